@@ -9,9 +9,10 @@ TEST_STAMP := $(VENV)/.stamp-test
 BROWSER_STAMP := $(VENV)/.stamp-test-browser
 ENGINES_STAMP := $(VENV)/.stamp-test-engines
 DOCS_STAMP := $(VENV)/.stamp-docs
+RELEASE_STAMP := $(VENV)/.stamp-release
 CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 
-.PHONY: help demo check test test-browser test-engines test-numba docs bench clean
+.PHONY: help demo check test test-browser test-engines test-numba docs bench wheel release-check clean
 
 help:
 	@sed -n '1,2s/^# //p' Makefile
@@ -39,6 +40,10 @@ $(DOCS_STAMP): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	@touch $@
 
+$(RELEASE_STAMP): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[release]'
+	@touch $@
+
 demo: $(DEMO_STAMP)
 	@$(BIN)/python examples/demo.py
 
@@ -47,7 +52,7 @@ check: $(TEST_STAMP)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-# Two processes, each with a cache of compiled kernels of its own (tests/conftest.py): more would compile everything more often.
+# Two processes share the kernels that either compiled. More processes would compile more of them at the same time.
 test: check
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
@@ -78,6 +83,13 @@ docs: $(DOCS_STAMP)
 	$(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees docs build/docs
 	@echo "Open build/docs/index.html."
 
+# A wheel with compiled kernels, and the source distribution, in dist/.
+wheel: $(RELEASE_STAMP)
+	$(BIN)/python tools/build_wheel.py
+
+release-check: $(RELEASE_STAMP)
+	$(BIN)/python tools/release_check.py
+
 bench:
 	@echo "Each benchmark is one command; it prints a table and writes JSON to benchmarks/results/."
 	@echo "Install first: make test (or pip install -e '.[test]'), then:"
@@ -86,4 +98,4 @@ bench:
 clean:
 	rm -rf build dist docs/gallery docs/generated docs/reference/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
-	rm -f $(DEMO_STAMP) $(TEST_STAMP) $(BROWSER_STAMP) $(ENGINES_STAMP) $(DOCS_STAMP)
+	rm -f $(DEMO_STAMP) $(TEST_STAMP) $(BROWSER_STAMP) $(ENGINES_STAMP) $(DOCS_STAMP) $(RELEASE_STAMP)

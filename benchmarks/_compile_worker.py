@@ -58,8 +58,6 @@ def choose(way: str) -> None:
 
         numba.__version__ = "9999.0"
         return
-    from numba.core.codegen import JITCodeLibrary
-
     from jointforest.runtime import records
 
     if way == "records by value":
@@ -68,12 +66,11 @@ def choose(way: str) -> None:
 
     if way == "inner kernels optimised":
         internals._INNER.pop("pipeline_class")
-    elif way == "entries optimised twice":
-        internals._EntryLibrary._optimize_final_module = JITCodeLibrary._optimize_final_module
     elif way == "a signature for each integer type":
         internals._one_signature = lambda compiled: compiled
     elif way == "references counted":
-        internals.kernel = internals.array_kernel
+        plain = internals.kernel
+        internals.kernel = lambda function, makes_arrays: plain(function, True)
     elif way not in ("as released", "records by value"):
         raise SystemExit(f"unknown way to compile: {way}")
 

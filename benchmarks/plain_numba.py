@@ -21,7 +21,6 @@ RELEASED, PLAIN = "as released", "plain numba"
 PARTS = (
     "inner kernels optimised",
     "records by value",
-    "entries optimised twice",
     "a signature for each integer type",
     "references counted",
 )

@@ -46,7 +46,11 @@ HOW = ("random", "block", "values")
 SETS = [(how, rate) for rate in RATES for how in HOW if rate or how == "random"]
 CONDITIONS = ("complete", "30 % hidden")
 MOST_LEVELS = 250
-OURS, MEMBERS = "predictor", ("generative forest", "joint", "expected boosting", "boosting on masked copies")
+FEWEST = 50  # predictions in a bin of a calibration curve
+OURS, MEMBERS = (
+    "predictor",
+    ("generative forest", "joint", "expected boosting", "boosting on masked copies", "boosting"),
+)
 Frame = pd.DataFrame
 Predict = Callable[[Frame], np.ndarray]
 
@@ -68,7 +72,7 @@ def load(data: Path, table: str) -> tuple[Frame, np.ndarray, int]:
     key = OTHERS.get(table, f"gef/{table}")
     target = json.loads((data / "manifest.json").read_text())[key]["target"]
     frame = read(data, key)
-    frame = frame[frame[target].notna()].reset_index(drop=True)
+    frame = frame[frame[target].notna()].reset_index(drop=True).dropna(axis=1, how="all")  # peers refuse such columns
     y = frame.pop(target)
     for c in frame:
         column = frame[c]
@@ -164,7 +168,7 @@ def fit_hist(task: Task) -> Predict:
     settings = dict(max_iter=300, learning_rate=0.05, early_stopping=True, categorical_features="from_dtype")
     kind = HistGradientBoostingClassifier if task.K else HistGradientBoostingRegressor
     keep = {
-        c: task.X[c].value_counts().index[:MOST_LEVELS]
+        c: task.X[c].value_counts().index[:MOST_LEVELS].tolist()
         for c in task.X
         if isinstance(task.X[c].dtype, pd.CategoricalDtype)
     }
@@ -181,7 +185,7 @@ def imputed(make: Callable[[], Any]) -> Callable[[Task], Predict]:
 
     def fit(task: Task) -> Predict:
         keep = {
-            c: task.X[c].value_counts().index[:MOST_LEVELS]
+            c: task.X[c].value_counts().index[:MOST_LEVELS].tolist()
             for c in task.X
             if isinstance(task.X[c].dtype, pd.CategoricalDtype)
         }
@@ -382,7 +386,8 @@ def tables_of(lines: list[dict[str, Any]], condition: str) -> dict[str, list[dic
     if numbers:
         found[f"{title}: CRPS, relative to the predictor, and coverage of its intervals of 90 %"] = scores(numbers)
     classes = [line for line in mine if line["table"] not in NUMBERS]
-    found[f"{title}: calibration of the predictor, all classes of all tables"] = calibration(classes)
+    if classes:
+        found[f"{title}: calibration of the predictor, all classes of all tables"] = calibration(classes)
     found[f"{title}: seconds on one core"] = seconds(mine)
     return found
 
@@ -484,18 +489,47 @@ def calibration(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Frequency of classes whose probability lies in each bin, by rate, and the mean distance (ECE)."""
     rows: list[dict[str, Any]] = []
     for rate in RATES:
-        cells = np.array([line[OURS]["calibration"][f"{rate:g}"] for line in lines])  # lines, bins, (n, p, frequency)
-        n = cells[:, :, 0].sum(axis=0)
-        mean = (cells[:, :, 0] * cells[:, :, 1]).sum(axis=0) / np.maximum(n, 1)
-        share = (cells[:, :, 0] * cells[:, :, 2]).sum(axis=0) / np.maximum(n, 1)
+        n, mean, share = curve(lines, rate).T
         row: dict[str, Any] = {"hidden": f"{rate:.0%}"}
-        row |= {
-            f"{m:.2f}" if k < 0 else f"bin {k}": f"{m:.2f} > {s:.2f}"
-            for k, (m, s) in enumerate(zip(mean, share, strict=True))
-        }
+        row |= {f"bin {k}": f"{m:.2f} > {s:.2f}" for k, (m, s) in enumerate(zip(mean, share, strict=True))}
         row["mean distance"] = float((n * np.abs(mean - share)).sum() / n.sum())
         rows.append(row)
     return rows
+
+
+def picture(lines: list[dict[str, Any]], path: Path) -> None:
+    """Frequency of classes against their predicted probability, a curve for each rate of cells hidden at random."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(CONDITIONS), figsize=(8.4, 4.0), sharey=True)
+    for ax, condition in zip(axes, CONDITIONS, strict=True):
+        mine = [line for line in lines if line["condition"] == condition and "calibration" in line[OURS]]
+        ax.plot([0, 1], [0, 1], color="#999999", lw=0.8, ls=":")
+        for rate in RATES if mine else ():
+            bins = [row for row in curve(mine, rate) if row[0] >= FEWEST]
+            ax.plot(*zip(*[row[1:] for row in bins], strict=True), marker="o", ms=3, lw=1.2, label=f"{rate:.0%}")
+        ax.set_title(
+            f"learned from {'complete rows' if condition == 'complete' else 'rows with 30 % hidden'}", fontsize=10
+        )
+        ax.set_xlabel("predicted probability of a class")
+        ax.set_aspect("equal")
+        ax.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylabel("frequency of the class")
+    axes[0].legend(title="cells hidden", fontsize=8, title_fontsize=8, frameon=False)
+    figure.tight_layout()
+    figure.savefig(path, dpi=90)
+    plt.close(figure)
+    progress(f"{path.name}: {path.stat().st_size / 1000:.0f} kB")
+
+
+def curve(lines: list[dict[str, Any]], rate: float) -> np.ndarray:
+    """Of ten bins of predicted probabilities: how many there are, their mean, and the frequency of the classes."""
+    cells = np.array([line[OURS]["calibration"][f"{rate:g}"] for line in lines])  # lines, bins, (n, mean, frequency)
+    n = cells[:, :, 0].sum(axis=0)
+    return np.column_stack([n, (cells[:, :, :1] * cells[:, :, 1:]).sum(axis=0) / np.maximum(n, 1)[:, None]])
 
 
 def seconds(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -534,6 +568,8 @@ def main() -> None:
             file.write(json.dumps(line) + "\n")
     lines = recorded(path)
     lines.sort(key=lambda line: (CONDITIONS.index(line["condition"]), every.index(line["table"]), line["fold"]))
+    if not options.quick:
+        picture(lines, Path(__file__).parents[1] / "docs" / "images" / "prediction_calibration.png")
     tables = {}
     for condition in CONDITIONS:
         tables |= tables_of(lines, condition)

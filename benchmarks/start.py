@@ -1,6 +1,7 @@
-"""Measures import, a warm `jointforest query`, compilation by verb, and `make demo` on an empty cache.
+"""Measures import, the first answers of fresh processes, compilation by verb, and `make demo` on an empty cache.
 
-Figures are wall times of fresh processes; those of compilation are processor seconds. ``--base REV`` measures
+Figures are wall times of fresh processes; those of compilation are processor seconds. ``--python FILE`` measures first
+answers in another environment, such as one with the wheel; ``--first`` measures these alone. ``--base REV`` measures
 compilation and the demo for another revision, too, in the same run.
 """
 
@@ -13,6 +14,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,43 +35,68 @@ def run(command: list, **keywords) -> str:
     return done.stdout
 
 
-def importing(repeats: int) -> list[dict]:
+def importing(python: Path, repeats: int) -> list[dict]:
     """Seconds of the import inside a process, and of whole processes with and without it."""
     code = (
         "import time, sys, json; before = set(sys.modules); start = time.perf_counter(); import jointforest; "
         "spent = time.perf_counter() - start; "
         "print(json.dumps([spent, sorted({m.split('.')[0] for m in set(sys.modules) - before})]))"
     )
-    found = [json.loads(run([sys.executable, "-c", code])) for _ in range(repeats)]
+    found = [json.loads(run([python, "-c", code])) for _ in range(repeats)]
     inside = statistics.median(seconds for seconds, _ in found)
-    bare = median_seconds(lambda: run([sys.executable, "-c", "pass"]), repeats)
-    whole = median_seconds(lambda: run([sys.executable, "-c", "import jointforest"]), repeats)
+    bare = median_seconds(lambda: run([python, "-c", "pass"]), repeats)
     heavy = sorted({module for _, modules in found for module in modules if module in HEAVY})
     return [
-        {"what": "import jointforest", "seconds": inside} | verdict(inside, 0.15),
-        {"what": "python -c 'import jointforest'", "seconds": whole},
+        {"what": "import jointforest", "seconds": inside} | verdict(inside, 0.01),
         {"what": "python -c pass", "seconds": bare},
         {"what": "heavy packages it loads", "seconds": None, "note": ", ".join(heavy) or "none", "target": "none",
          "met": "NO" if heavy else "yes"},
     ]  # fmt: skip
 
 
-def querying(data: Path, repeats: int, quick: bool, seed: int) -> dict:
-    """Seconds of one `jointforest query` on a model of Adult with 10 trees."""
-    command = shutil.which("jointforest", path=str(Path(sys.executable).parent))
+def first_answers(python: Path, data: Path, repeats: int, quick: bool, seed: int) -> list[dict]:
+    """Seconds of fresh processes until the first answers; the joint of Adult has ten trees."""
+    command = shutil.which("jointforest", path=str(python.parent))
     if command is None:
-        raise SystemExit("no jointforest command beside this interpreter; install it: pip install -e '.[cli,pandas]'")
+        raise SystemExit(f"no jointforest command beside {python}; install it: pip install '.[cli,pandas,explore]'")
     frame = read(data, "adult_train").iloc[: 2_000 if quick else None]
+    readme = (HERE.parent / "README.md").read_text(encoding="utf-8")
+    quick_start = readme.split("```python\n")[1].split("```")[0]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "adult.joint"
         AdversarialForest(n_estimators=10, min_samples_leaf=5, random_state=seed).fit(frame).joint_.save(path)
-        answer = run([command, "query", path, QUERY])
-        progress(f"{QUERY} -> {answer.strip()}")
-        seconds = median_seconds(lambda: run([command, "query", path, QUERY]), repeats)
-        size = path.stat().st_size / 1e6
-    return {"what": "jointforest query, warm", "seconds": seconds, "note": f"model of {size:.1f} MB"} | verdict(
-        seconds, 2.5
-    )
+        load = f"import jointforest as jf; joint = jf.load({str(path)!r}); print(joint.query({QUERY!r}))"
+        size = f"model of {path.stat().st_size / 1e6:.1f} MB"
+        tasks = [
+            ("jf.load and the first query", lambda: run([python, "-c", load]), 0.5, size),
+            ("jointforest query", lambda: run([command, "query", path, QUERY]), 0.5, size),
+            ("quick start of README.md", lambda: run([python, "-W", "ignore", "-c", quick_start], cwd=folder), 3.0, ""),
+            ("jointforest explore, until the first page", lambda: first_page([command, "explore", path]), 1.0, size),
+        ]
+        rows = []
+        for what, task, limit, note in tasks:
+            first, _ = timed(task)
+            seconds = median_seconds(task, repeats)
+            progress(f"{what}: {seconds:.2f} s, the first time {first:.2f} s")
+            rows.append({"what": what, "seconds": seconds, "first time": first, "note": note} | verdict(seconds, limit))
+    return rows
+
+
+def first_page(command: list) -> None:
+    """Start the explorer, ask what its page asks at first, and end it."""
+    words = [str(word) for word in [*command, "--no-browser"]]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as served:
+        try:
+            assert served.stdout is not None
+            url = served.stdout.readline().strip()
+            for what, body in (("table", {}), ("posterior", {"evidence": []})):
+                said = urllib.request.Request(
+                    f"{url.rstrip('/')}/ask/{what}", json.dumps(body).encode(), {"Content-Type": "application/json"}
+                )
+                with urllib.request.urlopen(said) as answer:
+                    answer.read()
+        finally:
+            served.terminate()
 
 
 def demo(base: Path | None) -> dict:
@@ -126,10 +153,16 @@ def worktree(revision: str | None) -> Iterator[Path | None]:
 
 
 def main() -> None:
-    options = arguments(__doc__, repeats=dict(type=int, default=10), base=dict(help="revision to compare with"))
+    options = arguments(
+        __doc__, repeats=dict(type=int, default=10), base=dict(help="revision to compare with"),
+        python=dict(type=Path, default=Path(sys.executable), help="interpreter of the first answers"),
+        first=dict(action="store_true", help="measure the first answers alone"),
+    )  # fmt: skip
     repeats = 3 if options.quick else options.repeats
-    table = importing(repeats)
-    table.append(querying(options.data, repeats, options.quick, options.seed))
+    table = importing(options.python, repeats)
+    table += first_answers(options.python, options.data, repeats, options.quick, options.seed)
+    if options.first:
+        return finish("start_first", {"First answers, median seconds": table}, {"repeats": repeats}, options.quick)
     with worktree(options.base) as base:
         compiled = compilation(base)
         table.append(demo(base))

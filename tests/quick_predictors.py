@@ -17,6 +17,7 @@ SMALL = replace(
     FIXED,
     folds=2,
     trees=4,
+    large_trees=4,
     shapes=(Shape(leaf_nodes=4, leaf_rows=5, l2=1.0, features=1.0),),
     fewest_trees=4,
     learning_rate=0.3,

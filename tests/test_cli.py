@@ -147,7 +147,7 @@ def test_fit_for_a_target(run: object, home: Path, tmp_path: Path, target: str) 
     table.to_csv(tmp_path / "known.csv", index=False)
     model = tmp_path / "m.joint"
     done = run("fit", tmp_path / "known.csv", "-o", model, "--target", target, "--seed", 1)
-    assert done.code == 0 and "7 columns: " in done.err and "validation rows" in done.err
+    assert done.code == 0 and f"{len(table)} rows, 7 columns: " in done.err and "validation rows" in done.err
     joint, predictor = jf.load(model), jf.load_predictor(model)
     assert joint.columns[-1] == target == predictor.joint_.columns[-1]
     X, y = table.drop(columns=target), table[target]
@@ -164,6 +164,10 @@ def test_fit_for_a_target(run: object, home: Path, tmp_path: Path, target: str) 
         np.testing.assert_allclose(pd.read_csv(io.StringIO(done.out)), predictor.predict_proba(X))
     else:
         assert done.code == 1 and "it has no levels" in done.err
+    if target != "island":
+        again = run("fit", home / "penguins.csv", "-o", tmp_path / "all.joint", "--target", target, "--seed", 1)
+        assert again.code == 0 and f"2 of 344 rows are left out: {target} is missing there" in again.err
+        assert (jf.load_predictor(tmp_path / "all.joint").predict(X) == expected).all()
     assert run("query", model, f"E(body_mass_g | {target} = 190)" if target[0] == "f" else "E(body_mass_g)").code == 0
     done = run("fit", tmp_path / "known.csv", "-o", tmp_path / "n.joint", "--target", "iland")
     assert done.code == 1 and "'iland'" in done.err and "island" in done.err

@@ -26,6 +26,9 @@ _HOME = {
     "Estimate": "api.information",
     "ExpectedPredictor": "api.expected",
     "Fidelity": "evaluation.result",
+    "Forecast": "api.forecast",
+    "HistoryForest": "learners.history.history_forest",
+    "HistoryJoint": "api.history_joint",
     "FitReport": "api.fit_report",
     "ForestOutlierDetector": "estimators.outliers",
     "GenerativeForestClassifier": "learners.generative.classifier",
@@ -73,6 +76,8 @@ if TYPE_CHECKING:
     from .api.expected import ExpectedPredictor
     from .api.fit import fit
     from .api.fit_report import FitReport
+    from .api.forecast import Forecast
+    from .api.history_joint import HistoryJoint
     from .api.importance import Importance, conditional_importance, sage
     from .api.information import ColumnDistance, Estimate
     from .api.joint import Joint
@@ -94,6 +99,7 @@ if TYPE_CHECKING:
     from .learners.generative.classifier import GenerativeForestClassifier
     from .learners.generative.regressor import GenerativeForestRegressor
     from .learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
+    from .learners.history.history_forest import HistoryForest
     from .learners.joint_tree.joint_tree import JointTree
     from .query_language.parser import QuerySyntaxError
     from .query_language.rules import rule
@@ -109,10 +115,13 @@ __all__ = [
     "ExpectedPredictor",
     "Fidelity",
     "FitReport",
+    "Forecast",
     "ForestOutlierDetector",
     "GenerativeForestClassifier",
     "GenerativeForestRegressor",
     "HiddenTreeForest",
+    "HistoryForest",
+    "HistoryJoint",
     "Importance",
     "Interval",
     "Joint",

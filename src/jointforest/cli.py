@@ -152,7 +152,7 @@ def fit(
                 raise click.UsageError("--trees and --min-leaf go with --target in batches alone: leave them out")
             predictor = commands.predictor_for_target(frame, target, _seconds(budget or "fast"), settings)
             predictor.save(output)
-            _tell(predictor.joint_, n, predictor.fitted_by.in_words)
+            _tell(predictor.joint_, round(predictor.joint_.schema.n_rows), predictor.fitted_by.in_words)
             return
         joint = commands.joint_of_frame(frame, learner, work, settings)
     commands.in_frames_of("file", joint).save(output)

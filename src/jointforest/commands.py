@@ -39,6 +39,8 @@ def load(path: str) -> Joint:
     from .api.exchange import load
 
     joint = load(path)
+    if not hasattr(joint, "distribution"):
+        raise ValueError(f"{path} holds a joint of histories, which Python alone can ask: jf.load({path!r})")
     return in_frames_of("pyarrow", joint) if joint.schema.frame == "file" else joint
 
 
@@ -258,12 +260,24 @@ def predictor_for_target(frame: Any, target: str, budget: str | float, settings:
     from .estimators.predictor.classifier import JointClassifier
     from .estimators.predictor.regressor import JointRegressor
 
-    predictor = (JointClassifier if _is_class(frame, target, settings) else JointRegressor)(
+    is_class = _is_class(frame, target, settings)
+    frame = _with_target(frame, target)
+    predictor = (JointClassifier if is_class else JointRegressor)(
         budget=budget, verbose=sys.stderr.isatty(), **settings
     )
     predictor.fit(frame.drop_columns([target]), nw.from_native(frame, eager_only=True)[target])
     predictor._set_frame("file")
     return predictor
+
+
+def _with_target(frame: Any, target: str) -> Any:
+    """The rows in which the target is known; tells how many are left out."""
+    import pyarrow.compute as pc
+
+    known = frame.filter(pc.invert(pc.is_null(frame[target], nan_is_null=True)))
+    if known.num_rows < frame.num_rows:
+        say(f"{frame.num_rows - known.num_rows} of {frame.num_rows} rows are left out: {target} is missing there")
+    return known
 
 
 def predictor_of(model: str, target: str) -> Any:

@@ -10,6 +10,8 @@ import pytest
 
 import jointforest as jf
 
+pytestmark = pytest.mark.smoke  # runs on wheels
+
 
 @pytest.fixture(scope="module")
 def penguins() -> pd.DataFrame:

@@ -13,6 +13,8 @@ from jointforest.api.joint import Joint
 
 from ..random_cases.hidden_parts import ALL, INSIDE, hidden_joint, mixed_joint, small_table
 
+pytestmark = pytest.mark.smoke  # runs on wheels
+
 EVIDENCE = [
     {},
     {"place": "there"},

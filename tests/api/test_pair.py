@@ -10,6 +10,8 @@ import jointforest as jf
 
 from ..random_cases.hidden_parts import ALL, INSIDE, hidden_joint, mixed_joint, small_table
 
+pytestmark = pytest.mark.smoke  # runs on wheels
+
 EVIDENCE = [{}, {"place": "there"}, {"size": jf.between(1, 3)}, {"grade": 2, "place": ["here", "nowhere"]}]
 
 

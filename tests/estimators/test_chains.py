@@ -12,6 +12,8 @@ import jointforest as jf
 from jointforest.estimators.chained import average_means, cell_means, coding_of, follow, learn_chain
 from jointforest.estimators.imputer import Chains
 
+pytestmark = pytest.mark.smoke  # runs on wheels
+
 COARSE = jf.JointTree(leaf="quantile", max_depth=1, random_state=0)
 
 

@@ -11,7 +11,9 @@ import numpy as np
 from ..integrations import arrow
 from ..integrations.forde import read_forde
 from ..models.file import load_model
+from ..models.history.history_model import HistoryModel
 from ..models.mixture import mix as mix_models
+from .history_joint import HistoryJoint
 from .joint import Joint
 
 
@@ -90,7 +92,7 @@ def from_forde(folder: str | os.PathLike[str]) -> Joint:
 # ---- Joints from files.
 
 
-def load(path: str | os.PathLike[str]) -> Joint:
+def load(path: str | os.PathLike[str]) -> Any:
     """Load a joint distribution from a `.joint` file.
 
     Nothing in the file is executed, and every field is checked: loading a file from elsewhere is safe.
@@ -101,7 +103,8 @@ def load(path: str | os.PathLike[str]) -> Joint:
 
     Returns
     -------
-    Joint
+    Joint or HistoryJoint
+        What was saved.
 
     Raises
     ------
@@ -120,7 +123,8 @@ def load(path: str | os.PathLike[str]) -> Joint:
     >>> again.n_leaves == joint.n_leaves
     True
     """
-    return Joint(load_model(path))
+    model = load_model(path)
+    return HistoryJoint(model) if isinstance(model, HistoryModel) else Joint(model)
 
 
 # ---- A mixture of joints.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from ..evaluation.columns_and_pairs import read_rows
 from ..evaluation.fidelity import fidelity
 from ..learners.base import read_table
+from ..learners.history.history_forest import HistoryForest
 from ..learners.selection.budget import budget_of
 from ..learners.selection.choose import Task, choose
 from ..runtime.progress import write_line
@@ -18,9 +19,11 @@ from ..runtime.random_state import seed_of
 from ..runtime.threads import n_threads
 from ..runtime.warnings import warn
 from .fit_report import FitReport
+from .history_joint import HistoryJoint
 from .joint import Joint
 
 
+@overload
 def fit(
     frame: Any,
     *,
@@ -30,7 +33,34 @@ def fit(
     random_state: Any = None,
     n_jobs: int | None = -1,
     verbose: bool = False,
-) -> Joint:
+) -> Joint: ...
+
+
+@overload
+def fit(
+    frame: Any,
+    *,
+    group: str,
+    order: str | None = None,
+    kinds: Mapping[str, str] | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = -1,
+    verbose: bool = False,
+) -> HistoryJoint: ...
+
+
+def fit(
+    frame: Any,
+    *,
+    group: str | None = None,
+    order: str | None = None,
+    budget: str | float = "default",
+    holdout: Any = None,
+    kinds: Mapping[str, str] | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = -1,
+    verbose: bool = False,
+) -> Joint | HistoryJoint:
     """Learn the joint distribution of a table with the learner that has the highest validation log-likelihood.
 
     The candidates are an adversarial forest, a forest with Chow-Liu leaves, hidden trees, and mixtures of these. The
@@ -40,10 +70,17 @@ def fit(
     better by 0.01 nats for each column. With the fast budget, tables of 5,000 rows, of 75,000 cells or
     of 200 columns get a hidden tree without a comparison. The winner learns from all rows.
 
+    With ``group`` the table has several rows for each subject, and the joint is one of whole histories: see
+    `HistoryForest`, which learns it.
+
     Parameters
     ----------
     frame : frame of n rows
         pandas, polars, pyarrow, or a 2-D numpy array; cells may be missing.
+    group : str, optional
+        The column that names the subject of each row. Budget and holdout do not go with it.
+    order : str, optional
+        The column of times within a subject, numbers or dates. Without it the rows are in order as they stand.
     budget : "fast", "default", "best" or float
         How much work: with 32,561 rows of 15 columns and two cores about five seconds, about one minute, or about
         five; larger tables take longer. It sets the number of hidden trees and states. A number is of seconds, held
@@ -65,6 +102,8 @@ def fit(
     -------
     Joint
         ``joint.fitted_by`` is a `FitReport`: what was compared, what was chosen and why.
+    HistoryJoint
+        With ``group``.
 
     Raises
     ------
@@ -89,6 +128,15 @@ def fit(
     >>> "adversarial forest" in [one.name for one in joint.fitted_by.candidates]
     True
     """
+    if group is not None:
+        if budget != "default" or holdout is not None:
+            raise ValueError("budget and holdout do not go with group: there is one learner of histories")
+        learner = HistoryForest(
+            kinds=None if kinds is None else dict(kinds), random_state=random_state, n_jobs=n_jobs, verbose=verbose
+        )
+        return learner.fit(frame, group=group, order=order).joint_
+    if order is not None:
+        raise ValueError(f"order={order!r} goes with group, the column that names the subject of each row")
     start = time.monotonic()
     allowed = budget_of(budget)
     n_threads(n_jobs)

@@ -260,7 +260,7 @@ class Posterior:
         >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> gentoo = joint.given(species="Gentoo")
         >>> round(gentoo.n_rows), round(gentoo.standard_error("sex = MALE"), 3)
-        (124, 0.046)
+        (124, 0.045)
         """
         schema = self._schema
         n_rows = self._rows_like()

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..runtime.warnings import warn
 from . import times
 from .schema import CATEGORICAL_KINDS, Column, Frame
 
@@ -165,25 +164,6 @@ def hint_for(kind: str, otherwise: str) -> str:
 def unsupported(name: str, what: str, hint: str) -> TypeError:
     """Error for a column that cannot be read."""
     return TypeError(f"column {name!r}: {what} is not supported; {hint}")
-
-
-def numbered(given: Sequence[str], name: str = "", doubt: bool = True) -> list[str]:
-    """Names of the columns of a file, or of a frame, with a number behind each that is there already, such as ``a_2``.
-
-    A warning names them.
-    """
-    names: list[str] = []
-    for column in given:
-        new, k = column, 2
-        while new in names or (new != column and new in given):
-            new, k = f"{column}_{k}", k + 1
-        names.append(new)
-    if doubt and names != list(given):
-        pairs = [(old, new) for old, new in zip(given, names, strict=True) if old != new]
-        shown = ", ".join(f"{old!r} is now {new!r}" for old, new in pairs[:5])
-        of = f"{name}: " if name else ""
-        warn(f"{of}columns with the same name are numbered: {shown}{', ...' if len(pairs) > 5 else ''}", UserWarning)
-    return names
 
 
 def check_names(names: Sequence[Any], hint: str) -> list[str]:

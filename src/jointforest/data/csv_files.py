@@ -6,11 +6,10 @@ import codecs
 import csv as lines
 import io
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from ..runtime.warnings import warn
-from .cells import numbered
 from .written_forms import SPREADSHEET_ERRORS
 
 if TYPE_CHECKING:
@@ -405,3 +404,22 @@ def _is_count(names: list[str]) -> bool:
         return False
     numbers = [int(name) for name in names]
     return len(numbers) > 1 and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+def numbered(given: Sequence[str], name: str = "", doubt: bool = True) -> list[str]:
+    """Names of the columns of a file, or of a frame, with a number behind each that is there already, such as ``a_2``.
+
+    A warning names them.
+    """
+    names: list[str] = []
+    for column in given:
+        new, k = column, 2
+        while new in names or (new != column and new in given):
+            new, k = f"{column}_{k}", k + 1
+        names.append(new)
+    if doubt and names != list(given):
+        pairs = [(old, new) for old, new in zip(given, names, strict=True) if old != new]
+        shown = ", ".join(f"{old!r} is now {new!r}" for old, new in pairs[:5])
+        of = f"{name}: " if name else ""
+        warn(f"{of}columns with the same name are numbered: {shown}{', ...' if len(pairs) > 5 else ''}", UserWarning)
+    return names

@@ -13,7 +13,8 @@ import narwhals as nw
 import numpy as np
 
 from ..runtime.warnings import UnseenLevelWarning, warn
-from .cells import ColumnCells, FrameReader, absent, numbered
+from .cells import ColumnCells, FrameReader, absent
+from .csv_files import numbered
 from .schema import Column, Schema, is_number_name, near, snapped
 from .text_columns import read_cells
 from .times import seconds, unit_of, zone_of

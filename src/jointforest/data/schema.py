@@ -133,6 +133,25 @@ class Column:
         """The column's name in its frame."""
         return int(self.name) if self.has_number_name else self.name
 
+    def to_dict(self) -> dict[str, Any]:
+        """As plain dicts, lists, strings and finite numbers: for JSON; `schema_check.column_from_dict` reads it."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "dtype": self.dtype,
+            "step": self.step,
+            "origin": self.origin,
+            "atoms": list(self.atoms),
+            "levels": list(self.levels),
+            "minimum": None if math.isnan(self.minimum) else self.minimum,
+            "maximum": None if math.isnan(self.maximum) else self.maximum,
+            "n_observed": self.n_observed,
+            **({"has_number_name": True} if self.has_number_name else {}),
+            **({"written": asdict(self.written)} if self.written is not None else {}),
+            **({"aside": asdict(self.aside)} if self.aside is not None else {}),
+            **({"why_text": self.why_text} if self.why_text else {}),
+        }
+
     @property
     def is_categorical(self) -> bool:
         """Whether cells are level codes (kinds boolean, categorical and ordered)."""
@@ -370,27 +389,8 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain dicts, lists, strings and finite numbers: for JSON; `schema_check.schema_from_dict` reads it."""
-
-        def plain(c: Column) -> dict[str, Any]:
-            return {
-                "name": c.name,
-                "kind": c.kind,
-                "dtype": c.dtype,
-                "step": c.step,
-                "origin": c.origin,
-                "atoms": list(c.atoms),
-                "levels": list(c.levels),
-                "minimum": None if math.isnan(c.minimum) else c.minimum,
-                "maximum": None if math.isnan(c.maximum) else c.maximum,
-                "n_observed": c.n_observed,
-                **({"has_number_name": True} if c.has_number_name else {}),
-                **({"written": asdict(c.written)} if c.written is not None else {}),
-                **({"aside": asdict(c.aside)} if c.aside is not None else {}),
-                **({"why_text": c.why_text} if c.why_text else {}),
-            }
-
-        unknown = [{"place": place} | plain(column) for place, column in self.unknown]
-        columns = [plain(column) for column in self.columns]
+        unknown = [{"place": place} | column.to_dict() for place, column in self.unknown]
+        columns = [column.to_dict() for column in self.columns]
         about = {"frame": self.frame, "columns": columns, "n_rows": self.n_rows}
         rules = [rule.to_dict() for rule in self.rules]
         return about | ({"unknown": unknown} if unknown else {}) | ({"rules": rules} if rules else {})

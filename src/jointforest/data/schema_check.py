@@ -34,7 +34,7 @@ def schema_from_dict(data: Any) -> Schema:
     if not isinstance(data["columns"], list) or not data["columns"]:
         raise ValueError("schema.columns: expected a non-empty list")
     frame = cast(Frame, data["frame"])
-    columns = tuple(_column(entry, f"schema.columns[{j}]", frame) for j, entry in enumerate(data["columns"]))
+    columns = tuple(column_from_dict(entry, f"schema.columns[{j}]", frame) for j, entry in enumerate(data["columns"]))
     n_rows = _number(data.get("n_rows", 0.0), "schema.n_rows")
     if n_rows < 0.0:
         raise ValueError(f"schema.n_rows: expected a number >= 0, got {n_rows}")
@@ -56,14 +56,15 @@ def _unknown(entries: Any, frame: Frame, d: int) -> tuple[tuple[int, Column], ..
         place, lowest = entry["place"], columns[-1][0] + 1 if columns else 0
         if type(place) is not int or not lowest <= place <= d + k:
             raise ValueError(f"{at}.place: expected an integer from {lowest} to {d + k}, got {place!r:.80}")
-        column = _column({key: value for key, value in entry.items() if key != "place"}, at, frame)
+        column = column_from_dict({key: value for key, value in entry.items() if key != "place"}, at, frame)
         if column.n_observed and column.aside is None:
             raise ValueError(f"{at}.n_observed: expected 0, got {column.n_observed}")
         columns.append((place, column))
     return tuple(columns)
 
 
-def _column(entry: Any, at: str, frame: Frame) -> Column:
+def column_from_dict(entry: Any, at: str, frame: Frame) -> Column:
+    """Column from the output of `Column.to_dict`, called ``at`` in errors; a ValueError names the wrong field."""
     _keys(entry, _FIELDS, at, _OPTIONAL)
     name = _text(entry["name"], f"{at}.name", 0, 10_000)
     kind = _text(entry["kind"], f"{at}.kind", 1, 20)

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from .cells import numbered
-from .csv_files import CsvForm, read_csv, with_separator, write_csv_texts
+from .csv_files import CsvForm, numbered, read_csv, with_separator, write_csv_texts
 
 if TYPE_CHECKING:
     import pyarrow as pa

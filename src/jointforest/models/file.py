@@ -26,6 +26,8 @@ from .box_forest.box_forest import BoxForest
 from .box_forest.files import NAMES, forest_from_arrays
 from .hidden_tree.files import check_weights, hidden_from_arrays, hidden_names
 from .hidden_tree.hidden_tree import HiddenTree
+from .history.files import history_from_arrays, history_to_arrays
+from .history.history_model import HistoryModel
 from .mixture import Mixture
 
 FORMAT = 2
@@ -38,7 +40,7 @@ FORMAT = 2
 _KEY = "jointforest"  # the only key: safetensors writes several in random order, and equal models give equal bytes
 _MAX_HEADER = 100_000_000  # safetensors' own limit
 _NO_CHECKSUM = "0" * 64
-_DTYPES = {"I32": "<i4", "I64": "<i8", "U8": "|u1", "U64": "<u8", "F32": "<f4", "F64": "<f8"}
+_DTYPES = {"I16": "<i2", "I32": "<i4", "I64": "<i8", "U8": "|u1", "U64": "<u8", "F32": "<f4", "F64": "<f8"}
 _WEIGHT = "log_weight"
 PREDICTOR = "predictor"
 """What a predictor adds to the file of its joint: a field of the metadata, and the start of names of arrays."""
@@ -48,7 +50,7 @@ class ModelFileError(ValueError):
     """A file is not a model file, is damaged, or has another format than this library."""
 
 
-def save_model(model: Distribution, path: str | os.PathLike[str]) -> None:
+def save_model(model: Distribution | HistoryModel, path: str | os.PathLike[str]) -> None:
     """Save a model to a `.joint` file; an existing file is replaced. The same model always gives the same bytes.
 
     The file is written beside its final place and then moved there, so a file that was there before stays whole
@@ -58,7 +60,7 @@ def save_model(model: Distribution, path: str | os.PathLike[str]) -> None:
     write(pack(*contents(model)), path)
 
 
-def load_model(path: str | os.PathLike[str]) -> Distribution:
+def load_model(path: str | os.PathLike[str]) -> Distribution | HistoryModel:
     """Load a model from a `.joint` file.
 
     Nothing in the file is executed, and every field is checked: loading a file from elsewhere is safe. Raises OSError
@@ -71,8 +73,12 @@ def load_model(path: str | os.PathLike[str]) -> Distribution:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from error
 
 
-def contents(model: Distribution) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def contents(model: Distribution | HistoryModel) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """What a file holds of a model: a JSON object and named arrays; a ValueError if the model is broken."""
+    if isinstance(model, HistoryModel):
+        histories, arrays = history_to_arrays(model)
+        schema = model.columns.schema.to_dict()
+        return {"format": FORMAT, "library": __version__, "histories": histories, "schema": schema}, arrays
     check_weights(model.log_weight, len(model.components), "the model")
     schema = model.schema.to_dict()
     components, arrays = [], {_WEIGHT: model.log_weight}
@@ -96,12 +102,14 @@ def pack(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
     return data[:at] + _checksum(data, at).encode() + data[at + 64 :]
 
 
-def unpack(data: bytes) -> Distribution:
-    """The distribution from the bytes of a file; what a predictor adds is left aside.
+def unpack(data: bytes) -> Distribution | HistoryModel:
+    """The model from the bytes of a file; what a predictor adds is left aside.
 
     Raises ValueError if anything in it is not as it must be.
     """
     about, arrays = opened(data)
+    if "histories" in about:
+        return history_from_arrays(about["schema"], about["histories"], arrays)
     about.pop(PREDICTOR, None)
     return model_of(about, {name: array for name, array in arrays.items() if not name.startswith(f"{PREDICTOR}.")})
 
@@ -140,7 +148,7 @@ def model_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Distributi
 
 
 def read_about(data: bytes) -> dict[str, Any]:
-    """The JSON object in a file's header: format, library, checksum, components, schema; its fields unchecked.
+    """The JSON object in a file's header: format, library, checksum, schema, and components or histories; unchecked.
 
     Raises ValueError if there is none, or its format is not `FORMAT`.
     """
@@ -149,6 +157,8 @@ def read_about(data: bytes) -> dict[str, Any]:
     if not isinstance(metadata, dict) or list(metadata) != [_KEY] or not isinstance(metadata[_KEY], str):
         raise ValueError("a safetensors file, but not one of jointforest")
     about = json_of(metadata[_KEY], "the metadata")
+    if "histories" in about:
+        return checked_about(about, {"format", "library", "checksum", "histories", "schema"})
     fields = {"format", "library", "checksum", "components", "schema"}
     return checked_about(about, fields | {PREDICTOR} if PREDICTOR in about else fields)
 

@@ -1,41 +1,103 @@
 """How kernels are compiled: Python calls an `entry`; only kernels call a `kernel` or an `array_kernel`.
 
-Every new user waits for compilation. `numba_internals` makes it several times shorter, but overrides private parts of
-numba, which any release may change. It serves only the releases that it was tested with. Under any other release,
-kernels are plain numba functions, which give the same answers and take longer to compile.
+A decorated function is compiled when it is called for the first time; until then not even numba is imported. Every new
+user waits for compilation. `numba_internals` makes it several times shorter and keeps machine code, but overrides
+private parts of numba, which any release may change. It serves only the releases that it was tested with. Under any
+other release, kernels are plain numba functions, which give the same answers and take longer to compile.
 """
 
 from __future__ import annotations
 
+import functools
+import threading
 from collections.abc import Callable
 from contextlib import suppress
+from types import ModuleType
 from typing import Any
-
-import numba
 
 TESTED_RELEASES = ("0.66", "0.67", "0.68")
 """The series of numba that `numba_internals` supports; CONTRIBUTING.md says how to test and add one."""
 
-if ".".join(numba.__version__.split(".")[:2]) in TESTED_RELEASES:
-    from .numba_internals import array_kernel, entry, kernel
-else:
-    # Numba renews kept code when the file of the function changes, not when the file of a kernel that it calls does.
-    # Installing a release rewrites all files, so only those who edit kernels must remove kept code themselves.
-
-    def entry(function: Callable) -> Any:
-        """Return a kernel that Python calls."""
-        return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
-
-    def kernel(function: Callable) -> Any:
-        """Return a kernel that only kernels call and that makes no arrays."""
-        return entry(function)
-
-    def array_kernel(function: Callable) -> Any:
-        """Return a kernel that only kernels call and that makes arrays."""
-        return entry(function)
+_making = threading.RLock()
+"""Held while numba's function is made: two threads would make two of them, and compile both."""
 
 
-with suppress(ImportError):  # a numba without its interface of events compiles without a word on the terminal
-    from . import compile_notice as compile_notice
+class Entry:
+    """A kernel that Python calls."""
 
-__all__ = ["TESTED_RELEASES", "array_kernel", "entry", "kernel"]
+    def __init__(self, function: Callable) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self._compiled: Any = None
+        self._run: Callable = self._first_call
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._run(*arguments)
+
+    def _first_call(self, *arguments: Any) -> Any:
+        self._run = self.compiled
+        return self._run(*arguments)
+
+    @property
+    def compiled(self) -> Any:
+        """Numba's function."""
+        with _making:
+            if self._compiled is None:
+                self._compiled = compiler().entry(self.py_func)
+            return self._compiled
+
+
+class Kernel:
+    """A kernel that only kernels call."""
+
+    def __init__(self, function: Callable, makes_arrays: bool) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func, self.makes_arrays = function, makes_arrays
+        self._compiled: Any = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        raise TypeError(f"{self.py_func.__qualname__} is not callable: it is a kernel, which only kernels call")
+
+    @property
+    def compiled(self) -> Any:
+        """Numba's function."""
+        with _making:
+            if self._compiled is None:
+                self._compiled = compiler().kernel(self.py_func, self.makes_arrays)
+            return self._compiled
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What numba asks for when it compiles a kernel that calls this one."""
+        return self.compiled._numba_type_
+
+
+def entry(function: Callable) -> Any:
+    """Return a kernel that Python calls, compiled at its first call and kept on disk."""
+    return Entry(function)
+
+
+def kernel(function: Callable) -> Any:
+    """Return a kernel that only kernels call and that makes no arrays."""
+    return Kernel(function, makes_arrays=False)
+
+
+def array_kernel(function: Callable) -> Any:
+    """Return a kernel that only kernels call and that makes arrays."""
+    return Kernel(function, makes_arrays=True)
+
+
+@functools.cache
+def compiler() -> ModuleType:
+    """The module that compiles under the installed release of numba; imports numba."""
+    import numba
+
+    with suppress(ImportError):  # a numba without its interface of events compiles without a word on the terminal
+        from . import compile_notice as compile_notice
+    if ".".join(numba.__version__.split(".")[:2]) in TESTED_RELEASES:
+        from . import numba_internals
+
+        return numba_internals
+    from . import plain_numba
+
+    return plain_numba

@@ -29,4 +29,10 @@ class _Notice(event.Listener):
         pass
 
 
-event.register("numba:compile", _Notice())
+_notice = _Notice()
+event.register("numba:compile", _notice)
+
+
+def be_silent() -> None:
+    """Print no line in this process."""
+    _notice._printed = True

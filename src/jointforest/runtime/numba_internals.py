@@ -11,20 +11,25 @@ is in docs/experiments/kernel-compilation.md.
 from __future__ import annotations
 
 import ctypes
-import os
+import hashlib
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
-from numba import _dynfunc, njit  # type: ignore[attr-defined]  # absent from numba's annotations
+from numba import _dynfunc, njit
 from numba.core import cgutils, types
-from numba.core.caching import FunctionCache
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, CompilerBase, DefaultPassBuilder, _LowerResult
+from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
+from numba.core.compiler import Compiler, CompilerBase, CompileResult, DefaultPassBuilder, _LowerResult
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
 from numba.core.lowering import Lower
+from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import BaseNativeLowering, NativeLowering
 from numba.core.typing.templates import AttributeTemplate
+from numba.core.typing.typeof import Purpose, typeof
 from numba.extending import (
     NativeValue,
     infer_getattr,
@@ -35,7 +40,30 @@ from numba.extending import (
     unbox,
 )
 
+from . import machine_code
 from .records import follow
+from .signatures import text_of
+
+_COMPILER = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+"""Part of what kept code depends on."""
+
+# -- The processor.
+
+
+class _Codegen(JITCPUCodegen):
+    """Generates code for `machine_code.baseline`, whatever this processor is."""
+
+    def _get_host_cpu_name(self) -> str:
+        return machine_code.baseline()
+
+    def _get_host_cpu_features(self) -> str:
+        return ""
+
+
+@cache
+def _codegen() -> _Codegen:
+    return _Codegen("jointforest")
+
 
 # -- Inner kernels: they are linked into their callers and never become machine code of their own.
 
@@ -60,7 +88,7 @@ class _InnerLibrary(JITCodeLibrary):
 class _InnerLowering(BaseNativeLowering):
     """Numba's lowering, which writes into an `_InnerLibrary`."""
 
-    _name = "jointforest_inner_lowering"  # type: ignore[assignment]  # numba annotates it as None
+    _name = "jointforest_inner_lowering"
 
     @property
     def lowering_class(self) -> type[Lower]:
@@ -69,7 +97,7 @@ class _InnerLowering(BaseNativeLowering):
     def run_pass(self, state: Any) -> bool:
         if not state.flags.nrt and state.targetctx.data_model_manager[state.return_type].contains_nrt_meminfo():
             raise TypeError(f"{state.func_id.func_qualname} returns an array that nobody counts: it is an array_kernel")
-        state.library = _InnerLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = _InnerLibrary(_codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         super().run_pass(state)
         done = state["cr"]
@@ -112,73 +140,98 @@ def _plain(argument: types.Type) -> types.Type:
 _NARROW = {types.int8, types.int16, types.int32, types.uint8, types.uint16, types.uint32}
 
 
-def kernel(function: Callable) -> Any:
-    """Return a kernel that only kernels call and that makes no arrays.
+def kernel(function: Callable, makes_arrays: bool) -> Any:
+    """Return a kernel that only kernels call.
 
     Without new arrays no references need counting. Counting those of some twenty arrays takes 0.4 us a call.
     """
-    return _one_signature(njit(_nrt=False, **_INNER)(function))  # type: ignore[call-overload]  # not in annotations
-
-
-def array_kernel(function: Callable) -> Any:
-    """Return a kernel that only kernels call and that makes arrays."""
-    return _one_signature(njit(_nrt=True, **_INNER)(function))  # type: ignore[call-overload]  # not in annotations
+    return _one_signature(njit(_nrt=makes_arrays, **_INNER)(function))
 
 
 # -- Entries: what Python calls.
 
 
-class _EntryLibrary(JITCodeLibrary):
-    """Code that is optimised once.
-
-    Numba does it twice, to remove counts of references, of which entries have hardly any.
-    """
-
-    def _optimize_final_module(self) -> None:
-        passes, builder = self._codegen._module_pass_manager()
-        passes.run(self._final_module, builder)
-
-
 class _EntryCompiler(Compiler):
     def define_pipelines(self) -> list[Any]:
-        self.state.library = _EntryLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+        self.state.library = JITCodeLibrary(_codegen(), self.state.func_id.func_qualname)
         self.state.library.enable_object_caching()
         return super().define_pipelines()
 
 
-class _EntryCache(FunctionCache):
-    """Kept code, which becomes stale when a kernel that was compiled into it changes, in whatever file that is."""
-
-    _files: tuple | None = None
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        if self._files is None:
-            files = sorted(_files_of(self._py_func, set()))
-            self._files = tuple((name, (at := os.stat(name)).st_mtime_ns, at.st_size) for name in files)
-            self._cache_file._source_stamp = self._files
-        try:
-            return super().load_overload(sig, target_context)
-        except (AttributeError, ImportError):  # pickled with record classes that are gone
-            self.flush()
-            return None
-
-
-def _files_of(function: Any, seen: set) -> set[str]:
-    """Return the files of a function and of all kernels that it calls."""
-    seen.add(function)
-    files = {function.__code__.co_filename}
-    for name in function.__code__.co_names:
-        called = getattr(function.__globals__.get(name), "py_func", None)
-        if called is not None and called not in seen:
-            files |= _files_of(called, seen)
-    return files
-
-
 def entry(function: Callable) -> Any:
-    """Return a kernel that Python calls, compiled at its first call and kept on disk."""
-    compiled = njit(_nrt=True, pipeline_class=_EntryCompiler, **_BOTH)(function)  # type: ignore[call-overload]  # nor here
-    compiled._cache = _EntryCache(function)
-    return compiled
+    """Return a kernel that Python calls."""
+    return _Entry(function)
+
+
+def prepare(compiled: _Entry, signature: tuple[types.Type, ...]) -> str:
+    """Have the code of an entry ready for arguments of these types; return what was done: shipped, kept or compiled."""
+    compiled.prepare(signature)
+    return compiled.origins[signature]
+
+
+def where_code_is() -> str:
+    """Where compiled code is kept, in a sentence."""
+    folder = machine_code.writable_folder()
+    return "They cannot be kept: there is no folder to write to." if folder is None else f"They are kept in {folder}."
+
+
+class _Entry(CPUDispatcher):
+    """Numba's function, which looks for machine code in files before it compiles."""
+
+    def __init__(self, function: Callable) -> None:
+        options = {"nopython": True, "_nrt": True, **_BOTH}
+        super().__init__(function, targetoptions=options, pipeline_class=_EntryCompiler)
+        self._ready: dict[tuple, Any] = {}  # by signature
+        self.origins: dict[tuple, str] = {}
+
+    def _compile_for_args(self, *arguments: Any, **keywords: Any) -> Any:
+        """What numba calls for arguments of types that are new; it calls what this returns."""
+        try:
+            signature = tuple(typeof(argument, Purpose.argument) for argument in arguments)
+        except ValueError:  # numba's own words for what it cannot take
+            return super()._compile_for_args(*arguments, **keywords)
+        return self.prepare(signature)
+
+    def prepare(self, signature: tuple[types.Type, ...]) -> Any:
+        """The function for arguments of these types: of machine code that is kept, or else compiled, and kept then."""
+        with global_compiler_lock:
+            if signature not in self._ready:
+                self._ready[signature], self.origins[signature] = self._found_or_made(signature)
+            return self._ready[signature]
+
+    def _found_or_made(self, signature: tuple[types.Type, ...]) -> tuple[Any, str]:
+        text = text_of(signature)
+        asked[self.py_func, text] = signature
+        key = machine_code.key_of(self.py_func, text, _COMPILER)
+        code, origin = machine_code.find(self.py_func, text, key)
+        if code is not None and (function := machine_code.load(self.py_func, key, code)) is not None:
+            self._insert([argument._code for argument in signature], function, False)
+            return function, origin
+        function = self.compile(signature)
+        if (code := _code_of(self.overloads[signature])) is not None:
+            machine_code.keep(self.py_func, text, key, code)
+        return function, "compiled"
+
+
+asked: dict[tuple[Callable, str], tuple[types.Type, ...]] = {}
+"""Entries and signatures that this process asked for; tests compare them with the list in `signatures`."""
+
+
+def _code_of(done: CompileResult) -> machine_code.Code | None:
+    """The machine code of a compiled entry; None if it cannot be used by another process."""
+    dtypes = done.environment.consts
+    if done.reload_init or done.lifted or done.library.has_dynamic_globals or not all(map(_is_dtype, dtypes)):
+        return None
+    module = done.library._final_module
+    symbols = [one.name for one in (*module.functions, *module.global_variables) if one.is_declaration]
+    return machine_code.Code(
+        done.fndesc.llvm_cpython_wrapper_name, done.environment.env_name, tuple(dtype.str for dtype in dtypes),
+        tuple(sorted(name for name in symbols if not name.startswith("llvm."))), done.library._get_compiled_object(),
+    )  # fmt: skip
+
+
+def _is_dtype(constant: Any) -> bool:
+    return isinstance(constant, np.dtype) and constant.fields is None
 
 
 # -- Records: a pointer to a block of arrays.
@@ -196,6 +249,11 @@ class Record(types.Type):
         return self.cls, self.fields
 
 
+def record_type(cls: type, fields: tuple[types.Type, ...]) -> types.Type:
+    """The type of a record with fields of these types."""
+    return Record(cls, fields)
+
+
 @register_model(Record)
 class _RecordModel(models.PrimitiveModel):
     def __init__(self, manager: Any, record: Record) -> None:
@@ -207,7 +265,7 @@ class _RecordModel(models.PrimitiveModel):
 class _RecordAttribute(AttributeTemplate):
     key = Record
 
-    def generic_resolve(self, value: Any, attr: str) -> Any:  # type: ignore[override]  # numba means 'to be written'
+    def generic_resolve(self, value: Any, attr: str) -> Any:
         names = value.cls._fields
         return value.fields[names.index(attr)] if attr in names else None
 

@@ -5,11 +5,7 @@ Not by matrix products: BLAS takes all cores for one of these, whatever else the
 
 from __future__ import annotations
 
-from typing import Any
-
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
+import numpy as np
 
 from .compile import entry, kernel
 
@@ -23,23 +19,18 @@ def mix_rows(table, rows, weight, out):
             out[k] += w * table[row, k]
 
 
-# ---- Kernel: the lowest bit of a word, which is one instruction of the processor.
+# ---- Kernel: the lowest bit of a word.
 
-
-@intrinsic
-def _trailing_zeros(typing_context, word):
-    """Return the signature of the instruction, and a function that emits it."""
-
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
-
-    return types.int64(types.uint64), emit
+_ONE, _SHIFT = np.uint64(1), np.uint64(58)
+_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)  # its 64 runs of six bits differ, and so tell which bit it was shifted by
+_PLACE = np.zeros(64, dtype=np.int64)
+_PLACE[(_DE_BRUIJN << np.arange(64, dtype=np.uint64)) >> _SHIFT] = np.arange(64)
 
 
 @kernel
 def lowest_bit(word):
-    """Return the number of the lowest bit of a uint64 that is set, int64, or 64 if there is none."""
-    return _trailing_zeros(word)  # type: ignore[call-arg]  # not typed as what it becomes in a kernel
+    """Return the number of the lowest bit, int64, that is set in a uint64 other than 0."""
+    return _PLACE[((word & (~word + _ONE)) * _DE_BRUIJN) >> _SHIFT]
 
 
 # ---- Kernel: one step of a bracketed search for the zero of a function.

@@ -190,6 +190,34 @@ def test_spreads_are_stretched_to_the_least_crps() -> None:
     assert best == pytest.approx(pool.stretch.mean(), abs=0.1)
 
 
+def test_quantiles_are_calibrated_by_the_share_that_is_missing() -> None:
+    """A member whose quantiles have the wrong shape: as many rows as there should be lie below each, at every share."""
+    rng = np.random.default_rng(13)
+    n = 12_000
+    share = rng.random(n)
+    y = rng.exponential(size=n) * (1.0 + share) - (1.0 + share)
+    answer = stack([Answer(np.zeros((n, 1)), np.tile(norm.ppf(LEVELS), (n, 1)))])
+    pool = fit_number_pool(answer, Judged(y, share, n), y)
+    assert (np.diff(pool.level) >= 0).all() and pool.level.min() >= 0 and pool.level.max() <= 1
+    quantiles = pool.quantiles(answer, share)
+    for low in (0.0, 0.3, 0.6):
+        here = (share >= low) & (share < low + 0.3)
+        for q in (0.05, 0.5, 0.95):
+            assert (y[here] <= quantiles[here][:, np.searchsorted(LEVELS, q)]).mean() == pytest.approx(q, abs=0.03)
+
+
+def test_cells_of_a_grid_are_spread_evenly() -> None:
+    """Whole numbers whose quantiles are right: calibration leaves the levels as they are."""
+    rng = np.random.default_rng(14)
+    n = 6_000
+    z = rng.normal(size=n) * 2
+    answer = stack([Answer(np.zeros((n, 1)), np.tile(2 * norm.ppf(LEVELS), (n, 1)))])
+    pool = fit_number_pool(answer, Judged(np.round(z), np.full(n, 0.35), n, step=1.0), np.round(z))
+    np.testing.assert_allclose(pool.level[2], LEVELS, atol=0.04)
+    few = fit_number_pool(answer, Judged(np.round(z), np.zeros(n), n, step=1.0), np.round(z))
+    np.testing.assert_allclose(few.level[-1], LEVELS)  # no row is near that knot
+
+
 def test_crps_is_that_of_the_distribution() -> None:
     """Of evenly spaced quantiles, against the definition by expected distances, and of a normal in closed form."""
     rng = np.random.default_rng(11)

@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from catboost import CatBoostClassifier
 from lightgbm import LGBMClassifier
 from sklearn.base import clone
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
@@ -129,6 +130,12 @@ def test_boosting_is_an_estimator() -> None:
     frame, label, _ = table(50)
     with pytest.raises(TypeError, match="boosting: expected an estimator that is not fitted"):
         new("classifier", "xgboost").fit(frame, label)
+    with pytest.raises(TypeError, match=r"boosting: expected an estimator .*, got the class XGBClassifier"):
+        new("classifier", XGBClassifier).fit(frame, label)
+    with pytest.raises(TypeError, match="JointClassifier needs a classifier, got XGBRegressor, a regressor"):
+        new("classifier", XGBRegressor()).fit(frame, label)
+    with pytest.raises(ValueError, match=r"XGBClassifier does not learn from this table.*'c', are given as they came"):
+        new("classifier", XGBClassifier()).fit(frame, label)
 
 
 # -- tables
@@ -232,7 +239,7 @@ def test_folds_hold_each_row_out_once_but_those_that_are_needed() -> None:
         assert not np.intersect1d(fold.learn, fold.held).size and len(fold.learn) + len(fold.held) == 200
         assert X[fold.held, 2].mean() == pytest.approx(X[:, 2].mean(), abs=0.05)
     large = cut_folds(np.zeros((20_000, 2)), 0, 0)
-    assert len(large) == 1 and len(large[0].held) == 3_000
+    assert len(large) == 1 and len(large[0].held) == 1_500
 
 
 @pytest.mark.parametrize(
@@ -293,6 +300,18 @@ def test_whole_numbers_have_whole_quantiles_within_their_range() -> None:
     assert one.joint_.kinds["score"] == "integer"
 
 
+def test_a_target_named_like_a_feature_leaves_the_feature_as_it_is() -> None:
+    frame, _, score = table(80, seed=10, missing=0.0)
+    one = new("regressor").fit(frame, np.round(score).rename("x"))
+    assert one.joint_.kinds["x"] == "continuous" and one.joint_.kinds["x_"] == "integer"
+
+
+def test_numbers_too_large_for_a_grid() -> None:
+    frame, _, score = table(80, seed=10)
+    one = new("regressor").fit(frame, score * 1e120)
+    assert one.score(frame, score * 1e120) > 0.5 and one.joint_.kinds["score"] == "continuous"
+
+
 def test_a_constant_number() -> None:
     frame, _, _ = table(60, seed=11)
     one = new("regressor").fit(frame, np.full(60, 2.5))
@@ -336,7 +355,7 @@ def test_report_says_what_was_compared(kind: str) -> None:
     one = fitted(kind, frame, label, score)
     report = one.fitted_by
     assert [member.name for member in report.members][-1] == "all together"
-    assert len(report.members) == 5 and all(len(member.loss) == 5 for member in report.members)
+    assert len(report.members) == 6 and all(len(member.loss) == 5 for member in report.members)
     assert report.measure == ("log-loss" if kind == "classifier" else "root mean squared error")
     assert "240 validation rows" in report.in_words or "validation rows" in report.in_words
     for name in one.members_:
@@ -369,6 +388,19 @@ def test_an_estimator_that_refuses_missing_cells_learns_from_completed_rows() ->
     assert MASKED not in [member.name for member in one.fitted_by.members]
     assert EXPECTED in [member.name for member in one.fitted_by.members]
     assert one.score(numeric(frame), label) > 0.7
+
+
+def test_catboost_with_categories() -> None:
+    """scikit-learn does not clone it, and it refuses missing categories: it learns from completed rows."""
+    frame, label, _ = table(120, seed=16)
+    text = frame.assign(c=frame["c"].astype(object))
+    model = CatBoostClassifier(iterations=5, verbose=0, allow_writing_files=False, cat_features=["c"])
+    one = new("classifier", model).fit(text, label)
+    assert MASKED not in [member.name for member in one.fitted_by.members] and one.score(text, label) > 0.6
+    whole = text.fillna({"x": 0.0, "k": 0.0, "w": 0.0, "c": "up"})
+    fitted_model = CatBoostClassifier(**model.get_params()).fit(whole, label)
+    again = jf.JointClassifier.from_model(fitted_model, whole, label, random_state=0, n_jobs=1)
+    np.testing.assert_allclose(again.predict_proba(whole), fitted_model.predict_proba(whole), atol=1e-9)
 
 
 def test_other_errors_of_an_estimator_are_told() -> None:

@@ -107,15 +107,16 @@ def test_each_column_is_judged_on_rows_that_its_leaves_did_not_see(monkeypatch: 
         assert weight is not None and len(weight) == len(gain) == 100
         return False
 
-    def density(forest: Forest, *rest: object) -> np.ndarray:
-        asked.append(forest)
-        return np.full(100, 0.0 if len(asked) == 1 else next(replies))
+    def gains(trial: adversarial_forest._Trial, slots: np.ndarray) -> list[np.ndarray]:
+        assert len(trial.asked) == 100
+        asked.append(slots.tolist())
+        return [np.full(100, next(replies))]
 
     monkeypatch.setattr(adversarial_forest, "misfit_slots", lambda *_: np.ones(3, bool))
     monkeypatch.setattr(quantile, "not_worse", refused)
-    monkeypatch.setattr(adversarial_forest, "log_density", density)
+    monkeypatch.setattr(adversarial_forest._Trial, "gains", gains)
     joint = jf.AdversarialForest(3, min_samples_leaf=20, random_state=0).fit(table, sample_weight=weight).joint_
-    assert len(asked) == 5  # normals, all, and each of the three
+    assert asked == [[True] * 3, *np.eye(3, dtype=bool).tolist()]
     leaves = joint.distribution.forest.leaves
     plain = leaves.tree < 3  # the background is Student's
     assert [bool((leaves.family[plain, slot] == UNIFORM).all()) for slot in range(3)] == [False, True, True]
@@ -175,4 +176,4 @@ def test_fewer_trees_are_asked_where_there_are_many_rows(
     monkeypatch.setattr(adversarial_forest, "as_forest", joined)
     monkeypatch.setattr(adversarial_forest, "FIXED", replace(adversarial_forest.FIXED, trial_many_rows=many))
     jf.AdversarialForest(12, min_samples_leaf=20, random_state=0).fit(bent(600))
-    assert [n_trees for n_trees in seen if n_trees < 12] == [asked, asked]  # both ways
+    assert [n_trees for n_trees in seen if n_trees < 12] == [asked]

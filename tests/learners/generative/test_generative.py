@@ -29,6 +29,8 @@ from jointforest.models.box_forest.posterior import level_probability, tree_answ
 
 from ... import oracle
 
+pytestmark = pytest.mark.smoke  # runs on wheels
+
 SEED = int(np.random.RandomState(0).randint(2**31 - 1))  # what an estimator with random_state=0 draws its rows by
 LEAVES = ("normal", "normal_moments", "normal_mle", "uniform", "spn")
 

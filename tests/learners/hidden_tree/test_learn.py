@@ -8,6 +8,8 @@ from jointforest.learners.hidden_tree.learn import LearnSettings, _n_batches, le
 from jointforest.learners.hidden_tree.structure import CodeTable
 from jointforest.models.hidden_tree.messages import log_probability
 
+pytestmark = pytest.mark.smoke  # runs on wheels
+
 
 def blocks(n, seed=0):
     """Codes of four columns: two blocks of two; each second column repeats the first nine times in ten."""

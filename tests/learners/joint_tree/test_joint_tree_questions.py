@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 import jointforest as jf
 from jointforest.runtime.threads import map_ordered
 
+pytestmark = pytest.mark.smoke  # runs on wheels
+
 RNG = np.random.default_rng(0)
 N = 4000
 GROUP = RNG.integers(0, 2, N)

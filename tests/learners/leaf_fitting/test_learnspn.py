@@ -23,7 +23,7 @@ from jointforest.learners.leaf_fitting.learnspn import (
 from jointforest.learners.leaf_fitting.statistics_kernels import rows_by_leaf
 from jointforest.models.box_forest.leaves.derived import check_circuits
 from jointforest.models.box_forest.leaves.table import FACTORS, PRODUCT, SUM, Circuits
-from jointforest.runtime.random_kernels import stream
+from jointforest.runtime.random_kernels import stream_state
 
 from ...compiled import compiled
 from .test_independence_kernels import mixed, numeric, table, table_p_value
@@ -181,7 +181,7 @@ def test_components(seed: int, missing: float) -> None:
 def test_two_means_finds_two_clouds() -> None:
     rng = np.random.default_rng(0)
     points = np.concatenate([rng.normal(size=(60, 3)), rng.normal(size=(40, 3)) + 5])
-    side = two_means(points, 10, stream(0, 0))
+    side = two_means(points, 10, stream_state(0, 0))
     expected = KMeans(2, n_init=5, random_state=0).fit_predict(points)
     assert set(side[:60]) != set(side[60:])
     np.testing.assert_array_equal(side == side[0], expected == expected[0])
@@ -190,17 +190,17 @@ def test_two_means_finds_two_clouds() -> None:
 def test_two_means_ends_near_the_best() -> None:
     for seed in range(5):
         points = np.random.default_rng(seed).normal(size=(50, 4))
-        side = two_means(points, 1, stream(seed, 0))
+        side = two_means(points, 1, stream_state(seed, 0))
         loss = sum(((points[side == s] - points[side == s].mean(axis=0)) ** 2).sum() for s in (False, True))
         assert loss < 1.1 * KMeans(2, n_init=20, random_state=0).fit(points).inertia_
 
 
 def test_two_means_needs_two_clusters_of_some_size() -> None:
-    assert not two_means(np.ones((50, 2)), 1, stream(0, 0)).any()
+    assert not two_means(np.ones((50, 2)), 1, stream_state(0, 0)).any()
     points = np.zeros((50, 1))
     points[:5] = 100.0
-    assert two_means(points, 5, stream(0, 0)).any()
-    assert not two_means(points, 6, stream(0, 0)).any()
+    assert two_means(points, 5, stream_state(0, 0)).any()
+    assert not two_means(points, 6, stream_state(0, 0)).any()
 
 
 # ------------------------------------------------------------------------------------------------------ the circuits

@@ -25,7 +25,7 @@ from ...runtime.parameters import ANY, VERBOSE, Allowed, Number
 from ...runtime.progress import write_line
 from ...runtime.random_state import seed_of
 from ...runtime.threads import chunks
-from .boosting import Boosting, GivenBoosting, HistBoosting, adopted, table_of
+from .boosting import Boosting, GivenBoosting, HistBoosting, adopted, check_estimator, table_of
 from .constants import FIXED
 from .files import Saved, save_predictor
 from .learn import Learned, Problem, ask, learn_predictor, missing_share
@@ -92,11 +92,8 @@ class JointPredictor(Learner):
             If a parameter is out of its range, or the table cannot be used (each message names the column).
         """
         self._check()
-        if self.boosting is not None and not hasattr(self.boosting, "get_params"):
-            raise TypeError(
-                f"boosting: expected an estimator that is not fitted, such as XGBClassifier(), got {self.boosting!r}; "
-                f"a fitted model goes into {type(self).__name__}.from_model"
-            )
+        if self.boosting is not None:
+            check_estimator(self.boosting, self._target_kind == "categorical", type(self).__name__)
         self._learn(self._read(as_table(X), y))
         return self
 

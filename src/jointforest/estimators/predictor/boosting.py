@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 from ...data.evidence import Evidence
@@ -238,8 +238,8 @@ class GivenBoosting(NamedTuple):
     def cross_fit(self, pairs: list[Pair], like: Settings = None) -> tuple[list[Boosted], Settings]:
         try:
             return [self._grow(rows) for rows, _ in pairs], None
-        except ValueError as error:
-            if not _is_of_missing_cells(error):
+        except ValueError:  # of missing cells, it seems; if not, it is raised again by rows without
+            if not any(np.isnan(rows.X).any() for rows, _ in pairs):
                 raise
             return [], None
 
@@ -253,14 +253,47 @@ class GivenBoosting(NamedTuple):
             return self.fitted
         features = self.schema.without(len(self.schema.columns) - 1)
         is_class = self.schema.columns[-1].is_categorical
-        model = clone(self.estimator).fit(decode(features, rows.X), rows.y.astype(np.int64) if is_class else rows.y)
+        frame, y = decode(features, rows.X), rows.y.astype(np.int64) if is_class else rows.y
+        try:
+            model = _copied(self.estimator).fit(frame, y)
+        except Exception as error:  # each library has errors of its own
+            raise ValueError(
+                f"boosting: {type(self.estimator).__name__} does not learn from this table: {error}{_hint(features)}"
+            ) from error
         matched = match_features(read_ensemble(model), self.schema)
         return Boosted(matched, np.arange(len(matched.ensemble.classes or ())))
 
 
-def _is_of_missing_cells(error: ValueError) -> bool:
-    """Whether an estimator says that it takes no missing cells."""
-    return any(word in str(error) for word in ("NaN", "missing", "null"))
+def check_estimator(estimator: Any, is_class: bool, predictor: str) -> None:
+    """Refuse what is no estimator, or one for targets of another kind, as `boosting` of a predictor."""
+    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+        what = f"the class {estimator.__name__}" if isinstance(estimator, type) else repr(estimator)
+        raise TypeError(
+            f"boosting: expected an estimator that is not fitted, such as XGBClassifier(), got {what}; "
+            f"a fitted model goes into {predictor}.from_model"
+        )
+    if is_regressor(estimator) if is_class else is_classifier(estimator):
+        kinds = ("classifier", "regressor") if is_class else ("regressor", "classifier")
+        raise TypeError(f"boosting: {predictor} needs a {kinds[0]}, got {type(estimator).__name__}, a {kinds[1]}")
+
+
+def _copied(estimator: Any) -> Any:
+    """An estimator with the same parameters that is not fitted."""
+    try:
+        return clone(estimator)
+    except RuntimeError:  # CatBoost's, with cat_features, whose constructor copies them
+        return type(estimator)(**estimator.get_params())
+
+
+def _hint(features: Schema) -> str:
+    """What to do with columns that are no numbers."""
+    text = [column.name for column in features.columns if column.levels and column.kind != "boolean"]
+    if not text:
+        return ""
+    return (
+        f" (columns of levels, such as {text[0]!r}, are given as they came: make them pandas categories, name them in "
+        "the estimator's parameters, or give a pipeline that encodes them)"
+    )
 
 
 def adopted(model: Any, schema: Schema) -> Boosted:

@@ -19,7 +19,7 @@ from ...models.box_forest.box_forest import BoxForest
 from ...models.box_forest.files import NAMES, forest_from_arrays, forest_to_arrays
 from ...models.file import PREDICTOR, ModelFileError, contents, model_of, opened, pack, read, read_about, write
 from .boosting import Boosted
-from .members import EXPECTED, FOREST, JOINT, MASKED, Conditional, ExpectedBoosting, Member, NativeBoosting
+from .members import EXPECTED, FOREST, JOINT, MASKED, NATIVE, Conditional, ExpectedBoosting, Member, NativeBoosting
 from .pooling import LEVELS, ClassPool, NumberPool, Pool
 
 
@@ -157,10 +157,10 @@ def _check_about(own: Any) -> None:
         isinstance(own, dict) and set(own) == _FIELDS and own["kind"] in _POOL_FIELDS, "metadata missing or unknown"
     )
     names, links = own["members"], own["links"]
-    known = [FOREST, JOINT, EXPECTED, MASKED]
+    known = [FOREST, JOINT, EXPECTED, MASKED, NATIVE]
     _require(isinstance(names, list) and len(names) > 0 and all(name in known for name in names), "unknown members")
     _require(len(set(names)) == len(names), "a member is there twice")
-    boosted = {name for name in names if name in (EXPECTED, MASKED)}
+    boosted = {name for name in names if name in (EXPECTED, MASKED, NATIVE)}
     _require(isinstance(links, dict) and set(links) == boosted and all(x in LINKS for x in links.values()), "links")
     _require(type(own["has_background"]) is bool, "has_background: expected true or false")
     _require(isinstance(own["dial"], int | float) and 0 <= own["dial"] <= 1, "dial: not from 0 to 1")
@@ -171,7 +171,7 @@ def _check_about(own: Any) -> None:
 
 def _fields_of(name: str) -> frozenset[str]:
     """Names of a member's arrays."""
-    if name in (EXPECTED, MASKED):
+    if name in (EXPECTED, MASKED, NATIVE):
         return frozenset(_BOOSTED)
     return frozenset({"grid"}) | (NAMES if name == FOREST else frozenset())
 
@@ -225,7 +225,9 @@ def _pool_of(kind: str, mine: dict[str, np.ndarray], M: int, S: int, K: int) -> 
     spread = _array(mine, "pool.spread", "<f8", (len(LEVELS),))
     stretch = _array(mine, "pool.stretch", "<f8", (B, S))
     _require(low <= high and bool((stretch >= 0).all()), "low, high or stretch: out of range")
-    return NumberPool(knots, centre, low, high, spread, weight, stretch)
+    level = _array(mine, "pool.level", "<f8", (B, len(LEVELS)))
+    _require(bool((level >= 0).all() and (level <= 1).all() and (np.diff(level) >= 0).all()), "level: not rising")
+    return NumberPool(knots, centre, low, high, spread, weight, stretch, level)
 
 
 def _array(mine: dict[str, np.ndarray], name: str, dtype: str, shape: tuple[int, ...]) -> np.ndarray:

@@ -24,6 +24,7 @@ from .members import (
     FOREST,
     JOINT,
     MASKED,
+    NATIVE,
     Conditional,
     ExpectedBoosting,
     Member,
@@ -207,10 +208,12 @@ def _learn(problem: Problem) -> Learned:
     clock.stop("validation", problem.tell)
 
     pool, kept, compared = _compare(problem, list(trees), answers, hidden)
-    final = {} if problem.fitted is None else {EXPECTED: problem.fitted}
+    final = {} if problem.fitted is None else {EXPECTED: problem.fitted, NATIVE: problem.fitted}
     for name in kept:
         if name in trees and name not in final:
             final[name] = problem.boosting.learn(rows[name], trees[name][1])
+            if name in (EXPECTED, NATIVE):  # the same trees
+                final[EXPECTED] = final[NATIVE] = final[name]
     clock.stop("boosted trees", problem.tell)
     members = _members(forest, chosen.model, final, problem.grid())
     return Learned(
@@ -234,6 +237,7 @@ def _cross_fit(
 ) -> tuple[dict[str, Labelled], Trees]:
     """Rows that boosted trees learn from in the end, and those of the folds: as they are, and copies with cells hidden.
 
+    Where cells are missing at learning, the trees also answer by their own rule, which knows what a missing cell tells.
     An estimator that refuses missing cells learns from rows that are completed by draws, and from no copies.
     """
     every, d = np.arange(len(problem.training.X)), problem.training.X.shape[1] - 1
@@ -247,6 +251,8 @@ def _cross_fit(
         X = sample(joint, build(problem.training.schema, problem.training.X), 1, problem.seed, False, problem.n_jobs)
         rows[EXPECTED] = Labelled(X[:, :-1], rows[EXPECTED].y)
         trees[EXPECTED] = problem.boosting.cross_fit(pairs(rows[EXPECTED]))
+    elif np.isnan(rows[EXPECTED].X).any():
+        rows[NATIVE], trees[NATIVE] = rows[EXPECTED], trees[EXPECTED]
     of_copies = [
         (problem.hidden(copies(fold.learn, d, rng)), problem.hidden(these))
         for fold, these in zip(folds, hidden, strict=True)
@@ -270,7 +276,8 @@ def _compare(
     X = problem.training.X
     rows, mask = np.concatenate([h.row for h in hidden]), np.vstack([h.mask for h in hidden])
     share = missing_share(np.where(mask, np.nan, X[rows, :-1]), problem.known())
-    judged = Judged(X[rows, -1], share, len(np.unique(rows)))
+    step = 0.0 if problem.n_classes else problem.training.schema.columns[-1].step
+    judged = Judged(X[rows, -1], share, len(np.unique(rows)), step)
     each = {name: _joined([found[name] for found in answers]) for name in names}
 
     def fit(kept: list[str]) -> Pool:
@@ -319,8 +326,9 @@ def _members(forest: Any, joint: Distribution, trees: dict[str, Boosted], grid: 
     }
     if EXPECTED in trees:
         found[EXPECTED] = ExpectedBoosting(trees[EXPECTED], joint)
-    if MASKED in trees:
-        found[MASKED] = NativeBoosting(trees[MASKED])
+    for name in (MASKED, NATIVE):
+        if name in trees:
+            found[name] = NativeBoosting(trees[name])
     return found
 
 

@@ -19,7 +19,8 @@ from .boosting import Boosted
 from .constants import FIXED
 from .pooling import LEVEL_WEIGHT, LEVELS, Answer
 
-FOREST, JOINT, EXPECTED, MASKED = "generative forest", "joint", "expected boosting", "boosting on masked copies"
+FOREST, JOINT = "generative forest", "joint"
+EXPECTED, MASKED, NATIVE = "expected boosting", "boosting on masked copies", "boosting"
 """Names of the members."""
 
 
@@ -82,7 +83,7 @@ class ExpectedBoosting:
 
 @dataclass(frozen=True)
 class NativeBoosting:
-    """Boosted trees that have seen rows with cells hidden, and take missing cells themselves."""
+    """Boosted trees that have seen rows with missing cells, and take missing cells themselves."""
 
     trees: Boosted
 
@@ -130,11 +131,14 @@ def learn_forest(training: Training, seed: int, n_jobs: int | None, like: Any = 
     """
     n, d = training.X.shape
     is_class = bool(training.columns.is_categorical[-1])
-    forest = (GenerativeForestClassifier if is_class else GenerativeForestRegressor)(FIXED.trees, n_jobs=n_jobs)
+    n_trees = FIXED.trees if n < FIXED.few_rows else FIXED.large_trees
+    forest = (GenerativeForestClassifier if is_class else GenerativeForestRegressor)(n_trees, n_jobs=n_jobs)
     # two thirds of the rows are in a tree's bootstrap, and leaves are about half as large again as they must be
     least = FIXED.fewest_trees * d * n / (2.0 * FIXED.leaf_cells)
     if like is not None:
-        forest.set_params(min_samples_leaf=min(like.min_samples_leaf_, n), beta=like.beta_)
+        forest.set_params(
+            n_estimators=like.n_estimators, min_samples_leaf=min(like.min_samples_leaf_, n), beta=like.beta_
+        )
     elif least > FIXED.large_leaf:
         forest.set_params(min_samples_leaf=int(least))
     if least > FIXED.large_leaf:

@@ -67,11 +67,14 @@ class Judged(NamedTuple):
         Share of each row that is missing.
     n_rows : int
         Distinct rows: one that is there several times tells less than several rows.
+    step : float
+        Width of the cells of a number's grid; 0 without a grid.
     """
 
     y: np.ndarray
     share: np.ndarray
     n_rows: int
+    step: float = 0.0
 
 
 def hats(share: np.ndarray, knots: np.ndarray) -> np.ndarray:
@@ -229,7 +232,7 @@ def _minimum(loss: object, start: np.ndarray, bounds: list) -> np.ndarray:
 class NumberPool(NamedTuple):
     """A pool of M members that give means of a number, of which S also give how its quantiles spread about them.
 
-        mu = c + sum_m w_m(s) (mu_m - c)        Q(u) = mu + sum_m v_m(s) (Q_m(u) - mu_m)
+        mu = c + sum_m w_m(s) (mu_m - c)        Q(u) = mu + sum_m v_m(s) (Q_m(r) - mu_m),  r = r_s(u)
 
     Averages of quantiles stay as sharp as the members are, which averages of CDFs do not (Lichtendahl,
     Grushka-Cockayne, Winkler, "Is It Better to Average Probabilities or Quantiles?", 2013).
@@ -248,6 +251,8 @@ class NumberPool(NamedTuple):
         w at the knots, not negative.
     stretch : float64 array (B, S)
         v at the knots, not negative.
+    level : float64 array (B, q)
+        r of `LEVELS` at the knots, not falling: where a share u of the validation rows lies below Q.
     """
 
     knots: np.ndarray
@@ -257,6 +262,7 @@ class NumberPool(NamedTuple):
     spread: np.ndarray
     weight: np.ndarray
     stretch: np.ndarray
+    level: np.ndarray
 
     def mean(self, answers: Stack, share: np.ndarray) -> np.ndarray:
         """Means (n,) of rows of which these shares (n,) are missing."""
@@ -265,9 +271,31 @@ class NumberPool(NamedTuple):
 
     def quantiles(self, answers: Stack, share: np.ndarray) -> np.ndarray:
         """Quantiles (n, q) at `LEVELS`."""
+        level = hats(share, self.knots) @ self.level
+        return np.array([np.interp(r, LEVELS, row) for r, row in zip(level, self._raw(answers, share), strict=True)])
+
+    def _raw(self, answers: Stack, share: np.ndarray) -> np.ndarray:
+        """Quantiles (n, q) at `LEVELS` that are not calibrated."""
         stretch = hats(share, self.knots) @ self.stretch
         about = np.einsum("ns,nsq->nq", stretch, _spreads(answers, self.spread))
         return np.asarray(self.mean(answers, share)[:, None] + about)
+
+    def calibrated(self, answers: Stack, judged: Judged) -> NumberPool:
+        """The pool whose quantiles have their shares of the validation rows below them.
+
+        At each knot, r is the quantile function of the probability integral transforms of the rows near there. A few
+        rows more lie evenly, so that few rows change little.
+        """
+        raw, basis = self._raw(answers, judged.share), hats(judged.share, self.knots)
+        rank = _ranks(raw, judged)
+        order = np.argsort(rank)
+        level = np.empty((len(self.knots), len(LEVELS)))
+        for b, weight in enumerate(basis.T):
+            total = weight.sum()
+            share_below = (np.cumsum(weight[order]) - weight[order] / 2) / max(total, 1e-12)
+            own = np.interp(LEVELS, share_below, rank[order]) if total > 0 else LEVELS
+            level[b] = (total * own + FIXED.even_rows * LEVELS) / (total + FIXED.even_rows)
+        return self._replace(level=level)
 
     def losses(self, answers: Stack, judged: Judged) -> np.ndarray:
         """Squared errors (n,) of the mean."""
@@ -304,14 +332,27 @@ def fit_number_pool(answers: Stack, judged: Judged, y: np.ndarray, anchor: int |
     weight = _least_squares(off / scale[:, None], (judged.y - centre) / scale, basis, judged.n_rows, anchor)
     pool = _number_pool(y, weight, np.zeros((len(knots), answers.spread.shape[1])))
     stretch = _fit_stretch(pool.mean(answers, judged.share), _spreads(answers, pool.spread), judged, basis)
-    return pool._replace(stretch=stretch)
+    return pool._replace(stretch=stretch).calibrated(answers, judged)
+
+
+def _ranks(quantiles: np.ndarray, judged: Judged) -> np.ndarray:
+    """Probability integral transforms (n,) by quantiles (n, q) at `LEVELS`; of cells of a grid, evenly within the cell.
+
+    Beyond the outermost quantiles it is 0 or 1.
+    """
+    half, n = judged.step / 2.0, len(judged.y)
+    ends = [np.array([np.interp(y, row, LEVELS, 0.0, 1.0) for y, row in zip(judged.y + off, quantiles, strict=True)])
+            for off in (-half, half)]  # fmt: skip
+    within = np.random.default_rng(0).random(n)
+    return np.asarray(ends[0] + within * (ends[1] - ends[0]))
 
 
 def _number_pool(y: np.ndarray, weight: np.ndarray, stretch: np.ndarray) -> NumberPool:
     """A pool with these weights, for learning rows with the targets y (m,)."""
     centre = float(y.mean())
     spread = np.quantile(y, LEVELS) - centre
-    return NumberPool(np.array(FIXED.knots), centre, float(y.min()), float(y.max()), spread, weight, stretch)
+    level = np.tile(LEVELS, (len(weight), 1))
+    return NumberPool(np.array(FIXED.knots), centre, float(y.min()), float(y.max()), spread, weight, stretch, level)
 
 
 def _off(answers: Stack, centre: float) -> np.ndarray:

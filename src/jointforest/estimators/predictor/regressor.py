@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from ...data.evidence import Evidence
+from ...data.frames import read
 from ...data.infer_schema import infer_schema
 from ...data.schema import centers
 from ...learners.generative.targets import column_like, target_cells, target_name
@@ -17,15 +18,18 @@ from .pooling import LEVELS, NumberPool
 
 _KINDS = ("integer", "rounded", "mixed")
 """Kinds of numbers that a target may be inferred to be, beside continuous."""
+_LARGEST_WHOLE = 2.0**51
+"""Larger numbers have no grid of whole numbers."""
 
 
 class JointRegressor(RegressorMixin, JointPredictor):
     """Predict a number from rows with any cells missing: means, quantiles and intervals.
 
-    Four members answer: a generative forest; boosted trees in expectation over what is missing; boosted trees trained
-    on rows with cells hidden; and the joint distribution of the table. Their means are combined by least squares on
-    validation rows, from which cells are hidden at several rates. The forest and the joint say how far quantiles lie
-    from the mean, which is combined by the CRPS. The weights depend on how much of a row is missing.
+    These members answer: a generative forest; boosted trees in expectation over what is missing; boosted trees trained
+    on rows with cells hidden; the joint distribution of the table; and, if cells are missing at learning, boosted trees
+    by their own rule. Their means are combined by least squares on validation rows, from which cells are hidden at
+    several rates. The forest and the joint say how far quantiles lie from the mean, which is combined by the CRPS. The
+    weights depend on how much of a row is missing.
 
     Parameters
     ----------
@@ -82,12 +86,12 @@ class JointRegressor(RegressorMixin, JointPredictor):
 
     def _kinds(self, X: Any, y: Any) -> dict[str, str] | None:
         """Those given, and that of the target: whole numbers and decimals have a grid, as other columns do."""
-        name, kinds = target_name(y), dict(self.kinds or {})
+        name, kinds = target_name(y, read(X).names), dict(self.kinds or {})
         cells = target_cells(y)
         if name in kinds or cells.dtype.kind not in "biuf" or not np.isfinite(cells).all() or len(cells) < 2:
             return self.kinds
         frame = column_like(X, name, cells)
-        is_whole = bool((cells == np.rint(cells)).all())
+        is_whole = bool((cells == np.rint(cells)).all() and np.abs(cells).max() < _LARGEST_WHOLE)
         kind = "integer" if is_whole else infer_schema(frame).columns[0].kind
         return kinds | {name: kind} if kind in _KINDS else self.kinds
 

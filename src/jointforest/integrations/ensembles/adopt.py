@@ -10,7 +10,7 @@ import numpy as np
 
 from ...data.schema import Columns
 from ...models.box_forest.structure import Trees, leaf_boxes, pruned, rows_below
-from ...runtime.random_kernels import stream
+from ...runtime.random_kernels import stream_state
 from ...runtime.records import record
 from ...runtime.threads import map_ordered
 from .adopt_kernels import find_leaves
@@ -232,7 +232,7 @@ def find_leaf(trees: Trees, X: np.ndarray, weight: np.ndarray, seed: int, n_jobs
         end[0] = len(X)
         rows = np.arange(len(X), dtype=np.int32)
         scratch = RouteScratch(int(bounds[t]), begin, end, rows, np.empty_like(rows))
-        find_leaves(trees, values, weight[t], stream(seed, t), scratch, out[t])
+        find_leaves(trees, values, weight[t], stream_state(seed, t), scratch, out[t])
 
     list(map_ordered(one, [(t,) for t in range(len(out))], n_jobs))
     return out

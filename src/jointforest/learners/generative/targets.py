@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -56,13 +57,12 @@ def read_training(
     Raises ValueError if lengths differ, y has missing cells or does not fit its kind, or a column cannot be used.
     """
     kinds = dict(kinds or {})
-    name, cells, n = target_name(y), target_cells(y), read(X).n
+    table, cells = read(X), target_cells(y)
+    name, n = target_name(y, table.names), table.n
     if len(cells) != n:
         raise ValueError(f"X has {n} rows and y has {len(cells)} entries; expected as many of both")
     if rows is not None:
         X, cells = take_rows(X, rows), cells[rows]
-    while name in read(X).names:
-        name += "_"
     features = infer_schema(X, {k: v for k, v in kinds.items() if k != name})
     if kind == "categorical":
         _check_labels(cells)
@@ -128,7 +128,7 @@ def _check_labels(cells: np.ndarray) -> None:
     if cells.dtype.kind == "f" and (wrong := cells[np.isfinite(cells) & (cells != np.rint(cells))]).size:
         raise ValueError(
             f"Unknown label type: continuous. y holds numbers such as {wrong[0]:g}, expected labels of classes; use "
-            "GenerativeForestRegressor for numbers, or turn y into text or whole numbers"
+            "JointRegressor or GenerativeForestRegressor for numbers, or turn y into text or whole numbers"
         )
 
 
@@ -155,10 +155,13 @@ def column_like(X: Any, name: str, cells: np.ndarray) -> Any:
     return nw.new_series(name, cells.tolist(), backend=backend).to_frame().to_native()
 
 
-def target_name(y: Any) -> str:
-    """Name of a pandas, polars or pyarrow series; "y" if it has none."""
+def target_name(y: Any, others: Collection[str] = ()) -> str:
+    """Name of a pandas, polars or pyarrow series, or "y" if it has none; with "_" behind it if a column is named so."""
     name = getattr(y, "name", None)
-    return name if isinstance(name, str) and name else "y"
+    name = name if isinstance(name, str) and name else "y"
+    while name in others:
+        name += "_"
+    return name
 
 
 def target_cells(y: Any) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...data.schema import Columns
 from ...models.box_forest.structure import Trees, pruned, rows_below
-from ...runtime.random_kernels import stream
+from ...runtime.random_kernels import stream_state
 from ...runtime.records import record
 from .criterion_kernels import GINI, VARIANCE, Limits
 from .grow_kernels import N_NODES, N_WORDS, cut_ranks, grow_tree, route, set_shares
@@ -150,7 +150,7 @@ def with_shares(
     stop[0] = len(missing)
     rows, weight = missing.astype(np.int32), np.ones(codes.shape[1])
     known = rows_below(tree.left, tree.right, complete)
-    set_shares(codes, changed, rows, np.empty_like(rows), weight, known, start, stop, stream(seed, number))
+    set_shares(codes, changed, rows, np.empty_like(rows), weight, known, start, stop, stream_state(seed, number))
     return changed
 
 
@@ -358,7 +358,7 @@ def scratch_for(table: GrowthRows, rows: np.ndarray, n_statistics: int, seed: in
         rows=rows,
         spare=np.empty_like(rows),
         tried=np.flatnonzero(table.n_codes > 1),  # columns of one value tell nothing, and do not count
-        state=stream(seed, number),
+        state=stream_state(seed, number),
         trial=np.empty(most_levels, dtype=np.uint8),
         chosen=np.empty(most_levels, dtype=np.uint8),
         target=target,

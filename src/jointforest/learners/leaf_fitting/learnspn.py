@@ -10,7 +10,7 @@ import numpy as np
 from ...data.schema import Columns
 from ...models.box_forest.leaves.derived import node_scopes
 from ...models.box_forest.leaves.table import FACTORS, SUM, Circuits
-from ...runtime.random_kernels import stream
+from ...runtime.random_kernels import stream_state
 from ...runtime.records import record
 from .fit import Table
 from .learnspn_kernels import learn_leaf
@@ -202,7 +202,7 @@ def learn_circuits(
         unit[j] = np.sqrt(max(1.0 - np.sum(table.level_share[at] ** 2), 1e-6))
     order = np.concatenate([np.flatnonzero(~scope_columns), np.flatnonzero(scope_columns)]).astype(np.int32)
     n_apart = int(d - np.sum(scope_columns))
-    state = stream(seed, number)
+    state = stream_state(seed, number)
     parts: list[tuple[np.ndarray, ...]] = []
     leaves: list[int] = []
     cells = Cells(table.values, table.codes, columns.is_categorical, weight, centre, unit, n_levels)

@@ -260,7 +260,8 @@ def _samples(values: LeafValues, epsilon: float, spread: float, **place: Any) ->
     resolution = float(max(1e-3 * place["step"], place["width"]))
     extra = np.maximum(extra, resolution * resolution)
     x, share, start = values.x, values.weight / total[leaf], values.start
-    return Samples(x, share, start, values.rows, close, outside, extra, values.mean, values.var, **place)
+    rows, mean, var = (np.ascontiguousarray(a, dtype=np.float64) for a in (values.rows, values.mean, values.var))
+    return Samples(x, share, start, rows, close, outside, extra, mean, var, **place)
 
 
 def _pooled_variance(var: np.ndarray, total: np.ndarray, spread: float) -> float:

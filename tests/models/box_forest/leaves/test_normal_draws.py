@@ -10,7 +10,7 @@ from scipy.stats import chisquare, kstest, norm, truncnorm
 
 from jointforest.models.box_forest.leaves import family_kernels, normal_kernels
 from jointforest.runtime.compile import entry
-from jointforest.runtime.random_kernels import stream
+from jointforest.runtime.random_kernels import stream_state
 
 from ....compiled import compiled
 from ....oracle.leaf import NORMAL, STUDENT, UNIFORM, normal_log_mass
@@ -35,7 +35,7 @@ def truncated(za, zb, h, state, anchor, t):
 def drawn(za, zb, n, seed, h=None):
     """Anchors and distances of n draws from (za, zb]."""
     anchor, t = np.empty(n, np.int64), np.empty(n)
-    truncated(float(za), float(zb), float(zb - za) if h is None else h, stream(seed, 0), anchor, t)
+    truncated(float(za), float(zb), float(zb - za) if h is None else h, stream_state(seed, 0), anchor, t)
     return anchor, t
 
 
@@ -45,7 +45,7 @@ def place(za, zb, anchor, t):
 
 def test_normals_are_normal_in_every_layer_and_tail():
     x = np.empty(4_000_000)
-    normals(stream(1, 2), x)
+    normals(stream_state(1, 2), x)
     assert kstest(x, norm.cdf).pvalue > 1e-3
     cuts = norm.ppf(np.linspace(0, 1, 2001))
     assert chisquare(np.histogram(x, cuts)[0]).pvalue > 1e-3
@@ -116,7 +116,7 @@ def upper_share(low, high, x):
 @pytest.mark.parametrize("scale", [1e-140, 1e-12, 1e-3, 1.0, 1e6, 1e12, 1e140])
 @pytest.mark.parametrize("centre", [0.5, -1e6, 1e6, -1e140, 1e140])
 def test_draws_keep_to_the_box_whatever_the_parent(family, scale, centre):
-    state = stream(5, 0)
+    state = stream_state(5, 0)
     for lo, hi in ((0.0, 1.0), (0.0, 5e-324), (1.0, np.nextafter(1.0, 2.0)), (-1e150, 1e150)):
         x = [draw_of_family(family, centre, scale, lo, hi, -INF, INF, state) for _ in range(50)]
         assert lo < min(x) <= max(x) <= hi
@@ -128,6 +128,6 @@ def test_draws_keep_to_the_box_whatever_the_parent(family, scale, centre):
 
 @pytest.mark.parametrize("family", [NORMAL, UNIFORM, STUDENT])
 def test_draws_are_cut_to_box_and_run(family):
-    state = stream(6, 0)
+    state = stream_state(6, 0)
     x = [draw_of_family(family, 0.5, 1.0, -1.0, 2.0, 1.5, 9.0, state) for _ in range(2000)]
     assert 1.5 < min(x) < 1.51 < 1.99 < max(x) <= 2.0

@@ -13,7 +13,7 @@ from jointforest.data.schema import Columns
 from jointforest.models.box_forest.leaves import slot_kernels
 from jointforest.models.box_forest.leaves.derived import make_leaves
 from jointforest.models.box_forest.leaves.table import ParameterTables
-from jointforest.runtime.random_kernels import stream
+from jointforest.runtime.random_kernels import stream_state
 
 from ....compiled import compiled
 
@@ -147,7 +147,7 @@ def test_grid_answers_follow_from_the_masses_of_the_cells(leaf, slot):
 
 def draw(columns, leaves, given, leaf, slot, region, n=4000):
     """Draws of one stream."""
-    state = stream(5, 0)
+    state = stream_state(5, 0)
     return np.array([slots.slot_draw(columns, leaves, given, leaf, slot, region, state) for _ in range(n)])
 
 
@@ -173,7 +173,7 @@ def test_answers_without_grid_follow_from_the_density(leaf, slot, runs, atoms):
         assert slots.region_log_mass(*kernel) == -INF
         assert all(map(math.isnan, slots.slot_mean_variance(*kernel)))
         assert math.isnan(slots.slot_cdf(*kernel, 0.0))
-        assert math.isnan(slots.slot_draw(*kernel, stream(0, 0)))
+        assert math.isnan(slots.slot_draw(*kernel, stream_state(0, 0)))
         return
     if region == 0:
         assert slots.region_log_mass(*kernel) == pytest.approx(math.log(total), abs=1e-4)
@@ -226,7 +226,7 @@ def test_far_regions_keep_their_proportions():
 def test_runs_that_touch_the_support_by_rounding_are_empty():
     edge = np.nextafter(-0.5, 1)
     assert slots.region_log_mass(COLUMNS, LEAVES, evidence([(-5.5, edge)]), 0, GRID, 0) == -INF
-    assert math.isnan(slots.slot_draw(COLUMNS, LEAVES, evidence([(-5.5, edge)]), 0, GRID, 0, stream(0, 0)))
+    assert math.isnan(slots.slot_draw(COLUMNS, LEAVES, evidence([(-5.5, edge)]), 0, GRID, 0, stream_state(0, 0)))
 
 
 def test_levels():

@@ -1,0 +1,286 @@
+"""What is known of the next rows of histories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..data.discretization.base_density import levels, quantiles
+from ..data.frames import decode
+from ..data.history_rows import HistoryRows
+from ..data.schema import Column
+from ..models.history.coding import Coding
+from ..models.history.columns import GAP, Coded
+from ..models.history.history_model import HistoryModel, draw_values
+from ..models.history.records import Found
+from ..runtime.parameters import check_number
+
+LEAST_CAP = 64
+"""Fewest hypotheses of a forecast: each code of a number can then be one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """What is known of the next rows of n subjects, made by `HistoryJoint.forecast`.
+
+    Answers about step s are given that the history has that row. They come from the distribution of each cell, mixed
+    over hypotheses about the cells between, and, for numbers whose changes are predicted, from draws.
+
+    Attributes
+    ----------
+    subjects : list
+        What the frame calls the subjects, in the order of answers.
+    steps : int
+    end_probability : float64 array (n, steps)
+        Probability that the history ends before step 1, 2, ...; NaN if the number of rows is not modelled.
+    exact : bool array (n,)
+        Whether sums over unknown cells were exact.
+    """
+
+    subjects: list[Any]
+    steps: int
+    end_probability: np.ndarray
+    exact: np.ndarray
+    _model: HistoryModel
+    _marginal: np.ndarray
+    _code: np.ndarray
+    _value: np.ndarray
+    _length: np.ndarray
+    _last: _Last
+    _seed: int
+
+    def __repr__(self) -> str:
+        return f"Forecast({len(self.subjects)} subjects, {self.steps} steps)"
+
+    def mean(self, column: str) -> np.ndarray:
+        """Means of a number or date: array (n, steps); of levels, the most probable one.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> visits = jf.datasets.make_visits(300, random_state=0)
+        >>> joint = jf.fit(visits, group="patient", order="date", random_state=0)
+        >>> joint.forecast(visits, random_state=0).mean("status")[0, 0] in ("well", "ill", "severe")
+        True
+        """
+        j, coding = self._find(column)
+        if coding.column.is_categorical:
+            share = self._level_shares(j, coding)
+            best = np.where(np.isnan(share[..., 0]), np.nan, np.argmax(share, axis=-1))
+            return coding.column.values(best)
+        if self._needs_draws(coding):
+            return coding.column.values(_mean(self._values(j)))
+        weights = self._marginal[:, :, j, 1 : coding.n_codes].astype(np.float64)
+        _, center, _ = coding.scale.moments
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return coding.column.values(weights @ center / weights.sum(axis=-1))
+
+    def proba(self, column: str) -> np.ndarray:
+        """Probabilities of the levels of a cell that is not missing, (n, steps, levels), in the order of the levels."""
+        j, coding = self._find(column)
+        if not coding.column.is_categorical:
+            raise ValueError(f"column {column!r} holds numbers; ask mean, interval, quantile or probability")
+        return self._level_shares(j, coding)
+
+    def missing_probability(self, column: str) -> np.ndarray:
+        """Probability that a cell is missing, (n, steps)."""
+        j, _ = self._find(column)
+        return self._marginal[:, :, j, 0].astype(np.float64)
+
+    def quantile(self, column: str, q: Any) -> np.ndarray:
+        """Quantiles of a number or date: array (n, steps), or (n, steps, k) for k levels ``q``."""
+        j, coding = self._find(column)
+        if coding.column.is_categorical:
+            raise ValueError(f"column {column!r} has levels and no quantiles; ask proba")
+        wanted = np.atleast_1d(np.asarray(q, dtype=np.float64))
+        if not ((wanted >= 0.0) & (wanted <= 1.0)).all():
+            raise ValueError(f"q: expected numbers from 0 to 1, got {q!r}")
+        n = len(self.subjects)
+        if self._needs_draws(coding):
+            found = _quantiles(self._values(j), wanted)
+        else:
+            weights = self._marginal[:, :, j, 1 : coding.n_codes].reshape(n * self.steps, -1)
+            found = quantiles(coding.scale, weights, wanted).reshape(n, self.steps, -1)
+        found = coding.column.values(found)
+        return found if np.ndim(q) else found[..., 0]
+
+    def interval(self, column: str, level: float = 0.9) -> np.ndarray:
+        """Ends of the interval of equal tails that holds a number with this probability: array (n, steps, 2)."""
+        check_number("level", level, 0, 1)
+        return self.quantile(column, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+
+    def sample(self, m: int = 1) -> Any:
+        """Draws of the next rows: a frame with the columns ``draw`` and ``step`` before those of the table.
+
+        Parameters
+        ----------
+        m : int
+            Draws of each subject, at most ``n_draws`` of the forecast.
+
+        Returns
+        -------
+        frame
+            A drawn history may end before the last step.
+        """
+        most = self._code.shape[1]
+        check_number("m", m, 1, most, whole=True, text=f"a whole number from 1 to {most}, the draws of the forecast")
+        model, n = self._model, len(self.subjects)
+        n_rows = self._last.n_rows
+        shape = (n, m, self.steps)
+        alive = n_rows[:, None, None] + 1 + np.arange(self.steps) <= self._length[:, :m, None]
+        schema = model.columns.schema
+        X = np.full((*shape, len(schema.columns)), np.nan)
+        gap = np.full(shape, model.columns.step)
+        for v, variable in enumerate(model.columns.head):
+            if variable.source >= 0:
+                X[..., variable.source] = self._last.head[:, v, None, None]
+        for j, variable in enumerate(model.columns.rows):
+            x = self._values(j)[:, :m]
+            if variable.source == GAP:
+                gap = x
+            else:
+                X[..., variable.source] = x
+        number = np.broadcast_to(np.arange(n)[:, None, None], shape)[alive]
+        draw, step = (np.broadcast_to(axis, shape)[alive] for axis in np.ogrid[:m, : self.steps])
+        time = None
+        if self._last.time is not None:
+            time = (self._last.time[:, None, None] + np.cumsum(np.maximum(gap, 0.0), axis=2))[alive]
+        return self._frame(number, draw, step, time, X[alive])
+
+    def _frame(
+        self, number: np.ndarray, draw: np.ndarray, step: np.ndarray, time: np.ndarray | None, X: np.ndarray
+    ) -> Any:
+        columns = self._model.columns
+        schema = columns.frame_schema
+        place = {name: j for j, name in enumerate(schema.names)}
+        whole = np.full((len(X), len(schema.columns)), np.nan)
+        group = columns.group
+        if group.kind == "categorical":
+            group = replace(group, levels=tuple(dict.fromkeys(self.subjects)))
+            whole[:, place[group.name]] = number
+        else:
+            whole[:, place[group.name]] = np.array(self.subjects, dtype=np.float64)[number]
+        if columns.time is not None and time is not None:
+            whole[:, place[columns.time.name]] = time
+        for j, name in enumerate(columns.schema.names):
+            whole[:, place[name]] = X[:, j]
+        counts = [Column(name, "integer", "int64", 1.0) for name in ("draw", "step")]
+        of_frame = tuple(group if c.name == group.name else c for c in schema.columns)
+        unknown = tuple((at + 2, column) for at, column in schema.unknown)
+        return decode(
+            replace(schema, columns=(*counts, *of_frame), unknown=unknown),
+            np.column_stack([draw + 1, step + 1, whole]),
+        )
+
+    # -- from codes
+
+    def _find(self, column: str) -> tuple[int, Coding]:
+        """Number and codes of a varying column."""
+        columns = self._model.columns
+        place = columns.schema.index(column)
+        for j, variable in enumerate(columns.rows):
+            if variable.source == place:
+                return j, variable.coding
+        raise ValueError(f"column {column!r} is constant within subjects: its next value is the one it has")
+
+    def _needs_draws(self, coding: Coding) -> bool:
+        return coding.change is not None or bool(coding.repeat.any())
+
+    def _level_shares(self, j: int, coding: Coding) -> np.ndarray:
+        n_levels = len(coding.column.levels)
+        if coding.repeat.any():
+            x = self._values(j)
+            share = np.stack([np.nanmean(np.where(np.isnan(x), np.nan, x == k), axis=1) for k in range(n_levels)], -1)
+            return np.asarray(share)
+        weights = self._marginal[:, :, j, 1 : coding.n_codes].astype(np.float64)
+        found = levels(coding.scale, weights.reshape(-1, weights.shape[-1]), n_levels)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return (found / found.sum(axis=1, keepdims=True)).reshape(*weights.shape[:2], n_levels)
+
+    def _values(self, j: int) -> np.ndarray:
+        """Drawn values of a column, (n, draws, steps); NaN where missing or beyond the end."""
+        n, m, steps = self._code.shape[:3]
+        model = self._model
+        coding = model.columns.rows[j].coding
+        alive = self._last.n_rows[:, None, None] + 1 + np.arange(steps) <= self._length[:, :, None]
+        if coding.change is not None:
+            x = self._value[..., model.columns.changes.index(j)]
+        else:
+            code = np.concatenate(
+                [np.broadcast_to(self._last.code[:, None, None, j], (n, m, 1)), self._code[..., j]], 2
+            )
+            before = np.full(code.shape, np.nan)
+            before[:, :, 0] = self._last.value[:, None, j]
+            is_first = np.zeros(code.shape, dtype=bool)
+            is_first[:, :, 0] = True
+            flat = np.maximum(code, 0).astype(np.int64).ravel()
+            rng = np.random.default_rng([self._seed, 2, j])
+            x = draw_values(coding, flat, is_first.ravel(), rng, before.ravel()).reshape(code.shape)[:, :, 1:]
+        return np.where(alive & (self._code[..., j] > 0), x, np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class _Last:
+    """The last known row of each subject: number of rows, time, codes and values, and its constant columns."""
+
+    n_rows: np.ndarray
+    time: np.ndarray | None
+    code: np.ndarray
+    value: np.ndarray
+    head: np.ndarray
+
+
+def make_forecast(
+    model: HistoryModel,
+    rows: HistoryRows,
+    X: np.ndarray,
+    coded: Coded,
+    steps: int,
+    n_draws: int,
+    seed: int,
+    n_jobs: int | None,
+) -> Forecast:
+    """The forecast of the next rows of subjects: see `HistoryJoint.forecast`."""
+    histories, d = coded.histories, len(model.columns.rows)
+    n, changes = len(histories.length), list(model.columns.changes)
+
+    def each(a: int, b: int, found: Found) -> tuple[np.ndarray, ...]:
+        last = found.cell_start[1:, None] - steps * d + np.arange(steps * d)
+        marginal = found.marginal[last].reshape(b - a, steps, d, -1)
+        code = found.draw_code[last].reshape(b - a, steps, d, n_draws).transpose(0, 3, 1, 2)
+        value = found.draw_value[last].reshape(b - a, steps, d, n_draws)[:, :, changes].transpose(0, 3, 1, 2)
+        ends = np.cumsum(found.ends, axis=1)[:, :steps]
+        return marginal, code.copy(), value.astype(np.float32), found.draw_length, ends, found.exact > 0
+
+    parts = model.walk(
+        histories, np.full(n, steps), cap=max(LEAST_CAP, n_draws), seed=seed, n_draws=n_draws, n_jobs=n_jobs, each=each
+    )
+    marginal, code, value, length, ends, exact = (np.concatenate(one) for one in zip(*parts, strict=True))
+    at = histories.start[1:] - 1
+    last = _Last(rows.length, None if rows.time is None else rows.time[at], histories.code[at], coded.row_value[at],
+                 coded.head_value)  # fmt: skip
+    if not model.columns.has_length:
+        length = np.full(length.shape, np.iinfo(np.int64).max)
+        ends = np.full(ends.shape, np.nan)
+    return Forecast(rows.labels, steps, ends, exact, model, marginal, code, value, length, last, seed)
+
+
+def _mean(x: np.ndarray) -> np.ndarray:
+    """Means over draws, (n, steps); NaN where all are missing."""
+    known = ~np.isnan(x)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.where(known, x, 0.0).sum(axis=1) / known.sum(axis=1))
+
+
+def _quantiles(x: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Quantiles over draws, (n, steps, k); NaN where all are missing."""
+    ordered = np.sort(x, axis=1)
+    known = (~np.isnan(x)).sum(axis=1)
+    at = np.clip(q * known[..., None] - 0.5, 0.0, np.maximum(known[..., None] - 1, 0))
+    low = np.floor(at).astype(np.int64)
+    high = np.minimum(low + 1, np.maximum(known[..., None] - 1, 0))
+    turned = np.moveaxis(ordered, 1, 2)
+    a, b = np.take_along_axis(turned, low, 2), np.take_along_axis(turned, high, 2)
+    return np.asarray(a + (at - low) * (b - a))

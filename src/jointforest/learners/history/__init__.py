@@ -1,0 +1,1 @@
+"""Learning the joint distribution of histories."""

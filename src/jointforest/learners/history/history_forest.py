@@ -1,0 +1,136 @@
+"""The estimator of histories."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+
+from ...api.history_joint import HistoryJoint
+from ...runtime.parameters import ANY, FLAG, VERBOSE, Allowed, Number, check_parameters
+from ...runtime.progress import write_line
+from ...runtime.threads import n_threads
+from .constants import FIXED, Constants
+from .learn import learn_histories
+from .prepare import prepare
+
+
+class HistoryForest(BaseEstimator):
+    """Learn the joint distribution of histories: tables with several rows for each subject.
+
+    A history is a chain of cells, row after row and column after column. Trees predict each cell from what came before
+    it: the row before, the columns before it in its row, and memories of the subject's past. See
+    ``docs/concepts/histories.md``.
+
+    Parameters
+    ----------
+    smoothing : float or "auto"
+        How simple trees are kept and how much leaves are smoothed. With 1, histories that were not learned from have
+        about the highest likelihood, which is best for forecasts; with less, draws are more realistic. ``"auto"`` is
+        0.1 for 50,000 rows and more, and 1 for fewer.
+    ends : bool
+        Whether the last row of a subject is the end of its history. If it is only where the data stop, say False: then
+        the number of rows is not modelled.
+    kinds : dict or None
+        Kinds of columns by name, where the inferred ones are not wanted.
+    random_state : None, int, Generator or RandomState
+        The same seed gives the same joint, whatever ``n_jobs``.
+    n_jobs : int or None
+        Threads (-1: all cores).
+    verbose : bool or int
+        Whether to tell what is done, on standard error.
+
+    Attributes
+    ----------
+    joint_ : HistoryJoint
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> visits = jf.datasets.make_visits(200, random_state=0)
+    >>> joint = jf.HistoryForest(random_state=0).fit(visits, group="patient", order="date").joint_
+    >>> joint.constant
+    ('sex',)
+    >>> joint.log_density(visits).shape
+    (200,)
+    """
+
+    _allowed: ClassVar[Mapping[str, Allowed]] = {
+        "smoothing": (Number(0, 100), "auto"),
+        "ends": FLAG,
+        "kinds": ANY,
+        "random_state": ANY,
+        "n_jobs": ANY,
+        "verbose": VERBOSE,
+    }
+
+    joint_: HistoryJoint
+
+    def __init__(
+        self,
+        smoothing: float | str = "auto",
+        ends: bool = True,
+        kinds: dict[str, str] | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = -1,
+        verbose: bool | int = False,
+    ) -> None:
+        self.smoothing = smoothing
+        self.ends = ends
+        self.kinds = kinds
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: None = None, *, group: str, order: str | None = None) -> Self:
+        """Learn from a frame (pandas, polars, pyarrow) with several rows for each subject.
+
+        Parameters
+        ----------
+        X : frame of N rows
+            In any order; cells may be missing.
+        y : ignored
+        group : str
+            The column that names the subject of each row.
+        order : str, optional
+            The column of times, numbers or dates. Without it the rows of a subject are in order as they stand.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of its range, a column is not there, a subject or time is missing, a time is repeated
+            within a subject, or no subject has two rows.
+        """
+        start = time.monotonic()
+        check_parameters(self._allowed, vars(self))
+        n_threads(self.n_jobs)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        prepared = prepare(X, group, order, self.kinds, self.ends)
+        tell = write_line if self.verbose else _be_quiet
+        size = len(prepared.rows.labels), *prepared.X.shape
+        tell("{} subjects, {} rows, {} columns".format(*size))
+        constants = smoothed(self.smoothing, len(prepared.X))
+        model = learn_histories(prepared, seed, constants, self.n_jobs, tell)
+        self.joint_ = HistoryJoint(model)
+        tell(f"{model.n_trees} trees, {model.n_leaves} leaves, in {time.monotonic() - start:.1f} s")
+        return self
+
+
+def smoothed(smoothing: float | str, n_rows: int) -> Constants:
+    """Constants for a value of the parameter ``smoothing``."""
+    if isinstance(smoothing, str):
+        smoothing = FIXED.smoothing_of_many if n_rows >= FIXED.many_rows else 1.0
+    pseudo = FIXED.least_pseudo + (1.0 - FIXED.least_pseudo) * smoothing
+    return replace(FIXED, gain_a_type=float(smoothing), near=pseudo, far=pseudo, ratio_pseudo=10.0 + 10.0 * smoothing)
+
+
+def _be_quiet(text: str) -> None:
+    pass

@@ -1,0 +1,132 @@
+"""From prepared histories to a model: values or changes, the order of the columns, the trees of every target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from ...data.discretization.discretizer import codes_of
+from ...models.history.columns import Coded, HistoryColumns, code_histories
+from ...models.history.history_model import HistoryModel
+from ...models.history.known_kernels import log_probabilities
+from ...models.history.records import Histories, empty_state, of_subjects
+from ...runtime.threads import map_ordered
+from .constants import FIXED, Constants
+from .order import order_rows, others_of, take_subjects
+from .prepare import Prepared, with_changes
+from .targets import targets_of
+from .trees import Target, Tree, conditionals_of, learn_target
+
+Tell = Callable[[str], None]
+
+
+def learn_histories(
+    prepared: Prepared, seed: int, constants: Constants, n_jobs: int | None, tell: Tell
+) -> HistoryModel:
+    """The model of histories.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    seed : int
+    constants : Constants
+    n_jobs : int or None
+        Targets are learned beside each other; the model does not depend on it.
+    tell : function of a text
+        Told what is done.
+    """
+    columns = choose_changes(prepared, seed, constants, n_jobs)
+    coded = _code(columns, prepared)
+    sample = of_subjects(coded.histories, take_subjects(coded.histories, constants.order_rows, seed))
+    order = order_rows(columns, sample)
+    columns = replace(columns, rows=tuple(columns.rows[j] for j in order))
+    names = [variable.coding.column.name for variable in columns.rows]
+    tell(f"{len(columns.head)} constant variables; the columns of a row are drawn in this order: {', '.join(names)}")
+    histories = _code(columns, prepared).histories
+    targets = targets_of(columns, others_of(columns, histories))
+    learned = _learn_all(columns, histories, targets, seed, constants, n_jobs)
+    lengths, counts = np.unique(prepared.rows.length, return_counts=True)
+    return HistoryModel(columns, conditionals_of(learned, columns.layout), lengths, counts)
+
+
+def _code(columns: HistoryColumns, prepared: Prepared) -> Coded:
+    rows = prepared.rows
+    return code_histories(columns, rows.start, prepared.X, rows.time, rows.length)
+
+
+def _learn_all(
+    columns: HistoryColumns,
+    histories: Histories,
+    targets: list[Target],
+    seed: int,
+    constants: Constants,
+    n_jobs: int | None,
+) -> list[tuple[Target, list[Tree]]]:
+    """The trees of all targets, those with most work first."""
+    layout = columns.layout
+    ranked = sorted(range(len(targets)), key=lambda k: -targets[k].number)
+
+    def work(k: int) -> list[Tree]:
+        return learn_target(layout, histories, targets[k], seed, constants)
+
+    found = dict(zip(ranked, map_ordered(work, [(k,) for k in ranked], n_jobs, "learning histories"), strict=True))
+    return [(targets[k], found[k]) for k in range(len(targets))]
+
+
+# ---- Values or changes.
+
+
+def choose_changes(prepared: Prepared, seed: int, constants: Constants, n_jobs: int | None) -> HistoryColumns:
+    """The columns, with changes predicted instead of values where that makes held-out subjects more probable."""
+    columns, rows = prepared.columns, prepared.rows
+    candidates = [j for j, variable in enumerate(columns.rows) if _may_change(columns, prepared, j)]
+    if not candidates:
+        return columns
+    is_first = np.zeros(len(prepared.X), dtype=bool)
+    is_first[rows.start[:-1]] = True
+    changed = {j: with_changes(columns.rows[j], prepared.X[:, columns.rows[j].source], is_first) for j in candidates}
+
+    def work(j: int) -> bool:
+        by_value = replace(columns, rows=(columns.rows[j],))
+        by_change = replace(columns, rows=(changed[j],))
+        scores = [_judge(one, prepared, seed, constants) for one in (by_value, by_change)]
+        return scores[1] > scores[0]
+
+    better = list(map_ordered(work, [(j,) for j in candidates], n_jobs))
+    chosen = {j for j, is_better in zip(candidates, better, strict=True) if is_better}
+    return replace(columns, rows=tuple(changed[j] if j in chosen else v for j, v in enumerate(columns.rows)))
+
+
+def _may_change(columns: HistoryColumns, prepared: Prepared, j: int) -> bool:
+    """Whether a row variable is a column of many distinct numbers, none of which is missing."""
+    variable = columns.rows[j]
+    coding = variable.coding
+    if variable.source < 0 or coding.column.is_categorical or coding.has_missing:
+        return False
+    code, _ = codes_of(coding.scale, prepared.X[:, variable.source])
+    return float((~coding.is_single[code]).mean()) >= FIXED.binned_share
+
+
+def _judge(columns: HistoryColumns, prepared: Prepared, seed: int, constants: Constants) -> float:
+    """Mean log-density of the cells of one column in held-out subjects, from a sample."""
+    coded = _code(columns, prepared)
+    subjects = take_subjects(coded.histories, constants.order_rows, seed)
+    n_judged = max(1, int(len(subjects) * constants.judged_share))
+    judged = np.sort(np.random.default_rng([seed, 2]).permutation(subjects)[:n_judged])
+    kept = np.setdiff1d(subjects, judged)
+    if len(kept) == 0:
+        return 0.0
+    layout = columns.layout
+    train, test = of_subjects(coded.histories, kept), of_subjects(coded.histories, judged)
+    of_rows = [t for t in targets_of(columns, [[]]) if t.number >= layout.n_head]
+    learned = [(t, learn_target(layout, train, replace(t, sorts=()), seed, constants)) for t in of_rows]
+    heads = [(t, learn_target(layout, train, t, seed, constants)) for t in targets_of(columns, [[]])[: layout.n_head]]
+    conditionals = conditionals_of(heads + learned, layout)
+    of_head, of_cell = np.zeros(test.head.shape), np.zeros(test.code.shape)
+    log_probabilities(layout, conditionals, test, empty_state(1, layout.n_head, 1), np.empty(66), of_head, of_cell)
+    length = np.diff(coded.histories.start)[judged]
+    start = np.concatenate([[0], np.cumsum(length)])
+    rows = np.repeat(coded.histories.start[judged] - start[:-1], length) + np.arange(start[-1])
+    return float((of_cell[:, 0] + coded.row_base[rows, 0]).mean())

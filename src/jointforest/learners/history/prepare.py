@@ -1,0 +1,211 @@
+"""A frame as histories: its subjects, their rows in time, and the codes of every column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+
+from ...data.discretization.discretizer import Scale, codes_of
+from ...data.discretization.learn import learn_scale
+from ...data.frames import read
+from ...data.history_rows import HistoryRows, check_names, group_rows, order_column
+from ...data.schema import Column, Schema
+from ...models.history.coding import Coding, single_values
+from ...models.history.columns import GAP, LENGTH, START, HistoryColumns, Variable, first_known, last_known
+from ..base import read_table
+from .constants import FIXED
+
+
+class Prepared(NamedTuple):
+    """Histories to learn from.
+
+    Attributes
+    ----------
+    columns : HistoryColumns
+    rows : HistoryRows
+    X : float64 array (N, number of schema columns)
+        Cells, subject after subject in the order of time.
+    """
+
+    columns: HistoryColumns
+    rows: HistoryRows
+    X: np.ndarray
+
+
+def prepare(frame: Any, group: Any, order: Any, kinds: Mapping[str, str] | None, ends: bool) -> Prepared:
+    """Read a frame with several rows for each subject.
+
+    Raises
+    ------
+    ValueError
+        If a column is not there, a subject or time is missing or repeated, no subject has two rows, or there is no
+        other column.
+    """
+    reader = read(frame)
+    group, order = check_names(reader, group, order)
+    time = None if order is None else order_column(frame, reader, order)
+    rows = group_rows(frame, group, time)
+    if int(rows.length.max()) < 2:
+        raise ValueError(
+            f"every subject has a single row; histories need subjects with several rows. Is {group!r} the column of "
+            "subjects? Without several rows a subject, fit the table without group"
+        )
+    drop = [group] if order is None else [group, order]
+    if len(reader.names) == len(drop):
+        raise ValueError(f"there is no column beside {' and '.join(drop)}")
+    rest = nw.from_native(frame, eager_only=True).drop(drop).to_native()
+    schema, _, X = read_table(rest, kinds)
+    X = np.ascontiguousarray(X[rows.place])
+    columns = columns_of(schema, tuple(reader.names), _group_column(reader, group), time, rows, X, ends)
+    return Prepared(columns, rows, X)
+
+
+def _group_column(reader: Any, group: str) -> Column:
+    """The column of subjects: its name and type; new subjects are numbered."""
+    cells = reader.cells(group)
+    kind = "integer" if cells.sort == "integer" else "continuous" if cells.sort == "number" else "categorical"
+    levels = ("1",) if kind == "categorical" else ()
+    return Column(group, kind, cells.dtype, 1.0 if kind == "integer" else 0.0, levels=levels,
+                  has_number_name=group in reader.number_names, n_observed=reader.n)  # fmt: skip
+
+
+def columns_of(
+    schema: Schema,
+    names: tuple[str, ...],
+    group: Column,
+    time: Column | None,
+    rows: HistoryRows,
+    X: np.ndarray,
+    ends: bool,
+) -> HistoryColumns:
+    """The variables of the histories, those of a row in the order of the schema."""
+    start, N = rows.start, len(X)
+    is_first = np.zeros(N, dtype=bool)
+    is_first[start[:-1]] = True
+    head, varying = [], []
+    for j, column in enumerate(schema.columns):
+        if is_constant(start, X[:, j]):
+            head.append(Variable(j, coding_of(column, first_known(start, X[:, j]))))
+        else:
+            varying.append(Variable(j, coding_of(column, X[:, j], is_first)))
+    step = begin = np.nan
+    if time is not None and rows.time is not None:
+        gap = np.where(is_first, np.nan, np.diff(rows.time, prepend=0.0))
+        step, begin = _single(gap), _single(rows.time[start[:-1]])
+        if np.isnan(begin):
+            head.insert(0, Variable(START, coding_of(time, rows.time[start[:-1]])))
+        if np.isnan(step):
+            varying.insert(0, Variable(GAP, coding_of(_gap_column(time, gap), gap, is_first)))
+    if ends:
+        length = rows.length.astype(np.float64)
+        head.append(Variable(LENGTH, coding_of(_length_column(length), length)))
+    return HistoryColumns(schema, names, group, time, step, begin, tuple(head), tuple(varying))
+
+
+def _single(x: np.ndarray) -> float:
+    """The value that all known numbers have; NaN if they differ."""
+    known = x[~np.isnan(x)]
+    return float(known[0]) if len(known) and np.ptp(known) <= 1e-9 * abs(known[0]) else np.nan
+
+
+def _gap_column(time: Column, gap: np.ndarray) -> Column:
+    """The time between rows as a column of numbers."""
+    known = gap[~np.isnan(gap)]
+    kind = "integer" if time.kind == "integer" else "rounded" if time.step > 0 else "continuous"
+    return Column("time since the row before", kind, "float64", time.step, 0.0, minimum=float(known.min()),
+                  maximum=float(known.max()), n_observed=len(known))  # fmt: skip
+
+
+def _length_column(length: np.ndarray) -> Column:
+    return Column("number of rows", "integer", "int64", 1.0, 0.0, minimum=float(length.min()),
+                  maximum=float(length.max()), n_observed=len(length))  # fmt: skip
+
+
+def is_constant(start: np.ndarray, x: np.ndarray) -> bool:
+    """Whether a column has one value within nearly every subject, and is not missing in some of its rows only."""
+    known = ~np.isnan(x)
+    first = np.repeat(first_known(start, x), np.diff(start))
+    subject = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    differs = (known & (x != first)) | (~known & ~np.isnan(first))
+    share = 1.0 - len(np.unique(subject[differs])) / (len(start) - 1)
+    return bool(share >= FIXED.constant_share)
+
+
+def coding_of(column: Column, x: np.ndarray, is_first: np.ndarray | None = None) -> Coding:
+    """Codes of a variable with these values; of a variable of rows, with the probabilities of repeated values."""
+    scale = _few_levels(column, x) if column.is_categorical else learn_scale(column, x, None, FIXED.codes)
+    repeat = np.zeros(scale.n_codes)
+    if is_first is not None:
+        repeat = repeats(scale, x, is_first)
+    return Coding(column, scale, None, None, bool(np.isnan(x).any()), repeat)
+
+
+def _few_levels(column: Column, x: np.ndarray) -> Scale:
+    """Levels as codes; of more than 63 the rarest share the last 16 codes, dealt out in turn."""
+    n = len(column.levels)
+    counts = np.bincount(x[~np.isnan(x)].astype(np.intp), minlength=n) + 0.1
+    code = np.arange(n)
+    if n > FIXED.codes:
+        rank = np.empty(n, dtype=np.intp)
+        rank[np.argsort(-counts, kind="stable")] = np.arange(n)
+        own = FIXED.own_levels
+        code = np.where(rank < own, rank, own + (rank - own) % (FIXED.codes - own))
+    n_codes = min(n, FIXED.codes)
+    log_mass = np.log(counts) - np.log(np.bincount(code, counts, n_codes))[code]
+    place = np.arange(float(n))
+    return Scale(n_codes, 0.0, 0.0, place, place.copy(), np.zeros(n), code.astype(np.int32), log_mass)
+
+
+def repeats(scale: Scale, x: np.ndarray, is_first: np.ndarray) -> np.ndarray:
+    """For each code, the probability that a value repeats where its code does, beyond chance; 0 for single values."""
+    code, log_base = codes_of(scale, x)
+    same = (np.concatenate([[False], code[1:] == code[:-1]]) & ~is_first) & (code < scale.n_codes)
+    equal = same & np.concatenate([[False], x[1:] == x[:-1]])
+    unit = scale.step if scale.step > 0 else 0.0
+    by_chance = np.where(same, np.exp(log_base) * (unit if scale.step > 0 else float(_is_points(scale))), 0.0)
+    n = np.bincount(code[same], minlength=scale.n_codes).astype(np.float64)
+    met = np.bincount(code[equal], minlength=scale.n_codes)
+    chance = np.bincount(code[same], by_chance[same], scale.n_codes)
+    overall = _excess(met.sum(), chance.sum(), n.sum())
+    found = _excess(met + overall, chance, n + 1.0)
+    # a code with nearly all of its mass at one value repeats by chance
+    none = single_values(scale) | (chance >= 0.9 * n) | (found < 0.01)
+    return np.where(none, 0.0, found)
+
+
+def _is_points(scale: Scale) -> bool:
+    return bool(scale.is_point.all())
+
+
+def _excess(met: Any, chance: Any, n: Any) -> Any:
+    """Share of repeats beyond those by chance, between 0 and 0.999."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = (met - chance) / (n - chance)
+    return np.clip(np.where(np.isfinite(found), found, 0.0), 0.0, 0.999)
+
+
+# ---- Changes instead of values.
+
+
+def change_column(column: Column, step: np.ndarray) -> Column:
+    """The changes of a column of numbers as a column."""
+    known = step[~np.isnan(step)]
+    kind = "integer" if column.kind == "integer" else "rounded" if column.step > 0 else "continuous"
+    still = float((known == 0.0).mean()) if len(known) else 0.0
+    atoms = (0.0,) if column.step == 0.0 and still > 0.005 else ()
+    return Column(f"change of {column.name}", "mixed" if atoms else kind, "float64", column.step, 0.0, atoms,
+                  minimum=float(known.min()), maximum=float(known.max()), n_observed=len(known))  # fmt: skip
+
+
+def with_changes(variable: Variable, x: np.ndarray, is_first: np.ndarray) -> Variable:
+    """The variable with its changes predicted."""
+    step = x - last_known(x, is_first)
+    column = change_column(variable.coding.column, step)
+    scale = learn_scale(column, step, None, FIXED.codes)
+    no_repeat = np.zeros(variable.coding.scale.n_codes)
+    coding = replace(variable.coding, change=scale, change_column=column, repeat=no_repeat)
+    return replace(variable, coding=coding)

@@ -1,0 +1,80 @@
+"""What the trees of each target may look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...models.history.columns import HistoryColumns
+from ...models.history.contexts import (
+    BACK,
+    CHANGED,
+    CHANGES,
+    DISTINCT,
+    FIRST,
+    FROM_FIRST,
+    FROM_LAG2,
+    FROM_MEAN,
+    HEAD,
+    HIGH,
+    KNOWN,
+    LAG2,
+    LAST_CHANGE,
+    LENGTH,
+    LOW,
+    MEAN,
+    NOW,
+    OFFSET_FIRST,
+    OFFSET_MEAN,
+    POSITION,
+    PREVIOUS,
+    REMAINING,
+    RUN,
+    SOURCE,
+)
+from .trees import Target
+
+OWN = (LAG2, FIRST, BACK, KNOWN, CHANGES, RUN, DISTINCT)
+"""Memories of the column itself."""
+OWN_NUMBER = (MEAN, LOW, HIGH, FROM_FIRST, FROM_LAG2, FROM_MEAN)
+"""Those that need an order of the codes."""
+
+
+def targets_of(columns: HistoryColumns, others: Sequence[Sequence[int]]) -> list[Target]:
+    """All targets; ``others[j]`` are the columns of a row whose codes the contexts of column j have."""
+    h, d = len(columns.head), len(columns.rows)
+    constant = range(h - int(columns.has_length))
+    found = []
+    for v, variable in enumerate(columns.head):
+        contexts = [(HEAD, u) for u in range(v)]
+        found.append(_target(v, variable.coding.n_codes, not variable.coding.column.is_categorical, contexts, ()))
+    for j, variable in enumerate(columns.rows):
+        coding, earlier = variable.coding, [i for i in others[j] if i < j]
+        of_head = [(HEAD, u) for u in constant]
+        length = [(LENGTH, 0)] if columns.has_length else []
+        is_number = not coding.column.is_categorical
+        contexts = length + of_head + [(NOW, i) for i in earlier]
+        if coding.change is not None:
+            contexts.append((POSITION, 0))
+        found.append(_target(h + j, coding.n_codes, is_number, contexts, ()))
+    for j, variable in enumerate(columns.rows):
+        coding, earlier = variable.coding, [i for i in others[j] if i < j]
+        is_number = not coding.column.is_categorical
+        contexts = [(POSITION, 0), *([(LENGTH, 0), (REMAINING, 0)] if columns.has_length else [])]
+        contexts += [(HEAD, u) for u in constant]
+        contexts += [(PREVIOUS, i) for i in (*others[j], j)]
+        contexts += [(kind, i) for i in earlier for kind in (NOW, CHANGED)]
+        contexts += [(kind, j) for kind in OWN + (OWN_NUMBER if is_number else ())]
+        if coding.change is not None:
+            contexts.append((LAST_CHANGE, j))
+        sorts = (SOURCE, OFFSET_FIRST, OFFSET_MEAN) if is_number else (SOURCE,)
+        found.append(_target(h + d + j, coding.n_targets, is_number, contexts, sorts))
+    return found
+
+
+def _target(
+    number: int, n_codes: int, is_number: bool, contexts: Sequence[tuple[int, int]], sorts: tuple[int, ...]
+) -> Target:
+    kinds = np.array([kind for kind, _ in contexts], dtype=np.int16)
+    return Target(number, n_codes, is_number, kinds, np.array([i for _, i in contexts], dtype=np.int16), sorts)

@@ -1,0 +1,1 @@
+"""Histories: the joint distribution of several rows for each subject."""

@@ -1,0 +1,130 @@
+"""Kernels: the distribution of one cell given everything before it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...runtime.compile import kernel
+from .contexts import OFFSET_EDGES, OFFSET_FIRST, SOURCE
+from .memory_kernels import M_BACK, M_FIRST, M_PREVIOUS, context, mean_code
+
+_ONE = np.uint64(1)
+_EDGES = np.array(OFFSET_EDGES, dtype=np.int64)
+N_OFFSETS = len(OFFSET_EDGES) + 1
+N_PARTS = 16
+"""Parts of equal mass inside a change code."""
+MIDDLE = N_PARTS // 2
+
+
+@kernel
+def leaf_of(conditionals, tree, state, h, row, layout):
+    """First entry, in the table, of the leaf that the contexts lead to."""
+    node = conditionals.root[tree]
+    while conditionals.child[node] >= 0:
+        found = context(conditionals.kind[node], conditionals.column[node], state, h, row, layout)
+        node = conditionals.child[node] + (1 if found > conditionals.threshold[node] else 0)
+    return -1 - conditionals.child[node]
+
+
+@kernel
+def bin_of(layout, k, x):
+    """Code of a value of column of changes k."""
+    low, high = layout.edge_start[k], layout.edge_start[k + 1] - 1
+    first = low
+    while low < high:
+        middle = (low + high) // 2
+        if layout.edge[middle] < x:
+            low = middle + 1
+        else:
+            high = middle
+    return low - first + 1
+
+
+@kernel
+def offset_class(code, reference):
+    """Class of the steps from a reference code; 0 if that is missing, the last one if the code is."""
+    if code == 0:
+        return N_OFFSETS
+    if reference == 0:
+        return 0
+    steps, k = code - reference, 0
+    while k < N_OFFSETS - 1 and steps > _EDGES[k]:
+        k += 1
+    return k
+
+
+@kernel
+def class_of(sort, code, memory, seen):
+    """Class of a code of values, for classes of this sort."""
+    if sort == SOURCE:
+        if code == memory[M_PREVIOUS]:
+            return 0
+        if code == memory[M_BACK]:
+            return 1
+        return 2 if (seen >> np.uint64(code)) & _ONE else 3
+    if sort == OFFSET_FIRST:
+        return offset_class(code, memory[M_FIRST])
+    return offset_class(code, mean_code(memory))
+
+
+@kernel
+def value_code(layout, k, change, reference):
+    """Code of the value that a change code leads to from a reference value; of the median change."""
+    if change == 0:
+        return 0
+    return bin_of(layout, k, reference + layout.quantile[layout.quantile_start[k] + change - 1, MIDDLE])
+
+
+@kernel
+def target_of(layout, state, h, j, row):
+    """The target of column j: that of a first row where nothing is before, or no value that a change starts from."""
+    d = layout.n_codes.shape[0]
+    if row == 0 or (layout.change[j] >= 0 and math.isnan(state.value[h, j])):
+        return layout.n_head + j
+    return layout.n_head + d + j
+
+
+@kernel
+def distribution(conditionals, layout, target, n_trees, state, h, row, out):
+    """Distribution over the codes of a target by its first ``n_trees`` trees, into ``out``; its number of codes."""
+    n = conditionals.target_codes[target]
+    first = conditionals.tree_start[target]
+    last = min(conditionals.tree_start[target + 1], first + n_trees)
+    at = leaf_of(conditionals, first, state, h, row, layout)
+    for c in range(n):
+        out[c] = conditionals.table[at + c]
+    d = layout.n_codes.shape[0]
+    j = target - layout.n_head - d
+    if j < 0:
+        return n
+    k = layout.change[j]
+    memory, seen = state.memory[h, j], state.seen[h, j]
+    for tree in range(first + 1, last):
+        at = leaf_of(conditionals, tree, state, h, row, layout)
+        total = 0.0
+        for c in range(n):
+            code = c if k < 0 else value_code(layout, k, c, state.value[h, j])
+            out[c] *= conditionals.table[at + class_of(conditionals.tree_class[tree], code, memory, seen)]
+            total += out[c]
+        for c in range(n):
+            out[c] /= total
+    if k >= 0:
+        keep_in_range(layout, k, state.value[h, j], n, out)
+    return n
+
+
+@kernel
+def keep_in_range(layout, k, reference, n, out):
+    """Give changes that lead out of the range of the values no probability."""
+    total, kept = 0.0, 0.0
+    for c in range(n):
+        total += out[c]
+        if c > 0:
+            x = reference + layout.quantile[layout.quantile_start[k] + c - 1, MIDDLE]
+            if x < layout.low[k] or x > layout.high[k]:
+                out[c] *= 1e-6
+        kept += out[c]
+    for c in range(n):
+        out[c] *= total / kept

@@ -1,0 +1,293 @@
+"""The variables of histories: which are constant within a subject, which vary, and how their cells become codes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...data.discretization.base_density import quantiles
+from ...data.discretization.discretizer import Scale, codes_of
+from ...data.schema import Column, Schema
+from .cell_kernels import N_PARTS
+from .coding import UNKNOWN, Coding
+from .records import Histories, Layout
+
+START = -1
+"""Source of the variable that is the time of a subject's first row."""
+GAP = -2
+"""Source of the variable that is the time since the row before."""
+LENGTH = -3
+"""Source of the variable that is the number of rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """One variable of a history.
+
+    Attributes
+    ----------
+    source : int
+        Number of its column in the schema, or `START`, `GAP`, `LENGTH`.
+    coding : Coding
+    """
+
+    source: int
+    coding: Coding
+
+
+@dataclass(frozen=True, eq=False)
+class HistoryColumns:
+    """The columns of a table of histories.
+
+    Attributes
+    ----------
+    schema : Schema
+        Of all columns but those of the subject and of time.
+    names : tuple of str
+        Names of all columns of the frame, in order.
+    group : Column
+        The column that names the subjects.
+    time : Column or None
+    step : float
+        Time between any two rows; NaN if it varies or there is no time.
+    begin : float
+        Time of every first row; NaN if it varies or there is no time.
+    head : tuple of Variable
+        Variables that are constant within a subject, in the order in which they are drawn; the last one is `LENGTH` if
+        the number of rows is modelled.
+    rows : tuple of Variable
+        Variables of a row, in the order in which they are drawn.
+    """
+
+    schema: Schema
+    names: tuple[str, ...]
+    group: Column
+    time: Column | None
+    step: float
+    begin: float
+    head: tuple[Variable, ...]
+    rows: tuple[Variable, ...]
+
+    @property
+    def has_length(self) -> bool:
+        """Whether the number of rows is modelled."""
+        return bool(self.head) and self.head[-1].source == LENGTH
+
+    @cached_property
+    def frame_schema(self) -> Schema:
+        """Schema of whole frames, the columns of subjects and of time among the others; subjects without levels."""
+        known = {column.name: column for column in self.schema.columns} | {self.group.name: self.group}
+        if self.time is not None:
+            known[self.time.name] = self.time
+        aside = {column.name: column for _, column in self.schema.unknown}
+        unknown = tuple((place, aside[name]) for place, name in enumerate(self.names) if name in aside)
+        columns = tuple(known[name] for name in self.names if name in known)
+        return Schema(columns, self.schema.frame, unknown, self.schema.n_rows)
+
+    @cached_property
+    def changes(self) -> tuple[int, ...]:
+        """Numbers of the row variables whose changes are predicted."""
+        return tuple(j for j, v in enumerate(self.rows) if v.coding.change is not None)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """What kernels know of the columns."""
+        codings = [v.coding for v in self.rows]
+        change = np.full(len(codings), -1, dtype=np.int64)
+        change[list(self.changes)] = np.arange(len(self.changes))
+        of_changes = [codings[j] for j in self.changes]
+        edges = [upper_ends(c.scale) for c in of_changes]
+        parts = [inner_quantiles(c.change) for c in of_changes if c.change is not None]
+        return Layout(
+            n_head=len(self.head),
+            has_length=int(self.has_length),
+            n_codes=np.array([c.n_codes for c in codings], dtype=np.int64),
+            is_number=np.array([not c.column.is_categorical for c in codings], dtype=np.uint8),
+            change=change,
+            edge_start=_starts(edges),
+            edge=np.concatenate([*edges, np.empty(0)]),
+            quantile_start=_starts(parts),
+            quantile=np.concatenate([*parts, np.empty((0, N_PARTS + 1))]),
+            step=np.array([c.column.step for c in of_changes], dtype=np.float64),
+            low=np.array([c.column.minimum for c in of_changes], dtype=np.float64),
+            high=np.array([c.column.maximum for c in of_changes], dtype=np.float64),
+        )
+
+
+def _starts(parts: Sequence[np.ndarray]) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+
+
+def upper_ends(scale: Scale) -> np.ndarray:
+    """Upper end of each code of a numeric scale, ascending, the last one infinite."""
+    end = np.full(scale.n_codes, -np.inf)
+    np.maximum.at(end, scale.code, scale.hi)
+    first = np.full(scale.n_codes, np.inf)
+    np.minimum.at(first, scale.code, scale.lo)
+    points = np.zeros(scale.n_codes, dtype=bool)
+    points[scale.code[scale.is_point]] = True
+    # an interval that ends at the point of the next code does not hold it
+    before_point = np.append(points[1:] & (end[:-1] == first[1:]), False) & (end > first)
+    return np.where(before_point, np.nextafter(end, -np.inf), end)
+
+
+def inner_quantiles(scale: Scale) -> np.ndarray:
+    """Quantiles 0, 1/16, ..., 1 of what is inside each code, (K, 17), all finite."""
+    q = np.clip(np.arange(N_PARTS + 1) / N_PARTS, 0.002, 0.998)
+    return quantiles(scale, np.eye(scale.n_codes), q)
+
+
+# ---- Values to codes.
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """Histories as codes, and what the codes leave out.
+
+    Attributes
+    ----------
+    histories : Histories
+    head_value : float64 array (n, h)
+        Values of head variables; NaN where unknown or missing.
+    row_value : float64 array (N, d)
+        Values of row variables.
+    head_base : float64 array (n, h)
+        Log of the density of each value inside its code; 0 where missing or unknown.
+    row_base : float64 array (N, d)
+    """
+
+    histories: Histories
+    head_value: np.ndarray
+    row_value: np.ndarray
+    head_base: np.ndarray
+    row_base: np.ndarray
+
+
+def code_histories(
+    columns: HistoryColumns,
+    start: np.ndarray,
+    X: np.ndarray,
+    time: np.ndarray | None,
+    length: np.ndarray,
+    empty_is_unknown: bool = False,
+    unseen: np.ndarray | None = None,
+) -> Coded:
+    """Codes of the rows of n subjects.
+
+    Parameters
+    ----------
+    columns : HistoryColumns
+    start : int64 array (n + 1,)
+    X : float64 array (N, number of schema columns)
+        Cells of the rows, subject after subject in the order of time; NaN where empty.
+    time : float64 array (N,) or None
+    length : int64 array (n,)
+        Number of rows of the whole history; -1 where it may go on.
+    empty_is_unknown : bool
+        Whether empty cells are unknown also where cells were empty at learning.
+    unseen : bool array of the shape of X, optional
+        Cells with a level that was not seen at learning: they are unknown.
+
+    Returns
+    -------
+    Coded
+    """
+    n, N = len(start) - 1, len(X)
+    first = start[:-1]
+    head_value = np.full((n, len(columns.head)), np.nan)
+    head, head_base = np.zeros((n, len(columns.head)), dtype=np.int16), np.zeros((n, len(columns.head)))
+    for v, variable in enumerate(columns.head):
+        if variable.source == LENGTH:
+            value = np.where(length < 0, np.nan, length).astype(np.float64)
+        elif variable.source == START:
+            value = np.full(n, np.nan) if time is None else time[first]
+        else:
+            value = first_known(start, X[:, variable.source])
+        head_value[:, v] = value
+        head[:, v], head_base[:, v] = _codes(variable.coding, value, empty_is_unknown)
+    row_value = np.full((N, len(columns.rows)), np.nan)
+    code, row_base = np.zeros((N, len(columns.rows)), dtype=np.int16), np.zeros((N, len(columns.rows)))
+    change = np.zeros((N, len(columns.changes)), dtype=np.int16)
+    is_first = np.zeros(N, dtype=bool)
+    is_first[first[start[1:] > first]] = True
+    for j, variable in enumerate(columns.rows):
+        if variable.source == GAP:
+            value = np.full(N, np.nan) if time is None else np.where(is_first, np.nan, np.diff(time, prepend=0.0))
+        else:
+            value = X[:, variable.source]
+        row_value[:, j] = value
+        code[:, j], row_base[:, j] = _codes(variable.coding, value, empty_is_unknown)
+        if unseen is not None and variable.source >= 0:
+            code[unseen[:, variable.source], j] = UNKNOWN
+        if variable.source == GAP:
+            code[is_first, j] = 0
+        if variable.coding.change is not None:
+            k = columns.changes.index(j)
+            change[:, k] = _code_changes(variable.coding, value, is_first, row_base[:, j])
+        else:
+            _add_repeats(variable.coding, value, code[:, j], is_first, row_base[:, j])
+    histories = Histories(
+        start=start.astype(np.int64),
+        head=head,
+        length=length.astype(np.int64),
+        code=code,
+        change=change,
+        value=np.ascontiguousarray(row_value[:, list(columns.changes)]),
+        base=np.ascontiguousarray(row_base[:, list(columns.changes)]),
+    )
+    return Coded(histories, head_value, row_value, head_base, row_base)
+
+
+def _codes(coding: Coding, value: np.ndarray, empty_is_unknown: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Codes of values, with those of empty cells, and the log of their base density."""
+    found, log_base = codes_of(coding.scale, value)
+    empty = 0 if coding.has_missing and not empty_is_unknown else UNKNOWN
+    return np.where(found == coding.scale.n_codes, empty, found + 1).astype(np.int16), log_base
+
+
+def first_known(start: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """First known value of each subject, (n,); NaN if there is none."""
+    known = np.flatnonzero(~np.isnan(x))
+    place = np.searchsorted(known, start[:-1])
+    at = known[np.minimum(place, len(known) - 1)] if len(known) else np.zeros(len(start) - 1, dtype=np.int64)
+    has = (place < len(known)) & (at < start[1:]) if len(known) else np.zeros(len(start) - 1, dtype=bool)
+    return np.where(has, x[at] if len(x) else np.nan, np.nan)
+
+
+def last_known(value: np.ndarray, is_first: np.ndarray) -> np.ndarray:
+    """Last known value before each row within its subject, (N,); NaN if there is none."""
+    row = np.arange(len(value))
+    begin = np.maximum.accumulate(np.where(is_first, row, 0))
+    latest = np.maximum.accumulate(np.where(np.isnan(value), -1, row)) if len(value) else row
+    before = np.concatenate([[-1], latest[:-1]])
+    return np.where(before >= begin, value[np.maximum(before, 0)], np.nan)
+
+
+def _code_changes(coding: Coding, value: np.ndarray, is_first: np.ndarray, log_base: np.ndarray) -> np.ndarray:
+    """Codes of changes, 0 where there is none; ``log_base`` receives the density of the changes inside their codes."""
+    assert coding.change is not None
+    step = value - last_known(value, is_first)
+    code, base = codes_of(coding.change, step)
+    known = ~np.isnan(step)
+    log_base[known] = base[known]
+    return np.where(known, code + 1, 0).astype(np.int16)
+
+
+def _add_repeats(
+    coding: Coding, value: np.ndarray, code: np.ndarray, is_first: np.ndarray, log_base: np.ndarray
+) -> None:
+    """Add to the log base density that a cell with the code of the cell before may have its value, too."""
+    if not coding.repeat.any():
+        return
+    same = (code > 0) & np.concatenate([[False], code[1:] == code[:-1]]) & ~is_first
+    r = np.where(same, coding.repeat[np.maximum(code - 1, 0)], 0.0)
+    equal = np.concatenate([[False], value[1:] == value[:-1]])
+    unit = -np.log(coding.column.step) if coding.column.step > 0 else 0.0
+    at = np.flatnonzero(r > 0.0)
+    mixed = (1.0 - r[at]) * np.exp(log_base[at]) + np.where(equal[at], r[at] * np.exp(unit), 0.0)
+    point = equal[at] & (coding.column.step == 0.0)
+    # without a grid a repeated value has a mass, and any other value a density
+    log_base[at] = np.where(point, np.log(r[at]), np.log(mixed))

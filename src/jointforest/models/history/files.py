@@ -1,0 +1,302 @@
+"""A model of histories as JSON and named arrays, and back: what a file holds of it, every field checked.
+
+Kernels do not check bounds: what comes from a file must be as `HistoryColumns` and `Conditionals` promise.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...data.discretization.check import check_scale
+from ...data.discretization.discretizer import Scale
+from ...data.schema import Column, Schema
+from ...data.schema_check import column_from_dict, schema_from_dict
+from .coding import Coding
+from .columns import GAP, LENGTH, START, HistoryColumns, Variable
+from .contexts import CHANGED, HEAD, LAST_CHANGE, MAX_CODES, N_CLASSES, NOW, OF_ROW, VALUE
+from .history_model import HistoryModel
+from .records import Conditionals
+
+FIELDS = {"names", "group", "time", "step", "begin", "head", "rows"}
+"""Fields of the object ``histories`` of a file; the schema stands beside it."""
+MOST_ROWS = 10_000_000
+"""Most rows of a history in a file: the model has a table of all lengths."""
+SUM_ERROR = 1e-3
+"""Most that a distribution in a leaf may be off 1: entries are float32."""
+
+_VARIABLE = {"source", "column", "n_codes", "change", "has_missing"}
+_SCALE = {"lo": "f8", "hi": "f8", "rate": "f8", "code": "i4", "log_mass": "f8"}
+_TREES = {
+    "tree_start": "i8",
+    "tree_class": "i8",
+    "root": "i8",
+    "kind": "i2",
+    "column": "i2",
+    "threshold": "i2",
+    "child": "i8",
+    "table": "f4",
+}
+_LENGTHS = {"lengths": "i8", "length_counts": "i8"}
+
+# ---- To arrays.
+
+
+def history_to_arrays(model: HistoryModel) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The object ``histories`` of a file, and its arrays."""
+    columns = model.columns
+    arrays = {name: getattr(model, name) for name in _LENGTHS}
+    arrays |= {name: getattr(model.conditionals, name) for name in _TREES}
+    variables = []
+    for k, variable in enumerate((*columns.head, *columns.rows)):
+        coding = variable.coding
+        arrays |= _scale_to_arrays(f"{k}.value", coding.scale) | {f"{k}.repeat": coding.repeat}
+        change = None
+        if coding.change is not None and coding.change_column is not None:
+            arrays |= _scale_to_arrays(f"{k}.change", coding.change)
+            change = {"column": coding.change_column.to_dict(), "n_codes": coding.change.n_codes}
+        variables.append(
+            {
+                "source": variable.source,
+                "column": None if variable.source >= 0 else coding.column.to_dict(),
+                "n_codes": coding.scale.n_codes,
+                "change": change,
+                "has_missing": coding.has_missing,
+            }
+        )
+    about = {
+        "names": list(columns.names),
+        "group": columns.group.to_dict(),
+        "time": None if columns.time is None else columns.time.to_dict(),
+        "step": _or_none(columns.step),
+        "begin": _or_none(columns.begin),
+        "head": variables[: len(columns.head)],
+        "rows": variables[len(columns.head) :],
+    }
+    return about, arrays
+
+
+def _or_none(x: float) -> float | None:
+    return None if math.isnan(x) else x
+
+
+def _scale_to_arrays(name: str, scale: Scale) -> dict[str, np.ndarray]:
+    return {f"{name}.{field}": getattr(scale, field) for field in _SCALE}
+
+
+# ---- From arrays.
+
+
+def history_from_arrays(schema_data: Any, about: Any, arrays: dict[str, np.ndarray]) -> HistoryModel:
+    """The model, from what `history_to_arrays` gave and the schema as a dict.
+
+    Raises
+    ------
+    ValueError
+        Naming the field that is not as it must be.
+    """
+    schema = schema_from_dict(schema_data)
+    _need(
+        isinstance(about, dict) and set(about) == FIELDS, f"histories: expected the fields {', '.join(sorted(FIELDS))}"
+    )
+    for name in ("head", "rows"):
+        _need(isinstance(about[name], list), f"histories.{name}: expected a list")
+    _check_arrays(arrays, about)
+    frame = schema.frame
+    group = column_from_dict(about["group"], "histories.group", frame)
+    time = None if about["time"] is None else column_from_dict(about["time"], "histories.time", frame)
+    entries = [*about["head"], *about["rows"]]
+    variables = [_variable(entry, k, schema, time, arrays) for k, entry in enumerate(entries)]
+    h = len(about["head"])
+    columns = HistoryColumns(
+        schema=schema,
+        names=_names(about["names"], schema, group, time),
+        group=group,
+        time=time,
+        step=_number(about["step"], "histories.step"),
+        begin=_number(about["begin"], "histories.begin"),
+        head=tuple(variables[:h]),
+        rows=tuple(variables[h:]),
+    )
+    _check_columns(columns)
+    lengths, counts = arrays["lengths"], arrays["length_counts"]
+    _check_lengths(columns, lengths, counts)
+    codes = [v.coding.n_codes for v in (*columns.head, *columns.rows)] + [v.coding.n_targets for v in columns.rows]
+    conditionals = Conditionals(np.array(codes, dtype=np.int64), **{name: arrays[name] for name in _TREES})
+    check_conditionals(conditionals, len(columns.head), len(columns.rows))
+    return HistoryModel(columns, conditionals, lengths, counts)
+
+
+def _need(holds: bool | np.bool_, message: str) -> None:
+    if not holds:
+        raise ValueError(message)
+
+
+def _check_arrays(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
+    """The arrays that these metadata tell of, each with its type and one axis."""
+    expected = _TREES | _LENGTHS
+    for k, entry in enumerate((*about["head"], *about["rows"])):
+        at = f"histories: variable {k}"
+        _need(isinstance(entry, dict) and set(entry) == _VARIABLE, f"{at}: expected {', '.join(sorted(_VARIABLE))}")
+        parts = ("value",) if entry["change"] is None else ("value", "change")
+        expected |= {f"{k}.{part}.{field}": kind for part in parts for field, kind in _SCALE.items()}
+        expected[f"{k}.repeat"] = "f8"
+    wrong = sorted(set(arrays) ^ set(expected))
+    _need(not wrong, f"arrays missing or unknown: {', '.join(wrong)[:200]}")
+    for name, kind in expected.items():
+        array = arrays[name]
+        _need(array.ndim == 1 and array.dtype == np.dtype(kind), f"{name}: expected one axis and the type {kind}")
+
+
+def _names(data: Any, schema: Schema, group: Column, time: Column | None) -> tuple[str, ...]:
+    """Names of the columns of a frame: those of the schema in their order, with those of subjects and of time."""
+    aside = [group.name] if time is None else [group.name, time.name]
+    of_schema = list(schema.all_columns.names)
+    _need(isinstance(data, list), "histories.names: expected a list")
+    _need(sorted(map(str, data)) == sorted(of_schema + aside), "histories.names: expected each column once")
+    _need([name for name in data if name not in aside] == of_schema, "histories.names: not in the order of the schema")
+    return tuple(data)
+
+
+def _number(value: Any, at: str) -> float:
+    if value is None:
+        return math.nan
+    _need(isinstance(value, int | float) and not isinstance(value, bool), f"{at}: expected a number or null")
+    _need(math.isfinite(value), f"{at}: expected a finite number")
+    return float(value)
+
+
+def _variable(
+    entry: dict[str, Any], k: int, schema: Schema, time: Column | None, arrays: dict[str, np.ndarray]
+) -> Variable:
+    """One variable; its own column is in the schema, or for time and length in the entry."""
+    at = f"histories: variable {k}"
+    source = entry["source"]
+    _need(type(source) is int and LENGTH <= source < len(schema.columns), f"{at}: source: expected a column's number")
+    _need(type(entry["has_missing"]) is bool, f"{at}: has_missing: expected true or false")
+    if source >= 0:
+        _need(entry["column"] is None, f"{at}: column: expected null")
+        column = schema.columns[source]
+    else:
+        _need(source == LENGTH or time is not None, f"{at}: there is no column of times")
+        # columns that the model makes are stored as pandas does, whatever the frame
+        column = time if source == START and time is not None else column_from_dict(entry["column"], at, "pandas")
+        _need(not column.is_categorical, f"{at}: expected numbers")
+    scale = _scale(f"{k}.value", column, entry["n_codes"], arrays)
+    change = change_column = None
+    if entry["change"] is not None:
+        of_change = entry["change"]
+        _need(not column.is_categorical and source >= 0, f"{at}: only columns of numbers have changes")
+        _need(not entry["has_missing"], f"{at}: a column of changes has no missing cells")
+        expected = {"column", "n_codes"}
+        _need(isinstance(of_change, dict) and set(of_change) == expected, f"{at}: change: expected column, n_codes")
+        change_column = column_from_dict(of_change["column"], at, "pandas")
+        _need(not change_column.is_categorical and change_column.step == column.step, f"{at}: change: not its column")
+        change = _scale(f"{k}.change", change_column, of_change["n_codes"], arrays)
+    repeat = arrays[f"{k}.repeat"]
+    _need(repeat.shape == (scale.n_codes,), f"{k}.repeat: expected one for each code")
+    _need(((repeat >= 0.0) & (repeat < 1.0)).all(), f"{k}.repeat: expected shares from 0 to 1")
+    return Variable(source, Coding(column, scale, change, change_column, entry["has_missing"], repeat))
+
+
+def _scale(name: str, column: Column, n_codes: Any, arrays: dict[str, np.ndarray]) -> Scale:
+    _need(type(n_codes) is int and 1 <= n_codes <= MAX_CODES, f"{name}: n_codes: expected 1 to {MAX_CODES}")
+    grid = (0.0, 0.0) if column.is_categorical else (column.step, column.center)
+    scale = Scale(n_codes, *grid, *(arrays[f"{name}.{field}"] for field in _SCALE))
+    check_scale(scale, column)
+    _need(len(np.unique(scale.code)) == n_codes, f"{name}: a code has no segments")
+    if column.is_categorical:
+        _need(len(scale.lo) == len(column.levels), f"{name}: expected each level once")
+    return scale
+
+
+def _check_columns(columns: HistoryColumns) -> None:
+    """Each column of the schema is one variable; those of time and length stand where they must."""
+    head, rows = ([v.source for v in part] for part in (columns.head, columns.rows))
+    named = sorted(source for source in head + rows if source >= 0)
+    _need(named == list(range(len(columns.schema.columns))), "histories: expected each column as one variable")
+    _need(len(rows) > 0, "histories.rows: expected a variable at least")
+    _need(
+        head.count(LENGTH) == (head[-1:] == [LENGTH]) and LENGTH not in rows, "histories: the length is the last head"
+    )
+    _need(START not in rows and GAP not in head, "histories: a variable of time is in the wrong place")
+    _need(head.count(START) <= 1 and rows.count(GAP) <= 1, "histories: a variable of time is there twice")
+    for v in columns.head:
+        _need(v.coding.change is None, "histories: only variables of rows have changes")
+    if columns.time is not None:
+        _need((START in head) == math.isnan(columns.begin), "histories.begin: expected a number or a variable")
+        _need((GAP in rows) == math.isnan(columns.step), "histories.step: expected a number or a variable")
+
+
+def _check_lengths(columns: HistoryColumns, lengths: np.ndarray, counts: np.ndarray) -> None:
+    _need(len(lengths) > 0 and len(lengths) == len(counts), "lengths: expected one at least, and a count for each")
+    _need((np.diff(lengths, prepend=0) > 0).all() and lengths[-1] <= MOST_ROWS, f"lengths: expected 1 to {MOST_ROWS}")
+    _need((counts > 0).all() and float(counts.astype(np.float64).sum()) < 2**53, "length_counts: expected 1 at least")
+    if columns.has_length:
+        column = columns.head[-1].coding.column
+        ends = (float(lengths[0]), float(lengths[-1]))
+        _need((column.minimum, column.maximum) == ends and column.step == 1.0, "lengths: not those of their variable")
+
+
+# ---- The trees.
+
+
+def check_conditionals(trees: Conditionals, n_head: int, n_columns: int) -> None:
+    """See that trees read no entry outside their arrays, end, and give distributions.
+
+    Raises
+    ------
+    ValueError
+        Naming the field that is not as it must be.
+    """
+    n_targets, n_trees, n_nodes = len(trees.target_codes), len(trees.root), len(trees.child)
+    start = trees.tree_start
+    _need(len(start) == n_targets + 1 and start[0] == 0 and start[-1] == n_trees, "tree_start: not one for each target")
+    _need((np.diff(start) >= 1).all(), "tree_start: each target needs a tree")
+    _need(len(trees.tree_class) == n_trees, "tree_class: expected one for each tree")
+    for name in ("kind", "column", "threshold"):
+        _need(len(getattr(trees, name)) == n_nodes, f"{name}: expected one for each node")
+    _need(n_trees > 0 and trees.root[0] == 0 and (np.diff(trees.root) > 0).all(), "root: expected to rise from 0")
+    _need(trees.root[-1] < n_nodes, "root: expected a node")
+    _need(np.isfinite(trees.table).all() and (trees.table >= 0.0).all(), "table: expected numbers from 0 on")
+    ends = np.append(trees.root[1:], n_nodes)
+    target_of_tree = np.repeat(np.arange(n_targets), np.diff(start))
+    for t in range(n_trees):
+        target, sort = int(target_of_tree[t]), int(trees.tree_class[t])
+        if t == start[target]:
+            _need(sort == VALUE, f"tree {t}: the first tree of a target gives its codes")
+        else:
+            _need(sort in N_CLASSES and target >= n_head + n_columns, f"tree_class[{t}]: not expected there")
+        width = int(trees.target_codes[target]) if sort == VALUE else N_CLASSES[sort]
+        _check_nodes(trees, int(trees.root[t]), int(ends[t]), width, t)
+        _check_contexts(trees, slice(int(trees.root[t]), int(ends[t])), target, n_head, n_columns)
+
+
+def _check_nodes(trees: Conditionals, first: int, end: int, width: int, t: int) -> None:
+    """Children come after their parents in the same tree, and leaves have their entries."""
+    child = trees.child[first:end]
+    inner = child >= 0
+    place = first + np.arange(end - first)
+    _need(((child > place) & (child + 1 < end))[inner].all(), f"child of tree {t}: expected nodes after their parents")
+    at = -1 - child[~inner]
+    _need(len(at) > 0 and (at <= len(trees.table) - width).all(), f"child of tree {t}: expected entries of the table")
+    entries = trees.table[at[:, None] + np.arange(width)].astype(np.float64)
+    if trees.tree_class[t] == VALUE:
+        _need((np.abs(entries.sum(axis=1) - 1.0) < SUM_ERROR).all(), f"table: leaves of tree {t} must sum to 1")
+    else:
+        _need((entries > 0.0).all(), f"table: leaves of tree {t} must be above 0")
+
+
+def _check_contexts(trees: Conditionals, nodes: slice, target: int, n_head: int, n_columns: int) -> None:
+    """Splits look at contexts that there are, and of the same row at columns before."""
+    inner = trees.child[nodes] >= 0
+    kind, column = trees.kind[nodes][inner], trees.column[nodes][inner]
+    _need(((kind >= 0) & (kind <= LAST_CHANGE)).all(), "kind: expected a kind of context")
+    is_head, is_now = kind == HEAD, np.isin(kind, (NOW, CHANGED))
+    n_known = min(target, n_head)
+    n_before = (target - n_head) % n_columns if target >= n_head else 0
+    most = np.where(is_head, n_known, np.where(is_now, n_before, n_columns))
+    _need(((column >= 0) & ((column < most) | np.isin(kind, OF_ROW))).all(), "column: expected one that came before")
+    _need(target >= n_head or is_head.all(), "kind: head variables look at head variables")

@@ -1,0 +1,342 @@
+"""The joint distribution of histories: likelihoods, posteriors of unknown cells, and draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...data.discretization.base_density import draw
+from ...data.discretization.discretizer import codes_of
+from ...runtime.threads import map_ordered
+from .coding import UNKNOWN, Coding
+from .columns import HistoryColumns
+from .contexts import MAX_CODES
+from .known_kernels import log_probabilities
+from .records import Conditionals, Found, Histories, Task, empty_scratch, empty_state
+from .walk_kernels import walk
+
+CHUNK_SUBJECTS = 512
+CHUNK_CELLS = 2_000_000
+"""Unknown cells of a chunk of subjects, at most, unless one subject has more."""
+MANY_LENGTHS = 512
+"""Numbers of rows, in all, up to which every one is a hypothesis of its own."""
+ENDLESS = 10**9
+"""Number of rows of a history that goes on beyond all that were seen."""
+ENDLESS_SHARE = 1e-6
+
+
+class Drawn(NamedTuple):
+    """Drawn histories of n subjects, with R rows together.
+
+    Attributes
+    ----------
+    length : int64 array (n,)
+    head : int16 array (n, h)
+    code : int16 array (R, d)
+    value : float64 array (R, d)
+        Values of columns of changes, NaN in other columns.
+    """
+
+    length: np.ndarray
+    head: np.ndarray
+    code: np.ndarray
+    value: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class HistoryModel:
+    """The joint distribution of histories of a table's subjects.
+
+    A history is a chain of cells: head variables (constant columns, number of rows), then row after row, column after
+    column. The distribution of a cell given all before it is a product of trees: see ``docs/concepts/histories.md``.
+
+    Attributes
+    ----------
+    columns : HistoryColumns
+    conditionals : Conditionals
+    lengths : int64 array (k,)
+        Numbers of rows of the subjects learned from, ascending, distinct.
+    length_counts : int64 array (k,)
+        How many subjects had them.
+    """
+
+    columns: HistoryColumns
+    conditionals: Conditionals
+    lengths: np.ndarray
+    length_counts: np.ndarray
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves of all trees."""
+        return int((self.conditionals.child < 0).sum())
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.conditionals.root)
+
+    # ---- Histories without unknown cells.
+
+    def log_probabilities(self, histories: Histories, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """Log-probability of the code of every cell given all before it: (n, h) and (N, d); nothing is unknown."""
+        of_head, of_cell = np.zeros(histories.head.shape), np.zeros(histories.code.shape)
+
+        def work(a: int, b: int) -> None:
+            part = part_of(histories, a, b)
+            rows = slice(histories.start[a], histories.start[b])
+            state = empty_state(1, *self._size)
+            head, cell = np.zeros((b - a, self._size[0])), np.zeros((len(part.code), self._size[1]))
+            log_probabilities(self.columns.layout, self.conditionals, part, state, np.empty(MAX_CODES + 2), head, cell)
+            of_head[a:b], of_cell[rows] = head, cell
+
+        list(map_ordered(work, _chunks(len(histories.length)), n_jobs))
+        return of_head, of_cell
+
+    @property
+    def _size(self) -> tuple[int, int]:
+        return len(self.columns.head), len(self.columns.rows)
+
+    # ---- Histories with unknown cells, or rows to come.
+
+    def walk(
+        self,
+        histories: Histories,
+        steps: np.ndarray,
+        *,
+        cap: int,
+        seed: int,
+        n_draws: int = 0,
+        stop: bool = True,
+        marginals: bool = True,
+        endless: bool = True,
+        first_number: int = 0,
+        n_jobs: int | None = None,
+        each: Callable[[int, int, Found], Any],
+    ) -> list[Any]:
+        """Answers about subjects, chunk after chunk.
+
+        Parameters
+        ----------
+        histories : Histories
+        steps : int64 array (n,)
+            Rows to come.
+        cap : int
+            Most hypotheses: sums over unknown cells are exact as long as there are no more.
+        seed : int
+        n_draws : int
+            Draws of the unknown cells of each subject.
+        stop : bool
+            Whether a history ends at its number of rows.
+        marginals : bool
+            Whether the distributions of unknown cells are wanted.
+        endless : bool
+            Whether a history may go on beyond all lengths seen.
+        first_number : int
+            Number of the random stream of the first subject.
+        n_jobs : int or None
+        each : function of (a, b, found)
+            Called with the answers about subjects a to b - 1; its results are returned.
+
+        Returns
+        -------
+        list
+        """
+        n_unknown = self.unknown_cells(histories, steps)
+
+        def work(a: int, b: int) -> Any:
+            part = part_of(histories, a, b)
+            n_cells = n_unknown[a:b]
+            task = self._task(part, steps[a:b], cap, seed, n_draws, stop, marginals, endless, first_number + a)
+            found = self._room(part, n_cells, int(steps[a:b].max(initial=0)), n_draws, marginals)
+            widest = max(MAX_CODES + 1, len(task.length_number) + 1)
+            scratch = empty_scratch(cap, widest, int(n_cells.max(initial=0)), self._size[1])
+            state, other = (empty_state(cap + 1, *self._size) for _ in range(2))
+            walk(self.conditionals, self.columns.layout, part, task, scratch, state, other, found)
+            return each(a, b, found)
+
+        return list(map_ordered(work, _chunks(len(histories.length), n_unknown), n_jobs))
+
+    def draw(self, n: int, seed: int, n_jobs: int | None) -> Drawn:
+        """The histories of n new subjects."""
+        h, d = self._size
+        has_length = self.columns.has_length
+        rng = np.random.default_rng([seed, 0])
+        share = self.length_counts / self.length_counts.sum()
+        steps = np.full(n, self.longest) if has_length else rng.choice(self.lengths, n, p=share)
+
+        def each(a: int, b: int, found: Found) -> Drawn:
+            length = found.draw_length[:, 0] if has_length else steps[a:b]
+            cells = np.arange(len(found.cell)) - np.repeat(found.cell_start[:-1], np.diff(found.cell_start))
+            is_head = cells < h
+            row = (cells - h) // d
+            kept = ~is_head & (row < np.repeat(length, np.diff(found.cell_start)))
+            return Drawn(
+                length, found.draw_code[is_head, 0].reshape(b - a, h), found.draw_code[kept, 0].reshape(-1, d),
+                found.draw_value[kept, 0].reshape(-1, d),
+            )  # fmt: skip
+
+        parts = self.walk(
+            self._nothing(n),
+            steps,
+            cap=1,
+            seed=seed,
+            n_draws=1,
+            marginals=False,
+            endless=False,
+            n_jobs=n_jobs,
+            each=each,
+        )
+        return Drawn(*(np.concatenate(one) for one in zip(*parts, strict=True)))
+
+    def _nothing(self, n: int) -> Histories:
+        """n subjects of which nothing is known."""
+        h, d = self._size
+        m = len(self.columns.changes)
+        return Histories(
+            start=np.zeros(n + 1, dtype=np.int64),
+            head=np.full((n, h), UNKNOWN, dtype=np.int16),
+            length=np.full(n, -1, dtype=np.int64),
+            code=np.zeros((0, d), dtype=np.int16),
+            change=np.zeros((0, m), dtype=np.int16),
+            value=np.zeros((0, m)),
+            base=np.zeros((0, m)),
+        )
+
+    def unknown_cells(self, histories: Histories, steps: np.ndarray) -> np.ndarray:
+        """Number of unknown cells of each subject, (n,), those of rows to come among them."""
+        in_rows = (histories.code < 0).sum(axis=1)
+        up_to = np.concatenate([[0], np.cumsum(in_rows)])
+        of_rows = up_to[histories.start[1:]] - up_to[histories.start[:-1]]
+        return np.asarray((histories.head < 0).sum(axis=1) + of_rows + steps * self._size[1])
+
+    def _room(self, part: Histories, n_cells: np.ndarray, steps: int, n_draws: int, marginals: bool) -> Found:
+        n, total = len(part.length), int(n_cells.sum())
+        return Found(
+            log_likelihood=np.zeros(n),
+            exact=np.zeros(n, dtype=np.uint8),
+            ends=np.zeros((n, steps + 2)),
+            of_cell=np.zeros(part.code.shape),
+            of_head=np.zeros(part.head.shape),
+            cell_start=np.concatenate([[0], np.cumsum(n_cells)]).astype(np.int64),
+            cell=np.full(total, -1, dtype=np.int64),
+            marginal=np.zeros((total if marginals else 1, MAX_CODES + 1), dtype=np.float32),
+            draw_code=np.full((total, n_draws), -1, dtype=np.int16),
+            draw_value=np.full((total, n_draws), np.nan),
+            draw_length=np.zeros((n, n_draws), dtype=np.int64),
+        )
+
+    def _task(
+        self, part: Histories, steps: np.ndarray, cap: int, seed: int, n_draws: int, stop: bool, marginals: bool,
+        endless: bool, first_number: int,
+    ) -> Task:  # fmt: skip
+        number, code, share = self._lengths if endless else tuple(one[:-1] for one in self._lengths)
+        n_rows = np.diff(part.start).astype(np.float64)
+        own_code, own_share = np.zeros(len(n_rows), dtype=np.int64), np.zeros(len(n_rows))
+        if self.columns.has_length:
+            found, log_base = codes_of(self.columns.head[-1].coding.scale, n_rows)
+            own_code, own_share = found.astype(np.int64) + 1, np.where(n_rows > 0, np.exp(log_base), 0.0)
+        return Task(
+            steps=steps.astype(np.int64), number=first_number + np.arange(len(n_rows)), length_number=number,
+            length_code=code, length_share=share, own_code=own_code, own_share=own_share, cap=cap, seed=seed,
+            n_draws=n_draws, stop=int(stop), marginals=int(marginals),
+        )  # fmt: skip
+
+    @cached_property
+    def _lengths(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Numbers of rows that stand for all of them, their codes and shares; the last one is endless."""
+        if not self.columns.has_length:
+            return np.array([ENDLESS]), np.array([1]), np.array([1.0])
+        coding = self.columns.head[-1].coding
+        low, high = int(coding.column.minimum), int(coding.column.maximum)
+        number = np.arange(low, high + 1, dtype=np.int64)
+        code, log_base = codes_of(coding.scale, number.astype(np.float64))
+        share = np.exp(log_base)
+        if len(number) > MANY_LENGTHS:
+            per_code = MANY_LENGTHS // coding.scale.n_codes
+            chosen = [_spread(np.flatnonzero(code == c), per_code) for c in range(coding.scale.n_codes)]
+            keep = np.concatenate(chosen)
+            number, code, share = number[keep], code[keep], np.ones(len(keep))
+        total = np.bincount(code, share, coding.scale.n_codes)
+        share = share / total[code] * (1.0 - ENDLESS_SHARE)
+        return (
+            np.append(number, ENDLESS),
+            np.append(code + 1, coding.scale.n_codes).astype(np.int64),
+            np.append(share, ENDLESS_SHARE),
+        )
+
+    @property
+    def longest(self) -> int:
+        """Most rows of a drawn history."""
+        return int(self._lengths[0][-2]) if self.columns.has_length else int(self.lengths[-1])
+
+
+def _spread(numbers: np.ndarray, n: int) -> np.ndarray:
+    """At most n of the numbers, at equal distances."""
+    if len(numbers) <= n:
+        return numbers
+    return numbers[((np.arange(n) + 0.5) * len(numbers) / n).astype(np.intp)]
+
+
+def part_of(histories: Histories, a: int, b: int) -> Histories:
+    """Subjects a to b - 1."""
+    rows = slice(int(histories.start[a]), int(histories.start[b]))
+    return Histories(
+        start=histories.start[a : b + 1] - histories.start[a],
+        head=np.ascontiguousarray(histories.head[a:b]),
+        length=histories.length[a:b],
+        code=np.ascontiguousarray(histories.code[rows]),
+        change=np.ascontiguousarray(histories.change[rows]),
+        value=np.ascontiguousarray(histories.value[rows]),
+        base=np.ascontiguousarray(histories.base[rows]),
+    )
+
+
+def _chunks(n: int, cells: np.ndarray | None = None) -> list[tuple[int, int]]:
+    """Bounds of chunks of subjects that have about as many unknown cells as may be."""
+    if cells is None:
+        return [(a, min(a + CHUNK_SUBJECTS, n)) for a in range(0, n, CHUNK_SUBJECTS)]
+    found, a, so_far = [], 0, 0
+    for i in range(n):
+        if i > a and (so_far + cells[i] > CHUNK_CELLS or i - a >= CHUNK_SUBJECTS):
+            found.append((a, i))
+            a, so_far = i, 0
+        so_far += int(cells[i])
+    return [*found, (a, n)] if n else []
+
+
+# ---- Codes to values.
+
+
+def draw_values(
+    coding: Coding, code: np.ndarray, is_first: np.ndarray, rng: np.random.Generator, before: np.ndarray | None = None
+) -> np.ndarray:
+    """Values of codes (N,), row after row; a code of several values may repeat the value of the row before.
+
+    Parameters
+    ----------
+    coding : Coding
+    code : int array (N,)
+        0 for missing cells.
+    is_first : bool array (N,)
+        Whether nothing comes before the row.
+    rng : Generator
+    before : float64 array (N,), optional
+        Values that are known already; NaN elsewhere.
+    """
+    fresh = np.full(len(code), np.nan)
+    known = np.flatnonzero(code > 0)
+    fresh[known] = draw(coding.scale, code[known] - 1, rng.random(len(known)))
+    given = np.zeros(len(code), dtype=bool)
+    if before is not None:
+        given = ~np.isnan(before)
+        fresh[given] = before[given]
+    if not coding.repeat.any():
+        return fresh
+    same = np.concatenate([[False], (code[1:] == code[:-1])]) & (code > 0) & ~is_first & ~given
+    same &= rng.random(len(code)) < coding.repeat[np.maximum(code - 1, 0)]
+    source = np.maximum.accumulate(np.where(same, 0, np.arange(len(code))))
+    return fresh[source]

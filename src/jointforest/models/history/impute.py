@@ -1,0 +1,130 @@
+"""Unknown cells of histories filled in, given the whole history."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...data.discretization.base_density import levels
+from .coding import PRESENT, UNKNOWN, Coding
+from .columns import Coded, HistoryColumns
+from .history_model import HistoryModel, draw_values
+from .records import Found, Histories
+
+
+def impute_codes(
+    model: HistoryModel, X: np.ndarray, coded: Coded, method: str, m: int, cap: int, seed: int, n_jobs: int | None
+) -> list[np.ndarray]:
+    """Cells (N, number of schema columns) with the unknown ones filled in.
+
+    Parameters
+    ----------
+    model : HistoryModel
+    X : float64 array
+    coded : Coded
+        Histories whose empty cells are unknown.
+    method : {"mean", "sample"}
+    m : int
+        Number of draws.
+    cap : int
+        Most hypotheses.
+    seed : int
+    n_jobs : int or None
+
+    Returns
+    -------
+    list of float64 array, one for each draw
+    """
+    columns, histories = model.columns, present(coded.histories)
+    n_draws = m if method == "sample" else cap if columns.changes else 0
+    filled = [X.copy() for _ in range(m)]
+    h, d = histories.head.shape[1], histories.code.shape[1]
+    rng = np.random.default_rng([seed, 1])
+
+    def each(a: int, b: int, found: Found) -> tuple[np.ndarray, ...]:
+        subject = np.repeat(np.arange(a, b), np.diff(found.cell_start))
+        return subject, found.cell, found.marginal[: len(found.cell)], found.draw_code, found.draw_value
+
+    steps = np.zeros(len(histories.length), dtype=np.int64)
+    parts = model.walk(
+        histories, steps, cap=cap, seed=seed, n_draws=n_draws, marginals=method == "mean", n_jobs=n_jobs, each=each
+    )
+    subject = np.concatenate([part[0] for part in parts])
+    cell = np.concatenate([part[1] for part in parts])
+    code, value = (np.concatenate([part[k] for part in parts]) for k in (3, 4))
+    marginal = np.concatenate([part[2] for part in parts]) if method == "mean" else np.empty((0, 64))
+    for v, variable in enumerate(columns.head):
+        if variable.source < 0:
+            continue
+        at = np.flatnonzero(cell == v)
+        rows = [np.arange(histories.start[i], histories.start[i + 1]) for i in subject[at]]
+        for k in range(m):
+            x = _means(variable.coding, marginal[at]) if method == "mean" else _drawn(variable.coding, code[at, k], rng)
+            for where, number in zip(rows, x.tolist(), strict=True):
+                empty = np.isnan(X[where, variable.source])
+                filled[k][where[empty], variable.source] = number
+    _spread_constants(columns, X, coded, filled)
+    for j, variable in enumerate(columns.rows):
+        at = np.flatnonzero((cell >= h) & ((cell - h) % d == j))
+        row = histories.start[subject[at]] + (cell[at] - h) // d
+        is_change = variable.coding.change is not None
+        for k in range(m):
+            if method == "mean":
+                x = value[at].mean(axis=1) if is_change else _means(variable.coding, marginal[at])
+            elif is_change:
+                x = value[at, k]
+            else:
+                x = _draws_in_rows(variable.coding, histories, j, row, code[at, k], X[:, variable.source], rng)
+            if variable.source >= 0:
+                filled[k][row, variable.source] = x
+    return filled
+
+
+def present(histories: Histories) -> Histories:
+    """The same, with unknown cells that are not missing."""
+    code = np.where(histories.code == UNKNOWN, PRESENT, histories.code).astype(np.int16)
+    head = np.where(histories.head == UNKNOWN, PRESENT, histories.head).astype(np.int16)
+    return histories._replace(code=code, head=head)
+
+
+def _means(coding: Coding, marginal: np.ndarray) -> np.ndarray:
+    """Means of numbers, most probable levels, of distributions over codes."""
+    weights = marginal[:, 1 : coding.n_codes].astype(np.float64)
+    if coding.column.is_categorical:
+        return np.argmax(levels(coding.scale, weights, len(coding.column.levels)), axis=1).astype(np.float64)
+    _, center, _ = coding.scale.moments
+    return weights @ center / np.maximum(weights.sum(axis=1), 1e-300)
+
+
+def _drawn(coding: Coding, code: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return draw_values(coding, code.astype(np.int64), np.ones(len(code), dtype=bool), rng)
+
+
+def _draws_in_rows(
+    coding: Coding,
+    histories: Histories,
+    j: int,
+    row: np.ndarray,
+    code: np.ndarray,
+    x: np.ndarray,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Values drawn for some rows of a column, which may repeat those of the row before."""
+    codes = np.maximum(histories.code[:, j].astype(np.int64), 0)
+    codes[row] = code
+    is_first = np.zeros(len(codes), dtype=bool)
+    is_first[histories.start[:-1][np.diff(histories.start) > 0]] = True
+    before = x.copy()
+    before[row] = np.nan
+    return draw_values(coding, codes, is_first, rng, before)[row]
+
+
+def _spread_constants(columns: HistoryColumns, X: np.ndarray, coded: Coded, filled: list[np.ndarray]) -> None:
+    """A constant column that is known in some rows of a subject has the same value in the others."""
+    subject = np.repeat(np.arange(len(coded.histories.length)), np.diff(coded.histories.start))
+    for v, variable in enumerate(columns.head):
+        if variable.source < 0:
+            continue
+        value = coded.head_value[subject, v]
+        empty = np.isnan(X[:, variable.source]) & ~np.isnan(value)
+        for one in filled:
+            one[empty, variable.source] = value[empty]

@@ -1,0 +1,163 @@
+"""Kernels: histories without unknown cells, row after row: contexts, expected classes, probabilities of cells."""
+
+from __future__ import annotations
+
+import math
+
+from ...runtime.compile import entry, kernel
+from .cell_kernels import class_of, distribution, target_of, value_code
+from .memory_kernels import context, forget, remember
+
+FLOOR = 1e-30
+"""Least probability of a cell, so that its logarithm is finite."""
+
+
+@kernel
+def begin(histories, i, state):
+    """Take the head variables of subject i, as hypothesis 0."""
+    forget(state, 0)
+    state.length[0] = max(histories.length[i], 0)
+    for v in range(state.head.shape[1]):
+        state.head[0, v] = histories.head[i, v]
+
+
+@kernel
+def take_cell(layout, histories, r, j, state):
+    """Take column j of row r of the table."""
+    state.now[0, j] = histories.code[r, j]
+    k = layout.change[j]
+    if k >= 0:
+        state.change[0, j] = histories.change[r, k]
+        if not math.isnan(histories.value[r, k]):
+            state.next_value[0, j] = histories.value[r, k]
+
+
+@entry
+def collect_contexts(layout, histories, kinds, columns, target, state, out):
+    """Contexts of one target in every row where it is the target: out (K, rows) uint8; the number of rows.
+
+    Parameters
+    ----------
+    layout, histories : records
+    kinds, columns : int16 array (K,)
+    target : int
+    state : State of one hypothesis
+    out : uint8 array (K, R)
+    """
+    d = layout.n_codes.shape[0]
+    found = 0
+    for i in range(histories.start.shape[0] - 1):
+        begin(histories, i, state)
+        if target < layout.n_head:
+            for f in range(kinds.shape[0]):
+                out[f, found] = context(kinds[f], columns[f], state, 0, 0, layout)
+            found += 1
+            continue
+        for r in range(histories.start[i], histories.start[i + 1]):
+            row = r - histories.start[i]
+            for j in range(d):
+                take_cell(layout, histories, r, j, state)
+            j = (target - layout.n_head) % d
+            if target_of(layout, state, 0, j, row) == target:
+                for f in range(kinds.shape[0]):
+                    out[f, found] = context(kinds[f], columns[f], state, 0, row, layout)
+                found += 1
+            remember(state, 0, row)
+    return found
+
+
+@entry
+def target_codes_of(layout, histories, target, state, out):
+    """Codes of a target in every row where it is the target, into ``out``; the number of rows."""
+    d = layout.n_codes.shape[0]
+    found = 0
+    for i in range(histories.start.shape[0] - 1):
+        if target < layout.n_head:
+            out[found] = histories.head[i, target]
+            found += 1
+            continue
+        j = (target - layout.n_head) % d
+        k = layout.change[j]
+        later = target >= layout.n_head + d
+        state.value[0, j] = math.nan
+        for r in range(histories.start[i], histories.start[i + 1]):
+            if target_of(layout, state, 0, j, r - histories.start[i]) == target:
+                out[found] = histories.change[r, k] if later and k >= 0 else histories.code[r, j]
+                found += 1
+            if k >= 0 and not math.isnan(histories.value[r, k]):
+                state.value[0, j] = histories.value[r, k]
+    return found
+
+
+@entry
+def expected_classes(layout, conditionals, histories, target, sort, state, share, observed, expected):
+    """Class of the cell, and the probability of every class by the trees that the target has, in every later row.
+
+    Parameters
+    ----------
+    layout, conditionals, histories : records
+    target, sort : int
+        Target of a later row, and the sort of its classes.
+    state : State of one hypothesis
+    share : float64 array (64,)
+        Scratch.
+    observed : int64 array (R,)
+    expected : float32 array (R, K)
+    """
+    d = layout.n_codes.shape[0]
+    j = target - layout.n_head - d
+    k = layout.change[j]
+    found = 0
+    for i in range(histories.start.shape[0] - 1):
+        begin(histories, i, state)
+        for r in range(histories.start[i], histories.start[i + 1]):
+            row = r - histories.start[i]
+            for other in range(d):
+                take_cell(layout, histories, r, other, state)
+            if target_of(layout, state, 0, j, row) == target:
+                n = distribution(conditionals, layout, target, 99, state, 0, row, share)
+                memory, seen = state.memory[0, j], state.seen[0, j]
+                for c in range(expected.shape[1]):
+                    expected[found, c] = 0.0
+                for c in range(n):
+                    code = c if k < 0 else value_code(layout, k, c, state.value[0, j])
+                    expected[found, class_of(sort, code, memory, seen)] += share[c]
+                c = histories.code[r, j] if k < 0 else histories.change[r, k]
+                code = c if k < 0 else value_code(layout, k, c, state.value[0, j])
+                observed[found] = class_of(sort, code, memory, seen)
+                found += 1
+            remember(state, 0, row)
+    return found
+
+
+@entry
+def log_probabilities(layout, conditionals, histories, state, share, of_head, of_cell):
+    """Log-probability of the code of every cell given all before it.
+
+    Parameters
+    ----------
+    layout, conditionals, histories : records
+        Nothing is unknown.
+    state : State of one hypothesis
+    share : float64 array (64,)
+        Scratch.
+    of_head : float64 array (n, h)
+    of_cell : float64 array (N, d)
+    """
+    d = layout.n_codes.shape[0]
+    for i in range(histories.start.shape[0] - 1):
+        begin(histories, i, state)
+        for v in range(layout.n_head):
+            distribution(conditionals, layout, v, 99, state, 0, 0, share)
+            of_head[i, v] = math.log(max(share[histories.head[i, v]], FLOOR))
+        for r in range(histories.start[i], histories.start[i + 1]):
+            row = r - histories.start[i]
+            for j in range(d):
+                take_cell(layout, histories, r, j, state)
+                target = target_of(layout, state, 0, j, row)
+                distribution(conditionals, layout, target, 99, state, 0, row, share)
+                k = layout.change[j]
+                is_change = k >= 0 and target >= layout.n_head + d
+                code = histories.change[r, k] if is_change else histories.code[r, j]
+                of_cell[r, j] = math.log(max(share[code], FLOOR))
+            remember(state, 0, row)

@@ -1,0 +1,323 @@
+"""The arrays of a model of histories, as kernels take them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...runtime.records import record
+from .contexts import MAX_CODES
+
+
+@record
+class Layout(NamedTuple):
+    """The columns of a history: h head variables, then d columns in the order in which a row is drawn.
+
+    Attributes
+    ----------
+    n_head : int
+        Head variables; the last one is the number of rows if that is modelled.
+    has_length : int
+        1 if the number of rows is modelled, else 0.
+    n_codes : int64 array (d,)
+        Codes of the values of each column, the one of missing cells included.
+    is_number : uint8 array (d,)
+        Whether the codes are ordered bins of numbers.
+    change : int64 array (d,)
+        Place of the column among the m columns of changes, -1 if its values are predicted.
+    edge_start : int64 array (m + 1,)
+        ``edge[edge_start[k]:edge_start[k + 1]]`` are the upper ends of the bins of column of changes k.
+    edge : float64 array
+        Ascending in each column.
+    quantile_start : int64 array (m + 1,)
+    quantile : float64 array (Q, 17)
+        Rows ``quantile_start[k]:quantile_start[k + 1]`` hold the quantiles 0, 1/16, ..., 1 of the changes inside each
+        change code from 1 on of column of changes k.
+    step : float64 array (m,)
+        Step of the grid of the column's values, 0 if there is none.
+    low, high : float64 array (m,)
+        Range of the values of columns of changes.
+    """
+
+    n_head: int
+    has_length: int
+    n_codes: np.ndarray
+    is_number: np.ndarray
+    change: np.ndarray
+    edge_start: np.ndarray
+    edge: np.ndarray
+    quantile_start: np.ndarray
+    quantile: np.ndarray
+    step: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+@record
+class Conditionals(NamedTuple):
+    """The conditional distribution of every cell: targets, each with one or more trees.
+
+    Targets are the h head variables, then the d columns in a first row, then the d columns in a later row. A target's
+    first tree gives a distribution over its codes, the others multiply it class by class; the product is normalised.
+
+    Attributes
+    ----------
+    target_codes : int64 array (h + 2 d,)
+        Codes of each target.
+    tree_start : int64 array (h + 2 d + 1,)
+        ``tree_start[k]:tree_start[k + 1]`` are the trees of target k.
+    tree_class : int64 array (T,)
+        Which classes of codes the tree has entries for: see `contexts`.
+    root : int64 array (T,)
+        First node of each tree.
+    kind, column, threshold : int16 array (N,)
+        A node goes left if the context of this kind and column is at most the threshold.
+    child : int64 array (N,)
+        Left child (the right one follows it), or -1 - place of the leaf's first entry in ``table``.
+    table : float32 array
+        Entries of the leaves.
+    """
+
+    target_codes: np.ndarray
+    tree_start: np.ndarray
+    tree_class: np.ndarray
+    root: np.ndarray
+    kind: np.ndarray
+    column: np.ndarray
+    threshold: np.ndarray
+    child: np.ndarray
+    table: np.ndarray
+
+
+@record
+class Histories(NamedTuple):
+    """n subjects with N rows in all, coded.
+
+    Attributes
+    ----------
+    start : int64 array (n + 1,)
+        Rows ``start[i]:start[i + 1]`` are those of subject i.
+    head : int16 array (n, h)
+        Codes of head variables; 0 missing, -1 unknown, -2 unknown but not missing.
+    length : int64 array (n,)
+        Rows of the whole history; -1 where it may go on.
+    code : int16 array (N, d)
+        Codes of values, with the signs of ``head``.
+    change : int16 array (N, m)
+        Codes of changes; 0 if unknown.
+    value, base : float64 array (N, m)
+        Values of columns of changes, NaN if unknown; logs of their density inside their codes.
+    """
+
+    start: np.ndarray
+    head: np.ndarray
+    length: np.ndarray
+    code: np.ndarray
+    change: np.ndarray
+    value: np.ndarray
+    base: np.ndarray
+
+
+def of_subjects(histories: Histories, subjects: np.ndarray) -> Histories:
+    """Some subjects of histories, by their numbers."""
+    length = np.diff(histories.start)[subjects]
+    start = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
+    rows = np.repeat(histories.start[subjects] - start[:-1], length) + np.arange(start[-1])
+    fields = (field[rows] for field in (histories.code, histories.change, histories.value, histories.base))
+    return Histories(start, histories.head[subjects], histories.length[subjects], *fields)
+
+
+@record
+class State(NamedTuple):
+    """What is known at one point of a history under each of H hypotheses about the cells that are unknown.
+
+    Attributes
+    ----------
+    weight : float64 array (H,)
+    head : int32 array (H, h)
+        Codes of head variables.
+    length : int64 array (H,)
+        Number of rows; 0 if it is not modelled.
+    now, change : int32 array (H, d)
+        Codes of the row so far, and of the changes since the row before (0 if unknown).
+    value, next_value : float64 array (H, d)
+        Last known value of columns of changes before the row, and after it.
+    memory : int32 array (H, d, 12)
+        What is remembered of the rows before: `memory_kernels`.
+    seen : uint64 array (H, d)
+        Codes met so far, as bits.
+    """
+
+    weight: np.ndarray
+    head: np.ndarray
+    length: np.ndarray
+    now: np.ndarray
+    change: np.ndarray
+    value: np.ndarray
+    next_value: np.ndarray
+    memory: np.ndarray
+    seen: np.ndarray
+
+
+@record
+class Task(NamedTuple):
+    """What is asked of n subjects.
+
+    Attributes
+    ----------
+    steps : int64 array (n,)
+        Rows to add after the known ones of each subject.
+    number : int64 array (n,)
+        Number of the random stream of each subject.
+    length_number, length_code : int64 array (c,)
+        Numbers of rows that stand for all numbers, ascending, and their codes.
+    length_share : float64 array (c,)
+        Share of its code that each stands for.
+    own_code : int64 array (n,)
+        Code of the number of known rows of each subject.
+    own_share : float64 array (n,)
+        Share of that code that the number has.
+    cap : int
+        Most hypotheses.
+    seed : int
+    n_draws : int
+        Draws of the unknown cells of each subject.
+    stop : int
+        1: a history ends at its number of rows; 0: it goes on for all steps.
+    marginals : int
+        1 if the distributions of unknown cells are wanted, else 0.
+    """
+
+    steps: np.ndarray
+    number: np.ndarray
+    length_number: np.ndarray
+    length_code: np.ndarray
+    length_share: np.ndarray
+    own_code: np.ndarray
+    own_share: np.ndarray
+    cap: int
+    seed: int
+    n_draws: int
+    stop: int
+    marginals: int
+
+
+@record
+class Scratch(NamedTuple):
+    """Room for hypotheses: B candidates that one cell can split them into, and E unknown cells of a subject.
+
+    Attributes
+    ----------
+    share : float64 array (cap, 65)
+        Distribution of the cell under every hypothesis.
+    candidate : float64 array (B,)
+        Weights of candidates.
+    parent, code : int64 array (cap + 1,)
+        Hypotheses that are kept: where they come from, and their code.
+    kept : float64 array (cap + 1,)
+        Their weights.
+    event_parent : int32 array (E, cap)
+        Where the hypotheses after each unknown cell come from.
+    event_code : int16 array (E, cap)
+        Their codes.
+    event_value : float64 array (E, cap)
+        Their values of columns of changes.
+    event_weight : float64 array (E + 1, cap)
+        Weights of the hypotheses before each unknown cell, and at the end.
+    event_size : int64 array (E + 1,)
+        Number of these hypotheses.
+    differs : uint8 array (d,)
+        Whether hypotheses differ in the last known value of a column of changes.
+    random : uint64 array (1,)
+    """
+
+    share: np.ndarray
+    candidate: np.ndarray
+    parent: np.ndarray
+    code: np.ndarray
+    kept: np.ndarray
+    event_parent: np.ndarray
+    event_code: np.ndarray
+    event_value: np.ndarray
+    event_weight: np.ndarray
+    event_size: np.ndarray
+    differs: np.ndarray
+    random: np.ndarray
+
+
+@record
+class Found(NamedTuple):
+    """Answers about n subjects with N known rows and U unknown cells.
+
+    Attributes
+    ----------
+    log_likelihood : float64 array (n,)
+        Of the codes of all known cells.
+    exact : uint8 array (n,)
+        Whether no hypothesis was drawn.
+    ends : float64 array (n, S + 2)
+        Probability that the history ends after its known rows, after one more, ...; the last entry is what remains.
+    of_cell : float64 array (N, d)
+        Log-probability of each known cell given all before it.
+    of_head : float64 array (n, h)
+    cell_start : int64 array (n + 1,)
+        Entries ``cell_start[i]:cell_start[i + 1]`` of the arrays below are the unknown cells of subject i.
+    cell : int64 array (U,)
+        Which cell: the number of a head variable, or h + row * d + column; -1 where a history had no such row.
+    marginal : float32 array (U, 64)
+        Their distributions.
+    draw_code : int16 array (U, n_draws)
+        Codes drawn; -1 where a history had no such row.
+    draw_value : float64 array (U, n_draws)
+        Values drawn of columns of changes, else NaN.
+    draw_length : int64 array (n, n_draws)
+        Numbers of rows drawn.
+    """
+
+    log_likelihood: np.ndarray
+    exact: np.ndarray
+    ends: np.ndarray
+    of_cell: np.ndarray
+    of_head: np.ndarray
+    cell_start: np.ndarray
+    cell: np.ndarray
+    marginal: np.ndarray
+    draw_code: np.ndarray
+    draw_value: np.ndarray
+    draw_length: np.ndarray
+
+
+def empty_scratch(cap: int, n_candidates: int, n_events: int, d: int) -> Scratch:
+    """Room for hypotheses."""
+    e = max(n_events, 1)
+    return Scratch(
+        share=np.zeros((cap, MAX_CODES + 2)),
+        candidate=np.zeros(cap * n_candidates),
+        parent=np.zeros(cap + 1, dtype=np.int64),
+        code=np.zeros(cap + 1, dtype=np.int64),
+        kept=np.zeros(cap + 1),
+        event_parent=np.zeros((e, cap), dtype=np.int32),
+        event_code=np.zeros((e, cap), dtype=np.int16),
+        event_value=np.full((e, cap), np.nan),
+        event_weight=np.zeros((e + 1, cap)),
+        event_size=np.zeros(e + 1, dtype=np.int64),
+        differs=np.zeros(d, dtype=np.uint8),
+        random=np.zeros(1, dtype=np.uint64),
+    )
+
+
+def empty_state(n_hypotheses: int, n_head: int, d: int) -> State:
+    """A state of zeros."""
+    n = n_hypotheses
+    return State(
+        weight=np.zeros(n),
+        head=np.zeros((n, n_head), dtype=np.int32),
+        length=np.zeros(n, dtype=np.int64),
+        now=np.zeros((n, d), dtype=np.int32),
+        change=np.zeros((n, d), dtype=np.int32),
+        value=np.full((n, d), np.nan),
+        next_value=np.full((n, d), np.nan),
+        memory=np.zeros((n, d, 12), dtype=np.int32),
+        seen=np.zeros((n, d), dtype=np.uint64),
+    )

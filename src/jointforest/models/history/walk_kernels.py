@@ -1,0 +1,505 @@
+"""Kernels: histories with unknown cells, row after row, under hypotheses about what the unknown cells hold.
+
+Every unknown cell splits a hypothesis into one for each code. As long as there are no more hypotheses than ``cap``, the
+sums over them are exact. Where there are more, a stratified draw keeps ``cap`` of them, with weights that leave every
+sum unbiased.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ...runtime.compile import entry, kernel
+from ...runtime.random_kernels import start_stream, uniform
+from .cell_kernels import N_PARTS, bin_of, distribution, target_of
+from .coding import PRESENT
+from .memory_kernels import N_MEMORY, forget, remember
+
+LEAST = 1e-12
+"""Share of all weight below which a hypothesis is dropped."""
+FLOOR = 1e-30
+"""Least probability of a known cell, so that its logarithm is finite."""
+ALL_TREES = 99
+LAG = 64
+"""Unknown cells after an unknown cell whose evidence counts for its distribution."""
+GOLDEN = 0.6180339887498949
+"""Steps of this size spread over the unit interval evenly."""
+
+# ---- Hypotheses: copying, weighing, choosing.
+
+
+@kernel
+def copy_hypothesis(source, a, target, b):
+    """Copy hypothesis a of a state to hypothesis b of another."""
+    target.length[b] = source.length[a]
+    for v in range(source.head.shape[1]):
+        target.head[b, v] = source.head[a, v]
+    for j in range(source.now.shape[1]):
+        target.now[b, j] = source.now[a, j]
+        target.change[b, j] = source.change[a, j]
+        target.value[b, j] = source.value[a, j]
+        target.next_value[b, j] = source.next_value[a, j]
+        target.seen[b, j] = source.seen[a, j]
+        for m in range(N_MEMORY):
+            target.memory[b, j, m] = source.memory[a, j, m]
+
+
+@kernel
+def rescale(state, n):
+    """Divide the weights by their sum, which is returned."""
+    total = 0.0
+    for h in range(n):
+        total += state.weight[h]
+    for h in range(n):
+        state.weight[h] /= total
+    return total
+
+
+@kernel
+def keep_candidates(scratch, n_hypotheses, n_codes, cap, is_drawn):
+    """Choose among the candidates (hypothesis, code): all of them, or ``cap`` stratified draws; how many, and if all.
+
+    ``scratch.candidate`` holds their weights, hypothesis after hypothesis. With ``is_drawn`` there are always ``cap``
+    draws, each a hypothesis of its own: a value inside the code is drawn next.
+    """
+    total, n, positive, last = 0.0, n_hypotheses * n_codes, 0, 0
+    for i in range(n):
+        total += scratch.candidate[i]
+    for i in range(n):
+        if scratch.candidate[i] > LEAST * total:
+            positive, last = positive + 1, i
+    kept = 0
+    if positive <= cap and not is_drawn:
+        for i in range(last + 1):
+            if scratch.candidate[i] > LEAST * total:
+                keep(scratch, kept, i, n_codes, scratch.candidate[i])
+                kept += 1
+        return kept, True
+    # a point of its own in each of ``cap`` strata: evenly spaced points would take the same code under hypotheses of
+    # equal weight
+    up_to, drawn, point = 0.0, 0, uniform(scratch.random)
+    for i in range(last + 1):
+        up_to += scratch.candidate[i]
+        first = drawn
+        while drawn < cap and (point < cap * up_to / total or i == last):
+            if is_drawn:
+                keep(scratch, kept, i, n_codes, total / cap)
+                kept += 1
+            drawn += 1
+            point = drawn + uniform(scratch.random)
+        if drawn > first and not is_drawn:
+            keep(scratch, kept, i, n_codes, (drawn - first) * total / cap)
+            kept += 1
+    return kept, False
+
+
+@kernel
+def keep(scratch, k, candidate, n_codes, weight):
+    """Note a candidate as kept hypothesis k."""
+    scratch.parent[k], scratch.code[k] = candidate // n_codes, candidate % n_codes
+    scratch.kept[k] = weight
+
+
+@kernel
+def record_event(scratch, state, event, n):
+    """Note the weights before an unknown cell."""
+    scratch.event_size[event] = n
+    for h in range(n):
+        scratch.event_weight[event, h] = state.weight[h]
+
+
+@kernel
+def note_kept(scratch, event, k, code, value):
+    """Note where the kept hypothesis k comes from, its code and value."""
+    scratch.event_parent[event, k] = scratch.parent[k]
+    scratch.event_code[event, k] = code
+    scratch.event_value[event, k] = value
+
+
+# ---- Head variables.
+
+
+@kernel
+def meet_head(conditionals, layout, scratch, state, n, v, code):
+    """Weigh hypotheses by a known head variable; its probability given all before."""
+    for h in range(n):
+        distribution(conditionals, layout, v, ALL_TREES, state, h, 0, scratch.share[h])
+        state.weight[h] *= max(scratch.share[h, code], FLOOR)
+        state.head[h, v] = code
+    return rescale(state, n)
+
+
+@kernel
+def split_head(conditionals, layout, task, scratch, state, other, n, v, mode, event, marginal):
+    """Split hypotheses by the codes of an unknown head variable but the length; how many, and if all are kept."""
+    n_codes = conditionals.target_codes[v]
+    record_event(scratch, state, event, n)
+    for h in range(n):
+        distribution(conditionals, layout, v, ALL_TREES, state, h, 0, scratch.share[h])
+        for c in range(n_codes):
+            w = state.weight[h] * scratch.share[h, c]
+            scratch.candidate[h * n_codes + c] = 0.0 if mode == PRESENT and c == 0 else w
+            marginal[c] += scratch.candidate[h * n_codes + c]
+    kept, is_all = keep_candidates(scratch, n, n_codes, task.cap, False)
+    for k in range(kept):
+        copy_hypothesis(state, scratch.parent[k], other, k)
+        other.weight[k] = scratch.kept[k]
+        other.head[k, v] = scratch.code[k]
+        note_kept(scratch, event, k, scratch.code[k], math.nan)
+    return kept, is_all
+
+
+@kernel
+def split_length(conditionals, layout, task, scratch, state, other, n, i, n_rows, event, marginal):
+    """Split hypotheses by the number of rows: that of the known ones, or more; how many, and if all are kept."""
+    v, n_lengths = layout.n_head - 1, task.length_number.shape[0]
+    record_event(scratch, state, event, n)
+    for h in range(n):
+        distribution(conditionals, layout, v, ALL_TREES, state, h, 0, scratch.share[h])
+        of = h * (n_lengths + 1)
+        scratch.candidate[of] = state.weight[h] * scratch.share[h, task.own_code[i]] * task.own_share[i]
+        for c in range(n_lengths):
+            w = state.weight[h] * scratch.share[h, task.length_code[c]] * task.length_share[c]
+            scratch.candidate[of + 1 + c] = w if task.length_number[c] > n_rows else 0.0
+    kept, is_all = keep_candidates(scratch, n, n_lengths + 1, task.cap, False)
+    for k in range(kept):
+        copy_hypothesis(state, scratch.parent[k], other, k)
+        other.weight[k] = scratch.kept[k]
+        c = scratch.code[k] - 1
+        other.length[k] = task.length_number[c] if c >= 0 else n_rows
+        code = task.length_code[c] if c >= 0 else task.own_code[i]
+        other.head[k, v] = code
+        marginal[code] += scratch.kept[k]
+        note_kept(scratch, event, k, code, math.nan)
+    return kept, is_all
+
+
+# ---- Cells of rows.
+
+
+@kernel
+def changed_value(layout, k, change, reference, u):
+    """A value that a change of this code leads to, the one at share u of the code."""
+    at = layout.quantile_start[k] + change - 1
+    part = min(int(u * N_PARTS), N_PARTS - 1)
+    inside = u * N_PARTS - part
+    low, high = layout.quantile[at, part], layout.quantile[at, part + 1]
+    if layout.step[k] > 0.0:
+        return reference + (low if inside < 0.5 else high)
+    return min(max(reference + low + inside * (high - low), layout.low[k]), layout.high[k])
+
+
+@kernel
+def first_value(layout, k, code, u):
+    """A value of column of changes k with this code of values."""
+    at = layout.edge_start[k]
+    low = max(layout.edge[at + code - 2], layout.low[k]) if code > 1 else layout.low[k]
+    high = min(layout.edge[at + code - 1], layout.high[k])
+    x = low + u * max(high - low, 0.0)
+    if layout.step[k] > 0.0:
+        return layout.low[k] + layout.step[k] * math.floor((x - layout.low[k]) / layout.step[k] + 0.5)
+    return x
+
+
+@kernel
+def take_code(layout, state, h, j, code, is_change, u):
+    """Set column j of the row under hypothesis h to a code; the value, if it is a column of changes."""
+    k = layout.change[j]
+    state.now[h, j], state.change[h, j] = code, 0
+    if k < 0 or code == 0:
+        return math.nan
+    if is_change:
+        x = changed_value(layout, k, code, state.value[h, j], u)
+        state.change[h, j], state.now[h, j] = code, bin_of(layout, k, x)
+    else:
+        x = first_value(layout, k, code, u)
+    state.next_value[h, j] = x
+    return x
+
+
+@kernel
+def split_cell(conditionals, layout, task, scratch, state, other, n, j, row, mode, event, marginal):
+    """Split hypotheses by the codes of an unknown cell; how many, and if all are kept.
+
+    Hypotheses that have ended before the row keep a single code, 0.
+    """
+    d = layout.n_codes.shape[0]
+    widest = max(layout.n_codes[j], conditionals.target_codes[layout.n_head + d + j])
+    is_value = layout.change[j] < 0
+    record_event(scratch, state, event, n)
+    for h in range(n):
+        of = h * widest
+        for c in range(widest):
+            scratch.candidate[of + c] = 0.0
+        if has_ended(layout, task, state, h, row):
+            scratch.candidate[of] = state.weight[h]
+            continue
+        target = target_of(layout, state, h, j, row)
+        n_codes = distribution(conditionals, layout, target, ALL_TREES, state, h, row, scratch.share[h])
+        for c in range(1 if mode == PRESENT else 0, n_codes):
+            scratch.candidate[of + c] = state.weight[h] * scratch.share[h, c]
+            if is_value:
+                marginal[c] += scratch.candidate[of + c]
+    kept, is_all = keep_candidates(scratch, n, widest, task.cap, not is_value)
+    for k in range(kept):
+        h = scratch.parent[k]
+        copy_hypothesis(state, h, other, k)
+        other.weight[k] = scratch.kept[k]
+        is_change = target_of(layout, state, h, j, row) >= layout.n_head + d
+        x = take_code(layout, other, k, j, scratch.code[k], is_change, uniform(scratch.random))
+        note_kept(scratch, event, k, other.now[k, j], x)
+        if not is_value and not has_ended(layout, task, state, h, row):
+            marginal[other.now[k, j]] += scratch.kept[k]
+    return kept, is_all
+
+
+@kernel
+def has_ended(layout, task, state, h, row):
+    """Whether a history has no such row under hypothesis h."""
+    return task.stop == 1 and layout.has_length == 1 and row >= state.length[h]
+
+
+@kernel
+def change_code(layout, k, step):
+    """Code of a change: the one whose quantiles are around it."""
+    first, last = layout.quantile_start[k], layout.quantile_start[k + 1] - 1
+    low, high = first, last
+    while low < high:
+        middle = (low + high) // 2
+        edge = 0.5 * (layout.quantile[middle, N_PARTS] + layout.quantile[middle + 1, 0])
+        if edge < step:
+            low = middle + 1
+        else:
+            high = middle
+    return low - first + 1
+
+
+@kernel
+def change_density(layout, k, code, step):
+    """Density of a change inside its code, about: constant between neighbouring quantiles."""
+    at = layout.quantile_start[k] + code - 1
+    low, high = layout.quantile[at, 0], layout.quantile[at, N_PARTS]
+    if high <= low:
+        return 1.0 / layout.step[k] if layout.step[k] > 0.0 else 1.0
+    part = 0
+    while part < N_PARTS - 1 and step > layout.quantile[at, part + 1]:
+        part += 1
+    width = layout.quantile[at, part + 1] - layout.quantile[at, part]
+    return 1.0 / (N_PARTS * max(width, layout.step[k] / N_PARTS, 1e-3 * (high - low)))
+
+
+@kernel
+def meet_cell(conditionals, layout, histories, scratch, state, n, r, j, row):
+    """Weigh hypotheses by a known cell; its probability given all before.
+
+    Where an earlier cell of a column of changes was unknown, hypotheses differ in the change that leads to the value.
+    """
+    d, k = layout.n_codes.shape[0], layout.change[j]
+    for h in range(n):
+        target = target_of(layout, state, h, j, row)
+        distribution(conditionals, layout, target, ALL_TREES, state, h, row, scratch.share[h])
+        code, density = histories.code[r, j], 1.0
+        state.now[h, j], state.change[h, j] = code, 0
+        if k >= 0 and code > 0:
+            x = histories.value[r, k]
+            state.next_value[h, j] = x
+            if target >= layout.n_head + d:
+                code = histories.change[r, k]
+                if scratch.differs[j]:
+                    code = change_code(layout, k, x - state.value[h, j])
+                    density = change_density(layout, k, code, x - state.value[h, j]) / math.exp(histories.base[r, k])
+                state.change[h, j] = code
+        state.weight[h] *= max(scratch.share[h, code] * density, FLOOR)
+    return rescale(state, n)
+
+
+# ---- What is known at the end.
+
+
+@kernel
+def note_ends(layout, state, n, n_rows, ends):
+    """Probabilities that the history ends after its known rows, after one more, ..."""
+    last = ends.shape[0] - 1
+    for s in range(last + 1):
+        ends[s] = 0.0
+    for h in range(n):
+        after = state.length[h] - n_rows if layout.has_length == 1 else last
+        ends[min(max(after, 0), last)] += state.weight[h]
+
+
+@kernel
+def go_on(layout, task, state, n, n_rows):
+    """Given that there is a row after the known ones, drop hypotheses under which there is none."""
+    if layout.has_length == 0 or task.stop == 0:
+        return
+    left = 0.0
+    for h in range(n):
+        left += state.weight[h] if state.length[h] > n_rows else 0.0
+    for h in range(n):
+        if left == 0.0:
+            state.length[h] = n_rows + 1_000_000_000
+        elif state.length[h] <= n_rows:
+            state.weight[h] = 0.0
+    rescale(state, n)
+
+
+@kernel
+def look_back(scratch, n_events, n_smoothed, first, marginal):
+    """Distributions of the first unknown cells given what was met after them, by the paths of the hypotheses.
+
+    n_smoothed : int
+        Number of unknown cells that known cells follow.
+    first : int
+        Row of ``marginal`` of the first unknown cell.
+    """
+    block = 0
+    while block < n_smoothed:
+        end = min(block + LAG, n_smoothed)
+        anchor = min(end + LAG, n_events)
+        for e in range(block, end):
+            for c in range(marginal.shape[1]):
+                marginal[first + e, c] = 0.0
+        for h in range(scratch.event_size[anchor]):
+            at = h
+            for e in range(anchor - 1, block - 1, -1):
+                if e < end:
+                    marginal[first + e, scratch.event_code[e, at]] += scratch.event_weight[anchor, h]
+                at = scratch.event_parent[e, at]
+        block = end
+
+
+@kernel
+def normalise(marginal):
+    """Make a distribution of weights."""
+    total = 0.0
+    for c in range(marginal.shape[0]):
+        total += marginal[c]
+    if total > 0.0:
+        for c in range(marginal.shape[0]):
+            marginal[c] /= total
+
+
+@kernel
+def draw_paths(scratch, state, n, n_events, n_draws, i, found):
+    """Draw hypotheses by their weights, systematically, and note their codes; neighbouring draws are far apart."""
+    first = found.cell_start[i]
+    point, up_to, h = uniform(scratch.random), 0.0, -1
+    stride = coprime_near(int(GOLDEN * n_draws), n_draws)
+    for number in range(n_draws):
+        draw = (number * stride) % n_draws
+        while h < n - 1 and (h < 0 or up_to * n_draws <= point):
+            h += 1
+            up_to += state.weight[h]
+        found.draw_length[i, draw] = state.length[h]
+        at = h
+        for e in range(n_events - 1, -1, -1):
+            found.draw_code[first + e, draw] = scratch.event_code[e, at]
+            found.draw_value[first + e, draw] = scratch.event_value[e, at]
+            at = scratch.event_parent[e, at]
+        point += 1.0
+
+
+@kernel
+def coprime_near(k, n):
+    """Least number from k on that has no factor in common with n."""
+    k = max(k, 1)
+    while True:
+        a, b = n, k
+        while b:
+            a, b = b, a % b
+        if a == 1:
+            return k
+        k += 1
+
+
+@entry
+def walk(conditionals, layout, histories, task, scratch, state, other, found):
+    """Answer questions about subjects with unknown cells.
+
+    Parameters
+    ----------
+    conditionals, layout, histories : records
+    task : Task
+    scratch : Scratch
+    state, other : State of ``cap`` hypotheses
+    found : Found
+        Receives the answers; its marginals are zero before.
+    """
+    d = layout.n_codes.shape[0]
+    for i in range(histories.start.shape[0] - 1):
+        start_stream(scratch.random, task.seed, task.number[i])
+        n_rows = histories.start[i + 1] - histories.start[i]
+        n, event, smoothed, log_likelihood, exact = 1, 0, 0, 0.0, 1
+        first = found.cell_start[i]
+        forget(state, 0)
+        state.weight[0], state.length[0] = 1.0, max(histories.length[i], 0)
+        for j in range(d):
+            scratch.differs[j] = 0
+        for v in range(layout.n_head):
+            code = histories.head[i, v]
+            if code >= 0:
+                total = meet_head(conditionals, layout, scratch, state, n, v, code)
+                found.of_head[i, v] = math.log(total)
+                log_likelihood += math.log(total)
+                smoothed = event
+                continue
+            marginal = found.marginal[(first + event) * task.marginals]
+            if layout.has_length == 1 and v == layout.n_head - 1:
+                n, is_all = split_length(
+                    conditionals, layout, task, scratch, state, other, n, i, n_rows, event, marginal
+                )
+            else:
+                n, is_all = split_head(conditionals, layout, task, scratch, state, other, n, v, code, event, marginal)
+            state, other = other, state
+            found.cell[first + event] = v
+            event += 1
+            exact = exact if is_all else 0
+            total = rescale(state, n)
+            if layout.has_length == 1 and v == layout.n_head - 1:
+                found.of_head[i, v] = math.log(total)  # there are as many rows as are known
+            log_likelihood += math.log(total)
+        for row in range(n_rows + task.steps[i]):
+            if row == n_rows:
+                note_ends(layout, state, n, n_rows, found.ends[i])
+                go_on(layout, task, state, n, n_rows)
+            if row >= n_rows and all_ended(layout, task, state, n, row):
+                break
+            for j in range(d):
+                code = histories.code[histories.start[i] + row, j] if row < n_rows else -1
+                if code >= 0:
+                    r = histories.start[i] + row
+                    total = meet_cell(conditionals, layout, histories, scratch, state, n, r, j, row)
+                    found.of_cell[r, j] = math.log(total)
+                    log_likelihood += math.log(total)
+                    smoothed = event
+                    continue
+                marginal = found.marginal[(first + event) * task.marginals]
+                n, is_all = split_cell(
+                    conditionals, layout, task, scratch, state, other, n, j, row, code, event, marginal
+                )
+                state, other = other, state
+                scratch.differs[j] = 1
+                found.cell[first + event] = layout.n_head + row * d + j
+                event += 1
+                exact = exact if is_all else 0
+                log_likelihood += math.log(rescale(state, n))
+            for h in range(n):
+                remember(state, h, row)
+        if task.steps[i] == 0:
+            note_ends(layout, state, n, n_rows, found.ends[i])
+        record_event(scratch, state, event, n)
+        if task.marginals == 1:
+            look_back(scratch, event, smoothed, first, found.marginal)
+            for e in range(event):
+                normalise(found.marginal[first + e])
+        draw_paths(scratch, state, n, event, task.n_draws, i, found)
+        found.log_likelihood[i], found.exact[i] = log_likelihood, exact
+
+
+@kernel
+def all_ended(layout, task, state, n, row):
+    """Whether no hypothesis has such a row."""
+    left = 0
+    for h in range(n):
+        left += 0 if has_ended(layout, task, state, h, row) else 1
+    return left == 0

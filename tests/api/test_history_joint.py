@@ -1,0 +1,131 @@
+"""Joints of histories: frames in and out, files, bad input."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import jointforest as jf
+from jointforest.models.file import ModelFileError, contents
+from jointforest.models.history.files import history_from_arrays
+
+
+@cache
+def visits() -> pd.DataFrame:
+    return jf.datasets.make_visits(200, random_state=0)
+
+
+@cache
+def joint() -> jf.HistoryJoint:
+    return jf.fit(visits(), group="patient", order="date", random_state=0)
+
+
+def test_columns_are_sorted_out() -> None:
+    assert joint().constant == ("sex",) and joint().varying == ("status", "weight", "pressure")
+    assert joint().info()["subjects"] == 200 and "weight" in joint().info()["changes"]
+
+
+def test_the_order_of_rows_and_the_library_do_not_matter() -> None:
+    pytest.importorskip("polars")
+    mixed = visits().sample(frac=1.0, random_state=1)
+    by_patient = dict(zip(joint().subjects(mixed), joint().log_density(mixed), strict=True))
+    expected = joint().log_density(visits())
+    np.testing.assert_allclose([by_patient[k] for k in joint().subjects(visits())], expected)
+    polars = jf.datasets.make_visits(200, random_state=0, frame="polars")
+    np.testing.assert_allclose(joint().log_density(polars), expected)
+
+
+def test_threads_and_seeds() -> None:
+    other = jf.fit(visits(), group="patient", order="date", random_state=0, n_jobs=1)
+    pd.testing.assert_frame_equal(other.sample(20, 3, n_jobs=1), joint().sample(20, 3))
+    gaps = visits().assign(weight=visits()["weight"].mask(visits().index % 3 == 0))
+    pd.testing.assert_frame_equal(other.impute(gaps, random_state=1, n_jobs=1), joint().impute(gaps, random_state=1))
+
+
+def test_files(tmp_path: Path) -> None:
+    joint().save(tmp_path / "v.joint")
+    again = jf.load(tmp_path / "v.joint")
+    np.testing.assert_array_equal(again.log_density(visits()), joint().log_density(visits()))
+    pd.testing.assert_frame_equal(again.sample(10, 0), joint().sample(10, 0))
+    data = bytearray((tmp_path / "v.joint").read_bytes())
+    data[-3] ^= 1
+    (tmp_path / "w.joint").write_bytes(data)
+    with pytest.raises(ModelFileError, match="checksum"):
+        jf.load(tmp_path / "w.joint")
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "value"),
+    [
+        ("child", 0, 10**6),
+        ("child", -1, -(10**9)),
+        ("root", 0, 1),
+        ("table", 0, -1.0),
+        ("table", 0, np.nan),
+        ("tree_class", 0, 3),
+        ("tree_start", 1, 0),
+        ("lengths", 0, -1),
+        ("0.repeat", 0, 2.0),
+    ],
+)
+def test_damaged_arrays_are_refused(name: str, at: int, value: float) -> None:
+    about, arrays = contents(joint().model)
+    arrays = arrays | {name: arrays[name].copy()}
+    arrays[name][at] = value
+    with pytest.raises(ValueError, match=r"\w"):
+        history_from_arrays(about["schema"], about["histories"], arrays)
+
+
+def test_a_change_s_density_is_a_density() -> None:
+    rows = visits()[visits()["patient"] == 1].iloc[:2].assign(pressure=np.nan, status=[None, None])
+    grid = np.arange(0.0, 200.0, 0.1).round(1)
+    many = pd.concat([rows.assign(patient=k, weight=[rows["weight"].iloc[0], x]) for k, x in enumerate(grid)])
+    unknown = rows.assign(weight=[rows["weight"].iloc[0], np.nan])
+    total = np.log(0.1 * np.exp(joint().log_density(many, ended=False)).sum())
+    assert total == pytest.approx(joint().log_density(unknown, ended=False)[0], abs=0.02)
+
+
+def test_numbers_lie_in_their_intervals() -> None:
+    test = jf.datasets.make_visits(300, random_state=1)
+    place, last = test.groupby("patient").cumcount(), test.groupby("patient")["date"].transform("size") - 1
+    found = joint().forecast(test[place < last], random_state=0)
+    for name in ("weight", "pressure"):
+        truth = test[place == last][name].to_numpy()
+        low, high = found.interval(name, 0.9)[:, 0].T
+        assert 0.82 < ((low <= truth) & (truth <= high)).mean() < 0.97
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (lambda f: f.assign(date=f["date"].iloc[0]), "two rows with date"),
+        (lambda f: f.drop(columns="patient"), "group: there is no column 'patient'"),
+        (lambda f: f.assign(patient=f["patient"].where(f.index > 0)), "group: column 'patient' is missing in 1 rows"),
+        (lambda f: f.assign(date=f["date"].where(f.index > 0)), "order: column 'date' is missing in 1 rows"),
+        (lambda f: f.iloc[:0], "no rows"),
+        (lambda f: f[["patient", "date"]], "no column beside"),
+        (lambda f: f.groupby("patient").head(1), "every subject has a single row"),
+    ],
+)
+def test_bad_tables_are_refused(change, fault: str) -> None:
+    with pytest.raises(ValueError, match=fault):
+        jf.fit(change(visits().copy()), group="patient", order="date")
+
+
+def test_bad_arguments_are_refused() -> None:
+    with pytest.raises(ValueError, match="goes with group"):
+        jf.fit(visits(), order="date")
+    with pytest.raises(ValueError, match="do not go with group"):
+        jf.fit(visits(), group="patient", budget="best")
+    with pytest.raises(ValueError, match="steps"):
+        joint().forecast(visits(), 0)
+    with pytest.raises(ValueError, match="holds numbers"):
+        joint().forecast(visits().head(5)).proba("weight")
+
+
+def test_absent_columns_are_unknown() -> None:
+    assert np.isfinite(joint().log_density(visits().head(40).drop(columns="weight"))).all()
