@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from ..runtime.warnings import warn
-from .written_forms import SPREADSHEET_ERRORS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
+SPREADSHEET_ERRORS = frozenset(
+    ("#N/A", "#N/A N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?", "#NULL!", "#SPILL!", "#CALC!")
+)
+"""Texts that mean a missing cell in every column."""
 NA = ("", "NA", "N/A", "n/a", "<NA>", "NaN", "nan", "NULL", "null", "None", "?", *sorted(SPREADSHEET_ERRORS))
 """What stands for a missing cell in CSV files."""
 

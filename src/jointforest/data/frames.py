@@ -14,11 +14,10 @@ import numpy as np
 
 from ..runtime.warnings import UnseenLevelWarning, warn
 from .cells import ColumnCells, FrameReader, absent
-from .csv_files import numbered
+from .csv_files import SPREADSHEET_ERRORS, numbered
 from .schema import Column, Schema, is_number_name, near, snapped
 from .text_columns import read_cells
 from .times import seconds, unit_of, zone_of
-from .written_forms import SPREADSHEET_ERRORS
 
 # ---- Which library a frame is of: frames taken apart and built again by its backend, imported only then.
 

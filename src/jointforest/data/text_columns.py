@@ -21,10 +21,11 @@ import numpy as np
 
 from ..runtime.warnings import warn
 from .cells import ColumnCells, FrameReader
+from .csv_files import SPREADSHEET_ERRORS
 from .identifiers import NO_KINDS
 from .schema import CATEGORICAL_KINDS
 from .times import is_date
-from .written_forms import CLOCK, MISSING_WORDS, MOST_EXCEPTIONS, SPREADSHEET_ERRORS, WrittenForm, date_regex
+from .written_forms import CLOCK, MISSING_WORDS, MOST_EXCEPTIONS, WrittenForm, date_regex
 
 _SYMBOLS = ("$", "€", "£", "¥", "₹", "₽", "₩", "₪", "₺", "₫", "฿", "US$", "A$", "C$", "R$", "NT$", "HK$", "kr", "Kr")
 _CODES = ("USD", "EUR", "GBP", "CHF", "JPY", "CNY", "INR", "CAD", "AUD", "NZD", "SEK", "NOK", "DKK", "PLN", "CZK")

@@ -14,11 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from .csv_files import SPREADSHEET_ERRORS
+
 SORTS = ("number", "date", "time", "duration")
-SPREADSHEET_ERRORS = frozenset(
-    ("#N/A", "#N/A N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?", "#NULL!", "#SPILL!", "#CALC!")
-)
-"""Texts that mean a missing cell in every column."""
 _BLANKS = ("", "-", "--", "---", "–", "—", ".", "..", "...", "?", "\\N", "missing", "unknown", "nil", "tbd", "TBD")
 _NOTHING = ("NA", "N/A", "n/a", "n.a.", "N.A.", "na", "<NA>", "NaN", "nan", "NULL", "null", "Null", "None", "none")
 MISSING_WORDS = frozenset((*SPREADSHEET_ERRORS, *_BLANKS, *_NOTHING, "NONE"))
