@@ -57,8 +57,9 @@ function start(section) {
     shown.sort((a, b) => fitting.indexOf(a.id) - fitting.indexOf(b.id));
     const titles = shown.map((learner) => learner.querySelector("h3").firstChild.textContent);
     advice.value = answers.goal ? `Take ${titles.join(", or ")}.` : "All learners are shown.";
-    const matters = ["ask", "rows", "predict"].includes(answers.goal ?? "ask");  // each other goal has a single answer
-    for (const set of form.querySelectorAll("fieldset:not(:first-child)")) set.disabled = !matters;
+    const [, rows, need] = form.querySelectorAll("fieldset");  // disabled where the answer would change nothing
+    rows.disabled = !["ask", "rows"].includes(answers.goal ?? "ask");
+    need.disabled = !["ask", "rows", "predict"].includes(answers.goal ?? "ask");
   };
   form.addEventListener("change", show);
   form.addEventListener("reset", () => setTimeout(show));
