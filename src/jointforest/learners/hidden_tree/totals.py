@@ -111,7 +111,7 @@ def _columns(
     emission: tuple[np.ndarray, ...], nodes: Nodes, counts: Tables, is_ordered: np.ndarray
 ) -> tuple[CodeColumn, ...]:
     """The columns as the counts have them; codes to which the tree gives no probability stay impossible."""
-    columns: list[CodeColumn] = [None] * len(emission)  # type: ignore[list-item]
+    columns: list[CodeColumn] = [None] * len(emission)  # type: ignore[list-item] # all are set below
     for k, (j, cells) in enumerate(zip(nodes.column.tolist(), split_tables(nodes, counts)[1], strict=True)):
         can_be = np.asarray(emission[k].any(axis=0))
         columns[j] = code_column(np.where(can_be, cells[:-1].sum(axis=1), 0.0), bool(is_ordered[j]), can_be)

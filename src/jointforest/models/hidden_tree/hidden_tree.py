@@ -40,7 +40,7 @@ class HiddenTree(Distribution):
     hidden: HiddenTrees
 
     @property
-    def kind(self) -> str:  # type: ignore[override]
+    def kind(self) -> str:  # type: ignore[override] # it depends on how it was grown
         return "hidden trees" if self.hidden.grown is None else CHOW_LIU
 
     @property
