@@ -182,7 +182,7 @@ def of_table(frame: pd.DataFrame, number: str, level: str, evidence: dict[str, A
     detector = jf.ForestOutlierDetector(random_state=0).fit(frame)
     yield "outlier detector: score_samples", lambda: detector.score_samples(hide(frame.head(60), 6))
     yield "outlier detector: predict", lambda: detector.predict(frame.head(60))
-    small = joint.select(*numbers)
+    small = (joint.select if hasattr(joint, "select") else joint.keep)(*numbers)  # `keep` before 0.1.0
     trained = RandomForestRegressor(4, max_depth=4, random_state=0).fit(whole[numbers], whole[number])
     yield from named("expected, random forest", of_expected(trained, small, whole[numbers], whole[number]))
     boosted = GradientBoostingClassifier(n_estimators=4, max_depth=2, random_state=0).fit(whole[numbers], whole[level])
