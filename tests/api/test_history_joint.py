@@ -129,3 +129,27 @@ def test_bad_arguments_are_refused() -> None:
 
 def test_absent_columns_are_unknown() -> None:
     assert np.isfinite(joint().log_density(visits().head(40).drop(columns="weight"))).all()
+
+
+def test_columns_may_be_numbers() -> None:
+    numbered = visits().set_axis(range(visits().shape[1]), axis=1)
+    other = jf.fit(numbered, group=0, order=1, random_state=0)
+    np.testing.assert_array_equal(other.log_density(numbered), joint().log_density(visits()))
+    assert other.impute(numbered, random_state=0).columns.tolist() == numbered.columns.tolist()
+    assert other.sample(3, 0).columns.tolist() == numbered.columns.tolist()
+
+
+def test_columns_with_the_same_name_are_numbered() -> None:
+    twice = visits().assign(again=visits()["status"]).rename(columns={"again": "status"})
+    with pytest.warns(UserWarning, match="numbered: 'status' is now 'status_2'"):
+        other = jf.fit(twice, group="patient", order="date", random_state=0)
+    with pytest.warns(UserWarning, match="numbered"):
+        filled = other.impute(twice, random_state=0)
+    assert filled.columns.tolist() == [*visits().columns, "status_2"]
+
+
+def test_columns_called_like_those_of_a_forecast_are_kept() -> None:
+    steps = visits().rename(columns={"status": "step"})
+    drawn = jf.fit(steps, group="patient", order="date", random_state=0).forecast(steps, 2, random_state=0).sample(3)
+    assert drawn.columns.tolist()[:3] == ["draw", "step_2", "patient"]
+    assert set(drawn["step"]) <= {"well", "ill", "severe"} and set(drawn["step_2"]) == {1, 2}

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from ..data.csv_files import numbered
 from ..data.discretization.base_density import levels, quantiles
 from ..data.frames import decode
 from ..data.history_rows import HistoryRows
 from ..data.schema import Column
 from ..models.history.coding import Coding
-from ..models.history.columns import GAP, Coded
+from ..models.history.columns import GAP, Coded, HistoryColumns
 from ..models.history.history_model import HistoryModel, draw_values
 from ..models.history.records import Found
 from ..runtime.parameters import check_number
@@ -122,7 +125,8 @@ class Forecast:
         Returns
         -------
         frame
-            A drawn history may end before the last step.
+            A drawn history may end before the last step. If the table has a column ``draw`` or ``step``, the new
+            column is ``draw_2`` or ``step_2``.
         """
         most = self._code.shape[1]
         check_number("m", m, 1, most, whole=True, text=f"a whole number from 1 to {most}, the draws of the forecast")
@@ -147,32 +151,13 @@ class Forecast:
         time = None
         if self._last.time is not None:
             time = (self._last.time[:, None, None] + np.cumsum(np.maximum(gap, 0.0), axis=2))[alive]
-        return self._frame(number, draw, step, time, X[alive])
-
-    def _frame(
-        self, number: np.ndarray, draw: np.ndarray, step: np.ndarray, time: np.ndarray | None, X: np.ndarray
-    ) -> Any:
-        columns = self._model.columns
-        schema = columns.frame_schema
-        place = {name: j for j, name in enumerate(schema.names)}
-        whole = np.full((len(X), len(schema.columns)), np.nan)
-        group = columns.group
+        group = model.columns.group
         if group.kind == "categorical":
             group = replace(group, levels=tuple(dict.fromkeys(self.subjects)))
-            whole[:, place[group.name]] = number
+            subject = number.astype(np.float64)
         else:
-            whole[:, place[group.name]] = np.array(self.subjects, dtype=np.float64)[number]
-        if columns.time is not None and time is not None:
-            whole[:, place[columns.time.name]] = time
-        for j, name in enumerate(columns.schema.names):
-            whole[:, place[name]] = X[:, j]
-        counts = [Column(name, "integer", "int64", 1.0) for name in ("draw", "step")]
-        of_frame = tuple(group if c.name == group.name else c for c in schema.columns)
-        unknown = tuple((at + 2, column) for at, column in schema.unknown)
-        return decode(
-            replace(schema, columns=(*counts, *of_frame), unknown=unknown),
-            np.column_stack([draw + 1, step + 1, whole]),
-        )
+            subject = np.array(self.subjects, dtype=np.float64)[number]
+        return frame_of(model.columns, group, subject, time, X[alive], {"draw": draw + 1, "step": step + 1})
 
     # -- from codes
 
@@ -192,8 +177,7 @@ class Forecast:
         n_levels = len(coding.column.levels)
         if coding.repeat.any():
             x = self._values(j)
-            share = np.stack([np.nanmean(np.where(np.isnan(x), np.nan, x == k), axis=1) for k in range(n_levels)], -1)
-            return np.asarray(share)
+            return np.stack([_mean(np.where(np.isnan(x), np.nan, x == k)) for k in range(n_levels)], -1)
         weights = self._marginal[:, :, j, 1 : coding.n_codes].astype(np.float64)
         found = levels(coding.scale, weights.reshape(-1, weights.shape[-1]), n_levels)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -265,6 +249,31 @@ def make_forecast(
         length = np.full(length.shape, np.iinfo(np.int64).max)
         ends = np.full(ends.shape, np.nan)
     return Forecast(rows.labels, steps, ends, exact, model, marginal, code, value, length, last, seed)
+
+
+def frame_of(
+    columns: HistoryColumns,
+    group: Column,
+    subject: np.ndarray,
+    time: np.ndarray | None,
+    X: np.ndarray,
+    counts: Mapping[str, np.ndarray] = MappingProxyType({}),
+    first_new: int | None = None,
+) -> Any:
+    """A frame like the table of histories, behind columns of counts; ``subject`` holds cells of the column group."""
+    schema = columns.frame_schema
+    cells = {group.name: subject} | {name: X[:, j] for j, name in enumerate(columns.schema.names)}
+    if columns.time is not None and time is not None:
+        cells[columns.time.name] = time
+    names = numbered([*schema.all_columns.names, *counts], doubt=False)[len(schema.all_columns.names) :]
+    of_counts = tuple(Column(name, "integer", "int64", 1.0) for name in names)
+    of_frame = tuple(group if column.name == group.name else column for column in schema.columns)
+    unknown = tuple((at + len(counts), column) for at, column in schema.unknown)
+    return decode(
+        replace(schema, columns=(*of_counts, *of_frame), unknown=unknown),
+        np.column_stack([*counts.values(), *(cells[name] for name in schema.names)]),
+        first_new,
+    )
 
 
 def _mean(x: np.ndarray) -> np.ndarray:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from ..data.frames import decode, encode, fill, read, warn_unseen
-from ..data.history_rows import HistoryRows, check_names, group_rows
+from ..data.frames import encode, fill, read, warn_unseen, with_names
+from ..data.history_rows import HistoryRows, check_names, group_rows, split_columns
 from ..data.schema import Column, Schema
 from ..models.file import save_model
 from ..models.history.columns import GAP, LENGTH, START, Coded, code_histories, first_known
@@ -20,7 +20,7 @@ from ..models.history.records import of_subjects
 from ..runtime.parameters import Number, check_number
 from ..runtime.random_state import seed_of
 from ..runtime.warnings import warn
-from .forecast import Forecast, make_forecast
+from .forecast import Forecast, frame_of, make_forecast
 
 CAP = 256
 """Hypotheses about unknown cells: sums over them are exact as long as there are no more."""
@@ -35,6 +35,8 @@ class Given(NamedTuple):
 
     Attributes
     ----------
+    frame : frame of N rows
+        With a number behind each name that another column has, too.
     rows : HistoryRows
     X : float64 array (N, number of schema columns)
         Subject after subject, in the order of time.
@@ -42,6 +44,7 @@ class Given(NamedTuple):
     coded : Coded
     """
 
+    frame: Any
     rows: HistoryRows
     X: np.ndarray
     unseen: np.ndarray
@@ -151,7 +154,12 @@ class HistoryJoint:
 
     def subjects(self, frame: Any) -> list[Any]:
         """What a frame calls its subjects, in the order of answers."""
-        return self._rows(frame).labels
+        return self._rows(with_names(frame)).labels
+
+    @property
+    def _keys(self) -> list[str]:
+        """Names of the columns of subjects and of times."""
+        return [self.group] if self.order is None else [self.group, self.order]
 
     def _rows(self, frame: Any) -> HistoryRows:
         check_names(read(frame), self.group, self.order)
@@ -159,16 +167,16 @@ class HistoryJoint:
 
     def _read(self, frame: Any, ended: bool, empty_is_unknown: bool = False) -> Given:
         """The histories of a frame."""
+        frame = with_names(frame)
         rows = self._rows(frame)
-        drop = [self.group] if self.order is None else [self.group, self.order]
-        rest = nw.from_native(frame, eager_only=True).drop(drop).to_native()
+        _, rest = split_columns(frame, self._keys)
         X, unseen = encode(self.schema, rest)
         warn_unseen(self.schema, rest, unseen)
         X, unseen = np.ascontiguousarray(X[rows.place]), unseen[rows.place]
         self._warn_varying(rows, X)
         length = rows.length if ended or not self.model.columns.has_length else np.full(len(rows.labels), -1)
         coded = code_histories(self.model.columns, rows.start, X, rows.time, length, empty_is_unknown, unseen)
-        return Given(rows, X, unseen, coded)
+        return Given(frame, rows, X, unseen, coded)
 
     def _warn_varying(self, rows: HistoryRows, X: np.ndarray) -> None:
         """Say where a constant column is not constant: its first value is taken."""
@@ -376,23 +384,23 @@ class HistoryJoint:
             raise ValueError(f"m must be a positive integer, and goes with method='sample'; got m={m!r}, {method!r}")
         given = self._read(frame, True, empty_is_unknown=True)
         drawn = impute_codes(self.model, given.X, given.coded, method, m or 1, CAP, seed_of(random_state), n_jobs)
-        frames = [self._filled(frame, given, X) for X in drawn]
+        frames = [self._filled(given, X) for X in drawn]
         return frames if m is not None else frames[0]
 
-    def _filled(self, frame: Any, given: Given, X: np.ndarray) -> Any:
+    def _filled(self, given: Given, X: np.ndarray) -> Any:
         """The frame with cells filled in."""
+        frame = given.frame
         back = np.empty(len(X), dtype=np.int64)
         back[given.rows.place] = np.arange(len(X))
-        drop = [self.group] if self.order is None else [self.group, self.order]
-        whole = nw.from_native(frame, eager_only=True)
-        rest = whole.drop(drop).to_native()
+        of_keys, rest = split_columns(frame, self._keys)
         filled = nw.from_native(fill(self.schema, rest, given.X[back], given.unseen[back], X[back]), eager_only=True)
-        keys = whole.select(drop)
+        keys = nw.from_native(of_keys, eager_only=True)
         if keys.implementation is not filled.implementation:
             keys = nw.from_dict(keys.to_dict(as_series=False), backend=filled.implementation)
-        order = [name for name in whole.columns if name in filled.columns or name in drop]
-        together = nw.concat([nw.maybe_reset_index(keys), nw.maybe_reset_index(filled)], how="horizontal").select(order)
-        out = together.to_native()
+        together = nw.concat([nw.maybe_reset_index(keys), nw.maybe_reset_index(filled)], how="horizontal")
+        place = {str(name): j for j, name in enumerate(together.columns)}
+        names = map(str, nw.from_native(frame, eager_only=True).columns)
+        out = together[:, [place[name] for name in names if name in place]].to_native()
         if nw.dependencies.is_pandas_dataframe(frame) and nw.dependencies.is_pandas_dataframe(out):
             out.index = frame.index
         return out
@@ -453,21 +461,11 @@ class HistoryJoint:
 
     def _frame(self, subject: np.ndarray, time: np.ndarray | None, X: np.ndarray) -> Any:
         """A frame of new subjects, numbered from 1."""
-        columns = self.model.columns
-        schema, place = columns.frame_schema, {name: j for j, name in enumerate(columns.frame_schema.names)}
-        whole = np.full((len(X), len(schema.columns)), np.nan)
-        group = columns.group
-        if group.kind == "categorical":
-            group = replace(group, levels=tuple(str(k + 1) for k in range(int(subject.max(initial=-1)) + 1)))
-            whole[:, place[group.name]] = subject
-        else:
-            whole[:, place[group.name]] = subject + 1
-        if columns.time is not None and time is not None:
-            whole[:, place[columns.time.name]] = time
-        for j, name in enumerate(self.schema.names):
-            whole[:, place[name]] = X[:, j]
-        of_frame: tuple[Column, ...] = tuple(group if c.name == group.name else c for c in schema.columns)
-        return decode(replace(schema, columns=of_frame), whole, 0)
+        group = self.model.columns.group
+        if group.kind != "categorical":
+            return frame_of(self.model.columns, group, subject + 1, time, X, first_new=0)
+        group = replace(group, levels=tuple(str(k + 1) for k in range(int(subject.max(initial=-1)) + 1)))
+        return frame_of(self.model.columns, group, subject, time, X, first_new=0)
 
 
 def times_of(begin: np.ndarray, gap: np.ndarray, is_first: np.ndarray, column: Column) -> np.ndarray:

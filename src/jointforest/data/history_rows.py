@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +61,14 @@ def check_names(reader: FrameReader, group: Any, order: Any) -> tuple[str, str |
     return str(group), None if order is None else str(order)
 
 
+def split_columns(frame: Any, names: Collection[str]) -> tuple[Any, Any]:
+    """The columns of a frame with these names, which may be whole numbers in the frame, and its other columns."""
+    whole = nw.from_native(frame, eager_only=True)
+    chosen = [j for j, name in enumerate(whole.columns) if str(name) in names]
+    others = [j for j, name in enumerate(whole.columns) if str(name) not in names]
+    return whole[:, chosen].to_native(), whole[:, others].to_native()
+
+
 def order_column(frame: Any, reader: FrameReader, order: str) -> Column:
     """What is known of the column of times.
 
@@ -68,7 +77,7 @@ def order_column(frame: Any, reader: FrameReader, order: str) -> Column:
     ValueError
         If it holds neither numbers nor dates.
     """
-    one = nw.from_native(frame, eager_only=True).select(order).to_native()
+    one, _ = split_columns(frame, [order])
     sort = reader.cells(order).sort
     schema = infer_schema(one, {order: "integer"} if sort == "integer" else None)
     column = schema.columns[0] if schema.columns else None
@@ -95,7 +104,7 @@ def group_rows(frame: Any, group: str, order: Column | None) -> HistoryRows:
     subject, labels = _subjects(reader.cells(group), group)
     time = None
     if order is not None:
-        one = nw.from_native(frame, eager_only=True).select(order.name).to_native()
+        one, _ = split_columns(frame, [order.name])
         time = encode(Schema((order,), reader.frame), one)[0][:, 0]
         lost = np.flatnonzero(np.isnan(time))
         if len(lost):

@@ -120,10 +120,10 @@ def _judge(columns: HistoryColumns, prepared: Prepared, seed: int, constants: Co
         return 0.0
     layout = columns.layout
     train, test = of_subjects(coded.histories, kept), of_subjects(coded.histories, judged)
-    of_rows = [t for t in targets_of(columns, [[]]) if t.number >= layout.n_head]
-    learned = [(t, learn_target(layout, train, replace(t, sorts=()), seed, constants)) for t in of_rows]
-    heads = [(t, learn_target(layout, train, t, seed, constants)) for t in targets_of(columns, [[]])[: layout.n_head]]
-    conditionals = conditionals_of(heads + learned, layout)
+    # without ratio trees, which take longer
+    targets = [replace(target, sorts=()) for target in targets_of(columns, [[]])]
+    learned = [(target, learn_target(layout, train, target, seed, constants)) for target in targets]
+    conditionals = conditionals_of(learned, layout)
     of_head, of_cell = np.zeros(test.head.shape), np.zeros(test.code.shape)
     log_probabilities(layout, conditionals, test, empty_state(1, layout.n_head, 1), np.empty(66), of_head, of_cell)
     length = np.diff(coded.histories.start)[judged]

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 
 from ...data.discretization.discretizer import Scale, codes_of
 from ...data.discretization.learn import learn_scale
-from ...data.frames import read
-from ...data.history_rows import HistoryRows, check_names, group_rows, order_column
+from ...data.frames import read, with_names
+from ...data.history_rows import HistoryRows, check_names, group_rows, order_column, split_columns
 from ...data.schema import Column, Schema
 from ...models.history.coding import Coding, single_values
 from ...models.history.columns import GAP, LENGTH, START, HistoryColumns, Variable, first_known, last_known
@@ -45,6 +44,7 @@ def prepare(frame: Any, group: Any, order: Any, kinds: Mapping[str, str] | None,
         If a column is not there, a subject or time is missing or repeated, no subject has two rows, or there is no
         other column.
     """
+    frame = with_names(frame)
     reader = read(frame)
     group, order = check_names(reader, group, order)
     time = None if order is None else order_column(frame, reader, order)
@@ -57,7 +57,7 @@ def prepare(frame: Any, group: Any, order: Any, kinds: Mapping[str, str] | None,
     drop = [group] if order is None else [group, order]
     if len(reader.names) == len(drop):
         raise ValueError(f"there is no column beside {' and '.join(drop)}")
-    rest = nw.from_native(frame, eager_only=True).drop(drop).to_native()
+    _, rest = split_columns(frame, drop)
     schema, _, X = read_table(rest, kinds)
     X = np.ascontiguousarray(X[rows.place])
     columns = columns_of(schema, tuple(reader.names), _group_column(reader, group), time, rows, X, ends)

@@ -13,6 +13,8 @@ from .memory_kernels import M_BACK, M_FIRST, M_PREVIOUS, context, mean_code
 _ONE = np.uint64(1)
 _EDGES = np.array(OFFSET_EDGES, dtype=np.int64)
 N_OFFSETS = len(OFFSET_EDGES) + 1
+FLOOR = 1e-30
+"""Least probability of a known cell, so that its logarithm is finite."""
 N_PARTS = 16
 """Parts of equal mass inside a change code."""
 MIDDLE = N_PARTS // 2
@@ -87,11 +89,11 @@ def target_of(layout, state, h, j, row):
 
 
 @kernel
-def distribution(conditionals, layout, target, n_trees, state, h, row, out):
-    """Distribution over the codes of a target by its first ``n_trees`` trees, into ``out``; its number of codes."""
+def distribution(conditionals, layout, target, state, h, row, out):
+    """Distribution over the codes of a target by its trees, into ``out``; its number of codes."""
     n = conditionals.target_codes[target]
     first = conditionals.tree_start[target]
-    last = min(conditionals.tree_start[target + 1], first + n_trees)
+    last = conditionals.tree_start[target + 1]
     at = leaf_of(conditionals, first, state, h, row, layout)
     for c in range(n):
         out[c] = conditionals.table[at + c]

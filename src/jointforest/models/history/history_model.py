@@ -17,15 +17,13 @@ from .columns import HistoryColumns
 from .contexts import MAX_CODES
 from .known_kernels import log_probabilities
 from .records import Conditionals, Found, Histories, Task, empty_scratch, empty_state
-from .walk_kernels import walk
+from .walk_kernels import ENDLESS, walk
 
 CHUNK_SUBJECTS = 512
 CHUNK_CELLS = 2_000_000
 """Unknown cells of a chunk of subjects, at most, unless one subject has more."""
 MANY_LENGTHS = 512
 """Numbers of rows, in all, up to which every one is a hypothesis of its own."""
-ENDLESS = 10**9
-"""Number of rows of a history that goes on beyond all that were seen."""
 ENDLESS_SHARE = 1e-6
 
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 import math
 
 from ...runtime.compile import entry, kernel
-from .cell_kernels import class_of, distribution, target_of, value_code
+from .cell_kernels import FLOOR, class_of, distribution, target_of, value_code
 from .memory_kernels import context, forget, remember
-
-FLOOR = 1e-30
-"""Least probability of a cell, so that its logarithm is finite."""
 
 
 @kernel
@@ -115,7 +112,7 @@ def expected_classes(layout, conditionals, histories, target, sort, state, share
             for other in range(d):
                 take_cell(layout, histories, r, other, state)
             if target_of(layout, state, 0, j, row) == target:
-                n = distribution(conditionals, layout, target, 99, state, 0, row, share)
+                n = distribution(conditionals, layout, target, state, 0, row, share)
                 memory, seen = state.memory[0, j], state.seen[0, j]
                 for c in range(expected.shape[1]):
                     expected[found, c] = 0.0
@@ -148,14 +145,14 @@ def log_probabilities(layout, conditionals, histories, state, share, of_head, of
     for i in range(histories.start.shape[0] - 1):
         begin(histories, i, state)
         for v in range(layout.n_head):
-            distribution(conditionals, layout, v, 99, state, 0, 0, share)
+            distribution(conditionals, layout, v, state, 0, 0, share)
             of_head[i, v] = math.log(max(share[histories.head[i, v]], FLOOR))
         for r in range(histories.start[i], histories.start[i + 1]):
             row = r - histories.start[i]
             for j in range(d):
                 take_cell(layout, histories, r, j, state)
                 target = target_of(layout, state, 0, j, row)
-                distribution(conditionals, layout, target, 99, state, 0, row, share)
+                distribution(conditionals, layout, target, state, 0, row, share)
                 k = layout.change[j]
                 is_change = k >= 0 and target >= layout.n_head + d
                 code = histories.change[r, k] if is_change else histories.code[r, j]

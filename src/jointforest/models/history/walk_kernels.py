@@ -11,15 +11,14 @@ import math
 
 from ...runtime.compile import entry, kernel
 from ...runtime.random_kernels import start_stream, uniform
-from .cell_kernels import N_PARTS, bin_of, distribution, target_of
+from .cell_kernels import FLOOR, N_PARTS, bin_of, distribution, target_of
 from .coding import PRESENT
 from .memory_kernels import N_MEMORY, forget, remember
 
+ENDLESS = 10**9
+"""Number of rows of a history that goes on beyond all that were seen."""
 LEAST = 1e-12
 """Share of all weight below which a hypothesis is dropped."""
-FLOOR = 1e-30
-"""Least probability of a known cell, so that its logarithm is finite."""
-ALL_TREES = 99
 LAG = 64
 """Unknown cells after an unknown cell whose evidence counts for its distribution."""
 GOLDEN = 0.6180339887498949
@@ -123,7 +122,7 @@ def note_kept(scratch, event, k, code, value):
 def meet_head(conditionals, layout, scratch, state, n, v, code):
     """Weigh hypotheses by a known head variable; its probability given all before."""
     for h in range(n):
-        distribution(conditionals, layout, v, ALL_TREES, state, h, 0, scratch.share[h])
+        distribution(conditionals, layout, v, state, h, 0, scratch.share[h])
         state.weight[h] *= max(scratch.share[h, code], FLOOR)
         state.head[h, v] = code
     return rescale(state, n)
@@ -135,7 +134,7 @@ def split_head(conditionals, layout, task, scratch, state, other, n, v, mode, ev
     n_codes = conditionals.target_codes[v]
     record_event(scratch, state, event, n)
     for h in range(n):
-        distribution(conditionals, layout, v, ALL_TREES, state, h, 0, scratch.share[h])
+        distribution(conditionals, layout, v, state, h, 0, scratch.share[h])
         for c in range(n_codes):
             w = state.weight[h] * scratch.share[h, c]
             scratch.candidate[h * n_codes + c] = 0.0 if mode == PRESENT and c == 0 else w
@@ -155,7 +154,7 @@ def split_length(conditionals, layout, task, scratch, state, other, n, i, n_rows
     v, n_lengths = layout.n_head - 1, task.length_number.shape[0]
     record_event(scratch, state, event, n)
     for h in range(n):
-        distribution(conditionals, layout, v, ALL_TREES, state, h, 0, scratch.share[h])
+        distribution(conditionals, layout, v, state, h, 0, scratch.share[h])
         of = h * (n_lengths + 1)
         scratch.candidate[of] = state.weight[h] * scratch.share[h, task.own_code[i]] * task.own_share[i]
         for c in range(n_lengths):
@@ -235,7 +234,7 @@ def split_cell(conditionals, layout, task, scratch, state, other, n, j, row, mod
             scratch.candidate[of] = state.weight[h]
             continue
         target = target_of(layout, state, h, j, row)
-        n_codes = distribution(conditionals, layout, target, ALL_TREES, state, h, row, scratch.share[h])
+        n_codes = distribution(conditionals, layout, target, state, h, row, scratch.share[h])
         for c in range(1 if mode == PRESENT else 0, n_codes):
             scratch.candidate[of + c] = state.weight[h] * scratch.share[h, c]
             if is_value:
@@ -297,7 +296,7 @@ def meet_cell(conditionals, layout, histories, scratch, state, n, r, j, row):
     d, k = layout.n_codes.shape[0], layout.change[j]
     for h in range(n):
         target = target_of(layout, state, h, j, row)
-        distribution(conditionals, layout, target, ALL_TREES, state, h, row, scratch.share[h])
+        distribution(conditionals, layout, target, state, h, row, scratch.share[h])
         code, density = histories.code[r, j], 1.0
         state.now[h, j], state.change[h, j] = code, 0
         if k >= 0 and code > 0:
@@ -337,7 +336,7 @@ def go_on(layout, task, state, n, n_rows):
         left += state.weight[h] if state.length[h] > n_rows else 0.0
     for h in range(n):
         if left == 0.0:
-            state.length[h] = n_rows + 1_000_000_000
+            state.length[h] = n_rows + ENDLESS
         elif state.length[h] <= n_rows:
             state.weight[h] = 0.0
     rescale(state, n)
