@@ -1,7 +1,7 @@
 """Settings of the whole test suite: the same examples on every run, and what the package asked numba for.
 
 ``--check-signatures`` fails a run in which the package called an entry with types that `runtime/signatures.txt` lacks,
-because wheels would bring no machine code for it. `make test` says it. ``--forbid-compilation`` fails the tests that
+because wheels would bring no machine code for it. ``--forbid-compilation`` fails the tests that
 compile; `make release-check` says it.
 """
 

@@ -235,3 +235,9 @@ def test_columns_that_take_no_part_are_not_read() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert infer_schema(frame, {"a": "ignored", "b": "identifier"}).names == ("x",)
+
+
+def test_a_unit_is_removed_at_the_end_of_a_text_only() -> None:
+    of_e, of_dot = WrittenForm("number", "object", suffix="e"), WrittenForm("number", "object", suffix=".")
+    assert [of_e.parse(text) for text in ("1e5 e", "3 e", "(2 e)", "2e-")] == [1e5, 3.0, -2.0, -2.0]
+    assert of_dot.parse("3.5.") == 3.5

@@ -1,6 +1,6 @@
 """Conditions on one column of a row: a value, an interval, a set, and their combinations.
 
-How likely each value is, is said by `soft_conditions`.
+The first chapter is soft evidence: how likely each value is.
 """
 
 from __future__ import annotations

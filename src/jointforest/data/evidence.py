@@ -394,8 +394,8 @@ def _up_to(column: Column, x: float, closed: bool) -> Region:
         on_center = abs(place - round(place)) < _NEAR
         last = round(place) - (not closed) if on_center else math.floor(place)
         edge = column.center + (last + 0.5) * column.step
-        return Region(((-math.inf, edge),), _atoms(column, [atom < edge for atom in column.atoms]))
-    return Region(((-math.inf, x),), _atoms(column, [atom <= x if closed else atom < x for atom in column.atoms]))
+        return Region(((-math.inf, edge),), _atoms([atom < edge for atom in column.atoms]))
+    return Region(((-math.inf, x),), _atoms([atom <= x if closed else atom < x for atom in column.atoms]))
 
 
 def _at(column: Column, x: float) -> Region:
@@ -405,8 +405,8 @@ def _at(column: Column, x: float) -> Region:
         if abs(center - x) > _NEAR * column.step:
             return NOWHERE
         lo, hi = center - 0.5 * column.step, center + 0.5 * column.step
-        return Region(((lo, hi),), _atoms(column, [lo < atom <= hi for atom in column.atoms]))
-    return Region((), _atoms(column, [atom == x for atom in column.atoms]))
+        return Region(((lo, hi),), _atoms([lo < atom <= hi for atom in column.atoms]))
+    return Region((), _atoms([atom == x for atom in column.atoms]))
 
 
 def _without(column: Column, region: Region) -> Region:
@@ -418,7 +418,8 @@ def _without(column: Column, region: Region) -> Region:
     return Region(runs, ~region.atoms & ((1 << len(column.atoms)) - 1))
 
 
-def _atoms(column: Column, held: list[bool]) -> int:
+def _atoms(held: list[bool]) -> int:
+    """The atoms that are held, as bits."""
     return sum(1 << k for k, is_in in enumerate(held) if is_in)
 
 

@@ -183,8 +183,11 @@ class WrittenForm:
         return line_regex(rf"\(\s*{prefix}{body}\)|{signed}")
 
     def _numbers(self, lines: str) -> np.ndarray:
-        for unit in (self.prefix.strip(), self.suffix.strip(), self.thousands):
-            lines = lines.replace(unit, "") if unit else lines
+        suffix = self.suffix.strip()
+        if suffix:  # at the ends of lines only, because the unit e is not an exponent
+            lines = re.sub(re.escape(suffix) + r"(?=[^\S\n]*[)-]?[^\S\n]*$)", "", lines, flags=re.MULTILINE)
+        for mark in (self.prefix.strip(), self.thousands):
+            lines = lines.replace(mark, "") if mark else lines
         lines = lines.replace(self.decimal, ".").replace("−", "-")
         lines = re.sub(r"[^\S\n]+", "", lines)
         lines = re.sub(r"^\((.*)\)$", r"-\1", lines, flags=re.MULTILINE) if "(" in lines else lines

@@ -98,15 +98,15 @@ def headlines(f: Figures) -> list[str]:
     whose = "the joint's rows" if f.of == "joint" else "these rows"
     lines = []
     if f.told_apart is not None:
-        score = f.told_apart
+        test = f.told_apart
         lines.append(
-            f"Two-sample test of {whose} and the table's ({score.classifier}): score {score.score:.2f} "
-            f"(1 = cannot be told apart, 0 = always), {verdict(score.score)}"
+            f"Two-sample test of {whose} and the table's ({test.classifier}): score {test.score:.2f} "
+            f"(1 = cannot be told apart, 0 = always), {verdict(test.score)}"
         )
     if f.told_apart_held_out is not None:
-        score, same = f.told_apart_held_out, f.told_apart_as_many
+        test, same = f.told_apart_held_out, f.told_apart_as_many
         beside = "" if same is None else f"; with as many rows of the table: {same.score:.2f}"
-        lines.append(f"The same with {score.n_rows:,} held-out rows: score {score.score:.2f}{beside}")
+        lines.append(f"The same with {test.n_rows:,} held-out rows: score {test.score:.2f}{beside}")
     means = []
     if f.marginals is not None and not math.isnan(f.marginals.shape):
         new = None if f.marginals_held_out is None else f.marginals_held_out.shape
@@ -129,24 +129,24 @@ def sections(f: Figures) -> list[tuple[str, list[tuple[str, str]]]]:
 
 def sections_with_shares(f: Figures) -> list[Section]:
     """Titles, and lines of a name, a value, and the value as a share of 1 where it is one."""
-    sections: list[Section] = []
+    listed: list[Section] = []
     if f.marginals is not None and f.marginals.distance:
         new = {} if f.marginals_held_out is None else f.marginals_held_out.distance
         worst = list(f.marginals.distance.items())[:WORST]
         lines: list[_Line] = [(name, f"{value:.3f}" + _beside(new.get(name), "{:.3f}"), value) for name, value in worst]
-        sections.append(("Columns that differ most (distance)", lines))
+        listed.append(("Columns that differ most (distance)", lines))
         gaps = sorted(f.marginals.missing.items(), key=lambda item: -abs(item[1]))[:WORST]
         if gaps:
-            sections.append(
+            listed.append(
                 ("Missing cells, share more than in the table", [(name, f"{value:+.3f}", None) for name, value in gaps])
             )
     if f.pairs is not None and f.pairs.similarity:
-        sections.append(("Pairs that differ most (similarity)", _pairs(f)))
+        listed.append(("Pairs that differ most (similarity)", _pairs(f)))
     if f.told_apart is not None and any(f.told_apart.columns.values()):
         most = list(f.told_apart.columns.items())[:WORST]
         used: list[_Line] = [(name, f"{share:.0%}", share) for name, share in most if share > 0.0]
-        sections.append(("What the classifier used", used))
-    return sections + _held_out(f)
+        listed.append(("What the classifier used", used))
+    return listed + _held_out(f)
 
 
 def _pairs(f: Figures) -> list[_Line]:
@@ -163,25 +163,25 @@ def _pairs(f: Figures) -> list[_Line]:
 
 def _held_out(f: Figures) -> list[Section]:
     """Density, intervals, copies and membership."""
-    sections: list[Section] = []
+    listed: list[Section] = []
     if f.held_out is not None:
         h = f.held_out
         rows: list[_Line] = [("the joint", signed(f"{h.log_density:.3f}"), None)]
         rows.append(("independent columns", signed(f"{h.independent:.3f}"), None))
         if h.impossible > 0.0:
             rows.append(("rows of density 0", f"{h.impossible:.2%}", h.impossible))
-        sections.append(("Held-out rows: mean log-density (higher is better)", rows))
+        listed.append(("Held-out rows: mean log-density (higher is better)", rows))
     if f.coverage is not None and f.coverage.share:
         worst = list(f.coverage.share.items())[:WORST]
         lines: list[_Line] = [(name, f"{share:.0%}", share) for name, share in worst]
-        sections.append(("Held-out cells within their 90% intervals", lines))
+        listed.append(("Held-out cells within their 90% intervals", lines))
     if f.copies is not None:
         c = f.copies
         rows = [("exact copies of a row of the table", f"{c.share:.2%}" + _beside(c.share_held_out, "{:.2%}"), c.share)]
         new = (None, None) if c.distance_held_out is None else c.distance_held_out
         for name, mine, theirs in zip(("median", "5% quantile"), c.distance, new, strict=True):
             rows.append((f"distance to the closest row, {name}", f"{mine:.3f}" + _beside(theirs, "{:.3f}"), None))
-        sections.append(("Copies", rows))
+        listed.append(("Copies", rows))
     if f.membership is not None:
         m = f.membership
         advantage = _plus_minus(m.advantage, m.standard_error)
@@ -196,8 +196,8 @@ def _held_out(f: Figures) -> list[Section]:
                 None,
             )
         )
-        sections.append(("Guessing which rows were learned from", rows))
-    return sections
+        listed.append(("Guessing which rows were learned from", rows))
+    return listed
 
 
 def _plus_minus(value: float, error: float) -> str:

@@ -14,8 +14,7 @@ variances v_k of a column (or of an event) in the parts, the squared standard er
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
@@ -68,7 +67,7 @@ def column_errors(model: Distribution, evidence: Evidence, n_rows: np.ndarray, j
     """
     column = model.schema.columns[j]
 
-    def of_one(row: Evidence, rows: float) -> np.ndarray:
+    def of_one(_: int, row: Evidence, rows: float) -> np.ndarray:
         return _error(model, row, j, model.observe(row).parts(j), rows, column.is_categorical)
 
     return _by_row(evidence, n_rows, of_one, len(column.levels) if column.is_categorical else 1)
@@ -82,31 +81,27 @@ def event_errors(
     ``both`` is the evidence together with the event; None if evidence cannot say it, as of missing cells.
     """
 
-    def of_one(row: Evidence, rows: float, event: Evidence | None, probability: float) -> np.ndarray:
-        if event is None:
+    def of_one(i: int, row: Evidence, rows: float) -> np.ndarray:
+        probability = float(share[i])
+        if both is None:
             parts = with_event = Parts(np.zeros(1), np.ones(1), np.zeros((1, 1)), np.zeros((1, 1)))
         else:
             parts = model.observe(row).parts(j)
-            with_event = parts if probability == 0.0 else model.observe(event).parts(j)
+            with_event = parts if probability == 0.0 else model.observe(both.take(np.array([i]))).parts(j)
         inside = probability * with_event.weight / np.maximum(parts.weight, np.finfo(float).tiny)
         mean = np.clip(inside, 0.0, 1.0)[:, None]
         return _error(model, row, j, parts._replace(mean=mean, variance=mean * (1.0 - mean)), rows, True)
 
-    events = [(None if both is None else both.take(np.array([i])), float(p)) for i, p in enumerate(share)]
-    return _by_row(evidence, n_rows, of_one, 1, events)[:, 0]
+    return _by_row(evidence, n_rows, of_one, 1)[:, 0]
 
 
 def _by_row(
-    evidence: Evidence,
-    n_rows: np.ndarray,
-    of_one: Callable[..., np.ndarray],
-    size: int,
-    more: Sequence[tuple[Any, ...]] = (),
+    evidence: Evidence, n_rows: np.ndarray, of_one: Callable[[int, Evidence, float], np.ndarray], size: int
 ) -> np.ndarray:
-    """What ``of_one`` says of each row of evidence, of its number of rows and of what else is said of it, (n, size)."""
+    """Answers of ``of_one`` to each row of evidence: its number, the row, and the rows it stands for, (n, size)."""
     out = np.full((len(n_rows), size), np.nan)
     for i in np.flatnonzero(n_rows > 0.0).tolist():
-        out[i] = of_one(evidence.take(np.array([i])), float(n_rows[i]), *(more[i] if more else ()))
+        out[i] = of_one(i, evidence.take(np.array([i])), float(n_rows[i]))
     return out
 
 

@@ -14,7 +14,7 @@ def restrict(
 ) -> Scale:
     """What of a scale lies in a region: segments cut, masses lessened; codes outside have nothing left.
 
-    `scale.Scale.log_code` of the result is the log of the region's share of each code.
+    `Scale.log_code` of the result is the log of the region's share of each code.
 
     Parameters
     ----------

@@ -103,8 +103,8 @@ def expected(
     n_outputs = matched.middle.shape[1]
     mean, error = np.empty((len(rows.X), n_outputs)), np.zeros((len(rows.X), n_outputs))
     complete = knows_splits(matched.features, rows)
-    complete_rows = np.flatnonzero(complete)
-    mean[complete_rows] = raw(matched.ensemble, rows.X[complete_rows], rows.other[complete_rows], n_jobs)
+    known_rows = np.flatnonzero(complete)
+    mean[known_rows] = raw(matched.ensemble, rows.X[known_rows], rows.other[known_rows], n_jobs)
     part = np.flatnonzero(~complete)
     if not len(part):
         return mean, error
@@ -383,7 +383,7 @@ def spread(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of F over the completions of each row, both (n, K).
 
-    Exact where a row has few combinations of cells, or few pairs of leaves (`second_moments`); else the variance
+    Exact where a row has few combinations of cells, or few pairs of leaves (`by_pairs`); else the variance
     is that of ``8 m`` completions around the exact mean.
     """
     _, moments = by_cells(matched, rows, MOST_CELLS, n_jobs)

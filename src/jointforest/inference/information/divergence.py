@@ -165,10 +165,10 @@ def total_variation(p: View, q: View, of: Columns, n: int, seed: int, n_jobs: in
 def hellinger(p: View, q: View, of: Columns, n: int, seed: int, n_jobs: int | None = -1) -> Estimate:
     """Hellinger distance, the root of 1 - int sqrt(p q): 0 to 1."""
     # 1 - 2 sqrt(s (1 - s)) without cancellation
-    value = _of_shares(p, q, of, lambda s: (np.sqrt(s) - np.sqrt(1.0 - s)) ** 2, 1.0, n, seed, n_jobs)
-    root = np.sqrt(value.value)
-    error = value.standard_error / (2.0 * root) if root > 0 else value.standard_error
-    return Estimate(float(root), float(error), value.method)
+    estimate = _of_shares(p, q, of, lambda s: (np.sqrt(s) - np.sqrt(1.0 - s)) ** 2, 1.0, n, seed, n_jobs)
+    root = np.sqrt(estimate.value)
+    error = estimate.standard_error / (2.0 * root) if root > 0 else estimate.standard_error
+    return Estimate(float(root), float(error), estimate.method)
 
 
 MEASURES: dict[str, Callable[..., Estimate]] = {

@@ -122,8 +122,8 @@ def mutual_information(
     a, b and ``given`` have no column in common; ``n`` rows are drawn if it is not exact.
     """
     terms = [(1.0, a + given), (1.0, b + given), (-1.0, a + b + given), (-1.0, given)]
-    value = _signed(v, terms, n, seed, n_jobs)
-    return exact(max(value.value, 0.0)) if value.method == "exact" else value
+    estimate = _signed(v, terms, n, seed, n_jobs)
+    return exact(max(estimate.value, 0.0)) if estimate.method == "exact" else estimate
 
 
 def _signed(v: View, terms: list[tuple[float, Columns]], n: int, seed: int, n_jobs: int | None) -> Estimate:

@@ -106,8 +106,8 @@ def gather(matched: MatchedEnsemble, rows: Rows, y: np.ndarray, weight: np.ndarr
     """n rows with targets (n, K) and weights (n,)."""
     counts = weight > 0
     complete = knows_splits(matched.features, rows) & counts
-    complete_rows, incomplete_rows = np.flatnonzero(complete), np.flatnonzero(~complete & counts)
-    leaf = leaves(matched.ensemble, rows.X[complete_rows], rows.other[complete_rows], n_jobs)
+    known_rows, incomplete_rows = np.flatnonzero(complete), np.flatnonzero(~complete & counts)
+    leaf = leaves(matched.ensemble, rows.X[known_rows], rows.other[known_rows], n_jobs)
     part, place = take(rows, incomplete_rows), np.arange(len(incomplete_rows))
     if len(incomplete_rows):
         part, same = distinct(part)
@@ -115,8 +115,8 @@ def gather(matched: MatchedEnsemble, rows: Rows, y: np.ndarray, weight: np.ndarr
     total = weight[:, None] * y
     return Sample(
         leaf,
-        weight[complete_rows],
-        total[complete_rows],
+        weight[known_rows],
+        total[known_rows],
         part,
         np.bincount(place, weight[incomplete_rows], len(part.X)),
         np.column_stack([np.bincount(place, column, len(part.X)) for column in total[incomplete_rows].T]),
@@ -136,19 +136,17 @@ def leaf_sums(matched: MatchedEnsemble, sample: Sample, n_jobs: int | None = -1)
             target[:, k] += np.bincount(leaf, sample.leaf_target[:, k], n_leaves)
     for first in range(0, len(sample.part_weight), _AT_ONCE):
         here = np.arange(first, min(first + _AT_ONCE, len(sample.part_weight)))
-        probability = leaf_probability(matched, take(sample.part, here), n_jobs)
-        size = np.diff(probability.start)
+        reached = leaf_probability(matched, take(sample.part, here), n_jobs)
+        size = np.diff(reached.start)
         if not size.all():
             raise ValueError(
                 f"{int((size == 0).sum())} of the rows with missing cells have probability 0 under the joint, so that "
                 "nothing is known of their completions: leave them out, or fit the joint with a background"
             )
-        mass += np.bincount(
-            probability.leaf, probability.probability * np.repeat(sample.part_weight[here], size), n_leaves
-        )
+        mass += np.bincount(reached.leaf, reached.probability * np.repeat(sample.part_weight[here], size), n_leaves)
         for k in range(n_outputs):
-            share = probability.probability * np.repeat(sample.part_target[here, k], size)
-            target[:, k] += np.bincount(probability.leaf, share, n_leaves)
+            share = reached.probability * np.repeat(sample.part_target[here, k], size)
+            target[:, k] += np.bincount(reached.leaf, share, n_leaves)
     return mass, target
 
 

@@ -725,7 +725,8 @@ class _Trial:
             return []
         _, _, normal = self._normal
         lacking = slots & ~np.isin(np.arange(len(slots)), list(self._kept))
-        self._kept |= self._gains_in_leaves(lacking)
+        if lacking.any():
+            self._kept |= self._gains_in_leaves(lacking)
         changed = normal.log_weight + sum(self._kept[slot] for slot in np.flatnonzero(slots).tolist())
         return [np.logaddexp.reduceat(changed, normal.start[:-1]) - normal.log_evidence]
 

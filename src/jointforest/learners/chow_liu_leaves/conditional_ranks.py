@@ -35,7 +35,7 @@ class ConditionalRanks(NamedTuple):
 
 
 def conditional_ranks(table: CodedRows, weight: np.ndarray | None, seed: int) -> ConditionalRanks:
-    """The rests of each column by each of its neighbours, from rows of weights (n,) or None."""
+    """The conditional ranks of each column given each of its neighbours, from rows of weights (n,) or None."""
     n, d = table.codes.shape
     n_codes = np.array([scale.n_codes for scale in table.scales])
     is_ordered = np.array([not column.is_categorical for column in table.schema.columns])

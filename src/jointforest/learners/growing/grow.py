@@ -98,7 +98,7 @@ class RankTree(NamedTuple):
     left, right : int32 arrays (N,)
         Children; -1 at leaves.
     level_words : uint64 array
-        Level sets that go left, see `nodes.Trees.left_levels`.
+        Level sets that go left, see `structure.Trees.left_levels`.
     share_left : float64 array (N,)
         Share of the node's rows with known value that went left: rows with the value missing are sent left by a
         draw with this probability, at learning. Nothing is imputed, and nothing is learned from a missing cell.

@@ -30,7 +30,7 @@ class JointRows(NamedTuple):
     Attributes
     ----------
     ranks : int32 array (d, n)
-        See `ranks.Ranks.codes`; of the columns that may split.
+        As in `growing.grow.Ranks`; of the columns that may split.
     bins : int16 array (n, d)
         Level, or bin of the rank (quantile bins of the whole table); -1 where missing.
     z : float64 array (n, p)

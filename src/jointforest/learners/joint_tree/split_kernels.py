@@ -203,7 +203,7 @@ def _sort_known(ranks, rows, scratch):
 
 _POWER_STEPS = 30
 """Steps of the power method. A direction that is not yet exact orders levels nearly as well."""
-_MEAN, _UNIT, _DIRECTION, _SUMS, _SLOPE = range(5)  # of `split.SplitScratch.axes`
+_MEAN, _UNIT, _DIRECTION, _SUMS, _SLOPE = range(5)  # of `grow.SplitScratch.axes`
 
 
 @kernel
@@ -472,8 +472,8 @@ def _impurity_of_levels(criterion, total, at, end):
         power += class_power(criterion, total[s])
     if known - largest <= 0.0:
         return 0.0
-    purity = class_power(criterion, known) / (1.0 if criterion == ENTROPY else known)
-    return purity - (power if criterion == ENTROPY else power / known)
+    of_all = class_power(criterion, known) / (1.0 if criterion == ENTROPY else known)
+    return of_all - (power if criterion == ENTROPY else power / known)
 
 
 # ---- Kernel: divide the rows of a node between two children.

@@ -195,23 +195,23 @@ def _either(p, q):
 
 
 @kernel
-def numeric_p_value(n, linear_x, quadratic_x, n_x, linear_y, bent_y, n_y):
+def numeric_p_value(n, linear_x, quadratic_x, n_x, linear_y, quadratic_y, n_y):
     """Independence of two numeric columns from `rank_scores` on their n common rows (0 elsewhere).
 
     Spearman's test, and one of the three other correlations, which finds dependence that is not monotone.
     """
     if n < MIN_COMMON or n_x == 0 or n_y == 0:
         return 1.0
-    ll, lb, bl, bb = 0.0, 0.0, 0.0, 0.0
+    ll, lq, ql, qq = 0.0, 0.0, 0.0, 0.0
     for i in range(linear_x.shape[0]):
         ll += linear_x[i] * linear_y[i]
-        lb += linear_x[i] * bent_y[i]
-        bl += quadratic_x[i] * linear_y[i]
-        bb += quadratic_x[i] * bent_y[i]
+        lq += linear_x[i] * quadratic_y[i]
+        ql += quadratic_x[i] * linear_y[i]
+        qq += quadratic_x[i] * quadratic_y[i]
     p = chi2_sf((n - 1) * ll * ll, 1)
     if n_x == 1 and n_y == 1:
         return p
-    return _either(p, chi2_sf((n - 1) * (lb * lb + bl * bl + bb * bb), n_x * n_y - 1))
+    return _either(p, chi2_sf((n - 1) * (lq * lq + ql * ql + qq * qq), n_x * n_y - 1))
 
 
 @array_kernel

@@ -150,9 +150,9 @@ def _common_p_value(views, n, x, y):
     m, n_x = rank_scores(views.values[x][:n], views.order[x][: views.n_known[x]], common, linear_x, quadratic_x)
     if views.kind[y] == _LEVELS:
         return mixed_p_value(m, linear_x, quadratic_x, n_x, common_level, views.n_levels[y])
-    linear_y, bent_y = scores[2][:n], scores[3][:n]
-    _, n_y = rank_scores(views.values[y][:n], views.order[y][: views.n_known[y]], common, linear_y, bent_y)
-    return numeric_p_value(m, linear_x, quadratic_x, n_x, linear_y, bent_y, n_y)
+    linear_y, quadratic_y = scores[2][:n], scores[3][:n]
+    _, n_y = rank_scores(views.values[y][:n], views.order[y][: views.n_known[y]], common, linear_y, quadratic_y)
+    return numeric_p_value(m, linear_x, quadratic_x, n_x, linear_y, quadratic_y, n_y)
 
 
 @array_kernel

@@ -90,7 +90,7 @@ def ranges(first: np.ndarray, count: np.ndarray) -> np.ndarray:
 def restricted_trees(columns: Columns, trees: Trees, log_weight: np.ndarray, stays: np.ndarray) -> Restricted:
     """Trees of the leaves with weight, without the splits of columns that do not stay (bool (d,)).
 
-    Columns are numbered anew; see `restrict_kernels.restrict`.
+    Columns are numbered anew; see `condition_kernels.restrict`.
     """
     alive = (log_weight > -np.inf).astype(np.uint8)
     made = new_nodes(len(trees.feature), len(alive), len(trees.root))

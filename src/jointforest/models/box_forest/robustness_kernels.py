@@ -108,7 +108,7 @@ def reached_nodes(problem, evidence, row, reached):
     reached.node_start[trees.root.shape[0]], reached.leaf_start[trees.root.shape[0]] = n_nodes, n_leaves
 
 
-# ---- Kernels: value and mass, as `tree_value_kernels` defines them, of the leaves that a row reaches.
+# ---- Kernels: value and mass (see `_class_value`) of the leaves that a row reaches.
 
 
 @kernel
