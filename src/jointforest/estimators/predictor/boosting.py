@@ -99,7 +99,7 @@ class Labelled(NamedTuple):
 
 
 Pair = tuple[Labelled, Labelled]
-"""Rows to learn from, and rows that judge."""
+"""Rows to learn from, and validation rows."""
 
 
 class Trial(NamedTuple):
@@ -120,7 +120,7 @@ class Trial(NamedTuple):
 
 
 def try_shape(table: Table, shape: Shape, pairs: list[Pair], n_classes: int, seed: int) -> list[Trial]:
-    """Trees of each fold, all with as many iterations as the first fold wanted."""
+    """Trees of each fold, all with as many iterations as the first fold has tried."""
     trials: list[Trial] = []
     for rows, held in pairs:
         n_iter = len(trials[0].loss) if trials else FIXED.iterations_at_once
@@ -180,7 +180,7 @@ class Boosting(Protocol):
     """What learns boosted trees."""
 
     def cross_fit(self, pairs: list[Pair], like: Settings = None) -> tuple[list[Boosted], Settings]:
-        """Trees of each fold, and the settings that the rows which judge like best, if they were chosen.
+        """Trees of each fold, and the settings with the least validation loss, if they were chosen.
 
         With ``like``, of its shape. No trees if the estimator refuses rows with missing cells.
         """

@@ -98,7 +98,7 @@ class Compared(NamedTuple):
     ----------
     name : str
     loss : float64 array (rates,)
-        Mean log-loss, or root of the mean squared error, at each of `Constants.rates`; NaN where no row judged.
+        Mean log-loss, or root of the mean squared error, at each of `Constants.rates`; NaN without validation rows.
     weight : float64 array (B,)
         Its weight at the pool's knots: zeros if the member is not kept, empty of the pool itself.
     """
@@ -120,7 +120,7 @@ class Learned(NamedTuple):
     compared : tuple of Compared
         All members, then the pool.
     n_held, n_folds : int
-        Rows that judged, and in how many folds.
+        Number of validation rows, and of folds.
     settings : dict of str to Settings
         Of boosted trees.
     seconds : dict of str to float

@@ -283,8 +283,8 @@ class NumberPool(NamedTuple):
     def calibrated(self, answers: Stack, judged: Judged) -> NumberPool:
         """The pool whose quantiles have their shares of the validation rows below them.
 
-        At each knot, r is the quantile function of the probability integral transforms of the rows near there. A few
-        rows more lie evenly, so that few rows change little.
+        At each knot, r is the quantile function of the probability integral transforms of the rows near there. A
+        uniform distribution with the weight of a few rows is added, so that few rows change little.
         """
         raw, basis = self._raw(answers, judged.share), hats(judged.share, self.knots)
         rank = _ranks(raw, judged)
@@ -309,8 +309,8 @@ class NumberPool(NamedTuple):
 def fit_number_pool(answers: Stack, judged: Judged, y: np.ndarray, anchor: int | None = None) -> NumberPool:
     """The pool of least penalised squared error, and of least penalised CRPS about its means.
 
-    Errors grow with what is missing. So that complete rows have a say, each row counts by the inverse of the error that
-    is usual for its share.
+    Errors grow with what is missing. Each row counts by the inverse of the error that is usual for its share;
+    otherwise rows with many missing cells would decide all weights.
 
     Parameters
     ----------
@@ -444,7 +444,7 @@ class Goal(NamedTuple):
         return fit_number_pool(answers, judged, self.y, anchor)
 
     def equal(self, M: int, S: int, anchor: int | None) -> Pool:
-        """The pool with equal weights, where no row judges."""
+        """The pool with equal weights, without validation rows."""
         knots = np.array(FIXED.knots)
         weight, stretch = _start(len(knots), M, anchor).reshape(-1, M), np.full((len(knots), S), 1.0 / max(S, 1))
         if self.n_classes:

@@ -55,7 +55,7 @@ class JointRegressor(RegressorMixin, JointPredictor):
     joint_ : Joint
         The distribution of features and target (the last column), to be asked anything else.
     members_ : tuple of str
-        Who predicts.
+        Names of the members that are kept.
     fitted_by : PredictorReport or None
         What was compared and chosen; ``fitted_by.in_words`` says it in a sentence. Files do not keep it.
     n_features_in_ : int
