@@ -1,4 +1,4 @@
-"""The command line: inspect, fit, info, explore, report, sample, score, fidelity, impute, query, predict.
+"""The command line: inspect, fit, info, explore, report, sample, score, fidelity, impute, forecast, query, predict.
 
 Heavy packages are imported inside the commands that need them, so that ``--help`` and ``query`` are quick.
 """
@@ -13,8 +13,8 @@ from collections.abc import Callable, Generator
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from . import __version__, commands
-from .commands import Input, is_large, load, read, say, text_columns, write, write_answers
+from . import __version__, commands, history_commands
+from .commands import Input, is_large, load, load_any, read, say, text_columns, write, write_answers
 from .data.csv_files import NA, CsvForm, keep_texts
 from .data.table_files import about_column, plain, shown
 from .runtime.warnings import UnseenLevelWarning, UnsupportedEvidenceWarning
@@ -98,6 +98,8 @@ def app() -> None:
 @click.option("--budget", metavar="BUDGET", help="fast, default, best, or seconds: the work on the joint.")
 @click.option("--learner", type=click.Choice(LEARNERS), help="This one; default: the best of them.")
 @click.option("--target", metavar="COLUMN", help="Learn a predictor of this column, for any missing cells.")
+@click.option("--group", metavar="COLUMN", help="Learn histories: the column that names the subject of each row.")
+@click.option("--order", metavar="COLUMN", help="The column of times of histories; default: rows as they stand.")
 @click.option("--kinds", multiple=True, metavar="COLUMN=KIND", help="Such as age=continuous; repeatable.")
 @_choosing
 @click.option("--trees", type=click.IntRange(1), help="Number of trees, with --learner.")
@@ -112,6 +114,8 @@ def fit(
     budget: str | None,
     learner: str | None,
     target: str | None,
+    group: str | None,
+    order: str | None,
     kinds: tuple[str, ...],
     drop: tuple[str, ...],
     columns: str | None,
@@ -123,6 +127,8 @@ def fit(
     --learner names one: hidden trees or an adversarial forest. With --target, the file also holds a predictor of that
     column, which the command predict uses.
 
+    With --group, TABLE has several rows for each subject, such as visits of patients; the joint is that of histories.
+
     Several tables, or a folder of Parquet files, are one table; it may be larger than memory, and so may one Parquet
     file of more than 5 million rows: these are learned batch by batch, by an adversarial forest if no other is named,
     and for a --target by a generative forest.
@@ -130,6 +136,9 @@ def fit(
     from .data.table_files import check_writable
 
     _check_together(budget, learner, target, more)
+    others = {name: more[name] for name in ("trees", "min_leaf", "out_of_core")}
+    others |= {"budget": budget, "learner": learner, "target": target}
+    history_commands.check_options(order, group, tables, others)
     settings: dict[str, Any] = {"random_state": more["seed"], "n_jobs": more["jobs"]}
     given = dict(_kind(text) for text in kinds)
     levels = [name for name, kind in given.items() if kind == "categorical"]
@@ -137,6 +146,13 @@ def fit(
     settings |= {"min_samples_leaf": more["min_leaf"]} if more["min_leaf"] else {}
     work = _seconds(budget or "default")
     check_writable(output)
+    if group is not None:
+        frame = read(tables[0], source, text=levels)
+        settings["kinds"] = commands.kinds_of(frame.column_names, given, drop, columns)
+        histories = history_commands.learn(frame, group, order, settings)
+        history_commands.in_frames_of("file", histories).save(output)
+        history_commands.tell(histories)
+        return
     if more["out_of_core"] or commands.is_past_memory(tables, source, budget):
         if budget:
             raise click.UsageError("tables in batches are learned by --learner or --target: leave out --budget")
@@ -216,10 +232,13 @@ def info(model: str, as_json: bool) -> None:
     """Show the size and the columns of MODEL."""
     from .data.reading import in_words
 
-    joint = load(model)
+    joint = load_any(model)
     about = joint.info()
     if as_json:
         click.echo(json.dumps(plain(about), indent=2))
+        return
+    if history_commands.is_of_histories(joint):
+        click.echo("\n".join(history_commands.about(joint)))
         return
     click.echo(f"{_size(about)}, background {about['epsilon']:g}")
     width = max(len(column["name"]) for column in about["columns"])
@@ -243,7 +262,7 @@ def _size(about: dict[str, Any]) -> str:
 
 @app.command()
 @click.argument("model")
-@click.option("-n", "--rows", type=click.IntRange(0), required=True, help="Number of rows.")
+@click.option("-n", "--rows", type=click.IntRange(0), required=True, help="Number of rows; of histories, subjects.")
 @click.option("--given", metavar="TEXT", help="Evidence that the rows meet, such as \"age >= 40, sex = 'Female'\".")
 @click.option(
     "--where", metavar="TEXT", help='What else holds in all rows, comparisons of columns too, such as "a > b".'
@@ -264,14 +283,18 @@ def sample(
     output: str,
     form: str | None,
 ) -> None:
-    """Draw synthetic rows from MODEL."""
+    """Draw synthetic rows from MODEL; of a joint of histories, those of new subjects."""
     import secrets
 
     from .data import batches, large_files
     from .data.table_files import to_arrow
     from .runtime.progress import bar
 
-    joint = load(model)
+    joint = load_any(model)
+    if history_commands.is_of_histories(joint):
+        history_commands.check_sample(rows, given, where, missing)
+        write(joint, joint.sample(rows, seed, jobs), output, form)
+        return
     known = joint.given(given)
     if rows <= batches.BATCH or output == "-":
         write(joint, known.sample(rows, seed, missing, jobs, where=where), output, form)
@@ -378,10 +401,16 @@ def report(
 @_output
 @_reads
 def score(model: str, table: str, jobs: int, output: str, source: Input) -> None:
-    """Write the log-density of each row of TABLE; their mean goes to standard error."""
+    """Write the log-density of each row of TABLE, or of each history; their mean goes to standard error."""
     import pyarrow as pa
 
-    joint = load(model)
+    joint = load_any(model)
+    if history_commands.is_of_histories(joint):
+        scores = history_commands.scores(joint, read(table, source, joint), jobs)
+        write(joint, scores, output, source.form)
+        mean = pa.compute.mean(scores.column(1)).as_py()
+        say(f"mean log-density {mean:.6g} over {len(scores)} subjects")
+        return
     total, n = 0.0, 0
 
     def answer(frame: pa.Table, _: int) -> pa.Table:
@@ -449,7 +478,7 @@ def impute(
     output: str,
     source: Input,
 ) -> None:
-    """Fill the missing cells of TABLE.
+    """Fill the missing cells of TABLE; with a joint of histories, given all rows of the subject.
 
     Known cells of CSV are written as they were read, with the same separators. With --draws, a first column "draw"
     numbers the tables 1, 2, ...
@@ -460,8 +489,9 @@ def impute(
 
     from .data.table_files import format_of, read_with_texts, to_arrow, write_texts
 
-    joint = load(model)
-    if not draws and is_large(table, output, source.form):
+    joint = load_any(model)
+    by_rows = not history_commands.is_of_histories(joint)
+    if by_rows and not draws and is_large(table, output, source.form):
         from .inference.sampling import BLOCK, seed_of_block
         from .runtime.random_state import seed_of
 
@@ -476,14 +506,14 @@ def impute(
     csv = commands.csv_form(table, source)
     frame, texts = read_with_texts(table, source.form, csv, text_columns(joint), as_text)
     if method == "mean":
-        tables = [to_arrow(joint.impute(frame, n_jobs=jobs), joint.schema.names)]
+        tables = [to_arrow(joint.impute(frame, random_state=seed, n_jobs=jobs), joint.schema.names)]
     else:
         drawn = joint.impute(frame, "sample", draws or 1, seed, jobs)
         tables = [to_arrow(filled, joint.schema.names) for filled in drawn]
     if texts is not None:
         tables = [keep_texts(filled, texts, csv) for filled in tables]
     if draws:
-        name = "draw" if "draw" not in joint.schema.names else "draw_number"
+        name = "draw" if "draw" not in frame.column_names else "draw_number"
         number = [pa.array([k + 1] * len(frame), pa.int64()) for k in range(draws)]
         tables = [filled.add_column(0, name, number[k]) for k, filled in enumerate(tables)]
     whole = pa.concat_tables(tables, promote_options="permissive")
@@ -491,6 +521,41 @@ def impute(
         write_texts(whole, output, csv.separator)
     else:
         write(joint, whole, output, source.form)
+
+
+@app.command()
+@click.argument("model")
+@click.argument("table")
+@click.option("--steps", type=click.IntRange(1), default=1, show_default=True, help="Rows to come of each subject.")
+@click.option("--level", type=click.FloatRange(0, 1), default=0.9, show_default=True, help="Of intervals.")
+@click.option("--draws", type=click.IntRange(1), help="Write so many draws of the next rows instead.")
+@_seed
+@_jobs
+@_output
+@_reads
+def forecast(
+    model: str,
+    table: str,
+    steps: int,
+    level: float,
+    draws: int | None,
+    seed: int | None,
+    jobs: int,
+    output: str,
+    source: Input,
+) -> None:
+    """Write what is known of the next rows of each subject of TABLE, with a MODEL of histories.
+
+    There is a row for each subject and step: the probability that the history ends before it; means and intervals of
+    numbers and dates; the most probable level, and the probability of each level.
+    """
+    joint = load_any(model)
+    if not history_commands.is_of_histories(joint):
+        raise ValueError(f"{model} holds a joint of single rows; forecast needs one of histories: fit --group")
+    frame = read(table, source, joint)
+    found = joint.forecast(frame, steps, n_draws=max(draws or 0, 100), random_state=seed, n_jobs=jobs)
+    answer = found.sample(draws) if draws else history_commands.forecasts(joint, found, level)
+    write(joint, answer, output, source.form)
 
 
 @app.command()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from . import history_commands
 from .data.csv_files import CsvForm
 
 if TYPE_CHECKING:
@@ -35,13 +36,22 @@ def say(text: str) -> None:
 
 
 def load(path: str) -> Joint:
-    """The joint of a file, which answers in pyarrow tables: the command line needs no other library of frames."""
+    """The joint of a table in a file, which answers in pyarrow tables: the command line needs no other frames."""
+    joint = load_any(path)
+    if history_commands.is_of_histories(joint):
+        raise history_commands.refuse_histories(path)
+    return joint
+
+
+def load_any(path: str) -> Any:
+    """The joint of a file, of a table or of histories, which answers in pyarrow tables."""
     from .api.exchange import load
 
     joint = load(path)
-    if not hasattr(joint, "distribution"):
-        raise ValueError(f"{path} holds a joint of histories, which Python alone can ask: jf.load({path!r})")
-    return in_frames_of("pyarrow", joint) if joint.schema.frame == "file" else joint
+    if joint.schema.frame != "file":
+        return joint
+    of_histories = history_commands.is_of_histories(joint)
+    return (history_commands.in_frames_of if of_histories else in_frames_of)("pyarrow", joint)
 
 
 def in_frames_of(library: Frame, joint: Joint) -> Joint:
@@ -76,20 +86,21 @@ def kinds_of(
     return (kinds | dict.fromkeys(left_out, "ignored")) or None
 
 
-def read(path: str, source: Input, joint: Joint | None = None, text: Iterable[str] = ()) -> pa.Table:
+def read(path: str, source: Input, joint: Any = None, text: Iterable[str] = ()) -> pa.Table:
     """A table; columns that the model knows as text are read as text."""
     from .data.table_files import read_table
 
     return read_table(path, source.form, csv_form(path, source), text_columns(joint) if joint else text)
 
 
-def text_columns(joint: Joint) -> list[str]:
+def text_columns(joint: Any) -> list[str]:
     """Columns of texts, also those that stand for numbers, dates or times."""
-    columns = joint.schema.columns
+    of_histories = history_commands.is_of_histories(joint)
+    columns = (joint.model.columns.frame_schema if of_histories else joint.schema).columns
     return [c.name for c in columns if c.written or (c.levels and all(isinstance(level, str) for level in c.levels))]
 
 
-def write(joint: Joint, frame: Any, path: str, form: str | None) -> None:
+def write(joint: Any, frame: Any, path: str, form: str | None) -> None:
     from .data.table_files import to_arrow, write_table
 
     write_table(to_arrow(frame, joint.schema.names), path, form)

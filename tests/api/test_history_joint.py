@@ -11,6 +11,8 @@ import pytest
 
 import jointforest as jf
 from jointforest.models.file import ModelFileError, contents
+from jointforest.models.history import history_model
+from jointforest.models.history.columns import GAP
 from jointforest.models.history.files import history_from_arrays
 
 
@@ -114,6 +116,56 @@ def test_numbers_lie_in_their_intervals() -> None:
 def test_bad_tables_are_refused(change, fault: str) -> None:
     with pytest.raises(ValueError, match=fault):
         jf.fit(change(visits().copy()), group="patient", order="date")
+
+
+def test_thousands_of_rows_and_single_ones() -> None:
+    rng = np.random.default_rng(0)
+    value = np.cumsum(rng.normal(size=6003)).round(2)
+    subject = np.repeat([1, 2, 3, 4, 5], [3000, 3000, 1, 1, 1])
+    frame = pd.DataFrame({"who": subject, "t": np.arange(6003), "x": value})
+    other = jf.fit(frame, group="who", order="t", random_state=0)
+    gaps = frame.assign(x=frame["x"].mask(frame.index % 100 == 50))
+    assert np.isfinite(other.log_density(gaps)).all()
+    filled = other.impute(gaps, random_state=0)
+    assert np.abs(filled["x"] - value).max() < 6.0
+    assert other.forecast(frame, 5, random_state=0).mean("x").shape == (5, 5)
+    assert other.sample(2, 0)["who"].nunique() == 2
+
+
+def test_cells_that_are_never_missing_are_never_drawn_missing() -> None:
+    trees, columns = joint().model.conditionals, joint().model.columns
+    first_row = len(columns.head) + [v.source for v in columns.rows].index(GAP)
+    for number in range(len(trees.target_codes)):
+        node = int(trees.root[trees.tree_start[number]])
+        while trees.child[node] >= 0:
+            node = int(trees.child[node])
+        of_missing = trees.table[-1 - trees.child[node]]
+        assert of_missing > 0.99 if number == first_row else of_missing == 0.0
+
+
+def test_forecasts_name_times_and_refuse_what_is_too_large() -> None:
+    found = joint().forecast(visits(), 2, random_state=0)
+    assert found.columns == ("date", "status", "weight", "pressure")
+    last = visits().groupby("patient")["date"].max().to_numpy()
+    assert (found.mean("date")[:, 0] > last).all() and (found.mean("date")[:, 1] > found.mean("date")[:, 0]).all()
+    low, high = found.interval("date")[:, 0].T
+    assert (low > last).all() and (low <= high).all()
+    with pytest.raises(ValueError, match="holds the times of rows"):
+        found.proba("date")
+    with pytest.raises(ValueError, match=r"needs .* GB, and 2 GB are allowed; ask about \d+ subjects"):
+        joint().forecast(visits(), 10_000)
+
+
+def test_answers_do_not_depend_on_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    gaps = visits().assign(weight=visits()["weight"].mask(visits().index % 3 == 0))
+    gaps["status"] = gaps["status"].mask(visits().index % 4 == 0)
+    expected = [joint().impute(gaps, "sample", random_state=1), joint().impute(gaps, random_state=1)]
+    means = joint().forecast(gaps, 2, random_state=1).mean("weight")
+    monkeypatch.setattr(history_model, "CHUNK_BYTES", 10_000)
+    found = [joint().impute(gaps, "sample", random_state=1), joint().impute(gaps, random_state=1)]
+    for one, other in zip(found, expected, strict=True):
+        pd.testing.assert_frame_equal(one, other)
+    np.testing.assert_array_equal(joint().forecast(gaps, 2, random_state=1).mean("weight"), means)
 
 
 def test_bad_arguments_are_refused() -> None:

@@ -22,6 +22,8 @@ from ..runtime.parameters import check_number
 
 LEAST_CAP = 64
 """Fewest hypotheses of a forecast: each code of a number can then be one."""
+MOST_BYTES = 2_000_000_000
+"""Most memory of the answers of one forecast."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +59,19 @@ class Forecast:
     def __repr__(self) -> str:
         return f"Forecast({len(self.subjects)} subjects, {self.steps} steps)"
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that a forecast answers about, in the order of the table: varying ones, and the time."""
+        columns = self._model.columns
+        known = {columns.schema.names[v.source] for v in columns.rows if v.source >= 0}
+        known |= set() if columns.time is None else {columns.time.name}
+        return tuple(name for name in columns.names if name in known)
+
+    def _is_time(self, column: str) -> bool:
+        """Whether it is the column of times."""
+        time = self._model.columns.time
+        return time is not None and time.name == column
+
     def mean(self, column: str) -> np.ndarray:
         """Means of a number or date: array (n, steps); of levels, the most probable one.
 
@@ -68,6 +83,8 @@ class Forecast:
         >>> joint.forecast(visits, random_state=0).mean("status")[0, 0] in ("well", "ill", "severe")
         True
         """
+        if self._is_time(column):
+            return self._as_times(_mean(self._times()))
         j, coding = self._find(column)
         if coding.column.is_categorical:
             share = self._level_shares(j, coding)
@@ -94,20 +111,24 @@ class Forecast:
 
     def quantile(self, column: str, q: Any) -> np.ndarray:
         """Quantiles of a number or date: array (n, steps), or (n, steps, k) for k levels ``q``."""
-        j, coding = self._find(column)
-        if coding.column.is_categorical:
-            raise ValueError(f"column {column!r} has levels and no quantiles; ask proba")
         wanted = np.atleast_1d(np.asarray(q, dtype=np.float64))
         if not ((wanted >= 0.0) & (wanted <= 1.0)).all():
             raise ValueError(f"q: expected numbers from 0 to 1, got {q!r}")
+        found = self._quantiles(column, wanted)
+        return found if np.ndim(q) else found[..., 0]
+
+    def _quantiles(self, column: str, q: np.ndarray) -> np.ndarray:
+        """Quantiles of a number or date, (n, steps, k)."""
+        if self._is_time(column):
+            return self._as_times(_quantiles(self._times(), q))
+        j, coding = self._find(column)
+        if coding.column.is_categorical:
+            raise ValueError(f"column {column!r} has levels and no quantiles; ask proba")
         n = len(self.subjects)
         if self._needs_draws(coding):
-            found = _quantiles(self._values(j), wanted)
-        else:
-            weights = self._marginal[:, :, j, 1 : coding.n_codes].reshape(n * self.steps, -1)
-            found = quantiles(coding.scale, weights, wanted).reshape(n, self.steps, -1)
-        found = coding.column.values(found)
-        return found if np.ndim(q) else found[..., 0]
+            return coding.column.values(_quantiles(self._values(j), q))
+        weights = self._marginal[:, :, j, 1 : coding.n_codes].reshape(n * self.steps, -1)
+        return coding.column.values(quantiles(coding.scale, weights, q).reshape(n, self.steps, -1))
 
     def interval(self, column: str, level: float = 0.9) -> np.ndarray:
         """Ends of the interval of equal tails that holds a number with this probability: array (n, steps, 2)."""
@@ -136,21 +157,15 @@ class Forecast:
         alive = n_rows[:, None, None] + 1 + np.arange(self.steps) <= self._length[:, :m, None]
         schema = model.columns.schema
         X = np.full((*shape, len(schema.columns)), np.nan)
-        gap = np.full(shape, model.columns.step)
         for v, variable in enumerate(model.columns.head):
             if variable.source >= 0:
                 X[..., variable.source] = self._last.head[:, v, None, None]
         for j, variable in enumerate(model.columns.rows):
-            x = self._values(j)[:, :m]
-            if variable.source == GAP:
-                gap = x
-            else:
-                X[..., variable.source] = x
+            if variable.source >= 0:
+                X[..., variable.source] = self._values(j)[:, :m]
         number = np.broadcast_to(np.arange(n)[:, None, None], shape)[alive]
         draw, step = (np.broadcast_to(axis, shape)[alive] for axis in np.ogrid[:m, : self.steps])
-        time = None
-        if self._last.time is not None:
-            time = (self._last.time[:, None, None] + np.cumsum(np.maximum(gap, 0.0), axis=2))[alive]
+        time = None if self._last.time is None else self._times()[:, :m][alive]
         group = model.columns.group
         if group.kind == "categorical":
             group = replace(group, levels=tuple(dict.fromkeys(self.subjects)))
@@ -164,6 +179,8 @@ class Forecast:
     def _find(self, column: str) -> tuple[int, Coding]:
         """Number and codes of a varying column."""
         columns = self._model.columns
+        if self._is_time(column):
+            raise ValueError(f"column {column!r} holds the times of rows; ask mean, interval or quantile")
         place = columns.schema.index(column)
         for j, variable in enumerate(columns.rows):
             if variable.source == place:
@@ -182,6 +199,21 @@ class Forecast:
         found = levels(coding.scale, weights.reshape(-1, weights.shape[-1]), n_levels)
         with np.errstate(invalid="ignore", divide="ignore"):
             return (found / found.sum(axis=1, keepdims=True)).reshape(*weights.shape[:2], n_levels)
+
+    def _times(self) -> np.ndarray:
+        """Drawn times, (n, draws, steps); NaN beyond the end."""
+        assert self._last.time is not None
+        columns = self._model.columns
+        gap = np.full((len(self.subjects), self._code.shape[1], self.steps), columns.step)
+        for j, variable in enumerate(columns.rows):
+            if variable.source == GAP:
+                gap = self._values(j)
+        return np.asarray(self._last.time[:, None, None] + np.cumsum(np.maximum(gap, 0.0), axis=2))
+
+    def _as_times(self, numbers: np.ndarray) -> np.ndarray:
+        """What the column of times calls numbers."""
+        assert self._model.columns.time is not None
+        return self._model.columns.time.values(numbers)
 
     def _values(self, j: int) -> np.ndarray:
         """Drawn values of a column, (n, draws, steps); NaN where missing or beyond the end."""
@@ -229,10 +261,12 @@ def make_forecast(
     """The forecast of the next rows of subjects: see `HistoryJoint.forecast`."""
     histories, d = coded.histories, len(model.columns.rows)
     n, changes = len(histories.length), list(model.columns.changes)
+    widest = max(variable.coding.n_codes for variable in model.columns.rows)
+    _check_size(n, steps, n_draws, 4 * widest * d, (2 * d + 4 * len(changes)) * n_draws)
 
     def each(a: int, b: int, found: Found) -> tuple[np.ndarray, ...]:
         last = found.cell_start[1:, None] - steps * d + np.arange(steps * d)
-        marginal = found.marginal[last].reshape(b - a, steps, d, -1)
+        marginal = found.marginal[last, :widest].reshape(b - a, steps, d, widest)
         code = found.draw_code[last].reshape(b - a, steps, d, n_draws).transpose(0, 3, 1, 2)
         value = found.draw_value[last].reshape(b - a, steps, d, n_draws)[:, :, changes].transpose(0, 3, 1, 2)
         ends = np.cumsum(found.ends, axis=1)[:, :steps]
@@ -249,6 +283,17 @@ def make_forecast(
         length = np.full(length.shape, np.iinfo(np.int64).max)
         ends = np.full(ends.shape, np.nan)
     return Forecast(rows.labels, steps, ends, exact, model, marginal, code, value, length, last, seed)
+
+
+def _check_size(n: int, steps: int, n_draws: int, of_shares: int, of_draws: int) -> None:
+    """Raise ValueError if the answers need too much memory: bytes of a row's distributions, and of its draws."""
+    needed = n * steps * (of_shares + of_draws)
+    if needed > MOST_BYTES:
+        fewer = max(1, n * MOST_BYTES // needed)
+        raise ValueError(
+            f"a forecast of {steps} steps of {n} subjects with n_draws={n_draws} needs {needed / 1e9:.1f} GB, and "
+            f"{MOST_BYTES / 1e9:.0f} GB are allowed; ask about {fewer} subjects at a time, or for fewer steps or draws"
+        )
 
 
 def frame_of(

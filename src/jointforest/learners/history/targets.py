@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...models.history.columns import HistoryColumns
+from ...models.history.columns import GAP, HistoryColumns
 from ...models.history.contexts import (
     BACK,
     CHANGED,
@@ -48,7 +48,8 @@ def targets_of(columns: HistoryColumns, others: Sequence[Sequence[int]]) -> list
     found = []
     for v, variable in enumerate(columns.head):
         contexts = [(HEAD, u) for u in range(v)]
-        found.append(_target(v, variable.coding.n_codes, not variable.coding.column.is_categorical, contexts, ()))
+        coding = variable.coding
+        found.append(_target(v, coding.n_codes, not coding.column.is_categorical, coding.has_missing, contexts, ()))
     for j, variable in enumerate(columns.rows):
         coding, earlier = variable.coding, [i for i in others[j] if i < j]
         of_head = [(HEAD, u) for u in constant]
@@ -57,7 +58,8 @@ def targets_of(columns: HistoryColumns, others: Sequence[Sequence[int]]) -> list
         contexts = length + of_head + [(NOW, i) for i in earlier]
         if coding.change is not None:
             contexts.append((POSITION, 0))
-        found.append(_target(h + j, coding.n_codes, is_number, contexts, ()))
+        may_miss = coding.has_missing or variable.source == GAP  # no row is before a first one
+        found.append(_target(h + j, coding.n_codes, is_number, may_miss, contexts, ()))
     for j, variable in enumerate(columns.rows):
         coding, earlier = variable.coding, [i for i in others[j] if i < j]
         is_number = not coding.column.is_categorical
@@ -69,12 +71,20 @@ def targets_of(columns: HistoryColumns, others: Sequence[Sequence[int]]) -> list
         if coding.change is not None:
             contexts.append((LAST_CHANGE, j))
         sorts = (SOURCE, OFFSET_FIRST, OFFSET_MEAN) if is_number else (SOURCE,)
-        found.append(_target(h + d + j, coding.n_targets, is_number, contexts, sorts))
+        may_miss = coding.has_missing and variable.source != GAP
+        found.append(_target(h + d + j, coding.n_targets, is_number, may_miss, contexts, sorts))
     return found
 
 
 def _target(
-    number: int, n_codes: int, is_number: bool, contexts: Sequence[tuple[int, int]], sorts: tuple[int, ...]
+    number: int,
+    n_codes: int,
+    is_number: bool,
+    may_miss: bool,
+    contexts: Sequence[tuple[int, int]],
+    sorts: tuple[int, ...],
 ) -> Target:
     kinds = np.array([kind for kind, _ in contexts], dtype=np.int16)
-    return Target(number, n_codes, is_number, kinds, np.array([i for _, i in contexts], dtype=np.int16), sorts)
+    return Target(
+        number, n_codes, is_number, may_miss, kinds, np.array([i for _, i in contexts], dtype=np.int16), sorts
+    )

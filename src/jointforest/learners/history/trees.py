@@ -46,6 +46,8 @@ class Target:
     n_codes : int
     is_number : bool
         Whether neighbouring codes are alike.
+    may_miss : bool
+        Whether its cells may be missing; if not, the code of missing cells has no probability.
     kinds, columns : int16 array (K,)
         Its contexts.
     sorts : tuple of int
@@ -55,6 +57,7 @@ class Target:
     number: int
     n_codes: int
     is_number: bool
+    may_miss: bool
     kinds: np.ndarray
     columns: np.ndarray
     sorts: tuple[int, ...]
@@ -121,6 +124,7 @@ def value_tree(rows: TargetRows, target: Target, seed: int, constants: Constants
     n_codes = target.n_codes
     grown, n_nodes = grow_values(rows, n_codes, target.number, seed, constants)
     marginal = np.bincount(rows.code, minlength=n_codes) + 0.1
+    marginal[0] = marginal[0] if target.may_miss else 0.0
     marginal /= marginal.sum()
     table = np.zeros((n_nodes, n_codes))
     smooth_values(

@@ -20,8 +20,8 @@ from .records import Conditionals, Found, Histories, Task, empty_scratch, empty_
 from .walk_kernels import ENDLESS, walk
 
 CHUNK_SUBJECTS = 512
-CHUNK_CELLS = 2_000_000
-"""Unknown cells of a chunk of subjects, at most, unless one subject has more."""
+CHUNK_BYTES = 50_000_000
+"""Memory of the answers about a chunk of subjects, about; one subject may need more."""
 MANY_LENGTHS = 512
 """Numbers of rows, in all, up to which every one is a hypothesis of its own."""
 ENDLESS_SHARE = 1e-6
@@ -156,7 +156,8 @@ class HistoryModel:
             walk(self.conditionals, self.columns.layout, part, task, scratch, state, other, found)
             return each(a, b, found)
 
-        return list(map_ordered(work, _chunks(len(histories.length), n_unknown), n_jobs))
+        bytes_a_cell = 4 * (MAX_CODES + 1) * int(marginals) + 10 * n_draws + 8
+        return list(map_ordered(work, _chunks(len(histories.length), n_unknown, bytes_a_cell), n_jobs))
 
     def draw(self, n: int, seed: int, n_jobs: int | None) -> Drawn:
         """The histories of n new subjects."""
@@ -293,16 +294,16 @@ def part_of(histories: Histories, a: int, b: int) -> Histories:
     )
 
 
-def _chunks(n: int, cells: np.ndarray | None = None) -> list[tuple[int, int]]:
-    """Bounds of chunks of subjects that have about as many unknown cells as may be."""
+def _chunks(n: int, cells: np.ndarray | None = None, bytes_a_cell: int = 0) -> list[tuple[int, int]]:
+    """Bounds of chunks of subjects whose unknown cells fit the memory of a chunk."""
     if cells is None:
         return [(a, min(a + CHUNK_SUBJECTS, n)) for a in range(0, n, CHUNK_SUBJECTS)]
     found, a, so_far = [], 0, 0
-    for i in range(n):
-        if i > a and (so_far + cells[i] > CHUNK_CELLS or i - a >= CHUNK_SUBJECTS):
+    for i, size in enumerate((cells * bytes_a_cell).tolist()):
+        if i > a and (so_far + size > CHUNK_BYTES or i - a >= CHUNK_SUBJECTS):
             found.append((a, i))
             a, so_far = i, 0
-        so_far += int(cells[i])
+        so_far += size
     return [*found, (a, n)] if n else []
 
 

@@ -42,23 +42,22 @@ def impute_codes(
 
     def each(a: int, b: int, found: Found) -> tuple[np.ndarray, ...]:
         subject = np.repeat(np.arange(a, b), np.diff(found.cell_start))
-        return subject, found.cell, found.marginal[: len(found.cell)], found.draw_code, found.draw_value
+        number = np.where(found.cell < h, found.cell, h + (found.cell - h) % d)
+        answer = _mean_answers if method == "mean" else _drawn_answers
+        return subject, found.cell, answer(columns, number, found)
 
     steps = np.zeros(len(histories.length), dtype=np.int64)
     parts = model.walk(
         histories, steps, cap=cap, seed=seed, n_draws=n_draws, marginals=method == "mean", n_jobs=n_jobs, each=each
     )
-    subject = np.concatenate([part[0] for part in parts])
-    cell = np.concatenate([part[1] for part in parts])
-    code, value = (np.concatenate([part[k] for part in parts]) for k in (3, 4))
-    marginal = np.concatenate([part[2] for part in parts]) if method == "mean" else np.empty((0, 64))
+    subject, cell, answer = (np.concatenate(one) for one in zip(*parts, strict=True))
     for v, variable in enumerate(columns.head):
         if variable.source < 0:
             continue
         at = np.flatnonzero(cell == v)
         rows = [np.arange(histories.start[i], histories.start[i + 1]) for i in subject[at]]
         for k in range(m):
-            x = _means(variable.coding, marginal[at]) if method == "mean" else _drawn(variable.coding, code[at, k], rng)
+            x = answer[at, k] if method == "mean" else _drawn(variable.coding, answer[at, k], rng)
             for where, number in zip(rows, x.tolist(), strict=True):
                 empty = np.isnan(X[where, variable.source])
                 filled[k][where[empty], variable.source] = number
@@ -66,17 +65,31 @@ def impute_codes(
     for j, variable in enumerate(columns.rows):
         at = np.flatnonzero((cell >= h) & ((cell - h) % d == j))
         row = histories.start[subject[at]] + (cell[at] - h) // d
-        is_change = variable.coding.change is not None
         for k in range(m):
-            if method == "mean":
-                x = value[at].mean(axis=1) if is_change else _means(variable.coding, marginal[at])
-            elif is_change:
-                x = value[at, k]
-            else:
-                x = _draws_in_rows(variable.coding, histories, j, row, code[at, k], X[:, variable.source], rng)
+            x = answer[at, k]
+            if method == "sample" and variable.coding.change is None:
+                x = _draws_in_rows(variable.coding, histories, j, row, x, X[:, variable.source], rng)
             if variable.source >= 0:
                 filled[k][row, variable.source] = x
     return filled
+
+
+def _mean_answers(columns: HistoryColumns, number: np.ndarray, found: Found) -> np.ndarray:
+    """Means or most probable levels of unknown cells, (U, 1); ``number`` says of which variable each cell is."""
+    answer = np.full((len(number), 1), np.nan)
+    for v, variable in enumerate((*columns.head, *columns.rows)):
+        at = np.flatnonzero(number == v)
+        if variable.coding.change is not None:
+            answer[at, 0] = found.draw_value[at].mean(axis=1)
+        elif variable.source >= 0:
+            answer[at, 0] = _means(variable.coding, found.marginal[at])
+    return answer
+
+
+def _drawn_answers(columns: HistoryColumns, number: np.ndarray, found: Found) -> np.ndarray:
+    """Draws of unknown cells, (U, m): values where changes are predicted, codes elsewhere."""
+    by_change = np.array([v.coding.change is not None for v in (*columns.head, *columns.rows)])
+    return np.where(by_change[number][:, None], found.draw_value, found.draw_code)
 
 
 def present(histories: Histories) -> Histories:
