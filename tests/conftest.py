@@ -1,8 +1,8 @@
 """Settings of the whole test suite: the same examples on every run, and what the package asked numba for.
 
 ``--check-signatures`` fails a run in which the package called an entry with types that `runtime/signatures.txt` lacks,
-because wheels would bring no machine code for it. ``--forbid-compilation`` fails the tests that
-compile; `make release-check` says it.
+because wheels would bring no machine code for it. ``--add-signatures`` adds these to the list instead.
+``--forbid-compilation`` fails the tests that compile; `make release-check` says it.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ settings.load_profile("fixed")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--check-signatures", action="store_true", help="fail if the list of signatures lacks one")
+    parser.addoption("--add-signatures", action="store_true", help="add what the list of signatures lacks")
     parser.addoption("--forbid-compilation", action="store_true", help="fail where the package compiles a kernel")
 
 
@@ -60,22 +61,36 @@ def pytest_testnodedown(node: Any, error: object) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    if not session.config.getoption("--check-signatures"):
+    is_adding = session.config.getoption("--add-signatures")
+    if not is_adding and not session.config.getoption("--check-signatures"):
         return
     _unlisted.update(_asked_but_not_listed())
     output = getattr(session.config, "workeroutput", None)
     if output is not None:  # this is one of several processes
         output["unlisted"] = sorted(_unlisted)
+    elif is_adding:
+        _add(_unlisted)
     elif _unlisted and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
+def _add(entries: set[str]) -> None:
+    """Add entries with their types to the list."""
+    if not entries:
+        return
+    from jointforest.runtime import numba_internals, signatures
+
+    text = "\n".join([signatures.LIST.read_text(), *sorted(entries)])
+    signatures.LIST.write_text(signatures.write_list(signatures.read_list(text, numba_internals.record_type)))
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    if _unlisted:
+    if _unlisted and terminalreporter.config.getoption("--add-signatures"):
+        terminalreporter.line(f"{len(_unlisted)} lines were added to the list of signatures.")
+    elif _unlisted:
         terminalreporter.section("Entries and signatures that the list lacks", red=True)
-        terminalreporter.line(
-            "Renew it: python tools/list_signatures.py. If it still lacks them, add a question there."
-        )
+        terminalreporter.line("Add them: pytest --add-signatures. If a new question calls them, add it to")
+        terminalreporter.line("tools/list_signatures.py. If only a test does, let it pass the types of the package.")
         for line in sorted(_unlisted):
             terminalreporter.line(line if len(line) < 300 else f"{line[:300]}...")
 

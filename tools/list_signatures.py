@@ -56,6 +56,8 @@ NOT_ASKED = {
     },
     "Posterior": {"n_rows", "marginal", "check", "draw", "evidence_text", "give", "log_event", "probability_of"},
     "Marginal": set(),
+    "HistoryJoint": {"columns", "constant", "group", "order", "schema", "varying"},
+    "Forecast": set(),
     "ExpectedPredictor": set(),
     "GenerativeForestClassifier": LEARNING,
     "GenerativeForestRegressor": LEARNING | {"robustness"},
@@ -429,6 +431,48 @@ def margin(joint: Any, rows: pd.DataFrame, level: str) -> Any:
     return worst_margin(forest, build(joint.schema, *encode(joint.schema, rows)), number, 0.1)
 
 
+def histories() -> Iterator[tuple[Any, pd.DataFrame, pd.DataFrame]]:
+    """Joints of several rows for each subject; what they learned from; and rows with missing cells."""
+    visits = jf.datasets.make_visits(200, random_state=0)
+    keys = {"group": "patient", "order": "date"}
+    yield jf.fit(visits, **keys, **SEED), visits, with_gaps(visits, [*keys.values()])
+    yield jf.HistoryForest(ends=False, **SEED).fit(visits, **keys).joint_, visits, with_gaps(visits, [*keys.values()])
+    events = mixed(300).frame.assign(who=[f"subject {k // 5}" for k in range(300)])
+    yield jf.fit(events, group="who", **SEED), events, with_gaps(events, ["who"])
+
+
+def with_gaps(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """A frame of histories in which many cells are missing."""
+    is_missing = np.random.default_rng(6).random(frame.shape) < 0.15
+    is_missing[:, [frame.columns.get_loc(key) for key in keys]] = False
+    return frame.mask(is_missing)
+
+
+def of_histories(joint: Any, frame: pd.DataFrame, gaps: pd.DataFrame, folder: Path) -> Questions:
+    """All questions to a joint of histories."""
+    for rows in (frame, gaps):
+        for name in ("log_density", "standard_error", "attribution", "subjects"):
+            yield name, partial(getattr(joint, name), rows)
+    yield "log_density", lambda: joint.log_density(gaps, ended=False)
+    for how in ({}, {"method": "sample"}, {"method": "sample", "m": 2}):
+        yield "impute", lambda how=how: joint.impute(gaps, **how, **SEED)
+    yield "sample", lambda: joint.sample(20, 0)
+    yield "info", lambda: joint.info()
+    yield "save", lambda: (joint.save(folder / "h.joint"), jf.load(folder / "h.joint").log_density(gaps))
+    for rows in (frame, gaps):
+        yield "forecast", lambda rows=rows: joint.forecast(rows, 3, n_draws=20, **SEED)
+
+
+def of_forecast(joint: Any, frame: pd.DataFrame) -> Questions:
+    """All questions to what is known of the rows to come."""
+    forecast = joint.forecast(frame, 2, n_draws=20, **SEED)
+    for column in joint.varying:
+        for name in ("mean", "proba", "missing_probability", "interval"):
+            yield name, partial(getattr(forecast, name), column)
+        yield "quantile", lambda column=column: forecast.quantile(column, [0.1, 0.5])
+    yield "sample", lambda: forecast.sample(2)
+
+
 def of_package(table: Table) -> Questions:
     """Questions to the other estimators and to the functions of the package."""
     frame, some, few, level = table.frame, table.some, table.few, table.level
@@ -441,13 +485,6 @@ def of_package(table: Table) -> Questions:
                 imputer = jf.JointImputer(estimator, method=method, m=2, proper=proper, **SEED)
                 yield "JointImputer", lambda imputer=imputer: imputer.fit(frame).transform(few)
     yield "JointImputer", lambda: jf.JointImputer(small, m=2, **SEED).fit(frame).impute(few)
-    visits = jf.datasets.make_visits(200, random_state=0)
-    gaps = visits.assign(weight=visits["weight"].mask(visits.index % 3 == 0))
-    for ends in (True, False):
-        histories = jf.HistoryForest(ends=ends, **SEED).fit(visits, group="patient", order="date").joint_
-        for ask in (histories.log_density, histories.forecast, histories.impute):
-            yield "HistoryForest", lambda ask=ask: ask(gaps)
-        yield "HistoryForest", lambda histories=histories: (histories.log_density(visits), histories.sample(5, 0))
     for estimator in (None, small):
         detector = jf.ForestOutlierDetector(estimator, **SEED)
         for name in ("predict", "score_samples", "percentile", "attribution"):
@@ -538,6 +575,13 @@ class Asking:
         self.ask("package", of_package(table))
         self.say("estimators and functions")
 
+    def of_all_histories(self, folder: Path) -> None:
+        """All questions about several rows for each subject."""
+        for joint, frame, gaps in histories():
+            self.ask("HistoryJoint", of_histories(joint, frame, gaps, folder))
+            self.ask("Forecast", of_forecast(joint, gaps))
+        self.say("histories")
+
     def all_options(self, table: Table) -> None:
         """All options of learners."""
         level, number = table.level, table.numbers[0]
@@ -586,6 +630,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for table in (penguins(), mixed()):
             asking.all_of(table, Path(folder))
+        asking.of_all_histories(Path(folder))
         asking.all_options(mixed(150))
     if options.refusals:
         print(*(f"{n:4} {what}" for what, n in sorted(asking.refusals.items())), sep="\n")

@@ -1,7 +1,8 @@
 """Signatures of entries as text, and back: types as numba writes them, records by the name of their class.
 
 `signatures.txt` lists the entries that the public API calls, with the types that it calls them with. It is written by
-`tools/list_signatures.py`, and read where everything is compiled before the first call (`jointforest.precompile`).
+`tools/list_signatures.py` and `pytest --add-signatures`. It is read where everything is compiled before the first call
+(`jointforest.precompile`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,13 @@ from typing import Any
 from numba.core import types
 
 LIST = Path(__file__).with_suffix(".txt")
+
+HEADER = """\
+# Kernels that Python calls, with the types of their arguments: wheels bring machine code for these. Written by tools.
+# After a change of kernels:  pytest --add-signatures PATHS OF TESTS  adds what these tests call and the list lacks.
+# To write all of it anew:    python tools/list_signatures.py  (several minutes; it also drops what nothing calls).
+# After a conflict of merging: keep the lines of both sides, then add those that are still missing as above.
+"""
 
 Listed = list[tuple[Any, tuple[types.Type, ...]]]
 """Entries, and the types of their arguments."""
@@ -123,7 +131,7 @@ def write_list(listed: Listed) -> str:
         return item[0].py_func.__module__, item[0].py_func.__qualname__, text_of(item[1])
 
     entries = []
-    for entry, arguments in sorted(listed, key=key):
+    for entry, arguments in sorted(dict.fromkeys(listed), key=key):
         function = entry.py_func
         entries.append(f"{function.__module__}.{function.__qualname__}({', '.join(map(named, arguments))})\n")
-    return "".join(f"{name} = {full}\n" for full, name in names.items()) + "".join(entries)
+    return HEADER + "".join(f"{name} = {full}\n" for full, name in names.items()) + "".join(entries)

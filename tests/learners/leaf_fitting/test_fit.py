@@ -147,7 +147,7 @@ def test_level_masses_of_many_levels(pseudo: float) -> None:
         rng.random((6, 5)) < 0.7,
     )
     count[2], allowed[:, 0] = 0.0, True
-    leaf, level = np.nonzero(count)
+    leaf, level = map(np.ascontiguousarray, np.nonzero(count))
     scale, mass = np.empty(6), np.empty(len(leaf))
     wide_level_masses(leaf, level, count[leaf, level], pseudo, prior, allowed, scale, mass)
     found = scale[:, None] * np.where(allowed, prior, 0.0)

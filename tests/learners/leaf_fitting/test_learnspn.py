@@ -55,7 +55,7 @@ def learn(
     n, d = X.shape
     weight = np.ones(n) if weight is None else weight
     leaf_of = np.zeros(n, np.int32) if leaf_of is None else leaf_of
-    rows, start = rows_by_leaf(np.where(weight > 0, leaf_of, -1).astype(np.int32), leaf_of.max() + 1)
+    rows, start = rows_by_leaf(np.where(weight > 0, leaf_of, -1).astype(np.int32), int(leaf_of.max()) + 1)
     inside = ~np.isin(np.arange(d), apart)
     return learn_circuits(columns, prepare(columns, X), rows, start, weight, spn, inside, seed, 3)
 
