@@ -78,6 +78,10 @@ class Constants:
     """Most copies of each row with cells hidden at random rates, beside the row itself."""
     copied_rows: int = 100_000
     """Rows with their copies, about, at most: larger tables have fewer copies, one at least."""
+    thread_cells: int = 500_000
+    """Cells of a table from which boosted trees grow on several threads. Threads of OpenMP wait for each other without
+    sleeping: on a machine that is busy with other work, two take four to six times as long as one (tables of 3,000 to
+    300,000 cells)."""
     most_levels: int = 255
     """Levels up to which a column is categorical to boosted trees, as scikit-learn has it; of more levels the order of
     their mean targets is used."""

@@ -180,7 +180,8 @@ def _needed(X: np.ndarray, n_classes: int) -> list[int]:
 
 def learn_predictor(problem: Problem) -> Learned:
     """The members, learned from all rows, and their pool, by validation rows."""
-    with threadpool_limits(limits=n_threads(problem.n_jobs), user_api="openmp"):
+    threads = n_threads(problem.n_jobs) if problem.training.X.size >= FIXED.thread_cells else 1
+    with threadpool_limits(limits=threads, user_api="openmp"):
         return _learn(problem)
 
 
