@@ -20,6 +20,11 @@ _FEW = 0.05
 """Most exceptions, as a share of the rows that do not have the most common value."""
 _SAMPLED_CELLS = 4e6
 """Cells that are sorted in the search for functions of two columns."""
+_FIRST_PAIRS = 50
+"""Pairs of rows by which most functions of two columns are refuted."""
+_MOST_PAIRS = 20_000
+"""Pairs of columns, those of 200 columns. Tables with more are not searched for functions of two columns, nor for
+combinations: it would take minutes."""
 _MOST_LEVELS = 200
 """Most values of a column in a rule about combinations."""
 _FEWEST_ROWS = 500
@@ -66,10 +71,15 @@ def _repeats(code: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _agreeing(sample: np.ndarray, first: np.ndarray, second: np.ndarray) -> list[int]:
     """Columns in which hardly any of these pairs of rows differ."""
+    differ, known = _differences(sample, first, second)
+    return np.flatnonzero((differ <= 10 * MOST_EXCEPTIONS * known) & (known > 0)).tolist()
+
+
+def _differences(sample: np.ndarray, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """In how many of these pairs of rows each column differs, and in how many both of its cells are known, (d,)."""
     a, b = sample[first], sample[second]
     known = (a >= 0) & (b >= 0)
-    differ = (known & (a != b)).sum(axis=0)
-    return np.flatnonzero((differ <= 10 * MOST_EXCEPTIONS * known.sum(axis=0)) & known.any(axis=0)).tolist()
+    return (known & (a != b)).sum(axis=0), known.sum(axis=0)
 
 
 def _judged(table: CodedTable, of: Sequence[int], y: int, needed: float) -> Function | None:
@@ -155,8 +165,9 @@ def _of_two(table: CodedTable, one: set[tuple[int, int]]) -> Iterator[Function]:
     m = len(table.rows)
     sources = [x for x in range(table.d) if 1 < table.sizes[x] <= m / 10]
     pairs = [(a, b) for a, b in itertools.combinations(sources, 2) if (a, b) not in one and (b, a) not in one]
-    if not pairs or not targets:
+    if not pairs or not targets or len(pairs) > _MOST_PAIRS:
         return
+    is_target = np.isin(np.arange(table.d), targets)
     rows = np.random.default_rng(1).permutation(m)[: int(np.clip(_SAMPLED_CELLS / len(pairs), 1_000, m))]
     sample, needed = table.sample[rows], np.log(table.d**3 / CHANCE)
     for a, b in pairs:
@@ -165,8 +176,12 @@ def _of_two(table: CodedTable, one: set[tuple[int, int]]) -> Iterator[Function]:
         first, second = _repeats(key, _PAIRS // 4)
         if len(first) < _REPEATS // 4:
             continue
+        every = len(first) // _FIRST_PAIRS + 1
+        differ = _differences(sample, first[::every], second[::every])[0] > 0
+        if np.count_nonzero(is_target & ~differ) <= np.count_nonzero(is_target[[a, b]]):  # these two always agree
+            continue
         for target in _agreeing(sample, first, second):
-            if target in targets and target not in (a, b) and _holds(table.sample, a, b, target):
+            if is_target[target] and target not in (a, b) and _holds(table.sample, a, b, target):
                 rule = _judged(table, (a, b), target, needed)
                 if rule is not None and not rule.exceptions:
                     yield rule
@@ -196,6 +211,8 @@ def find_combinations(table: CodedTable, functions: Sequence[Function]) -> list[
     first = {index(rule.column) for rule in exact if rule.is_mutual}
     tied = {frozenset(pair) for rule in exact for pair in itertools.combinations(map(index, rule.columns), 2)}
     few = [j for j in range(table.d) if 1 < table.sizes[j] <= _MOST_LEVELS and j not in first]
+    if len(few) * (len(few) - 1) / 2 > _MOST_PAIRS:
+        return []
     pairs = [
         (a, b)
         for a, b in itertools.combinations(few, 2)
@@ -241,17 +258,29 @@ def _is_restricted(a: np.ndarray, b: np.ndarray, fewest: int) -> bool:
 
 def _joined(table: CodedTable, pairs: list[tuple[int, int]]) -> list[tuple[int, ...]]:
     """Pairs, and in their place groups of up to four columns whose combinations are fewer than the pairs allow."""
-    linked = {frozenset(pair) for pair in pairs}
     groups: list[tuple[int, ...]] = []
     for size in (4, 3):
-        for group in itertools.combinations(sorted({j for pair in pairs for j in pair}), size):
-            inside = [frozenset(pair) for pair in itertools.combinations(group, 2)]
-            if not all(pair in linked for pair in inside) or any(set(group) <= set(other) for other in groups):
-                continue
-            if _is_closed(table, group):
+        for group in _cliques(pairs, size):
+            if not any(set(group) <= set(other) for other in groups) and _is_closed(table, group):
                 groups.append(group)
     rest = [pair for pair in pairs if not any(set(pair) <= set(group) for group in groups)]
     return sorted([*groups, *rest])
+
+
+def _cliques(pairs: list[tuple[int, int]], size: int) -> Iterator[tuple[int, ...]]:
+    """Groups of so many columns, ascending, of which each two are one of the pairs (a, b), a < b."""
+    above: dict[int, set[int]] = {}
+    for a, b in pairs:
+        above.setdefault(a, set()).add(b)
+
+    def grow(group: tuple[int, ...], candidates: set[int]) -> Iterator[tuple[int, ...]]:
+        if len(group) == size:
+            yield group
+            return
+        for j in sorted(candidates):
+            yield from grow((*group, j), candidates & above.get(j, set()))
+
+    return grow((), {j for pair in pairs for j in pair})
 
 
 def _is_closed(table: CodedTable, group: tuple[int, ...]) -> bool:
