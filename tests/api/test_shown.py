@@ -49,7 +49,7 @@ def words(html: str) -> str:
 def test_a_marginal_says_its_mean_and_interval(name: str) -> None:
     known = JOINTS[name]().given("size = L")
     said = repr(known.marginal("age"))
-    found = re.fullmatch(r"age given size = 'L': mean ([\d.]+), 90% in (\d+) to (\d+)", said)
+    found = re.fullmatch(r"age given size = 'L': mean ([\d.]+), 90% of values: (\d+) to (\d+)", said)
     assert found, said
     mean, low, high = (float(x) for x in found.groups())
     assert mean == pytest.approx(known.mean("age"), abs=0.06) and (low, high) == known.interval("age")
@@ -69,8 +69,10 @@ def test_a_marginal_of_levels_says_the_most_probable(name: str) -> None:
 
 def test_dates_are_dates() -> None:
     said = repr(forest().given("day >= '2024-04-05'").marginal("day"))
-    assert re.fullmatch(r"day given day >= '2024-04-05': mean 2024-04-\d\d, 90% in 2024-04-\d\d to 2024-04-\d\d", said)
-    assert re.search(r"mean 2024-10-2\d \d\d:\d\d, 90% in ", repr(forest().marginal("at")))
+    assert re.fullmatch(
+        r"day given day >= '2024-04-05': mean 2024-04-\d\d, 90% of values: 2024-04-\d\d to 2024-04-\d\d", said
+    )
+    assert re.search(r"mean 2024-10-2\d \d\d:\d\d, 90% of values: ", repr(forest().marginal("at")))
 
 
 def test_what_cannot_be_said_is_no_error() -> None:

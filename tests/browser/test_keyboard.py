@@ -118,7 +118,7 @@ def test_dates_typed_and_by_arrows(mixed_face: Face) -> None:
     assert "2024-04-01" in mixed_face.sentence
     assert mixed_face.trouble == ""
     low = mixed_face.slider("day", "lowest")
-    assert low.get_attribute("aria-valuetext") == "1 Mar 2024"
+    assert low.get_attribute("aria-valuetext") == "2024-03-01"
     low.focus()
     press(mixed_face, "ArrowRight")
     mixed_face.settle()
@@ -136,7 +136,7 @@ def test_a_date_counted_from_today_is_said(mixed_face: Face) -> None:
     mixed_face.settle()
     assert mixed_face.sentence == "'2024-03-01' <= day <= '2024-03-31'"
     assert mixed_face.trouble == ""
-    assert field.input_value() == "1 Mar 2024 to 31 Mar 2024"
+    assert field.input_value() == "2024-03-01 to 2024-03-31"
 
 
 def test_the_sentence_is_edited(face: Face) -> None:

@@ -7,8 +7,11 @@ import math
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+import jointforest as jf
 from jointforest.cards.format import number_writer, percent
+from jointforest.data.shown_values import number_text
 
 from .face import Face
 
@@ -65,6 +68,23 @@ def test_python_writes_shares_and_numbers_as_the_page_does(face: Face) -> None:
             )
             write = number_writer(low, high, step, of_means=kind == "mean")
             assert said == list(map(write, values)), (low, high, step, kind)
+
+
+def test_python_writes_dates_as_the_page_does(face: Face) -> None:
+    days = pd.date_range("2023-12-30", periods=90, tz="Europe/Berlin")
+    hours = pd.date_range("2024-03-30 21:07:11", periods=90, freq="37min", tz="Europe/Berlin")
+    seconds = pd.date_range("2024-03-01 23:59:02", periods=90, freq="17s")
+    for times, step in ((days.tz_localize(None), 864e5), (hours, None), (seconds, 1e3)):
+        schema = jf.JointTree(random_state=0).fit(pd.DataFrame({"at": times, "x": range(90)})).joint_.schema
+        column = schema.columns[0]
+        low, high = (column.to_number(times[k]) for k in (0, -1))
+        shown = [at.timestamp() * 1e3 for at in (times if times.tz else times.tz_localize("UTC"))]
+        page = {"kind": "datetime", "edges": [shown[0], shown[-1]], "step": step, "zone": str(times.tz or "UTC")}
+        said = face.page.evaluate(
+            "([column, values]) => import('./format.js').then(page => values.map(page.writer(column).value))",
+            [page, shown],
+        )
+        assert said == [number_text(column, column.to_number(at), low, high) for at in times]
 
 
 def test_what_is_typed_goes_to_python(face: Face) -> None:

@@ -240,7 +240,7 @@ def _in_numbers(column: Column, spread: _Spread, first: float, last: float) -> s
     mean, low, high = (number_text(column, x, first, last, of_means=k == 0) for k, x in enumerate(spread[:3]))
     about = "" if spread.is_exact else "about "
     said = f"mean {about}{mean}"
-    return f"{said}, at least 90% at {low}" if low == high else f"{said}, 90% in {about}{low} to {high}"
+    return f"{said}, at least 90% at {low}" if low == high else f"{said}, 90% of values: {about}{low} to {high}"
 
 
 def _marks(spread: _Spread | None, low: float, high: float) -> Span | None:

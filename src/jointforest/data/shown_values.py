@@ -8,17 +8,42 @@ from ..cards.format import number_writer
 from ..cards.svg import round_ticks
 from .schema import Column
 
+DAY = 86_400.0
+"""Seconds."""
+
 
 def number_text(column: Column, number: float, low: float, high: float, of_means: bool = False) -> str:
     """A number of a column that ranges from low to high, or a date: the nearest of its grid."""
     if not math.isfinite(number):
         return "–"
     if column.kind == "datetime":
-        step = max(column.step, 1.0)
-        return date_text(column, column.center + round((number - column.center) / step) * step)
+        return _moment_text(column, number, high - low)
     if not (math.isfinite(low) and math.isfinite(high)):
         low = high = number
     return number_writer(low, high, column.step, of_means)(number)
+
+
+def cell_in_words(column: Column, number: float) -> str | None:
+    """A cell as cards write it: a level, a number or a date; None where missing."""
+    if math.isnan(number):
+        return None
+    if column.is_categorical:
+        return str(column.levels[int(number)])
+    return number_text(column, number, column.minimum, column.maximum)
+
+
+def _moment_text(column: Column, number: float, span: float) -> str:
+    """The day of a column of days; else also the time of day, with seconds where the column spans less than 2 hours."""
+    step = max(column.step, 1.0)
+    moment = column.scalar(column.center + round((number - column.center) / step) * step)
+    if not hasattr(moment, "isoformat"):
+        return str(moment)
+    if not hasattr(moment, "hour"):
+        return str(moment.isoformat())
+    local = moment.replace(tzinfo=None, fold=0)
+    if step >= DAY:
+        return str(local.date().isoformat())
+    return str(local.isoformat(" ", "minutes" if span >= DAY / 12 else "seconds"))
 
 
 def date_text(column: Column, number: float) -> str:

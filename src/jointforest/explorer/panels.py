@@ -13,6 +13,7 @@ import numpy as np
 from ..data.evidence import Evidence, build
 from ..data.frames import encode
 from ..data.schema import Column
+from ..data.shown_values import cell_in_words
 from ..data.table_files import plain
 from ..data.texts import column_text
 from ..inference.explanation.explain import explain
@@ -261,7 +262,9 @@ def _number(column: Column, text: Any) -> float:
         If the column cannot have it.
     """
     if isinstance(text, str) and column.is_categorical:
-        labels = {str(level).lower() if isinstance(level, bool) else str(level): level for level in column.levels}
+        labels = {str(level): level for level in column.levels}
+        if column.kind == "boolean":
+            labels |= {text.lower(): level for text, level in labels.items()}
         return column.to_number(labels.get(text, text))
     if isinstance(text, str) and column.kind != "datetime":
         try:
@@ -303,8 +306,9 @@ def _cell(subject: Subject, others: Evidence, state: PosteriorState, j: int, x: 
     unlikely = abs(math.log(min(max(tail, _TINY), 1.0))) if tail == tail else None
     return {
         "text": cell_text(column, x, DIGITS),
+        "shown": cell_in_words(column, x),
         "unlikely": unlikely,
-        "expected": None if math.isnan(expected) else cell_text(column, expected, DIGITS),
+        "expected": cell_in_words(column, expected),
     }
 
 

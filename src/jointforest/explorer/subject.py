@@ -287,5 +287,4 @@ def cell_text(column: Column, number: float, digits: int | None = None) -> str |
         return date_text(column, number)
     if column.step == 0.0 and not column.is_categorical:
         return repr(number) if digits is None else f"{number:.{digits}g}"
-    value = column.from_number(number)
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return str(column.from_number(number))

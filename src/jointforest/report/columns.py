@@ -70,7 +70,9 @@ def _numbers(column: Column, bins: Bins, one: Any, mass: np.ndarray, rows: np.nd
         "bars": None,
         "picture": histogram(column.name, mass, None, ticks, marks, rows=rows),
         "mean": number_text(column, mean, first, last, of_means=True),
-        "interval": f"at least 90% at {said['low']}" if low == high else f"90% in {said['low']} to {said['high']}",
+        "interval": f"at least 90% at {said['low']}"
+        if low == high
+        else f"90% of values: {said['low']} to {said['high']}",
     }
 
 

@@ -75,7 +75,7 @@ def unusual_rows(subject: Subject, frame: Any, k: int) -> list[dict[str, Any]]:
         shown = [
             {
                 "name": cell["name"],
-                "text": cell["text"],
+                "text": cell["shown"],
                 "expected": cell["expected"],
                 "is_odd": cell["unlikely"] >= UNLIKELY,
                 "unlikely": one_in(cell["unlikely"]),

@@ -1,5 +1,7 @@
 /** Numbers, dates and probabilities as people read them. */
 
+import { local } from "./dates.js";
+
 const LOCALE = "en-GB";
 const DAY = 86_400_000;
 const one = new Intl.NumberFormat(LOCALE, { style: "percent", minimumFractionDigits: 1, maximumFractionDigits: 1 });
@@ -107,9 +109,7 @@ const minus = (text) => text.replace(/^-/, "−");
 function dates(span, column) {
   const timeZone = column.zone ?? "UTC";
   const form = (options) => new Intl.DateTimeFormat(LOCALE, { timeZone, ...options });
-  const day = { day: "numeric", month: "short", year: "numeric" };
-  const clock = { hour: "2-digit", minute: "2-digit" };
-  const long = form(column.step >= DAY ? day : { ...day, ...clock, ...(span < DAY / 12 ? { second: "2-digit" } : {}) });
+  const digits = span < DAY / 12 ? 8 : 5;
   const short =
     span > 1500 * DAY
       ? form({ year: "numeric" })
@@ -117,7 +117,10 @@ function dates(span, column) {
         ? form({ month: "short", year: "2-digit" })
         : span > 3 * DAY
           ? form({ day: "numeric", month: "short" })
-          : form(clock);
-  const write = (x) => long.format(x);
+          : form({ hour: "2-digit", minute: "2-digit" });
+  const write = (x) => {
+    const { day, clock } = local(x, timeZone);
+    return column.step >= DAY ? day : `${day} ${clock.slice(0, digits)}`;
+  };
   return { value: write, exact: write, mean: write, tick: (x) => short.format(x) };
 }
