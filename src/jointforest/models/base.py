@@ -306,6 +306,10 @@ class PosteriorState(ABC):
 
     # ---- default implementations
 
+    def mean_and_histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+        """Means (n,) and the histogram (n, q + 1) of a numeric column, which may cost less together."""
+        return self.moments(j, n_jobs)[0], self.histogram(j, cuts, n_jobs)
+
     def parts(self, j: int) -> Parts:
         """What the answers about column j are mixed from, given the first row; of one part if nothing better is known.
 

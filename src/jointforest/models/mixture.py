@@ -189,6 +189,10 @@ class MixturePosterior(PosteriorState):
     def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
         return self.mean_of([state.histogram(j, cuts, n_jobs) for state in self.states])
 
+    def mean_and_histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+        each = [state.mean_and_histogram(j, cuts, n_jobs) for state in self.states]
+        return self.mean_of([mean for mean, _ in each]), self.mean_of([mass for _, mass in each])
+
     def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
         """Quantiles lie between those of the components, where bisection of the mixture's CDF gives them."""
         each = [state.quantile(j, q, n_jobs) for state in self.states]

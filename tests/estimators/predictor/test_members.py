@@ -202,14 +202,22 @@ def test_shares_are_hidden() -> None:
 
 
 def test_validation_rows_are_there_at_every_rate() -> None:
+    """All of them without hidden cells, and no more than wanted at the other rates."""
+    rows, rates = np.array([4, 7, 9]), np.array(FIXED.rates)
+    for most, n in ((3, 3), (5, 3), (2, 2)):
+        hidden = validation_rows(rows, 50, np.random.default_rng(0), most)
+        assert hidden.row[:3].tolist() == rows.tolist() and not hidden.mask[:3].any()
+        assert hidden.rate.tolist() == np.repeat(rates, [3, *[n] * (len(rates) - 1)]).tolist()
+        others = hidden.row[3:].reshape(-1, n)
+        assert all(len(set(own)) == n and set(own) <= set(rows.tolist()) for own in others.tolist())
+        np.testing.assert_allclose(hidden.mask.mean(axis=1), hidden.rate, atol=0.2)
+
+
+def test_copies_hide_any_share() -> None:
     rows = np.array([4, 7, 9])
-    hidden = validation_rows(rows, 50, np.random.default_rng(0))
-    assert hidden.row.tolist() == rows.tolist() * len(FIXED.rates)
-    share = hidden.mask.reshape(len(FIXED.rates), 3, 50).mean(axis=2)
-    np.testing.assert_allclose(share, np.tile(np.array(FIXED.rates)[:, None], 3), atol=0.2)
-    assert not hidden.mask[:3].any()
     learn = copies(rows, 50, np.random.default_rng(0))
-    assert len(learn.row) == 3 * (FIXED.copies + 1) and not learn.mask[:3].any()
+    assert learn.row.tolist() == rows.tolist() * (FIXED.copies + 1) and not learn.mask[:3].any()
+    np.testing.assert_allclose(learn.mask.mean(axis=1), learn.rate, atol=0.25)
 
 
 def test_an_ordered_column_is_a_number_to_boosted_trees() -> None:

@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from xgboost import XGBClassifier, XGBRegressor
 
 import jointforest as jf
-from jointforest.estimators.predictor import base
+from jointforest.estimators.predictor import base, learn, members
 from jointforest.estimators.predictor.learn import cut_folds
 from jointforest.estimators.predictor.members import EXPECTED, MASKED
 from jointforest.runtime.warnings import UnseenLevelWarning
@@ -240,6 +240,26 @@ def test_folds_hold_each_row_out_once_but_those_that_are_needed() -> None:
         assert X[fold.held, 2].mean() == pytest.approx(X[:, 2].mean(), abs=0.05)
     large = cut_folds(np.zeros((20_000, 2)), 0, 0)
     assert len(large) == 1 and len(large[0].held) == 1_500
+
+
+@KINDS
+def test_members_of_large_tables_learn_once(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The forest and the boosted trees of the fold are kept, where few rows are held out, and learned anew if not."""
+    frame, label, score = table(seed=16)
+    learned: list[int] = []
+    honest = members.learn_forest
+
+    def counted(training: Any, *others: Any) -> Any:
+        learned.append(len(training.X))
+        return honest(training, *others)
+
+    monkeypatch.setattr(learn, "learn_forest", counted)
+    for most_held, wanted in ((20, [220]), (40, [240, 200])):
+        monkeypatch.setattr(learn, "FIXED", replace(learn.FIXED, few_rows=100, most_held=most_held))
+        one = fitted(kind, frame, label, score)
+        assert learned == wanted and one.fitted_by.n_held == most_held
+        assert np.isfinite(answers(one, frame)).all()
+        learned.clear()
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from jointforest.data.evidence import Evidence
 from jointforest.models.box_forest import histogram as histograms
 from jointforest.models.box_forest.box_forest import BoxForest
 from jointforest.models.box_forest.histogram import BinTables, bin_mass, bins_between, histogram
-from jointforest.models.box_forest.histogram_kernels import add_rows_inside
-from jointforest.models.box_forest.posterior import OneRow, cdf, level_probability, pdf, tree_answers
+from jointforest.models.box_forest.histogram_kernels import BLOCK, add_rows_inside, mixed_table_rows
+from jointforest.models.box_forest.posterior import LeafPosterior, OneRow, cdf, level_probability, pdf, tree_answers
 from jointforest.models.box_forest.structure import Forest
 from jointforest.runtime.numeric_kernels import mix_rows
 
@@ -58,6 +58,42 @@ def test_histograms_are_differences_of_the_cdf(seed: int) -> None:
             one = evidence.take(np.array([i]))
             by_table = histogram(model, tables, one, j, cuts, known=OneRow(model, one))
             np.testing.assert_allclose(by_table[0], want, rtol=1e-6, atol=1e-12)
+
+
+@given(seeds)
+@settings(max_examples=8)
+def test_the_mean_comes_with_the_histogram(seed: int) -> None:
+    """As each is found alone, of few rows and of many, which are answered by a table of several blocks."""
+    model, evidence = setting(seed)
+    for j in numeric(model):
+        cuts = some_cuts(model, j, seed)
+        with pytest.MonkeyPatch.context() as patch:
+            for many in (N + 1, 1):
+                patch.setattr(histograms, "MANY_ROWS", many)
+                unknown = Evidence.of_values(np.where(np.arange(evidence.value.shape[1]) == j, np.nan, evidence.value))
+                state = BoxForest(model).observe(unknown)
+                mean, mass = state.mean_and_histogram(j, cuts, 1)
+                np.testing.assert_allclose(mean, state.moments(j, 1)[0], rtol=1e-12)
+                want = [oracle.given(model, unknown, i, j) for i in range(N)]
+                for i, column in enumerate(want):
+                    by_hand = np.diff([oracle.cdf(column, v) for v in cuts], prepend=0.0, append=1.0)
+                    by_hand = by_hand if np.isfinite(by_hand[0]) else np.full(len(by_hand), np.nan)
+                    np.testing.assert_allclose(mass[i], by_hand, rtol=1e-6, atol=1e-7)
+
+
+def test_tables_of_several_blocks_are_mixed_in_order() -> None:
+    rng = np.random.default_rng(0)
+    table = rng.dirichlet(np.ones(5), 3 * BLOCK + 7).astype(np.float32)
+    rows = [np.sort(rng.permutation(len(table))[:900]), np.array([], dtype=int), rng.permutation(len(table))]
+    start = np.cumsum([0, *map(len, rows)])
+    leaf, log_weight = np.concatenate(rows).astype(np.int32), np.log(rng.random(start[-1]))
+    log_evidence = np.array([1.5, -np.inf, 0.0])
+    found = mixed_table_rows(table, LeafPosterior(start, leaf, log_weight, log_evidence))
+    for i in (0, 2):
+        own = slice(start[i], start[i + 1])
+        want = np.exp(log_weight[own] - log_evidence[i]) @ table[leaf[own]].astype(np.float64)
+        np.testing.assert_allclose(found[i], want, rtol=1e-12)
+    assert np.isnan(found[1]).all()
 
 
 @given(seeds)

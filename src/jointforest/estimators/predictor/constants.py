@@ -30,8 +30,12 @@ class Constants:
     held_share: float = 0.2
     """Share of the rows that is held out of larger tables."""
     most_held: int = 1_500
-    """Most rows that are held out of larger tables. Members answer each of them once for each rate, and the generative
-    forest takes about a millisecond each time: with 3,000 rows of Adult that was two fifths of the time of ``fit``."""
+    """Most rows that are held out of larger tables."""
+    most_hidden: int = 600
+    """Most validation rows that are asked with cells hidden, at each rate: the generative forest takes up to five
+    milliseconds for one."""
+    few_held: float = 0.1
+    """Share of the rows that is so small that members need not learn again from all rows, after validation."""
     rates: tuple[float, ...] = (0.0, 0.1, 0.3, 0.6, 0.9)
     """Shares of the cells that are hidden from validation rows."""
 

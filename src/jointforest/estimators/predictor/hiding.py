@@ -18,10 +18,13 @@ class Hidden(NamedTuple):
         The number of each row in the table.
     mask : bool array (m, d)
         Which of its cells are hidden.
+    rate : float64 array (m,)
+        About which share of its cells that is.
     """
 
     row: np.ndarray
     mask: np.ndarray
+    rate: np.ndarray
 
 
 def at_random(n: int, d: int, rate: float | np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -39,18 +42,24 @@ def in_blocks(n: int, d: int, rate: float | np.ndarray, rng: np.random.Generator
     return np.asarray((np.arange(d) - first[:, None]) % d < width[:, None])
 
 
-def validation_rows(rows: np.ndarray, d: int, rng: np.random.Generator) -> Hidden:
-    """Each row at each rate; of half of them the cells are hidden at random, of the others in a block."""
-    masks = [_either(len(rows), d, rate, rng) for rate in FIXED.rates]
-    return Hidden(np.tile(rows, len(masks)), np.vstack(masks))
+def validation_rows(rows: np.ndarray, d: int, rng: np.random.Generator, most: int) -> Hidden:
+    """All rows as they are, and at most so many, drawn anew, at each of the other rates.
+
+    Of half of them the cells are hidden at random, of the others in a block.
+    """
+    n = min(len(rows), most)
+    parts = [Hidden(rows, np.zeros((len(rows), d), dtype=bool), np.zeros(len(rows)))]
+    for rate in FIXED.rates[1:]:
+        parts.append(Hidden(rng.permutation(rows)[:n], _either(n, d, rate, rng), np.full(n, rate)))
+    return Hidden(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def copies(rows: np.ndarray, d: int, rng: np.random.Generator) -> Hidden:
     """Each row as it is, and copies of which any share is hidden."""
     n = len(rows)
     k = int(np.clip(FIXED.copied_rows // max(n, 1) - 1, 1, FIXED.copies))
-    masks = [np.zeros((n, d), dtype=bool), *(_either(n, d, rng.random(n), rng) for _ in range(k))]
-    return Hidden(np.tile(rows, k + 1), np.vstack(masks))
+    rate = np.concatenate([np.zeros(n), rng.random(n * k)])
+    return Hidden(np.tile(rows, k + 1), _either(n * (k + 1), d, rate, rng), rate)
 
 
 def _either(n: int, d: int, rate: float | np.ndarray, rng: np.random.Generator) -> np.ndarray:

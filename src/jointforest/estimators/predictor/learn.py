@@ -192,27 +192,27 @@ def _learn(problem: Problem) -> Learned:
     start = time.monotonic()
     chosen = choose(Task(training.schema, training.X, None, problem.budget, seed, n_jobs, start, problem.tell))
     clock.stop("joint", problem.tell)
-    forest = learn_forest(training, seed, n_jobs)
-    clock.stop("generative forest", problem.tell)
-
     folds = cut_folds(training.X, problem.n_classes, seed)
-    hidden = [validation_rows(fold.held, d, rng) for fold in folds]
+    hidden = [validation_rows(fold.held, d, rng, -(-FIXED.most_hidden // len(folds))) for fold in folds]
+    are_final = len(folds) == 1 and len(folds[0].held) <= FIXED.few_held * len(training.X)
+    forest = learn_forest(some_rows(training, folds[0].learn) if are_final else training, seed, n_jobs)
+    clock.stop("generative forest", problem.tell)
     rows, trees = _cross_fit(problem, chosen.model, folds, hidden, rng)
     clock.stop("boosted trees of the folds", problem.tell)
     answers = []
     for k, fold in enumerate(folds):
         part = some_rows(training, fold.learn)
-        own = learn_forest(part, seed, n_jobs, forest)
+        own = forest if are_final else learn_forest(part, seed, n_jobs, forest)
         joint = chosen.recipe.learn(part.schema, part.X, seed)
         team = _members(own, joint, {name: found[k] for name, (found, _) in trees.items()}, problem.grid())
-        answers.append(ask(team, evidence_of(training, *hidden[k]), seed, n_jobs))
+        answers.append(ask(team, evidence_of(training, hidden[k].row, hidden[k].mask), seed, n_jobs))
     clock.stop("validation", problem.tell)
 
     pool, kept, compared = _compare(problem, list(trees), answers, hidden)
     final = {} if problem.fitted is None else {EXPECTED: problem.fitted, NATIVE: problem.fitted}
     for name in kept:
         if name in trees and name not in final:
-            final[name] = problem.boosting.learn(rows[name], trees[name][1])
+            final[name] = trees[name][0][0] if are_final else problem.boosting.learn(rows[name], trees[name][1])
             if name in (EXPECTED, NATIVE):  # the same trees
                 final[EXPECTED] = final[NATIVE] = final[name]
     clock.stop("boosted trees", problem.tell)
@@ -284,7 +284,7 @@ def _compare(
     def fit(kept: list[str]) -> Pool:
         return goal.fit(stack([each[name] for name in kept]), judged, kept.index(anchor) if anchor else None)
 
-    rate = np.concatenate([np.repeat(np.arange(len(FIXED.rates)), len(h.row) // len(FIXED.rates)) for h in hidden])
+    rate = np.searchsorted(FIXED.rates, np.concatenate([h.rate for h in hidden]))
 
     def at_rates(loss: np.ndarray) -> np.ndarray:
         return np.bincount(rate, loss) / np.bincount(rate)

@@ -56,11 +56,10 @@ class Conditional:
         target = len(self.distribution.schema.columns) - 1
         if not len(self.grid):
             return Answer(state.level_probabilities(target, n_jobs))
-        mean = state.moments(target, n_jobs)[0]
         if not with_spread:
-            return Answer(mean[:, None])
-        below = state.histogram(target, self.grid[1:-1], n_jobs)[:, :-1].cumsum(axis=1)
-        quantiles = quantiles_of(below, self.grid)
+            return Answer(state.moments(target, n_jobs)[0][:, None])
+        mean, mass = state.mean_and_histogram(target, self.grid[1:-1], n_jobs)
+        quantiles = quantiles_of(mass[:, :-1].cumsum(axis=1), self.grid)
         return Answer(mean[:, None], quantiles - (quantiles @ LEVEL_WEIGHT)[:, None])
 
     def with_schema(self, schema: Schema) -> Conditional:

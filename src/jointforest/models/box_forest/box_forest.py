@@ -17,7 +17,7 @@ from .box_trees import ForestTrees, box_trees
 from .condition import condition, given_missing
 from .covariance import covariance
 from .files import forest_to_arrays
-from .histogram import BinTables, histogram
+from .histogram import BinTables, histogram, mean_and_histogram
 from .marginalize import marginalize
 from .modes import modes
 from .parts import parts
@@ -158,6 +158,10 @@ class BoxForestPosterior(PosteriorState):
 
     def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
         return histogram(self.forest, self.distribution.bin_tables, self.evidence, j, cuts, n_jobs, self.beta, self.row)
+
+    def mean_and_histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+        tables = self.distribution.bin_tables
+        return mean_and_histogram(self.forest, tables, self.evidence, j, cuts, n_jobs, self.beta)
 
     def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
         return quantile(self.forest, self.evidence, j, q, n_jobs, self.beta, self.row)

@@ -10,7 +10,16 @@ from ...data.evidence import Evidence
 from ...runtime.numeric_kernels import mix_rows
 from ...runtime.threads import chunks, map_ordered
 from .histogram_kernels import add_rows_inside, bin_rows, mixed_table_rows
-from .posterior import LeafPosterior, OneRow, by_chunks, level_probability, numeric_slot
+from .posterior import (
+    LeafPosterior,
+    OneRow,
+    by_chunks,
+    level_probability,
+    mean_variance,
+    moments_table,
+    numeric_slot,
+)
+from .posterior_kernels import mean_variance_rows
 from .structure import Forest
 
 # ---- Mass of bins of a numeric column: what histograms are made of.
@@ -165,25 +174,39 @@ def histogram(
     by_table = None
     if known is not None and np.isnan(evidence.value[0, j]):
         by_table = _from_table(forest, tables, evidence, j, bins, n_jobs, known)
-    elif len(evidence.value) >= MANY_ROWS and np.isnan(evidence.value[:, j]).all() and not evidence.has_regions:
-        many = _many_rows(forest, tables, evidence, j, bins, n_jobs, beta)
-        if many is not None:
-            return many
+    else:
+        table = _table_of_many(forest, tables, evidence, j, bins, n_jobs)
+        if table is not None:
+            return by_chunks(forest, evidence, lambda rows, post, first: mixed_table_rows(table, post), n_jobs, j, beta)
     return bin_mass(forest, evidence, j, bins, n_jobs, beta, known) if by_table is None else by_table[None]
 
 
-def _many_rows(
-    forest: Forest, tables: BinTables, evidence: Evidence, j: int, bins: Bins, n_jobs: int | None, beta: float
-) -> np.ndarray | None:
-    """The histograms of rows that know nothing of the column, (n, B), by a table; None if it does not fit."""
-    table = tables.of(j, bins, len(forest.leaves.tree), n_jobs)
+def mean_and_histogram(
+    forest: Forest, tables: BinTables, evidence: Evidence, j: int, cuts: np.ndarray, n_jobs: int | None, beta: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Means (n,) and `histogram` (n, q + 1) of a numeric column; many rows of evidence are weighed once for both."""
+    bins = bins_between(forest, j, cuts)
+    table = _table_of_many(forest, tables, evidence, j, bins, n_jobs)
     if table is None:
-        return None
+        mean = mean_variance(forest, evidence, j, n_jobs, beta)[0]
+        return mean, histogram(forest, tables, evidence, j, cuts, n_jobs, beta)
+    moments = moments_table(forest, evidence, numeric_slot(forest, j), n_jobs)
 
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
-        return mixed_table_rows(table, post)
+        mean = mean_variance_rows(forest.columns, forest.leaves, rows, j, post, first, moments)[:, :1]
+        return np.hstack([mean, mixed_table_rows(table, post)])
 
-    return by_chunks(forest, evidence, read, n_jobs, j, beta)
+    both = by_chunks(forest, evidence, read, n_jobs, j, beta)
+    return both[:, 0].copy(), both[:, 1:].copy()
+
+
+def _table_of_many(
+    forest: Forest, tables: BinTables, evidence: Evidence, j: int, bins: Bins, n_jobs: int | None
+) -> np.ndarray | None:
+    """The table by which many rows that know nothing of the column are answered; None of others, or if it is large."""
+    if len(evidence.value) < MANY_ROWS or not np.isnan(evidence.value[:, j]).all() or evidence.has_regions:
+        return None
+    return tables.of(j, bins, len(forest.leaves.tree), n_jobs)
 
 
 def _free_levels(forest: Forest, evidence: Evidence, j: int, known: OneRow) -> np.ndarray | None:
