@@ -111,7 +111,7 @@ def test_forecast_has_a_row_for_each_subject_and_step(run: object, home: Path, m
 
 
 @pytest.mark.parametrize("words", [("query", "E(weight)"), ("predict", "visits.csv", "--target", "weight"),
-                                   ("explore",), ("report", "-o", "r.html"), ("fidelity", "visits.csv")])  # fmt: skip
+                                   ("explore",), ("report", "-o", "r.html")])  # fmt: skip
 def test_what_is_not_offered_is_refused(run: object, home: Path, model: Path, words: tuple[str, ...]) -> None:
     more = [home / word if word.endswith(".csv") else word for word in words[1:]]
     done = run(words[0], model, *more)
@@ -159,6 +159,12 @@ def test_bad_input_of_answers(
     table.assign(patient=table["patient"].where(table.index > 0)).to_csv(home / "nobody.csv", index=False)
     done = run(words[0], *[home / word if "." in word else word for word in words[1:]])
     assert (done.code, fault in done.err) == (code, True), done.err
+
+
+def test_fidelity(run: object, home: Path, model: Path) -> None:
+    done = run("fidelity", model, home / "visits.csv", "--holdout", home / "gaps.csv", "--seed", 0)
+    assert done.code == 0 and "200 drawn subjects" in done.out and "triples" in done.out and "held out" in done.out
+    assert run("fidelity", model, home / "visits.csv", "-o", home / "f.csv").code == 2
 
 
 def test_the_order_of_rows_does_not_matter(run: object, home: Path, model: Path) -> None:

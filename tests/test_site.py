@@ -58,7 +58,7 @@ def test_the_chooser_knows_the_sections_of_its_page() -> None:
     ids = {re.sub(r"[^a-z0-9]+", "-", title.lower()) for title in titles}  # as docutils makes them
     script = (DOCS / "_static" / "chooser.js").read_text(encoding="utf-8")
     named = set(re.findall(r'"([a-z-]+)"', script.split("function learners")[1].split("function question")[0]))
-    assert named - {"predict", "odd", "read", "trained", "boxes", "rows", "many", "few"} == ids
+    assert named - {"predict", "odd", "read", "subjects", "trained", "boxes", "rows", "many", "few"} == ids
 
 
 def test_the_readme_is_short() -> None:

@@ -6,6 +6,7 @@ const GOALS = {
   predict: "predict one column",
   odd: "find unusual rows",
   read: "a model to read",
+  subjects: "several rows for each subject",
   trained: "use a trained model",
 };
 const ROWS = { few: "fewer than 500", some: "500 to 3,000", many: "more" };
@@ -18,6 +19,7 @@ function learners({ goal, rows, need }) {
   if (goal === "predict") return need === "boxes" ? [forest] : [predictor, forest];
   if (goal === "odd") return ["forestoutlierdetector"];
   if (goal === "read") return ["jointtree"];
+  if (goal === "subjects") return ["historyforest"];
   if (goal === "trained") return ["expectedpredictor-from-forest"];
   if (need === "boxes") return goal === "rows" ? [boxes] : [boxes, "jointtree"];
   if (goal === "rows") return rows === "many" ? [states] : [any, rows === "few" ? boxes : states];

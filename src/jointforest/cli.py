@@ -443,14 +443,21 @@ def fidelity(
 ) -> None:
     """Say how true MODEL is to the TABLE that it was learned from; with -o write all figures as a table.
 
+    Of a joint of histories: the accuracy of drawn subjects, and two-sample tests.
+
     The headline is how well a classifier tells draws from the table's rows; then come the columns and pairs that differ
     most, and copies; with --holdout also held-out log-density and intervals.
     """
     from .evaluation.fidelity import fidelity as measure
 
-    joint = load(model)
+    joint = load_any(model)
     frame = read(table, source, joint)
     new = None if holdout is None else read(holdout, source, joint)
+    if history_commands.is_of_histories(joint):
+        if output != "-":
+            raise click.UsageError("-o: the figures of histories are only shown; leave it out")
+        click.echo(joint.fidelity(frame, new, random_state=seed, n_jobs=jobs))
+        return
     found = measure(joint, frame, new, random_state=seed, n_jobs=jobs)
     if output != "-":
         write(joint, found.to_frame(), output, source.form)

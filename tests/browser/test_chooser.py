@@ -47,6 +47,7 @@ def shown(page: Page) -> list[str]:
         ),
         (["find unusual rows"], ["ForestOutlierDetector"]),
         (["a model to read"], ["JointTree"]),
+        (["several rows for each subject"], ["HistoryForest"]),
     ],
 )
 def test_it_shows_what_fits(chooser: Page, choices: list[str], titles: list[str]) -> None:

@@ -65,7 +65,9 @@ def distribution(model, target, head, length, rows, now):
             value = context(model, int(trees.kind[node]), int(trees.column[node]), head, length, rows, now)
             node = int(trees.child[node]) + (value > trees.threshold[node])
         sort, at = int(trees.tree_class[tree]), -1 - int(trees.child[node])
-        share *= [trees.table[at + (code if sort == 0 else class_of(sort, code, past))] for code in range(len(share))]
+        share *= [
+            trees.table[at + (code if sort in (0, 4) else class_of(sort, code, past))] for code in range(len(share))
+        ]
     return share / share.sum()
 
 

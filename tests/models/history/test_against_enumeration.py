@@ -224,6 +224,37 @@ def test_drawn_subjects_follow_the_distribution() -> None:
     assert three.mean() == pytest.approx(same / math.fsum(one.p for one in stays), abs=0.015)
 
 
+def test_each_drawn_subject_follows_the_distribution() -> None:
+    joint, every = learned(1)
+    n, calls = 3, 4000
+    found = [joint.model.draw(n, seed, 1) for seed in range(calls)]
+    level = place(joint, "level")
+    firsts = [np.concatenate([[0], np.cumsum(one.length)[:-1]]) for one in found]
+    for i in range(n):
+        kinds = np.array([(one.head[i, 0], one.code[at[i], level]) for one, at in zip(found, firsts, strict=True)])
+        for kind, code in itertools.product((1, 2), (1, 2)):
+            expected = math.fsum(one.p for one in every if one.head[0] == kind and one.rows[0][level] == code)
+            assert (kinds == (kind, code)).all(axis=1).mean() == pytest.approx(expected, abs=0.025)
+        last = [one.code[at[i] + 2, level] for one, at in zip(found, firsts, strict=True) if one.length[i] == 3]
+        three = [one for one in every if len(one.rows) == 3]
+        expected = math.fsum(one.p for one in three if one.rows[2][level] == 1) / math.fsum(one.p for one in three)
+        assert np.mean(np.array(last) == 1) == pytest.approx(expected, abs=0.04)
+
+
+def test_shares_of_drawn_subjects_are_close_to_the_probabilities() -> None:
+    joint, every = learned(0)
+    n, level = 1000, place(joint, "level")
+    for seed in range(5):
+        drawn = joint.model.draw(n, seed, 1)
+        first = np.concatenate([[0], np.cumsum(drawn.length)[:-1]])
+        for kind, code in itertools.product((1, 2), (1, 2)):
+            expected = n * math.fsum(one.p for one in every if one.head[0] == kind and one.rows[0][level] == code)
+            # independent draws have a standard deviation of about 14
+            assert np.sum((drawn.head[:, 0] == kind) & (drawn.code[first, level] == code)) == pytest.approx(
+                expected, abs=6
+            )
+
+
 # ---- Estimates, where hypotheses are too many.
 
 

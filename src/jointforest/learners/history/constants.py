@@ -15,6 +15,8 @@ class Constants:
     """Most bins of a number: with the code of missing cells they are the bits of one word."""
     own_levels: int = 47
     """Levels of a column of more than 63 levels that have a code of their own; the others share 16 codes."""
+    likeness_rows: int = 50_000
+    """Rows by which the levels of a column are put in order, about."""
     constant_share: float = 0.999
     """Share of subjects in which a column has one value before it counts as constant within subjects."""
 

@@ -103,7 +103,52 @@ def columns_of(
     if ends:
         length = rows.length.astype(np.float64)
         head.append(Variable(LENGTH, coding_of(_length_column(length), length)))
-    return HistoryColumns(schema, names, group, time, step, begin, tuple(head), tuple(varying))
+    subject = np.cumsum(is_first) - 1
+    variables = in_order_of_likeness([*head, *varying], X, subject)
+    return HistoryColumns(schema, names, group, time, step, begin, tuple(variables[: len(head)]),
+                          tuple(variables[len(head) :]))  # fmt: skip
+
+
+# ---- Codes of levels in an order in which neighbours are alike: splits then divide them better.
+
+
+def in_order_of_likeness(variables: list[Variable], X: np.ndarray, subject: np.ndarray) -> list[Variable]:
+    """The variables, with codes of levels without order in that of the first axis of correspondence analysis.
+
+    Levels are compared by their counts with the codes of all other columns (Greenacre, "Theory and applications of
+    correspondence analysis", 1984).
+    """
+    of_schema = [k for k, variable in enumerate(variables) if variable.source >= 0]
+    rows = slice(None, None, max(1, len(X) // FIXED.likeness_rows))
+    codes = {
+        k: codes_of(variables[k].coding.scale, X[rows, variables[k].source])[0].astype(np.int64) for k in of_schema
+    }
+    found = list(variables)
+    for k in of_schema:
+        coding = variables[k].coding
+        if coding.column.kind == "categorical" and coding.scale.n_codes > 2 and len(of_schema) > 1:
+            rank = _likeness([codes[k], *(codes[i] for i in of_schema if i != k)], coding.scale.n_codes)
+            scale = replace(coding.scale, code=rank[coding.scale.code].astype(np.int32))
+            repeat = np.empty_like(coding.repeat)
+            repeat[rank] = coding.repeat
+            found[k] = replace(variables[k], coding=replace(coding, scale=scale, repeat=repeat))
+    return found
+
+
+def _likeness(codes: list[np.ndarray], n: int) -> np.ndarray:
+    """Rank of each of the n codes of the first column on the first axis."""
+    known = codes[0] < n
+    tables = [
+        np.histogram2d(codes[0][known], one[known], [np.arange(n + 1), np.arange(one.max() + 2)])[0]
+        for one in codes[1:]
+    ]
+    counts = np.hstack(tables)
+    total, row, column = counts.sum(), counts.sum(axis=1, keepdims=True), counts.sum(axis=0, keepdims=True)
+    expected = row * column / total
+    scaled = np.where(expected > 0, (counts - expected) / np.sqrt(np.maximum(expected, 1e-300)), 0.0)
+    axis = np.linalg.svd(scaled, full_matrices=False)[0][:, 0] / np.sqrt(np.maximum(row[:, 0], 1e-300))
+    axis *= np.sign(axis[np.argmax(row[:, 0])]) or 1.0
+    return np.argsort(np.argsort(np.where(row[:, 0] > 0, axis, np.inf), kind="stable"))
 
 
 def _single(x: np.ndarray) -> float:

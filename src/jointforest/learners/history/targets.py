@@ -11,6 +11,7 @@ from ...models.history.contexts import (
     BACK,
     CHANGED,
     CHANGES,
+    CODE,
     DISTINCT,
     FIRST,
     FROM_FIRST,
@@ -70,7 +71,7 @@ def targets_of(columns: HistoryColumns, others: Sequence[Sequence[int]]) -> list
         contexts += [(kind, j) for kind in OWN + (OWN_NUMBER if is_number else ())]
         if coding.change is not None:
             contexts.append((LAST_CHANGE, j))
-        sorts = (SOURCE, OFFSET_FIRST, OFFSET_MEAN) if is_number else (SOURCE,)
+        sorts = (SOURCE, OFFSET_FIRST, OFFSET_MEAN, CODE) if is_number else (SOURCE, CODE)
         may_miss = coding.has_missing and variable.source != GAP
         found.append(_target(h + d + j, coding.n_targets, is_number, may_miss, contexts, sorts))
     return found

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...models.history.contexts import N_CLASSES, N_VALUES, VALUE
+from ...models.history.contexts import CODE, HEAD, N_CLASSES, N_VALUES, NOW, OF_ROW, PREVIOUS, VALUE
 from ...models.history.known_kernels import collect_contexts, expected_classes, target_codes_of
 from ...models.history.records import Conditionals, Histories, Layout, empty_state
 from .constants import FIXED, Constants
@@ -146,6 +146,10 @@ def ratio_tree(
 ) -> Tree:
     """A tree whose leaves multiply the classes of the codes by observed over expected rows."""
     n, n_classes = len(rows.code), N_CLASSES[sort]
+    kept = np.arange(len(target.kinds))
+    if sort == CODE:
+        j = (target.number - layout.n_head) % len(layout.n_codes)
+        n_classes, kept = int(layout.n_codes[j]), of_others(target, j)
     state = empty_state(1, layout.n_head, len(layout.n_codes))
     observed, expected = np.empty(n, dtype=np.int64), np.empty((n, n_classes), dtype=np.float32)
     so_far = conditionals_of([(target, trees)], layout)
@@ -157,10 +161,18 @@ def ratio_tree(
     )  # fmt: skip
     ratio = np.ones((len(grown.feature), n_classes))
     n_nodes = grow_ratio_tree(
-        rows.values, observed, expected, grown, limits, ratio, np.zeros((N_VALUES, n_classes)),
+        rows.values[kept], observed, expected, grown, limits, ratio, np.zeros((N_VALUES, n_classes)),
         np.zeros((N_VALUES, n_classes)), np.zeros((4, n_classes)), seed, 2 * target.number + 1,
     )  # fmt: skip
+    feature = grown.feature[:n_nodes]
+    feature[feature >= 0] = kept[feature[feature >= 0]]
     return _tree(sort, grown, n_nodes, ratio)
+
+
+def of_others(target: Target, j: int) -> np.ndarray:
+    """Numbers of the contexts of column j that do not look at the column itself."""
+    kinds, columns = target.kinds, target.columns
+    return np.flatnonzero(np.isin(kinds, (NOW, HEAD, *OF_ROW)) | ((kinds == PREVIOUS) & (columns != j)))
 
 
 def _tree(sort: int, grown: Grown, n_nodes: int, table: np.ndarray) -> Tree:

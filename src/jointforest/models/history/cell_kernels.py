@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ...runtime.compile import kernel
-from .contexts import OFFSET_EDGES, OFFSET_FIRST, SOURCE
+from .contexts import CODE, OFFSET_EDGES, OFFSET_FIRST, SOURCE
 from .memory_kernels import M_BACK, M_FIRST, M_PREVIOUS, context, mean_code
 
 _ONE = np.uint64(1)
@@ -21,13 +21,19 @@ MIDDLE = N_PARTS // 2
 
 
 @kernel
-def leaf_of(conditionals, tree, state, h, row, layout):
-    """First entry, in the table, of the leaf that the contexts lead to."""
+def leaf_node(conditionals, tree, state, h, row, layout):
+    """The leaf that the contexts lead to: the number of its node."""
     node = conditionals.root[tree]
     while conditionals.child[node] >= 0:
         found = context(conditionals.kind[node], conditionals.column[node], state, h, row, layout)
         node = conditionals.child[node] + (1 if found > conditionals.threshold[node] else 0)
-    return -1 - conditionals.child[node]
+    return node
+
+
+@kernel
+def leaf_of(conditionals, tree, state, h, row, layout):
+    """First entry, in the table, of the leaf that the contexts lead to."""
+    return -1 - conditionals.child[leaf_node(conditionals, tree, state, h, row, layout)]
 
 
 @kernel
@@ -66,6 +72,8 @@ def class_of(sort, code, memory, seen):
         if code == memory[M_BACK]:
             return 1
         return 2 if (seen >> np.uint64(code)) & _ONE else 3
+    if sort == CODE:
+        return code
     if sort == OFFSET_FIRST:
         return offset_class(code, memory[M_FIRST])
     return offset_class(code, mean_code(memory))

@@ -66,10 +66,12 @@ OFFSET_FIRST = 2
 """Steps from the first code, in 16 classes; 16: the cell is missing."""
 OFFSET_MEAN = 3
 """Steps from the mean of the codes so far."""
+CODE = 4
+"""Every code of values is a class: of trees that look at other columns alone."""
 VALUE = 0
 """Every code is a class of its own: the first tree of a cell."""
 
 OFFSET_EDGES = (-25, -12, -7, -4, -3, -2, -1, 0, 1, 2, 3, 4, 7, 12, 25)
 """Last offset of each class of offsets but the last."""
-N_CLASSES = {SOURCE: 4, OFFSET_FIRST: 17, OFFSET_MEAN: 17}
-"""Number of classes."""
+N_CLASSES = {SOURCE: 4, OFFSET_FIRST: 17, OFFSET_MEAN: 17, CODE: 64}
+"""Number of classes, at most."""

@@ -16,7 +16,7 @@ from ...data.schema import Column, Schema
 from ...data.schema_check import column_from_dict, schema_from_dict
 from .coding import Coding
 from .columns import GAP, LENGTH, START, HistoryColumns, Variable
-from .contexts import CHANGED, HEAD, LAST_CHANGE, MAX_CODES, N_CLASSES, NOW, OF_ROW, VALUE
+from .contexts import CHANGED, CODE, HEAD, LAST_CHANGE, MAX_CODES, N_CLASSES, NOW, OF_ROW, VALUE
 from .history_model import HistoryModel
 from .records import Conditionals
 
@@ -125,7 +125,7 @@ def history_from_arrays(schema_data: Any, about: Any, arrays: dict[str, np.ndarr
     _check_lengths(columns, lengths, counts)
     codes = [v.coding.n_codes for v in (*columns.head, *columns.rows)] + [v.coding.n_targets for v in columns.rows]
     conditionals = Conditionals(np.array(codes, dtype=np.int64), **{name: arrays[name] for name in _TREES})
-    check_conditionals(conditionals, len(columns.head), len(columns.rows))
+    check_conditionals(conditionals, len(columns.head), columns.layout.n_codes)
     return HistoryModel(columns, conditionals, lengths, counts)
 
 
@@ -243,14 +243,23 @@ def _check_lengths(columns: HistoryColumns, lengths: np.ndarray, counts: np.ndar
 # ---- The trees.
 
 
-def check_conditionals(trees: Conditionals, n_head: int, n_columns: int) -> None:
+def check_conditionals(trees: Conditionals, n_head: int, n_codes: np.ndarray) -> None:
     """See that trees read no entry outside their arrays, end, and give distributions.
+
+    Parameters
+    ----------
+    trees : Conditionals
+    n_head : int
+        Head variables.
+    n_codes : int64 array (d,)
+        Codes of the values of each column of a row.
 
     Raises
     ------
     ValueError
         Naming the field that is not as it must be.
     """
+    n_columns = len(n_codes)
     n_targets, n_trees, n_nodes = len(trees.target_codes), len(trees.root), len(trees.child)
     start = trees.tree_start
     _need(len(start) == n_targets + 1 and start[0] == 0 and start[-1] == n_trees, "tree_start: not one for each target")
@@ -270,6 +279,7 @@ def check_conditionals(trees: Conditionals, n_head: int, n_columns: int) -> None
         else:
             _need(sort in N_CLASSES and target >= n_head + n_columns, f"tree_class[{t}]: not expected there")
         width = int(trees.target_codes[target]) if sort == VALUE else N_CLASSES[sort]
+        width = int(n_codes[target - n_head - n_columns]) if sort == CODE else width
         _check_nodes(trees, int(trees.root[t]), int(ends[t]), width, t)
         _check_contexts(trees, slice(int(trees.root[t]), int(ends[t])), target, n_head, n_columns)
 

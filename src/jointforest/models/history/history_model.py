@@ -12,16 +12,21 @@ import numpy as np
 from ...data.discretization.base_density import draw
 from ...data.discretization.discretizer import codes_of
 from ...runtime.threads import map_ordered
-from .coding import UNKNOWN, Coding
+from .coding import Coding
 from .columns import HistoryColumns
 from .contexts import MAX_CODES
+from .draw_kernels import Drawing, draw_heads, draw_rows
 from .known_kernels import log_probabilities
 from .records import Conditionals, Found, Histories, Task, empty_scratch, empty_state
-from .walk_kernels import ENDLESS, walk
+from .walk_kernels import ENDLESS, GOLDEN, walk
 
 CHUNK_SUBJECTS = 512
 CHUNK_BYTES = 50_000_000
 """Memory of the answers about a chunk of subjects, about; one subject may need more."""
+BLOCK_SUBJECTS = 16_384
+"""Subjects that are drawn side by side."""
+BLOCK_BYTES = 200_000_000
+"""Memory of what is remembered of them, about."""
 MANY_LENGTHS = 512
 """Numbers of rows, in all, up to which every one is a hypothesis of its own."""
 ENDLESS_SHARE = 1e-6
@@ -108,10 +113,7 @@ class HistoryModel:
         cap: int,
         seed: int,
         n_draws: int = 0,
-        stop: bool = True,
         marginals: bool = True,
-        endless: bool = True,
-        first_number: int = 0,
         n_jobs: int | None = None,
         each: Callable[[int, int, Found], Any],
     ) -> list[Any]:
@@ -127,14 +129,8 @@ class HistoryModel:
         seed : int
         n_draws : int
             Draws of the unknown cells of each subject.
-        stop : bool
-            Whether a history ends at its number of rows.
         marginals : bool
             Whether the distributions of unknown cells are wanted.
-        endless : bool
-            Whether a history may go on beyond all lengths seen.
-        first_number : int
-            Number of the random stream of the first subject.
         n_jobs : int or None
         each : function of (a, b, found)
             Called with the answers about subjects a to b - 1; its results are returned.
@@ -148,7 +144,7 @@ class HistoryModel:
         def work(a: int, b: int) -> Any:
             part = part_of(histories, a, b)
             n_cells = n_unknown[a:b]
-            task = self._task(part, steps[a:b], cap, seed, n_draws, stop, marginals, endless, first_number + a)
+            task = self._task(part, steps[a:b], cap, seed, n_draws, marginals, a)
             found = self._room(part, n_cells, int(steps[a:b].max(initial=0)), n_draws, marginals)
             widest = max(MAX_CODES + 1, len(task.length_number) + 1)
             scratch = empty_scratch(cap, widest, int(n_cells.max(initial=0)), self._size[1])
@@ -160,50 +156,58 @@ class HistoryModel:
         return list(map_ordered(work, _chunks(len(histories.length), n_unknown, bytes_a_cell), n_jobs))
 
     def draw(self, n: int, seed: int, n_jobs: int | None) -> Drawn:
-        """The histories of n new subjects."""
-        h, d = self._size
-        has_length = self.columns.has_length
-        rng = np.random.default_rng([seed, 0])
-        share = self.length_counts / self.length_counts.sum()
-        steps = np.full(n, self.longest) if has_length else rng.choice(self.lengths, n, p=share)
-
-        def each(a: int, b: int, found: Found) -> Drawn:
-            length = found.draw_length[:, 0] if has_length else steps[a:b]
-            cells = np.arange(len(found.cell)) - np.repeat(found.cell_start[:-1], np.diff(found.cell_start))
-            is_head = cells < h
-            row = (cells - h) // d
-            kept = ~is_head & (row < np.repeat(length, np.diff(found.cell_start)))
-            return Drawn(
-                length, found.draw_code[is_head, 0].reshape(b - a, h), found.draw_code[kept, 0].reshape(-1, d),
-                found.draw_value[kept, 0].reshape(-1, d),
-            )  # fmt: skip
-
-        parts = self.walk(
-            self._nothing(n),
-            steps,
-            cap=1,
-            seed=seed,
-            n_draws=1,
-            marginals=False,
-            endless=False,
-            n_jobs=n_jobs,
-            each=each,
-        )
+        """The histories of n new subjects, each with exactly the law of the model: see `draw_kernels`."""
+        at_once = max(1, min(BLOCK_SUBJECTS, BLOCK_BYTES // (100 * sum(self._size))))
+        bounds = np.linspace(0, n, -(-n // at_once) + 1).astype(np.int64).tolist()
+        blocks = [(k, bounds[k + 1] - bounds[k], seed) for k in range(len(bounds) - 1)]
+        parts = list(map_ordered(self._draw_block, blocks, n_jobs))
         return Drawn(*(np.concatenate(one) for one in zip(*parts, strict=True)))
 
-    def _nothing(self, n: int) -> Histories:
-        """n subjects of which nothing is known."""
+    def _draw_block(self, number: int, n: int, seed: int) -> Drawn:
+        """The histories of n new subjects, drawn side by side from a random stream of this number."""
         h, d = self._size
-        m = len(self.columns.changes)
-        return Histories(
-            start=np.zeros(n + 1, dtype=np.int64),
-            head=np.full((n, h), UNKNOWN, dtype=np.int16),
-            length=np.full(n, -1, dtype=np.int64),
-            code=np.zeros((0, d), dtype=np.int16),
-            change=np.zeros((0, m), dtype=np.int16),
-            value=np.zeros((0, m)),
-            base=np.zeros((0, m)),
-        )
+        layout, trees = self.columns.layout, self.conditionals
+        drawing = Drawing(
+            rank=self._leaf_ranks, share=np.zeros((n, int(trees.target_codes.max()) + 1)),
+            order=np.zeros(n, dtype=np.int64), spare=np.zeros(n, dtype=np.int64), key=np.zeros(n, dtype=np.int64),
+            places=np.zeros(int(self._leaf_ranks.max(initial=0)) + 2, dtype=np.int64),
+            stack=np.zeros((64, 4), dtype=np.int64), random=np.zeros(1, dtype=np.uint64),
+        )  # fmt: skip
+        state, head = empty_state(n, h, d), np.zeros((n, h), dtype=np.int16)
+        draw_heads(trees, layout, drawing, state, seed, number, head)
+        rng = np.random.default_rng([seed, 2, number])
+        length = self._draw_lengths(head[:, -1] if h else np.zeros(n, dtype=np.int16), rng)
+        if self.columns.has_length:
+            state.length[:] = length
+        start = np.concatenate([[0], np.cumsum(length)])
+        code, value = np.zeros((start[-1], d), dtype=np.int16), np.full((start[-1], d), np.nan)
+        draw_rows(trees, layout, drawing, state, start, code, value)
+        return Drawn(length, head, code, value)
+
+    def _draw_lengths(self, code: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Numbers of rows, (n,), of subjects with these codes of it."""
+        if not self.columns.has_length:
+            return self.lengths[spread_draws(self.length_counts, len(code), rng)]
+        number, of, share = (one[:-1] for one in self._lengths)
+        length = np.zeros(len(code), dtype=np.int64)
+        for c in np.unique(code):
+            at, having = np.flatnonzero(code == c), np.flatnonzero(of == c)
+            length[at] = number[having[spread_draws(share[having], len(at), rng)]]
+        return length
+
+    @cached_property
+    def _leaf_ranks(self) -> np.ndarray:
+        """For each leaf its place among the leaves of its tree, from left to right; int32 (number of nodes,)."""
+        child = self.conditionals.child
+        leaves = (child < 0).astype(np.int32)
+        inner = np.flatnonzero(child >= 0)
+        for node in inner[::-1].tolist():
+            leaves[node] = leaves[child[node]] + leaves[child[node] + 1]
+        rank = np.zeros(len(child), dtype=np.int32)
+        for node in inner.tolist():
+            rank[child[node]] = rank[node]
+            rank[child[node] + 1] = rank[node] + leaves[child[node]]
+        return rank
 
     def unknown_cells(self, histories: Histories, steps: np.ndarray) -> np.ndarray:
         """Number of unknown cells of each subject, (n,), those of rows to come among them."""
@@ -229,19 +233,18 @@ class HistoryModel:
         )
 
     def _task(
-        self, part: Histories, steps: np.ndarray, cap: int, seed: int, n_draws: int, stop: bool, marginals: bool,
-        endless: bool, first_number: int,
-    ) -> Task:  # fmt: skip
-        number, code, share = self._lengths if endless else tuple(one[:-1] for one in self._lengths)
+        self, part: Histories, steps: np.ndarray, cap: int, seed: int, n_draws: int, marginals: bool, first: int
+    ) -> Task:
+        number, code, share = self._lengths
         n_rows = np.diff(part.start).astype(np.float64)
         own_code, own_share = np.zeros(len(n_rows), dtype=np.int64), np.zeros(len(n_rows))
         if self.columns.has_length:
             found, log_base = codes_of(self.columns.head[-1].coding.scale, n_rows)
             own_code, own_share = found.astype(np.int64) + 1, np.where(n_rows > 0, np.exp(log_base), 0.0)
         return Task(
-            steps=steps.astype(np.int64), number=first_number + np.arange(len(n_rows)), length_number=number,
+            steps=steps.astype(np.int64), number=first + np.arange(len(n_rows)), length_number=number,
             length_code=code, length_share=share, own_code=own_code, own_share=own_share, cap=cap, seed=seed,
-            n_draws=n_draws, stop=int(stop), marginals=int(marginals),
+            n_draws=n_draws, marginals=int(marginals),
         )  # fmt: skip
 
     @cached_property
@@ -305,6 +308,13 @@ def _chunks(n: int, cells: np.ndarray | None = None, bytes_a_cell: int = 0) -> l
             a, so_far = i, 0
         so_far += size
     return [*found, (a, n)] if n else []
+
+
+def spread_draws(weights: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Numbers (n,), each drawn with these weights, all of them together close to the weights."""
+    up_to = np.cumsum(weights / weights.sum())
+    points = (rng.random() + GOLDEN * np.arange(n)) % 1.0
+    return np.minimum(np.searchsorted(up_to, points, side="right"), len(up_to) - 1)
 
 
 # ---- Codes to values.

@@ -183,8 +183,6 @@ class Task(NamedTuple):
     seed : int
     n_draws : int
         Draws of the unknown cells of each subject.
-    stop : int
-        1: a history ends at its number of rows; 0: it goes on for all steps.
     marginals : int
         1 if the distributions of unknown cells are wanted, else 0.
     """
@@ -199,7 +197,6 @@ class Task(NamedTuple):
     cap: int
     seed: int
     n_draws: int
-    stop: int
     marginals: int
 
 

@@ -230,7 +230,7 @@ def split_cell(conditionals, layout, task, scratch, state, other, n, j, row, mod
         of = h * widest
         for c in range(widest):
             scratch.candidate[of + c] = 0.0
-        if has_ended(layout, task, state, h, row):
+        if has_ended(layout, state, h, row):
             scratch.candidate[of] = state.weight[h]
             continue
         target = target_of(layout, state, h, j, row)
@@ -247,15 +247,15 @@ def split_cell(conditionals, layout, task, scratch, state, other, n, j, row, mod
         is_change = target_of(layout, state, h, j, row) >= layout.n_head + d
         x = take_code(layout, other, k, j, scratch.code[k], is_change, uniform(scratch.random))
         note_kept(scratch, event, k, other.now[k, j], x)
-        if not is_value and not has_ended(layout, task, state, h, row):
+        if not is_value and not has_ended(layout, state, h, row):
             marginal[other.now[k, j]] += scratch.kept[k]
     return kept, is_all
 
 
 @kernel
-def has_ended(layout, task, state, h, row):
+def has_ended(layout, state, h, row):
     """Whether a history has no such row under hypothesis h."""
-    return task.stop == 1 and layout.has_length == 1 and row >= state.length[h]
+    return layout.has_length == 1 and row >= state.length[h]
 
 
 @kernel
@@ -327,9 +327,9 @@ def note_ends(layout, state, n, n_rows, ends):
 
 
 @kernel
-def go_on(layout, task, state, n, n_rows):
+def go_on(layout, state, n, n_rows):
     """Given that there is a row after the known ones, drop hypotheses under which there is none."""
-    if layout.has_length == 0 or task.stop == 0:
+    if layout.has_length == 0:
         return
     left = 0.0
     for h in range(n):
@@ -460,8 +460,8 @@ def walk(conditionals, layout, histories, task, scratch, state, other, found):
         for row in range(n_rows + task.steps[i]):
             if row == n_rows:
                 note_ends(layout, state, n, n_rows, found.ends[i])
-                go_on(layout, task, state, n, n_rows)
-            if row >= n_rows and all_ended(layout, task, state, n, row):
+                go_on(layout, state, n, n_rows)
+            if row >= n_rows and all_ended(layout, state, n, row):
                 break
             for j in range(d):
                 code = histories.code[histories.start[i] + row, j] if row < n_rows else -1
@@ -496,9 +496,9 @@ def walk(conditionals, layout, histories, task, scratch, state, other, found):
 
 
 @kernel
-def all_ended(layout, task, state, n, row):
+def all_ended(layout, state, n, row):
     """Whether no hypothesis has such a row."""
     left = 0
     for h in range(n):
-        left += 0 if has_ended(layout, task, state, h, row) else 1
+        left += 0 if has_ended(layout, state, h, row) else 1
     return left == 0

@@ -1,0 +1,224 @@
+"""Kernels: histories of new subjects, drawn side by side so that their shares are close to the probabilities.
+
+Every subject has exactly the law of the model, but subjects are not independent: where ten of them take a code with
+probability 0.3 each, three do, give or take one. At each cell, subjects are sorted by the leaf of the first tree that
+they reach, leaves from left to right, and drawn systematically in this order. So the shares are close within every
+node of the tree, too. This is array-RQMC (L'Ecuyer, Lecot and Tuffin, "A randomized quasi-Monte Carlo simulation method
+for Markov chains", Operations Research 2008).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...runtime.compile import entry, kernel
+from ...runtime.random_kernels import start_stream, uniform
+from ...runtime.records import record
+from .cell_kernels import distribution, leaf_node, target_of
+from .memory_kernels import forget, remember
+from .walk_kernels import GOLDEN, take_code
+
+
+@record
+class Drawing(NamedTuple):
+    """Scratch for n subjects.
+
+    Attributes
+    ----------
+    rank : int32 array (N,)
+        For each leaf of the model its place among the leaves of its tree, from left to right.
+    share : float64 array (n, C + 1)
+        For each subject the probabilities of the codes below each code.
+    order, spare : int64 array (n,)
+        Subjects that have the cell, in the order in which they are drawn.
+    key : int64 array (n,)
+    places : int64 array (L + 2,)
+        For counting subjects by rank.
+    stack : int64 array (64, 4)
+    random : uint64 array (1,)
+    """
+
+    rank: np.ndarray
+    share: np.ndarray
+    order: np.ndarray
+    spare: np.ndarray
+    key: np.ndarray
+    places: np.ndarray
+    stack: np.ndarray
+    random: np.ndarray
+
+
+@kernel
+def sort_by_leaf(conditionals, layout, drawing, state, target, row, n):
+    """Sort the first n subjects of ``order`` by the rank of their leaf; equal ones stay in their order."""
+    tree = conditionals.tree_start[target]
+    places = drawing.places
+    greatest = 0
+    for i in range(n):
+        h = drawing.order[i]
+        rank = drawing.rank[leaf_node(conditionals, tree, state, h, row, layout)]
+        drawing.key[h] = rank
+        greatest = max(greatest, rank)
+    for k in range(greatest + 2):
+        places[k] = 0
+    for i in range(n):
+        places[drawing.key[drawing.order[i]] + 1] += 1
+    for k in range(1, greatest + 2):
+        places[k] += places[k - 1]
+    for i in range(n):
+        h = drawing.order[i]
+        drawing.spare[places[drawing.key[h]]] = h
+        places[drawing.key[h]] += 1
+    for i in range(n):
+        drawing.order[i] = drawing.spare[i]
+
+
+@kernel
+def fill_shares(conditionals, layout, drawing, state, target, row, n):
+    """Cumulative distribution of the cell of each subject; the number of codes."""
+    n_codes = 0
+    for i in range(n):
+        h = drawing.order[i]
+        share = drawing.share[h]
+        n_codes = distribution(conditionals, layout, target, state, h, row, share)
+        below = 0.0
+        for c in range(n_codes):
+            here = share[c]
+            share[c] = below
+            below += here
+        share[n_codes] = below
+    return n_codes
+
+
+@kernel
+def draw_codes(drawing, n, n_codes):
+    """Draw a code for each of the first n subjects of ``order``, into ``key``.
+
+    The codes are halved again and again; each half is drawn systematically: u, u + p_1, u + p_1 + p_2, ... take it
+    where they pass a whole number.
+    """
+    stack, order, spare, share = drawing.stack, drawing.order, drawing.spare, drawing.share
+    stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, n, 0, n_codes
+    depth = 1
+    while depth > 0:
+        depth -= 1
+        start, stop, low, high = stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3]
+        if high - low == 1:
+            for i in range(start, stop):
+                drawing.key[order[i]] = low
+            continue
+        middle = (low + high) // 2
+        point, left, right = uniform(drawing.random), start, 0
+        for i in range(start, stop):
+            h = order[i]
+            whole = share[h, high] - share[h, low]
+            p = (share[h, middle] - share[h, low]) / whole if whole > 0.0 else 0.5
+            point += p
+            if p > 0.0 and (point >= 1.0 or p >= 1.0):
+                point -= 1.0
+                order[left] = h
+                left += 1
+            else:
+                spare[right] = h
+                right += 1
+        for i in range(right):
+            order[left + i] = spare[i]
+        if left > start:
+            stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3] = start, left, low, middle
+            depth += 1
+        if stop > left:
+            stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3] = left, stop, middle, high
+            depth += 1
+
+
+@entry
+def draw_heads(conditionals, layout, drawing, state, seed, number, head):
+    """Draw the head variables of n new subjects.
+
+    Parameters
+    ----------
+    conditionals, layout : records
+    drawing : Drawing
+    state : State of n hypotheses
+    seed, number : int
+        Of the random stream.
+    head : int16 array (n, h)
+        Receives their codes.
+    """
+    n = head.shape[0]
+    start_stream(drawing.random, seed, number)
+    for h in range(n):
+        forget(state, h)
+        drawing.order[h] = h
+    for v in range(layout.n_head):
+        sort_by_leaf(conditionals, layout, drawing, state, v, 0, n)
+        draw_codes(drawing, n, fill_shares(conditionals, layout, drawing, state, v, 0, n))
+        for h in range(n):
+            state.head[h, v] = drawing.key[h]
+            head[h, v] = drawing.key[h]
+
+
+@entry
+def draw_rows(conditionals, layout, drawing, state, start, code, value):
+    """Draw the rows of n new subjects after `draw_heads`.
+
+    Parameters
+    ----------
+    conditionals, layout : records
+    drawing : Drawing
+    state : State of n hypotheses
+        With the numbers of rows, if these are modelled.
+    start : int64 array (n + 1,)
+        Rows ``start[i]:start[i + 1]`` below are those of subject i.
+    code : int16 array (R, d)
+        Receives codes.
+    value : float64 array (R, d)
+        Receives values of columns of changes, NaN of others.
+    """
+    n, d = start.shape[0] - 1, layout.n_codes.shape[0]
+    row = 0
+    while n > 0:
+        alive = 0
+        for i in range(n):
+            h = drawing.order[i]
+            if start[h] + row < start[h + 1]:
+                drawing.order[alive] = h
+                alive += 1
+        n = alive
+        for j in range(d):
+            draw_cell(conditionals, layout, drawing, state, j, row, n, start, code, value)
+        for i in range(n):
+            remember(state, drawing.order[i], row)
+        row += 1
+
+
+@kernel
+def draw_cell(conditionals, layout, drawing, state, j, row, n, start, code, value):
+    """Draw column j of a row of the first n subjects of ``order``, those of each target together."""
+    d = layout.n_codes.shape[0]
+    for later in range(2):
+        target = layout.n_head + later * d + j
+        # subjects of this target come first
+        first, others = 0, 0
+        for i in range(n):
+            h = drawing.order[i]
+            if target_of(layout, state, h, j, row) == target:
+                drawing.order[first] = h
+                first += 1
+            else:
+                drawing.spare[others] = h
+                others += 1
+        for i in range(others):
+            drawing.order[first + i] = drawing.spare[i]
+        if first == 0:
+            continue
+        sort_by_leaf(conditionals, layout, drawing, state, target, row, first)
+        draw_codes(drawing, first, fill_shares(conditionals, layout, drawing, state, target, row, first))
+        u = uniform(drawing.random)
+        for i in range(first):
+            h = drawing.order[i]
+            u = (u + GOLDEN) % 1.0
+            value[start[h] + row, j] = take_code(layout, state, h, j, drawing.key[h], later == 1, u)
+            code[start[h] + row, j] = state.now[h, j]
