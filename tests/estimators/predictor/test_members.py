@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy.stats import norm
 import jointforest as jf
 from jointforest.data.evidence import build
 from jointforest.data.frames import encode
-from jointforest.estimators.predictor.boosting import Labelled, Table, adopted, boosted, grow, table_of
+from jointforest.estimators.predictor.boosting import HistBoosting, Labelled, Table, adopted, boosted, grow, table_of
 from jointforest.estimators.predictor.constants import FIXED, Shape
 from jointforest.estimators.predictor.hiding import at_random, copies, in_blocks, validation_rows
 from jointforest.estimators.predictor.members import (
@@ -106,14 +107,15 @@ def wide(n: int, n_levels: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
     return frame, np.sin(level / 20) + frame["x"].fillna(0.5).to_numpy() + 0.1 * rng.normal(size=n)
 
 
-@pytest.mark.parametrize("n_levels", [10, 300])
-def test_boosted_trees_answer_as_scikit_learn(n_levels: int) -> None:
+@pytest.mark.parametrize(("n_levels", "in_order"), [(10, False), (10, True), (300, False)])
+def test_boosted_trees_answer_as_scikit_learn(n_levels: int, in_order: bool) -> None:
     """Missing cells, columns of many levels, levels that no row to learn from has."""
     frame, y = wide(1_500, n_levels, seed=2)
     training = read_training(frame, y, "continuous")
     table, X = table_of(training.schema), training.X
     rows = Labelled(X[:1_000, :-1], X[:1_000, -1])
-    model, ranks = grow(table, SHAPE, rows, 0, 20, 0)
+    model, ranks = grow(table, replace(SHAPE, in_order=in_order), rows, 0, 20, 0)
+    assert (model.is_categorical_ is None) == (in_order or n_levels > FIXED.most_levels)
     assert (0 in ranks) == (n_levels > FIXED.most_levels)
     numbers = X[:, :-1].copy()
     if ranks:
@@ -218,6 +220,22 @@ def test_copies_hide_any_share() -> None:
     learn = copies(rows, 50, np.random.default_rng(0))
     assert learn.row.tolist() == rows.tolist() * (FIXED.copies + 1) and not learn.mask[:3].any()
     np.testing.assert_allclose(learn.mask.mean(axis=1), learn.rate, atol=0.25)
+
+
+def test_levels_are_in_order_where_that_validates_better() -> None:
+    """The target rises with the levels in one table; in the other their order tells nothing."""
+    rng = np.random.default_rng(5)
+    level = rng.integers(0, 26, 3_000)
+    frame = pd.DataFrame({"c": [f"l{k:02d}" for k in level]})
+    for target, wanted in ((level / 26, True), (rng.permutation(26)[level] % 2.0, False)):
+        y = target + rng.normal(size=3_000)
+        training = read_training(frame, y, "continuous")
+        third = [Labelled(training.X[rows, :-1], training.X[rows, -1]) for rows in np.split(np.arange(3_000), 3)]
+        boosting = HistBoosting(table_of(training.schema), 0, 0)
+        trees, settings = boosting.cross_fit([(third[0], third[1]), (third[1], third[2])])
+        assert len(trees) == 2 and settings is not None and settings[0].in_order == wanted
+        again = boosting.cross_fit([(third[2], third[0])], settings)[1]
+        assert again is not None and again[0] == settings[0]
 
 
 def test_an_ordered_column_is_a_number_to_boosted_trees() -> None:

@@ -292,7 +292,7 @@ def in_blocks(ask_block: Callable[[Evidence], np.ndarray], evidence: Evidence) -
 def _report_of(learned: Learned, joint: FitReport, is_class: bool) -> PredictorReport:
     """What was compared and chosen."""
     settings = {
-        name: f"{chosen[1]} iterations, {chosen[0].leaf_nodes} leaves"
+        name: f"{chosen[1]} iterations, {chosen[0].leaf_nodes} leaves{', levels in order' * chosen[0].in_order}"
         for name, chosen in learned.settings.items()
         if chosen is not None
     }

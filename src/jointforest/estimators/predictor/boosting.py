@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -37,6 +38,11 @@ class Table(NamedTuple):
     columns: Columns
     n_levels: np.ndarray
     is_ordered: np.ndarray
+
+    @property
+    def is_set(self) -> np.ndarray:
+        """Columns whose levels have no order, and are few enough for scikit-learn to form sets of them, (d,)."""
+        return (self.n_levels > 0) & ~self.is_ordered & (self.n_levels <= FIXED.most_levels)
 
 
 def table_of(schema: Schema) -> Table:
@@ -148,7 +154,7 @@ def grow(
         min_samples_leaf=shape.leaf_rows,
         l2_regularization=shape.l2,
         max_features=shape.features,
-        categorical_features=(table.n_levels > 0) & ~table.is_ordered & (table.n_levels <= FIXED.most_levels),
+        categorical_features=table.is_set & (not shape.in_order),
         early_stopping=False,
         random_state=seed,
     )
@@ -197,20 +203,27 @@ class HistBoosting(NamedTuple):
     seed: int
 
     def cross_fit(self, pairs: list[Pair], like: Settings = None) -> tuple[list[Boosted], Settings]:
-        """As declared; the first folds alone choose the settings."""
+        """As declared; the first folds alone choose the settings: the shape, and then whether levels are in order."""
         if not pairs:
             return [], None
         first, rest = pairs[: FIXED.shape_folds], pairs[FIXED.shape_folds :]
-        best, least, settings = None, np.inf, None
-        n = len(pairs[0][0].y)
+        n, table = len(pairs[0][0].y), self.table
         shapes = [shape for shape in FIXED.shapes if shape.fewest <= n <= shape.most] if like is None else [like[0]]
-        for shape in shapes:
-            trials = try_shape(self.table, shape, first, self.n_classes, self.seed)
-            loss = np.sum([trial.loss for trial in trials], axis=0)
-            if best is None or loss.min() < least:
-                best, least, settings = trials, loss.min(), (shape, 1 + int(loss.argmin()))
-        assert best is not None and settings is not None
-        tried = [boosted(self.table, trial.model, trial.ranks, settings[1]) for trial in best]
+
+        def best_of(shapes: list[Shape]) -> tuple[float, tuple[Shape, int], list[Trial]]:
+            """The least loss, its settings, and the trees of the folds."""
+            found = []
+            for shape in shapes:
+                trials = try_shape(table, shape, first, self.n_classes, self.seed)
+                loss = np.sum([trial.loss for trial in trials], axis=0)
+                found.append((float(loss.min()), (shape, 1 + int(loss.argmin())), trials))
+            return min(found, key=lambda one: one[0])
+
+        best = best_of(shapes)
+        if like is None and (table.n_levels[table.is_set] > 2).any():
+            best = min(best, best_of([replace(best[1][0], in_order=True)]), key=lambda one: one[0])
+        _, settings, trials = best
+        tried = [boosted(table, trial.model, trial.ranks, settings[1]) for trial in trials]
         return [*tried, *(self.learn(rows, settings) for rows, _ in rest)], settings
 
     def learn(self, rows: Labelled, settings: Settings) -> Boosted:
