@@ -139,6 +139,34 @@ def test_fit_by_hidden_trees(run: object, home: Path, tmp_path: Path) -> None:
     assert np.allclose(jf.load(tmp_path / "m.joint").log_density(table), joint.log_density(table), atol=1e-3)
 
 
+def test_fit_enforces_rules(run: object, tmp_path: Path) -> None:
+    k = np.arange(600)
+    table = pd.DataFrame({"net": k * 7 % 31, "tax": k % 5, "shop": k % 12, "town": k % 4})
+    table.assign(total=table["net"] + table["tax"]).to_csv(tmp_path / "t.csv", index=False)
+    words = ("fit", tmp_path / "t.csv", "-o", tmp_path / "m.joint", "--learner", "hidden", "--seed", 0)
+    done = run(*words, "--rule", "total = net + tax", "--rules", "off")
+    assert done.code == 0
+    rules = {str(rule): rule.is_enforced for rule in jf.load(tmp_path / "m.joint").column_rules}
+    assert rules.pop("total = net + tax") and not any(rules.values())
+    rows = pd.read_csv(io.StringIO(run("sample", tmp_path / "m.joint", "-n", 500, "--seed", 0).out))
+    assert (rows["total"] == rows["net"] + rows["tax"]).all()
+    done = run("score", tmp_path / "m.joint", tmp_path / "t.csv")
+    assert np.isfinite(pd.read_csv(io.StringIO(done.out)).iloc[:, -1]).all()
+    done = run(*words, "--rule", "total = net")
+    assert done.code == 1 and "rows contradict it" in done.err
+    done = run(*words, "--rule", "total = = net")
+    assert done.code != 0 and "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    "more", [("--out-of-core",), ("--learner", "adversarial"), ("--target", "sex"), ("--group", "island")]
+)
+def test_rules_go_with_hidden_trees_in_memory(run: object, home: Path, tmp_path: Path, more: tuple[str, ...]) -> None:
+    for words in (("--rule", "bill_depth_mm < bill_length_mm"), ("--rules", "off")):
+        done = run("fit", home / "penguins.parquet", "-o", tmp_path / "m.joint", *words, *more)
+        assert done.code == 2 and "leave out" in done.err and words[0] in done.err
+
+
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("target", ["island", "flipper_length_mm"])
 def test_fit_for_a_target(run: object, home: Path, tmp_path: Path, target: str) -> None:

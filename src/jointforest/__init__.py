@@ -24,6 +24,7 @@ _HOME = {
     "ColumnDistance": "api.information",
     "Counterfactuals": "inference.counterfactual.result",
     "Estimate": "api.information",
+    "EstimatedAnswerWarning": "runtime.warnings",
     "ExpectedPredictor": "api.expected",
     "Fidelity": "evaluation.result",
     "Forecast": "api.forecast",
@@ -103,7 +104,12 @@ if TYPE_CHECKING:
     from .learners.joint_tree.joint_tree import JointTree
     from .query_language.parser import QuerySyntaxError
     from .query_language.rules import rule
-    from .runtime.warnings import LostDependenceWarning, UnseenLevelWarning, UnsupportedEvidenceWarning
+    from .runtime.warnings import (
+        EstimatedAnswerWarning,
+        LostDependenceWarning,
+        UnseenLevelWarning,
+        UnsupportedEvidenceWarning,
+    )
 
 __all__ = [
     "AdversarialForest",
@@ -112,6 +118,7 @@ __all__ = [
     "ColumnDistance",
     "Counterfactuals",
     "Estimate",
+    "EstimatedAnswerWarning",
     "ExpectedPredictor",
     "Fidelity",
     "FitReport",

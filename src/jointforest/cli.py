@@ -102,6 +102,8 @@ def app() -> None:
 @click.option("--order", metavar="COLUMN", help="The column of times of histories; default: rows as they stand.")
 @click.option("--kinds", multiple=True, metavar="COLUMN=KIND", help="Such as age=continuous; repeatable.")
 @_choosing
+@click.option("--rule", multiple=True, metavar="TEXT", help='Enforce this rule, such as "start <= end"; repeatable.')
+@click.option("--rules", type=click.Choice(["auto", "all", "off"]), help="Which of the rules found are enforced.")
 @click.option("--trees", type=click.IntRange(1), help="Number of trees, with --learner.")
 @click.option("--min-leaf", type=click.IntRange(1), help="Least number of rows in a leaf of a forest.")
 @click.option("--out-of-core", is_flag=True, help="Learn by passes over batches of rows, whatever the size.")
@@ -136,10 +138,13 @@ def fit(
     from .data.table_files import check_writable
 
     _check_together(budget, learner, target, more)
-    others = {name: more[name] for name in ("trees", "min_leaf", "out_of_core")}
+    others = {name: more[name] for name in ("trees", "min_leaf", "out_of_core", "rule", "rules")}
     others |= {"budget": budget, "learner": learner, "target": target}
     history_commands.check_options(order, group, tables, others)
     settings: dict[str, Any] = {"random_state": more["seed"], "n_jobs": more["jobs"]}
+    if more["rule"] or more["rules"]:
+        found = more["rules"] or "auto"
+        settings["rules"] = [*more["rule"], *([found] if found != "off" else [])]
     given = dict(_kind(text) for text in kinds)
     levels = [name for name, kind in given.items() if kind == "categorical"]
     settings |= {"n_estimators": more["trees"]} if more["trees"] else {}
@@ -156,6 +161,8 @@ def fit(
     if more["out_of_core"] or commands.is_past_memory(tables, source, budget):
         if budget:
             raise click.UsageError("tables in batches are learned by --learner or --target: leave out --budget")
+        if more["rule"] or more["rules"]:
+            raise click.UsageError(_ABOUT_RULES)
         names = commands.names_in_batches(tables, source, levels) if drop or columns else []
         settings["kinds"] = commands.kinds_of(names, given, drop, columns)
         joint, n = commands.joint_of_batches(tables, target, learner or "adversarial", settings, source, levels)
@@ -182,6 +189,12 @@ def _tell(joint: Joint, n: int, how: str) -> None:
     say(f"{n} rows, {len(joint.columns)} columns: {how}")
 
 
+_ABOUT_RULES = (
+    "--rule and --rules go with hidden trees, or with no --learner: leave out --target, --out-of-core and --learner "
+    "adversarial; tables learned in batches have no rules enforced"
+)
+
+
 def _check_together(budget: str | None, learner: str | None, target: str | None, more: dict[str, Any]) -> None:
     """Refuse options of ``fit`` that do not go together."""
     if learner and target:
@@ -190,6 +203,8 @@ def _check_together(budget: str | None, learner: str | None, target: str | None,
         raise click.UsageError("--budget is for choosing a learner: leave out --learner")
     if more["trees"] and not (learner or target):
         raise click.UsageError("--trees goes with --learner")
+    if (more["rule"] or more["rules"]) and (target or learner == "adversarial" or more["out_of_core"]):
+        raise click.UsageError(_ABOUT_RULES)
     if more["min_leaf"] and not (learner == "adversarial" or target):
         raise click.UsageError("--min-leaf goes with --learner adversarial")
 

@@ -53,8 +53,11 @@ class TableDistribution(Distribution):
 
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
         rng = np.random.default_rng(seed)
-        drawn = [rng.choice(len(self.rows), m, p=share) for share in self.shares(evidence)]
-        return self.rows[np.concatenate([np.empty(0, int), *drawn])]
+        out = np.full((len(evidence.value), m, self.rows.shape[1]), np.nan)
+        for i, share in enumerate(self.shares(evidence)):
+            if not np.isnan(share).any():
+                out[i] = self.rows[rng.choice(len(self.rows), m, p=share)]
+        return out.reshape(-1, self.rows.shape[1])
 
     def condition(self, evidence: Evidence) -> TableDistribution:
         post = self.posterior(evidence)[0]

@@ -12,6 +12,7 @@ from ..evaluation.columns_and_pairs import read_rows
 from ..evaluation.fidelity import fidelity
 from ..learners.base import read_table
 from ..learners.history.history_forest import HistoryForest
+from ..learners.rules import reduce_table, wanted_rules
 from ..learners.selection.budget import budget_of
 from ..learners.selection.choose import Task, choose
 from ..runtime.progress import write_line
@@ -30,6 +31,7 @@ def fit(
     budget: str | float = "default",
     holdout: Any = None,
     kinds: Mapping[str, str] | None = None,
+    rules: Any = "auto",
     random_state: Any = None,
     n_jobs: int | None = -1,
     verbose: bool = False,
@@ -57,6 +59,7 @@ def fit(
     budget: str | float = "default",
     holdout: Any = None,
     kinds: Mapping[str, str] | None = None,
+    rules: Any = "auto",
     random_state: Any = None,
     n_jobs: int | None = -1,
     verbose: bool = False,
@@ -91,6 +94,11 @@ def fit(
     kinds : dict or None
         Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``. A column of
         kind ``"identifier"`` or ``"ignored"`` takes no part in the model.
+    rules : "auto", "all", "off" or list
+        Rules between columns that are enforced: rows that contradict them have probability 0, and are never drawn.
+        "auto": rules about missing cells, and functions and combinations of few values, that are found; "all": all
+        that are found; "off" or False: none. A list has rules of `jf.rule`, or their texts, and "auto" or "all" if
+        found rules are wanted beside them. See ``docs/how-to/rules.md``.
     random_state : None, int, Generator or RandomState
         The same seed gives the same joint for a named budget, whatever ``n_jobs``.
     n_jobs : int or None
@@ -131,6 +139,8 @@ def fit(
     if group is not None:
         if budget != "default" or holdout is not None:
             raise ValueError("budget and holdout do not go with group: there is one learner of histories")
+        if rules not in ("auto", "off", False):
+            raise ValueError("rules do not go with group: they are not enforced in histories")
         learner = HistoryForest(
             kinds=None if kinds is None else dict(kinds), random_state=random_state, n_jobs=n_jobs, verbose=verbose
         )
@@ -141,12 +151,15 @@ def fit(
     allowed = budget_of(budget)
     n_threads(n_jobs)
     table = read_table(frame, kinds)
+    wanted = wanted_rules(rules, table.schema, table.X)
+    reduced = reduce_table(wanted, table.X)
+    schema = wanted.schema if reduced is None else reduced.coordinates.schema
     others = None
     if holdout is not None:
-        X, unseen = read_rows(table.schema, holdout, "holdout")
+        X, unseen = read_rows(schema, holdout, "holdout")
         others = np.where(unseen, np.nan, X)
     tell = write_line if verbose else _be_quiet
-    chosen = choose(Task(table.schema, table.X, others, allowed, seed_of(random_state), n_jobs, start, tell))
+    chosen = choose(Task(schema, table.X, others, allowed, seed_of(random_state), n_jobs, start, tell, reduced))
     report = FitReport(budget, chosen.candidates, chosen.weight, chosen.held_out, chosen.why, chosen.left_out,
                        time.monotonic() - start)  # fmt: skip
     if report.left_out:

@@ -29,7 +29,7 @@ from ..query_language.parser import Comparison, Conditions, parse_conditions, pa
 from ..query_language.render import conditions_text
 from ..runtime.parameters import check_number, check_shares
 from ..runtime.random_state import seed_of
-from ..runtime.warnings import UnsupportedEvidenceWarning, warn
+from ..runtime.warnings import EstimatedAnswerWarning, UnsupportedEvidenceWarning, warn
 from .pairs import Pair, correlation_of, covariance_of, drawn_where, pair, probability_of
 from .views import column_in_words, marginal_html, posterior_html
 
@@ -79,6 +79,15 @@ def check_support(background: np.ndarray, text: str | None = None) -> None:
     if problems:
         hint = "see .supported; loosen the evidence, or leave those rows out"
         warn(UnsupportedEvidenceWarning("; ".join(problems), hint))
+
+
+def warn_of_estimates(state: PosteriorState) -> None:
+    """Warn where answers are no exact ones, but estimated from weighted draws."""
+    draws = float(state.effective_draws.min(initial=np.inf))
+    if draws < np.inf:
+        said = f"answers are estimated from weighted draws, worth {draws:,.0f} draws of equal weight"
+        hint = f"the standard error of a probability is at most {0.5 / np.sqrt(max(draws, 1.0)):.2g}"
+        warn(EstimatedAnswerWarning(said, hint))
 
 
 MOST_CELLS = 2_000_000_000
@@ -203,7 +212,12 @@ class Posterior:
         """
         background = self._background_share(n_jobs)
         if np.isnan(background).any() or np.any(background > SUPPORT):
-            check_support(background, self.evidence_text if self.one else None)
+            text = self.evidence_text if self.one else None
+            if self.one and np.isnan(background[0]):
+                why = self.state.distribution.why_impossible(self.state.evidence)
+                text = f"{text}; {why}" if why else text
+            check_support(background, text)
+        warn_of_estimates(self.state)
 
     def _background_share(self, n_jobs: int | None = -1) -> np.ndarray:
         """Share of the backgrounds in the posterior, (n,), worked out once."""

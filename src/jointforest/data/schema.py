@@ -103,6 +103,9 @@ class Column:
         How a column of text writes its numbers, dates or times; ``dtype`` is then the type of the values.
     aside : SetAside or None
         Why a column takes no part in the model although it has known cells.
+    parts : tuple of (bool, tuple of float)
+        Of a column that stands for several: whether each of these has numbers, and its number or level code in each
+        level. Levels that share a code agree in all parts but the one of most values (`learn_scale`).
     why_text : str
         Why cells of text, most of which seem to be numbers, dates or times, were not read as such; empty of others.
 
@@ -126,6 +129,7 @@ class Column:
     has_number_name: bool = False
     written: WrittenForm | None = None
     aside: SetAside | None = None
+    parts: tuple[tuple[bool, tuple[float, ...]], ...] = field(default=(), compare=False, repr=False)
     why_text: str = ""
 
     @property

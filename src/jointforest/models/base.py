@@ -36,6 +36,31 @@ SUPPORT = 0.5
 """Evidence is unsupported if backgrounds carry more than this share of the posterior."""
 
 
+class HiddenState(NamedTuple):
+    """A hidden state, as explanations tell it.
+
+    Attributes
+    ----------
+    weight : float
+        p(state | evidence).
+    log_weight : float
+        log p(state, evidence).
+    tree : int
+    column : str
+        The column whose node has the state.
+    state : int
+    distribution : Distribution
+        The distribution of the rows in the state.
+    """
+
+    weight: float
+    log_weight: float
+    tree: int
+    column: str
+    state: int
+    distribution: Distribution
+
+
 class Distribution(ABC):
     """A joint distribution over all columns of a schema. Immutable.
 
@@ -175,6 +200,10 @@ class Distribution(ABC):
             f"a certified mode needs a joint of forests and hidden trees; this one has the component: {self.kind}"
         )
 
+    def why_impossible(self, evidence: Evidence) -> str:
+        """What one row of evidence of probability 0 contradicts, for an error that says so; empty if unknown."""
+        return ""
+
     # ---- what only some kinds have: the default is that this kind does not
 
     @property
@@ -209,6 +238,13 @@ class Distribution(ABC):
 
     def hidden_trees(self) -> HiddenTrees | None:
         """Tables of hidden trees, whose codes have closed forms; None of a kind without them."""
+        return None
+
+    def heaviest_states(self, evidence: Evidence, k: int) -> tuple[list[HiddenState], int] | None:
+        """The k hidden states of greatest weight given one row of evidence, and how many have any.
+
+        None of a kind without states, and of one whose states `hidden_trees` tells.
+        """
         return None
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -330,6 +366,11 @@ class PosteriorState(ABC):
     def log_probability(self, n_jobs: int | None = -1) -> np.ndarray:
         """log p(evidence) of each row with the evidence's penalty, (n,): `Distribution.log_density`."""
         return self.distribution.log_density(self.evidence, n_jobs)
+
+    @property
+    def effective_draws(self) -> np.ndarray:
+        """How many draws of equal weight the answers for each row are estimated from, (n,); inf where exact."""
+        return np.full(len(self.evidence.value), np.inf)
 
     @cached_property
     def log_evidence(self) -> float:

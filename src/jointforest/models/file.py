@@ -20,6 +20,7 @@ from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save as to_safetensors
 
 from .. import __version__
+from ..data.schema import Schema
 from ..data.schema_check import schema_from_dict
 from .base import Distribution
 from .box_forest.box_forest import BoxForest
@@ -29,6 +30,10 @@ from .hidden_tree.hidden_tree import HiddenTree
 from .history.files import history_from_arrays, history_to_arrays
 from .history.history_model import HistoryModel
 from .mixture import Mixture
+from .ruled.files import KIND as RULED
+from .ruled.files import NAMES as RULED_NAMES
+from .ruled.files import ruled_from_arrays
+from .ruled.ruled import RuledDistribution
 
 FORMAT = 2
 """Version of the format, which files must have. It changes with the names and meanings of fields.
@@ -138,13 +143,18 @@ def model_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Distributi
         raise ValueError(f"arrays missing or unknown: {', '.join(sorted(set(arrays) ^ expected))[:200]}")
     check_weights(arrays[_WEIGHT], len(wanted), "the model")
     components: list[Distribution] = []
-    for k, (names, of_component) in enumerate(zip(wanted, about["components"], strict=True)):
-        by_name = {name: arrays[f"{k}.{name}"] for name in names}
-        if of_component["kind"] == "forest":
-            components.append(BoxForest(forest_from_arrays(schema, of_component, by_name)))
-        else:
-            components.append(HiddenTree(hidden_from_arrays(schema, of_component, by_name)))
+    for k, (names, of) in enumerate(zip(wanted, about["components"], strict=True)):
+        components.append(_component(schema, of, {name: arrays[f"{k}.{name}"] for name in names}))
     return components[0] if len(components) == 1 else Mixture(tuple(components), arrays[_WEIGHT])
+
+
+def _component(schema: Schema, of: dict[str, Any], arrays: dict[str, np.ndarray]) -> Distribution:
+    """One component from what a file says of it, and its arrays."""
+    if of["kind"] == "forest":
+        return BoxForest(forest_from_arrays(schema, of, arrays))
+    if of["kind"] == RULED:
+        return RuledDistribution(*ruled_from_arrays(schema, of, arrays, _component))
+    return HiddenTree(hidden_from_arrays(schema, of, arrays))
 
 
 def read_about(data: bytes) -> dict[str, Any]:
@@ -185,13 +195,18 @@ def _names(components: Any, most: int) -> list[frozenset[str]]:
     """Names of the arrays of each component; there are at most so many arrays."""
     if not isinstance(components, list) or not components or not all(isinstance(one, dict) for one in components):
         raise ValueError("components: expected a list of objects, one at least")
-    names = []
-    for about in components:
-        kind = about.get("kind")
-        if kind not in ("forest", "hidden trees"):
-            raise ValueError(f"components: unknown kind {str(kind)[:40]!r}; known: 'forest', 'hidden trees'")
-        names.append(NAMES if kind == "forest" else hidden_names(about, most))
-    return names
+    return [_names_of(about, most, may_rule=True) for about in components]
+
+
+def _names_of(about: Any, most: int, may_rule: bool) -> frozenset[str]:
+    """Names of the arrays of one component; of a ruled one those of its coordinates' distribution are among them."""
+    kinds = ("forest", "hidden trees", RULED) if may_rule else ("forest", "hidden trees")
+    kind = about.get("kind") if isinstance(about, dict) else about
+    if not isinstance(about, dict) or kind not in kinds:
+        raise ValueError(f"components: unknown kind {str(kind)[:40]!r}; known: {', '.join(map(repr, kinds))}")
+    if kind == RULED:
+        return RULED_NAMES | _names_of(about.get("inner"), most, may_rule=False)
+    return NAMES if kind == "forest" else hidden_names(about, most)
 
 
 def _tensors(data: bytes) -> dict[str, Any]:

@@ -110,6 +110,9 @@ class Mixture(Distribution):
                 bounds.append(log_weight + log_bound)
         return np.vstack(rows), float(np.logaddexp.reduce(bounds))
 
+    def why_impossible(self, evidence: Evidence) -> str:
+        return next(filter(None, (component.why_impossible(evidence) for component in self.components)), "")
+
     def density_breaks(self, j: int) -> list[np.ndarray]:
         return [points for component in self.components for points in component.density_breaks(j)]
 
@@ -158,6 +161,10 @@ class MixturePosterior(PosteriorState):
     def mean_of(self, answers: Sequence[np.ndarray]) -> np.ndarray:
         """sum_k component_weights[:, k] answers[k]; components of weight 0 do not count, whatever they answer."""
         return weighted(self.component_weights, answers)
+
+    @property
+    def effective_draws(self) -> np.ndarray:
+        return np.asarray(np.min([state.effective_draws for state in self.states], axis=0))
 
     @cached_property
     def log_evidence(self) -> float:

@@ -28,6 +28,10 @@ class UnseenLevelWarning(EvidenceWarning):
     """Cells hold levels never seen at learning; they were taken as missing."""
 
 
+class EstimatedAnswerWarning(EvidenceWarning):
+    """Answers under rules that are not exact: they are estimated from weighted draws."""
+
+
 class LostDependenceWarning(UserWarning):
     """A joint does not keep the dependence of some columns that the table shows."""
 

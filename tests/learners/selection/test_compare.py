@@ -8,8 +8,9 @@ import pytest
 from jointforest.data.infer_schema import infer_schema
 from jointforest.evaluation import two_sample_test
 from jointforest.learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
+from jointforest.learners.selection.budget import budget_of
 from jointforest.learners.selection.candidates import Candidate
-from jointforest.learners.selection.choose import Compared, Split, compare
+from jointforest.learners.selection.choose import Compared, Split, Task, compare
 
 RNG = np.random.default_rng(0)
 LEVEL = RNG.integers(0, 4, 2_500)
@@ -20,7 +21,8 @@ SCHEMA = infer_schema(X)
 def by_states(n_states: int, rows: int = 2_000, folds: int = 1) -> Compared:
     learner = HiddenTreeForest(n_states=n_states, max_leaf_nodes=1, start="shared", smoothing=30.0, max_iter=2)
     splits = [Split(X[:rows], X[rows:])] * folds
-    return compare(Candidate("", learner, 1.0), SCHEMA, splits, 0, 1)
+    task = Task(SCHEMA, X, None, budget_of("default"), 0, 1, 0.0, print)
+    return compare(Candidate("", learner, 1.0), task, splits)
 
 
 def test_draws_that_lose_dependence_are_told_apart() -> None:

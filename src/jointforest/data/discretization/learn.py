@@ -437,7 +437,7 @@ def learn_scale(
     (3, [-inf, 29.5, 30.5, 31.5, 40.5])
     """
     if column.is_categorical:
-        return _of_levels(len(column.levels), values, weight)
+        return _of_levels(len(column.levels), values, weight, column.parts)
     tally = count_places(column, values, weight)
     bins = cut(tally, n_codes, fine_ends)
     segments = segments_of(tally, bins)
@@ -451,8 +451,13 @@ def learn_scale(
     return Scale(n, column.step, column.center, lo, hi, rate, segments.code.astype(np.int32), log_mass)
 
 
-def _of_levels(n_levels: int, values: np.ndarray, weight: np.ndarray | None) -> Scale:
-    """Levels as codes; of more than MAX_LEVEL_CODES the rarest share the upper half of the codes, dealt out in turn."""
+def _of_levels(
+    n_levels: int, values: np.ndarray, weight: np.ndarray | None, parts: tuple[tuple[bool, tuple[float, ...]], ...] = ()
+) -> Scale:
+    """Levels as codes; of more than MAX_LEVEL_CODES the rarest share codes, dealt out in turn.
+
+    Where levels have parts, those share codes that agree in all parts but the one of most values.
+    """
     used = ~np.isnan(values)
     rows = np.bincount(values[used].astype(np.intp), None if weight is None else weight[used], n_levels) + ABSENT
     code = np.arange(n_levels)
@@ -460,8 +465,38 @@ def _of_levels(n_levels: int, values: np.ndarray, weight: np.ndarray | None) -> 
         own = MAX_LEVEL_CODES // 2
         rank = np.empty(n_levels, dtype=np.intp)
         rank[np.argsort(-rows, kind="stable")] = np.arange(n_levels)
-        code = np.where(rank < own, rank, own + (rank - own) % (MAX_LEVEL_CODES - own))
-    n_codes = min(n_levels, MAX_LEVEL_CODES)
+        shared = own + (rank - own) % (MAX_LEVEL_CODES - own)
+        if parts:
+            finest = max(range(len(parts)), key=lambda k: len(set(parts[k][1])))
+            rest = [parts[k][1] for k in range(len(parts)) if k != finest]
+            group = np.unique(np.column_stack([np.zeros(n_levels), *rest]), axis=0, return_inverse=True)[1].reshape(-1)
+            shared = own + _dealt(group, rows, rank, rank >= own, MAX_LEVEL_CODES - own)
+        code = np.where(rank < own, rank, shared)
+    n_codes = int(code.max()) + 1
     log_mass = np.log(rows) - np.log(np.bincount(code, rows, n_codes))[code]
     place, flat = np.arange(float(n_levels)), np.zeros(n_levels)
     return Scale(n_codes, 0.0, 0.0, place, place.copy(), flat, code.astype(np.int32), log_mass)
+
+
+def _dealt(group: np.ndarray, rows: np.ndarray, rank: np.ndarray, rare: np.ndarray, n_codes: int) -> np.ndarray:
+    """Codes of rare levels, (K,): each group has as many as its share of the rows, one at least, dealt out in turn.
+
+    Where there are more groups than codes, the rarest groups share codes.
+    """
+    names, of_level = np.unique(group[rare], return_inverse=True)
+    of_level = of_level.reshape(-1)
+    mass = np.bincount(of_level, rows[rare], len(names))
+    if len(names) > n_codes:
+        order = np.empty(len(names), np.intp)
+        order[np.argsort(-mass, kind="stable")] = np.arange(len(names))
+        of_level = np.minimum(order, n_codes - 1)[of_level]
+        mass = np.bincount(of_level, rows[rare], n_codes)
+    size = np.bincount(of_level)
+    n_each = np.minimum(1 + np.floor((n_codes - len(size)) * mass / mass.sum()).astype(np.intp), size)
+    start = np.cumsum(n_each) - n_each
+    by_group = np.lexsort((rank[rare], of_level))
+    turn = np.empty(len(of_level), np.intp)
+    turn[by_group] = np.arange(len(of_level)) - (np.cumsum(size) - size)[of_level[by_group]]
+    out = np.zeros(len(group), np.intp)
+    out[rare] = start[of_level] + turn % n_each[of_level]
+    return out

@@ -110,7 +110,7 @@ def _judged(table: CodedTable, of: Sequence[int], y: int, needed: float) -> Func
     if informative < _REPEATS or nats < needed:
         return None
     names = table.schema.names
-    return Function(of=tuple(names[x] for x in of), column=names[y], rows=int(repeats.sum()), exceptions=n_wrong)
+    return Function(of=tuple(names[x] for x in of), column=names[y], rows=int(informative), exceptions=n_wrong)
 
 
 def _evidence(

@@ -85,4 +85,4 @@ def _judged(table: CodedTable, j: int, of: tuple[int, ...], mask: np.ndarray) ->
         for i in first[is_missing].tolist()
     )
     names = tuple(column.name for column in columns)
-    return MissingWhere(column=table.schema.names[j], of=names, values=values, rows=int(known.sum()))
+    return MissingWhere(column=table.schema.names[j], of=names, values=values, rows=int(mask[known].sum()))

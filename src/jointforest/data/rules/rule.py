@@ -8,6 +8,10 @@ from typing import Any, ClassVar
 
 from ..texts import column_text, sum_text, value_text
 
+ENOUGH_ROWS = 300
+"""Rows that support a rule that is enforced without being declared: by the rule of three, then fewer than 1 % of the
+rows of its kind contradict it, with a probability of 95 %."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Rule(ABC):
@@ -16,7 +20,8 @@ class Rule(ABC):
     Attributes
     ----------
     rows : int
-        Rows that support the rule: those in which it could have failed, and did not.
+        Rows that support the rule: those in which it could have failed, and did not. Of a rule about missing cells
+        those in which they are missing.
     exceptions : int
         Rows of the table that contradict it. Only a rule without exceptions is enforced.
     is_enforced : bool

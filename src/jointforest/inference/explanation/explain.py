@@ -15,7 +15,7 @@ from ...data.discretization import base_density
 from ...data.discretization.discretizer import Scale
 from ...data.evidence import Evidence, build
 from ...data.schema import Column, Schema
-from ...models.base import Distribution
+from ...models.base import Distribution, HiddenState, PosteriorState
 from ...models.box_forest.box_trees import BoxTrees
 from ...models.hidden_tree.column import States, codes_in_states, told_states
 from ...models.hidden_tree.evidence import CodeEvidence, code_evidence
@@ -88,6 +88,8 @@ COLUMNS = 3
 """Most columns in a rule."""
 APART = 0.1
 """Least divergence, in nats, of a column that a rule names."""
+CUTS = np.linspace(0.05, 0.95, 19)
+"""Levels of the quantiles between which bins of a column of numbers lie, where the distribution has no codes."""
 TAILS = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
 
 
@@ -152,6 +154,57 @@ def _state_summaries(
     return says, rules
 
 
+def rules_of_states(
+    model: Distribution, evidence: Evidence, states: list[HiddenState], n_states: int
+) -> tuple[list[dict[str, Any]], int]:
+    """As `state_rules`, from the distribution in each state, whatever its kind."""
+    schema, nothing = model.schema, build(model.schema)
+    whole = model.observe(nothing)
+    cuts = [None if c.is_categorical else np.unique(whole.quantile(j, CUTS)) for j, c in enumerate(schema.columns)]
+    marginal = [_shares(whole, j, cut) for j, cut in enumerate(cuts)]
+    found = []
+    for one in states:
+        alone, given = one.distribution.observe(nothing), one.distribution.observe(evidence)
+        apart = [_divergence(_shares(alone, j, cut), marginal[j]) for j, cut in enumerate(cuts)]
+        named = sorted(np.argsort(-np.array(apart), kind="stable")[:COLUMNS].tolist())
+        conditions = {
+            schema.names[j]: _condition_of(schema.columns[j], _numbers(alone, j)) for j in named if apart[j] >= APART
+        }
+        says = {
+            column.name: column_summary(column, _numbers(given, j))
+            for j, column in enumerate(schema.columns)
+            if math.isnan(evidence.value[0, j])
+        }
+        rule = rule_text({name: said for name, said in conditions.items() if said is not None})
+        found.append({"rule": rule, "weight": one.weight, "log_weight": one.log_weight, "tree": one.tree,
+                      "column": one.column, "state": one.state, "kind": "state", "says": says})  # fmt: skip
+    return found, n_states
+
+
+def _shares(state: PosteriorState, j: int, cuts: np.ndarray | None) -> np.ndarray:
+    """Probabilities of the levels of a column, or of its bins."""
+    return state.level_probabilities(j)[0] if cuts is None else state.histogram(j, cuts)[0]
+
+
+def _numbers(state: PosteriorState, j: int) -> np.ndarray:
+    """Probabilities of the levels of a column, or its mean and the ends of the interval that holds 90 %."""
+    if state.distribution.schema.columns[j].is_categorical:
+        return state.level_probabilities(j)[0]
+    return np.append(state.moments(j)[0], state.quantile(j, TAILS)[0])
+
+
+def _condition_of(column: Column, numbers: np.ndarray) -> Any:
+    """The interval of equal tails, or the fewest levels, that hold 90 % of a column; None if that is everything."""
+    if column.is_categorical:
+        order = np.argsort(-numbers, kind="stable")
+        allowed = np.zeros(len(numbers), bool)
+        allowed[order[: int(np.searchsorted(np.cumsum(numbers[order]), LEVEL * numbers.sum())) + 1]] = True
+        return levels_condition(column, allowed)
+    lo, hi = numbers[1:].tolist()
+    below = lo - 0.5 * column.step if column.step > 0.0 else float(np.nextafter(lo, -np.inf))
+    return side_condition(column, below, hi + 0.5 * column.step)
+
+
 def _scale(scale: Scale, known: CodeEvidence) -> Scale:
     """The column's scale within the evidence's region, if it has one."""
     region = int(known.code[0]) - scale.n_codes - 1
@@ -169,14 +222,8 @@ def _summaries(column: Column, scale: Scale, p: np.ndarray) -> list[dict[str, An
 def _condition(column: Column, scale: Scale, p: np.ndarray) -> Any:
     """The interval of equal tails, or the fewest levels, that hold 90 % of a column; None if that is everything."""
     if column.is_categorical:
-        share = base_density.levels(scale, p[None], len(column.levels))[0]
-        order = np.argsort(-share, kind="stable")
-        allowed = np.zeros(len(share), bool)
-        allowed[order[: int(np.searchsorted(np.cumsum(share[order]), LEVEL * share.sum())) + 1]] = True
-        return levels_condition(column, allowed)
-    lo, hi = base_density.quantiles(scale, p[None], TAILS)[0].tolist()
-    below = lo - 0.5 * column.step if column.step > 0.0 else float(np.nextafter(lo, -np.inf))
-    return side_condition(column, below, hi + 0.5 * column.step)
+        return _condition_of(column, base_density.levels(scale, p[None], len(column.levels))[0])
+    return _condition_of(column, np.append(0.0, base_density.quantiles(scale, p[None], TAILS)[0]))
 
 
 def _divergence(p: np.ndarray, q: np.ndarray) -> float:
@@ -232,6 +279,11 @@ def explain(model: Distribution, evidence: Evidence, k: int, n_jobs: int | None 
             if part.log_density(evidence)[0] == -math.inf:
                 continue
             rules, n = state_rules(hidden, evidence, k)
+            met["states"] += n
+        elif (states := part.heaviest_states(evidence, k)) is not None:
+            if part.log_density(evidence)[0] == -math.inf:
+                continue
+            rules, n = rules_of_states(part, evidence, *states)
             met["states"] += n
         else:
             raise ValueError(

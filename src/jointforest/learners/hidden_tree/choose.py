@@ -12,7 +12,7 @@ from .em import is_light
 from .improve_structure import pair_to_join
 from .learn import LearnSettings
 from .leaves import Learned, learn_trees
-from .structure import CodeTable, coarse, code_columns, mutual_information, spanning_tree
+from .structure import CodeTable, code_columns, information_of, spanning_tree
 
 _OPTIONS: dict[str, list[dict[str, Any]]] = {
     "start": [{"start": "shared"}, {"start": "local"}],
@@ -74,7 +74,7 @@ def choose_settings(
         few = max(len(rows) // FIXED.rows_a_state_without_trials, 1)
         return best._replace(n_states=min(best.n_states, few)) if "n_states" in free else best
     some, part = table.take(rows), len(rows) / len(table.codes)
-    information = mutual_information(*coarse(*some[:3]), some.weight)
+    information = information_of(some)
     if len(table.n_codes) >= FIXED.wide:
         middle = np.sort(spanning_tree(information)[0][: FIXED.trial_columns])
         some, information = some.select(middle), information[np.ix_(middle, middle)]

@@ -8,9 +8,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ...api.joint import Joint
-from ...data.discretization.discretizer import code_table
+from ...data.discretization.discretizer import Scale, code_table
 from ...data.discretization.learn import learn_scale
-from ...data.schema import Schema
+from ...data.schema import Column, Schema
+from ...models.base import Distribution
 from ...models.hidden_tree.hidden_tree import HiddenTree
 from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ...runtime.parameters import ANY, VERBOSE, Allowed, Number
@@ -20,12 +21,13 @@ from ..base import Learner, TableScores, check_cells, read_table, weighed_rows
 from ..batches.improve import improve
 from ..batches.passes import fold_of
 from ..batches.sample import take_weighed
+from ..rules import reduce_table, wanted_rules
 from .choose import choose_settings
 from .constants import FIXED
 from .em import Smoothing
 from .learn import LearnSettings, Progress
 from .leaves import learn_trees
-from .structure import CodeTable
+from .structure import CodeTable, View
 
 
 class HiddenTreeForest(TableScores, Learner):
@@ -63,6 +65,11 @@ class HiddenTreeForest(TableScores, Learner):
         of fewer than 5,000 rows the one with the highest validation log-likelihood.
     kinds : dict or None
         Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``.
+    rules : "auto", "all", "off" or list
+        Rules between columns that are enforced: rows that contradict them have probability 0, and are never drawn.
+        "auto": rules about missing cells, and functions and combinations of few values, that are found; "all": all
+        that are found; "off" or False: none. A list has rules of `jf.rule`, or their texts, and "auto" or "all" if
+        found rules are wanted beside them. See ``docs/how-to/rules.md``.
     n_jobs : int or None
         Threads (-1: all cores). The result does not depend on it.
     random_state : int, RandomState or None
@@ -101,6 +108,7 @@ class HiddenTreeForest(TableScores, Learner):
         "max_iter": ("auto", Number(0, whole=True)),
         "smoothing": ("auto", Number(0)),
         "kinds": ANY,
+        "rules": ANY,
         "n_jobs": ANY,
         "random_state": ANY,
         "verbose": VERBOSE,
@@ -117,6 +125,7 @@ class HiddenTreeForest(TableScores, Learner):
         max_iter: str | int = "auto",
         smoothing: str | float = "auto",
         kinds: dict[str, str] | None = None,
+        rules: Any = "auto",
         n_jobs: int | None = -1,
         random_state: Any = None,
         verbose: bool = False,
@@ -129,6 +138,7 @@ class HiddenTreeForest(TableScores, Learner):
         self.max_iter = max_iter
         self.smoothing = smoothing
         self.kinds = kinds
+        self.rules = rules
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -156,7 +166,7 @@ class HiddenTreeForest(TableScores, Learner):
         X, weight = weighed_rows(X, sample_weight)
         rows = read_table(X, self.kinds)
         self._name_columns(rows.schema)
-        self.joint_ = Joint(HiddenTree(self._learn(rows.schema, rows.X, weight, self._draw_seed())))
+        self.joint_ = Joint(self._learn_ruled(rows.schema, rows.X, weight, self._draw_seed()))
         return self
 
     def fit_batches(self, source: Any, sample_weight: str | None = None) -> Self:
@@ -200,11 +210,23 @@ class HiddenTreeForest(TableScores, Learner):
         fold, sample, weight, weights = take_weighed(fold, self.kinds, FIXED.batch_rows, seed, sample_weight)
         check_cells(sample.schema.names, sample.X)
         self._name_columns(sample.schema)
+        if sample.is_whole:
+            self.joint_ = Joint(self._learn_ruled(sample.schema, sample.X, weight, seed))
+            return self
+        if self.rules not in ("auto", "off", False):
+            raise ValueError("rules: a table learned in batches is not checked for rules; leave rules out, or use fit")
         first = self._learn(sample.schema, sample.X, weight, seed)
-        if not sample.is_whole:
-            first = improve(fold, sample.n, first, self.n_estimators, self.settings_.smoothing, weights)
+        first = improve(fold, sample.n, first, self.n_estimators, self.settings_.smoothing, weights)
         self.joint_ = Joint(HiddenTree(first))
         return self
+
+    def _learn_ruled(self, schema: Schema, X: np.ndarray, weight: np.ndarray | None, seed: int) -> Distribution:
+        """The distribution of a table, in coordinates that cannot break its rules if there are any."""
+        wanted = wanted_rules(self.rules, schema, X)
+        reduced = reduce_table(wanted, X)
+        if reduced is None:
+            return HiddenTree(self._learn(wanted.schema, X, weight, seed))
+        return reduced.ruled(HiddenTree(self._learn(reduced.schema, reduced.X, weight, seed)))
 
     def _learn(
         self,
@@ -221,7 +243,8 @@ class HiddenTreeForest(TableScores, Learner):
         codes = code_table(scales, cells, self.n_jobs)
         n_codes = np.array([scale.n_codes for scale in scales])
         is_ordered = np.array([not column.is_categorical for column in schema.columns])
-        table = CodeTable(np.ascontiguousarray(codes), n_codes, is_ordered, weight)
+        views = tuple(map(_views, schema.columns, scales)) if any(c.parts for c in schema.columns) else ()
+        table = CodeTable(np.ascontiguousarray(codes), n_codes, is_ordered, weight, views)
         with one_blas_thread(in_kernels=True):
             self.settings_ = settings or self._settings(table, seed)
             seeds = np.random.default_rng(seed).integers(2**31, size=self.n_estimators).tolist()
@@ -302,3 +325,16 @@ class HiddenTreeForest(TableScores, Learner):
             )
 
         return tell
+
+
+def _views(column: Column, scale: Scale) -> tuple[View, ...]:
+    """The columns that one stands for, by its codes; of levels that share a code those of the commonest."""
+    found = []
+    for is_number, values in column.parts:
+        distinct, of_level = np.unique(values, return_inverse=True)
+        code = np.zeros(scale.n_codes + 1, np.int64)
+        order = np.argsort(scale.log_mass, kind="stable")  # the last one written is the commonest
+        code[scale.code[order]] = of_level.reshape(-1)[order]
+        code[-1] = len(distinct)
+        found.append(View(code, len(distinct), is_number))
+    return tuple(found)

@@ -23,7 +23,7 @@ from .em import (
     to_tree,
 )
 from .start import most_rows, start_states
-from .structure import CodeColumn, CodeTable, coarse, code_columns, join, mutual_information, spanning_tree
+from .structure import CodeColumn, CodeTable, code_columns, information_of, join, spanning_tree
 
 Progress = Callable[[int, int, float], None]
 
@@ -136,7 +136,7 @@ def learn_and_test(
     rows, held = (table.take(some) for some in _split(table.weighed_rows(), rng))
     with one_blas_thread(in_kernels=True), workers(n_jobs) as run:
         if information is None:
-            information = mutual_information(*coarse(*rows[:3]), rows.weight)
+            information = information_of(rows)
         columns = code_columns(rows, allowed)
         return _learn(rows, held, columns, information, settings, rng, run, progress)
 

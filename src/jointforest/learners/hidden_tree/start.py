@@ -90,14 +90,19 @@ def _first_centres(X: np.ndarray, n_clusters: int, rng: np.random.Generator, wei
 def features(codes: np.ndarray, columns: tuple[CodeColumn, ...]) -> list[np.ndarray]:
     """What clustering sees of each column: normal scores, or an indicator a level, all of unit variance.
 
-    Missing cells are at the mean, and have an indicator of their own.
+    Missing cells are at the mean, and have an indicator of their own. Columns that stand for several are seen as these.
 
     Returns
     -------
     list of d float32 arrays (n, f_j)
     """
     levels = _levels(len(columns))
-    return [_features(codes[:, j], column, levels) for j, column in enumerate(columns)]
+    return [
+        np.hstack([_features(to_view[codes[:, j]], view, levels) for to_view, view in column.views])
+        if column.views
+        else _features(codes[:, j], column, levels)
+        for j, column in enumerate(columns)
+    ]
 
 
 def _features(code: np.ndarray, column: CodeColumn, levels: int) -> np.ndarray:
@@ -127,4 +132,6 @@ def _levels(n_columns: int) -> int:
 
 
 def _n_features(column: CodeColumn, levels: int) -> int:
+    if column.views:
+        return sum(_n_features(view, levels) for _, view in column.views)
     return 1 if column.is_ordered else min(levels, column.n_codes)

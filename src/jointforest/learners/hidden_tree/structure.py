@@ -42,6 +42,30 @@ def coarse(codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray) -> tu
     return out, size
 
 
+def information_of(table: CodeTable) -> np.ndarray:
+    """`mutual_information` of the columns of a table by coarse classes, (d, d).
+
+    A column that stands for several says what the one of them says that says most.
+    """
+    if not any(table.views):
+        return mutual_information(*coarse(table.codes, table.n_codes, table.is_ordered), table.weight)
+    owner: list[int] = []
+    codes: list[np.ndarray] = []
+    about: list[tuple[int, bool]] = []
+    for j, views in enumerate(table.views):
+        seen = [(table.codes[:, j], int(table.n_codes[j]), bool(table.is_ordered[j]))]
+        seen = [(view.code[table.codes[:, j]], view.n_codes, view.is_ordered) for view in views] or seen
+        owner += [j] * len(seen)
+        codes += [code for code, _, _ in seen]
+        about += [(K, is_ordered) for _, K, is_ordered in seen]
+    n_codes, is_ordered = (np.array(what) for what in zip(*about, strict=True))
+    each = mutual_information(*coarse(np.column_stack(codes), n_codes, is_ordered), table.weight)
+    start = np.flatnonzero(np.diff(owner, prepend=-1))
+    found = np.maximum.reduceat(np.maximum.reduceat(each, start, axis=0), start, axis=1)
+    np.fill_diagonal(found, 0.0)
+    return np.asarray(found)
+
+
 def mutual_information(classes: np.ndarray, size: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
     """Mutual information of each two columns in nats, (d, d), less what chance gives: (r - 1)(c - 1) / 2n.
 
@@ -153,6 +177,23 @@ def _walk(near: list[list[int]], root: int) -> tuple[list[int], list[int]]:
 _BESIDE = 2  # codes on either side that a point mass must exceed
 
 
+class View(NamedTuple):
+    """What the codes of a column say of another one, which the column stands for.
+
+    Attributes
+    ----------
+    code : int64 array (K + 1,)
+        The other column's code for each code, ``n_codes`` for a missing cell.
+    n_codes : int
+    is_ordered : bool
+        Whether its codes are ordered numbers.
+    """
+
+    code: np.ndarray
+    n_codes: int
+    is_ordered: bool
+
+
 class CodeTable(NamedTuple):
     """Rows of codes.
 
@@ -165,12 +206,15 @@ class CodeTable(NamedTuple):
         Whether a column's codes are ordered bins of numbers; other codes are levels.
     weight : float array (n,) or None
         Weights of the rows.
+    views : tuple of d tuples of View, or empty
+        Of columns that stand for several others: each of these, by the codes.
     """
 
     codes: np.ndarray
     n_codes: np.ndarray
     is_ordered: np.ndarray
     weight: np.ndarray | None = None
+    views: tuple[tuple[View, ...], ...] = ()
 
     def take(self, rows: np.ndarray) -> CodeTable:
         """Some of the rows."""
@@ -179,7 +223,10 @@ class CodeTable(NamedTuple):
     def select(self, columns: np.ndarray) -> CodeTable:
         """Some of the columns."""
         codes = np.ascontiguousarray(self.codes[:, columns])
-        return self._replace(codes=codes, n_codes=self.n_codes[columns], is_ordered=self.is_ordered[columns])
+        views = tuple(self.views[j] for j in columns.tolist()) if self.views else ()
+        return self._replace(
+            codes=codes, n_codes=self.n_codes[columns], is_ordered=self.is_ordered[columns], views=views
+        )
 
     def weighed_rows(self) -> np.ndarray:
         """Which rows have any weight."""
@@ -199,12 +246,15 @@ class CodeColumn(NamedTuple):
         Mean of a standard normal within each code's interval; empty where the codes have no order.
     around : float64 array (K,)
         Mean share of the two codes on either side, fewer at the ends; empty where the codes have no order.
+    views : tuple of (int64 array (K + 1,), CodeColumn)
+        The columns that this one stands for, and their code for each code: see `View`.
     """
 
     marginal: np.ndarray
     edge: np.ndarray
     score: np.ndarray
     around: np.ndarray
+    views: tuple[tuple[np.ndarray, CodeColumn], ...] = ()
 
     @property
     def n_codes(self) -> int:
@@ -220,7 +270,13 @@ def code_columns(table: CodeTable, allowed: list[np.ndarray] | None = None) -> t
     columns = []
     for j, K in enumerate(table.n_codes.tolist()):
         count = np.bincount(table.codes[:, j], weights=table.weight, minlength=K + 1)[:K] + 0.0
-        columns.append(code_column(count, bool(table.is_ordered[j]), None if allowed is None else allowed[j]))
+        column = code_column(count, bool(table.is_ordered[j]), None if allowed is None else allowed[j])
+        if table.views and table.views[j]:
+            views = [(view.code, np.bincount(view.code[:K], count, view.n_codes), view) for view in table.views[j]]
+            column = column._replace(
+                views=tuple((code, code_column(seen, view.is_ordered, seen > 0)) for code, seen, view in views)
+            )
+        columns.append(column)
     return tuple(columns)
 
 

@@ -21,6 +21,7 @@ from ...models.mixture import mix
 from ...runtime import progress
 from ..adversarial.adversarial_forest import AdversarialForest
 from ..hidden_tree.hidden_tree_forest import HiddenTreeForest
+from ..rules import Reduced
 from .budget import Budget
 from .candidates import Candidate, candidates, learn
 from .constants import FIXED
@@ -63,13 +64,14 @@ class Compared(NamedTuple):
         return float(self.log_density.mean())
 
 
-def compare(candidate: Candidate, schema: Schema, splits: list[Split], seed: int, n_jobs: int | None) -> Compared:
+def compare(candidate: Candidate, task: Task, splits: list[Split]) -> Compared:
     """Learn a candidate from each split, and judge it."""
     start = time.monotonic()
+    schema, seed, n_jobs = task.schema, task.seed_of_learners(), task.n_jobs
     is_categorical = np.array([column.is_categorical for column in schema.columns])
     log_densities, first = [], None
     for split in splits:
-        model = learn(candidate.learner, schema, split.learn, seed)
+        model = task.learn(candidate.learner, split.learn)
         first = first or model
         held = known_levels(split.learn, split.held, is_categorical)
         log_densities.append(model.log_density(build(schema, held), n_jobs))
@@ -214,6 +216,8 @@ class Task(NamedTuple):
         When the clock was started, in seconds of `time.monotonic`.
     tell : callable
         Called with each line of progress.
+    reduced : Reduced, optional
+        The table without what its rules determine, which is what is learned.
     """
 
     schema: Schema
@@ -224,6 +228,14 @@ class Task(NamedTuple):
     n_jobs: int | None
     start: float
     tell: Callable[[str], None]
+    reduced: Reduced | None = None
+
+    def learn(self, learner: AdversarialForest | HiddenTreeForest, cells: np.ndarray) -> Distribution:
+        """The model of rows of the table (n, d), which obey its rules."""
+        seed, reduced = self.seed_of_learners(), self.reduced
+        if reduced is None:
+            return learn(learner, self.schema, cells, seed)
+        return reduced.ruled(learn(learner, reduced.schema, reduced.of_rows(cells), seed))
 
     def left(self) -> float:
         """Seconds that the clock leaves."""
@@ -296,12 +308,12 @@ def _choice(task: Task, splits: list[Split], held_out: str) -> Chosen:
     ending = _in_time(task, compared, decision, splits)
     why = decision.why if not ending.left_out else "the best for which there is time"
     used = np.flatnonzero(ending.weight)
-    models, seed = [], task.seed_of_learners()
+    models = []
     for one in (compared[k] for k in used.tolist()):
         if len(ending.rows):
             task.tell(f"{one.candidate.name}: learning from {len(ending.rows):,} rows")
             with progress.part(1000 * one.candidate.seconds * len(ending.rows)):
-                models.append(learn(one.candidate.learner, task.schema, task.cells[ending.rows], seed))
+                models.append(task.learn(one.candidate.learner, task.cells[ending.rows]))
         else:
             models.append(one.model)
     model = models[0] if len(models) == 1 else mix(models, ending.weight[used])
@@ -312,7 +324,7 @@ def _choice(task: Task, splits: list[Split], held_out: str) -> Chosen:
 
 def _without_choice(task: Task, first: Candidate, held_out: str, why: str) -> Chosen:
     """The first candidate, learned from all rows."""
-    model = learn(first.learner, task.schema, task.cells, task.seed_of_learners())
+    model = task.learn(first.learner, task.cells)
     return Chosen(model, Recipe((first.learner,), np.ones(1)), (), {first.name: 1.0}, held_out, why, ())
 
 
@@ -354,7 +366,7 @@ def _compare_all(task: Task, splits: list[Split]) -> tuple[list[Compared], list[
         if budget.is_clock:
             _compile(candidate)
         with progress.part(1000 * candidate.seconds * rows):
-            one = compare(candidate, task.schema, splits, task.seed_of_learners(), task.n_jobs)
+            one = compare(candidate, task, splits)
         if budget.is_clock:
             speed = one.seconds / (rows * candidate.seconds)
         compared.append(one)

@@ -203,6 +203,15 @@ def _given(tree: TreeTables, node: int, is_missing: bool) -> tuple[TreeTables, f
     return given, float(upward.log_probability[0])
 
 
+def in_state(hidden: HiddenTrees, t: int, node: int, state: int) -> HiddenTrees:
+    """The distribution of the rows of tree t whose node is in a state."""
+    tree = hidden.trees[t]
+    own: list[Message] = [None] * len(tree)
+    own[node] = (np.arange(len(tree.emission[node])) == state).astype(tree.dtype)[None]
+    given = conditioned_tree(tree, up(tree, own, 1).inside, [None] * (max(tree.node) + 1))
+    return replace(hidden, trees=(given,), log_weight=np.zeros(1), grown=None)
+
+
 # ---- The joint distribution of the codes of a few columns, exact: pairs, mostly.
 
 MOST = 1 << 24

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,11 +12,11 @@ import numpy as np
 
 from ...data.evidence import Evidence
 from ...data.schema import Schema
-from ..base import Distribution, Parts, PosteriorState
+from ..base import Distribution, HiddenState, Parts, PosteriorState
 from . import column, sampling
 from .box_trees import ChowLiuTrees, box_trees
-from .column import covariance
-from .condition import condition, given_missing, marginalize, missing_shares
+from .column import covariance, told_states
+from .condition import condition, given_missing, in_state, marginalize, missing_shares
 from .evidence import is_far
 from .files import hidden_to_arrays
 from .hidden_trees import HiddenTrees
@@ -89,6 +90,21 @@ class HiddenTree(Distribution):
 
     def modes(self, evidence: Evidence, k: int, budget: int) -> tuple[np.ndarray, float]:
         return hidden_modes(self.hidden, evidence, budget)
+
+    def heaviest_states(self, evidence: Evidence, k: int) -> tuple[list[HiddenState], int]:
+        told = told_states(self.hidden, evidence)
+        total = float(np.logaddexp.reduce([of.log_joint for of in told]))
+        weight = np.concatenate([np.exp(of.log_joint - total) * of.posterior for of in told])
+        tree_of = np.repeat(np.arange(len(told)), [len(of.posterior) for of in told])
+        state_of = np.concatenate([np.arange(len(of.posterior)) for of in told])
+        most = [i for i in np.argsort(-weight, kind="stable")[:k].tolist() if weight[i] > 0.0]
+        found = []
+        for i in most:
+            t, node, state = int(tree_of[i]), told[tree_of[i]].node, int(state_of[i])
+            column = self.schema.names[int(self.hidden.trees[t].column[node])]
+            inside = HiddenTree(in_state(self.hidden, t, node, state))
+            found.append(HiddenState(float(weight[i]), math.log(weight[i]) + total, t, column, state, inside))
+        return found, int((weight > 0.0).sum())
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         return hidden_to_arrays(self.hidden)

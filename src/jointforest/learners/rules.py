@@ -1,0 +1,575 @@
+"""From a table and its rules to coordinates that cannot break them, and the table in these coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..data.conditions import Interval
+from ..data.discretization.learn import MAX_LEVEL_CODES
+from ..data.evidence import build
+from ..data.infer_schema import infer_schema
+from ..data.rules.contradictions import NEAR, combined, contradicted, gap, ranked, total
+from ..data.rules.rule import ENOUGH_ROWS, Combinations, Equation, Function, MissingTogether, MissingWhere, Order, Rule
+from ..data.schema import MAX_LEVELS, Column, Schema, snapped
+from ..models.base import Distribution
+from ..models.ruled.coordinates import NEVER, Absence, Coordinates, Source, Term
+from ..models.ruled.ruled import ruled
+from ..models.ruled.translate import known_values
+from ..query_language.rules import rule as parse_rule
+from .hidden_tree.structure import CLASSES, mutual_information
+
+LOST = 0.05
+"""Largest share of rows of which a rule's coordinates may lose a known cell, because others are missing beside it."""
+UNLIKE = 1e-3
+"""Largest share of rows in which two patterns of missing cells that count as one may differ."""
+ROWS_A_LEVEL = 4
+"""Fewest rows for each combination of values of columns that become one."""
+MORE_LEVELS = 1.25
+"""Most combinations, for each level of the column that has most, where levels have to share codes."""
+
+
+AUTO_LEVELS = 64
+"""Most combinations of values in a rule that is enforced by default, unless one column has as many values alone."""
+AUTO_KINDS = (Function, Combinations, MissingTogether, MissingWhere)
+"""Kinds of found rules that are enforced by default."""
+
+
+class Reduced(NamedTuple):
+    """A table in coordinates, and the columns of the table that are sums of coordinates beside them.
+
+    These columns are learned too, and then marginalised: their hidden states carry what the sum tells of other columns
+    (see the experiment on rules).
+
+    Attributes
+    ----------
+    coordinates : Coordinates
+    schema : Schema
+        Of the columns that are learned: m coordinates, and k columns of the table.
+    X : float64 array (n, m + k)
+        NaN where missing.
+    beside : list of int
+        Numbers of the k columns in the table.
+    low : dict of int to float
+        Least values that some coordinates may have.
+    indicators : set of str
+        Names of the coordinates that say whether a cell is missing.
+    """
+
+    coordinates: Coordinates
+    schema: Schema
+    X: np.ndarray
+    beside: list[int]
+    low: dict[int, float]
+    indicators: set[str]
+
+    def of_rows(self, X: np.ndarray) -> np.ndarray:
+        """Other rows of the table (n, d) as X has them, (n, m + k); of rows that contradict a rule what is known."""
+        Z = _in_coordinates(self.coordinates, X)
+        for j, absence in enumerate(self.coordinates.absences):
+            if absence.where >= 0 and self.coordinates.inner.columns[absence.where].name in self.indicators:
+                Z[:, absence.where] = np.isnan(X[:, j])
+        return np.hstack([Z, X[:, self.beside]])
+
+    def ruled(self, inner: Distribution) -> Distribution:
+        """The distribution of the table's rows, from one of the columns that are learned."""
+        columns = self.coordinates.inner.columns
+        inner = inner.marginalize(list(range(len(columns))))
+        if self.low:
+            said = {columns[at].name: Interval(low, None) for at, low in self.low.items()}
+            pinned = inner.condition(build(self.coordinates.inner, conditions=said))
+            inner = pinned.with_schema(inner.schema)
+        return ruled(self.coordinates, inner)
+
+
+def reduce_table(wanted: Wanted, X: np.ndarray) -> Reduced | None:
+    """Coordinates in which as many of the rules hold as do together; None if none of them can be enforced.
+
+    Raises
+    ------
+    ValueError
+        If a declared rule cannot be enforced; it says why.
+    """
+    made = _Maker(wanted.schema, X)
+    mine, found = wanted.rules[: wanted.n_declared], wanted.rules[wanted.n_declared :]
+    for rules in (mine, found):  # what is declared comes before what is found
+        made.add(rules)
+    about_missing = [rule for rule in wanted.rules if isinstance(rule, MissingTogether | MissingWhere)]
+    reduced = made.finished(about_missing)
+    for rule in mine:
+        if rule not in made.enforced:
+            why = made.why.get(rule, "another rule already determines its columns")
+            raise ValueError(f"rules: {rule}: it cannot be enforced, because {why}; leave out this rule or the others")
+    return reduced
+
+
+class _Maker:
+    """Coordinates in the making. Until the end, coordinate j < d is column j, and others are numbered from d on."""
+
+    def __init__(self, schema: Schema, X: np.ndarray) -> None:
+        self.schema, self.X = schema, X
+        self.d = len(schema.columns)
+        self.sources = [Source((Term(j),)) for j in range(self.d)]
+        self.blocks: list[set[int]] = []
+        self.gaps: list[tuple[Column, float]] = []  # coordinate d + k, and its least value
+        self.gap_after: list[int] = []
+        self.rounded: set[int] = set()  # columns that are sums only after rounding
+        self.enforced: list[Rule] = []
+        self.indicators: set[str] = set()
+        self.why: dict[Rule, str] = {}  # rules that are not enforced, and the reason
+
+    def add(self, rules: Sequence[Rule]) -> None:
+        """Take up rules about values, as far as they go with those before: equations first, orders last."""
+        for rule in rules:
+            if isinstance(rule, Equation):
+                self.add_equation(rule)
+        for kind in (Function, Combinations):
+            for rule in rules:
+                if isinstance(rule, kind):
+                    self.add_block(rule)
+        for rule in rules:
+            if isinstance(rule, MissingWhere) and len(rule.of) > 1:
+                self.add_pair(rule)
+        for rule in rules:
+            if isinstance(rule, Order):
+                self.add_order(rule)
+
+    # ---- equations
+
+    def add_equation(self, rule: Equation) -> None:
+        """Make a column the sum of others, if it is not made of anything yet."""
+        y = self.schema.index(rule.column)
+        columns = [self.schema.index(name) for _, name in rule.terms]
+        if not self._is_free(y) or any(self.schema.columns[j].is_categorical for j in (y, *columns)):
+            return
+        known = ~np.isnan(self.X[:, [y, *columns]]).any(axis=1)
+        rest = np.abs(total(rule, self.schema, self.X) - self.X[:, y])[known]
+        step = self.schema.columns[y].step
+        is_exact = bool(np.all(rest <= NEAR * step)) if step > 0.0 else True
+        others = [j for j in range(self.d) if j != y and any(term.at == y for term in self.sources[j].terms)]
+        if not is_exact and (others or not all(self.sources[j].is_plain for j in columns)):
+            return
+        if self.rounded.intersection(columns):
+            return
+        missing = np.isnan(self.X[:, columns]).sum(axis=1)
+        if np.mean(~np.isnan(self.X[:, y]) & (missing > (1 if is_exact else 0))) > LOST:
+            self.why[rule] = f"too many rows have {rule.column!r} and miss what it is the sum of"
+            return
+        zero = self.schema.columns[y].zero
+        terms: list[Term] = []
+        constant = rule.constant - zero
+        for (c, _), j in zip(rule.terms, columns, strict=True):
+            constant += c * (self.schema.columns[j].zero + self.sources[j].constant)
+            terms += [term._replace(coefficient=c * term.coefficient) for term in self.sources[j].terms]
+        source = Source(_collected(terms), constant)
+        if any(term.at == y for term in source.terms) or not source.terms:
+            return
+        self.sources[y] = source
+        if not is_exact:
+            self.rounded.add(y)
+        for j in others:
+            self._substitute(j, y, source)
+        self.enforced.append(rule)
+
+    def _is_free(self, j: int) -> bool:
+        """Whether a column is still a coordinate, and in no block."""
+        return self.sources[j].is_plain and self.sources[j].terms[0].at == j and not any(j in b for b in self.blocks)
+
+    def _substitute(self, j: int, y: int, source: Source) -> None:
+        """Put what column y is made of in its place, in column j."""
+        terms: list[Term] = []
+        constant = self.sources[j].constant
+        for term in self.sources[j].terms:
+            if term.at != y:
+                terms.append(term)
+                continue
+            constant += term.coefficient * source.constant
+            terms += [part._replace(coefficient=term.coefficient * part.coefficient) for part in source.terms]
+        self.sources[j] = Source(_collected(terms), constant)
+
+    # ---- functions and combinations
+
+    def add_block(self, rule: Function | Combinations) -> None:
+        """Make the columns of a rule one compound, together with those that they are one with already."""
+        why = self._join({self.schema.index(name) for name in rule.columns})
+        if why:
+            self.why[rule] = why
+        else:
+            self.enforced.append(rule)
+
+    def add_pair(self, rule: MissingWhere) -> None:
+        """Make the columns one compound that say together where another is missing."""
+        self._join({self.schema.index(name) for name in rule.of})
+
+    def _join(self, columns: set[int]) -> str:
+        """Make some columns one block; empty, or why they cannot be one."""
+        touched = [block for block in self.blocks if block & columns]
+        joined = columns.union(*touched)
+        if not all(self._is_free(j) or any(j in block for block in touched) for j in joined):
+            return "another rule makes one of its columns a sum"
+        if touched and joined == touched[0]:
+            return ""
+        cells = self.X[:, sorted(joined)]
+        known = ~np.isnan(cells).any(axis=1)
+        if not known.any():
+            return "no row has all of its columns"
+        key = combined([ranked(x) for x in cells[known].T])
+        n_levels = int(key.max()) + 1
+        if n_levels > min(MAX_LEVELS, known.sum() / ROWS_A_LEVEL):
+            return f"its columns have {n_levels:,} combinations of values in {known.sum():,} rows, which are too many"
+        widest = max(int(ranked(x).max()) + 1 for x in cells.T)
+        if n_levels > max(MAX_LEVEL_CODES, MORE_LEVELS * widest):
+            return f"its columns have {n_levels:,} combinations of values, which are too many"
+        if np.mean(~known & ~np.isnan(cells).all(axis=1)) > LOST:
+            return "too many rows miss some of its columns, but not all"
+        for x in cells.T:  # every value is in some combination
+            if np.mean(~np.isnan(x) & ~np.isin(x, x[known])) > UNLIKE:
+                return "too many values occur only where others of its columns are missing"
+        self.blocks = [block for block in self.blocks if not block & columns] + [joined]
+        return ""
+
+    # ---- orders
+
+    def add_order(self, rule: Order) -> None:
+        """Make one column the other one plus or minus a gap: the one whose gap tells less of the other one."""
+        low, high = self.schema.index(rule.low), self.schema.index(rule.high)
+        if any({low, high} <= block for block in self.blocks):
+            self.enforced.append(rule)  # by the combinations that there are
+            return
+        columns = self.schema.columns
+        ways = [(base, made) for base, made in ((low, high), (high, low)) if self._may_be_made(base, made)]
+        if not ways or any(columns[j].is_categorical for j in (low, high)):
+            self.why[rule] = "other rules determine its columns, or these have grids that do not go together"
+            return
+        apart, unit = gap(rule, self.schema, self.X), _unit(columns[low], columns[high])
+        if unit > 0.0:
+            apart = np.rint(apart / unit)
+        base, made = min(ways, key=lambda way: _dependence(self.X[:, way[0]], apart))
+        known = apart[~np.isnan(apart)]
+        name = self._new_name(f"{columns[high].name} - {columns[low].name}")
+        dtype = _dtype(self.schema.frame, "integer" if unit > 0.0 else "number")
+        gap_column = replace(infer_schema(known[:, None]).columns[0], name=name, dtype=dtype, n_observed=len(known))
+        at = self.d + len(self.gaps)
+        self.gaps.append((gap_column, 1.0 if rule.is_strict and unit > 0.0 else 0.0))
+        self.gap_after.append(made)
+        source = self.sources[base]
+        term = Term(at, (unit or 1.0) if made == high else -(unit or 1.0))
+        source = Source((*source.terms, term), source.constant + columns[base].zero - columns[made].zero)
+        others = [j for j in range(self.d) if j != made and any(term.at == made for term in self.sources[j].terms)]
+        self.sources[made] = source
+        for j in others:
+            self._substitute(j, made, source)
+        self.enforced.append(rule)
+
+    def _may_be_made(self, base: int, made: int) -> bool:
+        """Whether a column can be another one plus or minus a gap."""
+        if not self._is_free(made) or base in self.rounded or any(term.at == made for term in self.sources[base].terms):
+            return False
+        steps = [self.schema.columns[j].step for j in (base, made)]
+        if steps[1] > steps[0] or (steps[1] > 0.0 and _unit(*(self.schema.columns[j] for j in (base, made))) == 0.0):
+            return False  # sums would lie beside the grid
+        return bool(np.mean(np.isnan(self.X[:, base]) & ~np.isnan(self.X[:, made])) <= LOST)
+
+    def _new_name(self, name: str) -> str:
+        taken = {column.name for column in self.schema.all_columns.columns} | {column.name for column, _ in self.gaps}
+        while name in taken:
+            name += "'"
+        return name
+
+    # ---- the end
+
+    def finished(self, about_missing: Sequence[MissingTogether | MissingWhere]) -> Reduced | None:
+        """The coordinates, and the table in them."""
+        if not self.enforced and not about_missing:
+            return None
+        order: list[tuple[str, int]] = []  # sorts of coordinates in the order of the table
+        for j in range(self.d):
+            block = next((k for k, block in enumerate(self.blocks) if j in block), None)
+            if block is not None:
+                if ("block", block) not in order:
+                    order.append(("block", block))
+            elif self.sources[j].is_plain and self.sources[j].terms[0].at == j:
+                order.append(("column", j))
+            order += [("gap", k) for k, high in enumerate(self.gap_after) if high == j]
+        place = {what: at for at, what in enumerate(order)}
+        tables: dict[int, np.ndarray] = {}
+        columns: list[Column] = []
+        for sort, k in order:
+            if sort == "block":
+                column, of_members = self._compound(sorted(self.blocks[k]))
+                columns.append(column)
+                tables |= of_members
+            else:
+                columns.append(self.schema.columns[k] if sort == "column" else self.gaps[k][0])
+        sources = tuple(self._placed(self.sources[j], place, tables) for j in range(self.d))
+        inner = Schema(tuple(columns), self.schema.frame, (), self.schema.n_rows)
+        coordinates = Coordinates(self.schema, inner, sources, (NEVER,) * self.d)
+        Z = _in_coordinates(coordinates, self.X)
+        low = {place["gap", k]: least for k, (_, least) in enumerate(self.gaps)}
+        coordinates, Z = self._with_absences(coordinates, Z, about_missing)
+        if not self.enforced:
+            return None
+        told = [replace(rule, is_enforced=rule in self.enforced) for rule in self.schema.rules]
+        schema = replace(self.schema, rules=tuple(told))
+        coordinates = replace(coordinates, schema=schema)
+        beside = [j for j in range(self.d) if coordinates.sources[j].is_sum]
+        made = tuple(self.schema.columns[j] for j in beside)
+        learned = replace(coordinates.inner, columns=(*coordinates.inner.columns, *made))
+        return Reduced(coordinates, learned, np.hstack([Z, self.X[:, beside]]), beside, low, self.indicators)
+
+    def _placed(self, source: Source, place: dict[tuple[str, int], int], tables: dict[int, np.ndarray]) -> Source:
+        """A source with the final numbers of the coordinates."""
+        terms = []
+        for term in source.terms:
+            block = next((k for k, block in enumerate(self.blocks) if term.at in block), None)
+            if term.at >= self.d:
+                terms.append(term._replace(at=place["gap", term.at - self.d]))
+            elif block is not None:
+                terms.append(term._replace(at=place["block", block], table=tables[term.at]))
+            else:
+                terms.append(term._replace(at=place["column", term.at]))
+        return source._replace(terms=tuple(terms))
+
+    def _compound(self, members: list[int]) -> tuple[Column, dict[int, np.ndarray]]:
+        """The categorical coordinate of some columns, and the value of each member in each of its levels.
+
+        Levels follow the member of numbers that has the most values, if there is one.
+        """
+        cells = self.X[:, members]
+        cells = cells[~np.isnan(cells).any(axis=1)]
+        sizes = [len(np.unique(x)) for x in cells.T]
+        numbers = [k for k, j in enumerate(members) if not self.schema.columns[j].is_categorical]
+        first = max(numbers, key=lambda k: sizes[k]) if numbers else int(np.argmax(sizes))
+        distinct = np.unique(np.column_stack([cells[:, first], np.delete(cells, first, axis=1)]), axis=0)
+        back = [first, *(k for k in range(len(members)) if k != first)]
+        tables = {members[k]: np.ascontiguousarray(distinct[:, i]) for i, k in enumerate(back)}
+        parts = tuple((not self.schema.columns[j].is_categorical, tuple(tables[j].tolist())) for j in members)
+        name = self._new_name(", ".join(self.schema.columns[j].name for j in members))
+        column = Column(
+            name, "categorical", _dtype(self.schema.frame, "integer"), levels=tuple(range(len(distinct))),
+            n_observed=len(cells), parts=parts,
+        )  # fmt: skip
+        return column, tables
+
+    # ---- missing cells
+
+    def _with_absences(
+        self, coordinates: Coordinates, Z: np.ndarray, rules: Sequence[MissingTogether | MissingWhere]
+    ) -> tuple[Coordinates, np.ndarray]:
+        """The coordinates with what makes cells of each column missing: rules, other cells, or an indicator."""
+        index = self.schema.index
+        absences: dict[int, Absence] = {}
+        for rule in rules:
+            if isinstance(rule, MissingWhere):
+                found = self._where(coordinates, rule)
+                if found is not None:
+                    absences[index(rule.column)] = found
+                    self.enforced.append(rule)
+        columns = list(coordinates.inner.columns)
+        parts = [Z]
+        together = [rule for rule in rules if isinstance(rule, MissingTogether)]
+        leader = {index(name): index(rule.of[0]) for rule in together for name in rule.of}
+        for rule in together:
+            by_rule = [absences[index(name)] for name in rule.of if index(name) in absences]
+            if by_rule:
+                absences |= {index(name): by_rule[0] for name in rule.of}
+            self.enforced.append(rule)
+        for j in sorted(range(self.d), key=lambda j: leader.get(j, j) != j):
+            if j in absences:
+                continue
+            if leader.get(j, j) != j:
+                absences[j] = absences[leader[j]]
+                continue
+            absences[j] = self._like(coordinates, np.hstack(parts), j)
+            if absences[j].where == -2:
+                is_missing = np.isnan(self.X[:, j])
+                name = self._new_name(f"{self.schema.columns[j].name} is missing")
+                self.indicators.add(name)
+                dtype = _dtype(self.schema.frame, "boolean")
+                columns.append(Column(name, "boolean", dtype, levels=(False, True), n_observed=len(Z)))
+                parts.append(is_missing.astype(np.float64)[:, None])
+                absences[j] = Absence(where=len(columns) - 1, values=(1.0,))
+        inner = replace(coordinates.inner, columns=tuple(columns))
+        of_all = tuple(absences[j] for j in range(self.d))
+        return replace(coordinates, inner=inner, absences=of_all), np.hstack(parts)
+
+    def _where(self, coordinates: Coordinates, rule: MissingWhere) -> Absence | None:
+        """The values of one coordinate at which a rule makes cells missing; None if they are not those of one."""
+        of = [self.schema.index(name) for name in rule.of]
+        columns = [self.schema.columns[j] for j in of]
+        numbers = [[c.to_number(x) for c, x in zip(columns, values, strict=True)] for values in rule.values]
+        sources = [coordinates.sources[j] for j in of]
+        if any(source.is_sum for source in sources) or len({source.terms[0].at for source in sources}) > 1:
+            return None
+        at = sources[0].terms[0].at
+        if sources[0].is_plain:
+            return Absence(where=at, values=tuple(values[0] for values in numbers), by_rule=True)
+        if at in {term.at for term in coordinates.sources[self.schema.index(rule.column)].terms}:
+            return None
+        levels = np.column_stack([coordinates.table(j) for j in of])
+        fits = np.any([(levels == values).all(axis=1) for values in numbers], axis=0)
+        return Absence(where=at, values=tuple(np.flatnonzero(fits).astype(float).tolist()), by_rule=True)
+
+    def _like(self, coordinates: Coordinates, Z: np.ndarray, j: int) -> Absence:
+        """The coordinate that is missing where column j is; ``where`` is -2 if there is none."""
+        missing = np.isnan(self.X[:, j])
+        if not missing.any():
+            return NEVER
+        own = [term.at for term in coordinates.sources[j].terms]
+        for at in (*own, *(at for at in range(len(coordinates.inner.columns)) if at not in own)):
+            differ = np.count_nonzero(np.isnan(Z[:, at]) != missing)
+            if differ <= min(UNLIKE * len(missing), 0.1 * missing.sum()):
+                return Absence(like=at)
+        return Absence(where=-2)
+
+
+def _in_coordinates(coordinates: Coordinates, X: np.ndarray) -> np.ndarray:
+    """Rows of a table in coordinates; of rounded conversions the nearest value of what they are of."""
+    Z = known_values(coordinates, X)
+    for j in coordinates.sums:
+        terms = coordinates.sources[j].terms
+        if len(terms) == 1 and terms[0].table is None:
+            at, c = terms[0].at, terms[0].coefficient
+            rows = np.flatnonzero(np.isnan(Z[:, at]) & ~np.isnan(X[:, j]))
+            Z[rows, at] = snapped(coordinates.inner.columns[at], (X[rows, j] - coordinates.sources[j].constant) / c)
+    return Z
+
+
+def _collected(terms: Sequence[Term]) -> tuple[Term, ...]:
+    """Terms with each coordinate once."""
+    found: dict[int, Term] = {}
+    for term in terms:
+        before = found.get(term.at)
+        weight = term.coefficient + (0.0 if before is None else before.coefficient)
+        found[term.at] = term._replace(coefficient=weight)
+    return tuple(term for term in found.values() if abs(term.coefficient) > 1e-12)
+
+
+def _dependence(x: np.ndarray, y: np.ndarray) -> float:
+    """Mutual information of two columns by classes of about equal numbers, in nats."""
+    known = ~(np.isnan(x) | np.isnan(y))
+    cuts = np.linspace(0.0, 1.0, CLASSES + 1)[1:-1]
+    classes = np.column_stack([np.searchsorted(np.unique(np.quantile(v, cuts)), v) for v in (x[known], y[known])])
+    return float(mutual_information(classes, np.array([CLASSES, CLASSES]))[0, 1])
+
+
+def _unit(low: Column, high: Column) -> float:
+    """The step of the grid of differences of two columns; 0 if they have none."""
+    if low.step == 0.0 or high.step == 0.0:
+        return 0.0
+    step, wide = sorted((low.step, high.step))
+    apart = low.center + low.zero - high.center - high.zero
+    is_whole = all(abs(x / step - round(x / step)) < 1e-6 for x in (wide, apart))
+    return step if is_whole else 0.0
+
+
+_DTYPES = {
+    "pandas": {"integer": "int64", "number": "float64", "boolean": "bool"},
+    "numpy": {"integer": "int64", "number": "float64", "boolean": "bool"},
+    "polars": {"integer": "Int64", "number": "Float64", "boolean": "Boolean"},
+    "pyarrow": {"integer": "int64", "number": "double", "boolean": "bool"},
+    "file": {"integer": "int64", "number": "double", "boolean": "bool"},
+}
+
+
+def _dtype(frame: str, sort: str) -> str:
+    return _DTYPES[frame][sort]
+
+
+# ---- Which rules a learner is to enforce.
+
+
+RULES_HELP = "'auto', 'all', 'off', or a list such as [jf.rule('start <= end'), 'auto']"
+"""What the parameter ``rules`` of learners may be."""
+
+
+class Wanted(NamedTuple):
+    """Rules that a learner is to enforce.
+
+    Attributes
+    ----------
+    schema : Schema
+        With all rules, found and declared.
+    rules : tuple of Rule
+        Those to enforce, declared ones first.
+    n_declared : int
+        How many of these the user declared.
+    """
+
+    schema: Schema
+    rules: tuple[Rule, ...]
+    n_declared: int = 0
+
+
+def wanted_rules(given: Any, schema: Schema, X: np.ndarray) -> Wanted:
+    """The rules to enforce, by what a learner's parameter ``rules`` is.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is anything else, or a declared rule is wrong: see `declared`.
+    """
+    said = [given] if isinstance(given, str) else given
+    if said is False or said == ["off"]:
+        return Wanted(schema, ())
+    is_list = isinstance(said, Iterable) and not isinstance(said, Rule)
+    said = list(said) if is_list else []
+    if not is_list or (isinstance(given, str) and given not in ("auto", "all")):
+        raise TypeError(f"rules: expected {RULES_HELP}, got {given!r}")
+    rules = [parse_rule(one) if isinstance(one, str) else one for one in said if one not in ("auto", "all")]
+    wrong = [one for one in rules if not isinstance(one, Rule)]
+    if wrong:
+        raise TypeError(f"rules: expected rules, such as jf.rule('start <= end'), got {wrong[0]!r}")
+    mine = declared(schema, X, rules)
+    texts = {str(one) for one in mine}
+    others = tuple(one for one in schema.rules if str(one) not in texts)
+    found = [one for one in others if not one.exceptions and one.rows >= ENOUGH_ROWS]
+    if "all" not in said:
+        found = [one for one in found if "auto" in said and _is_harmless(one, schema, X)]
+    return Wanted(replace(schema, rules=(*mine, *others)), (*mine, *found), len(mine))
+
+
+def _is_harmless(rule: Rule, schema: Schema, X: np.ndarray) -> bool:
+    """Whether a rule is of a kind that makes draws no less like the table: few combinations, or those of one column."""
+    if not isinstance(rule, AUTO_KINDS):
+        return False
+    if not isinstance(rule, Function | Combinations):
+        return True
+    columns = [schema.index(name) for name in rule.columns]
+    cells = X[:, columns]
+    keys = [ranked(x) for x in cells[~np.isnan(cells).any(axis=1)].T]
+    n_levels = len(np.unique(combined(keys)))
+    alone = [len(np.unique(key)) for j, key in zip(columns, keys, strict=True) if schema.columns[j].is_categorical]
+    return n_levels <= max(AUTO_LEVELS, *alone, 0)
+
+
+def declared(schema: Schema, X: np.ndarray, rules: Sequence[Rule]) -> tuple[Rule, ...]:
+    """Rules that a user gave, checked on the table, with the number of rows that they speak of.
+
+    Raises
+    ------
+    ValueError
+        If a rule names an unknown column, does not go with the kinds of its columns, or a row contradicts it.
+    """
+    found = []
+    for rule in rules:
+        columns = [schema[name] for name in rule.columns]
+        if isinstance(rule, Equation | Order):
+            wrong = [column for column in columns if column.is_categorical]
+            if wrong:
+                raise ValueError(
+                    f"rules: {rule}: column {wrong[0].name!r} is {wrong[0].kind}, expected numbers or dates"
+                )
+        against = np.flatnonzero(contradicted(rule, schema, X))
+        if len(against):
+            raise ValueError(
+                f"rules: {rule}: {len(against):,} of {len(X):,} rows contradict it, the first of them row "
+                f"{against[0]} (counted from 0); mend or leave out these rows, or the rule"
+            )
+        known = ~np.isnan(X[:, [schema.index(name) for name in rule.columns]]).any(axis=1)
+        about_missing = isinstance(rule, MissingTogether | MissingWhere)
+        found.append(replace(rule, rows=len(X) if about_missing else int(known.sum()), exceptions=0))
+    return tuple(found)

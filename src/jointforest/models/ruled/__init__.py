@@ -1,0 +1,1 @@
+"""Distributions of rows that obey rules: another distribution, in coordinates that cannot break them."""

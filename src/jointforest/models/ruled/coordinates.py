@@ -1,0 +1,202 @@
+"""Coordinates of the rows of a table that obeys rules: fewer columns, from which every column of the table is made.
+
+A column of the table is one of three things:
+
+- *plain*: a coordinate as it is;
+- a *member* of a compound: the coordinate is categorical, and each of its levels has one value of the column. The
+  levels are the combinations of values that rows may have;
+- a *sum* of coordinates of numbers and of values of compounds, rounded to the column's grid. An order ``a <= b`` is the
+  sum b = a + gap, with a coordinate of its own for the gap.
+
+So a row of coordinates is a row of the table that obeys all rules, and no rule has to be enforced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ...data.rules.rule import Rule
+from ...data.schema import Column, Schema, snapped
+
+
+class Term(NamedTuple):
+    """One addend of a column.
+
+    Attributes
+    ----------
+    at : int
+        Number of the coordinate.
+    coefficient : float
+    table : float64 array (K,) or None
+        Number, or level code, of each level of a compound; None of a coordinate that is taken as it is.
+    """
+
+    at: int
+    coefficient: float = 1.0
+    table: np.ndarray | None = None
+
+    def values(self, Z: np.ndarray) -> np.ndarray:
+        """What the coordinate stands for, without the coefficient, of coordinates Z (n, m): (n,), NaN where missing."""
+        z = Z[:, self.at]
+        if self.table is None:
+            return z
+        known = ~np.isnan(z)
+        return np.where(known, self.table[np.where(known, z, 0.0).astype(np.int64)], np.nan)
+
+
+class Source(NamedTuple):
+    """How a column is made: constant + sum of coefficient * value over the terms."""
+
+    terms: tuple[Term, ...]
+    constant: float = 0.0
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether the column is neither a coordinate nor a member of a compound."""
+        return len(self.terms) != 1 or self.terms[0].coefficient != 1.0 or self.constant != 0.0
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the column is a coordinate as it is."""
+        return not self.is_sum and self.terms[0].table is None
+
+
+class Absence(NamedTuple):
+    """When cells of a column are missing.
+
+    Attributes
+    ----------
+    like : int
+        The coordinate whose cells are missing with them; -1: none.
+    where : int
+        The coordinate at some of whose values they are missing; -1: none.
+    values : tuple of float
+        These values, numbers or level codes.
+    by_rule : bool
+        Whether such a cell has no value at all, by a rule; otherwise it has one that is not seen.
+    """
+
+    like: int = -1
+    where: int = -1
+    values: tuple[float, ...] = ()
+    by_rule: bool = False
+
+
+NEVER = Absence()
+"""Of a column whose cells are never missing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """The columns of a table as functions of coordinates.
+
+    Attributes
+    ----------
+    schema : Schema
+        Of the table, d columns. Its rules say which of them are enforced.
+    inner : Schema
+        Of the m coordinates.
+    sources : tuple of d Source
+    absences : tuple of d Absence
+    """
+
+    schema: Schema
+    inner: Schema
+    sources: tuple[Source, ...]
+    absences: tuple[Absence, ...]
+
+    @cached_property
+    def plain(self) -> dict[int, int]:
+        """The coordinate of each plain column, by numbers."""
+        return {j: source.terms[0].at for j, source in enumerate(self.sources) if source.is_plain}
+
+    @cached_property
+    def compounds(self) -> dict[int, tuple[int, ...]]:
+        """The members of each compound, by the number of its coordinate."""
+        found: dict[int, list[int]] = {}
+        for j, source in enumerate(self.sources):
+            if not source.is_sum and not source.is_plain:
+                found.setdefault(source.terms[0].at, []).append(j)
+        return {at: tuple(members) for at, members in found.items()}
+
+    @cached_property
+    def sums(self) -> tuple[int, ...]:
+        """Numbers of the columns that are sums, those of fewest terms first."""
+        found = [j for j, source in enumerate(self.sources) if source.is_sum]
+        return tuple(sorted(found, key=lambda j: (len(self.sources[j].terms), j)))
+
+    @cached_property
+    def enforced(self) -> tuple[Rule, ...]:
+        """The rules that hold in every row."""
+        return tuple(rule for rule in self.schema.rules if rule.is_enforced)
+
+    @cached_property
+    def untouched(self) -> dict[int, int]:
+        """The coordinate of each plain column of which nothing else is made, by numbers."""
+        uses = [term.at for source in self.sources for term in source.terms]
+        uses += [absence.where for absence in self.absences if absence.by_rule]
+        by_rule = {j for j, absence in enumerate(self.absences) if absence.by_rule}
+        return {j: at for j, at in self.plain.items() if uses.count(at) == 1 and j not in by_rule}
+
+    def table(self, j: int) -> np.ndarray:
+        """Number, or level code, of a member in each level of its compound, (K,)."""
+        found = self.sources[j].terms[0].table
+        assert found is not None
+        return found
+
+    def rows(self, Z: np.ndarray) -> np.ndarray:
+        """Rows of the table (n, d) from rows of coordinates (n, m); NaN where one that is needed is missing."""
+        return np.column_stack([self.column(j, Z) for j in range(len(self.sources))])
+
+    def column(self, j: int, Z: np.ndarray) -> np.ndarray:
+        """One column of the table from rows of coordinates, (n,)."""
+        source = self.sources[j]
+        if not source.is_sum:
+            return source.terms[0].values(Z)
+        total = np.full(len(Z), source.constant)
+        for term in source.terms:
+            total += term.coefficient * term.values(Z)
+        return snapped(self.schema.columns[j], total)
+
+    def unit(self, j: int) -> float:
+        """What a known cell adds to the log-density of its mass: -log of the grid's step."""
+        column = self.schema.columns[j]
+        return 0.0 if column.is_categorical or column.step == 0.0 else -float(np.log(column.step))
+
+    def needed(self, columns: Iterable[int]) -> list[int]:
+        """Coordinates that some columns are made of, ascending."""
+        found: set[int] = set()
+        for j in columns:
+            found |= {term.at for term in self.sources[j].terms}
+            found |= {at for at in (self.absences[j].like, self.absences[j].where) if at >= 0}
+        return sorted(found)
+
+    def select(self, columns: list[int]) -> tuple[Coordinates, list[int]]:
+        """The coordinates of some columns, and their numbers before."""
+        kept = self.needed(columns)
+        place = {at: i for i, at in enumerate(kept)} | {-1: -1}
+        sources = tuple(
+            source._replace(terms=tuple(term._replace(at=place[term.at]) for term in source.terms))
+            for source in (self.sources[j] for j in columns)
+        )
+        absences = tuple(
+            absence._replace(like=place[absence.like], where=place[absence.where])
+            for absence in (self.absences[j] for j in columns)
+        )
+        table = tuple(self.schema.columns[j] for j in columns)
+        schema = Schema(table, self.schema.frame, (), self.schema.n_rows, self.schema.rules_among(table))
+        inner = Schema(tuple(self.inner.columns[at] for at in kept), self.inner.frame, (), self.inner.n_rows)
+        return Coordinates(schema, inner, sources, absences), kept
+
+    def pinned(self, inner: Schema) -> Coordinates:
+        """The same for coordinates that evidence has changed: plain columns follow them."""
+        columns: list[Column] = list(self.schema.columns)
+        for j, at in self.plain.items():
+            columns[j] = inner.columns[at]
+        schema = Schema(tuple(columns), self.schema.frame, self.schema.unknown, inner.n_rows, self.schema.rules)
+        return Coordinates(schema, inner, self.sources, self.absences)

@@ -1,0 +1,189 @@
+"""Ruled distributions as plain data and named arrays, and back: what a model file holds of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...data.schema import Column, Schema
+from ...data.schema_check import schema_from_dict
+from ..base import Distribution
+from .coordinates import Absence, Coordinates, Source, Term
+
+KIND = "ruled"
+NAMES = frozenset({"ruled.table", "ruled.table_start"})
+"""Names of the arrays beside those of the coordinates' distribution."""
+_MOST = 100_000
+
+
+def ruled_to_arrays(coordinates: Coordinates, inner: Distribution) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What the metadata say of a ruled distribution, and its arrays.
+
+    The values of compounds stand one after the other in ``ruled.table``; terms name them by number. Coordinates that
+    are columns of the table are named by the column's number.
+    """
+    check_coordinates(coordinates)
+    tables: list[np.ndarray] = []
+
+    def term(one: Term) -> list[Any]:
+        if one.table is None:
+            return [one.at, one.coefficient, -1]
+        tables.append(np.asarray(one.table, np.float64))
+        return [one.at, one.coefficient, len(tables) - 1]
+
+    of_column = {at: j for j, at in coordinates.plain.items()}
+    made = tuple(column for at, column in enumerate(coordinates.inner.columns) if at not in of_column)
+    about, arrays = inner.to_arrays()
+    return {
+        "kind": KIND,
+        "inner": about,
+        "columns": [of_column.get(at, -1) for at in range(len(coordinates.inner.columns))],
+        "made": Schema(made, coordinates.schema.frame).to_dict()["columns"],
+        "sources": [
+            {"terms": [term(one) for one in of.terms], "constant": of.constant} for of in coordinates.sources
+        ],
+        "absences": [
+            {"like": one.like, "where": one.where, "values": list(one.values), "by_rule": one.by_rule}
+            for one in coordinates.absences
+        ],
+    }, arrays | {
+        "ruled.table": np.concatenate([np.empty(0), *tables]),
+        "ruled.table_start": np.cumsum([0, *map(len, tables)]).astype(np.int64),
+    }  # fmt: skip
+
+
+def ruled_from_arrays(
+    schema: Schema,
+    about: dict[str, Any],
+    arrays: dict[str, np.ndarray],
+    component: Callable[[Schema, Any, dict[str, np.ndarray]], Distribution],
+) -> tuple[Coordinates, Distribution]:
+    """The coordinates and their distribution, which ``component`` makes; every field is checked.
+
+    Raises
+    ------
+    ValueError
+        If a field is not as it must be.
+    """
+    if set(about) != {"kind", "inner", "columns", "made", "sources", "absences"}:
+        raise ValueError("rules: metadata missing or unknown")
+    table, start = arrays["ruled.table"], arrays["ruled.table_start"]
+    if table.dtype != np.float64 or table.ndim != 1 or start.dtype != np.int64 or start.ndim != 1 or not len(start):
+        raise ValueError("rules: tables must be float64, and where they start int64")
+    if start[0] != 0 or start[-1] != len(table) or (np.diff(start) <= 0).any():
+        raise ValueError("rules: tables must start at 0, rise, and fill the array")
+    d = len(schema.columns)
+    inner = _inner(schema, about["columns"], about["made"])
+    if not isinstance(about["sources"], list) or len(about["sources"]) != d:
+        raise ValueError(f"rules: expected {d} sources")
+    if not isinstance(about["absences"], list) or len(about["absences"]) != d:
+        raise ValueError(f"rules: expected {d} absences")
+    sources = tuple(_source(one, table, start) for one in about["sources"])
+    absences = tuple(_absence(one) for one in about["absences"])
+    coordinates = Coordinates(schema, inner, sources, absences)
+    check_coordinates(coordinates)
+    of_inner = {name: array for name, array in arrays.items() if name not in NAMES}
+    return coordinates, component(inner, about["inner"], of_inner)
+
+
+def _inner(schema: Schema, numbers: Any, made: Any) -> Schema:
+    """The schema of the coordinates."""
+    if not isinstance(numbers, list) or not 0 < len(numbers) <= _MOST:
+        raise ValueError("rules.columns: expected a list of numbers")
+    if not isinstance(made, list):
+        raise ValueError("rules.made: expected a list of columns")
+    others = list(schema_from_dict({"frame": schema.frame, "columns": made}).columns) if made else []
+    if numbers.count(-1) != len(others):
+        raise ValueError(f"rules.made: expected {numbers.count(-1)} columns, got {len(others)}")
+    columns: list[Column] = []
+    for number in numbers:
+        if type(number) is not int or not -1 <= number < len(schema.columns):
+            raise ValueError(f"rules.columns: expected a column's number, got {number!r:.80}")
+        columns.append(others.pop(0) if number < 0 else schema.columns[number])
+    if len({column.name for column in columns}) != len(columns):
+        raise ValueError("rules.columns: a coordinate is there twice")
+    return Schema(tuple(columns), schema.frame, (), schema.n_rows)
+
+
+def _source(entry: Any, table: np.ndarray, start: np.ndarray) -> Source:
+    if not isinstance(entry, dict) or set(entry) != {"terms", "constant"} or not isinstance(entry["terms"], list):
+        raise ValueError("rules.sources: expected terms and a constant")
+    terms = []
+    for term in entry["terms"]:
+        if not isinstance(term, list) or len(term) != 3 or type(term[0]) is not int or type(term[2]) is not int:
+            raise ValueError("rules.sources: a term has a coordinate, a coefficient and a table")
+        at, coefficient, number = term
+        if not -1 <= number < len(start) - 1:
+            raise ValueError(f"rules.sources: there is no table {number}")
+        of = None if number < 0 else np.ascontiguousarray(table[start[number] : start[number + 1]])
+        terms.append(Term(at, _finite(coefficient, "rules.sources"), of))
+    return Source(tuple(terms), _finite(entry["constant"], "rules.sources"))
+
+
+def _absence(entry: Any) -> Absence:
+    if not isinstance(entry, dict) or set(entry) != {"like", "where", "values", "by_rule"}:
+        raise ValueError("rules.absences: expected like, where, values and by_rule")
+    if type(entry["like"]) is not int or type(entry["where"]) is not int or type(entry["by_rule"]) is not bool:
+        raise ValueError("rules.absences: like and where are whole numbers, by_rule is true or false")
+    if not isinstance(entry["values"], list) or len(entry["values"]) > _MOST:
+        raise ValueError("rules.absences: expected a list of values")
+    values = tuple(_finite(x, "rules.absences") for x in entry["values"])
+    return Absence(entry["like"], entry["where"], values, entry["by_rule"])
+
+
+def _finite(x: Any, at: str) -> float:
+    if type(x) not in (int, float) or not math.isfinite(x):
+        raise ValueError(f"{at}: expected a finite number, got {x!r:.80}")
+    return float(x)
+
+
+def check_coordinates(coordinates: Coordinates) -> None:
+    """See that columns can be made of coordinates as `Coordinates` promises.
+
+    Raises
+    ------
+    ValueError
+        Names the column and what was expected.
+    """
+    inner = coordinates.inner.columns
+    for column, source, absence in zip(
+        coordinates.schema.columns, coordinates.sources, coordinates.absences, strict=True
+    ):
+        what = f"rules: column {column.name!r}"
+        if not source.terms or not math.isfinite(source.constant):
+            raise ValueError(f"{what} is made of nothing")
+        for term in source.terms:
+            if not 0 <= term.at < len(inner) or not (math.isfinite(term.coefficient) and term.coefficient):
+                raise ValueError(f"{what}: a term is of no coordinate, or its coefficient is 0")
+            _check_table(column, source, term, inner[term.at], what)
+        if source.is_plain and inner[source.terms[0].at] != column:
+            raise ValueError(f"{what}: expected the coordinate to be the column itself")
+        if source.is_sum and column.is_categorical:
+            raise ValueError(f"{what}: a sum has numbers, the column has levels")
+        if not (-1 <= absence.like < len(inner) and -1 <= absence.where < len(inner)):
+            raise ValueError(f"{what} is missing with no coordinate that there is")
+        if (absence.where >= 0) != bool(absence.values) or (absence.by_rule and absence.where < 0):
+            raise ValueError(f"{what}: values at which cells are missing go with a coordinate")
+        if absence.where >= 0 and not _are_values(inner[absence.where], np.array(absence.values)):
+            raise ValueError(f"{what} is missing at values that the coordinate cannot have")
+
+
+def _check_table(column: Column, source: Source, term: Term, inner: Column, what: str) -> None:
+    if term.table is None:
+        if source.is_sum and inner.is_categorical:
+            raise ValueError(f"{what}: a sum has a term that is no number")
+        return
+    if not inner.is_categorical or term.table.shape != (len(inner.levels),) or not np.isfinite(term.table).all():
+        raise ValueError(f"{what}: expected a value for each level of the coordinate")
+    if not source.is_sum and not _are_values(column, term.table):
+        raise ValueError(f"{what}: a level of the coordinate has a value that the column cannot have")
+
+
+def _are_values(column: Column, x: np.ndarray) -> bool:
+    """Whether numbers are values, or level codes, of a column."""
+    if not column.is_categorical:
+        return bool(np.isfinite(x).all())
+    return bool(((x >= 0) & (x < len(column.levels)) & (x == np.floor(x))).all())

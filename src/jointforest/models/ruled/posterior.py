@@ -1,0 +1,403 @@
+"""What a ruled distribution says given evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from ...data.evidence import Evidence, RegionTable
+from ...data.schema import snapped
+from ..base import Distribution, PosteriorState
+from .coordinates import Coordinates, Term
+from .sums import Points, SumDistribution, distribution_of_sum
+from .translate import Rows, levels_region
+
+_ROUNDS, _POINTS = 6, 129
+"""Rounds in which quantiles are bracketed, and points of the distribution function in each."""
+
+
+class RuledPosterior(PosteriorState):
+    """Answers about the table from those about its coordinates, mixed over the rows that stand for each row."""
+
+    def __init__(self, distribution: Distribution, of_inner: Distribution, evidence: Evidence, rows: Rows) -> None:
+        super().__init__(distribution, evidence)
+        self.of_inner, self.rows = of_inner, rows
+        self._kept: dict[int, list[SumDistribution | None]] = {}
+
+    @property
+    def coordinates(self) -> Coordinates:
+        return self.rows.cells.coordinates
+
+    @cached_property
+    def inner(self) -> PosteriorState:
+        """What the coordinates' distribution says of all rows."""
+        return self.of_inner.observe(self.rows.evidence)
+
+    @cached_property
+    def log_rows(self) -> np.ndarray:
+        """Log-density of each row about the coordinates, with its weight, (R,)."""
+        if len(self.rows.owner) == 1:
+            return self.rows.log_weight + self.inner.log_evidence
+        return self.rows.log_weight + self.of_inner.log_density(self.rows.evidence)
+
+    @cached_property
+    def share(self) -> np.ndarray:
+        """Posterior probability of each row among those of its owner, (R,); NaN where the evidence is impossible."""
+        if self.rows.is_one_each:
+            return np.where(self.log_rows == -np.inf, np.nan, 1.0)
+        with np.errstate(invalid="ignore"):
+            return np.exp(self.log_rows - self.rows.log_sum(self.log_rows)[self.rows.owner])
+
+    @property
+    def effective_draws(self) -> np.ndarray:
+        if self.rows.is_exact.all():
+            return super().effective_draws
+        squares = np.add.reduceat(np.nan_to_num(self.share) ** 2, self.rows.start)
+        with np.errstate(divide="ignore"):
+            return np.where(self.rows.is_exact, np.inf, 1.0 / squares)
+
+    def mixed(self, answers: np.ndarray) -> np.ndarray:
+        """Answers of the rows (R, ...) weighed by their shares, (n, ...)."""
+        weight = self.share.reshape(-1, *[1] * (answers.ndim - 1))
+        if self.rows.is_one_each:
+            return answers * weight
+        each = np.where(weight == 0.0, 0.0, weight * answers)  # rows of share 0 do not count, whatever they answer
+        return np.asarray(np.add.reduceat(each, self.rows.start, axis=0))
+
+    @cached_property
+    def log_evidence(self) -> float:
+        return float(self.rows.log_sum(self.log_rows)[0]) - float(self.evidence.log_penalty[0])
+
+    def background_weight(self, n_jobs: int | None = -1) -> np.ndarray:
+        return self.mixed(np.nan_to_num(self.inner.background_weight(n_jobs)))
+
+    # ---- rows in which a column has a value at all
+
+    def _existing(self, j: int) -> RuledPosterior | None:
+        """The posterior given that column j has a value; None if no rule makes its cells missing."""
+        absence = self.coordinates.absences[j]
+        if not absence.by_rule or self._is_restricted:
+            return None
+        if j not in self._restricted:
+            cells = self.rows.cells.take(np.arange(len(self.rows.owner)))
+            cells.exclude(np.arange(len(cells.owner)), absence.where, absence.values)
+            state = RuledPosterior(self.distribution, self.of_inner, self.evidence, Rows(cells, self.rows.is_exact))
+            state._is_restricted = True
+            self._restricted[j] = state
+        return self._restricted[j]
+
+    _is_restricted = False
+
+    @cached_property
+    def _restricted(self) -> dict[int, RuledPosterior]:
+        return {}
+
+    # ---- answers about a column
+
+    def level_probabilities(self, j: int, n_jobs: int | None = -1) -> np.ndarray:
+        if (state := self._existing(j)) is not None:
+            return state.level_probabilities(j, n_jobs)
+        (term,) = self.coordinates.sources[j].terms
+        p = self.inner.level_probabilities(term.at, n_jobs)
+        if term.table is not None:
+            p = p @ (term.table[:, None] == np.arange(len(self.distribution.schema.columns[j].levels)))
+        return self.mixed(p)
+
+    def moments(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+        """Of sums without their rounding to the grid."""
+        if (state := self._existing(j)) is not None:
+            return state.moments(j, n_jobs)
+        terms = self.coordinates.sources[j].terms
+        each = [self._of_term(term, n_jobs) for term in terms]
+        mean = np.full(len(self.rows.owner), self.coordinates.sources[j].constant)
+        variance = np.zeros(len(self.rows.owner))
+        for term, (m, v) in zip(terms, each, strict=True):
+            mean += term.coefficient * m
+            variance += term.coefficient**2 * v
+        for i, first in enumerate(terms):
+            for second in terms[:i]:
+                both = self._term_covariance(first, second, n_jobs)
+                variance = variance + 2.0 * first.coefficient * second.coefficient * both
+        center = self.mixed(mean)
+        apart = (mean - center[self.rows.owner]) ** 2
+        return self._known(j, center), self._known(j, self.mixed(np.maximum(variance, 0.0) + apart), spread=True)
+
+    def _known(self, j: int, answers: np.ndarray, spread: bool = False) -> np.ndarray:
+        """The answers (n,), but known values where there are any (or their spread, 0)."""
+        value = self.evidence.value[:, j]
+        is_known = ~np.isnan(value) & ~np.isnan(answers)
+        column = self.distribution.schema.columns[j]
+        return np.where(is_known, 0.0 if spread else snapped(column, value), answers)
+
+    def cdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        if (state := self._existing(j)) is not None:
+            return state.cdf(j, x, n_jobs)
+        x = np.asarray(x, dtype=np.float64)
+        if j in self.coordinates.plain:
+            return self.mixed(self.inner.cdf(self.coordinates.plain[j], x, n_jobs))
+        if (term := self._converted(j)) is not None:
+            return self.mixed(self._converted_cdf(j, term, x, n_jobs))
+        out = self._by_sums(j, lambda found: found.cdf(x), len(x))
+        out[:, np.isnan(x)] = np.nan
+        return out
+
+    def pdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        if (state := self._existing(j)) is not None:
+            return state.pdf(j, x, n_jobs)
+        x = np.asarray(x, dtype=np.float64)
+        if j in self.coordinates.plain:
+            return self.mixed(self.inner.pdf(self.coordinates.plain[j], x, n_jobs))
+        column = self.distribution.schema.columns[j]
+        at = snapped(column, x)
+        if (term := self._converted(j)) is not None:
+            if column.step > 0.0:
+                ends = np.concatenate([at - 0.5 * column.step, at + 0.5 * column.step])
+                low, high = np.split(self._converted_cdf(j, term, ends, n_jobs), 2, axis=1)
+                return self.mixed((high - low) / column.step)
+            back = (x - self.coordinates.sources[j].constant) / term.coefficient
+            return self.mixed(self.inner.pdf(term.at, back, n_jobs) / abs(term.coefficient))
+        out = self._by_sums(j, lambda found: found.pdf(x), len(x))
+        out[:, np.isnan(x)] = np.nan
+        return out
+
+    def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        if self.distribution.schema.columns[j].is_categorical:
+            return self.level_probabilities(j, n_jobs)
+        if j in self.coordinates.plain and self._existing(j) is None:
+            return self.mixed(self.inner.histogram(self.coordinates.plain[j], cuts, n_jobs))
+        below = self.cdf(j, np.append(cuts, np.inf), n_jobs)
+        return np.maximum(np.diff(below, axis=1, prepend=0.0), 0.0)
+
+    def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        if (state := self._existing(j)) is not None:
+            return state.quantile(j, q, n_jobs)
+        q = np.asarray(q, dtype=np.float64)
+        if (term := self._converted(j)) is not None and self.rows.is_one_each:
+            back = self.inner.quantile(term.at, q if term.coefficient > 0.0 else 1.0 - q, n_jobs)
+            found = snapped(self.distribution.schema.columns[j],
+                            self.coordinates.sources[j].constant + term.coefficient * back)  # fmt: skip
+            return np.where(np.isnan(self.share)[:, None], np.nan, found)
+        if j not in self.coordinates.plain:
+            return self._by_sums(j, lambda found: found.quantile(q), len(q))
+        each = self.inner.quantile(self.coordinates.plain[j], q, n_jobs)
+        if self.rows.is_one_each:
+            return np.where(np.isnan(self.share)[:, None], np.nan, each)
+        return self._bracketed(j, q, each, n_jobs)
+
+    def _bracketed(self, j: int, q: np.ndarray, each: np.ndarray, n_jobs: int | None) -> np.ndarray:
+        """Quantiles of mixtures over rows: between the least and the greatest of the rows, ever more closely."""
+        column = self.distribution.schema.columns[j]
+        counts = (self.share > 0.0)[:, None]
+        low = np.minimum.reduceat(np.where(counts, each, np.inf), self.rows.start, axis=0)
+        high = np.maximum.reduceat(np.where(counts, each, -np.inf), self.rows.start, axis=0)
+        possible = np.isfinite(low) & np.isfinite(high)
+        low, high = np.where(possible, low, 0.0), np.where(possible, high, 0.0)
+        for i in range(len(q)):
+            for _ in range(_ROUNDS):
+                points = np.unique(snapped(column, np.linspace(low[:, i], high[:, i], _POINTS).ravel()))
+                enough = self.cdf(j, points, n_jobs) >= q[i]
+                inside = (points >= low[:, [i]]) & (points <= high[:, [i]])
+                first = np.where(inside & enough, points, np.inf).min(axis=1)
+                last = np.where(inside & ~enough, points, -np.inf).max(axis=1)
+                high[:, i] = np.where(np.isfinite(first), first, high[:, i])
+                low[:, i] = np.where(np.isfinite(last), np.minimum(last, high[:, i]), high[:, i])
+        return np.where(possible, high, np.nan)
+
+    # ---- columns without grid in other units
+
+    def _converted(self, j: int) -> Term | None:
+        """The term of a column that is another one without grid, in another unit."""
+        terms = self.coordinates.sources[j].terms
+        is_one = len(terms) == 1 and terms[0].table is None
+        return terms[0] if is_one and self.coordinates.inner.columns[terms[0].at].step == 0.0 else None
+
+    def _converted_cdf(self, j: int, term: Term, x: np.ndarray, n_jobs: int | None) -> np.ndarray:
+        """P(column j <= x) at q points, in each row, (R, q)."""
+        column = self.distribution.schema.columns[j]
+        if column.step > 0.0:  # the upper edge of the cell of x, or of the one below it
+            x = column.center + (np.floor((x - column.center) / column.step + 1e-9) + 0.5) * column.step
+        back = (x - self.coordinates.sources[j].constant) / term.coefficient
+        if term.coefficient > 0.0:
+            return self.inner.cdf(term.at, back, n_jobs)
+        return 1.0 - self.inner.cdf(term.at, np.nextafter(back, -np.inf), n_jobs)
+
+    # ---- means, variances and covariances of what columns are made of
+
+    def _of_term(self, term: Term, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of what a coordinate stands for, in each row, (R,)."""
+        if term.table is None:
+            return self.inner.moments(term.at, n_jobs)
+        p = self.inner.level_probabilities(term.at, n_jobs)
+        mean = p @ term.table
+        return mean, (p * (term.table - mean[:, None]) ** 2).sum(axis=1)
+
+    def _term_covariance(self, a: Term, b: Term, n_jobs: int | None) -> np.ndarray:
+        """Covariance of what two coordinates stand for, in each row, (R,)."""
+        if a.table is None and b.table is None:
+            if a.at == b.at:
+                return self.inner.moments(a.at, n_jobs)[1]
+            return self.inner.covariance(a.at, b.at)
+        if a.table is None:
+            a, b = b, a
+        assert a.table is not None
+        p = self.inner.level_probabilities(a.at, n_jobs)
+        mean = p @ a.table
+        if a.at == b.at:
+            assert b.table is not None
+            return (p * (a.table - mean[:, None]) * (b.table - (p @ b.table)[:, None])).sum(axis=1)
+        return self._tilted(a, p, mean, b, n_jobs)
+
+    def _tilted(self, a: Term, p: np.ndarray, mean: np.ndarray, b: Term, n_jobs: int | None) -> np.ndarray:
+        """Covariance of a compound's values and another coordinate: from its means under the excess and the shortfall.
+
+        With m the mean of a, Cov(a, b) = s (E[b | weights (a - m)+] - E[b | weights (a - m)-]), s = E (a - m)+.
+        """
+        assert a.table is not None
+        cells = self.rows.cells
+        excess = a.table - mean[:, None]
+        size = np.nansum(p * np.maximum(excess, 0.0), axis=1)
+        # what rounding leaves of the spread of a column with one value is none
+        free = np.flatnonzero((size > 1e-12 * np.abs(a.table).max()) & np.isnan(cells.value[:, a.at]))
+        out = np.zeros(len(mean))
+        sides = []
+        for sign in (1.0, -1.0):
+            part = cells.take(free)
+            part.table = RegionTable(self.rows.evidence)
+            part.region = self.rows.evidence.cell_regions()[free]
+            with np.errstate(divide="ignore"):
+                weight = np.log(np.maximum(sign * excess[free], 0.0))
+            weight -= weight.max(axis=1, keepdims=True)
+            part.narrow(np.arange(len(free)), a.at, [levels_region(row) for row in weight].__getitem__)
+            state = RuledPosterior(self.distribution, self.of_inner, self.evidence, Rows(part, self.rows.is_exact))
+            sides.append(state._of_term(b, n_jobs)[0])
+        out[free] = size[free] * (sides[0] - sides[1])
+        return np.where(np.isnan(mean), np.nan, out)
+
+    def covariance(self, a: int, b: int) -> np.ndarray:
+        first, second = (self.coordinates.sources[j].terms for j in (a, b))
+        both = np.zeros(len(self.rows.owner))
+        for one in first:
+            for other in second:
+                covariance = self._term_covariance(self._number(a, one), self._number(b, other), -1)
+                both += one.coefficient * other.coefficient * covariance
+        centers = [self._means(j) for j in (a, b)]
+        apart = [mean - self.mixed(mean)[self.rows.owner] for mean in centers]
+        found = self.mixed(both + apart[0] * apart[1])
+        known = ~np.isnan(self.evidence.value[:, a]) | ~np.isnan(self.evidence.value[:, b])
+        return np.where(known & ~np.isnan(found), 0.0, found)
+
+    def _number(self, j: int, term: Term) -> Term:
+        """A term of column j that stands for numbers: of a boolean member 0 or 1."""
+        column = self.distribution.schema.columns[j]
+        if term.table is None or not column.is_categorical:
+            return term
+        return term._replace(table=np.array([float(column.levels[int(code)]) for code in term.table]))
+
+    def _means(self, j: int) -> np.ndarray:
+        """Mean of a column of numbers, P(True) of a boolean one, in each row, (R,)."""
+        source, column = self.coordinates.sources[j], self.distribution.schema.columns[j]
+        if column.is_categorical and source.is_plain:
+            levels = np.array([float(level) for level in column.levels])
+            return np.asarray(self.inner.level_probabilities(source.terms[0].at) @ levels)
+        terms = [self._number(j, term) for term in source.terms]
+        return np.asarray(source.constant + sum(t.coefficient * self._of_term(t, -1)[0] for t in terms))
+
+    # ---- columns that have few values, or are added up
+
+    def _by_sums(self, j: int, read: Callable[[SumDistribution], np.ndarray], q: int) -> np.ndarray:
+        """What ``read`` says of the distribution of column j in each row of the table, (n, q); NaN where impossible."""
+        if j not in self._kept:
+            self._kept[j] = self._sums(j)
+        out = np.full((len(self.evidence.value), q), np.nan)
+        for i, found in enumerate(self._kept[j]):
+            if found is not None:
+                out[i] = read(found)
+        return out
+
+    def _sums(self, j: int) -> list[SumDistribution | None]:
+        """The distribution of a column that is no coordinate, in each row of the table; None where impossible."""
+        column, source = self.distribution.schema.columns[j], self.coordinates.sources[j]
+        found: list[SumDistribution | None] = []
+        if not source.is_sum:
+            (term,) = source.terms
+            assert term.table is not None
+            value, place = np.unique(term.table, return_inverse=True)
+            for row in self.mixed(self.inner.level_probabilities(term.at)):
+                mass = np.bincount(place.reshape(-1), np.nan_to_num(row), len(value))
+                found.append(Points(column, value, mass) if mass.sum() > 0.0 else None)
+            return found
+        for i, x in enumerate(self.evidence.value[:, j].tolist()):
+            mine = np.flatnonzero((self.rows.owner == i) & (np.nan_to_num(self.share) > 0.0))
+            if not len(mine):
+                found.append(None)
+            elif not np.isnan(x):
+                found.append(Points(column, snapped(column, np.array([x])), np.ones(1)))
+            else:
+                cells, log_weight = self.rows.cells.take(mine), self.log_rows[mine]
+                found.append(distribution_of_sum(self.of_inner, column, *source, cells, log_weight))
+        return found
+
+    # ---- rows filled, and missing cells
+
+    def filled(self, n_jobs: int | None = -1) -> np.ndarray:
+        """Rows with means and most probable levels of coordinates in their free cells, (n, d); rules hold in them."""
+        Z = np.column_stack([self._filled_coordinate(at, n_jobs) for at in range(len(self.coordinates.inner.columns))])
+        self._restore_sums(Z)
+        X = self.coordinates.rows(Z)
+        for j, absence in enumerate(self.coordinates.absences):
+            if absence.by_rule:
+                X[np.isin(Z[:, absence.where], absence.values), j] = np.nan
+        X = np.where(np.isnan(self.evidence.value), X, self.evidence.value)
+        impossible = np.isnan(self.mixed(np.zeros(len(self.rows.owner))))
+        X[impossible] = self.evidence.value[impossible]
+        return X
+
+    def _filled_coordinate(self, at: int, n_jobs: int | None) -> np.ndarray:
+        column, value = self.coordinates.inner.columns[at], self.rows.cells.value[:, at]
+        if self.rows.is_one_each and not np.isnan(value).any():
+            return value
+        if column.is_categorical:
+            p = self.mixed(self.inner.level_probabilities(at, n_jobs))
+            return np.where(np.isnan(p[:, 0]), np.nan, p.argmax(axis=1))
+        return snapped(column, self.mixed(self.inner.moments(at, n_jobs)[0]))
+
+    def _restore_sums(self, Z: np.ndarray) -> None:
+        """Change the last part of sums that are known, where means were rounded, so that the parts add up."""
+        for j in self.coordinates.sums:
+            terms = [term for term in self.coordinates.sources[j].terms if term.table is None]
+            said = self.evidence.value[:, j]
+            rest = said - self.coordinates.column(j, Z)
+            off = np.flatnonzero(~np.isnan(said) & (np.abs(rest) > self.rows.cells.tolerance(j)))
+            for term in reversed(terms):
+                column = self.coordinates.inner.columns[term.at]
+                free = [i for i in off.tolist() if self._is_free(term.at, i)]
+                Z[free, term.at] = snapped(column, Z[free, term.at] + rest[free] / term.coefficient)
+                off = np.setdiff1d(off, free)
+
+    def _is_free(self, at: int, i: int) -> bool:
+        """Whether nothing in row i of the table says what a coordinate is."""
+        return all(np.isnan(self.evidence.value[i, j]) for j, k in self.coordinates.plain.items() if k == at)
+
+    def missing_probabilities(self, columns: Sequence[int]) -> np.ndarray:
+        found = np.zeros(len(columns))
+        mine = np.flatnonzero((self.rows.owner == 0) & (np.nan_to_num(self.share) > 0.0))
+        for r in mine.tolist():
+            is_alone = len(self.rows.owner) == 1
+            state = self.inner if is_alone else self.of_inner.observe(self.rows.take(np.array([r])))
+            for i, j in enumerate(columns):
+                found[i] += self.share[r] * self._missing(state, j)
+        return found
+
+    def _missing(self, state: PosteriorState, j: int) -> float:
+        """P(cell j is missing | a row about the coordinates)."""
+        absence = self.coordinates.absences[j]
+        if absence.like >= 0:
+            return float(state.missing_probabilities([absence.like])[0])
+        if absence.where < 0:
+            return 0.0
+        column = self.coordinates.inner.columns[absence.where]
+        if column.is_categorical:
+            return float(state.level_probabilities(absence.where)[0][np.array(absence.values, np.int64)].sum())
+        return float(state.pdf(absence.where, np.array(absence.values))[0].sum() * (column.step or 1.0))

@@ -1,0 +1,264 @@
+"""`RuledDistribution`: a distribution of coordinates as one of the rows of a table, all of which obey its rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...data.conditions import AnyOf, Not
+from ...data.evidence import Evidence, build
+from ...data.rules.rule import Rule
+from ...data.schema import Schema
+from ..base import Distribution, HiddenState
+from ..mixture import Mixture
+from .coordinates import Coordinates
+from .files import ruled_to_arrays
+from .posterior import RuledPosterior
+from .translate import Rows, translate
+
+_MOST_COMPONENTS = 256
+"""Most rows about coordinates that conditioning makes components of."""
+
+
+def ruled(coordinates: Coordinates, inner: Distribution) -> Distribution:
+    """The distribution of rows of a table; of a mixture each component has the coordinates."""
+    if len(inner.components) == 1:
+        return RuledDistribution(coordinates, inner)
+    parts = tuple(RuledDistribution(coordinates, component) for component in inner.components)
+    return Mixture(parts, inner.log_weight)
+
+
+@dataclass(frozen=True)
+class RuledDistribution(Distribution):
+    """The rows that a distribution of coordinates makes.
+
+    Attributes
+    ----------
+    coordinates : Coordinates
+    inner : Distribution
+        Of the coordinates; no mixture.
+    """
+
+    coordinates: Coordinates
+    inner: Distribution
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        return f"{self.inner.kind} with rules"
+
+    @property
+    def forest_hint(self) -> str:
+        return "; learn with rules='off' to have one without" if self.inner.is_forest else self.inner.forest_hint
+
+    @property
+    def schema(self) -> Schema:
+        return self.coordinates.schema
+
+    def with_schema(self, schema: Schema) -> RuledDistribution:
+        coordinates = replace(self.coordinates, schema=replace(schema, rules=self.schema.rules))
+        return RuledDistribution(coordinates, self.inner)
+
+    def rows(self, evidence: Evidence) -> Rows:
+        """The evidence as rows about the coordinates."""
+        return translate(self.coordinates, self.inner, evidence)
+
+    def log_density(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+        rows = self.rows(evidence)
+        return rows.log_sum(self.inner.log_density(rows.evidence, n_jobs) + rows.log_weight)
+
+    def observe(self, evidence: Evidence) -> RuledPosterior:
+        return RuledPosterior(self, self.inner, evidence, self.rows(evidence))
+
+    def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
+        rows, n = self.rows(evidence), len(evidence.value)
+        if rows.is_one_each:
+            Z = self.inner.sample(rows.evidence, m, seed, False, n_jobs)
+            Z[np.repeat(rows.log_weight == -np.inf, m)] = np.nan
+            X = self.coordinates.rows(Z)
+            hidden = self.inner.sample(rows.evidence, m, seed, True, n_jobs) if missing and self._is_hidden else None
+            return self._seen(evidence, X, Z, hidden, m, missing)
+        share = self.observe(evidence).share
+        rng = np.random.default_rng([seed, 1])
+        X = np.empty((n * m, len(self.schema.columns)))
+        for i in range(n):
+            mine = np.flatnonzero(rows.owner == i)
+            if np.isnan(share[mine[0]]):
+                X[i * m : (i + 1) * m] = np.nan
+                continue
+            chosen = np.sort(rng.choice(mine, m, p=share[mine] / share[mine].sum()))
+            drawn, own = rows.take(chosen), int(rng.integers(2**62))
+            Z = self.inner.sample(drawn, 1, own, False, n_jobs)
+            hidden = self.inner.sample(drawn, 1, own, True, n_jobs) if missing and self._is_hidden else None
+            one = evidence.take(np.array([i]))
+            order = rng.permutation(m)
+            X[i * m : (i + 1) * m] = self._seen(one, self.coordinates.rows(Z), Z, hidden, m, missing)[order]
+        return X
+
+    @property
+    def _is_hidden(self) -> bool:
+        """Whether a column is missing where a coordinate is."""
+        return any(absence.like >= 0 for absence in self.coordinates.absences)
+
+    def _seen(
+        self, evidence: Evidence, X: np.ndarray, Z: np.ndarray, hidden: np.ndarray | None, m: int, missing: bool
+    ) -> np.ndarray:
+        """Draws X (n * m, d), made of coordinates Z, with the cells that are known, and without those that are missing.
+
+        ``hidden`` are the same draws of coordinates with missing cells.
+        """
+        known = np.repeat(~np.isnan(evidence.value), m, axis=0)
+        regions = np.repeat(evidence.cell_regions() >= 0, m, axis=0)
+        impossible = np.isnan(Z).any(axis=1)
+        X = np.where(known, np.repeat(evidence.value, m, axis=0), X)
+        for j, absence in enumerate(self.coordinates.absences):
+            is_free = ~known[:, j] & ~regions[:, j]
+            if absence.where >= 0 and (missing or absence.by_rule):
+                X[is_free & np.isin(Z[:, absence.where], absence.values), j] = np.nan
+            if absence.like >= 0 and hidden is not None:
+                X[is_free & np.isnan(hidden[:, absence.like]), j] = np.nan
+        X[impossible] = np.nan
+        return X
+
+    def impute(self, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+        """As the base class, but that the filled row obeys the rules: coordinates are filled, and make the columns."""
+        state = self.observe(evidence)
+        return state.filled(n_jobs), state.background_weight(n_jobs)
+
+    def condition(self, evidence: Evidence) -> Distribution:
+        state = self.observe(evidence)
+        some = np.flatnonzero(np.nan_to_num(state.share) > 0.0)
+        if not len(some):
+            why = self.why_impossible(evidence)
+            raise ValueError(f"the evidence has probability 0{f': {why}' if why else ''}; drop or widen a condition")
+        if len(some) > _MOST_COMPONENTS or not state.rows.is_exact.all():
+            names = ", ".join(map(repr, state.rows.said_sums()))
+            raise ValueError(
+                f"condition: evidence about {names}, a sum of columns that are not known, is no joint of its own; "
+                "ask given(...), which answers it, or draw rows from it"
+            )
+        parts = []
+        for r in some.tolist():
+            inner = self.inner.condition(state.rows.take(np.array([r])))
+            parts.append(RuledDistribution(self.coordinates.pinned(inner.schema), inner))
+        if len(parts) == 1:
+            return parts[0]
+        schema = parts[0].schema
+        return Mixture(tuple(part.with_schema(schema) for part in parts), np.log(state.share[some]))
+
+    def marginalize(self, columns: list[int]) -> RuledDistribution:
+        coordinates, kept = self.coordinates.select(sorted(columns))
+        return RuledDistribution(coordinates, self.inner.marginalize(kept))
+
+    def given_missing(self, j: int, is_missing: bool) -> tuple[Distribution | None, float]:
+        absence = self.coordinates.absences[j]
+        if absence.like >= 0:
+            inner, log_p = self.inner.given_missing(absence.like, is_missing)
+            return None if inner is None else RuledDistribution(self.coordinates, inner), log_p
+        if absence.where < 0:
+            return (None, -np.inf) if is_missing else (self, 0.0)
+        column = self.coordinates.inner.columns[absence.where]
+        values = AnyOf(*(column.from_number(x) for x in absence.values))
+        said = build(self.coordinates.inner, conditions={column.name: values if is_missing else Not(values)})
+        log_p = float(self.inner.log_density(said)[0])
+        if log_p == -np.inf:
+            return None, -np.inf
+        inner = self.inner.condition(said)
+        return RuledDistribution(self.coordinates.pinned(inner.schema), inner), log_p
+
+    def log_density_without_each(self, evidence: Evidence, known: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        """Columns that rules do not touch by the inner distribution, the others one by one."""
+        rows = self.rows(evidence)
+        out = np.zeros(known.shape)
+        free = self.coordinates.untouched if rows.is_one_each else {}
+        if free:
+            inside = np.zeros((len(known), len(self.coordinates.inner.columns)), bool)
+            for j, at in free.items():
+                inside[:, at] = known[:, j]
+            each = self.inner.log_density_without_each(rows.evidence, inside, n_jobs) + rows.log_weight[:, None]
+            for j, at in free.items():
+                out[:, j] = each[:, at]
+        for j in range(known.shape[1]):
+            some = np.flatnonzero(known[:, j])
+            if j not in free and len(some):
+                out[some, j] = self.log_density(evidence.take(some).without(j), n_jobs)
+        return out
+
+    def modes(self, evidence: Evidence, k: int, budget: int) -> tuple[np.ndarray, float]:
+        rows = self.rows(evidence)
+        if not rows.is_one_each:
+            names = ", ".join(map(repr, rows.said_sums()))
+            raise ValueError(
+                f"mode: the evidence about {names}, a sum of columns that are not known, has no certified mode; "
+                "give evidence about its parts, or draw rows"
+            )
+        Z, log_bound = self.inner.modes(rows.evidence, k, budget)
+        X = np.where(np.isnan(evidence.value), self.coordinates.rows(Z), evidence.value)
+        # what units add to the density is the same in all complete rows
+        extra = float(self.rows(Evidence.of_values(X)).log_weight.max()) + float(evidence.log_penalty[0])
+        return X, log_bound + extra
+
+    def why_impossible(self, evidence: Evidence) -> str:
+        known = ~np.isnan(evidence.value[0]) | (evidence.cell_regions()[0] >= 0)
+        names = {name for name, is_known in zip(self.schema.names, known.tolist(), strict=True) if is_known}
+        for rule in self.coordinates.enforced:
+            if self._is_impossible(evidence, names & set(rule.columns)):
+                return f"it contradicts the rule {str(rule)!r}"
+        for rules in _connected(self.coordinates.enforced):
+            if len(rules) > 1 and self._is_impossible(
+                evidence, names & {name for rule in rules for name in rule.columns}
+            ):
+                return f"it contradicts the rules {', '.join(repr(str(rule)) for rule in rules)} together"
+        return ""
+
+    def _is_impossible(self, evidence: Evidence, names: set[str]) -> bool:
+        """Whether what evidence says of some columns has probability 0."""
+        for j, name in enumerate(self.schema.names):
+            if name not in names:
+                evidence = evidence.without(j)
+        return bool(names) and self.log_density(evidence._replace(log_penalty=np.zeros(1)))[0] == -np.inf
+
+    def heaviest_states(self, evidence: Evidence, k: int) -> tuple[list[HiddenState], int] | None:
+        """Those of the coordinates' distribution; of several rows that stand for the evidence, of the heaviest one."""
+        state = self.observe(evidence)
+        row = int(np.nan_to_num(state.share).argmax())
+        found = self.inner.heaviest_states(state.rows.take(np.array([row])), k)
+        if found is None:
+            return None
+        extra = float(state.log_rows[row]) - float(self.inner.log_density(state.rows.take(np.array([row])))[0])
+        return [
+            one._replace(
+                log_weight=one.log_weight + extra, distribution=RuledDistribution(self.coordinates, one.distribution)
+            )
+            for one in found[0]
+        ], found[1]
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        return ruled_to_arrays(self.coordinates, self.inner)
+
+    def size(self) -> dict[str, int]:
+        return self.inner.size()
+
+    def density_breaks(self, j: int) -> list[np.ndarray]:
+        return self.inner.density_breaks(self.coordinates.plain[j]) if j in self.coordinates.plain else []
+
+    def density_cost(self) -> float:
+        return self.inner.density_cost()
+
+    def mode_cost(self) -> int:
+        return self.inner.mode_cost()
+
+    def uses_kernels(self) -> bool:
+        return self.inner.uses_kernels()
+
+
+def _connected(rules: tuple[Rule, ...]) -> list[list[Rule]]:
+    """Groups of rules that share columns, directly or by others."""
+    groups: list[tuple[set[str], list[Rule]]] = []
+    for rule in rules:
+        touched = [group for group in groups if group[0] & set(rule.columns)]
+        names = set(rule.columns).union(*(names for names, _ in touched))
+        groups = [group for group in groups if group not in touched]
+        groups.append((names, [*(one for _, of in touched for one in of), rule]))
+    return [of for _, of in groups]

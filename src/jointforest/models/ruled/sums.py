@@ -1,0 +1,223 @@
+"""The distribution of a sum of coordinates given evidence: added up over grids, and otherwise that of draws."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...data.schema import Column, snapped
+from ..base import Distribution, PosteriorState
+from .coordinates import Term
+from .translate import Cells, support
+
+MOST_ROWS = 1 << 17
+"""Most rows that the distribution of a sum is added up from."""
+DRAWS = 1 << 14
+"""Draws that stand for the distribution of a sum that is not added up."""
+_PAIRS = 1 << 22
+"""Most pairs of a row and a grid cell, or a point, that are looked at at once."""
+_MOST_SHIFTED = 1 << 12
+"""Most rows of a sum whose last part has no grid, or a long one."""
+_LEAST_WEIGHT = 1e-26
+"""Rows of less weight than this, of the heaviest one, are left out."""
+_ROUNDS, _POINTS = 8, 33
+"""Rounds in which quantiles are bracketed, and points of the distribution function in each."""
+
+
+class SumDistribution(ABC):
+    """The distribution of a column that is no coordinate, in one row of evidence."""
+
+    @abstractmethod
+    def cdf(self, x: np.ndarray) -> np.ndarray:
+        """P(column <= x) at q points, (q,)."""
+
+    @abstractmethod
+    def pdf(self, x: np.ndarray) -> np.ndarray:
+        """Density at q points, (q,); on a grid the mass of the cell over the step, without grid that of a value."""
+
+    @abstractmethod
+    def quantile(self, q: np.ndarray) -> np.ndarray:
+        """inf{x: P(column <= x) >= q}, (k,)."""
+
+
+@dataclass(frozen=True)
+class Points(SumDistribution):
+    """A few values, ascending, and their probabilities, each (k,)."""
+
+    column: Column
+    value: np.ndarray
+    p: np.ndarray
+
+    def cdf(self, x: np.ndarray) -> np.ndarray:
+        below = np.append(0.0, np.cumsum(self.p))
+        near = 1e-9 * np.maximum(np.abs(x), self.column.step)
+        return np.minimum(below[np.searchsorted(self.value, x + near, side="right")], 1.0)
+
+    def pdf(self, x: np.ndarray) -> np.ndarray:
+        at = snapped(self.column, x)
+        place = np.minimum(np.searchsorted(self.value, at - 1e-9 * np.abs(at)), len(self.value) - 1)
+        is_one = np.isclose(self.value[place], at, rtol=1e-9, atol=1e-12)
+        return np.where(is_one, self.p[place], 0.0) / (self.column.step or 1.0)
+
+    def quantile(self, q: np.ndarray) -> np.ndarray:
+        below = np.cumsum(self.p)
+        return self.value[np.minimum(np.searchsorted(below, q - 1e-12), len(below) - 1)]
+
+
+@dataclass(frozen=True)
+class Shifted(SumDistribution):
+    """A mixture over rows of known numbers plus a multiple of one coordinate, whose distribution is asked for.
+
+    Attributes
+    ----------
+    column : Column
+        The sum's.
+    state : PosteriorState
+        Of R rows.
+    last : Term
+    known : float64 array (R,)
+    weight : float64 array (R,)
+        Sums to 1.
+    guess : Points
+        A distribution near it, where quantiles are sought first.
+    """
+
+    column: Column
+    state: PosteriorState
+    last: Term
+    known: np.ndarray
+    weight: np.ndarray
+    guess: Points
+
+    def cdf(self, x: np.ndarray) -> np.ndarray:
+        column, c = self.column, self.last.coefficient
+        if column.step > 0.0:  # the upper edge of the cell of x, or of the one below it
+            x = column.center + (np.floor((x - column.center) / column.step + 1e-9) + 0.5) * column.step
+        size = max(_PAIRS // len(self.known) ** 2, 1)
+        out = np.empty(len(x))
+        for first in range(0, len(x), size):
+            back = (x[first : first + size] - self.known[:, None]) / c
+            points, place = np.unique(back if c > 0.0 else np.nextafter(back, -np.inf), return_inverse=True)
+            below = np.take_along_axis(self.state.cdf(self.last.at, points), place.reshape(back.shape), axis=1)
+            out[first : first + size] = self.weight @ (below if c > 0.0 else 1.0 - below)
+        return np.clip(out, 0.0, 1.0)
+
+    def pdf(self, x: np.ndarray) -> np.ndarray:
+        column, c = self.column, self.last.coefficient
+        if column.step > 0.0:
+            at = snapped(column, x)
+            ends = self.cdf(np.concatenate([at - column.step, at]))
+            return np.maximum(ends[len(x) :] - ends[: len(x)], 0.0) / column.step
+        back = (x - self.known[:, None]) / c
+        points, place = np.unique(back, return_inverse=True)
+        each = np.take_along_axis(self.state.pdf(self.last.at, points), place.reshape(back.shape), axis=1)
+        return np.asarray(self.weight @ each / abs(c))
+
+    def quantile(self, q: np.ndarray) -> np.ndarray:
+        out = np.empty(len(q))
+        for i, level in enumerate(q.tolist()):
+            near = self.guess.quantile(np.clip([level - 0.02, level + 0.02], 1e-4, 1.0 - 1e-4))
+            low, high = near[0], max(near[1], near[0] + (self.column.step or 1e-9 * abs(near[0]) or 1e-9))
+            while self.cdf(np.array([low]))[0] >= level and np.isfinite(low):
+                low, high = low - 2.0 * (high - low), low
+            while self.cdf(np.array([high]))[0] < level and np.isfinite(high):
+                low, high = high, high + 2.0 * (high - low)
+            for _ in range(_ROUNDS):
+                points = np.unique(snapped(self.column, np.linspace(low, high, _POINTS)))
+                enough = self.cdf(points) >= level
+                at = int(enough.argmax()) if enough.any() else len(points) - 1
+                low, high = points[max(at - 1, 0)], points[at]
+            out[i] = high
+        return out
+
+
+def distribution_of_sum(
+    inner: Distribution, column: Column, terms: tuple[Term, ...], constant: float, cells: Cells, log_weight: np.ndarray
+) -> SumDistribution:
+    """The distribution of a sum in rows about the coordinates that have weights (R,)."""
+    some = np.flatnonzero(log_weight > log_weight.max() + np.log(_LEAST_WEIGHT))
+    cells, log_weight = cells.take(some), log_weight[some]
+    spread = _spread_out(inner, cells, log_weight, terms)
+    if spread is None:
+        return _drawn(inner, column, terms, constant, cells, log_weight)
+    cells, log_weight, open_ = spread
+    weight = np.exp(log_weight - log_weight.max())
+    weight /= weight.sum()
+    values = [terms[t].coefficient * terms[t].values(cells.value) for t in range(len(terms)) if t not in open_]
+    known = np.broadcast_to(constant + sum(values), weight.shape)
+    if not open_:
+        return _points(column, known, weight)
+    last = terms[open_[0]]
+    state = inner.observe(cells.evidence())
+    grid = support(state, inner.schema.columns[last.at], last.at, MOST_ROWS)
+    if grid is not None and len(grid) * len(weight) <= 4 * _PAIRS:
+        return _with_last(column, state, last, grid, known, weight)
+    drawn = _drawn(inner, column, terms, constant, cells, log_weight)
+    if last.table is None and len(weight) <= _MOST_SHIFTED:
+        return Shifted(column, state, last, known, weight, drawn)
+    return drawn
+
+
+def _spread_out(
+    inner: Distribution, cells: Cells, log_weight: np.ndarray, terms: tuple[Term, ...]
+) -> tuple[Cells, np.ndarray, list[int]] | None:
+    """Rows in which at most one term is unknown, the others on their grids, and which it is; None without grids."""
+    columns = inner.schema.columns
+    while True:
+        open_ = [t for t, term in enumerate(terms) if np.isnan(term.values(cells.value)).any()]
+        if len(open_) < 2:
+            return cells, log_weight, open_
+        state = inner.observe(cells.evidence())
+        grids = {t: support(state, columns[terms[t].at], terms[t].at, MOST_ROWS) for t in open_}
+        t, grid = min(grids.items(), key=lambda one: np.inf if one[1] is None else len(one[1]))
+        if grid is None or len(grid) * len(cells.owner) > MOST_ROWS:
+            return None
+        n = len(cells.owner)
+        cells = cells.take(np.repeat(np.arange(n), len(grid)))
+        cells.assign(terms[t].at, np.tile(grid, n))
+        log_weight = inner.log_density(cells.evidence()) + cells.log_weight
+        some = np.flatnonzero(log_weight > log_weight.max() + np.log(_LEAST_WEIGHT))
+        cells, log_weight = cells.take(some), log_weight[some]
+
+
+def _with_last(
+    column: Column, state: PosteriorState, last: Term, grid: np.ndarray, known: np.ndarray, weight: np.ndarray
+) -> Points:
+    """The distribution of ``known`` plus the last term, over its grid."""
+    inner = state.distribution.schema.columns[last.at]
+    if inner.is_categorical:
+        assert last.table is not None
+        value, p = last.table[grid.astype(np.int64)], state.level_probabilities(last.at)[:, grid.astype(np.int64)]
+    else:
+        value, p = grid, state.histogram(last.at, grid[:-1] + 0.5 * inner.step)
+    size = max(_PAIRS // len(value), 1)
+    totals, masses = [], []
+    for first in range(0, len(known), size):
+        part = slice(first, first + size)
+        total = (known[part, None] + last.coefficient * value).ravel()
+        one = _points(column, total, (weight[part, None] * p[part]).ravel())
+        totals.append(one.value)
+        masses.append(one.p)
+    return _points(column, np.concatenate(totals), np.concatenate(masses))
+
+
+def _points(column: Column, total: np.ndarray, mass: np.ndarray) -> Points:
+    """Sums as a distribution on values, on the column's grid."""
+    total = snapped(column, total) if column.step > 0.0 else np.round(total, 9)
+    distinct, place = np.unique(total, return_inverse=True)
+    return Points(column, distinct, np.bincount(place.reshape(-1), mass))
+
+
+def _drawn(
+    inner: Distribution, column: Column, terms: tuple[Term, ...], constant: float, cells: Cells, log_weight: np.ndarray
+) -> Points:
+    """The distribution in draws, which weigh alike."""
+    share = np.exp(log_weight - log_weight.max())
+    chosen = np.zeros(1, np.int64)
+    if len(share) > 1:
+        chosen = np.sort(np.random.default_rng(0).choice(len(share), DRAWS, p=share / share.sum()))
+    Z = inner.sample(cells.take(chosen).evidence(), DRAWS // len(chosen), 0, False)
+    total = constant + np.sum([term.coefficient * term.values(Z) for term in terms], axis=0)
+    return _points(column, total, np.full(len(Z), 1.0 / len(Z)))

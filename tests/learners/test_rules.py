@@ -1,0 +1,270 @@
+"""Rules in learners: coordinates of a table, joints whose rows obey, and draws beside draws by rejection."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import jointforest as jf
+from jointforest.data.meaning import contains
+from jointforest.data.rules.contradictions import contradicted
+from jointforest.learners.base import read_table
+from jointforest.learners.rules import reduce_table, wanted_rules
+from jointforest.query_language.parser import parse_conditions
+
+from ..data.rules.tables import RULES, obedient
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    return obedient(4_000, 0)
+
+
+@pytest.fixture(scope="module")
+def joint(frame: pd.DataFrame) -> jf.Joint:
+    return jf.HiddenTreeForest(n_states=12, max_iter=2, max_leaf_nodes=1, start="shared", smoothing=30.0,
+                               rules="all", random_state=0).fit(frame).joint_  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def draws(joint: jf.Joint) -> pd.DataFrame:
+    """Rows without evidence, some of which obey any evidence by rejection."""
+    return joint.sample(N_DRAWS, random_state=5)
+
+
+N_DRAWS = 100_000
+
+
+def _contradictions(joint: jf.Joint, rows: pd.DataFrame) -> dict[str, int]:
+    X = joint._encode(rows)[0]
+    return {str(rule): int(contradicted(rule, joint.schema, X).sum()) for rule in joint.column_rules}
+
+
+def test_a_table_comes_back_from_its_coordinates(frame: pd.DataFrame) -> None:
+    rows = read_table(frame, None)
+    reduced = reduce_table(wanted_rules("all", rows.schema, rows.X), rows.X)
+    assert reduced is not None
+    assert {str(rule) for rule in reduced.coordinates.enforced} == RULES
+    assert len(reduced.coordinates.inner.columns) < rows.X.shape[1]
+    back = reduced.coordinates.rows(reduced.X)
+    assert np.array_equal(reduced.of_rows(rows.X), reduced.X, equal_nan=True)
+    assert np.array_equal(np.isnan(back), np.isnan(rows.X))
+    assert np.allclose(back, rows.X, rtol=1e-12, equal_nan=True)
+
+
+def test_cells_that_rules_determine_are_no_loss(frame: pd.DataFrame) -> None:
+    hidden = frame.copy()
+    for name in ("town", "name", "total", "end"):
+        hidden.loc[hidden.index[::9], name] = None
+    rows, full = read_table(hidden, None), read_table(frame, None)
+    reduced = reduce_table(wanted_rules("all", rows.schema, rows.X), rows.X)
+    assert reduced is not None
+    known = [at for at, c in enumerate(reduced.coordinates.inner.columns) if not c.name.endswith("missing")]
+    made = reduced.coordinates.rows(reduced.X)
+    some = [rows.schema.index(name) for name in ("shop", "number", "net", "fee", "start", "minutes")]
+    assert np.allclose(made[:, some], full.X[:, [full.schema.index(rows.schema.names[j]) for j in some]])
+    assert not np.isnan(reduced.X[:, known[0]]).any()
+
+
+def test_draws_obey_and_look_like_the_table(joint: jf.Joint, frame: pd.DataFrame) -> None:
+    for missing in (False, True):
+        rows = joint.sample(6_000, random_state=1, missing=missing)
+        assert _contradictions(joint, rows) == dict.fromkeys(RULES, 0)
+        pairs = set(zip(frame["department"], frame["job"], strict=True))
+        assert set(zip(rows["department"], rows["job"], strict=True)) <= pairs
+        assert set(zip(rows["shop"], rows["town"], strict=True)) <= set(zip(frame["shop"], frame["town"], strict=True))
+        assert abs(rows["delay"].isna().mean() - frame["delay"].isna().mean()) < 0.03
+    assert np.isfinite(joint.log_density(rows)).all()
+
+
+EVIDENCE = [
+    "town = t1",
+    "name in {n2, n5}, job = j3",
+    "price = 2, size = 1",
+    "total between 40 and 44",
+    "total = 50, fee < 8",
+    "end < '2024-05-01', minutes > 20",
+    "closed = '2023-06-02'",
+    "closed > '2024-01-01', opened < '2023-09-01'",
+    "high = 41",
+    "high between 35 and 38, middle > 30",
+    "high = 40, low = 31",
+    "delay > 12",
+    "state = gone, total > 60",
+]
+
+
+@pytest.mark.parametrize("evidence", EVIDENCE)
+def test_conditional_draws_have_the_law_of_rejection(joint: jf.Joint, draws: pd.DataFrame, evidence: str) -> None:
+    given = joint.given(evidence)
+    drawn = given.sample(2_000, random_state=3)
+    assert _contradictions(joint, drawn) == dict.fromkeys(RULES, 0)
+    kept = draws[_holds(joint, draws, evidence)]
+    share = len(kept) / N_DRAWS
+    error = np.sqrt(share * (1 - share) / N_DRAWS)
+    assert abs(joint.probability(evidence) - share) < 5 * error + 1e-6
+    if len(kept) < 200:
+        return
+    for name in joint.columns:
+        a, b = (_codes(rows[name], kept[name]) for rows in (drawn, kept))
+        table = np.array([np.bincount(a, minlength=12), np.bincount(b, minlength=12)])
+        table = table[:, table.sum(axis=0) > 0]
+        few = table.sum(axis=0) < 20
+        table = np.column_stack([table[:, ~few], table[:, few].sum(axis=1)])
+        table = table[:, table.sum(axis=0) > 0]
+        if table.shape[1] > 1:
+            assert stats.chi2_contingency(table).pvalue > 1e-5, name
+
+
+def _holds(joint: jf.Joint, rows: pd.DataFrame, evidence: str) -> np.ndarray:
+    X = joint._encode(rows)[0]
+    fits = np.ones(len(rows), bool)
+    for name, condition in parse_conditions(evidence, joint.schema.kinds):
+        j = joint.schema.index(name)
+        distinct, place = np.unique(X[:, j], return_inverse=True)
+        fits &= np.array([not np.isnan(x) and contains(joint.schema[name], condition, x) for x in distinct])[place]
+    return fits
+
+
+def _codes(values: pd.Series, all_values: pd.Series) -> np.ndarray:
+    """Levels, or one of twelve bins, of values; missing ones have the last."""
+    if values.dtype.kind in "OU" or str(values.dtype).startswith(("str", "category")):
+        levels = {level: k % 11 for k, level in enumerate(sorted(all_values.dropna().unique()))}
+        return values.map(levels).fillna(11).astype(int).to_numpy()
+    numbers, of_all = (v.astype("int64") if v.dtype.kind == "M" else v.astype(float) for v in (values, all_values))
+    if of_all.isna().all():
+        return np.full(len(values), 11)
+    cuts = np.unique(np.nanquantile(of_all, np.linspace(0, 1, 12)[1:-1]))
+    return np.where(np.isnan(numbers.astype(float)), 11, np.searchsorted(cuts, numbers)).astype(int)
+
+
+def test_answers_agree_with_draws(joint: jf.Joint) -> None:
+    for evidence in ("high = 41", "total between 40 and 44", "delay > 12, town = t2", "closed > '2024-01-01'"):
+        given = joint.given(evidence)
+        rows = given.sample(10_000, random_state=0)
+        for name in ("net", "fee", "total", "low", "middle", "high", "a", "price", "minutes"):
+            error = rows[name].std() / np.sqrt(len(rows))
+            assert abs(given.mean(name) - rows[name].mean()) < 5 * error + 1e-6, (evidence, name)
+            assert (
+                abs(given.marginal(name).cdf(rows[name].median()) - (rows[name] <= rows[name].median()).mean()) < 0.02
+            )
+        assert abs(given.proba("town")["t1"] - (rows["town"] == "t1").mean()) < 0.02
+
+
+def test_missing_parts_are_filled_exactly(joint: jf.Joint, frame: pd.DataFrame) -> None:
+    holes = frame.iloc[:200].copy()
+    holes["net"] = holes["net"].astype(float)
+    holes.loc[holes.index[::2], "net"] = np.nan
+    holes.loc[holes.index[1::3], "town"] = None
+    holes.loc[holes.index[2::3], "end"] = pd.NaT
+    filled = joint.impute(holes)
+    for name in ("net", "town", "end"):
+        assert (filled[name].to_numpy() == frame.iloc[:200][name].to_numpy()).all()
+    assert filled["delay"].isna().equals(frame.iloc[:200]["delay"].isna())
+
+
+@pytest.mark.parametrize(
+    ("evidence", "rule"),
+    [
+        ("town = t1, shop = s2", "shop -> town"),
+        ("total = 50, net = 30, fee = 3", "total = net + fee"),
+        ("opened = '2023-06-02', closed = '2023-06-01'", "opened <= closed"),
+        ("state = gone, delay = 3", "delay missing iff state = 'gone'"),
+        ("low = 50, high = 40", "low <= middle"),
+    ],
+)
+def test_errors_name_the_rule(joint: jf.Joint, evidence: str, rule: str) -> None:
+    assert joint.probability(evidence) == 0.0
+    with pytest.raises(ValueError, match="contradicts the rule") as error:
+        joint.given(evidence).mean("a")
+    assert rule in str(error.value)
+
+
+def test_rules_are_declared_or_off(frame: pd.DataFrame) -> None:
+    few = frame[["net", "fee", "total", "low", "middle"]]
+    settings = {"n_states": 2, "max_iter": 1, "random_state": 0}
+    for none in ("off", False, []):
+        off = jf.HiddenTreeForest(rules=none, **settings).fit(few).joint_
+        assert len(off.column_rules) == 2 and not any(rule.is_enforced for rule in off.column_rules)
+    one = jf.HiddenTreeForest(rules=["low <= middle"], **settings).fit(few).joint_
+    assert {str(rule): rule.is_enforced for rule in one.column_rules} == {
+        "low <= middle": True, "total = net + fee": False,
+    }  # fmt: skip
+    both = jf.HiddenTreeForest(rules=[jf.rule("fee < total"), "all"], **settings).fit(few).joint_
+    assert {str(rule) for rule in both.column_rules} == {"fee < total", "total = net + fee", "low <= middle"}
+
+
+def test_functions_are_enforced_by_default_and_sums_are_not(frame: pd.DataFrame) -> None:
+    few = frame[["net", "fee", "total", "shop", "town", "delay", "state"]].assign(
+        many=frame["a"] * 0 + frame.index % 97
+    )
+    few["side"] = few["many"] % 2
+    joint = jf.HiddenTreeForest(n_states=2, max_iter=1, random_state=0).fit(few).joint_
+    assert {str(rule): rule.is_enforced for rule in joint.column_rules} == {
+        "shop -> town": True, "total = net + fee": False, "delay missing iff state = 'gone'": True,
+        "many -> side": False,
+    }  # fmt: skip
+
+
+def test_declared_rules_that_exclude_each_other_are_refused(frame: pd.DataFrame) -> None:
+    few = frame[["net", "fee", "total"]].assign(twice=2 * frame["total"], more=frame["total"] + frame["fee"])
+    with pytest.raises(ValueError, match=r"cannot be enforced.*leave out this rule or the others"):
+        jf.HiddenTreeForest(
+            n_states=2, max_iter=0, rules=["total = net + fee", "total -> twice", "total = 0.5 * twice"]
+        ).fit(few)
+    with pytest.raises(ValueError, match="combinations of values in 4,000 rows, which are too many"):
+        jf.HiddenTreeForest(n_states=2, max_iter=0, rules=["combinations(total, high)"]).fit(frame[["total", "high"]])
+
+
+@pytest.mark.parametrize(
+    ("rules", "error", "message"),
+    [
+        ("none", TypeError, "expected 'auto', 'all', 'off', or a list"),
+        (jf.rule("a <= b"), TypeError, "expected 'auto', 'all', 'off', or a list"),
+        (True, TypeError, "expected 'auto', 'all', 'off', or a list"),
+        ([3], TypeError, "expected rules"),
+        (["low <= nowhere"], ValueError, "no column 'nowhere'"),
+        (["middle <= low"], ValueError, "rows contradict it"),
+        (["shop <= town"], ValueError, "expected numbers or dates"),
+        (["low <= <="], ValueError, "expected"),
+    ],
+)
+def test_wrong_rules_are_refused(frame: pd.DataFrame, rules: object, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        jf.HiddenTreeForest(n_states=2, max_iter=0, rules=rules).fit(frame.iloc[:300])
+
+
+def test_few_rows_enforce_only_what_is_declared(frame: pd.DataFrame) -> None:
+    few = frame.iloc[:200][["shop", "town"]]
+    settings = {"n_states": 2, "max_iter": 1, "random_state": 0}
+    assert not any(r.is_enforced for r in jf.HiddenTreeForest(**settings).fit(few).joint_.column_rules)
+    declared = jf.HiddenTreeForest(rules=["shop -> town"], **settings).fit(few).joint_
+    assert [rule.is_enforced for rule in declared.column_rules] == [True]
+    assert (declared.sample(500, random_state=0).groupby("shop")["town"].nunique() == 1).all()
+
+
+def test_batches_enforce_rules_of_whole_tables(frame: pd.DataFrame) -> None:
+    few = frame[["shop", "town", "total"]]
+    forest = jf.HiddenTreeForest(n_states=2, max_iter=1, random_state=0)
+    joint = forest.fit_batches(lambda: (few[k : k + 1_500] for k in (0, 1_500, 3_000))).joint_
+    assert [rule.is_enforced for rule in joint.column_rules] == [True]
+
+
+@pytest.mark.filterwarnings("ignore::jointforest.LostDependenceWarning")
+def test_fit_enforces_rules_whatever_it_chooses(frame: pd.DataFrame) -> None:
+    few = frame[["net", "fee", "total", "low", "middle", "shop", "town"]].iloc[:600]
+    joint = jf.fit(few, budget="fast", rules="all", random_state=0, holdout=frame[few.columns].iloc[600:700])
+    assert joint.fitted_by is not None and all(rule.is_enforced for rule in joint.column_rules)
+    rows = joint.sample(2_000, random_state=0)
+    assert all(n == 0 for n in _contradictions(joint, rows).values())
+    off = jf.fit(few, budget="fast", random_state=0, rules="off")
+    assert not any(rule.is_enforced for rule in off.column_rules)
+    forest = jf.AdversarialForest(3, random_state=0).fit(few).joint_
+    assert not any(rule.is_enforced for rule in forest.column_rules)
+
+
+def test_explanations_speak_of_the_table(joint: jf.Joint) -> None:
+    text = str(joint.given("total between 40 and 44, state = new").explain(2))
+    assert "shop" in text and "closed - opened" not in text.replace("[hidden tree 0", "")

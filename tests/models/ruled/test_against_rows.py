@@ -1,0 +1,221 @@
+"""Every answer of a ruled distribution, beside counting the rows of the table that it makes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from jointforest.data.evidence import Evidence, build
+
+from .cases import OUTER, Case, random_case, random_evidence
+
+D = len(OUTER.columns)
+NUMBERS = [j for j, column in enumerate(OUTER.columns) if not column.is_categorical]
+DELAY = OUTER.index("delay")
+
+
+def _cases(n: int, seed: int, possible: bool = True) -> list[tuple[Case, Evidence]]:
+    rng = np.random.default_rng(seed)
+    found = []
+    while len(found) < n:
+        case = random_case(int(rng.integers(5)))
+        evidence = random_evidence(rng, case.table.rows, int(rng.integers(0, 7)))
+        if not possible or case.table.log_density(evidence)[0] > -np.inf:
+            found.append((case, evidence))
+    return found
+
+
+def test_log_density() -> None:
+    for case, evidence in _cases(150, 0, possible=False):
+        expected = case.table.log_density(evidence)
+        assert np.allclose(case.ruled.log_density(evidence), expected, rtol=1e-9)
+        assert np.isclose(case.ruled.observe(evidence).log_evidence, expected[0], rtol=1e-9)
+
+
+def test_log_density_of_many_rows_at_once() -> None:
+    rng = np.random.default_rng(1)
+    case = random_case(3)
+    X = case.table.rows.copy()
+    X[rng.random(X.shape) < 0.5] = np.nan
+    evidence = Evidence.of_values(X)
+    assert np.allclose(case.ruled.log_density(evidence), case.table.log_density(evidence), rtol=1e-9)
+    known = ~np.isnan(X)
+    each = case.ruled.log_density_without_each(evidence, known)
+    for j in range(D):
+        assert np.allclose(each[known[:, j], j], case.table.log_density(evidence.without(j))[known[:, j]], rtol=1e-9)
+
+
+def _counted(case: Case, evidence: Evidence, j: int) -> tuple[np.ndarray, np.ndarray]:
+    """Values of column j and their probabilities, among the rows in which it has one."""
+    share, x = case.table.shares(evidence)[0], case.table.rows[:, j]
+    some = ~np.isnan(x) & (share > 0)
+    return x[some], share[some] / share[some].sum() if some.any() else share[some]
+
+
+def test_answers_about_columns() -> None:
+    points = np.arange(-1.0, 34.0)
+    for case, evidence in _cases(40, 2):
+        state = case.ruled.observe(evidence)
+        for j, column in enumerate(OUTER.columns):
+            x, p = _counted(case, evidence, j)
+            if not len(x):
+                continue
+            if column.is_categorical:
+                expected = p @ (x[:, None] == np.arange(len(column.levels)))
+                assert np.allclose(state.level_probabilities(j)[0], expected)
+                continue
+            mean, variance = state.moments(j)
+            assert np.isclose(mean[0], p @ x) and np.isclose(variance[0], p @ (x - p @ x) ** 2, atol=1e-9)
+            assert np.allclose(state.cdf(j, points)[0], p @ (x[:, None] <= points))
+            assert np.allclose(state.pdf(j, points)[0], p @ (x[:, None] == points))
+            cuts = np.array([1.5, 3.5, 8.5])
+            bins = np.searchsorted(cuts, x)[:, None] == np.arange(4)
+            assert np.allclose(state.histogram(j, cuts)[0], p @ bins, atol=1e-9)
+            order = np.argsort(x)
+            below = np.cumsum(p[order])
+            q = np.array([0.1003, 0.5004, 0.9001])
+            expected = x[order][np.searchsorted(below, q - 1e-12)]
+            assert np.allclose(state.quantile(j, q)[0], expected)
+
+
+def test_covariances() -> None:
+    rng = np.random.default_rng(0)
+    for case, evidence in _cases(25, 3):
+        state = case.ruled.observe(evidence)
+        share, rows = case.table.shares(evidence)[0], case.table.rows
+        for _ in range(6):
+            a, b = rng.choice([j for j in NUMBERS if j != DELAY], 2, replace=False).tolist()
+            x, y = rows[:, a], rows[:, b]
+            expected = share @ (x * y) - (share @ x) * (share @ y)
+            assert np.isclose(state.covariance(a, b)[0], expected, atol=1e-8)
+
+
+def test_draws_have_the_law_of_the_rows() -> None:
+    for case, evidence in _cases(12, 4):
+        share, rows = case.table.shares(evidence)[0], case.table.rows
+        m = 2_000
+        drawn = case.ruled.sample(evidence, m, 7, False)
+        distinct, place = np.unique(rows, axis=0, return_inverse=True)
+        p = np.bincount(place.reshape(-1), share)
+        key = {row.tobytes(): k for k, row in enumerate(distinct)}
+        count = np.bincount([key[row.tobytes()] for row in drawn], minlength=len(p))
+        assert (count[p == 0] == 0).all()
+        some = p * m > 1
+        if some.sum() > 1:
+            rest = np.append(p[some] * m, max(p[~some].sum() * m, 1e-9))
+            seen = np.append(count[some], count[~some].sum())
+            assert stats.chisquare(seen, rest * seen.sum() / rest.sum()).pvalue > 1e-4
+
+
+def test_draws_of_many_rows_keep_their_cells() -> None:
+    case = random_case(1)
+    rng = np.random.default_rng(0)
+    X = case.table.rows.copy()
+    X[rng.random(X.shape) < 0.6] = np.nan
+    evidence = Evidence.of_values(X)
+    drawn = case.ruled.sample(evidence, 3, 0, False)
+    asked = np.repeat(X, 3, axis=0)
+    assert np.array_equal(drawn[~np.isnan(asked)], asked[~np.isnan(asked)])
+    rows = {row.tobytes() for row in case.table.rows}
+    assert all(row.tobytes() in rows for row in drawn)
+
+
+def test_conditioned_and_marginal_distributions() -> None:
+    rng = np.random.default_rng(5)
+    done = 0
+    for case, evidence in _cases(40, 5):
+        again = random_evidence(rng, case.table.rows, 3)
+        expected = case.table.condition(evidence)
+        found = case.ruled.condition(evidence)
+        before = expected.log_density(again)
+        assert np.allclose(found.log_density(again), before, rtol=1e-9)
+        done += before[0] > -np.inf
+        columns = sorted(rng.choice(D, 4, replace=False).tolist())
+        X = case.table.rows[:, columns]
+        some = Evidence.of_values(X)
+        expected = case.table.marginalize(columns).log_density(some)
+        assert np.allclose(case.ruled.marginalize(columns).log_density(some), expected, rtol=1e-9)
+    assert done > 5
+
+
+def test_missing_cells_are_where_the_rule_says() -> None:
+    for case, evidence in _cases(30, 6):
+        share = case.table.shares(evidence)[0]
+        expected = share @ np.isnan(case.table.rows[:, DELAY])
+        said = not np.isnan(evidence.value[0, DELAY]) or evidence.cell_regions()[0, DELAY] >= 0
+        if not said:
+            assert np.isclose(case.ruled.observe(evidence).missing_probabilities([DELAY, 0])[0], expected)
+        for is_missing in (True, False):
+            given, log_p = case.ruled.given_missing(DELAY, is_missing)
+            fits = np.isnan(case.table.rows[:, DELAY]) == is_missing
+            assert np.isclose(np.exp(log_p), case.table.weight[fits].sum())
+            assert given is not None
+            with np.errstate(divide="ignore"):
+                both = np.log(case.table.posterior(evidence)[0][fits].sum())
+            assert np.isclose(given.log_density(evidence)[0] + log_p, both)
+
+
+def test_filled_rows_obey_the_rules() -> None:
+    case = random_case(2)
+    rng = np.random.default_rng(0)
+    X = case.table.rows.copy()
+    X[rng.random(X.shape) < 0.5] = np.nan
+    filled, background = case.ruled.impute(Evidence.of_values(X))
+    assert not np.isnan(background).any()
+    named = dict(zip(OUTER.names, filled.T, strict=True))
+    assert (named["end"] >= named["start"]).all() and (named["later"] >= named["end"]).all()
+    assert np.array_equal(named["total"], named["a"] + 2 * named["b"] + named["distance"] + 1)
+    assert np.array_equal(named["double"], 10 - 2 * named["a"])
+    assert np.array_equal(np.isnan(named["delay"]), named["state"] == 1)
+    seen = {tuple(row) for row in case.table.rows[:, :3]}
+    assert all(tuple(row) in seen for row in filled[:, :3])
+    assert np.array_equal(filled[~np.isnan(X)], X[~np.isnan(X)])
+
+
+@pytest.mark.parametrize(
+    ("row", "rule"),
+    [
+        ({"city": "Bonn", "country": "FR"}, "city -> country"),
+        ({"city": "Bonn", "distance": 5}, "combinations(city, distance)"),
+        ({"start": 5, "end": 4}, "start <= end"),
+        ({"start": 3, "later": 2}, "start <= end"),
+        ({"a": 1, "b": 1, "distance": 2, "total": 5}, "total = a + 2 * b + distance + 1"),
+        ({"a": 1, "double": 7}, "double = -2 * a + 10"),
+        ({"state": "gone", "delay": 3}, "delay missing iff state = 'gone'"),
+    ],
+)
+def test_contradictions_have_probability_0_and_name_the_rule(row: dict[str, object], rule: str) -> None:
+    case = random_case(0)
+    evidence = build(OUTER, conditions=row)
+    assert case.ruled.log_density(evidence)[0] == -np.inf
+    assert np.isnan(case.ruled.observe(evidence).background_weight()[0])
+    assert np.isnan(case.ruled.sample(evidence, 2, 0, False)).all()
+    said = case.ruled.why_impossible(evidence)
+    assert "contradicts the rule" in said
+    assert rule in said
+    with pytest.raises(ValueError, match="contradicts"):
+        case.ruled.condition(evidence)
+
+
+def test_a_combination_that_was_never_seen_says_nothing_at_a_penalty() -> None:
+    case = random_case(0)
+    seen = case.ruled.log_density(build(OUTER, conditions={"start": 3}))[0]
+    new = case.ruled.log_density(build(OUTER, conditions={"country": "FR", "distance": 9, "start": 3}))[0]
+    assert np.isclose(new, seen - np.log(101))
+
+
+def test_sums_without_few_cells_are_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
+    from jointforest.models.ruled import sums, translate
+
+    exact = [(case, evidence, case.ruled.log_density(evidence)) for case, evidence in _cases(10, 8)]
+    monkeypatch.setattr(translate, "MOST_ROWS", 2)
+    monkeypatch.setattr(sums, "MOST_ROWS", 2)
+    for case, evidence, log_p in exact:
+        rows = case.ruled.rows(evidence)
+        if rows.is_exact.all():
+            continue
+        assert np.isclose(case.ruled.log_density(evidence)[0], log_p[0], atol=0.3)
+        mean = case.ruled.observe(evidence).moments(3)[0][0]
+        x, p = _counted(case, evidence, 3)
+        assert abs(mean - p @ x) < 0.5
