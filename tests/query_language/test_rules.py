@@ -13,6 +13,7 @@ TEXTS = [
     ("end >= `start time`", "`start time` <= end"),
     ("total = net + 0.5*fee - 3", "total = net + 0.5 * fee - 3"),
     ("a + b = c", "c = a + b"),
+    ("price = income / 3 - a / 8", "price = income / 3 - 0.125 * a"),
     ("city -> country", "city -> country"),
     ("origin, target -> distance", "origin, target -> distance"),
     ("code <-> `long name`", "code <-> `long name`"),

@@ -43,10 +43,23 @@ def value_text(value: Any) -> str:
 
 
 def sum_text(terms: Sequence[tuple[float, str]], constant: float) -> str:
-    """A sum of columns, such as ``a + 1.5 * b - 3``."""
-    parts = [(c, column_text(name) if abs(c) == 1.0 else f"{number_text(abs(c))} * {column_text(name)}")
-             for c, name in terms]  # fmt: skip
+    """A sum of columns, such as ``a + 1.5 * b - c / 3 + 4``."""
+    parts = [(c, _times(abs(c), column_text(name))) for c, name in terms]
     if constant or not parts:
         parts.append((constant, number_text(abs(constant))))
     text = "".join(f" {'-' if c < 0 else '+'} {part}" for c, part in parts)
     return text[3:] if text.startswith(" + ") else "-" + text[3:]
+
+
+_LONG = 8
+"""Characters; a coefficient of more is written as a quotient."""
+
+
+def _times(factor: float, column: str) -> str:
+    """A column times a positive number, or divided by a whole one where that is shorter, as for a third."""
+    if factor == 1.0:
+        return column
+    divisor = round(1.0 / factor) if factor > 1e-6 else 0
+    if divisor > 1 and 1.0 / divisor == factor and len(repr(factor)) > _LONG:
+        return f"{column} / {divisor}"
+    return f"{number_text(factor)} * {column}"
