@@ -7,10 +7,13 @@ hidden ("masked"), or get them imputed. Our members stand beside. Tables have at
 test as ``--learn`` and ``--test`` say.
 
 Runs continue: each table, fold and learning condition is one line of the results, and what is there is not run again.
+After a change of the predictor, ``--renew`` computes its figures anew and keeps those of the peers. Each line has a
+digest of the predictor's source.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 import warnings
@@ -27,6 +30,7 @@ from sklearn.impute import IterativeImputer, SimpleImputer
 from sklearn.model_selection import KFold, StratifiedKFold
 
 import jointforest as jf
+from jointforest.estimators import predictor
 from jointforest.estimators.predictor.pooling import LEVELS, crps, stack
 
 NAME, FOLDS = "prediction", 5
@@ -236,8 +240,14 @@ PEERS: dict[str, Callable[[Task], Predict]] = {
 # ---- One line of results.
 
 
-def measure(options: Any, table: str, k: int, condition: str) -> dict[str, Any]:
-    """All methods on one fold of a table."""
+def source() -> str:
+    """A digest of the predictor's source."""
+    files = sorted(Path(predictor.__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
+
+
+def measure(options: Any, table: str, k: int, condition: str, before: dict[str, Any] | None) -> dict[str, Any]:
+    """All methods on one fold of a table; the peers' figures are those of an earlier line, if there is one."""
     X, y, K = load(options.data, table)
     learn, test = list(folds(X, y, K, options))[k]
     rng = np.random.default_rng([options.seed, k, CONDITIONS.index(condition)])
@@ -248,8 +258,14 @@ def measure(options: Any, table: str, k: int, condition: str) -> dict[str, Any]:
     rows = pd.concat([hidden(X_test, how, rate, rng) for how, rate in SETS], ignore_index=True)
     truth = np.tile(y[test], len(SETS))
     line: dict[str, Any] = {"table": table, "fold": k, "condition": condition, "learn": len(learn), "test": len(test)}
-    line |= {"version": jf.__version__, "seed": options.seed}
+    line |= {"version": jf.__version__, "seed": options.seed, "source": source()}
+    same = ("learn", "test", "seed")
+    if before is not None and any(before[key] != line[key] for key in same):
+        raise SystemExit(f"{table}: the earlier line has {[before[key] for key in same]}; give --learn, --test, --seed")
     for name, fit in PEERS.items():
+        if before is not None:
+            line[name] = before[name]
+            continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             start = time.perf_counter()
@@ -364,9 +380,13 @@ def reliability(p: np.ndarray, truth: np.ndarray) -> dict[str, list[list[float]]
 # ---- What the lines say together.
 
 
-def recorded(path: Path) -> list[dict[str, Any]]:
-    """The lines of a file of results."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+Key = tuple[str, int, str]
+
+
+def recorded(path: Path) -> dict[Key, dict[str, Any]]:
+    """The lines of a file of results by table, fold and condition, the last of each."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return {(line["table"], line["fold"], line["condition"]): line for line in lines}
 
 
 def tables_of(lines: list[dict[str, Any]], condition: str) -> dict[str, list[dict[str, Any]]]:
@@ -549,6 +569,7 @@ def main() -> None:
         learn=dict(type=int, default=3_000, help="most rows to learn from (default 3,000)"),
         test=dict(type=int, default=1_000, help="most rows to test (default 1,000)"),
         seconds=dict(type=float, default=float("inf"), help="no new line is begun after so many seconds"),
+        renew=dict(action="store_true", help="our figures of recorded lines, where the predictor has changed"),
         show=dict(action="store_true", help="show what is recorded, run nothing"),
     )
     if options.quick:
@@ -559,15 +580,18 @@ def main() -> None:
         path.unlink(missing_ok=True)
     start = time.monotonic()
     wanted = [(t, k, c) for c in options.conditions for k in options.folds for t in options.tables]
-    for table, k, condition in [] if options.show else wanted:
-        done = {(line["table"], line["fold"], line["condition"]) for line in recorded(path)}
-        if (table, k, condition) in done or time.monotonic() - start > options.seconds:
+    for key in [] if options.show else wanted:
+        before = recorded(path).get(key)
+        is_due = before is None if not options.renew else before is not None and before.get("source") != source()
+        if not is_due or time.monotonic() - start > options.seconds:
             continue
-        line = measure(options, table, k, condition)
+        line = measure(options, *key, before)
         with path.open("a") as file:  # appended, so that runs of several tables may go on at once
             file.write(json.dumps(line) + "\n")
-    lines = recorded(path)
+    lines = list(recorded(path).values())
     lines.sort(key=lambda line: (CONDITIONS.index(line["condition"]), every.index(line["table"]), line["fold"]))
+    if options.renew:
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     if not options.quick:
         picture(lines, Path(__file__).parents[1] / "docs" / "images" / "prediction_calibration.png")
     tables = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from scipy.stats import norm
 import jointforest as jf
 from jointforest.data.evidence import build
 from jointforest.data.frames import encode
+from jointforest.estimators.predictor import boosting
 from jointforest.estimators.predictor.boosting import HistBoosting, Labelled, Table, adopted, boosted, grow, table_of
 from jointforest.estimators.predictor.constants import FIXED, Shape
 from jointforest.estimators.predictor.hiding import at_random, copies, in_blocks, validation_rows
@@ -236,6 +238,24 @@ def test_levels_are_in_order_where_that_validates_better() -> None:
         assert len(trees) == 2 and settings is not None and settings[0].in_order == wanted
         again = boosting.cross_fit([(third[2], third[0])], settings)[1]
         assert again is not None and again[0] == settings[0]
+
+
+def test_some_rows_choose_the_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As few as wanted; then all rows learn, with that shape."""
+    frame, y = wide(600, 8, seed=8)
+    training = read_training(frame, y, "continuous")
+    parts = [Labelled(training.X[rows, :-1], training.X[rows, -1]) for rows in np.split(np.arange(600), [450])]
+    seen: list[tuple[int, Shape]] = []
+
+    def counted(table: Table, shape: Shape, rows: Labelled, *others: Any) -> Any:
+        seen.append((len(rows.y), shape))
+        return grow(table, shape, rows, *others)
+
+    monkeypatch.setattr(boosting, "grow", counted)
+    monkeypatch.setattr(boosting, "FIXED", replace(FIXED, shape_rows=200, most_iterations=50))
+    trees, settings = HistBoosting(table_of(training.schema), 0, 0).cross_fit([(parts[0], parts[1])])
+    assert [n for n, _ in seen] == [200, 200, 200, 450] and settings is not None
+    assert seen[-1][1] == settings[0] and seen[-1][1] in [shape for _, shape in seen[:-1]] and len(trees) == 1
 
 
 def test_an_ordered_column_is_a_number_to_boosted_trees() -> None:

@@ -182,6 +182,14 @@ Settings = tuple[Shape, int] | None
 """Shape and number of iterations, where they are chosen."""
 
 
+class Tried(NamedTuple):
+    """Trees of each fold, the settings with the least validation loss, and that loss."""
+
+    trials: list[Trial]
+    settings: tuple[Shape, int]
+    loss: float
+
+
 class Boosting(Protocol):
     """What learns boosted trees."""
 
@@ -203,28 +211,35 @@ class HistBoosting(NamedTuple):
     seed: int
 
     def cross_fit(self, pairs: list[Pair], like: Settings = None) -> tuple[list[Boosted], Settings]:
-        """As declared; the first folds alone choose the settings: the shape, and then whether levels are in order."""
+        """As declared; the first folds alone choose the settings. Of many rows some choose the shape."""
         if not pairs:
             return [], None
         first, rest = pairs[: FIXED.shape_folds], pairs[FIXED.shape_folds :]
-        n, table = len(pairs[0][0].y), self.table
-        shapes = [shape for shape in FIXED.shapes if shape.fewest <= n <= shape.most] if like is None else [like[0]]
+        n = len(pairs[0][0].y)
+        if like is None and n > FIXED.shape_rows:
+            some = np.random.default_rng(self.seed).permutation(n)[: FIXED.shape_rows]
+            like = self._choose([(rows.take(some), held) for rows, held in first]).settings
+        chosen = self._choose(first) if like is None else self._best([like[0]], first)
+        tried = [boosted(self.table, one.model, one.ranks, chosen.settings[1]) for one in chosen.trials]
+        return [*tried, *(self.learn(rows, chosen.settings) for rows, _ in rest)], chosen.settings
 
-        def best_of(shapes: list[Shape]) -> tuple[float, tuple[Shape, int], list[Trial]]:
-            """The least loss, its settings, and the trees of the folds."""
-            found = []
-            for shape in shapes:
-                trials = try_shape(table, shape, first, self.n_classes, self.seed)
-                loss = np.sum([trial.loss for trial in trials], axis=0)
-                found.append((float(loss.min()), (shape, 1 + int(loss.argmin())), trials))
-            return min(found, key=lambda one: one[0])
+    def _choose(self, pairs: list[Pair]) -> Tried:
+        """The best shape, and the same with levels in order if that is better."""
+        n = len(pairs[0][0].y)
+        best = self._best([shape for shape in FIXED.shapes if shape.fewest <= n <= shape.most], pairs)
+        if (self.table.n_levels[self.table.is_set] > 2).any():
+            ordered = self._best([replace(best.settings[0], in_order=True)], pairs)
+            best = min(best, ordered, key=lambda one: one.loss)
+        return best
 
-        best = best_of(shapes)
-        if like is None and (table.n_levels[table.is_set] > 2).any():
-            best = min(best, best_of([replace(best[1][0], in_order=True)]), key=lambda one: one[0])
-        _, settings, trials = best
-        tried = [boosted(table, trial.model, trial.ranks, settings[1]) for trial in trials]
-        return [*tried, *(self.learn(rows, settings) for rows, _ in rest)], settings
+    def _best(self, shapes: list[Shape], pairs: list[Pair]) -> Tried:
+        """The shape, and its number of iterations, with the least loss."""
+        found = []
+        for shape in shapes:
+            trials = try_shape(self.table, shape, pairs, self.n_classes, self.seed)
+            loss = np.sum([trial.loss for trial in trials], axis=0)
+            found.append(Tried(trials, (shape, 1 + int(loss.argmin())), float(loss.min())))
+        return min(found, key=lambda one: one.loss)
 
     def learn(self, rows: Labelled, settings: Settings) -> Boosted:
         shape, n_iter = settings or (FIXED.shapes[0], FIXED.iterations_at_once)

@@ -75,6 +75,8 @@ class Constants:
     (0.3) need twice the iterations, and are no better."""
     shape_folds: int = 2
     """Folds whose rows choose the shape and the number of iterations, which bounds the time."""
+    shape_rows: int = 10_000
+    """Rows by which the shape is chosen, at most; the number of iterations is chosen by all rows."""
     learning_rate: float = 0.1
     iterations_at_once: int = 50
     """Iterations after which the validation loss is looked at."""

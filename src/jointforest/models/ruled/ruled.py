@@ -57,7 +57,8 @@ class RuledDistribution(Distribution):
         return self.coordinates.schema
 
     def with_schema(self, schema: Schema) -> RuledDistribution:
-        return RuledDistribution(replace(self.coordinates, schema=schema), self.inner)
+        coordinates = replace(self.coordinates, schema=replace(schema, rules=self.schema.rules))
+        return RuledDistribution(coordinates, self.inner)
 
     def rows(self, evidence: Evidence) -> Rows:
         """The evidence as rows about the coordinates."""
