@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -268,3 +270,51 @@ def test_fit_enforces_rules_whatever_it_chooses(frame: pd.DataFrame) -> None:
 def test_explanations_speak_of_the_table(joint: jf.Joint) -> None:
     text = str(joint.given("total between 40 and 44, state = new").explain(2))
     assert "shop" in text and "closed - opened" not in text.replace("[hidden tree 0", "")
+
+
+def test_frames_of_evidence_are_judged_row_by_row(joint: jf.Joint, frame: pd.DataFrame) -> None:
+    rows = frame.head(4).copy()
+    rows.loc[0, "total"] += 1
+    log_density = joint.log_density(rows)
+    assert log_density[0] == -np.inf and np.isfinite(log_density[1:]).all()
+    known = joint.given(rows.drop(columns=["a"]))
+    assert known.supported.tolist() == [False, True, True, True]
+    assert np.isnan(known.mean("a")).tolist() == [True, False, False, False]
+    assert joint.predict(rows, "state")[0] is None
+    filled = joint.impute(rows.assign(a=np.nan))
+    assert filled["a"].isna().tolist() == [True, False, False, False]
+
+
+def test_conditioned_and_selected_joints_keep_the_rules(joint: jf.Joint, tmp_path: Path) -> None:
+    town = joint.condition("town = t1, total between 40 and 42")
+    town.save(tmp_path / "town.joint")
+    for one in (town, jf.load(tmp_path / "town.joint")):
+        rows = one.sample(500, random_state=0)
+        assert _contradictions(joint, rows) == dict.fromkeys(RULES, 0)
+        assert (rows["town"] == "t1").all() and rows["total"].between(40, 42).all()
+    few = joint.select("net", "fee", "total", "town", "high", "low")
+    few.save(tmp_path / "few.joint")
+    for one in (few, jf.load(tmp_path / "few.joint")):
+        assert {str(rule) for rule in one.column_rules if rule.is_enforced} == {"total = net + fee"}
+        rows = one.sample(500, random_state=0)
+        assert (rows["total"] == rows["net"] + rows["fee"]).all() and (rows["low"] < rows["high"]).all()
+
+
+def test_mixtures_enforce_what_all_components_do(joint: jf.Joint, frame: pd.DataFrame, tmp_path: Path) -> None:
+    some = ["shop -> town", "total = net + fee"]
+    other = jf.HiddenTreeForest(n_states=4, max_iter=1, max_leaf_nodes=1, start="shared", smoothing=30.0, rules=some,
+                                random_state=0).fit(frame).joint_  # fmt: skip
+    mixed = jf.mix([joint, other], [1, 3])
+    assert {str(rule) for rule in mixed.column_rules if rule.is_enforced} == set(some)
+    mixed.save(tmp_path / "mixed.joint")
+    loaded = jf.load(tmp_path / "mixed.joint")
+    rows = frame.head(50)
+    assert np.allclose(loaded.log_density(rows), mixed.log_density(rows), atol=1e-3)
+    expected = np.logaddexp(joint.log_density(rows) + np.log(0.25), other.log_density(rows) + np.log(0.75))
+    assert np.allclose(mixed.log_density(rows), expected)
+    broken = _contradictions(joint, loaded.sample(2_000, random_state=0))
+    assert all(broken[rule] == 0 for rule in some) and broken["low <= middle"] > 0
+    wrong = {"net": 30, "fee": 3, "total": 50}
+    assert loaded.probability("net = 30, fee = 3, total = 50") == 0.0
+    with pytest.raises(ValueError, match="total = net"):
+        loaded.given(wrong).mean("a")

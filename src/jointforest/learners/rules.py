@@ -306,7 +306,7 @@ class _Maker:
                 columns.append(self.schema.columns[k] if sort == "column" else self.gaps[k][0])
         sources = tuple(self._placed(self.sources[j], place, tables) for j in range(self.d))
         inner = Schema(tuple(columns), self.schema.frame, (), self.schema.n_rows)
-        coordinates = Coordinates(self.schema, inner, sources, (NEVER,) * self.d)
+        coordinates = Coordinates(self.schema, inner, sources, (NEVER,) * self.d, ())
         Z = _in_coordinates(coordinates, self.X)
         low = {place["gap", k]: least for k, (_, least) in enumerate(self.gaps)}
         coordinates, Z = self._with_absences(coordinates, Z, about_missing)
@@ -314,7 +314,8 @@ class _Maker:
             return None
         told = [replace(rule, is_enforced=rule in self.enforced) for rule in self.schema.rules]
         schema = replace(self.schema, rules=tuple(told))
-        coordinates = replace(coordinates, schema=schema)
+        enforced = tuple(rule for rule in told if rule.is_enforced)
+        coordinates = replace(coordinates, schema=schema, enforced=enforced)
         beside = [j for j in range(self.d) if coordinates.sources[j].is_sum]
         made = tuple(self.schema.columns[j] for j in beside)
         learned = replace(coordinates.inner, columns=(*coordinates.inner.columns, *made))

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from ..data.evidence import Evidence, distinct_rows
+from ..data.rules.rule import Rule
 from ..data.schema import Column, Schema
 from .base import Distribution, Parts, PosteriorState
 from .box_forest.box_forest import BoxForest
@@ -338,5 +339,21 @@ def mix(distributions: Sequence[Distribution], weight: np.ndarray) -> Distributi
         components = [BoxForest(merge(forests, log_weight[is_forest] - total)), *others]
         log_weight = np.concatenate([[total], log_weight[~is_forest]])
     mixed = _sum_of(components, log_weight)
-    is_one_table = len({distribution.schema.n_rows for distribution in distributions}) == 1
-    return mixed if is_one_table else mixed.with_schema(replace(mixed.schema, n_rows=0.0))
+    schemas = [distribution.schema for distribution in distributions]
+    is_one_table = len({schema.n_rows for schema in schemas}) == 1
+    n_rows = schemas[0].n_rows if is_one_table else 0.0
+    return mixed.with_schema(replace(mixed.schema, n_rows=n_rows, rules=_rules_of_all(schemas)))
+
+
+def _rules_of_all(schemas: Sequence[Schema]) -> tuple[Rule, ...]:
+    """The rules that all schemas have; they are enforced where all say so."""
+    by_text = [{str(rule): rule for rule in schema.rules} for schema in schemas]
+    common = [rule for text, rule in by_text[0].items() if all(text in rules for rules in by_text)]
+    return tuple(
+        replace(
+            rule,
+            exceptions=max(rules[str(rule)].exceptions for rules in by_text),
+            is_enforced=all(rules[str(rule)].is_enforced for rules in by_text),
+        )
+        for rule in common
+    )

@@ -85,6 +85,7 @@ COORDINATES = Coordinates(
         Source((Term(7),)),
     ),
     (*(NEVER,) * 11, Absence(where=6, values=(1.0,), by_rule=True)),
+    OUTER.rules,
 )
 
 

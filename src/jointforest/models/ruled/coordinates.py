@@ -14,7 +14,7 @@ So a row of coordinates is a row of the table that obeys all rules, and no rule 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -98,17 +98,20 @@ class Coordinates:
     Attributes
     ----------
     schema : Schema
-        Of the table, d columns. Its rules say which of them are enforced.
+        Of the table, d columns.
     inner : Schema
         Of the m coordinates.
     sources : tuple of d Source
     absences : tuple of d Absence
+    enforced : tuple of Rule
+        The rules that hold in every row.
     """
 
     schema: Schema
     inner: Schema
     sources: tuple[Source, ...]
     absences: tuple[Absence, ...]
+    enforced: tuple[Rule, ...]
 
     @cached_property
     def plain(self) -> dict[int, int]:
@@ -129,11 +132,6 @@ class Coordinates:
         """Numbers of the columns that are sums, those of fewest terms first."""
         found = [j for j, source in enumerate(self.sources) if source.is_sum]
         return tuple(sorted(found, key=lambda j: (len(self.sources[j].terms), j)))
-
-    @cached_property
-    def enforced(self) -> tuple[Rule, ...]:
-        """The rules that hold in every row."""
-        return tuple(rule for rule in self.schema.rules if rule.is_enforced)
 
     @cached_property
     def untouched(self) -> dict[int, int]:
@@ -191,7 +189,9 @@ class Coordinates:
         table = tuple(self.schema.columns[j] for j in columns)
         schema = Schema(table, self.schema.frame, (), self.schema.n_rows, self.schema.rules_among(table))
         inner = Schema(tuple(self.inner.columns[at] for at in kept), self.inner.frame, (), self.inner.n_rows)
-        return Coordinates(schema, inner, sources, absences), kept
+        names = set(schema.names)
+        enforced = tuple(rule for rule in self.enforced if names.issuperset(rule.columns))
+        return Coordinates(schema, inner, sources, absences, enforced), kept
 
     def pinned(self, inner: Schema) -> Coordinates:
         """The same for coordinates that evidence has changed: plain columns follow them."""
@@ -199,4 +199,4 @@ class Coordinates:
         for j, at in self.plain.items():
             columns[j] = inner.columns[at]
         schema = Schema(tuple(columns), self.schema.frame, self.schema.unknown, inner.n_rows, self.schema.rules)
-        return Coordinates(schema, inner, self.sources, self.absences)
+        return replace(self, schema=schema, inner=inner)

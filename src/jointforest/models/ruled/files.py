@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...data.rules.plain import rules_from_list
 from ...data.schema import Column, Schema
 from ...data.schema_check import schema_from_dict
 from ..base import Distribution
@@ -49,6 +50,7 @@ def ruled_to_arrays(coordinates: Coordinates, inner: Distribution) -> tuple[dict
             {"like": one.like, "where": one.where, "values": list(one.values), "by_rule": one.by_rule}
             for one in coordinates.absences
         ],
+        "rules": [rule.to_dict() for rule in coordinates.enforced],
     }, arrays | {
         "ruled.table": np.concatenate([np.empty(0), *tables]),
         "ruled.table_start": np.cumsum([0, *map(len, tables)]).astype(np.int64),
@@ -68,7 +70,7 @@ def ruled_from_arrays(
     ValueError
         If a field is not as it must be.
     """
-    if set(about) != {"kind", "inner", "columns", "made", "sources", "absences"}:
+    if set(about) != {"kind", "inner", "columns", "made", "sources", "absences", "rules"}:
         raise ValueError("rules: metadata missing or unknown")
     table, start = arrays["ruled.table"], arrays["ruled.table_start"]
     if table.dtype != np.float64 or table.ndim != 1 or start.dtype != np.int64 or start.ndim != 1 or not len(start):
@@ -83,7 +85,8 @@ def ruled_from_arrays(
         raise ValueError(f"rules: expected {d} absences")
     sources = tuple(_source(one, table, start) for one in about["sources"])
     absences = tuple(_absence(one) for one in about["absences"])
-    coordinates = Coordinates(schema, inner, sources, absences)
+    enforced = rules_from_list(about["rules"], schema.names)
+    coordinates = Coordinates(schema, inner, sources, absences, enforced)
     check_coordinates(coordinates)
     of_inner = {name: array for name, array in arrays.items() if name not in NAMES}
     return coordinates, component(inner, about["inner"], of_inner)

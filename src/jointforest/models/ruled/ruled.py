@@ -57,8 +57,7 @@ class RuledDistribution(Distribution):
         return self.coordinates.schema
 
     def with_schema(self, schema: Schema) -> RuledDistribution:
-        coordinates = replace(self.coordinates, schema=replace(schema, rules=self.schema.rules))
-        return RuledDistribution(coordinates, self.inner)
+        return RuledDistribution(replace(self.coordinates, schema=schema), self.inner)
 
     def rows(self, evidence: Evidence) -> Rows:
         """The evidence as rows about the coordinates."""
