@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from jointforest.data.evidence import Evidence, build
+from jointforest.models.ruled import translate
 
 from .cases import OUTER, Case, random_case, random_evidence
 
@@ -44,6 +45,24 @@ def test_log_density_of_many_rows_at_once() -> None:
     each = case.ruled.log_density_without_each(evidence, known)
     for j in range(D):
         assert np.allclose(each[known[:, j], j], case.table.log_density(evidence.without(j))[known[:, j]], rtol=1e-9)
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_many_rows_are_translated_in_pieces(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    case, rng = random_case(3), np.random.default_rng(2)
+    X = case.table.rows.copy()
+    X[rng.random(X.shape) < 0.5] = np.nan
+    evidence = Evidence.of_values(X)
+    filled = case.ruled.impute(evidence)[0]
+    monkeypatch.setattr(translate, "PIECE", size)
+    assert len(translate.pieces(case.ruled.coordinates, evidence)) > 2
+    assert np.allclose(case.ruled.log_density(evidence), case.table.log_density(evidence), rtol=1e-9)
+    assert np.allclose(case.ruled.impute(evidence)[0], filled, equal_nan=True)
+    rows = {row.tobytes() for row in case.table.rows}
+    drawn = case.ruled.sample(evidence, 2, 0, False)
+    asked = np.repeat(X, 2, axis=0)
+    assert np.array_equal(drawn[~np.isnan(asked)], asked[~np.isnan(asked)])
+    assert all(row.tobytes() in rows for row in drawn)
 
 
 def _counted(case: Case, evidence: Evidence, j: int) -> tuple[np.ndarray, np.ndarray]:

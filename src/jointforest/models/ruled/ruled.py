@@ -16,7 +16,7 @@ from ..mixture import Mixture
 from .coordinates import Coordinates
 from .files import ruled_to_arrays
 from .posterior import RuledPosterior
-from .translate import Rows, translate
+from .translate import Rows, pieces, translate
 
 _MOST_COMPONENTS = 256
 """Most rows about coordinates that conditioning makes components of."""
@@ -64,14 +64,24 @@ class RuledDistribution(Distribution):
         return translate(self.coordinates, self.inner, evidence)
 
     def log_density(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
-        rows = self.rows(evidence)
-        return rows.log_sum(self.inner.log_density(rows.evidence, n_jobs) + rows.log_weight)
+        out = np.empty(len(evidence.value))
+        for some in pieces(self.coordinates, evidence):
+            rows = self.rows(evidence.take(some))
+            out[some] = rows.log_sum(self.inner.log_density(rows.evidence, n_jobs) + rows.log_weight)
+        return out
 
     def observe(self, evidence: Evidence) -> RuledPosterior:
         return RuledPosterior(self, self.inner, evidence, self.rows(evidence))
 
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
-        rows, n = self.rows(evidence), len(evidence.value)
+        n, parts = len(evidence.value), pieces(self.coordinates, evidence)
+        if len(parts) > 1:
+            out = np.empty((n, m, len(self.schema.columns)))
+            for k, some in enumerate(parts):
+                of_part = self.sample(evidence.take(some), m, seed + k, missing, n_jobs)
+                out[some] = of_part.reshape(len(some), m, -1)
+            return out.reshape(n * m, -1)
+        rows = self.rows(evidence)
         if rows.is_one_each:
             Z = self.inner.sample(rows.evidence, m, seed, False, n_jobs)
             Z[np.repeat(rows.log_weight == -np.inf, m)] = np.nan
@@ -122,8 +132,11 @@ class RuledDistribution(Distribution):
 
     def impute(self, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
         """As the base class, but that the filled row obeys the rules: coordinates are filled, and make the columns."""
-        state = self.observe(evidence)
-        return state.filled(n_jobs), state.background_weight(n_jobs)
+        filled, background = np.empty(evidence.value.shape), np.empty(len(evidence.value))
+        for some in pieces(self.coordinates, evidence):
+            state = self.observe(evidence.take(some))
+            filled[some], background[some] = state.filled(n_jobs), state.background_weight(n_jobs)
+        return filled, background
 
     def condition(self, evidence: Evidence) -> Distribution:
         state = self.observe(evidence)

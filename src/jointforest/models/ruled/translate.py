@@ -24,6 +24,8 @@ from .coordinates import Coordinates, Term
 
 MOST_ROWS = 1 << 17
 """Most rows that the sums over grids make of the rows of one question."""
+PIECE = 128
+"""Rows of evidence whose sums over grids are made together."""
 DRAWS = 4_096
 """Draws in place of a sum over grids, for a single row."""
 _FEWEST_DRAWS = 64
@@ -107,6 +109,22 @@ def translate(coordinates: Coordinates, inner: Distribution, evidence: Evidence)
     if not parts:
         return Rows(cells, is_exact)
     return Rows(Cells.joined([*parts, cells.take(np.arange(done, n))]), is_exact)
+
+
+def pieces(coordinates: Coordinates, evidence: Evidence) -> list[np.ndarray]:
+    """Numbers of rows to translate together: those of a row each, and a few at a time of those that become many.
+
+    So the rows that sums over grids make of one piece are not too many, however long the evidence is.
+    """
+    n = len(evidence.value)
+    if n <= PIECE:
+        return [np.arange(n)]
+    cells = Cells.of(coordinates, evidence)
+    cells.solve()
+    is_open = cells.pending.any(axis=1)
+    opened = np.flatnonzero(is_open)
+    parts = [np.flatnonzero(~is_open), *(opened[k : k + PIECE] for k in range(0, len(opened), PIECE))]
+    return [part for part in parts if len(part)]
 
 
 def known_values(coordinates: Coordinates, X: np.ndarray) -> np.ndarray:
