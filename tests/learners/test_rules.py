@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,9 @@ from scipy import stats
 import jointforest as jf
 from jointforest.data.meaning import contains
 from jointforest.data.rules.contradictions import contradicted
+from jointforest.data.rules.rule import Combinations
 from jointforest.learners.base import read_table
-from jointforest.learners.rules import reduce_table, wanted_rules
+from jointforest.learners.rules import Wanted, reduce_table, wanted_rules
 from jointforest.query_language.parser import parse_conditions
 
 from ..data.rules.tables import RULES, obedient
@@ -208,6 +210,16 @@ def test_functions_are_enforced_by_default_and_sums_are_not(frame: pd.DataFrame)
         "shop -> town": True, "total = net + fee": False, "delay missing iff state = 'gone'": True,
         "many -> side": False,
     }  # fmt: skip
+
+
+def test_rules_that_make_one_compound_of_many_levels_are_not_enforced_by_default(frame: pd.DataFrame) -> None:
+    rows = read_table(frame[["product", "size", "number"]], None)
+    rules = tuple(Combinations(of=of, rows=4_000) for of in (("product", "size"), ("size", "number")))
+    schema = replace(rows.schema, rules=rules)
+    for has_few_levels, expected in ((True, [True, False]), (False, [True, True])):
+        reduced = reduce_table(Wanted(schema, rules, 0, has_few_levels), rows.X)
+        assert reduced is not None
+        assert [rule.is_enforced for rule in reduced.coordinates.schema.rules] == expected
 
 
 def test_declared_rules_that_exclude_each_other_are_refused(frame: pd.DataFrame) -> None:

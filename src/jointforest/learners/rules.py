@@ -33,16 +33,16 @@ MORE_LEVELS = 1.25
 
 
 AUTO_LEVELS = 64
-"""Most combinations of values in a rule that is enforced by default, unless one column has as many values alone."""
+"""Most combinations of columns that become one by default, unless one of them is categorical with as many levels."""
 AUTO_KINDS = (Function, Combinations, MissingTogether, MissingWhere)
 """Kinds of found rules that are enforced by default."""
 
 
 class Reduced(NamedTuple):
-    """A table in coordinates, and the columns of the table that are sums of coordinates beside them.
+    """A table in coordinates, and the columns of the table that are sums by equations beside them.
 
-    These columns are learned too, and then marginalised: their hidden states carry what the sum tells of other columns
-    (see the experiment on rules).
+    These columns are learned too, and then marginalised: their hidden states carry what the sum tells of other columns.
+    Sums of a column and a gap are not, as draws of wine are then less like its rows (see the experiment on rules).
 
     Attributes
     ----------
@@ -95,8 +95,9 @@ def reduce_table(wanted: Wanted, X: np.ndarray) -> Reduced | None:
     """
     made = _Maker(wanted.schema, X)
     mine, found = wanted.rules[: wanted.n_declared], wanted.rules[wanted.n_declared :]
-    for rules in (mine, found):  # what is declared comes before what is found
-        made.add(rules)
+    made.add(mine)  # what is declared comes before what is found
+    made.has_few_levels = wanted.has_few_levels
+    made.add(found)
     about_missing = [rule for rule in wanted.rules if isinstance(rule, MissingTogether | MissingWhere)]
     reduced = made.finished(about_missing)
     for rule in mine:
@@ -119,6 +120,7 @@ class _Maker:
         self.rounded: set[int] = set()  # columns that are sums only after rounding
         self.enforced: list[Rule] = []
         self.indicators: set[str] = set()
+        self.has_few_levels = False  # whether blocks that are made now may have few combinations only
         self.why: dict[Rule, str] = {}  # rules that are not enforced, and the reason
 
     def add(self, rules: Sequence[Rule]) -> None:
@@ -223,6 +225,9 @@ class _Maker:
         widest = max(int(ranked(x).max()) + 1 for x in cells.T)
         if n_levels > max(MAX_LEVEL_CODES, MORE_LEVELS * widest):
             return f"its columns have {n_levels:,} combinations of values, which are too many"
+        alone = [len(np.unique(self.X[known, j])) for j in joined if self.schema.columns[j].is_categorical]
+        if self.has_few_levels and n_levels > max(AUTO_LEVELS, *alone, 0):
+            return f"its columns have {n_levels:,} combinations of values, which are many"
         if np.mean(~known & ~np.isnan(cells).all(axis=1)) > LOST:
             return "too many rows miss some of its columns, but not all"
         for x in cells.T:  # every value is in some combination
@@ -316,7 +321,11 @@ class _Maker:
         schema = replace(self.schema, rules=tuple(told))
         enforced = tuple(rule for rule in told if rule.is_enforced)
         coordinates = replace(coordinates, schema=schema, enforced=enforced)
-        beside = [j for j in range(self.d) if coordinates.sources[j].is_sum]
+        beside = [
+            j
+            for j, source in enumerate(coordinates.sources)
+            if source.is_sum and not any(term.at in low for term in source.terms)
+        ]
         made = tuple(self.schema.columns[j] for j in beside)
         learned = replace(coordinates.inner, columns=(*coordinates.inner.columns, *made))
         return Reduced(coordinates, learned, np.hstack([Z, self.X[:, beside]]), beside, low, self.indicators)
@@ -498,11 +507,14 @@ class Wanted(NamedTuple):
         Those to enforce, declared ones first.
     n_declared : int
         How many of these the user declared.
+    has_few_levels : bool
+        Whether the others are enforced only as far as columns that become one have few combinations of values.
     """
 
     schema: Schema
     rules: tuple[Rule, ...]
     n_declared: int = 0
+    has_few_levels: bool = False
 
 
 def wanted_rules(given: Any, schema: Schema, X: np.ndarray) -> Wanted:
@@ -529,22 +541,8 @@ def wanted_rules(given: Any, schema: Schema, X: np.ndarray) -> Wanted:
     others = tuple(one for one in schema.rules if str(one) not in texts)
     found = [one for one in others if not one.exceptions and one.rows >= ENOUGH_ROWS]
     if "all" not in said:
-        found = [one for one in found if "auto" in said and _is_harmless(one, schema, X)]
-    return Wanted(replace(schema, rules=(*mine, *others)), (*mine, *found), len(mine))
-
-
-def _is_harmless(rule: Rule, schema: Schema, X: np.ndarray) -> bool:
-    """Whether a rule is of a kind that makes draws no less like the table: few combinations, or those of one column."""
-    if not isinstance(rule, AUTO_KINDS):
-        return False
-    if not isinstance(rule, Function | Combinations):
-        return True
-    columns = [schema.index(name) for name in rule.columns]
-    cells = X[:, columns]
-    keys = [ranked(x) for x in cells[~np.isnan(cells).any(axis=1)].T]
-    n_levels = len(np.unique(combined(keys)))
-    alone = [len(np.unique(key)) for j, key in zip(columns, keys, strict=True) if schema.columns[j].is_categorical]
-    return n_levels <= max(AUTO_LEVELS, *alone, 0)
+        found = [one for one in found if "auto" in said and isinstance(one, AUTO_KINDS)]
+    return Wanted(replace(schema, rules=(*mine, *others)), (*mine, *found), len(mine), "all" not in said)
 
 
 def declared(schema: Schema, X: np.ndarray, rules: Sequence[Rule]) -> tuple[Rule, ...]:
