@@ -7,12 +7,13 @@ import math
 import numpy as np
 
 from ...runtime.compile import kernel
-from .contexts import CODE, OFFSET_EDGES, OFFSET_FIRST, SOURCE
-from .memory_kernels import M_BACK, M_FIRST, M_PREVIOUS, context, mean_code
+from .contexts import CENTER, CODE, OFFSET_EDGES, OFFSET_FIRST, SOURCE
+from .memory_kernels import M_BACK, M_FIRST, M_PREVIOUS, N_MEMORY, context, mean_code
 
 _ONE = np.uint64(1)
-_EDGES = np.array(OFFSET_EDGES, dtype=np.int64)
 N_OFFSETS = len(OFFSET_EDGES) + 1
+_CLASS_OF_STEPS = np.searchsorted(OFFSET_EDGES, np.arange(-CENTER, CENTER + 1)).astype(np.int64)
+"""Class of the steps -64, ..., 64 from a reference code."""
 FLOOR = 1e-30
 """Least probability of a known cell, so that its logarithm is finite."""
 N_PARTS = 16
@@ -28,12 +29,6 @@ def leaf_node(conditionals, tree, state, h, row, layout):
         found = context(conditionals.kind[node], conditionals.column[node], state, h, row, layout)
         node = conditionals.child[node] + (1 if found > conditionals.threshold[node] else 0)
     return node
-
-
-@kernel
-def leaf_of(conditionals, tree, state, h, row, layout):
-    """First entry, in the table, of the leaf that the contexts lead to."""
-    return -1 - conditionals.child[leaf_node(conditionals, tree, state, h, row, layout)]
 
 
 @kernel
@@ -57,15 +52,12 @@ def offset_class(code, reference):
         return N_OFFSETS
     if reference == 0:
         return 0
-    steps, k = code - reference, 0
-    while k < N_OFFSETS - 1 and steps > _EDGES[k]:
-        k += 1
-    return k
+    return _CLASS_OF_STEPS[code - reference + CENTER]
 
 
 @kernel
-def class_of(sort, code, memory, seen):
-    """Class of a code of values, for classes of this sort."""
+def class_of(sort, code, memory, mean, seen):
+    """Class of a code of values, for classes of this sort; ``mean`` is `mean_code` of the memory."""
     if sort == SOURCE:
         if code == memory[M_PREVIOUS]:
             return 0
@@ -74,9 +66,7 @@ def class_of(sort, code, memory, seen):
         return 2 if (seen >> np.uint64(code)) & _ONE else 3
     if sort == CODE:
         return code
-    if sort == OFFSET_FIRST:
-        return offset_class(code, memory[M_FIRST])
-    return offset_class(code, mean_code(memory))
+    return offset_class(code, memory[M_FIRST] if sort == OFFSET_FIRST else mean)
 
 
 @kernel
@@ -99,30 +89,60 @@ def target_of(layout, state, h, j, row):
 @kernel
 def distribution(conditionals, layout, target, state, h, row, out):
     """Distribution over the codes of a target by its trees, into ``out``; its number of codes."""
+    find_leaves(conditionals, layout, target, state, h, row)
+    return by_leaves(conditionals, layout, target, state, h, out)
+
+
+@kernel
+def find_leaves(conditionals, layout, target, state, h, row):
+    """Note the first entry, in the table, of the leaf of each tree of the target."""
+    first = conditionals.tree_start[target]
+    for tree in range(first, conditionals.tree_start[target + 1]):
+        node = leaf_node(conditionals, tree, state, h, row, layout)
+        state.leaf[h, tree - first] = -1 - conditionals.child[node]
+
+
+@kernel
+def by_leaves(conditionals, layout, target, state, h, out):
+    """Distribution over the codes of a target by the leaves found, into ``out``; its number of codes."""
     n = conditionals.target_codes[target]
     first = conditionals.tree_start[target]
-    last = conditionals.tree_start[target + 1]
-    at = leaf_of(conditionals, first, state, h, row, layout)
+    leaf = state.leaf[h]
     for c in range(n):
-        out[c] = conditionals.table[at + c]
+        out[c] = conditionals.table[leaf[0] + c]
     d = layout.n_codes.shape[0]
     j = target - layout.n_head - d
     if j < 0:
         return n
-    k = layout.change[j]
+    k, n_trees = layout.change[j], conditionals.tree_start[target + 1] - first
     memory, seen = state.memory[h, j], state.seen[h, j]
-    for tree in range(first + 1, last):
-        at = leaf_of(conditionals, tree, state, h, row, layout)
-        total = 0.0
-        for c in range(n):
-            code = c if k < 0 else value_code(layout, k, c, state.value[h, j])
-            out[c] *= conditionals.table[at + class_of(conditionals.tree_class[tree], code, memory, seen)]
-            total += out[c]
-        for c in range(n):
-            out[c] /= total
+    mean, total = mean_code(memory), 0.0
+    for c in range(n):
+        code = c if k < 0 else value_code(layout, k, c, state.value[h, j])
+        for t in range(1, n_trees):
+            place = class_of(conditionals.tree_class[first + t], code, memory, mean, seen)
+            out[c] *= conditionals.table[leaf[t] + place]
+        total += out[c]
+    for c in range(n):
+        out[c] /= total
     if k >= 0:
         keep_in_range(layout, k, state.value[h, j], n, out)
     return n
+
+
+@kernel
+def is_alike(layout, target, n_trees, state, a, b):
+    """Whether two hypotheses have the same distribution: the same leaves, and the same past of the column."""
+    for tree in range(n_trees):
+        if state.leaf[a, tree] != state.leaf[b, tree]:
+            return False
+    j = target - layout.n_head - layout.n_codes.shape[0]
+    if j < 0:
+        return True
+    for m in range(N_MEMORY):
+        if state.memory[a, j, m] != state.memory[b, j, m]:
+            return False
+    return state.seen[a, j] == state.seen[b, j] and (layout.change[j] < 0 or state.value[a, j] == state.value[b, j])
 
 
 @kernel

@@ -18,7 +18,7 @@ from .coding import Coding
 from .columns import GAP, LENGTH, START, HistoryColumns, Variable
 from .contexts import CHANGED, CODE, HEAD, LAST_CHANGE, MAX_CODES, N_CLASSES, NOW, OF_ROW, VALUE
 from .history_model import HistoryModel
-from .records import Conditionals
+from .records import MOST_TREES, Conditionals
 
 FIELDS = {"names", "group", "time", "step", "begin", "head", "rows"}
 """Fields of the object ``histories`` of a file; the schema stands beside it."""
@@ -264,6 +264,7 @@ def check_conditionals(trees: Conditionals, n_head: int, n_codes: np.ndarray) ->
     start = trees.tree_start
     _need(len(start) == n_targets + 1 and start[0] == 0 and start[-1] == n_trees, "tree_start: not one for each target")
     _need((np.diff(start) >= 1).all(), "tree_start: each target needs a tree")
+    _need((np.diff(start) <= MOST_TREES).all(), f"tree_start: a target has {MOST_TREES} trees at most")
     _need(len(trees.tree_class) == n_trees, "tree_class: expected one for each tree")
     for name in ("kind", "column", "threshold"):
         _need(len(getattr(trees, name)) == n_nodes, f"{name}: expected one for each node")

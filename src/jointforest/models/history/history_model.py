@@ -227,6 +227,7 @@ class HistoryModel:
             cell_start=np.concatenate([[0], np.cumsum(n_cells)]).astype(np.int64),
             cell=np.full(total, -1, dtype=np.int64),
             marginal=np.zeros((total if marginals else 1, MAX_CODES + 1), dtype=np.float32),
+            mean=np.full(total if marginals else 1, np.nan),
             draw_code=np.full((total, n_draws), -1, dtype=np.int16),
             draw_value=np.full((total, n_draws), np.nan),
             draw_length=np.zeros((n, n_draws), dtype=np.int64),

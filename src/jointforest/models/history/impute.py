@@ -35,7 +35,7 @@ def impute_codes(
     list of float64 array, one for each draw
     """
     columns, histories = model.columns, present(coded.histories)
-    n_draws = m if method == "sample" else cap if columns.changes else 0
+    n_draws = m if method == "sample" else 0
     filled = [X.copy() for _ in range(m)]
     h, d = histories.head.shape[1], histories.code.shape[1]
     rng = np.random.default_rng([seed, 1])
@@ -80,7 +80,7 @@ def _mean_answers(columns: HistoryColumns, number: np.ndarray, found: Found) -> 
     for v, variable in enumerate((*columns.head, *columns.rows)):
         at = np.flatnonzero(number == v)
         if variable.coding.change is not None:
-            answer[at, 0] = found.draw_value[at].mean(axis=1)
+            answer[at, 0] = found.mean[at]
         elif variable.source >= 0:
             answer[at, 0] = _means(variable.coding, found.marginal[at])
     return answer

@@ -6,7 +6,7 @@ import math
 
 from ...runtime.compile import entry, kernel
 from .cell_kernels import FLOOR, class_of, distribution, target_of, value_code
-from .memory_kernels import context, forget, remember
+from .memory_kernels import context, forget, mean_code, remember
 
 
 @kernel
@@ -114,14 +114,15 @@ def expected_classes(layout, conditionals, histories, target, sort, state, share
             if target_of(layout, state, 0, j, row) == target:
                 n = distribution(conditionals, layout, target, state, 0, row, share)
                 memory, seen = state.memory[0, j], state.seen[0, j]
+                mean = mean_code(memory)
                 for c in range(expected.shape[1]):
                     expected[found, c] = 0.0
                 for c in range(n):
                     code = c if k < 0 else value_code(layout, k, c, state.value[0, j])
-                    expected[found, class_of(sort, code, memory, seen)] += share[c]
+                    expected[found, class_of(sort, code, memory, mean, seen)] += share[c]
                 c = histories.code[r, j] if k < 0 else histories.change[r, k]
                 code = c if k < 0 else value_code(layout, k, c, state.value[0, j])
-                observed[found] = class_of(sort, code, memory, seen)
+                observed[found] = class_of(sort, code, memory, mean, seen)
                 found += 1
             remember(state, 0, row)
     return found

@@ -9,6 +9,9 @@ import numpy as np
 from ...runtime.records import record
 from .contexts import MAX_CODES
 
+MOST_TREES = 8
+"""Trees of a target, at most."""
+
 
 @record
 class Layout(NamedTuple):
@@ -147,6 +150,8 @@ class State(NamedTuple):
         What is remembered of the rows before: `memory_kernels`.
     seen : uint64 array (H, d)
         Codes met so far, as bits.
+    leaf : int64 array (H, 8)
+        Of the trees of the cell at hand: the first entry of the leaf.
     """
 
     weight: np.ndarray
@@ -158,6 +163,7 @@ class State(NamedTuple):
     next_value: np.ndarray
     memory: np.ndarray
     seen: np.ndarray
+    leaf: np.ndarray
 
 
 @record
@@ -207,7 +213,9 @@ class Scratch(NamedTuple):
     Attributes
     ----------
     share : float64 array (cap, 65)
-        Distribution of the cell under every hypothesis.
+        Distributions of the cell: of each hypothesis, or of each group of hypotheses with the same one.
+    group : int64 array (2, cap)
+        Group of each hypothesis, and first hypothesis of each group.
     candidate : float64 array (B,)
         Weights of candidates.
     parent, code : int64 array (cap + 1,)
@@ -230,6 +238,7 @@ class Scratch(NamedTuple):
     """
 
     share: np.ndarray
+    group: np.ndarray
     candidate: np.ndarray
     parent: np.ndarray
     code: np.ndarray
@@ -264,6 +273,8 @@ class Found(NamedTuple):
         Which cell: the number of a head variable, or h + row * d + column; -1 where a history had no such row.
     marginal : float32 array (U, 64)
         Their distributions.
+    mean : float64 array (U,)
+        Their mean values, of columns of changes; else NaN.
     draw_code : int16 array (U, n_draws)
         Codes drawn; -1 where a history had no such row.
     draw_value : float64 array (U, n_draws)
@@ -280,6 +291,7 @@ class Found(NamedTuple):
     cell_start: np.ndarray
     cell: np.ndarray
     marginal: np.ndarray
+    mean: np.ndarray
     draw_code: np.ndarray
     draw_value: np.ndarray
     draw_length: np.ndarray
@@ -290,6 +302,7 @@ def empty_scratch(cap: int, n_candidates: int, n_events: int, d: int) -> Scratch
     e = max(n_events, 1)
     return Scratch(
         share=np.zeros((cap, MAX_CODES + 2)),
+        group=np.zeros((2, cap), dtype=np.int64),
         candidate=np.zeros(cap * n_candidates),
         parent=np.zeros(cap + 1, dtype=np.int64),
         code=np.zeros(cap + 1, dtype=np.int64),
@@ -317,4 +330,5 @@ def empty_state(n_hypotheses: int, n_head: int, d: int) -> State:
         next_value=np.full((n, d), np.nan),
         memory=np.zeros((n, d, 12), dtype=np.int32),
         seen=np.zeros((n, d), dtype=np.uint64),
+        leaf=np.zeros((n, MOST_TREES), dtype=np.int64),
     )

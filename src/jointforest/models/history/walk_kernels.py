@@ -11,7 +11,7 @@ import math
 
 from ...runtime.compile import entry, kernel
 from ...runtime.random_kernels import start_stream, uniform
-from .cell_kernels import FLOOR, N_PARTS, bin_of, distribution, target_of
+from .cell_kernels import FLOOR, N_PARTS, bin_of, by_leaves, distribution, find_leaves, is_alike, target_of
 from .coding import PRESENT
 from .memory_kernels import N_MEMORY, forget, remember
 
@@ -217,6 +217,20 @@ def take_code(layout, state, h, j, code, is_change, u):
 
 
 @kernel
+def find_group(conditionals, layout, scratch, state, target, h, row, n_groups):
+    """Find the earlier hypotheses with the same distribution as h, or begin a group; the number of groups."""
+    find_leaves(conditionals, layout, target, state, h, row)
+    n_trees = conditionals.tree_start[target + 1] - conditionals.tree_start[target]
+    for g in range(n_groups):
+        if is_alike(layout, target, n_trees, state, scratch.group[1, g], h):
+            scratch.group[0, h] = g
+            return n_groups
+    by_leaves(conditionals, layout, target, state, h, scratch.share[n_groups])
+    scratch.group[0, h], scratch.group[1, n_groups] = n_groups, h
+    return n_groups + 1
+
+
+@kernel
 def split_cell(conditionals, layout, task, scratch, state, other, n, j, row, mode, event, marginal):
     """Split hypotheses by the codes of an unknown cell; how many, and if all are kept.
 
@@ -226,6 +240,7 @@ def split_cell(conditionals, layout, task, scratch, state, other, n, j, row, mod
     widest = max(layout.n_codes[j], conditionals.target_codes[layout.n_head + d + j])
     is_value = layout.change[j] < 0
     record_event(scratch, state, event, n)
+    n_groups = 0
     for h in range(n):
         of = h * widest
         for c in range(widest):
@@ -234,9 +249,10 @@ def split_cell(conditionals, layout, task, scratch, state, other, n, j, row, mod
             scratch.candidate[of] = state.weight[h]
             continue
         target = target_of(layout, state, h, j, row)
-        n_codes = distribution(conditionals, layout, target, state, h, row, scratch.share[h])
-        for c in range(1 if mode == PRESENT else 0, n_codes):
-            scratch.candidate[of + c] = state.weight[h] * scratch.share[h, c]
+        n_groups = find_group(conditionals, layout, scratch, state, target, h, row, n_groups)
+        share = scratch.share[scratch.group[0, h]]
+        for c in range(1 if mode == PRESENT else 0, conditionals.target_codes[target]):
+            scratch.candidate[of + c] = state.weight[h] * share[c]
             if is_value:
                 marginal[c] += scratch.candidate[of + c]
     kept, is_all = keep_candidates(scratch, n, widest, task.cap, not is_value)
@@ -343,26 +359,30 @@ def go_on(layout, state, n, n_rows):
 
 
 @kernel
-def look_back(scratch, n_events, n_smoothed, first, marginal):
-    """Distributions of the first unknown cells given what was met after them, by the paths of the hypotheses.
+def look_back(scratch, n_events, n_smoothed, first, marginal, mean):
+    """Distributions and mean values of unknown cells given what was met after them, by the paths of the hypotheses.
 
     n_smoothed : int
-        Number of unknown cells that known cells follow.
+        Number of unknown cells that known cells follow; the others have their distributions already.
     first : int
-        Row of ``marginal`` of the first unknown cell.
+        Row of ``marginal`` and of ``mean`` of the first unknown cell.
     """
     block = 0
-    while block < n_smoothed:
-        end = min(block + LAG, n_smoothed)
+    while block < n_events:
+        end = min(block + LAG, n_events)
         anchor = min(end + LAG, n_events)
         for e in range(block, end):
-            for c in range(marginal.shape[1]):
-                marginal[first + e, c] = 0.0
+            mean[first + e] = 0.0
+            if e < n_smoothed:
+                for c in range(marginal.shape[1]):
+                    marginal[first + e, c] = 0.0
         for h in range(scratch.event_size[anchor]):
-            at = h
+            at, weight = h, scratch.event_weight[anchor, h]
             for e in range(anchor - 1, block - 1, -1):
                 if e < end:
-                    marginal[first + e, scratch.event_code[e, at]] += scratch.event_weight[anchor, h]
+                    mean[first + e] += weight * scratch.event_value[e, at]
+                    if e < n_smoothed:
+                        marginal[first + e, scratch.event_code[e, at]] += weight
                 at = scratch.event_parent[e, at]
         block = end
 
@@ -488,7 +508,7 @@ def walk(conditionals, layout, histories, task, scratch, state, other, found):
             note_ends(layout, state, n, n_rows, found.ends[i])
         record_event(scratch, state, event, n)
         if task.marginals == 1:
-            look_back(scratch, event, smoothed, first, found.marginal)
+            look_back(scratch, event, smoothed, first, found.marginal, found.mean)
             for e in range(event):
                 normalise(found.marginal[first + e])
         draw_paths(scratch, state, n, event, task.n_draws, i, found)
