@@ -18,7 +18,6 @@ from ..data.meaning import refuse_pair
 from ..data.reading import Reading, reading_of
 from ..data.rules.rule import Rule
 from ..data.schema import Schema, snap
-from ..explorer.open import explore
 from ..inference.counterfactual.counterfactual import counterfactual
 from ..inference.counterfactual.result import Counterfactuals
 from ..inference.explanation.explain import Explanation
@@ -322,6 +321,8 @@ class Joint:
         ...     page.url.startswith("http://127.0.0.1:")
         True
         """
+        from ..explorer.open import explore  # a sixth of what loading a joint imports
+
         return explore(self, title, data, model, port, browser)
 
     def report(
