@@ -457,6 +457,7 @@ def of_histories(joint: Any, frame: pd.DataFrame, gaps: pd.DataFrame, folder: Pa
     for how in ({}, {"method": "sample"}, {"method": "sample", "m": 2}):
         yield "impute", lambda how=how: joint.impute(gaps, **how, **SEED)
     yield "sample", lambda: joint.sample(20, 0)
+    yield "fidelity", lambda: joint.fidelity(frame, **SEED)
     yield "info", lambda: joint.info()
     yield "save", lambda: (joint.save(folder / "h.joint"), jf.load(folder / "h.joint").log_density(gaps))
     for rows in (frame, gaps):

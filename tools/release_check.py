@@ -23,7 +23,7 @@ from typing import NamedTuple
 from build_wheel import ROOT, build
 
 EXTRAS = "[cli,explore,pandas,report]"
-TESTING = ("pytest>=8", "hypothesis>=6.100", "httpx>=0.27", "mpmath>=1.3")
+TESTING = ("pytest>=8", "hypothesis>=6.100", "httpx>=0.27", "mpmath>=1.3", "polars>=1.0")
 EPOCH = "1700000000"
 """Time of the files in both builds."""
 
