@@ -3,10 +3,14 @@
 The table is that of the sequential challenge of the MOSTLY AI Prize 2025 (stage 2): ``training.parquet`` and
 ``holdout.parquet`` in the folder ``sequences`` of ``--data``, or in ``--folder``. Any other two tables will do: name
 their columns of subjects and times with ``--group`` and ``--order``.
+
+With ``--scale N``, visits of N patients are made instead, and the time and memory of each question are measured.
 """
 
 from __future__ import annotations
 
+import resource
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,6 +25,8 @@ AIMS = {"columns": 0.991, "pairs": 0.972, "triples": 0.928, "distinct": 0.984}
 """Accuracy."""
 MOST_SECONDS = 600.0
 """Of learning and drawing, on two cores."""
+FORECAST = 10_000
+"""Subjects of a forecast."""
 
 
 def part_of(frame: pd.DataFrame, group: str, share: float, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -58,14 +64,36 @@ def measure(
     return {
         "Histories, and the joint learned from them": [size | seconds],
         "Accuracy: 1 - total variation distance from the table": accuracy,
-        "Told apart from held-out subjects: 1 - (2 AUC - 1)": tests,
+        "Classifier two-sample test of drawn and held-out subjects: 1 - (2 AUC - 1)": tests,
         "Aims": aims,
     }
+
+
+def scale(n_subjects: int, seed: int) -> dict[str, list[dict[str, Any]]]:
+    """Seconds of learning from made visits and of questions, and the greatest memory of the process so far."""
+    visits = jf.datasets.make_visits(n_subjects, random_state=seed)
+    some = visits[visits["patient"] <= FORECAST]
+    rows = []
+
+    def measured(what: str, ask: Callable[[], Any]) -> Any:
+        seconds, found = timed(ask)
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+        rows.append({"what": what, "seconds": seconds, "peak GB": memory})
+        progress(f"{rows[-1]}")
+        return found
+
+    joint = measured("learn", lambda: jf.fit(visits, group="patient", order="date", random_state=seed, n_jobs=1))
+    measured("log-density", lambda: joint.log_density(visits, n_jobs=1))
+    measured("draw as many subjects", lambda: joint.sample(n_subjects, seed, n_jobs=1))
+    measured(f"forecast one step of {FORECAST:,} subjects", lambda: joint.forecast(some, random_state=seed, n_jobs=1))
+    size = {"subjects": n_subjects, "rows": len(visits), "columns": visits.shape[1]}
+    return {"Made visits": [size], "One thread": rows}
 
 
 def main() -> None:
     options = arguments(
         __doc__,
+        scale={"type": int, "metavar": "N", "help": "measure time and memory with N made subjects"},
         folder={"type": Path, "help": "folder of training.parquet and holdout.parquet"},
         group={"default": "group_id", "help": "column of subjects"},
         order={"help": "column of times; default: rows as they stand"},
@@ -74,6 +102,10 @@ def main() -> None:
             "help": "hold out 20 %% of the training subjects in place of holdout.parquet",
         },
     )
+    if options.scale:
+        jf.fit(few := jf.datasets.make_visits(100), group="patient", order="date").forecast(few)  # compiles
+        finish("sequences.scale", scale(options.scale, options.seed), {"seed": options.seed}, options.quick)
+        return
     folder = options.folder or options.data / "sequences"
     training = pd.read_parquet(folder / "training.parquet")
     if options.quick:

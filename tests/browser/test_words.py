@@ -85,6 +85,12 @@ def test_python_writes_dates_as_the_page_does(face: Face) -> None:
             [page, shown],
         )
         assert said == [number_text(column, column.to_number(at), low, high) for at in times]
+        between = np.linspace(low, high, 32)[1:-1].tolist()  # means lie beside the grid
+        means = face.page.evaluate(
+            "([column, values]) => import('./format.js').then(page => values.map(page.writer(column).mean))",
+            [page, [shown[0] + (x - low) * 1e3 for x in between]],
+        )
+        assert step != 864e5 or means == [number_text(column, x, low, high) for x in between]
 
 
 def test_what_is_typed_goes_to_python(face: Face) -> None:

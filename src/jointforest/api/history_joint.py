@@ -476,7 +476,8 @@ class HistoryJoint:
         frame : frame of N rows
             The table that was learned from.
         holdout : frame, optional
-            Subjects of the same source that were not learned from: what drawn subjects are told apart from.
+            Subjects of the same source that were not learned from. Two-sample tests compare drawn subjects with them,
+            or with ``frame`` if there are none.
         random_state : None, int, Generator or RandomState
         n_jobs : int or None
             Threads; the figures do not depend on it.

@@ -14,7 +14,7 @@ from ..cards.html import Html, shortened
 from ..cards.svg import Span
 from ..data.evidence import build
 from ..data.schema import Column
-from ..data.shown_values import axis_ticks, number_text
+from ..data.shown_values import axis_ticks, interval_in_words, number_text
 from ..inference.histogram import bin_edges, divergence_bits, histogram
 from ..inference.sampling import sample
 from ..models.base import SUPPORT, Distribution, PosteriorState
@@ -239,8 +239,7 @@ def _in_numbers(column: Column, spread: _Spread, first: float, last: float) -> s
     """Mean and interval in words; the column's axis, from first to last, says how many digits there are."""
     mean, low, high = (number_text(column, x, first, last, of_means=k == 0) for k, x in enumerate(spread[:3]))
     about = "" if spread.is_exact else "about "
-    said = f"mean {about}{mean}"
-    return f"{said}, at least 90% at {low}" if low == high else f"{said}, 90% of values: {about}{low} to {high}"
+    return f"mean {about}{mean}, {interval_in_words(low, high, about)}"
 
 
 def _marks(spread: _Spread | None, low: float, high: float) -> Span | None:

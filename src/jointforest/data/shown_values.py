@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import datetime
 
 from ..cards.format import number_writer
 from ..cards.svg import round_ticks
@@ -32,35 +33,43 @@ def cell_in_words(column: Column, number: float) -> str | None:
     return number_text(column, number, column.minimum, column.maximum)
 
 
+def interval_in_words(low: str, high: str, about: str = "") -> str:
+    """The interval that holds 90 % of the values, by its ends as they are written."""
+    return f"at least 90% at {low}" if low == high else f"90% of values: {about}{low} to {high}"
+
+
 def _moment_text(column: Column, number: float, span: float) -> str:
     """The day of a column of days; else also the time of day, with seconds where the column spans less than 2 hours."""
     step = max(column.step, 1.0)
-    moment = column.scalar(column.center + round((number - column.center) / step) * step)
-    if not hasattr(moment, "isoformat"):
-        return str(moment)
-    if not hasattr(moment, "hour"):
-        return str(moment.isoformat())
-    local = moment.replace(tzinfo=None, fold=0)
+    local = _on_the_clock(column, column.center + round((number - column.center) / step) * step)
+    if isinstance(local, str):
+        return local
     if step >= DAY:
-        return str(local.date().isoformat())
-    return str(local.isoformat(" ", "minutes" if span >= DAY / 12 else "seconds"))
+        return local.date().isoformat()
+    return local.isoformat(" ", "minutes" if span >= DAY / 12 else "seconds")
 
 
 def date_text(column: Column, number: float) -> str:
     """The shortest text that the column reads as this moment."""
-    moment = column.scalar(number)
-    if not hasattr(moment, "isoformat"):
-        return str(moment)
-    if not hasattr(moment, "hour"):
-        return str(moment.isoformat())
-    local = moment.replace(tzinfo=None, fold=0)
+    local = _on_the_clock(column, number)
+    if isinstance(local, str):
+        return local
     for text in (local.date().isoformat(), local.isoformat(" ", "minutes"), local.isoformat(" ")):
         try:
             if abs(column.to_number(text) - number) < 1e-6:
-                return str(text)
+                return text
         except ValueError:
             continue
-    return str(moment.isoformat(" "))
+    return str(column.scalar(number).isoformat(" "))
+
+
+def _on_the_clock(column: Column, number: float) -> datetime | str:
+    """The local time of a moment, without its zone; a text where the column has days, or no calendar has the moment."""
+    moment = column.scalar(number)
+    if not hasattr(moment, "hour"):
+        return str(moment.isoformat()) if hasattr(moment, "isoformat") else str(moment)
+    local: datetime = moment.replace(tzinfo=None, fold=0)
+    return local
 
 
 def axis_ticks(column: Column, low: float, high: float) -> list[tuple[float, str]]:

@@ -133,8 +133,12 @@ def marginals(real: Cells, rows: Cells) -> Marginals:
 
 
 def total_variation(a: np.ndarray, b: np.ndarray, n_levels: int) -> float:
-    """Half the sum of differences of level shares, of codes (n,) and (m,)."""
-    share = [np.bincount(codes.astype(np.int64), minlength=n_levels) / len(codes) for codes in (a, b)]
+    """Half the sum of differences of level shares, of codes (n,) and (m,), each below ``n_levels``."""
+    a, b = a.astype(np.int64), b.astype(np.int64)
+    if n_levels > 4 * (len(a) + len(b)):  # more levels than rows: only those that occur
+        used = np.unique(np.concatenate([a, b]), return_inverse=True)[1]
+        a, b, n_levels = used[: len(a)], used[len(a) :], int(used.max()) + 1
+    share = [np.bincount(codes, minlength=n_levels) / len(codes) for codes in (a, b)]
     return float(0.5 * np.abs(share[0] - share[1]).sum())
 
 
@@ -209,7 +213,7 @@ def pairs(
             similarity[names] = 1.0 - abs(correlation[names][0] - correlation[names][1]) / 2.0
         else:
             a, b = (codes[:, i] * n_codes[j] + codes[:, j] for codes in (a_codes, b_codes))
-            similarity[names] = 1.0 - _table_distance(a, b, n_codes[i] * n_codes[j])
+            similarity[names] = 1.0 - total_variation(a, b, n_codes[i] * n_codes[j])
     return Pairs(dict(sorted(similarity.items(), key=lambda item: item[1])), correlation, n_pairs)
 
 
@@ -249,12 +253,3 @@ def _binned(
             x = table.X[:, j]
             out[:, j] = np.where(np.isnan(x), len(cuts) + 1, np.searchsorted(cuts, x, "left"))
     return codes[0], codes[1], n_codes
-
-
-def _table_distance(a: np.ndarray, b: np.ndarray, n_cells: int) -> float:
-    """Total variation distance of codes (n,) and (m,), each below ``n_cells``."""
-    if n_cells > 4 * (len(a) + len(b)):  # more cells than rows: only those that occur
-        used = np.unique(np.concatenate([a, b]), return_inverse=True)[1]
-        a, b, n_cells = used[: len(a)], used[len(a) :], int(used.max()) + 1
-    share = [np.bincount(codes, minlength=n_cells) / len(codes) for codes in (a, b)]
-    return float(0.5 * np.abs(share[0] - share[1]).sum())

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .columns_and_pairs import Cells
+from .columns_and_pairs import Cells, total_variation
 from .two_sample_test import ToldApart, told_apart
 
 N_BINS = 10
@@ -78,14 +78,14 @@ class HistoryFidelity:
     held_out : HistoryAccuracy or None
         Of held-out histories, against the table: what the sampling of subjects alone costs, if there are as many.
     told_apart_rows : ToldApart
-        How well a classifier tells two consecutive rows that were drawn from held-out ones (or the table's).
+        Two-sample test of two consecutive rows: drawn ones beside held-out ones, or the table's.
     told_apart_subjects : ToldApart
-        The same from summaries of each subject: number of rows, first, last, mean, standard deviation, least, greatest,
+        The same of summaries of each subject: number of rows, first, last, mean, standard deviation, least, greatest,
         distinct values and changes of each column.
     n_subjects : int
         Drawn, as many as the table has.
     against : {"held-out", "table"}
-        Which subjects the classifiers tell apart from drawn ones.
+        Which subjects the classifiers compare with drawn ones.
     """
 
     drawn: HistoryAccuracy
@@ -101,7 +101,8 @@ class HistoryFidelity:
         for name in (field.name for field in fields(HistoryAccuracy)):
             other = f"{getattr(self.held_out, name):10.4f}" if self.held_out else ""
             lines.append(f"  {name.replace('_', ' '):<20}{getattr(self.drawn, name):8.4f}{other}")
-        lines.append(f"told apart from subjects {'held out' if self.against == 'held-out' else 'of the table'}:")
+        others = "held-out subjects" if self.against == "held-out" else "subjects of the table"
+        lines.append(f"classifier two-sample test of drawn and {others}, score (1 is best):")
         for what, test in (("two rows", self.told_apart_rows), ("summaries", self.told_apart_subjects)):
             most = ", ".join(list(test.columns)[:3])
             lines.append(f"  {what:<20}{test.score:8.4f}  {test.classifier}; used most: {most}")
@@ -217,10 +218,7 @@ def _together(x: np.ndarray, chosen: tuple[int, ...]) -> np.ndarray:
 
 def _agreement(a: np.ndarray, b: np.ndarray) -> float:
     """1 - total variation distance of two samples of whole numbers."""
-    _, place = np.unique(np.concatenate([a, b]), return_inverse=True)
-    size = int(place.max()) + 1
-    shares = [np.bincount(part, minlength=size) / len(part) for part in (place[: len(a)], place[len(a) :])]
-    return float(1.0 - np.abs(shares[0] - shares[1]).sum() / 2.0)
+    return 1.0 - total_variation(a, b, int(max(a.max(), b.max())) + 1)
 
 
 # ---- What classifiers see.

@@ -30,8 +30,6 @@ ROWS_A_LEVEL = 4
 """Fewest rows for each combination of values of columns that become one."""
 MORE_LEVELS = 1.25
 """Most combinations, for each level of the column that has most, where levels have to share codes."""
-
-
 AUTO_LEVELS = 64
 """Most combinations of columns that become one by default, unless one of them is categorical with as many levels."""
 AUTO_KINDS = (Function, Combinations, MissingTogether, MissingWhere)
@@ -492,10 +490,6 @@ def _dtype(frame: str, sort: str) -> str:
 # ---- Which rules a learner is to enforce.
 
 
-RULES_HELP = "'auto', 'all', 'off', or a list such as [jf.rule('start <= end'), 'auto']"
-"""What the parameter ``rules`` of learners may be."""
-
-
 class Wanted(NamedTuple):
     """Rules that a learner is to enforce.
 
@@ -531,7 +525,8 @@ def wanted_rules(given: Any, schema: Schema, X: np.ndarray) -> Wanted:
     is_list = isinstance(said, Iterable) and not isinstance(said, Rule)
     said = list(said) if is_list else []
     if not is_list or (isinstance(given, str) and given not in ("auto", "all")):
-        raise TypeError(f"rules: expected {RULES_HELP}, got {given!r}")
+        expected = "'auto', 'all', 'off', or a list such as [jf.rule('start <= end'), 'auto']"
+        raise TypeError(f"rules: expected {expected}, got {given!r}")
     rules = [parse_rule(one) if isinstance(one, str) else one for one in said if one not in ("auto", "all")]
     wrong = [one for one in rules if not isinstance(one, Rule)]
     if wrong:

@@ -11,7 +11,7 @@ from ..cards.format import percent
 from ..cards.svg import Span, histogram
 from ..data.frames import encode
 from ..data.schema import Column
-from ..data.shown_values import axis_ticks, number_text
+from ..data.shown_values import axis_ticks, interval_in_words, number_text
 from ..explorer import answers
 from ..explorer.subject import Bins, Subject, from_shown
 
@@ -70,9 +70,7 @@ def _numbers(column: Column, bins: Bins, one: Any, mass: np.ndarray, rows: np.nd
         "bars": None,
         "picture": histogram(column.name, mass, None, ticks, marks, rows=rows),
         "mean": number_text(column, mean, first, last, of_means=True),
-        "interval": f"at least 90% at {said['low']}"
-        if low == high
-        else f"90% of values: {said['low']} to {said['high']}",
+        "interval": interval_in_words(said["low"], said["high"]),
     }
 
 

@@ -122,5 +122,6 @@ function dates(span, column) {
     const { day, clock } = local(x, timeZone);
     return column.step >= DAY ? day : `${day} ${clock.slice(0, digits)}`;
   };
-  return { value: write, exact: write, mean: write, tick: (x) => short.format(x) };
+  const mean = (x) => write(column.step >= DAY ? x + DAY / 2 : x); // the nearest day
+  return { value: write, exact: write, mean, tick: (x) => short.format(x) };
 }

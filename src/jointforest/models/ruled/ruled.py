@@ -45,7 +45,7 @@ class RuledDistribution(Distribution):
     inner: Distribution
 
     @property
-    def kind(self) -> str:  # type: ignore[override]
+    def kind(self) -> str:  # type: ignore[override] # it depends on what has the rules
         return f"{self.inner.kind} with rules"
 
     @property
