@@ -53,7 +53,14 @@ MOST_LEVELS = 250
 FEWEST = 50  # predictions in a bin of a calibration curve
 OURS, MEMBERS = (
     "predictor",
-    ("generative forest", "joint", "expected boosting", "boosting on masked copies", "boosting"),
+    (
+        "generative forest",
+        "joint",
+        "expected boosting",
+        "expected additive model",
+        "boosting on masked copies",
+        "boosting",
+    ),
 )
 Frame = pd.DataFrame
 Predict = Callable[[Frame], np.ndarray]

@@ -29,7 +29,7 @@ from .boosting import Boosting, GivenBoosting, HistBoosting, adopted, check_esti
 from .constants import FIXED
 from .files import Saved, save_predictor
 from .learn import Learned, Problem, ask, learn_predictor, missing_share
-from .members import EXPECTED
+from .members import ADDITIVE, EXPECTED
 from .pooling import Pool, Stack, stack
 from .report import MemberReport, PredictorReport
 
@@ -102,7 +102,8 @@ class JointPredictor(Learner):
         """A predictor that answers as a fitted model where nothing is missing, and takes any missing cells.
 
         The model itself predicts rows without missing cells. Other rows are predicted by its expected predictions, a
-        generative forest, the joint, and a copy of the model that is trained on rows with cells hidden, together.
+        generative forest, the joint, an additive model, and a copy of the model that is trained on rows with cells
+        hidden, together.
         Their weights come from validation rows, which clones of the model do not see.
 
         Parameters
@@ -149,11 +150,12 @@ class JointPredictor(Learner):
         seed, schema, start = self._draw_seed(), training.schema, time.monotonic()
         n_classes = len(schema.columns[-1].levels) if self._target_kind == "categorical" else 0
         fitted = None if model is None else adopted(model, schema)
-        boosting: Boosting = HistBoosting(table_of(schema), n_classes, seed)
+        table = table_of(schema)
+        boosting: Boosting = HistBoosting(table, n_classes, seed)
         if self.boosting is not None or fitted is not None:
             boosting = GivenBoosting(self.boosting, schema, fitted)
         tell = write_line if self.verbose else _be_quiet
-        problem = Problem(training, n_classes, boosting, fitted, budget_of(self.budget), seed, self.n_jobs, tell)
+        problem = Problem(training, table, n_classes, boosting, fitted, budget_of(self.budget), seed, self.n_jobs, tell)
         learned = learn_predictor(problem)
         chosen, spent = learned.chosen, time.monotonic() - start
         how = FitReport(
@@ -296,6 +298,8 @@ def _report_of(learned: Learned, joint: FitReport, is_class: bool) -> PredictorR
         for name, chosen in learned.settings.items()
         if chosen is not None
     }
+    if learned.penalty is not None:
+        settings[ADDITIVE] = f"penalty {learned.penalty:g}"
     members = tuple(
         MemberReport(one.name, tuple(one.loss.tolist()), tuple(one.weight.tolist()), settings.get(one.name, ""))
         for one in learned.compared

@@ -40,6 +40,11 @@ class Table(NamedTuple):
     is_ordered: np.ndarray
 
     @property
+    def is_level(self) -> np.ndarray:
+        """Columns of levels, (d,)."""
+        return np.asarray(self.n_levels > 0)
+
+    @property
     def is_set(self) -> np.ndarray:
         """Columns whose levels have no order, and are few enough for scikit-learn to form sets of them, (d,)."""
         return (self.n_levels > 0) & ~self.is_ordered & (self.n_levels <= FIXED.most_levels)

@@ -96,6 +96,25 @@ class Constants:
     """Levels up to which a column is categorical to boosted trees, as scikit-learn has it; of more levels the order of
     their mean targets is used."""
 
+    # ---- the additive model
+
+    penalties: tuple[float, ...] = (100.0, 10.0, 1.0, 0.1)
+    """Penalties on squared coefficients of which validation rows choose: beside it, the loss is a sum over rows."""
+    usual_penalty: float = 1.0
+    """The penalty without validation rows."""
+    knots_of_number: int = 9
+    """Knots of the function of a number, most of the time: eight parts with as many rows each."""
+    design_columns: int = 1_000
+    """Knots of all numbers together, about, at most: wide tables have straight lines."""
+    level_rows: int = 5
+    """Rows that a level must have to have a coefficient of its own."""
+    additive_rows: int = 20_000
+    """Most rows that an additive model learns from: it has few coefficients."""
+    additive_steps: int = 200
+    """Most steps of the search for coefficients of classes."""
+    drawn_at_once: int = 100_000
+    """Completions of rows that are answered at once, which bounds the memory."""
+
     # ---- the generative forest
 
     trees: int = 100

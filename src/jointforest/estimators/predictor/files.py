@@ -18,8 +18,21 @@ from ...models.base import Distribution
 from ...models.box_forest.box_forest import BoxForest
 from ...models.box_forest.files import NAMES, forest_from_arrays, forest_to_arrays
 from ...models.file import PREDICTOR, ModelFileError, contents, model_of, opened, pack, read, read_about, write
+from .additive import Additive
 from .boosting import Boosted
-from .members import EXPECTED, FOREST, JOINT, MASKED, NATIVE, Conditional, ExpectedBoosting, Member, NativeBoosting
+from .members import (
+    ADDITIVE,
+    EXPECTED,
+    FOREST,
+    JOINT,
+    MASKED,
+    NATIVE,
+    Conditional,
+    ExpectedAdditive,
+    ExpectedBoosting,
+    Member,
+    NativeBoosting,
+)
 from .pooling import LEVELS, ClassPool, NumberPool, Pool
 
 
@@ -102,6 +115,8 @@ def _arrays_of(name: str, member: Member) -> dict[str, np.ndarray]:
     if isinstance(member, Conditional):
         forest = forest_to_arrays(member.distribution.forest_for(FOREST))[1] if name == FOREST else {}
         return {"grid": member.grid} | forest
+    if isinstance(member, ExpectedAdditive):
+        return member.model._asdict()
     assert isinstance(member, ExpectedBoosting | NativeBoosting)
     features, order = member.trees
     found = {field: np.ascontiguousarray(getattr(features.ensemble, field)) for field in DTYPES}
@@ -145,6 +160,9 @@ def _saved_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Saved:
                 distribution = BoxForest(forest_from_arrays(schema, of, {field: part[field] for field in NAMES}))
             members[name] = Conditional(distribution, float(own["dial"]) if name == FOREST else 1.0, grid)
             continue
+        if name == ADDITIVE:
+            members[name] = ExpectedAdditive(_additive_of(schema, part, K), joint)
+            continue
         trees = _boosted_of(schema, part, own["links"][name], K if is_class else 0)
         members[name] = ExpectedBoosting(trees, joint) if name == EXPECTED else NativeBoosting(trees)
     pool = _pool_of(own["kind"], mine, len(names), sum(name in (FOREST, JOINT) for name in names), K)
@@ -157,7 +175,7 @@ def _check_about(own: Any) -> None:
         isinstance(own, dict) and set(own) == _FIELDS and own["kind"] in _POOL_FIELDS, "metadata missing or unknown"
     )
     names, links = own["members"], own["links"]
-    known = [FOREST, JOINT, EXPECTED, MASKED, NATIVE]
+    known = [FOREST, JOINT, EXPECTED, MASKED, NATIVE, ADDITIVE]
     _require(isinstance(names, list) and len(names) > 0 and all(name in known for name in names), "unknown members")
     _require(len(set(names)) == len(names), "a member is there twice")
     boosted = {name for name in names if name in (EXPECTED, MASKED, NATIVE)}
@@ -173,6 +191,8 @@ def _fields_of(name: str) -> frozenset[str]:
     """Names of a member's arrays."""
     if name in (EXPECTED, MASKED, NATIVE):
         return frozenset(_BOOSTED)
+    if name == ADDITIVE:
+        return frozenset(Additive._fields)
     return frozenset({"grid"}) | (NAMES if name == FOREST else frozenset())
 
 
@@ -208,6 +228,22 @@ def _boosted_of(schema: Schema, part: dict[str, np.ndarray], link: str, K: int) 
     _require(bool((np.sort(order) == np.arange(K)).all()) and order.shape == (K,), "order: no permutation")
     features = Features(ensemble, column, np.arange(len(column)), len(column), level_value, columns)
     return Boosted(features, order)
+
+
+def _additive_of(schema: Schema, part: dict[str, np.ndarray], A: int) -> Additive:
+    """An additive model from its arrays."""
+    _require(part["point"].ndim == 1, "point: wrong shape")
+    features, P = schema.columns[:-1], len(part["point"])
+    start = _array(part, "start", "<i8", (len(features) + 1,))
+    point, effect = _array(part, "point", "<f8", (P,)), _array(part, "effect", "<f8", (P, A))
+    _require(start[0] == 0 and start[-1] == P and bool((np.diff(start) > 0).all()), "start: not rising to the end")
+    for column, first, stop in zip(features, start[:-1].tolist(), start[1:].tolist(), strict=True):
+        own = point[first:stop]
+        if column.is_categorical:
+            _require(np.array_equal(own, np.arange(max(len(column.levels), 1))), "point: not the codes of the levels")
+        else:
+            _require(bool((np.diff(own) >= 0).all()), "point: falling")
+    return Additive(_array(part, "base", "<f8", (A,)), start, point, effect)
 
 
 def _pool_of(kind: str, mine: dict[str, np.ndarray], M: int, S: int, K: int) -> Pool:

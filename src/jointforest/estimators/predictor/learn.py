@@ -16,16 +16,19 @@ from ...learners.selection.budget import Budget
 from ...learners.selection.choose import Chosen, Task, choose
 from ...models.base import Distribution
 from ...runtime.threads import n_threads
-from .boosting import Boosted, Boosting, Labelled, Pair, Settings
+from .additive import Additive, AdditiveLearner
+from .boosting import Boosted, Boosting, Labelled, Pair, Settings, Table
 from .constants import FIXED
 from .hiding import Hidden, copies, validation_rows
 from .members import (
+    ADDITIVE,
     EXPECTED,
     FOREST,
     JOINT,
     MASKED,
     NATIVE,
     Conditional,
+    ExpectedAdditive,
     ExpectedBoosting,
     Member,
     NativeBoosting,
@@ -47,6 +50,8 @@ class Problem(NamedTuple):
     ----------
     training : Training
         The table; its last column is the target.
+    table : Table
+        Its features, as boosted trees and additive models see them.
     n_classes : int
         0 if the target is a number.
     boosting : Boosting
@@ -60,6 +65,7 @@ class Problem(NamedTuple):
     """
 
     training: Training
+    table: Table
     n_classes: int
     boosting: Boosting
     fitted: Boosted | None
@@ -123,6 +129,8 @@ class Learned(NamedTuple):
         Number of validation rows, and of folds.
     settings : dict of str to Settings
         Of boosted trees.
+    penalty : float or None
+        Of the additive model.
     seconds : dict of str to float
         What each stage took.
     """
@@ -134,6 +142,7 @@ class Learned(NamedTuple):
     n_held: int
     n_folds: int
     settings: dict[str, Settings]
+    penalty: float | None
     seconds: dict[str, float]
 
 
@@ -197,14 +206,18 @@ def _learn(problem: Problem) -> Learned:
     are_final = len(folds) == 1 and len(folds[0].held) <= FIXED.few_held * len(training.X)
     forest = learn_forest(some_rows(training, folds[0].learn) if are_final else training, seed, n_jobs)
     clock.stop("generative forest", problem.tell)
-    rows, trees = _cross_fit(problem, chosen.model, folds, hidden, rng)
+    completed = _completed(problem, chosen.model)
+    rows, trees = _cross_fit(problem, completed, folds, hidden, rng)
     clock.stop("boosted trees of the folds", problem.tell)
+    additive = AdditiveLearner(problem.table, problem.n_classes, seed)
+    sums, penalty = additive.cross_fit([(completed.take(fold.learn), problem.labelled(fold.held)) for fold in folds])
+    clock.stop("additive models of the folds", problem.tell)
     answers = []
     for k, fold in enumerate(folds):
         part = some_rows(training, fold.learn)
         own = forest if are_final else learn_forest(part, seed, n_jobs, forest)
         joint = chosen.recipe.learn(part.schema, part.X, seed)
-        team = _members(own, joint, {name: found[k] for name, (found, _) in trees.items()}, problem.grid())
+        team = _members(own, joint, {name: found[k] for name, (found, _) in trees.items()}, sums[k], problem.grid())
         answers.append(ask(team, evidence_of(training, hidden[k].row, hidden[k].mask), seed, n_jobs))
     clock.stop("validation", problem.tell)
 
@@ -216,7 +229,9 @@ def _learn(problem: Problem) -> Learned:
             if name in (EXPECTED, NATIVE):  # the same trees
                 final[EXPECTED] = final[NATIVE] = final[name]
     clock.stop("boosted trees", problem.tell)
-    members = _members(forest, chosen.model, final, problem.grid())
+    total = sums[0] if are_final else additive.learn(completed, penalty)
+    clock.stop("additive model", problem.tell)
+    members = _members(forest, chosen.model, final, total, problem.grid())
     return Learned(
         {name: members[name] for name in kept},
         pool,
@@ -225,6 +240,7 @@ def _learn(problem: Problem) -> Learned:
         sum(len(fold.held) for fold in folds),
         len(folds),
         {name: settings for name, (_, settings) in trees.items() if name in kept},
+        penalty,
         clock.seconds,
     )
 
@@ -233,8 +249,17 @@ Trees = dict[str, tuple[list[Boosted], Settings]]
 """By the names of members: boosted trees of each fold, and what was chosen."""
 
 
+def _completed(problem: Problem, joint: Distribution) -> Labelled:
+    """The rows to learn from, whose missing cells are draws given the row and its target."""
+    training = problem.training
+    if not np.isnan(training.X).any():
+        return problem.labelled(np.arange(len(training.X)))
+    X = sample(joint, build(training.schema, training.X), 1, problem.seed, False, problem.n_jobs)
+    return Labelled(X[:, :-1], training.X[:, -1])
+
+
 def _cross_fit(
-    problem: Problem, joint: Distribution, folds: list[Fold], hidden: list[Hidden], rng: np.random.Generator
+    problem: Problem, completed: Labelled, folds: list[Fold], hidden: list[Hidden], rng: np.random.Generator
 ) -> tuple[dict[str, Labelled], Trees]:
     """Rows that boosted trees learn from in the end, and those of the folds: as they are, and copies with cells hidden.
 
@@ -249,8 +274,7 @@ def _cross_fit(
 
     trees[EXPECTED] = problem.boosting.cross_fit(pairs(rows[EXPECTED]))
     if folds and not trees[EXPECTED][0]:
-        X = sample(joint, build(problem.training.schema, problem.training.X), 1, problem.seed, False, problem.n_jobs)
-        rows[EXPECTED] = Labelled(X[:, :-1], rows[EXPECTED].y)
+        rows[EXPECTED] = completed
         trees[EXPECTED] = problem.boosting.cross_fit(pairs(rows[EXPECTED]))
     elif np.isnan(rows[EXPECTED].X).any():
         rows[NATIVE], trees[NATIVE] = rows[EXPECTED], trees[EXPECTED]
@@ -268,7 +292,7 @@ def _compare(
     problem: Problem, boosted: list[str], answers: list[dict[str, Answer]], hidden: list[Hidden]
 ) -> tuple[Pool, list[str], tuple[Compared, ...]]:
     """The pool by the answers of each fold, the members that are kept, and what validation rows say of each."""
-    goal, names = problem.goal(), [FOREST, JOINT, *boosted]
+    goal, names = problem.goal(), [FOREST, JOINT, *boosted, ADDITIVE]
     anchor = None if problem.fitted is None else EXPECTED
     if not answers:
         nothing = np.full(len(FIXED.rates), np.nan)
@@ -295,7 +319,7 @@ def _compare(
 
     kept = list(names)
     pool = fit(kept)
-    for name in [FOREST, *boosted, JOINT]:  # the slowest to be asked first
+    for name in [FOREST, *boosted, ADDITIVE, JOINT]:  # the slowest to be asked first
         others = [one for one in kept if one != name]
         knows_spread = problem.n_classes > 0 or FOREST in others or JOINT in others
         if others and knows_spread and name != anchor:
@@ -319,11 +343,14 @@ def _joined(parts: list[Answer]) -> Answer:
     return Answer(np.concatenate([part.value for part in parts]), np.concatenate(spreads) if spreads else None)
 
 
-def _members(forest: Any, joint: Distribution, trees: dict[str, Boosted], grid: np.ndarray) -> dict[str, Member]:
+def _members(
+    forest: Any, joint: Distribution, trees: dict[str, Boosted], additive: Additive, grid: np.ndarray
+) -> dict[str, Member]:
     """Members by name; those of boosted trees as far as there are any."""
     found: dict[str, Member] = {
         FOREST: Conditional(forest.joint_.distribution, forest._dial, grid),
         JOINT: Conditional(joint, 1.0, grid),
+        ADDITIVE: ExpectedAdditive(additive, joint),
     }
     if EXPECTED in trees:
         found[EXPECTED] = ExpectedBoosting(trees[EXPECTED], joint)

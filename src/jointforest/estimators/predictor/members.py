@@ -15,11 +15,12 @@ from ...learners.generative.targets import Training
 from ...learners.leaf_fitting.densities import first_leaves, first_trees
 from ...learners.leaf_fitting.fit import prepare
 from ...models.base import Distribution
+from .additive import Additive
 from .boosting import Boosted
 from .constants import FIXED
 from .pooling import LEVEL_WEIGHT, LEVELS, Answer
 
-FOREST, JOINT = "generative forest", "joint"
+FOREST, JOINT, ADDITIVE = "generative forest", "joint", "expected additive model"
 EXPECTED, MASKED, NATIVE = "expected boosting", "boosting on masked copies", "boosting"
 """Names of the members."""
 
@@ -78,6 +79,21 @@ class ExpectedBoosting:
 
     def answer(self, evidence: Evidence, seed: int, n_jobs: int | None, with_spread: bool = True) -> Answer:
         return Answer(self.trees.expected(evidence, self.joint, seed, n_jobs))
+
+
+@dataclass(frozen=True)
+class ExpectedAdditive:
+    """An additive model, answered in expectation over what is missing, under a joint."""
+
+    model: Additive
+    joint: Distribution
+
+    def with_schema(self, schema: Schema) -> ExpectedAdditive:
+        return replace(self, joint=self.joint.with_schema(schema))
+
+    def answer(self, evidence: Evidence, seed: int, n_jobs: int | None, with_spread: bool = True) -> Answer:
+        is_level = np.array([column.is_categorical for column in self.joint.schema.columns[:-1]])
+        return Answer(self.model.expected(evidence, is_level, self.joint, seed, n_jobs))
 
 
 @dataclass(frozen=True)

@@ -25,11 +25,11 @@ _LARGEST_WHOLE = 2.0**51
 class JointRegressor(RegressorMixin, JointPredictor):
     """Predict a number from rows with any cells missing: means, quantiles and intervals.
 
-    These members answer: a generative forest; boosted trees in expectation over what is missing; boosted trees trained
-    on rows with cells hidden; the joint distribution of the table; and, if cells are missing at learning, boosted trees
-    by their own rule. Their means are combined by least squares on validation rows, from which cells are hidden at
-    several rates. The forest and the joint say how far quantiles lie from the mean, which is combined by the CRPS. The
-    weights depend on how much of a row is missing.
+    These members answer: a generative forest; the joint distribution of the table; boosted trees and an additive model,
+    both in expectation over what is missing; boosted trees trained on rows with cells hidden; and, if cells are missing
+    at learning, boosted trees by their own rule. Their means are combined by least squares on validation rows, from
+    which cells are hidden at several rates. The forest and the joint say how far quantiles lie from the mean, which is
+    combined by the CRPS. The weights depend on how much of a row is missing.
 
     Parameters
     ----------
