@@ -81,7 +81,7 @@ def value_code(layout, k, change, reference):
 def target_of(layout, state, h, j, row):
     """The target of column j: that of a first row where nothing is before, or no value that a change starts from."""
     d = layout.n_codes.shape[0]
-    if row == 0 or (layout.change[j] >= 0 and math.isnan(state.value[h, j])):
+    if row == 0 or (layout.change[j] >= 0 and math.isnan(state.value[state.past[h], j])):
         return layout.n_head + j
     return layout.n_head + d + j
 
@@ -89,44 +89,59 @@ def target_of(layout, state, h, j, row):
 @kernel
 def distribution(conditionals, layout, target, state, h, row, out):
     """Distribution over the codes of a target by its trees, into ``out``; its number of codes."""
-    find_leaves(conditionals, layout, target, state, h, row)
-    return by_leaves(conditionals, layout, target, state, h, out)
-
-
-@kernel
-def find_leaves(conditionals, layout, target, state, h, row):
-    """Note the first entry, in the table, of the leaf of each tree of the target."""
     first = conditionals.tree_start[target]
     for tree in range(first, conditionals.tree_start[target + 1]):
         node = leaf_node(conditionals, tree, state, h, row, layout)
         state.leaf[h, tree - first] = -1 - conditionals.child[node]
+    find_classes(conditionals, layout, target, state, state.past[h])
+    return by_leaves(conditionals, layout, target, state, h, out)
+
+
+@kernel
+def find_classes(conditionals, layout, target, state, p):
+    """Note the class that each code of a target has in each of its trees of ratios, under past p."""
+    j = target - layout.n_head - layout.n_codes.shape[0]
+    if j < 0:
+        return
+    k, first = layout.change[j], conditionals.tree_start[target]
+    memory, seen = state.memory[p, j], state.seen[p, j]
+    mean = mean_code(memory)
+    for t in range(1, conditionals.tree_start[target + 1] - first):
+        sort, place = conditionals.tree_class[first + t], state.place[t]
+        if sort == CODE and k < 0:
+            continue
+        for c in range(conditionals.target_codes[target]):
+            code = c if k < 0 else value_code(layout, k, c, state.value[p, j])
+            place[c] = class_of(sort, code, memory, mean, seen)
 
 
 @kernel
 def by_leaves(conditionals, layout, target, state, h, out):
-    """Distribution over the codes of a target by the leaves found, into ``out``; its number of codes."""
-    n = conditionals.target_codes[target]
-    first = conditionals.tree_start[target]
+    """Distribution over the codes of a target by the leaves and classes found, into ``out``; its number of codes."""
+    n, first = conditionals.target_codes[target], conditionals.tree_start[target]
     leaf = state.leaf[h]
+    entry = conditionals.table[leaf[0] :]
     for c in range(n):
-        out[c] = conditionals.table[leaf[0] + c]
-    d = layout.n_codes.shape[0]
-    j = target - layout.n_head - d
+        out[c] = entry[c]
+    j = target - layout.n_head - layout.n_codes.shape[0]
     if j < 0:
         return n
-    k, n_trees = layout.change[j], conditionals.tree_start[target + 1] - first
-    memory, seen = state.memory[h, j], state.seen[h, j]
-    mean, total = mean_code(memory), 0.0
+    for t in range(1, conditionals.tree_start[target + 1] - first):
+        entry, place = conditionals.table[leaf[t] :], state.place[t]
+        if conditionals.tree_class[first + t] == CODE and layout.change[j] < 0:
+            for c in range(n):
+                out[c] *= entry[c]
+        else:
+            for c in range(n):
+                out[c] *= entry[place[c]]
+    total = 0.0
     for c in range(n):
-        code = c if k < 0 else value_code(layout, k, c, state.value[h, j])
-        for t in range(1, n_trees):
-            place = class_of(conditionals.tree_class[first + t], code, memory, mean, seen)
-            out[c] *= conditionals.table[leaf[t] + place]
         total += out[c]
+    scale = 1.0 / total
     for c in range(n):
-        out[c] /= total
-    if k >= 0:
-        keep_in_range(layout, k, state.value[h, j], n, out)
+        out[c] *= scale
+    if layout.change[j] >= 0:
+        keep_in_range(layout, layout.change[j], state.value[state.past[h], j], n, out)
     return n
 
 
@@ -136,13 +151,13 @@ def is_alike(layout, target, n_trees, state, a, b):
     for tree in range(n_trees):
         if state.leaf[a, tree] != state.leaf[b, tree]:
             return False
-    j = target - layout.n_head - layout.n_codes.shape[0]
-    if j < 0:
+    j, p, q = target - layout.n_head - layout.n_codes.shape[0], state.past[a], state.past[b]
+    if j < 0 or p == q:
         return True
     for m in range(N_MEMORY):
-        if state.memory[a, j, m] != state.memory[b, j, m]:
+        if state.memory[p, j, m] != state.memory[q, j, m]:
             return False
-    return state.seen[a, j] == state.seen[b, j] and (layout.change[j] < 0 or state.value[a, j] == state.value[b, j])
+    return state.seen[p, j] == state.seen[q, j] and (layout.change[j] < 0 or state.value[p, j] == state.value[q, j])
 
 
 @kernel

@@ -17,7 +17,7 @@ from .columns import HistoryColumns
 from .contexts import MAX_CODES
 from .draw_kernels import Drawing, draw_heads, draw_rows
 from .known_kernels import log_probabilities
-from .records import Conditionals, Found, Histories, Task, empty_scratch, empty_state
+from .records import Conditionals, Found, Histories, Task, empty_scratch, empty_state, with_pasts_of
 from .walk_kernels import ENDLESS, GOLDEN, walk
 
 CHUNK_SUBJECTS = 512
@@ -148,8 +148,8 @@ class HistoryModel:
             found = self._room(part, n_cells, int(steps[a:b].max(initial=0)), n_draws, marginals)
             widest = max(MAX_CODES + 1, len(task.length_number) + 1)
             scratch = empty_scratch(cap, widest, int(n_cells.max(initial=0)), self._size[1])
-            state, other = (empty_state(cap + 1, *self._size) for _ in range(2))
-            walk(self.conditionals, self.columns.layout, part, task, scratch, state, other, found)
+            state = empty_state(cap + 1, *self._size, 2 * (cap + 1))
+            walk(self.conditionals, self.columns.layout, part, task, scratch, state, with_pasts_of(state), found)
             return each(a, b, found)
 
         bytes_a_cell = 4 * (MAX_CODES + 1) * int(marginals) + 10 * n_draws + 8

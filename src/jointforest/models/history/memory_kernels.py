@@ -78,11 +78,11 @@ def context(kind, column, state, h, row, layout):
     if kind == NOW:
         return state.now[h, column]
     if kind == PREVIOUS:
-        return state.memory[h, column, M_PREVIOUS]
+        return state.memory[state.past[h], column, M_PREVIOUS]
     if kind == CHANGED:
         if layout.change[column] >= 0:
             return state.change[h, column]
-        now, before = state.now[h, column], state.memory[h, column, M_PREVIOUS]
+        now, before = state.now[h, column], state.memory[state.past[h], column, M_PREVIOUS]
         if layout.is_number[column]:
             return difference(now, before)
         return 1 if now == before else 2
@@ -94,7 +94,8 @@ def context(kind, column, state, h, row, layout):
         return count_bin(state.length[h])
     if kind == REMAINING:
         return count_bin(state.length[h] - row)
-    return memory_context(kind, state.memory[h, column], state.seen[h, column])
+    p = state.past[h]
+    return memory_context(kind, state.memory[p, column], state.seen[p, column])
 
 
 @kernel
@@ -134,6 +135,7 @@ def memory_context(kind, memory, seen):
 @kernel
 def forget(state, h):
     """Begin a history: nothing is remembered."""
+    state.past[h] = h
     for j in range(state.now.shape[1]):
         state.seen[h, j] = np.uint64(0)
         state.value[h, j] = math.nan
@@ -145,10 +147,11 @@ def forget(state, h):
 
 @kernel
 def remember(state, h, row):
-    """Take the codes of the row, ``state.now``, into the memory."""
+    """Take the codes of the row, ``state.now``, into the past of the hypothesis."""
+    p = state.past[h]
     for j in range(state.now.shape[1]):
-        code, memory = state.now[h, j], state.memory[h, j]
-        state.value[h, j] = state.next_value[h, j]
+        code, memory = state.now[h, j], state.memory[p, j]
+        state.value[p, j] = state.next_value[h, j]
         if row == 0:
             memory[M_FIRST] = code
             memory[M_LAG2] = code
@@ -164,10 +167,22 @@ def remember(state, h, row):
                 memory[M_BACK] = before
         memory[M_PREVIOUS] = code
         memory[M_CHANGE] = state.change[h, j]
-        state.seen[h, j] |= _ONE << np.uint64(code)
+        state.seen[p, j] |= _ONE << np.uint64(code)
         if code > 0:
             memory[M_KNOWN] = code
             memory[M_LOW] = code if memory[M_COUNT] == 0 else min(memory[M_LOW], code)
             memory[M_HIGH] = max(memory[M_HIGH], code)
             memory[M_SUM] += code
             memory[M_COUNT] += 1
+
+
+@kernel
+def move_past(state, h, to):
+    """Copy the past of a hypothesis to another place, where it can go on on its own."""
+    p = state.past[h]
+    for j in range(state.now.shape[1]):
+        state.value[to, j] = state.value[p, j]
+        state.seen[to, j] = state.seen[p, j]
+        for m in range(N_MEMORY):
+            state.memory[to, j, m] = state.memory[p, j, m]
+    state.past[h] = to

@@ -144,14 +144,20 @@ class State(NamedTuple):
         Number of rows; 0 if it is not modelled.
     now, change : int32 array (H, d)
         Codes of the row so far, and of the changes since the row before (0 if unknown).
-    value, next_value : float64 array (H, d)
-        Last known value of columns of changes before the row, and after it.
-    memory : int32 array (H, d, 12)
-        What is remembered of the rows before: `memory_kernels`.
-    seen : uint64 array (H, d)
-        Codes met so far, as bits.
+    next_value : float64 array (H, d)
+        Last known value of columns of changes after the row.
     leaf : int64 array (H, 8)
         Of the trees of the cell at hand: the first entry of the leaf.
+    past : int64 array (H,)
+        Which of the P pasts below is that of the hypothesis.
+    value : float64 array (P, d)
+        Last known value of columns of changes before the row.
+    memory : int32 array (P, d, 12)
+        What is remembered of the rows before: `memory_kernels`.
+    seen : uint64 array (P, d)
+        Codes met so far, as bits.
+    place : uint8 array (8, 64)
+        Of the trees of the cell at hand: the class of each code.
     """
 
     weight: np.ndarray
@@ -159,11 +165,13 @@ class State(NamedTuple):
     length: np.ndarray
     now: np.ndarray
     change: np.ndarray
-    value: np.ndarray
     next_value: np.ndarray
+    leaf: np.ndarray
+    past: np.ndarray
+    value: np.ndarray
     memory: np.ndarray
     seen: np.ndarray
-    leaf: np.ndarray
+    place: np.ndarray
 
 
 @record
@@ -208,16 +216,24 @@ class Task(NamedTuple):
 
 @record
 class Scratch(NamedTuple):
-    """Room for hypotheses: B candidates that one cell can split them into, and E unknown cells of a subject.
+    """Room for hypotheses that one cell splits into at most C each, and for E unknown cells of a subject.
 
     Attributes
     ----------
-    share : float64 array (cap, 65)
-        Distributions of the cell: of each hypothesis, or of each group of hypotheses with the same one.
+    share : float64 array (cap, C + 1)
+        Distributions of the cell, one for each group of hypotheses; in the end the code of missing cells may be 0.
+    mass : float64 array (cap,)
+        Sum of each of them.
+    of_code : float64 array (65,)
+        Distribution of the code of the number of rows.
+    common : int64 array (1,)
+        What all hypotheses have in common: see `group_kernels`.
     group : int64 array (2, cap)
-        Group of each hypothesis, and first hypothesis of each group.
-    candidate : float64 array (B,)
-        Weights of candidates.
+        Group of each hypothesis, -1 if its history has no such row; and first hypothesis of each group.
+    order, spare : int64 array (cap,)
+        Hypotheses, those of one leaf beside each other.
+    stack : int64 array (cap + 1, 3)
+        Nodes to visit, with the hypotheses that reach them: first and last but one of ``order``.
     parent, code : int64 array (cap + 1,)
         Hypotheses that are kept: where they come from, and their code.
     kept : float64 array (cap + 1,)
@@ -238,8 +254,13 @@ class Scratch(NamedTuple):
     """
 
     share: np.ndarray
+    mass: np.ndarray
+    of_code: np.ndarray
+    common: np.ndarray
     group: np.ndarray
-    candidate: np.ndarray
+    order: np.ndarray
+    spare: np.ndarray
+    stack: np.ndarray
     parent: np.ndarray
     code: np.ndarray
     kept: np.ndarray
@@ -301,9 +322,14 @@ def empty_scratch(cap: int, n_candidates: int, n_events: int, d: int) -> Scratch
     """Room for hypotheses."""
     e = max(n_events, 1)
     return Scratch(
-        share=np.zeros((cap, MAX_CODES + 2)),
+        share=np.zeros((cap, n_candidates + 1)),
+        mass=np.zeros(cap),
+        of_code=np.zeros(MAX_CODES + 2),
+        common=np.zeros(1, dtype=np.int64),
         group=np.zeros((2, cap), dtype=np.int64),
-        candidate=np.zeros(cap * n_candidates),
+        order=np.zeros(cap, dtype=np.int64),
+        spare=np.zeros(cap, dtype=np.int64),
+        stack=np.zeros((cap + 1, 3), dtype=np.int64),
         parent=np.zeros(cap + 1, dtype=np.int64),
         code=np.zeros(cap + 1, dtype=np.int64),
         kept=np.zeros(cap + 1),
@@ -317,18 +343,28 @@ def empty_scratch(cap: int, n_candidates: int, n_events: int, d: int) -> Scratch
     )
 
 
-def empty_state(n_hypotheses: int, n_head: int, d: int) -> State:
-    """A state of zeros."""
+def empty_state(n_hypotheses: int, n_head: int, d: int, n_pasts: int | None = None) -> State:
+    """A state of zeros; without ``n_pasts``, a past for each hypothesis."""
     n = n_hypotheses
+    p = n if n_pasts is None else n_pasts
     return State(
         weight=np.zeros(n),
         head=np.zeros((n, n_head), dtype=np.int32),
         length=np.zeros(n, dtype=np.int64),
         now=np.zeros((n, d), dtype=np.int32),
         change=np.zeros((n, d), dtype=np.int32),
-        value=np.full((n, d), np.nan),
         next_value=np.full((n, d), np.nan),
-        memory=np.zeros((n, d, 12), dtype=np.int32),
-        seen=np.zeros((n, d), dtype=np.uint64),
         leaf=np.zeros((n, MOST_TREES), dtype=np.int64),
+        past=np.arange(n),
+        value=np.full((p, d), np.nan),
+        memory=np.zeros((p, d, 12), dtype=np.int32),
+        seen=np.zeros((p, d), dtype=np.uint64),
+        place=np.zeros((MOST_TREES, MAX_CODES + 1), dtype=np.uint8),
     )
+
+
+def with_pasts_of(state: State) -> State:
+    """Room for as many other hypotheses with the same pasts."""
+    n, d = state.now.shape
+    other = empty_state(n, state.head.shape[1], d, 0)
+    return other._replace(value=state.value, memory=state.memory, seen=state.seen, place=state.place)

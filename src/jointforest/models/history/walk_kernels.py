@@ -3,6 +3,8 @@
 Every unknown cell splits a hypothesis into one for each code. As long as there are no more hypotheses than ``cap``, the
 sums over them are exact. Where there are more, a stratified draw keeps ``cap`` of them, with weights that leave every
 sum unbiased.
+
+Hypotheses have one past in common until a row has an unknown cell. At its end each one gets a past of its own.
 """
 
 from __future__ import annotations
@@ -11,9 +13,10 @@ import math
 
 from ...runtime.compile import entry, kernel
 from ...runtime.random_kernels import start_stream, uniform
-from .cell_kernels import FLOOR, N_PARTS, bin_of, by_leaves, distribution, find_leaves, is_alike, target_of
+from .cell_kernels import FLOOR, N_PARTS, bin_of, distribution, target_of
 from .coding import PRESENT
-from .memory_kernels import N_MEMORY, forget, remember
+from .group_kernels import ALL_BUT_LENGTH, NOTHING, PAST, find_groups, has_ended
+from .memory_kernels import forget, move_past, remember
 
 ENDLESS = 10**9
 """Number of rows of a history that goes on beyond all that were seen."""
@@ -30,17 +33,13 @@ GOLDEN = 0.6180339887498949
 @kernel
 def copy_hypothesis(source, a, target, b):
     """Copy hypothesis a of a state to hypothesis b of another."""
-    target.length[b] = source.length[a]
+    target.length[b], target.past[b] = source.length[a], source.past[a]
     for v in range(source.head.shape[1]):
         target.head[b, v] = source.head[a, v]
     for j in range(source.now.shape[1]):
         target.now[b, j] = source.now[a, j]
         target.change[b, j] = source.change[a, j]
-        target.value[b, j] = source.value[a, j]
         target.next_value[b, j] = source.next_value[a, j]
-        target.seen[b, j] = source.seen[a, j]
-        for m in range(N_MEMORY):
-            target.memory[b, j, m] = source.memory[a, j, m]
 
 
 @kernel
@@ -55,48 +54,96 @@ def rescale(state, n):
 
 
 @kernel
-def keep_candidates(scratch, n_hypotheses, n_codes, cap, is_drawn):
+def keep_candidates(scratch, state, n, n_codes, cap, is_drawn):
     """Choose among the candidates (hypothesis, code): all of them, or ``cap`` stratified draws; how many, and if all.
 
-    ``scratch.candidate`` holds their weights, hypothesis after hypothesis. With ``is_drawn`` there are always ``cap``
-    draws, each a hypothesis of its own: a value inside the code is drawn next.
+    Hypothesis h with code c has its weight times ``share[group[h], c]``, or all of it with code 0 if it has no group.
+    With ``is_drawn`` there are always ``cap`` draws, each a hypothesis of its own: a value inside the code is drawn
+    next.
     """
-    total, n, positive, last = 0.0, n_hypotheses * n_codes, 0, 0
-    for i in range(n):
-        total += scratch.candidate[i]
-    for i in range(n):
-        if scratch.candidate[i] > LEAST * total:
-            positive, last = positive + 1, i
-    kept = 0
-    if positive <= cap and not is_drawn:
-        for i in range(last + 1):
-            if scratch.candidate[i] > LEAST * total:
-                keep(scratch, kept, i, n_codes, scratch.candidate[i])
-                kept += 1
+    total = 0.0
+    for h in range(n):
+        total += state.weight[h] * mass_of(scratch, h)
+    if not is_drawn and count_candidates(scratch, state, n, n_codes, LEAST * total, cap) <= cap:
+        kept = 0
+        for h in range(n):
+            for c in range(codes_of_group(scratch, h, n_codes)):
+                weight = candidate(scratch, state, h, c)
+                if weight > LEAST * total:
+                    keep(scratch, kept, h, c, weight)
+                    kept += 1
         return kept, True
     # a point of its own in each of ``cap`` strata: evenly spaced points would take the same code under hypotheses of
     # equal weight
-    up_to, drawn, point = 0.0, 0, uniform(scratch.random)
-    for i in range(last + 1):
-        up_to += scratch.candidate[i]
-        first = drawn
-        while drawn < cap and (point < cap * up_to / total or i == last):
-            if is_drawn:
-                keep(scratch, kept, i, n_codes, total / cap)
+    last_h, last_c = last_candidate(scratch, state, n, n_codes, LEAST * total)
+    before, drawn, point, kept = 0.0, 0, uniform(scratch.random), 0
+    for h in range(last_h + 1):
+        up_to = before
+        before += state.weight[h] * mass_of(scratch, h)
+        if point >= cap * before / total and h < last_h:
+            continue
+        for c in range(codes_of_group(scratch, h, n_codes)):
+            up_to += candidate(scratch, state, h, c)
+            is_last, first = h == last_h and c == last_c, drawn
+            while drawn < cap and (point < cap * up_to / total or is_last):
+                if is_drawn:
+                    keep(scratch, kept, h, c, total / cap)
+                    kept += 1
+                drawn += 1
+                point = drawn + uniform(scratch.random)
+            if drawn > first and not is_drawn:
+                keep(scratch, kept, h, c, (drawn - first) * total / cap)
                 kept += 1
-            drawn += 1
-            point = drawn + uniform(scratch.random)
-        if drawn > first and not is_drawn:
-            keep(scratch, kept, i, n_codes, (drawn - first) * total / cap)
-            kept += 1
+            if is_last:
+                break
     return kept, False
 
 
 @kernel
-def keep(scratch, k, candidate, n_codes, weight):
-    """Note a candidate as kept hypothesis k."""
-    scratch.parent[k], scratch.code[k] = candidate // n_codes, candidate % n_codes
-    scratch.kept[k] = weight
+def mass_of(scratch, h):
+    """Sum of the distribution of a hypothesis."""
+    return scratch.mass[scratch.group[0, h]] if scratch.group[0, h] >= 0 else 1.0
+
+
+@kernel
+def codes_of_group(scratch, h, n_codes):
+    """Number of candidates of a hypothesis."""
+    return n_codes if scratch.group[0, h] >= 0 else 1
+
+
+@kernel
+def candidate(scratch, state, h, c):
+    """Weight of hypothesis h with code c."""
+    g = scratch.group[0, h]
+    return state.weight[h] * scratch.share[g, c] if g >= 0 else state.weight[h]
+
+
+@kernel
+def count_candidates(scratch, state, n, n_codes, least, most):
+    """Number of candidates of more than this weight, or some number above ``most``."""
+    found = 0
+    for h in range(n):
+        for c in range(codes_of_group(scratch, h, n_codes)):
+            found += 1 if candidate(scratch, state, h, c) > least else 0
+        if found > most:
+            break
+    return found
+
+
+@kernel
+def last_candidate(scratch, state, n, n_codes, least):
+    """Hypothesis and code of the last candidate of more than this weight."""
+    for h in range(n - 1, -1, -1):
+        for c in range(codes_of_group(scratch, h, n_codes) - 1, -1, -1):
+            if candidate(scratch, state, h, c) > least:
+                return h, c
+    return 0, 0
+
+
+@kernel
+def keep(scratch, k, h, c, weight):
+    """Note hypothesis h with code c as kept hypothesis k."""
+    scratch.parent[k], scratch.code[k], scratch.kept[k] = h, c, weight
 
 
 @kernel
@@ -129,22 +176,32 @@ def meet_head(conditionals, layout, scratch, state, n, v, code):
 
 
 @kernel
+def weigh_group(scratch, g, n_codes, weight, mode, marginal):
+    """Take the code of missing cells out of the distribution of a group, if need be; add it to the marginal."""
+    if mode == PRESENT:
+        scratch.share[g, 0] = 0.0
+    scratch.mass[g] = 0.0
+    for c in range(n_codes):
+        scratch.mass[g] += scratch.share[g, c]
+        marginal[c] += weight * scratch.share[g, c]
+
+
+@kernel
 def split_head(conditionals, layout, task, scratch, state, other, n, v, mode, event, marginal):
     """Split hypotheses by the codes of an unknown head variable but the length; how many, and if all are kept."""
     n_codes = conditionals.target_codes[v]
     record_event(scratch, state, event, n)
     for h in range(n):
         distribution(conditionals, layout, v, state, h, 0, scratch.share[h])
-        for c in range(n_codes):
-            w = state.weight[h] * scratch.share[h, c]
-            scratch.candidate[h * n_codes + c] = 0.0 if mode == PRESENT and c == 0 else w
-            marginal[c] += scratch.candidate[h * n_codes + c]
-    kept, is_all = keep_candidates(scratch, n, n_codes, task.cap, False)
+        scratch.group[0, h] = h
+        weigh_group(scratch, h, n_codes, state.weight[h], mode, marginal)
+    kept, is_all = keep_candidates(scratch, state, n, n_codes, task.cap, False)
     for k in range(kept):
         copy_hypothesis(state, scratch.parent[k], other, k)
         other.weight[k] = scratch.kept[k]
         other.head[k, v] = scratch.code[k]
         note_kept(scratch, event, k, scratch.code[k], math.nan)
+    scratch.common[0] = PAST
     return kept, is_all
 
 
@@ -154,13 +211,16 @@ def split_length(conditionals, layout, task, scratch, state, other, n, i, n_rows
     v, n_lengths = layout.n_head - 1, task.length_number.shape[0]
     record_event(scratch, state, event, n)
     for h in range(n):
-        distribution(conditionals, layout, v, state, h, 0, scratch.share[h])
-        of = h * (n_lengths + 1)
-        scratch.candidate[of] = state.weight[h] * scratch.share[h, task.own_code[i]] * task.own_share[i]
+        # the distribution over codes becomes one over numbers of rows
+        share, of_code = scratch.share[h], scratch.of_code
+        distribution(conditionals, layout, v, state, h, 0, of_code)
+        share[0] = of_code[task.own_code[i]] * task.own_share[i]
+        scratch.mass[h], scratch.group[0, h] = share[0], h
         for c in range(n_lengths):
-            w = state.weight[h] * scratch.share[h, task.length_code[c]] * task.length_share[c]
-            scratch.candidate[of + 1 + c] = w if task.length_number[c] > n_rows else 0.0
-    kept, is_all = keep_candidates(scratch, n, n_lengths + 1, task.cap, False)
+            is_more = task.length_number[c] > n_rows
+            share[c + 1] = of_code[task.length_code[c]] * task.length_share[c] if is_more else 0.0
+            scratch.mass[h] += share[c + 1]
+    kept, is_all = keep_candidates(scratch, state, n, n_lengths + 1, task.cap, False)
     for k in range(kept):
         copy_hypothesis(state, scratch.parent[k], other, k)
         other.weight[k] = scratch.kept[k]
@@ -208,26 +268,12 @@ def take_code(layout, state, h, j, code, is_change, u):
     if k < 0 or code == 0:
         return math.nan
     if is_change:
-        x = changed_value(layout, k, code, state.value[h, j], u)
+        x = changed_value(layout, k, code, state.value[state.past[h], j], u)
         state.change[h, j], state.now[h, j] = code, bin_of(layout, k, x)
     else:
         x = first_value(layout, k, code, u)
     state.next_value[h, j] = x
     return x
-
-
-@kernel
-def find_group(conditionals, layout, scratch, state, target, h, row, n_groups):
-    """Find the earlier hypotheses with the same distribution as h, or begin a group; the number of groups."""
-    find_leaves(conditionals, layout, target, state, h, row)
-    n_trees = conditionals.tree_start[target + 1] - conditionals.tree_start[target]
-    for g in range(n_groups):
-        if is_alike(layout, target, n_trees, state, scratch.group[1, g], h):
-            scratch.group[0, h] = g
-            return n_groups
-    by_leaves(conditionals, layout, target, state, h, scratch.share[n_groups])
-    scratch.group[0, h], scratch.group[1, n_groups] = n_groups, h
-    return n_groups + 1
 
 
 @kernel
@@ -240,22 +286,18 @@ def split_cell(conditionals, layout, task, scratch, state, other, n, j, row, mod
     widest = max(layout.n_codes[j], conditionals.target_codes[layout.n_head + d + j])
     is_value = layout.change[j] < 0
     record_event(scratch, state, event, n)
-    n_groups = 0
+    n_groups = find_groups(conditionals, layout, scratch, state, n, j, row)
+    for g in range(n_groups):
+        scratch.kept[g] = 0.0
     for h in range(n):
-        of = h * widest
-        for c in range(widest):
-            scratch.candidate[of + c] = 0.0
-        if has_ended(layout, state, h, row):
-            scratch.candidate[of] = state.weight[h]
-            continue
-        target = target_of(layout, state, h, j, row)
-        n_groups = find_group(conditionals, layout, scratch, state, target, h, row, n_groups)
-        share = scratch.share[scratch.group[0, h]]
-        for c in range(1 if mode == PRESENT else 0, conditionals.target_codes[target]):
-            scratch.candidate[of + c] = state.weight[h] * share[c]
-            if is_value:
-                marginal[c] += scratch.candidate[of + c]
-    kept, is_all = keep_candidates(scratch, n, widest, task.cap, not is_value)
+        if scratch.group[0, h] >= 0:
+            scratch.kept[scratch.group[0, h]] += state.weight[h]
+    for g in range(n_groups):
+        n_codes = conditionals.target_codes[target_of(layout, state, scratch.group[1, g], j, row)]
+        for c in range(n_codes, widest):
+            scratch.share[g, c] = 0.0
+        weigh_group(scratch, g, widest, scratch.kept[g] if is_value else 0.0, mode, marginal)
+    kept, is_all = keep_candidates(scratch, state, n, widest, task.cap, not is_value)
     for k in range(kept):
         h = scratch.parent[k]
         copy_hypothesis(state, h, other, k)
@@ -265,13 +307,9 @@ def split_cell(conditionals, layout, task, scratch, state, other, n, j, row, mod
         note_kept(scratch, event, k, other.now[k, j], x)
         if not is_value and not has_ended(layout, state, h, row):
             marginal[other.now[k, j]] += scratch.kept[k]
+    scratch.common[0] = min(scratch.common[0], PAST)
+    scratch.differs[j] = 1
     return kept, is_all
-
-
-@kernel
-def has_ended(layout, state, h, row):
-    """Whether a history has no such row under hypothesis h."""
-    return layout.has_length == 1 and row >= state.length[h]
 
 
 @kernel
@@ -310,22 +348,39 @@ def meet_cell(conditionals, layout, histories, scratch, state, n, r, j, row):
     Where an earlier cell of a column of changes was unknown, hypotheses differ in the change that leads to the value.
     """
     d, k = layout.n_codes.shape[0], layout.change[j]
+    find_groups(conditionals, layout, scratch, state, n, j, row)
     for h in range(n):
-        target = target_of(layout, state, h, j, row)
-        distribution(conditionals, layout, target, state, h, row, scratch.share[h])
         code, density = histories.code[r, j], 1.0
         state.now[h, j], state.change[h, j] = code, 0
         if k >= 0 and code > 0:
-            x = histories.value[r, k]
+            x, before = histories.value[r, k], state.value[state.past[h], j]
             state.next_value[h, j] = x
-            if target >= layout.n_head + d:
+            if target_of(layout, state, h, j, row) >= layout.n_head + d:
                 code = histories.change[r, k]
                 if scratch.differs[j]:
-                    code = change_code(layout, k, x - state.value[h, j])
-                    density = change_density(layout, k, code, x - state.value[h, j]) / math.exp(histories.base[r, k])
+                    code = change_code(layout, k, x - before)
+                    density = change_density(layout, k, code, x - before) / math.exp(histories.base[r, k])
                 state.change[h, j] = code
-        state.weight[h] *= max(scratch.share[h, code] * density, FLOOR)
+        state.weight[h] *= max(scratch.share[scratch.group[0, h], code] * density, FLOOR)
     return rescale(state, n)
+
+
+@kernel
+def remember_row(scratch, state, n, row, is_split, base, room):
+    """Take the row into the pasts of all hypotheses; the place of the first past.
+
+    If the row has an unknown cell, hypotheses go on with pasts of their own, in the half of the room that is free.
+    """
+    if not is_split:
+        for h in range(n if scratch.common[0] == NOTHING else 1):
+            remember(state, h, row)
+        return base
+    base = room - base
+    for h in range(n):
+        move_past(state, h, base + h)
+        remember(state, h, row)
+    scratch.common[0] = NOTHING
+    return base
 
 
 # ---- What is known at the end.
@@ -449,7 +504,7 @@ def walk(conditionals, layout, histories, task, scratch, state, other, found):
         start_stream(scratch.random, task.seed, task.number[i])
         n_rows = histories.start[i + 1] - histories.start[i]
         n, event, smoothed, log_likelihood, exact = 1, 0, 0, 0.0, 1
-        first = found.cell_start[i]
+        first, base, scratch.common[0] = found.cell_start[i], 0, ALL_BUT_LENGTH
         forget(state, 0)
         state.weight[0], state.length[0] = 1.0, max(histories.length[i], 0)
         for j in range(d):
@@ -478,6 +533,7 @@ def walk(conditionals, layout, histories, task, scratch, state, other, found):
                 found.of_head[i, v] = math.log(total)  # there are as many rows as are known
             log_likelihood += math.log(total)
         for row in range(n_rows + task.steps[i]):
+            so_far = event
             if row == n_rows:
                 note_ends(layout, state, n, n_rows, found.ends[i])
                 go_on(layout, state, n, n_rows)
@@ -497,13 +553,12 @@ def walk(conditionals, layout, histories, task, scratch, state, other, found):
                     conditionals, layout, task, scratch, state, other, n, j, row, code, event, marginal
                 )
                 state, other = other, state
-                scratch.differs[j] = 1
                 found.cell[first + event] = layout.n_head + row * d + j
                 event += 1
                 exact = exact if is_all else 0
                 log_likelihood += math.log(rescale(state, n))
-            for h in range(n):
-                remember(state, h, row)
+            if row < n_rows + task.steps[i] - 1:
+                base = remember_row(scratch, state, n, row, event > so_far, base, task.cap + 1)
         if task.steps[i] == 0:
             note_ends(layout, state, n, n_rows, found.ends[i])
         record_event(scratch, state, event, n)
