@@ -4,7 +4,8 @@ The table is that of the sequential challenge of the MOSTLY AI Prize 2025 (stage
 ``holdout.parquet`` in the folder ``sequences`` of ``--data``, or in ``--folder``. Any other two tables will do: name
 their columns of subjects and times with ``--group`` and ``--order``.
 
-With ``--scale N``, visits of N patients are made instead, and the time and memory of each question are measured.
+With ``--scale N``, visits of N patients are made instead, and the time and memory of each question are measured, on one
+thread; for forecasts also with the smoothing that suits them.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ MOST_SECONDS = 600.0
 """Of learning and drawing, on two cores."""
 FORECAST = 10_000
 """Subjects of a forecast."""
+PER_THREAD = 5_000
+"""Subjects that a thread is to forecast in a second."""
 
 
 def part_of(frame: pd.DataFrame, group: str, share: float, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -72,22 +75,33 @@ def measure(
 def scale(n_subjects: int, seed: int) -> dict[str, list[dict[str, Any]]]:
     """Seconds of learning from made visits and of questions, and the greatest memory of the process so far."""
     visits = jf.datasets.make_visits(n_subjects, random_state=seed)
-    some = visits[visits["patient"] <= FORECAST]
-    rows = []
+    new = jf.datasets.make_visits(FORECAST, random_state=seed + 1)
+    rows: list[dict[str, Any]] = []
 
-    def measured(what: str, ask: Callable[[], Any]) -> Any:
+    def measured(smoothing: str, what: str, ask: Callable[[], Any]) -> Any:
         seconds, found = timed(ask)
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-        rows.append({"what": what, "seconds": seconds, "peak GB": memory})
+        rows.append({"smoothing": smoothing, "what": what, "seconds": seconds, "peak GB": memory})
         progress(f"{rows[-1]}")
         return found
 
-    joint = measured("learn", lambda: jf.fit(visits, group="patient", order="date", random_state=seed, n_jobs=1))
-    measured("log-density", lambda: joint.log_density(visits, n_jobs=1))
-    measured("draw as many subjects", lambda: joint.sample(n_subjects, seed, n_jobs=1))
-    measured(f"forecast one step of {FORECAST:,} subjects", lambda: joint.forecast(some, random_state=seed, n_jobs=1))
+    models, forecasts = [], []
+
+    def ask(smoothing: float | str) -> None:
+        learner, name = jf.HistoryForest(smoothing=smoothing, random_state=seed, n_jobs=1), str(smoothing)
+        joint = measured(name, "learn", lambda: learner.fit(visits, group="patient", order="date").joint_)
+        measured(name, "log-density", lambda: joint.log_density(visits, n_jobs=1))
+        measured(name, "draw as many subjects", lambda: joint.sample(n_subjects, seed, n_jobs=1))
+        measured(name, f"forecast of {FORECAST:,} rows", lambda: joint.forecast(new, random_state=seed, n_jobs=1))
+        rate = FORECAST / rows[-1]["seconds"]
+        held_out = float(joint.log_density(new, n_jobs=1).mean())
+        models.append({"smoothing": name, "leaves": joint.model.n_leaves, "held-out log-density": held_out})
+        forecasts.append({"smoothing": name, "subjects a second": rate} | verdict(rate, PER_THREAD, at_most=False))
+
+    ask("auto")
+    ask(1.0)
     size = {"subjects": n_subjects, "rows": len(visits), "columns": visits.shape[1]}
-    return {"Made visits": [size], "One thread": rows}
+    return {"Made visits": [size], "Joints": models, "One thread": rows, "Forecasts of one step": forecasts}
 
 
 def main() -> None:

@@ -91,6 +91,58 @@ def test_a_change_s_density_is_a_density() -> None:
     assert total == pytest.approx(joint().log_density(unknown, ended=False)[0], abs=0.02)
 
 
+def test_a_table_of_constant_columns_is_refused() -> None:
+    with pytest.raises(ValueError, match="every column is constant within subjects"):
+        jf.fit(visits()[["patient", "sex"]], group="patient")
+
+
+def test_probabilities_of_events_in_rows_to_come() -> None:
+    found = joint().forecast(visits()[visits()["patient"] < 40], 2, n_draws=200, random_state=0)
+    draws = found.sample(200)
+    by_row = [draws["patient"], draws["step"]]
+    level = list(joint().schema["status"].levels).index("ill")
+    np.testing.assert_allclose(found.probability("status = 'ill'"), found.proba("status")[..., level], atol=1e-6)
+    np.testing.assert_allclose(
+        found.probability({"status": ["ill", "well", "severe"]}), 1.0 - found.missing_probability("status"), atol=1e-6
+    )
+    np.testing.assert_allclose(
+        found.probability("pressure > 130") + found.probability("pressure <= 130"), 1.0, atol=1e-6
+    )
+    for event, drawn in (
+        ("status = 'ill' and pressure > 130", (draws["status"] == "ill") & (draws["pressure"] > 130)),
+        ("weight <= 70", draws["weight"] <= 70),
+        ("status != 'well', weight > 70", (draws["status"] != "well") & (draws["weight"] > 70)),
+    ):
+        share = drawn.groupby(by_row).mean().unstack().to_numpy()
+        np.testing.assert_allclose(found.probability(event), share, atol=1e-9)
+    share = (draws["pressure"] > 130).groupby(by_row).mean().unstack().to_numpy()
+    assert np.abs(found.probability("pressure > 130") - share).mean() < 0.04
+    with pytest.raises(ValueError, match="missing_probability"):
+        found.probability("status is missing")
+
+
+def test_verbs_of_single_rows_say_what_to_ask_instead() -> None:
+    others = {name for name in dir(jf.Joint) if not name.startswith("_")} - set(dir(joint()))
+    assert {"query", "given", "explore"} <= others
+    for name in others:
+        assert not hasattr(joint(), name)
+        with pytest.raises(AttributeError, match=f"a joint of histories has no '{name}': "):
+            getattr(joint(), name)
+    with pytest.raises(AttributeError, match=r"query.*joint.forecast\(frame\).probability"):
+        joint().query  # noqa: B018
+    with pytest.raises(AttributeError, match="object has no attribute 'nothing'"):
+        joint().nothing  # noqa: B018
+    with pytest.raises(TypeError, match="joints of histories cannot be mixed"):
+        jf.mix([joint(), joint()])
+
+
+def test_draws_of_a_forecast_come_in_the_library_of_the_table() -> None:
+    polars = pytest.importorskip("polars")
+    frame = jf.datasets.make_visits(60, random_state=0, frame="polars")
+    found = jf.fit(frame, group="patient", order="date", random_state=0).forecast(frame, random_state=0).sample(2)
+    assert isinstance(found, polars.DataFrame) and found["draw"].max() == 2
+
+
 def test_numbers_lie_in_their_intervals() -> None:
     test = jf.datasets.make_visits(300, random_state=1)
     place, last = test.groupby("patient").cumcount(), test.groupby("patient")["date"].transform("size") - 1
@@ -111,6 +163,7 @@ def test_numbers_lie_in_their_intervals() -> None:
         (lambda f: f.iloc[:0], "no rows"),
         (lambda f: f[["patient", "date"]], "no column beside"),
         (lambda f: f.groupby("patient").head(1), "every subject has a single row"),
+        (lambda f: f.assign(date=[f"d{k}" for k in range(len(f))]), "order: column 'date': expected numbers or dates"),
     ],
 )
 def test_bad_tables_are_refused(change, fault: str) -> None:

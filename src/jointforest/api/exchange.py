@@ -172,6 +172,8 @@ def mix(joints: Sequence[Any], weights: Any = None) -> Joint:
     for k, joint in enumerate(joints):
         if not isinstance(joint, Joint):
             hint = "; give its joint_" if hasattr(joint, "joint_") else ""
+            if isinstance(joint, HistoryJoint):
+                hint = "; joints of histories cannot be mixed: learn one from all subjects"
             raise TypeError(f"mix: expected joints, got {type(joint).__name__} at place {k}{hint}")
         _need_equal(joints[0], joint, k)
     return Joint(mix_models([joint.distribution for joint in joints], _weights(weights, len(joints))))

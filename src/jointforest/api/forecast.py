@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ..data.conditions import check_hard, without_missing
 from ..data.csv_files import numbered
-from ..data.discretization.base_density import levels, quantiles
+from ..data.discretization.base_density import cdf, levels, quantiles
+from ..data.evidence import Evidence, build, is_met, is_met_by, runs_of
 from ..data.frames import decode
 from ..data.history_rows import HistoryRows
 from ..data.schema import Column
@@ -19,6 +21,7 @@ from ..models.history.columns import GAP, Coded, HistoryColumns
 from ..models.history.history_model import HistoryModel, draw_values
 from ..models.history.records import Found
 from ..runtime.parameters import check_number
+from .posterior import conditions_of
 
 LEAST_CAP = 64
 """Fewest hypotheses of a forecast: each code of a number can then be one."""
@@ -109,6 +112,48 @@ class Forecast:
         j, _ = self._find(column)
         return self._marginal[:, :, j, 0].astype(np.float64)
 
+    def probability(self, event: str | Mapping[str, Any]) -> np.ndarray:
+        """Probability of an event in the next rows: array (n, steps).
+
+        It is that of one column's distribution if the event is about one column, and else a share of draws, with a
+        standard error of at most 0.5 / sqrt(``n_draws``). A missing cell meets no condition.
+
+        Parameters
+        ----------
+        event : str or dict
+            ``"status = 'ill' and pressure > 140"``, or conditions by column.
+
+        Raises
+        ------
+        ValueError
+            If the event is about whether a cell is missing (`missing_probability` answers that), or its evidence is
+            soft.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> visits = jf.datasets.make_visits(300, random_state=0)
+        >>> joint = jf.fit(visits, group="patient", order="date", random_state=0)
+        >>> joint.forecast(visits, random_state=0).probability("status = 'ill' and pressure > 140").shape
+        (300, 1)
+        """
+        schema = self._model.columns.schema
+        conditions = conditions_of(schema, event)
+        check_hard(conditions)
+        conditions, missing = without_missing(conditions)
+        if missing:
+            raise ValueError(f"column {next(iter(missing))!r}: whether a cell is missing is for missing_probability")
+        said = build(schema, conditions=conditions)
+        if len(conditions) == 1:
+            place = schema.index(next(iter(conditions)))
+            for j, variable in enumerate(self._model.columns.rows):
+                coding = variable.coding
+                if variable.source == place and not (self._needs_draws(coding) or coding.column.atoms):
+                    share = code_shares(coding, said, place)
+                    return self._marginal[:, :, j, 1 : coding.n_codes].astype(np.float64) @ share
+        X, alive = self._drawn_cells(self._code.shape[1])
+        return _mean(np.where(alive, is_met(schema, said, X), np.nan))
+
     def quantile(self, column: str, q: Any) -> np.ndarray:
         """Quantiles of a number or date: array (n, steps), or (n, steps, k) for k levels ``q``."""
         wanted = np.atleast_1d(np.asarray(q, dtype=np.float64))
@@ -151,19 +196,9 @@ class Forecast:
         """
         most = self._code.shape[1]
         check_number("m", m, 1, most, whole=True, text=f"a whole number from 1 to {most}, the draws of the forecast")
-        model, n = self._model, len(self.subjects)
-        n_rows = self._last.n_rows
-        shape = (n, m, self.steps)
-        alive = n_rows[:, None, None] + 1 + np.arange(self.steps) <= self._length[:, :m, None]
-        schema = model.columns.schema
-        X = np.full((*shape, len(schema.columns)), np.nan)
-        for v, variable in enumerate(model.columns.head):
-            if variable.source >= 0:
-                X[..., variable.source] = self._last.head[:, v, None, None]
-        for j, variable in enumerate(model.columns.rows):
-            if variable.source >= 0:
-                X[..., variable.source] = self._values(j)[:, :m]
-        number = np.broadcast_to(np.arange(n)[:, None, None], shape)[alive]
+        model, shape = self._model, (len(self.subjects), m, self.steps)
+        X, alive = self._drawn_cells(m)
+        number = np.broadcast_to(np.arange(shape[0])[:, None, None], shape)[alive]
         draw, step = (np.broadcast_to(axis, shape)[alive] for axis in np.ogrid[:m, : self.steps])
         time = None if self._last.time is None else self._times()[:, :m][alive]
         group = model.columns.group
@@ -175,6 +210,19 @@ class Forecast:
         return frame_of(model.columns, group, subject, time, X[alive], {"draw": draw + 1, "step": step + 1})
 
     # -- from codes
+
+    def _drawn_cells(self, m: int) -> tuple[np.ndarray, np.ndarray]:
+        """Cells of drawn rows, (n, m, steps, number of schema columns), and which of the rows there are."""
+        columns, shape = self._model.columns, (len(self.subjects), m, self.steps)
+        alive = self._last.n_rows[:, None, None] + 1 + np.arange(self.steps) <= self._length[:, :m, None]
+        X = np.full((*shape, len(columns.schema.columns)), np.nan)
+        for v, variable in enumerate(columns.head):
+            if variable.source >= 0:
+                X[..., variable.source] = self._last.head[:, v, None, None]
+        for j, variable in enumerate(columns.rows):
+            if variable.source >= 0:
+                X[..., variable.source] = self._values(j)[:, :m]
+        return X, alive
 
     def _find(self, column: str) -> tuple[int, Coding]:
         """Number and codes of a varying column."""
@@ -285,6 +333,19 @@ def make_forecast(
     return Forecast(rows.labels, steps, ends, exact, model, marginal, code, value, length, last, seed)
 
 
+def code_shares(coding: Coding, said: Evidence, j: int) -> np.ndarray:
+    """Of each code the share that meets the evidence about column j, (K,); the column has no atoms."""
+    scale, x = coding.scale, float(said.value[0, j])
+    if coding.column.is_categorical:
+        met = is_met_by(coding.column, said, j, np.arange(len(coding.column.levels), dtype=np.float64))
+        return levels(scale, np.eye(scale.n_codes), len(met)) @ met
+    runs = runs_of(said, j)
+    if not np.isnan(x):
+        half = coding.column.step / 2.0
+        runs = np.array([[x - half, x + half] if half > 0.0 else [np.nextafter(x, -np.inf), x]])
+    return (cdf(scale, runs[:, 1]) - cdf(scale, runs[:, 0])).sum(axis=0)
+
+
 def _check_size(n: int, steps: int, n_draws: int, of_shares: int, of_draws: int) -> None:
     """Raise ValueError if the answers need too much memory: bytes of a row's distributions, and of its draws."""
     needed = n * steps * (of_shares + of_draws)
@@ -311,7 +372,8 @@ def frame_of(
     if columns.time is not None and time is not None:
         cells[columns.time.name] = time
     names = numbered([*schema.all_columns.names, *counts], doubt=False)[len(schema.all_columns.names) :]
-    of_counts = tuple(Column(name, "integer", "int64", 1.0) for name in names)
+    whole = "Int64" if schema.frame == "polars" else "int64"
+    of_counts = tuple(Column(name, "integer", whole, 1.0) for name in names)
     of_frame = tuple(group if column.name == group.name else column for column in schema.columns)
     unknown = tuple((at + len(counts), column) for at, column in schema.unknown)
     return decode(

@@ -23,6 +23,7 @@ from ..runtime.parameters import Number, check_number
 from ..runtime.random_state import seed_of
 from ..runtime.warnings import warn
 from .forecast import Forecast, frame_of, make_forecast
+from .joint import Joint
 
 CAP = 256
 """Hypotheses about unknown cells: sums over them are exact as long as there are no more."""
@@ -30,6 +31,27 @@ ROUNDING = 1e-9
 """Differences of estimates up to this are rounding."""
 RUNS = 8
 """Estimates from which a standard error comes."""
+
+
+_NEXT = "joint.forecast(frame) answers about the next rows, joint.impute(frame) fills in missing cells"
+INSTEAD = {
+    "given": _NEXT,
+    "condition": _NEXT,
+    "marginal": _NEXT,
+    "query": "write joint.forecast(frame).probability(\"status = 'late'\"), or its mean, proba, quantile, interval",
+    "probability": "write joint.forecast(frame).probability(event) for the next rows",
+    "compare": "compare columns of the draws joint.forecast(frame).sample(m)",
+    "predict": "write joint.forecast(frame).mean(column) for the next rows, joint.impute(frame) for missing cells",
+    "predict_proba": "write joint.forecast(frame).proba(column) for the next rows",
+    "report": "print(joint.fidelity(frame, holdout)) says how true drawn histories are",
+    "explore": "the explorer shows single rows; print joint.info(), and plot joint.forecast(frame) and joint.sample(n)",
+    "robustness": "joint.attribution(frame) says which cells are odd",
+    "tree_log_density": "joint.attribution(frame) has the log-density of each cell",
+    "n_trees": "write joint.model.n_trees",
+    "n_leaves": "write joint.model.n_leaves",
+    "kinds": "write joint.schema.kinds",
+}
+"""What to ask instead of verbs that joints of single rows have."""
 
 
 class Given(NamedTuple):
@@ -90,6 +112,13 @@ class HistoryJoint:
             f"HistoryJoint({int(self.model.length_counts.sum())} subjects{constant}; varying: {_names(self.varying)}; "
             f"{self.model.n_trees} trees, {self.model.n_leaves} leaves)"
         )
+
+    def __getattr__(self, name: str) -> Any:
+        """Say what to ask instead of a verb that joints of single rows have."""
+        if name.startswith("__") or not hasattr(Joint, name):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        instead = INSTEAD.get(name, "single rows alone have it; learn these with jf.fit without group")
+        raise AttributeError(f"a joint of histories has no {name!r}: {instead}")
 
     # -- what it is
 

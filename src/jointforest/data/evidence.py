@@ -117,6 +117,39 @@ class Evidence(NamedTuple):
         return self._replace(value=value, region=region)
 
 
+# ---- Which values meet hard evidence.
+
+
+def is_met(schema: Schema, evidence: Evidence, X: np.ndarray) -> np.ndarray:
+    """Whether rows X, (..., d), meet the hard evidence in the only row of ``evidence``: bool (...). NaN meets none."""
+    found = np.ones(X.shape[:-1], dtype=bool)
+    region = evidence.cell_regions()[0]
+    for j in np.flatnonzero(~np.isnan(evidence.value[0]) | (region >= 0)).tolist():
+        found &= is_met_by(schema.columns[j], evidence, j, X[..., j])
+    return found
+
+
+def is_met_by(column: Column, evidence: Evidence, j: int, x: np.ndarray) -> np.ndarray:
+    """Whether values x of column j meet what the only row of hard evidence says of it: bool, of the shape of x."""
+    value, region = float(evidence.value[0, j]), int(evidence.cell_regions()[0, j])
+    if region < 0:
+        half = column.step / 2.0
+        return np.abs(x - value) < half if half > 0.0 else x == value
+    found = np.zeros(x.shape, dtype=bool)
+    for low, high in runs_of(evidence, j):
+        found |= (low < x) & (x <= high)
+    for k, atom in enumerate(column.atoms):
+        found = np.where(x == atom, bool(int(evidence.atoms[region]) >> k & 1), found)
+    return found
+
+
+def runs_of(evidence: Evidence, j: int) -> np.ndarray:
+    """Runs (lo, hi] of the region of column j in the only row of evidence, (q, 2)."""
+    region = int(evidence.cell_regions()[0, j])
+    runs = slice(0, 0) if region < 0 else slice(evidence.run_start[region], evidence.run_start[region + 1])
+    return np.column_stack([evidence.run_lo[runs], evidence.run_hi[runs]])
+
+
 # ---- Equal rows of evidence have equal answers: each is answered once.
 
 

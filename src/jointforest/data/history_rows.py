@@ -79,8 +79,13 @@ def order_column(frame: Any, reader: FrameReader, order: str) -> Column:
     """
     one, _ = split_columns(frame, [order])
     sort = reader.cells(order).sort
-    schema = infer_schema(one, {order: "integer"} if sort == "integer" else None)
-    column = schema.columns[0] if schema.columns else None
+    try:
+        schema = infer_schema(one, {order: "integer"} if sort == "integer" else None)
+        column = schema.columns[0] if schema.columns else None
+    except ValueError:
+        if reader.cells(order).codes is None:
+            raise
+        column = None  # texts that are no dates
     if column is None or column.is_categorical:
         labels = reader.cells(order).labels
         raise ValueError(

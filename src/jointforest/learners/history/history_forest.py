@@ -86,6 +86,15 @@ class HistoryForest(BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    def __getattr__(self, name: str) -> Any:
+        """Say what to do instead of learning from batches, which other learners can."""
+        if name == "fit_batches":
+            raise AttributeError(
+                "HistoryForest learns from one table in memory: fit(frame, group=..., order=...); of a larger table, "
+                "give all rows of a random part of its subjects (a million rows of six columns take 1 GB)"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def fit(self, X: Any, y: None = None, *, group: str, order: str | None = None) -> Self:
         """Learn from a frame (pandas, polars, pyarrow) with several rows for each subject.
 

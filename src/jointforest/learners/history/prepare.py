@@ -42,7 +42,7 @@ def prepare(frame: Any, group: Any, order: Any, kinds: Mapping[str, str] | None,
     ------
     ValueError
         If a column is not there, a subject or time is missing or repeated, no subject has two rows, or there is no
-        other column.
+        other column that varies within subjects.
     """
     frame = with_names(frame)
     reader = read(frame)
@@ -61,6 +61,11 @@ def prepare(frame: Any, group: Any, order: Any, kinds: Mapping[str, str] | None,
     schema, _, X = read_table(rest, kinds)
     X = np.ascontiguousarray(X[rows.place])
     columns = columns_of(schema, tuple(reader.names), _group_column(reader, group), time, rows, X, ends)
+    if not columns.rows:
+        raise ValueError(
+            "every column is constant within subjects, so that histories have nothing to tell beside one row; "
+            f"keep one row for each {group!r} and fit the table without group"
+        )
     return Prepared(columns, rows, X)
 
 
