@@ -74,7 +74,7 @@ def measure(
 
 
 def scale(n_subjects: int, seed: int) -> dict[str, list[dict[str, Any]]]:
-    """Processor seconds of learning from made visits and of questions, and the greatest memory of the process so far."""
+    """Processor seconds of learning from made visits and of questions, and the greatest memory of the process."""
     visits = jf.datasets.make_visits(n_subjects, random_state=seed)
     new = jf.datasets.make_visits(FORECAST, random_state=seed + 1)
     rows: list[dict[str, Any]] = []
