@@ -54,9 +54,11 @@ check: $(TEST_STAMP)
 	$(BIN)/mypy
 
 # Two processes share the kernels that either compiled. More processes would compile more of them at the same time.
+WORKERS ?= 2
+
 # Kernels that wheels would not bring fail the run: see the top of src/jointforest/runtime/signatures.txt.
 test: check
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal --check-signatures
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --check-signatures
 
 ifeq ($(CHROMIUM),)
 test-browser:
@@ -95,7 +97,7 @@ test-wheel: wheel
 	rm -rf build/test-wheel
 	$(PYTHON) -m venv build/test-wheel
 	build/test-wheel/bin/python -m pip install --quiet "$$(ls dist/*.whl)[test]"
-	NUMBA_CACHE_DIR=build/test-wheel/cache build/test-wheel/bin/python -m pytest -q -n 2 --dist worksteal $(TESTS)
+	NUMBA_CACHE_DIR=$(CURDIR)/build/test-wheel/cache build/test-wheel/bin/python -m pytest -q -n $(WORKERS) --dist worksteal $(TESTS)
 
 release-check: $(RELEASE_STAMP)
 	$(BIN)/python tools/release_check.py
