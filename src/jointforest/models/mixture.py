@@ -147,9 +147,7 @@ class MixturePosterior(PosteriorState):
     @cached_property
     def component_weights(self) -> np.ndarray:
         """p(component k | evidence), (n, K): rows sum to 1, NaN where the evidence has probability 0."""
-        log_joint = self._log_joint()
-        with np.errstate(invalid="ignore"):
-            return np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1, keepdims=True))
+        return _weights_of(self._log_joint())
 
     def _log_joint(self, n_jobs: int | None = -1) -> np.ndarray:
         """log weight_k + log p_k(evidence) of each row and component, (n, K)."""
@@ -180,7 +178,11 @@ class MixturePosterior(PosteriorState):
         return self.mean_of([state.background_weight(n_jobs) for state in self.states])
 
     def level_probabilities(self, j: int, n_jobs: int | None = -1) -> np.ndarray:
-        return self.mean_of([state.level_probabilities(j, n_jobs) for state in self.states])
+        if len(self.evidence.value) == 1:  # whose leaves are weighed once for all questions
+            return self.mean_of([state.level_probabilities(j, n_jobs) for state in self.states])
+        each = [state.levels_and_log_probability(j, n_jobs) for state in self.states]
+        log_joint = np.column_stack([log_p for _, log_p in each]) + self.distribution.log_weight
+        return weighted(_weights_of(log_joint), [levels for levels, _ in each])
 
     def moments(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
         """The variance is sum_k s_k (v_k + (m_k - mean)^2), with weights s_k, means m_k and variances v_k."""
@@ -262,6 +264,12 @@ class MixturePosterior(PosteriorState):
         weight = np.exp(log_joint - np.logaddexp.reduce(log_joint))
         possible = np.flatnonzero(weight > 0.0).tolist()
         return np.asarray(sum(weight[k] * self.states[k].missing_probabilities(columns) for k in possible))
+
+
+def _weights_of(log_joint: np.ndarray) -> np.ndarray:
+    """p(component | evidence), (n, K), from log p(component, evidence); NaN where all are -inf."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1, keepdims=True)))
 
 
 def weighted(weight: np.ndarray, answers: Sequence[np.ndarray]) -> np.ndarray:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from jointforest.data.evidence import build
 from jointforest.data.infer_schema import infer_schema
 from jointforest.evaluation import two_sample_test
 from jointforest.learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
 from jointforest.learners.selection.budget import budget_of
 from jointforest.learners.selection.candidates import Candidate
-from jointforest.learners.selection.choose import Compared, Split, Task, compare
+from jointforest.learners.selection.choose import Compared, Split, Task, choose, compare
+from jointforest.learners.selection.folds import Fold
 
 RNG = np.random.default_rng(0)
 LEVEL = RNG.integers(0, 4, 2_500)
@@ -39,3 +41,16 @@ def test_the_score_does_not_depend_on_what_is_installed(monkeypatch: pytest.Monk
     found = by_states(2).told_apart
     monkeypatch.setattr(two_sample_test, "find_spec", lambda name: None)
     assert by_states(2).told_apart == found
+
+
+def test_models_of_given_folds_are_those_of_the_chosen_learner() -> None:
+    number, cells = np.arange(120), X[:120]
+    folds = tuple(Fold(number[number % 2 != k], number[number % 2 == k]) for k in range(2))
+    task = Task(SCHEMA, cells, None, budget_of("fast"), 0, 1, 0.0, lambda text: None, folds=folds)
+    chosen = choose(task)
+    assert chosen.held_out == "120 rows, each held out once in 2 folds" and len(chosen.of_folds) == 2
+    rows = build(SCHEMA, cells)
+    for fold, model in zip(folds, chosen.of_folds, strict=True):
+        again = chosen.recipe.learn(SCHEMA, cells[fold.learn], task.seed_of_learners())
+        np.testing.assert_array_equal(model.log_density(rows, 1), again.log_density(rows, 1))
+    assert choose(task._replace(folds=())).of_folds == ()

@@ -13,7 +13,14 @@ from hypothesis import given, settings
 from jointforest.data.schema import Columns
 from jointforest.models.box_forest.leaves.derived import make_leaves
 from jointforest.models.box_forest.leaves.table import ParameterTables
-from jointforest.models.box_forest.posterior import background_weight, impute_and_weigh, log_density, posterior
+from jointforest.models.box_forest.posterior import (
+    background_weight,
+    impute_and_weigh,
+    level_probability,
+    levels_and_log_density,
+    log_density,
+    posterior,
+)
 from jointforest.models.box_forest.posterior_kernels import add_atom
 
 from ... import oracle
@@ -51,6 +58,17 @@ def test_log_evidence_is_the_log_density_without_penalty(seed: int) -> None:
     np.testing.assert_allclose(
         posterior(model, evidence).log_evidence, log_density(model, evidence), rtol=1e-12, atol=1e-12
     )
+
+
+@given(seeds)
+@settings(max_examples=30)
+def test_levels_and_the_log_density_are_the_same_together(seed: int) -> None:
+    model = random_model(seed, n_trees=2, max_depth=3, background=seed % 3 > 0)
+    evidence = random_evidence(model, seed, 10)._replace(log_penalty=np.full(10, -3.0))
+    for j in np.flatnonzero(model.columns.is_categorical).tolist():
+        levels, log_p = levels_and_log_density(model, evidence, j, 1)
+        np.testing.assert_allclose(levels, level_probability(model, evidence, j, 1), rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(log_p, log_density(model, evidence, 1), rtol=1e-12, atol=1e-12)
 
 
 @given(seeds)

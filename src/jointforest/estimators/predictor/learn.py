@@ -14,6 +14,7 @@ from ...inference.sampling import sample
 from ...learners.generative.targets import Training
 from ...learners.selection.budget import Budget
 from ...learners.selection.choose import Chosen, Task, choose
+from ...learners.selection.folds import Fold
 from ...models.base import Distribution
 from ...runtime.threads import n_threads
 from .additive import Additive, AdditiveLearner
@@ -149,13 +150,6 @@ class Learned(NamedTuple):
 # ---- Folds.
 
 
-class Fold(NamedTuple):
-    """Rows to learn from, and rows that are held out, by number."""
-
-    learn: np.ndarray
-    held: np.ndarray
-
-
 def cut_folds(X: np.ndarray, n_classes: int, seed: int) -> list[Fold]:
     """Folds of a table (n, d + 1), the target last: of small tables each row is held out once, of larger ones some are.
 
@@ -199,9 +193,12 @@ def _learn(problem: Problem) -> Learned:
     clock, d = _Clock(), training.X.shape[1] - 1
     rng = np.random.default_rng([seed, 2])
     start = time.monotonic()
-    chosen = choose(Task(training.schema, training.X, None, problem.budget, seed, n_jobs, start, problem.tell))
-    clock.stop("joint", problem.tell)
     folds = cut_folds(training.X, problem.n_classes, seed)
+    task = Task(training.schema, training.X, None, problem.budget, seed, n_jobs, start, problem.tell)
+    if len(folds) > 1 and not problem.budget.is_clock:  # so that the models of the folds are learned once
+        task = task._replace(folds=tuple(folds))
+    chosen = choose(task)
+    clock.stop("joint", problem.tell)
     hidden = [validation_rows(fold.held, d, rng, -(-FIXED.most_hidden // len(folds))) for fold in folds]
     are_final = len(folds) == 1 and len(folds[0].held) <= FIXED.few_held * len(training.X)
     forest = learn_forest(some_rows(training, folds[0].learn) if are_final else training, seed, n_jobs)
@@ -216,7 +213,7 @@ def _learn(problem: Problem) -> Learned:
     for k, fold in enumerate(folds):
         part = some_rows(training, fold.learn)
         own = forest if are_final else learn_forest(part, seed, n_jobs, forest)
-        joint = chosen.recipe.learn(part.schema, part.X, seed)
+        joint = chosen.of_folds[k] if chosen.of_folds else chosen.recipe.learn(part.schema, part.X, seed)
         team = _members(own, joint, {name: found[k] for name, (found, _) in trees.items()}, sums[k], problem.grid())
         answers.append(ask(team, evidence_of(training, hidden[k].row, hidden[k].mask), seed, n_jobs))
     clock.stop("validation", problem.tell)

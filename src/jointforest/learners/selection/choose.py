@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ from ..rules import Reduced
 from .budget import Budget
 from .candidates import Candidate, candidates, learn
 from .constants import FIXED
-from .folds import cut, known_levels, some_rows
+from .folds import Fold, cut, known_levels, some_rows
 
 # ---- Candidates learned from some rows, judged by the others, and by a classifier of their draws and the rows.
 
@@ -49,15 +49,15 @@ class Compared(NamedTuple):
         Score of its draws beside the rows that it learned from (1: cannot be told); NaN in several splits or few rows.
     seconds : float
         To learn, in all splits, and to judge by log-density.
-    model : Distribution
-        Of the first split.
+    models : tuple of Distribution
+        Of each split.
     """
 
     candidate: Candidate
     log_density: np.ndarray
     told_apart: float
     seconds: float
-    model: Distribution
+    models: tuple[Distribution, ...]
 
     @property
     def mean(self) -> float:
@@ -69,16 +69,14 @@ def compare(candidate: Candidate, task: Task, splits: list[Split]) -> Compared:
     start = time.monotonic()
     schema, seed, n_jobs = task.schema, task.seed_of_learners(), task.n_jobs
     is_categorical = np.array([column.is_categorical for column in schema.columns])
-    log_densities, first = [], None
+    models, log_densities = [], []
     for split in splits:
-        model = task.learn(candidate.learner, split.learn)
-        first = first or model
+        models.append(task.learn(candidate.learner, split.learn))
         held = known_levels(split.learn, split.held, is_categorical)
-        log_densities.append(model.log_density(build(schema, held), n_jobs))
-    assert first is not None
+        log_densities.append(models[-1].log_density(build(schema, held), n_jobs))
     seconds = time.monotonic() - start
-    score = _score(first, splits[0].learn, seed, n_jobs) if len(splits) == 1 else np.nan
-    return Compared(candidate, np.concatenate(log_densities), score, seconds, first)
+    score = _score(models[0], splits[0].learn, seed, n_jobs) if len(splits) == 1 else np.nan
+    return Compared(candidate, np.concatenate(log_densities), score, seconds, tuple(models))
 
 
 def _score(model: Distribution, learned: np.ndarray, seed: int, n_jobs: int | None) -> float:
@@ -218,6 +216,8 @@ class Task(NamedTuple):
         Called with each line of progress.
     reduced : Reduced, optional
         The table without what its rules determine, which is what is learned.
+    folds : tuple of Fold
+        Those to compare in, whose models are wanted too; empty: they are cut here.
     """
 
     schema: Schema
@@ -229,6 +229,7 @@ class Task(NamedTuple):
     start: float
     tell: Callable[[str], None]
     reduced: Reduced | None = None
+    folds: tuple[Fold, ...] = ()
 
     def learn(self, learner: AdversarialForest | HiddenTreeForest, cells: np.ndarray) -> Distribution:
         """The model of rows of the table (n, d), which obey its rules."""
@@ -265,12 +266,14 @@ class Recipe(NamedTuple):
 
     def learn(self, schema: Schema, cells: np.ndarray, seed: int) -> Distribution:
         """The model of encoded and snapped rows (n, d); every column has a known cell."""
-        models = [learn(learner, schema, cells, seed) for learner in self.learners]
-        return models[0] if len(models) == 1 else mix(models, self.weight)
+        return _mixed([learn(learner, schema, cells, seed) for learner in self.learners], self.weight)
 
 
 class Chosen(NamedTuple):
-    """The model, how it was learned, and the contents of its `FitReport`."""
+    """The model, how it was learned, the contents of its `FitReport`, and the same learned in each of `Task.folds`.
+
+    There are no models of folds where nothing was compared.
+    """
 
     model: Distribution
     recipe: Recipe
@@ -279,6 +282,7 @@ class Chosen(NamedTuple):
     held_out: str
     why: str
     left_out: tuple[str, ...]
+    of_folds: tuple[Distribution, ...] = ()
 
 
 def choose(task: Task) -> Chosen:
@@ -315,11 +319,19 @@ def _choice(task: Task, splits: list[Split], held_out: str) -> Chosen:
             with progress.part(1000 * one.candidate.seconds * len(ending.rows)):
                 models.append(task.learn(one.candidate.learner, task.cells[ending.rows]))
         else:
-            models.append(one.model)
-    model = models[0] if len(models) == 1 else mix(models, ending.weight[used])
+            models.append(one.models[0])
+    weight = ending.weight[used]
     named = {compared[k].candidate.name: float(ending.weight[k]) for k in used.tolist()}
-    recipe = Recipe(tuple(compared[k].candidate.learner for k in used.tolist()), ending.weight[used])
-    return Chosen(model, recipe, tuple(judged), named, held_out, why, (*left_out, *ending.left_out))
+    recipe = Recipe(tuple(compared[k].candidate.learner for k in used.tolist()), weight)
+    each_fold = zip(*(compared[k].models for k in used.tolist()), strict=True)
+    of_folds = tuple(_mixed(found, weight) for found in each_fold) if task.folds else ()
+    left_out += ending.left_out
+    return Chosen(_mixed(models, weight), recipe, tuple(judged), named, held_out, why, tuple(left_out), of_folds)
+
+
+def _mixed(models: Sequence[Distribution], weight: np.ndarray) -> Distribution:
+    """The mixture; of one model, the model itself."""
+    return models[0] if len(models) == 1 else mix(models, weight)
 
 
 def _without_choice(task: Task, first: Candidate, held_out: str, why: str) -> Chosen:
@@ -332,6 +344,8 @@ def _splits(task: Task) -> tuple[list[Split], str]:
     """Rows to learn from and to judge by, and in words which; no split if all rows are equal."""
     cells, budget = task.cells, task.budget
     n, d = cells.shape
+    if task.folds:
+        return [Split(cells[fold.learn], cells[fold.held]) for fold in task.folds], _in_folds(n, len(task.folds))
     folds = FIXED.folds if n < FIXED.few_rows else 1
     rows = budget.rows
     if budget.is_clock:
@@ -347,8 +361,12 @@ def _splits(task: Task) -> tuple[list[Split], str]:
     if not splits:
         return [], "no rows: all are equal"
     if len(splits) > 1:
-        return splits, f"{n:,} rows, each held out once in {len(splits)} folds"
+        return splits, _in_folds(n, len(splits))
     return splits, f"{len(splits[0].held):,} held-out rows, learned from {len(splits[0].learn):,}"
+
+
+def _in_folds(n: int, folds: int) -> str:
+    return f"{n:,} rows, each held out once in {folds} folds"
 
 
 def _compare_all(task: Task, splits: list[Split]) -> tuple[list[Compared], list[str]]:

@@ -27,6 +27,7 @@ from .posterior import (
     cdf,
     impute_and_weigh,
     level_probability,
+    levels_and_log_density,
     log_density,
     mean_variance,
     pdf,
@@ -146,6 +147,11 @@ class BoxForestPosterior(PosteriorState):
 
     def level_probabilities(self, j: int, n_jobs: int | None = -1) -> np.ndarray:
         return level_probability(self.forest, self.evidence, j, n_jobs, self.beta, self.row)
+
+    def levels_and_log_probability(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+        if self.row is not None or self.beta != 1.0:
+            return super().levels_and_log_probability(j, n_jobs)
+        return levels_and_log_density(self.forest, self.evidence, j, n_jobs)
 
     def moments(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
         return mean_variance(self.forest, self.evidence, j, n_jobs, self.beta, self.row)

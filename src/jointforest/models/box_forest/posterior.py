@@ -338,6 +338,19 @@ def level_probability(
     return by_chunks(forest, evidence, read, n_jobs, j, beta, known)
 
 
+def levels_and_log_density(
+    forest: Forest, evidence: Evidence, j: int, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """`level_probability` (n, K) and `log_density` (n,), to rounding; rows are weighed once for both."""
+
+    def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
+        levels = level_rows(forest.columns, forest.leaves, rows, j, post, first)
+        return np.column_stack([post.log_evidence, np.minimum(levels, 1.0)])
+
+    both = by_chunks(forest, evidence, read, n_jobs, j)
+    return both[:, 1:].copy(), both[:, 0] + evidence.log_penalty
+
+
 # ---- Means and variances of numeric columns.
 
 _FEW_ROWS = 8
