@@ -10,7 +10,7 @@ import numpy as np
 
 from ...data.evidence import Evidence, distinct_rows
 from ...integrations.ensembles.evaluate import apply_link, raw, raw_blocks
-from ...models.box_forest.posterior import chunk_posterior, row_chunks, shared_posterior
+from ...models.box_forest.posterior import chunk_posterior, row_chunks, shared_posteriors
 from ...models.box_forest.structure import Forest
 from ...runtime.parameters import check
 from ...runtime.records import record
@@ -284,10 +284,11 @@ def completed(matched: MatchedEnsemble, rows: Rows, m: int, seed: int, n_jobs: i
     n, d = rows.evidence.value.shape
     k = len(matched.ensemble.base)
     out = np.empty((n, m, k))
+    posterior_of = shared_posteriors(model, rows.evidence)
 
     def work(first: int, stop: int) -> None:
         part = take(rows, np.arange(first, stop))
-        post = shared_posterior(model, part.evidence)
+        post = posterior_of(first, stop)
         drawn = np.empty(((stop - first) * m, d))
         complete_rows(model.columns, model.leaves, part.evidence, post, m, seed, first, drawn)
         X, other = filled(matched.features, np.repeat(part.X, m, axis=0), np.repeat(part.other, m, axis=0), drawn)

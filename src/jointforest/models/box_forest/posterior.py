@@ -261,17 +261,60 @@ _EACH = 2
 """Times that a cell must occur on average, so that weighing it once for all rows pays."""
 
 
-def shared_posterior(forest: Forest, evidence: Evidence) -> LeafPosterior:
-    """`posterior.chunk_posterior` of all rows, to rounding; each distinct cell is weighed by all leaves once.
+class SharedCells(NamedTuple):
+    """The distinct cells of n rows, and how well each fits each of L leaves.
+
+    Attributes
+    ----------
+    number : int64 array (n, d)
+        Of each cell of the rows, -1 where it is missing.
+    start : int64 array (C + 1,)
+        Cell c meets the leaves ``leaf[start[c]:start[c + 1]]``.
+    leaf : int32 array (M,)
+    log_density : float64 array (C, L)
+        Of each cell in each leaf; -inf where they do not meet.
+    prior : float64 array (L,)
+        The leaves' log weights.
+    """
+
+    number: np.ndarray
+    start: np.ndarray
+    leaf: np.ndarray
+    log_density: np.ndarray
+    prior: np.ndarray
+
+    def posterior(self, first: int, stop: int) -> LeafPosterior:
+        """`posterior` of the rows first..stop-1, to rounding."""
+        rows, n_leaves = self.number[first:stop], len(self.prior)
+        scratch = np.empty(n_leaves, np.int32), np.empty(n_leaves)
+        return LeafPosterior(*shared_rows(self.prior, rows, self.start, self.leaf, self.log_density, *scratch))
+
+
+def shared_posteriors(forest: Forest, evidence: Evidence) -> Callable[[int, int], LeafPosterior]:
+    """A function of first and stop: `posterior` of these rows, to rounding; each distinct cell is weighed once.
 
     A box is a product of intervals, a leaf without circuit a product of densities: so log p(leaf, evidence) is the sum
-    of the log densities of the cells. Rows with regions, leaves with circuits and cells that are hardly shared go the
-    usual way.
+    of the log densities of the cells. Cells that are too many for all rows are shared by the rows that are asked for at
+    once. Rows with regions, leaves with circuits and cells that are hardly shared go the usual way.
     """
+    cells = _shared_cells(forest, evidence)
+    if cells is not None:
+        return cells.posterior
+
+    def of_part(first: int, stop: int) -> LeafPosterior:
+        part = evidence.take(np.arange(first, stop))
+        cells = _shared_cells(forest, part)
+        return chunk_posterior(forest, part, 0, stop - first) if cells is None else cells.posterior(0, stop - first)
+
+    return of_part
+
+
+def _shared_cells(forest: Forest, evidence: Evidence) -> SharedCells | None:
+    """The cells of all rows; None where sharing them is impossible, or does not pay."""
     value, leaves = evidence.value, forest.leaves
     n, d = value.shape
     if evidence.has_regions or len(leaves.node_kind) or not n:
-        return chunk_posterior(forest, evidence, 0, n)
+        return None
     number, cells, columns, count = np.full((n, d), -1, dtype=np.int64), [], [], 0
     for j in range(d):
         known = np.flatnonzero(~np.isnan(value[:, j]))
@@ -282,17 +325,15 @@ def shared_posterior(forest: Forest, evidence: Evidence) -> LeafPosterior:
         count += len(distinct)
     n_leaves = len(leaves.log_weight)
     if count * n_leaves > _SHARED_ENTRIES or _EACH * count > (number >= 0).sum():
-        return chunk_posterior(forest, evidence, 0, n)
+        return None
     alone = np.full((count, d), np.nan)
     alone[np.arange(count), np.concatenate(columns)] = np.concatenate(cells)
-    scratch = row_scratch(forest)
     start, leaf, log_weight, _ = posterior_rows(
-        forest.columns, forest.trees, leaves, Evidence.of_values(alone), 0, count, LEAVES, scratch
+        forest.columns, forest.trees, leaves, Evidence.of_values(alone), 0, count, LEAVES, row_scratch(forest)
     )
-    cell_log_density = np.full((count, n_leaves), -np.inf)
-    cell_log_density[np.repeat(np.arange(count), np.diff(start)), leaf] = log_weight - leaves.log_weight[leaf]
-    prior = np.ascontiguousarray(leaves.log_weight)
-    return LeafPosterior(*shared_rows(prior, number, start, leaf, cell_log_density, scratch.leaf, scratch.log_weight))
+    log_density = np.full((count, n_leaves), -np.inf)
+    log_density[np.repeat(np.arange(count), np.diff(start)), leaf] = log_weight - leaves.log_weight[leaf]
+    return SharedCells(number, start, leaf, log_density, np.ascontiguousarray(leaves.log_weight))
 
 
 # ---- The evidence in each tree alone.
