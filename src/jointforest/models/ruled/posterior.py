@@ -16,6 +16,8 @@ from .translate import Rows, levels_region
 
 _ROUNDS, _POINTS = 6, 129
 """Rounds in which quantiles are bracketed, and points of the distribution function in each."""
+_LEFT_OUT = 1e-7
+"""Posterior probability of the rows that filling a row leaves out, where it stands for many; tables are in float32."""
 
 
 class RuledPosterior(PosteriorState):
@@ -341,9 +343,27 @@ class RuledPosterior(PosteriorState):
 
     # ---- rows filled, and missing cells
 
+    def without_tails(self) -> RuledPosterior:
+        """The same without the least probable rows, of those that stand for one row of the table."""
+        if self.rows.is_one_each:
+            return self
+        owner, share = self.rows.owner, np.nan_to_num(self.share)
+        order = np.lexsort((-share, owner))
+        sums = np.cumsum(share[order])
+        before = sums - share[order]
+        before -= before[self.rows.start][owner]  # rows of an owner stay together in this order
+        kept = np.sort(order[(before < 1.0 - _LEFT_OUT) & ((share[order] > 0.0) | (before == 0.0))])
+        return RuledPosterior(
+            self.distribution, self.of_inner, self.evidence, Rows(self.rows.cells.take(kept), self.rows.is_exact)
+        )
+
     def filled(self, n_jobs: int | None = -1) -> np.ndarray:
         """Rows with means and most probable levels of coordinates in their free cells, (n, d); rules hold in them."""
-        Z = np.column_stack([self._filled_coordinate(at, n_jobs) for at in range(len(self.coordinates.inner.columns))])
+        if self.rows.is_one_each:
+            Z = self.of_inner.impute(self.rows.evidence, n_jobs)[0]
+        else:
+            columns = range(len(self.coordinates.inner.columns))
+            Z = np.column_stack([self._filled_coordinate(at, n_jobs) for at in columns])
         self._restore_sums(Z)
         X = self.coordinates.rows(Z)
         for j, absence in enumerate(self.coordinates.absences):
@@ -355,9 +375,7 @@ class RuledPosterior(PosteriorState):
         return X
 
     def _filled_coordinate(self, at: int, n_jobs: int | None) -> np.ndarray:
-        column, value = self.coordinates.inner.columns[at], self.rows.cells.value[:, at]
-        if self.rows.is_one_each and not np.isnan(value).any():
-            return value
+        column = self.coordinates.inner.columns[at]
         if column.is_categorical:
             p = self.mixed(self.inner.level_probabilities(at, n_jobs))
             return np.where(np.isnan(p[:, 0]), np.nan, p.argmax(axis=1))

@@ -16,7 +16,7 @@ from ..mixture import Mixture
 from .coordinates import Coordinates
 from .files import ruled_to_arrays
 from .posterior import RuledPosterior
-from .translate import Rows, pieces, translate
+from .translate import Rows, distinct_rows, pieces, translate
 
 _MOST_COMPONENTS = 256
 """Most rows about coordinates that conditioning makes components of."""
@@ -64,6 +64,10 @@ class RuledDistribution(Distribution):
         return translate(self.coordinates, self.inner, evidence)
 
     def log_density(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+        if len(evidence.value) > 1:
+            rows_of_all, place = distinct_rows(self.coordinates, evidence)
+            if len(rows_of_all) < len(place):
+                return self.log_density(evidence.take(rows_of_all), n_jobs)[place]
         out = np.empty(len(evidence.value))
         for some in pieces(self.coordinates, evidence):
             rows = self.rows(evidence.take(some))
@@ -134,7 +138,7 @@ class RuledDistribution(Distribution):
         """As the base class, but that the filled row obeys the rules: coordinates are filled, and make the columns."""
         filled, background = np.empty(evidence.value.shape), np.empty(len(evidence.value))
         for some in pieces(self.coordinates, evidence):
-            state = self.observe(evidence.take(some))
+            state = self.observe(evidence.take(some)).without_tails()
             filled[some], background[some] = state.filled(n_jobs), state.background_weight(n_jobs)
         return filled, background
 

@@ -93,22 +93,24 @@ def translate(coordinates: Coordinates, inner: Distribution, evidence: Evidence)
     """The rows about coordinates that stand for rows of evidence about the table."""
     cells = Cells.of(coordinates, evidence)
     cells.solve()
-    n = len(evidence.value)
-    is_exact = np.ones(n, bool)
-    pending = np.flatnonzero(cells.pending.any(axis=1)).tolist()
-    parts, done, spare = [], 0, MOST_ROWS
-    for count, i in enumerate(pending):
-        one = cells.take(np.array([i]))
-        found = _by_grids(one, inner, spare // (len(pending) - count))
-        if found is None:
-            is_exact[i] = False
-            found = _by_draws(one, inner, max(_FEWEST_DRAWS, DRAWS // len(pending)), i)
-        spare = max(spare - len(found.owner), 0)
-        parts += [cells.take(np.arange(done, i)), found]
-        done = i + 1
-    if not parts:
+    is_exact = np.ones(len(evidence.value), bool)
+    is_open = cells.pending.any(axis=1)
+    if not is_open.any():
         return Rows(cells, is_exact)
-    return Rows(Cells.joined([*parts, cells.take(np.arange(done, n))]), is_exact)
+    opened = np.flatnonzero(is_open)
+    pattern = cells.pattern(opened)
+    most = MOST_ROWS // len(opened)
+    parts = [cells.take(np.flatnonzero(~is_open))]
+    for k in range(int(pattern.max()) + 1):
+        some = opened[pattern == k]
+        together = cells.take(some)
+        found = _by_grids(together, inner, most)
+        if found is None:
+            is_exact[some] = False
+            found = _by_draws(together, inner, max(_FEWEST_DRAWS, DRAWS // len(opened)), k)
+        parts.append(found)
+    joined = Cells.joined(parts)
+    return Rows(joined.take(np.argsort(joined.owner, kind="stable")), is_exact)
 
 
 def pieces(coordinates: Coordinates, evidence: Evidence) -> list[np.ndarray]:
@@ -119,12 +121,34 @@ def pieces(coordinates: Coordinates, evidence: Evidence) -> list[np.ndarray]:
     n = len(evidence.value)
     if n <= PIECE:
         return [np.arange(n)]
-    cells = Cells.of(coordinates, evidence)
-    cells.solve()
-    is_open = cells.pending.any(axis=1)
+    is_open = _is_open(coordinates, evidence)
     opened = np.flatnonzero(is_open)
     parts = [np.flatnonzero(~is_open), *(opened[k : k + PIECE] for k in range(0, len(opened), PIECE))]
     return [part for part in parts if len(part)]
+
+
+def distinct_rows(coordinates: Coordinates, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of evidence that stand for all, and the place of each row's among them; rows that become one are not joined.
+
+    Rows of draws that say something of a few columns are often equal, and each that becomes many takes long.
+    """
+    n = len(evidence.value)
+    key = np.arange(n)
+    opened = np.flatnonzero(_is_open(coordinates, evidence))
+    if len(opened):
+        cells = [evidence.value[opened], evidence.cell_regions()[opened], evidence.log_penalty[opened, None]]
+        equal = np.unique(np.nan_to_num(np.hstack(cells), nan=np.inf), axis=0, return_inverse=True)[1].reshape(-1)
+        first = np.full(int(equal.max()) + 1, n)
+        np.minimum.at(first, equal, opened)
+        key[opened] = first[equal]
+    return np.unique(key, return_inverse=True)
+
+
+def _is_open(coordinates: Coordinates, evidence: Evidence) -> np.ndarray:
+    """Which rows become several, as they say something of a sum of which two parts or more are unknown, bool (n,)."""
+    cells = Cells.of(coordinates, evidence)
+    cells.solve()
+    return cells.pending.any(axis=1)
 
 
 def known_values(coordinates: Coordinates, X: np.ndarray) -> np.ndarray:
@@ -400,6 +424,12 @@ class Cells:
         of_row = dict(zip(rows.tolist(), rest.tolist(), strict=True))
         self.narrow(rows, term.at, lambda i: region_of(i, of_row[i]))
 
+    def pattern(self, rows: np.ndarray) -> np.ndarray:
+        """The number of the pattern of some rows: which sums are pending, and what has a value, int64 (n,)."""
+        is_value = ~np.isnan(self.said[np.ix_(rows, self.coordinates.sums)])
+        what = np.hstack([self.pending[rows], is_value, ~np.isnan(self.value[rows])])
+        return np.unique(what, axis=0, return_inverse=True)[1].reshape(-1)
+
     def unknown(self) -> list[int]:
         """Coordinates of the unknown parts of the first sum that is pending, which is the same in all rows."""
         k = int(np.argmax(self.pending[0]))
@@ -478,28 +508,28 @@ def _atom_likelihood(column: Column, asked: Region, x: float) -> float:
     return log_likelihood(column, asked, value)
 
 
-# ---- A row of evidence about a sum with several unknown parts, as many rows in which all of them are known.
+# ---- Rows of evidence about sums with several unknown parts, as many rows in which all of them are known. All rows of a
+# ---- group say something of the same sums and know the same parts, so that they take the same steps together.
 
 
-def _by_grids(one: Cells, inner: Distribution, most: int) -> Cells | None:
-    """All rows that grids of unknown parts make of one row; None if they are more than ``most``, or have no grid."""
-    state = inner.observe(one.evidence())
-    found = one
+def _by_grids(group: Cells, inner: Distribution, most: int) -> Cells | None:
+    """All rows that grids of unknown parts make of n rows; None if more than ``most`` of each, or without a grid."""
+    n = len(group.owner)
+    state = inner.observe(group.evidence())
+    found = group
     while found.pending.any():
         choices = [(at, support(state, inner.schema.columns[at], at, most)) for at in found.unknown()]
         at, values = min(choices, key=lambda choice: math.inf if choice[1] is None else len(choice[1]))
-        if values is None or len(found.owner) * len(values) > most:
+        if values is None or len(found.owner) * len(values) > most * n:
             return None
-        if not len(values):
-            return _impossible(one)
-        n = len(found.owner)
-        found = found.take(np.repeat(np.arange(n), len(values)))
-        found.assign(at, np.tile(values, n))
+        rows = len(found.owner)
+        found = found.take(np.repeat(np.arange(rows), len(values)))
+        found.assign(at, np.tile(values, rows))
         found.solve()
         found = found.take(np.flatnonzero(found.log_weight > -np.inf))
         if not len(found.owner):
-            return _impossible(one)
-    return found
+            break
+    return _with_impossible(group, found)
 
 
 def support(state: PosteriorState, column: Column, at: int, most: int) -> np.ndarray | None:
@@ -523,25 +553,26 @@ def support(state: PosteriorState, column: Column, at: int, most: int) -> np.nda
     return np.asarray(snapped(column, column.center + np.arange(first, last + 1.0) * column.step))
 
 
-def _by_draws(one: Cells, inner: Distribution, m: int, seed: int) -> Cells:
-    """m rows in which unknown parts, but the last, have drawn values, with the inverse of their density as weights."""
-    row = one.evidence()
-    before = float(inner.log_density(row, 1)[0])
-    if before == -np.inf:
-        return _impossible(one)
-    Z = inner.sample(row, m, seed, False, 1)
-    found = one.take(np.zeros(m, np.int64))
-    drawn = _to_draw(one, inner, Z[:1])
+def _by_draws(group: Cells, inner: Distribution, m: int, seed: int) -> Cells:
+    """m rows for each of n, with drawn values of the unknown parts but the last, weighed by the inverse density."""
+    rows = group.evidence()
+    before = inner.log_density(rows)
+    possible = np.flatnonzero(before > -np.inf)
+    if not len(possible):
+        return _with_impossible(group, group.take(possible))
+    Z = inner.sample(rows.take(possible), m, seed, False)
+    found = group.take(np.repeat(possible, m))
+    drawn = _to_draw(group, inner, Z[:1])
     for at in drawn:
         found.value[:, at], found.region[:, at] = Z[:, at], -1
-    found.log_weight -= inner.log_density(found.evidence()) - before + math.log(m)
+    found.log_weight -= inner.log_density(found.evidence()) - np.repeat(before[possible], m) + math.log(m)
     found.solve()
-    return found
+    return _with_impossible(group, found)
 
 
-def _to_draw(one: Cells, inner: Distribution, Z: np.ndarray) -> list[int]:
-    """Coordinates whose values make all pending sums of one row solvable; Z (1, m) is any row that it may stand for."""
-    trial, drawn = one.take(np.zeros(1, np.int64)), []
+def _to_draw(group: Cells, inner: Distribution, Z: np.ndarray) -> list[int]:
+    """Coordinates whose values make all pending sums solvable; Z (1, m) is any row that the first one may stand for."""
+    trial, drawn = group.take(np.zeros(1, np.int64)), []
     while trial.pending.any():
         unknown = sorted(trial.unknown(), key=lambda at: _size(inner.schema.columns[at]))
         drawn.append(unknown[0])
@@ -557,9 +588,9 @@ def _size(column: Column) -> float:
     return spread(column) / column.step if column.step > 0.0 else math.inf
 
 
-def _impossible(one: Cells) -> Cells:
-    """A row whose evidence has probability 0."""
-    found = one.take(np.zeros(1, np.int64))
-    found.log_weight[:] = -np.inf
-    found.pending[:] = False
-    return found
+def _with_impossible(group: Cells, found: Cells) -> Cells:
+    """``found``, and one row of probability 0 for each row of the group that has none in it."""
+    none = group.take(np.flatnonzero(~np.isin(group.owner, found.owner)))
+    none.log_weight[:] = -np.inf
+    none.pending[:] = False
+    return Cells.joined([found, none]) if len(none.owner) else found
