@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from jointforest.data.rules.contradictions import contradicted
 from jointforest.data.rules.rule import Combinations
 from jointforest.learners.base import read_table
 from jointforest.learners.rules import Wanted, reduce_table, wanted_rules
+from jointforest.models.ruled import translate
 from jointforest.query_language.parser import parse_conditions
 
 from ..data.rules.tables import RULES, obedient
@@ -224,7 +226,9 @@ def test_rules_that_make_one_compound_of_many_levels_are_not_enforced_by_default
 
 def test_declared_rules_that_exclude_each_other_are_refused(frame: pd.DataFrame) -> None:
     few = frame[["net", "fee", "total"]].assign(twice=2 * frame["total"], more=frame["total"] + frame["fee"])
-    with pytest.raises(ValueError, match=r"cannot be enforced.*leave out this rule or the others"):
+    with pytest.raises(
+        ValueError, match=r"cannot be enforced, because 'total = net \+ fee' makes 'total' a sum; leave out this rule"
+    ):
         jf.HiddenTreeForest(
             n_states=2, max_iter=0, rules=["total = net + fee", "total -> twice", "total = 0.5 * twice"]
         ).fit(few)
@@ -239,15 +243,27 @@ def test_declared_rules_that_exclude_each_other_are_refused(frame: pd.DataFrame)
         (jf.rule("a <= b"), TypeError, "expected 'auto', 'all', 'off', or a list"),
         (True, TypeError, "expected 'auto', 'all', 'off', or a list"),
         ([3], TypeError, "expected rules"),
-        (["low <= nowhere"], ValueError, "no column 'nowhere'"),
-        (["middle <= low"], ValueError, "rows contradict it"),
-        (["shop <= town"], ValueError, "expected numbers or dates"),
+        (["low <= nowhere"], ValueError, "rules: low <= nowhere: no column 'nowhere'.*known: "),
+        (["middle <= low"], ValueError, "rows contradict it, .* which has middle .*'low <= middle' holds in all rows"),
+        (["town -> shop"], ValueError, "which has town .*'shop -> town' holds in all rows"),
+        (["shop <= town"], ValueError, "column 'shop' is categorical, expected numbers or dates in an order"),
+        (["low = shop + 1"], ValueError, "column 'shop' is categorical, expected numbers or dates in an equation"),
+        (["delay missing iff state = lost"], ValueError, "rules: delay missing .* 'lost' is not one of .* known: "),
         (["low <= <="], ValueError, "expected"),
     ],
 )
 def test_wrong_rules_are_refused(frame: pd.DataFrame, rules: object, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         jf.HiddenTreeForest(n_states=2, max_iter=0, rules=rules).fit(frame.iloc[:300])
+
+
+def test_sums_that_others_imply_are_enforced(frame: pd.DataFrame) -> None:
+    few = frame[["net", "fee", "total"]].iloc[:300].assign(more=frame["total"] + 2)
+    rules = ["total = net + fee", "more = total + 2", "net = more - fee - 2", "total = more - 2"]
+    joint = jf.HiddenTreeForest(n_states=2, max_iter=0, rules=rules, random_state=0).fit(few).joint_
+    assert [str(rule) for rule in joint.column_rules if rule.is_enforced][:4] == rules
+    drawn = joint.sample(300, random_state=0)
+    assert (drawn["net"] == drawn["more"] - drawn["fee"] - 2).all()
 
 
 def test_few_rows_enforce_only_what_is_declared(frame: pd.DataFrame) -> None:
@@ -330,3 +346,25 @@ def test_mixtures_enforce_what_all_components_do(joint: jf.Joint, frame: pd.Data
     assert loaded.probability("net = 30, fee = 3, total = 50") == 0.0
     with pytest.raises(ValueError, match="total = net"):
         loaded.given(wrong).mean("a")
+
+
+def test_reports_of_joints_whose_draws_miss_cells_by_a_rule(frame: pd.DataFrame, tmp_path: Path) -> None:
+    few = frame[["state", "delay", "net"]]
+    learner = jf.HiddenTreeForest(n_states=2, max_iter=0, max_leaf_nodes=1, rules="all", random_state=0)
+    joint = learner.fit(few).joint_
+    joint.report(tmp_path / "report.html", title="rows")
+    assert "delay missing iff state" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_estimates_from_draws_say_so(joint: jf.Joint, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = joint.sample(1, random_state=0)[["total", "shop"]].reindex(columns=list(joint.columns))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        joint.log_density(row), joint.impute(row)  # exact
+    monkeypatch.setattr(translate, "MOST_ROWS", 8)
+    with pytest.warns(jf.EstimatedAnswerWarning, match=r"standard error of a log-density is about 0\.\d"):
+        joint.log_density(row)
+    for ask in (joint.impute, lambda of: joint.impute(of, method="sample")):
+        with pytest.warns(jf.EstimatedAnswerWarning, match="worth .* draws of equal weight"):
+            ask(row)
+    assert joint.mutual_information("total", "shop", n_samples=200, random_state=0).method == "sampling"

@@ -29,7 +29,7 @@ from ..query_language.parser import Comparison, Conditions, parse_conditions, pa
 from ..query_language.render import conditions_text
 from ..runtime.parameters import check_number, check_shares
 from ..runtime.random_state import seed_of
-from ..runtime.warnings import EstimatedAnswerWarning, UnsupportedEvidenceWarning, warn
+from ..runtime.warnings import UnsupportedEvidenceWarning, warn, warn_of_draws
 from .pairs import Pair, correlation_of, covariance_of, drawn_where, pair, probability_of
 from .views import column_in_words, marginal_html, posterior_html
 
@@ -83,11 +83,7 @@ def check_support(background: np.ndarray, text: str | None = None) -> None:
 
 def warn_of_estimates(state: PosteriorState) -> None:
     """Warn where answers are no exact ones, but estimated from weighted draws."""
-    draws = float(state.effective_draws.min(initial=np.inf))
-    if draws < np.inf:
-        said = f"answers are estimated from weighted draws, worth {draws:,.0f} draws of equal weight"
-        hint = f"the standard error of a probability is at most {0.5 / np.sqrt(max(draws, 1.0)):.2g}"
-        warn(EstimatedAnswerWarning(said, hint))
+    warn_of_draws(float(state.effective_draws.min(initial=np.inf)))
 
 
 MOST_CELLS = 2_000_000_000

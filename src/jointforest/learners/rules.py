@@ -143,7 +143,13 @@ class _Maker:
         """Make a column the sum of others, if it is not made of anything yet."""
         y = self.schema.index(rule.column)
         columns = [self.schema.index(name) for _, name in rule.terms]
-        if not self._is_free(y) or any(self.schema.columns[j].is_categorical for j in (y, *columns)):
+        if any(self.schema.columns[j].is_categorical for j in (y, *columns)):
+            return
+        if self._is_implied(rule, y, columns):
+            self.enforced.append(rule)
+            return
+        if not self._is_free(y):
+            self.why[rule] = f"{self._maker_of(y)} already determines {rule.column!r}"
             return
         known = ~np.isnan(self.X[:, [y, *columns]]).any(axis=1)
         rest = np.abs(total(rule, self.schema, self.X) - self.X[:, y])[known]
@@ -166,6 +172,7 @@ class _Maker:
             terms += [term._replace(coefficient=c * term.coefficient) for term in self.sources[j].terms]
         source = Source(_collected(terms), constant)
         if any(term.at == y for term in source.terms) or not source.terms:
+            self.why[rule] = f"with {self._maker_of(y)} it would make {rule.column!r} a sum of itself"
             return
         self.sources[y] = source
         if not is_exact:
@@ -173,6 +180,23 @@ class _Maker:
         for j in others:
             self._substitute(j, y, source)
         self.enforced.append(rule)
+
+    def _is_implied(self, rule: Equation, y: int, columns: Sequence[int]) -> bool:
+        """Whether a sum holds already, by what its columns are made of."""
+        sides = [(-1.0, y), *((c, j) for (c, _), j in zip(rule.terms, columns, strict=True))]
+        if self.rounded.intersection(j for _, j in sides):
+            return False
+        terms = [t._replace(coefficient=c * t.coefficient) for c, j in sides for t in self.sources[j].terms]
+        constants = [c * (self.schema.columns[j].zero + self.sources[j].constant) for c, j in sides]
+        near = NEAR * max(self.schema.columns[y].step, 1e-6 * sum(map(abs, constants)))
+        return not _collected(terms) and abs(rule.constant + sum(constants)) <= near
+
+    def _maker_of(self, j: int) -> str:
+        """The rule that determines a column already, in words."""
+        name = self.schema.columns[j].name
+        about = [rule for rule in self.enforced if name in rule.columns]
+        made = [rule for rule in about if isinstance(rule, Equation | Order)] or about
+        return repr(str(made[0])) if made else "another rule"
 
     def _is_free(self, j: int) -> bool:
         """Whether a column is still a coordinate, and in no block."""
@@ -208,8 +232,9 @@ class _Maker:
         """Make some columns one block; empty, or why they cannot be one."""
         touched = [block for block in self.blocks if block & columns]
         joined = columns.union(*touched)
-        if not all(self._is_free(j) or any(j in block for block in touched) for j in joined):
-            return "another rule makes one of its columns a sum"
+        for j in joined:
+            if not self._is_free(j) and not any(j in block for block in touched):
+                return f"{self._maker_of(j)} makes {self.schema.columns[j].name!r} a sum"
         if touched and joined == touched[0]:
             return ""
         cells = self.X[:, sorted(joined)]
@@ -550,20 +575,52 @@ def declared(schema: Schema, X: np.ndarray, rules: Sequence[Rule]) -> tuple[Rule
     """
     found = []
     for rule in rules:
-        columns = [schema[name] for name in rule.columns]
-        if isinstance(rule, Equation | Order):
-            wrong = [column for column in columns if column.is_categorical]
-            if wrong:
-                raise ValueError(
-                    f"rules: {rule}: column {wrong[0].name!r} is {wrong[0].kind}, expected numbers or dates"
-                )
-        against = np.flatnonzero(contradicted(rule, schema, X))
+        try:
+            columns = [schema[name] for name in rule.columns]
+            if isinstance(rule, Equation | Order):
+                _check_numbers(rule, columns)
+            against = np.flatnonzero(contradicted(rule, schema, X))
+        except ValueError as error:  # of a column or a value that the table does not have
+            raise ValueError(f"rules: {rule}: {error}") from None
         if len(against):
             raise ValueError(
                 f"rules: {rule}: {len(against):,} of {len(X):,} rows contradict it, the first of them row "
-                f"{against[0]} (counted from 0); mend or leave out these rows, or the rule"
+                f"{against[0]} (counted from 0), which has {_shown(columns, schema, X[against[0]])}; "
+                f"{_other_way(rule, schema, X)}mend or leave out these rows, or the rule"
             )
         known = ~np.isnan(X[:, [schema.index(name) for name in rule.columns]]).any(axis=1)
         about_missing = isinstance(rule, MissingTogether | MissingWhere)
         found.append(replace(rule, rows=len(X) if about_missing else int(known.sum()), exceptions=0))
     return tuple(found)
+
+
+def _check_numbers(rule: Equation | Order, columns: Sequence[Column]) -> None:
+    wrong = [column for column in columns if column.is_categorical]
+    if wrong:
+        sort = "an equation" if isinstance(rule, Equation) else "an order"
+        raise ValueError(
+            f"column {wrong[0].name!r} is {wrong[0].kind}, expected numbers or dates in {sort}; levels go with "
+            "'->', '<->' or combinations(...)"
+        )
+
+
+def _shown(columns: Sequence[Column], schema: Schema, x: np.ndarray) -> str:
+    """The cells of a row in some columns, in words."""
+    cells = [(column, float(x[schema.index(column.name)])) for column in columns]
+    values = ["missing" if np.isnan(v) else c.from_number(v) for c, v in cells]
+    texts = [f"{v:.6g}" if isinstance(v, float) else str(v) for v in values]
+    return ", ".join(f"{c.name} {text}" for (c, _), text in zip(cells, texts, strict=True))
+
+
+def _other_way(rule: Rule, schema: Schema, X: np.ndarray) -> str:
+    """The hint that a rule holds in the other direction, if it does."""
+    other: Rule | None = None
+    if isinstance(rule, Order):
+        other = replace(rule, low=rule.high, high=rule.low, is_strict=False)
+    elif isinstance(rule, Function) and len(rule.of) == 1:
+        other = replace(rule, of=(rule.column,), column=rule.of[0], is_mutual=False)
+        if rule.is_mutual and contradicted(other, schema, X).any():
+            other = replace(rule, is_mutual=False)
+    return (
+        f"{str(other)!r} holds in all rows; " if other is not None and not contradicted(other, schema, X).any() else ""
+    )

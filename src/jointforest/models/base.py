@@ -133,6 +133,10 @@ class Distribution(ABC):
             self.forest_for("weighing trees by beta")
         return self.observe(evidence)
 
+    def has_exact_density(self, columns: list[int]) -> bool:
+        """Whether densities of values of some columns are exact, and not estimated from draws."""
+        return True
+
     def impute(self, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
         """Rows with means and most probable levels in their free cells (n, d), and background weights (n,).
 

@@ -51,6 +51,9 @@ class Mixture(Distribution):
         """log weight_k + log p_k(evidence) of each component, (n, K)."""
         return np.column_stack([p.log_density(evidence, n_jobs) for p in self.components]) + self.log_weight
 
+    def has_exact_density(self, columns: list[int]) -> bool:
+        return all(component.has_exact_density(columns) for component in self.components)
+
     def log_density(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
         return np.logaddexp.reduce(self.log_joint(evidence, n_jobs), axis=1)
 

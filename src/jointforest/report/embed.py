@@ -84,7 +84,8 @@ def embedded(subject: Subject) -> Embedded:
     n = max(min(DRAWS, MOST_CELLS // len(subject.columns)), 1)
     X = sample(subject.joint.distribution, subject.nothing.evidence, n, 0, missing=True)
     small, bits, written = _smaller(subject, X)
-    errors = _errors(subject, rounded(small.joint.distribution, bits), PIECES)
+    pieces = PIECES if _is_plain(subject) else FEW_PIECES  # sums of columns take long to ask for
+    errors = _errors(subject, rounded(small.joint.distribution, bits), pieces)
     return Embedded(small, False, n, bits, errors, written)
 
 
@@ -105,9 +106,14 @@ def _smaller(subject: Subject, X: np.ndarray) -> tuple[Subject, int, dict[str, A
     return small, BITS[-1], _written(small, BITS[-1])
 
 
+def _is_plain(subject: Subject) -> bool:
+    """Whether the joint is of forests and hidden trees, without rules."""
+    return all(c.is_forest or c.hidden_trees() is not None for c in subject.joint.distribution.components)
+
+
 def _fitting(subject: Subject) -> tuple[int, dict[str, Any]] | None:
     """Bits and what is written of a joint with as many bits as fit; None if it does not fit, or is of another kind."""
-    if not all(c.is_forest or c.hidden_trees() is not None for c in subject.joint.distribution.components):
+    if not _is_plain(subject):
         return None
     if _numbers(subject.joint.distribution) > MOST_NUMBERS:
         return None

@@ -65,7 +65,9 @@ def _piece(subject: Subject, x: np.ndarray, other: np.ndarray, rng: np.random.Ge
 
 
 def _condition(column: Column, bins: Bins, x: float, other: float, rng: np.random.Generator) -> dict[str, Any]:
-    """A condition that the value x meets; ``other`` is another value of the column."""
+    """A condition that the value x meets, none of a cell that a rule makes missing; ``other`` is another value."""
+    if np.isnan(x) or np.isnan(other):
+        return {}
     if column.is_categorical:
         both = {int(x), int(other)} if rng.random() < SEVERAL else {int(x)}
         return {"levels": sorted(both)} if len(both) < len(column.levels) else {}

@@ -44,3 +44,13 @@ def warn(warning: str | Warning, category: type[Warning] | None = None) -> None:
         frame = frame.f_back
         level += 1
     warnings.warn(warning, category, stacklevel=level)
+
+
+def warn_of_draws(draws: float, of_density: bool = False) -> None:
+    """Warn that answers are estimated from draws, worth so many of equal weight; nothing where they are exact."""
+    if draws == float("inf"):
+        return
+    said = f"answers are estimated from weighted draws, worth {draws:,.0f} draws of equal weight"
+    error = (1.0 if of_density else 0.5) / max(draws, 1.0) ** 0.5
+    of = "a log-density is about" if of_density else "a probability is at most"
+    warn(EstimatedAnswerWarning(said, f"the standard error of {of} {error:.2g}"))

@@ -50,10 +50,13 @@ class _Combinations(NamedTuple):
 
 
 def integral(views: tuple[View, ...], of: Columns, function: Function, n_jobs: int | None = -1) -> float | None:
-    """Integral of a function of densities over some columns, to about 1e-6; None where that takes too much work.
+    """Integral of a function of densities over some columns, to about 1e-6; None where that takes too
+    much work, or densities are estimates.
 
     As in `Joint.log_density` levels and atoms count 1, cells of a grid their width, numbers their length.
     """
+    if not all(v.model.has_exact_density([v.number[k] for k in of]) for v in views):
+        return None
     columns = views[0].columns
     free = [k for k in of if not columns[k].is_categorical and columns[k].step == 0.0]
     budget = WORK / sum(_work(v.model) for v in views)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...data.evidence import Evidence, RegionTable
 from ...data.schema import snapped
+from ...runtime.warnings import warn_of_draws
 from ..base import Distribution, PosteriorState
 from .coordinates import Coordinates, Term
 from .sums import Points, SumDistribution, distribution_of_sum
@@ -54,11 +55,7 @@ class RuledPosterior(PosteriorState):
 
     @property
     def effective_draws(self) -> np.ndarray:
-        if self.rows.is_exact.all():
-            return super().effective_draws
-        squares = np.add.reduceat(np.nan_to_num(self.share) ** 2, self.rows.start)
-        with np.errstate(divide="ignore"):
-            return np.where(self.rows.is_exact, np.inf, 1.0 / squares)
+        return self.rows.effective_draws(self.log_rows)
 
     def mixed(self, answers: np.ndarray) -> np.ndarray:
         """Answers of the rows (R, ...) weighed by their shares, (n, ...)."""
@@ -312,6 +309,7 @@ class RuledPosterior(PosteriorState):
         """What ``read`` says of the distribution of column j in each row of the table, (n, q); NaN where impossible."""
         if j not in self._kept:
             self._kept[j] = self._sums(j)
+            warn_of_draws(min((found.draws for found in self._kept[j] if found is not None), default=np.inf))
         out = np.full((len(self.evidence.value), q), np.nan)
         for i, found in enumerate(self._kept[j]):
             if found is not None:

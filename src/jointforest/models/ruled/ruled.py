@@ -11,12 +11,13 @@ from ...data.conditions import AnyOf, Not
 from ...data.evidence import Evidence, build
 from ...data.rules.rule import Rule
 from ...data.schema import Schema
+from ...runtime.warnings import warn_of_draws
 from ..base import Distribution, HiddenState
 from ..mixture import Mixture
 from .coordinates import Coordinates
 from .files import ruled_to_arrays
 from .posterior import RuledPosterior
-from .translate import Rows, distinct_rows, pieces, translate
+from .translate import PIECE, Rows, distinct_rows, pieces, translate
 
 _MOST_COMPONENTS = 256
 """Most rows about coordinates that conditioning makes components of."""
@@ -68,11 +69,19 @@ class RuledDistribution(Distribution):
             rows_of_all, place = distinct_rows(self.coordinates, evidence)
             if len(rows_of_all) < len(place):
                 return self.log_density(evidence.take(rows_of_all), n_jobs)[place]
-        out = np.empty(len(evidence.value))
+        out, draws = np.empty(len(evidence.value)), np.inf
         for some in pieces(self.coordinates, evidence):
             rows = self.rows(evidence.take(some))
-            out[some] = rows.log_sum(self.inner.log_density(rows.evidence, n_jobs) + rows.log_weight)
+            log_rows = self.inner.log_density(rows.evidence, n_jobs) + rows.log_weight
+            out[some] = rows.log_sum(log_rows)
+            draws = min(draws, float(rows.effective_draws(log_rows).min(initial=np.inf)))
+        warn_of_draws(draws, of_density=True)
         return out
+
+    def has_exact_density(self, columns: list[int]) -> bool:
+        X = self.sample(build(self.schema), 1, 0, False, 1)
+        X = np.where(np.isin(np.arange(X.shape[1]), columns), X, np.nan)
+        return bool(self.rows(Evidence.of_values(np.repeat(X, PIECE, axis=0))).is_exact.all())
 
     def observe(self, evidence: Evidence) -> RuledPosterior:
         return RuledPosterior(self, self.inner, evidence, self.rows(evidence))
@@ -92,7 +101,9 @@ class RuledDistribution(Distribution):
             X = self.coordinates.rows(Z)
             hidden = self.inner.sample(rows.evidence, m, seed, True, n_jobs) if missing and self._is_hidden else None
             return self._seen(evidence, X, Z, hidden, m, missing)
-        share = self.observe(evidence).share
+        state = self.observe(evidence)
+        warn_of_draws(float(state.effective_draws.min(initial=np.inf)))
+        share = state.share
         rng = np.random.default_rng([seed, 1])
         X = np.empty((n * m, len(self.schema.columns)))
         for i in range(n):
@@ -136,10 +147,13 @@ class RuledDistribution(Distribution):
 
     def impute(self, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
         """As the base class, but that the filled row obeys the rules: coordinates are filled, and make the columns."""
-        filled, background = np.empty(evidence.value.shape), np.empty(len(evidence.value))
+        filled, background, draws = np.empty(evidence.value.shape), np.empty(len(evidence.value)), np.inf
         for some in pieces(self.coordinates, evidence):
-            state = self.observe(evidence.take(some)).without_tails()
+            state = self.observe(evidence.take(some))
+            draws = min(draws, float(state.effective_draws.min(initial=np.inf)))
+            state = state.without_tails()
             filled[some], background[some] = state.filled(n_jobs), state.background_weight(n_jobs)
+        warn_of_draws(draws)
         return filled, background
 
     def condition(self, evidence: Evidence) -> Distribution:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,14 +20,23 @@ _PAIRS = 1 << 22
 """Most pairs of a row and a grid cell, or a point, that are looked at at once."""
 _MOST_SHIFTED = 1 << 12
 """Most rows of a sum whose last part has no grid, or a long one."""
-_LEAST_WEIGHT = 1e-26
-"""Rows of less weight than this, of the heaviest one, are left out."""
+_LEAST_WEIGHT = 1e-12
+"""Rows of less weight than this, of the heaviest one, are left out: their mass is less than what rounding of tables in
+float32 does."""
 _ROUNDS, _POINTS = 8, 33
 """Rounds in which quantiles are bracketed, and points of the distribution function in each."""
 
 
 class SumDistribution(ABC):
-    """The distribution of a column that is no coordinate, in one row of evidence."""
+    """The distribution of a column that is no coordinate, in one row of evidence.
+
+    Attributes
+    ----------
+    draws : float
+        How many draws it is estimated from; inf where it is exact.
+    """
+
+    draws: float = np.inf
 
     @abstractmethod
     def cdf(self, x: np.ndarray) -> np.ndarray:
@@ -49,6 +58,7 @@ class Points(SumDistribution):
     column: Column
     value: np.ndarray
     p: np.ndarray
+    draws: float = np.inf
 
     def cdf(self, x: np.ndarray) -> np.ndarray:
         below = np.append(0.0, np.cumsum(self.p))
@@ -139,19 +149,24 @@ def distribution_of_sum(
     """The distribution of a sum in rows about the coordinates that have weights (R,)."""
     some = np.flatnonzero(log_weight > log_weight.max() + np.log(_LEAST_WEIGHT))
     cells, log_weight = cells.take(some), log_weight[some]
-    spread = _spread_out(inner, cells, log_weight, terms)
-    if spread is None:
-        return _drawn(inner, column, terms, constant, cells, log_weight)
-    cells, log_weight, open_ = spread
+    columns, first = inner.schema.columns, inner.observe(cells.evidence())
+    open_ = [t for t, term in enumerate(terms) if np.isnan(term.values(cells.value)).any()]
+    grids = {t: support(first, columns[terms[t].at], terms[t].at, MOST_ROWS) for t in open_}
+    size = {t: np.inf if grid is None else len(grid) for t, grid in grids.items()}
+    open_ = sorted(open_, key=size.__getitem__)
+    for t in open_[:-1]:
+        grid = grids[t]
+        if grid is None or len(grid) * len(cells.owner) > MOST_ROWS:
+            return _drawn(inner, column, terms, constant, cells, log_weight)
+        cells, log_weight = _spread_out(inner, cells, terms[t].at, grid)
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
-    values = [terms[t].coefficient * terms[t].values(cells.value) for t in range(len(terms)) if t not in open_]
+    values = [term.coefficient * term.values(cells.value) for t, term in enumerate(terms) if t not in open_[-1:]]
     known = np.broadcast_to(constant + sum(values), weight.shape)
     if not open_:
         return _points(column, known, weight)
-    last = terms[open_[0]]
+    last, grid = terms[open_[-1]], grids[open_[-1]]
     state = inner.observe(cells.evidence())
-    grid = support(state, inner.schema.columns[last.at], last.at, MOST_ROWS)
     if grid is not None and len(grid) * len(weight) <= 4 * _PAIRS:
         return _with_last(column, state, last, grid, known, weight)
     drawn = _drawn(inner, column, terms, constant, cells, log_weight)
@@ -160,26 +175,14 @@ def distribution_of_sum(
     return drawn
 
 
-def _spread_out(
-    inner: Distribution, cells: Cells, log_weight: np.ndarray, terms: tuple[Term, ...]
-) -> tuple[Cells, np.ndarray, list[int]] | None:
-    """Rows in which at most one term is unknown, the others on their grids, and which it is; None without grids."""
-    columns = inner.schema.columns
-    while True:
-        open_ = [t for t, term in enumerate(terms) if np.isnan(term.values(cells.value)).any()]
-        if len(open_) < 2:
-            return cells, log_weight, open_
-        state = inner.observe(cells.evidence())
-        grids = {t: support(state, columns[terms[t].at], terms[t].at, MOST_ROWS) for t in open_}
-        t, grid = min(grids.items(), key=lambda one: np.inf if one[1] is None else len(one[1]))
-        if grid is None or len(grid) * len(cells.owner) > MOST_ROWS:
-            return None
-        n = len(cells.owner)
-        cells = cells.take(np.repeat(np.arange(n), len(grid)))
-        cells.assign(terms[t].at, np.tile(grid, n))
-        log_weight = inner.log_density(cells.evidence()) + cells.log_weight
-        some = np.flatnonzero(log_weight > log_weight.max() + np.log(_LEAST_WEIGHT))
-        cells, log_weight = cells.take(some), log_weight[some]
+def _spread_out(inner: Distribution, cells: Cells, at: int, grid: np.ndarray) -> tuple[Cells, np.ndarray]:
+    """Rows with each value of a grid for a coordinate, and their weights, without those of next to no weight."""
+    n = len(cells.owner)
+    cells = cells.take(np.repeat(np.arange(n), len(grid)))
+    cells.assign(at, np.tile(grid, n))
+    log_weight = inner.log_density(cells.evidence()) + cells.log_weight
+    some = np.flatnonzero(log_weight > log_weight.max() + np.log(_LEAST_WEIGHT))
+    return cells.take(some), log_weight[some]
 
 
 def _with_last(
@@ -220,4 +223,4 @@ def _drawn(
         chosen = np.sort(np.random.default_rng(0).choice(len(share), DRAWS, p=share / share.sum()))
     Z = inner.sample(cells.take(chosen).evidence(), DRAWS // len(chosen), 0, False)
     total = constant + np.sum([term.coefficient * term.values(Z) for term in terms], axis=0)
-    return _points(column, total, np.full(len(Z), 1.0 / len(Z)))
+    return replace(_points(column, total, np.full(len(Z), 1.0 / len(Z))), draws=len(Z))

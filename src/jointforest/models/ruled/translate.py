@@ -82,6 +82,16 @@ class Rows:
             return log_p
         return np.asarray(np.logaddexp.reduceat(log_p, self.start))
 
+    def effective_draws(self, log_rows: np.ndarray) -> np.ndarray:
+        """How many draws of equal weight the rows of log-weights (R,) are worth, (n,); inf where they are no draws."""
+        if self.is_exact.all():
+            return np.full(len(self.is_exact), np.inf)
+        total = np.logaddexp.reduceat(log_rows, self.start)
+        squares = np.logaddexp.reduceat(2.0 * log_rows, self.start)
+        with np.errstate(invalid="ignore"):
+            worth = np.exp(2.0 * total - squares)
+        return np.where(self.is_exact | np.isnan(worth), np.inf, worth)
+
     def said_sums(self) -> list[str]:
         """Names of the sums that the rows say something of."""
         names, cells = self.cells.coordinates.schema.names, self.cells
@@ -148,7 +158,7 @@ def _is_open(coordinates: Coordinates, evidence: Evidence) -> np.ndarray:
     """Which rows become several, as they say something of a sum of which two parts or more are unknown, bool (n,)."""
     cells = Cells.of(coordinates, evidence)
     cells.solve()
-    return cells.pending.any(axis=1)
+    return np.asarray(cells.pending.any(axis=1))
 
 
 def known_values(coordinates: Coordinates, X: np.ndarray) -> np.ndarray:
@@ -426,7 +436,7 @@ class Cells:
 
     def pattern(self, rows: np.ndarray) -> np.ndarray:
         """The number of the pattern of some rows: which sums are pending, and what has a value, int64 (n,)."""
-        is_value = ~np.isnan(self.said[np.ix_(rows, self.coordinates.sums)])
+        is_value = ~np.isnan(self.said[rows][:, list(self.coordinates.sums)])
         what = np.hstack([self.pending[rows], is_value, ~np.isnan(self.value[rows])])
         return np.unique(what, axis=0, return_inverse=True)[1].reshape(-1)
 
@@ -508,8 +518,8 @@ def _atom_likelihood(column: Column, asked: Region, x: float) -> float:
     return log_likelihood(column, asked, value)
 
 
-# ---- Rows of evidence about sums with several unknown parts, as many rows in which all of them are known. All rows of a
-# ---- group say something of the same sums and know the same parts, so that they take the same steps together.
+# ---- Rows of evidence about sums with several unknown parts, as many rows in which all of them are known.
+# ---- All rows of a group say something of the same sums and know the same parts, so that they take the same steps.
 
 
 def _by_grids(group: Cells, inner: Distribution, most: int) -> Cells | None:
