@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import jointforest as jf
 from jointforest.data.evidence import build
 from jointforest.data.frames import encode
+from jointforest.estimators.predictor import additive
 from jointforest.estimators.predictor.additive import Additive, AdditiveLearner
 from jointforest.estimators.predictor.boosting import Labelled, Table, table_of
 from jointforest.estimators.predictor.constants import FIXED
@@ -131,6 +133,21 @@ def test_hard_columns(kind: str) -> None:
     )
     answer = model.answer(X, table.is_level)
     assert np.isfinite(answer).all()
+
+
+def test_of_many_rows_each_class_and_frequent_level_is_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(additive, "FIXED", replace(FIXED, additive_rows=60, levels_alone=2))
+    rng = np.random.default_rng(8)
+    frame = pd.DataFrame({"x": rng.normal(size=3_000), "c": rng.choice(list("ppppqqqrs"), 3_000)})
+    y = np.where(frame["x"] > 0, "a", "b").astype(object)
+    y[[5, 6]] = "rare"
+    one, rows = learner(frame, y, "categorical")
+    model = one.learn(rows, 1.0)
+    answer = model.answer(rows.X, one.table.is_level)
+    assert answer.shape == (3_000, 3) and (answer[:, 2] < 0.2).all()
+    assert (answer[:, :2].argmax(axis=1) == rows.y)[y != "rare"].mean() > 0.9
+    effects = model.effect[model.start[1] :]
+    assert (effects[2] == effects[3]).all() and (effects[0] != effects[1]).any()
 
 
 def test_expected_answers_are_means_over_completions() -> None:

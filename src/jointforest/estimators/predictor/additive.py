@@ -129,9 +129,13 @@ class AdditiveLearner(NamedTuple):
 
     def _fit(self, rows: Labelled, penalties: tuple[float, ...]) -> list[Additive]:
         """Models with these penalties, the largest first."""
-        if len(rows.y) > FIXED.additive_rows:
-            rows = rows.take(np.random.default_rng(self.seed).permutation(len(rows.y))[: FIXED.additive_rows])
+        order = np.random.default_rng(self.seed).permutation(len(rows.y))
+        if self.n_classes:  # a row of each class is always among the rows
+            first = np.unique(rows.y[order], return_index=True)[1]
+            order = np.concatenate([order[first], np.delete(order, first)])
+        rows = rows.take(order[: FIXED.additive_rows])
         bases = [_basis(self.table, rows.X[:, j], j) for j in range(rows.X.shape[1])]
+        rows = rows.take(np.arange(min(len(rows.y), FIXED.additive_cells // sum(part.shape[1] for _, part in bases))))
         design = np.hstack([_read(point, part, rows.X[:, j], bool(self.table.is_level[j]))
                             for j, (point, part) in enumerate(bases)])  # fmt: skip
         start = np.concatenate([[0], np.cumsum([len(point) for point, _ in bases])])
@@ -146,8 +150,8 @@ class AdditiveLearner(NamedTuple):
 def _basis(table: Table, x: np.ndarray, j: int) -> tuple[np.ndarray, np.ndarray]:
     """Points (m,) of a column, and functions (m, c) at them whose weighted sum is its effect; their means are 0.
 
-    Of numbers: the number itself, its rank, and a hat at each knot. Of levels: one of each that has enough rows, and
-    the rank of ordered ones. Hats are not scaled, so the penalty favours straight lines.
+    Of numbers: the number itself, its rank, and a hat at each knot. Of levels: one of each that is frequent, and the
+    rank of ordered ones. Hats are not scaled, so the penalty favours straight lines.
     """
     known, is_level = x[~np.isnan(x)], bool(table.is_level[j])
     if not len(known):
@@ -155,15 +159,21 @@ def _basis(table: Table, x: np.ndarray, j: int) -> tuple[np.ndarray, np.ndarray]
         return point, np.zeros((len(point), 1))
     if is_level:
         point = np.arange(float(table.n_levels[j]))
-        hats = np.eye(len(point))[:, np.bincount(known.astype(np.int64), minlength=len(point)) >= FIXED.level_rows]
+        count = np.bincount(known.astype(np.int64), minlength=len(point))
+        frequent = np.argsort(-count, kind="stable")[: FIXED.levels_alone]
+        hats = np.zeros((len(point), len(frequent)))
+        hats[frequent, np.arange(len(frequent))] = 1.0
+        hats = hats[:, count[frequent] >= FIXED.level_rows]
         lines = [point] if table.is_ordered[j] else []
     else:
         n_knots = int(np.clip(FIXED.design_columns // len(table.n_levels), 2, FIXED.knots_of_number))
         inner = np.unique(np.quantile(known, np.linspace(0.0, 1.0, n_knots), method="closest_observation"))
         width, rank = inner[-1] - inner[0], np.arange(float(len(inner)))
         point = np.concatenate([[inner[0] - width], inner, [inner[-1] + width]])
-        hats = np.pad(np.eye(len(inner)), ((1, 1), (0, 0)), mode="edge")[:, : len(inner) if len(inner) > 2 else 0]
+        hats = np.pad(np.eye(len(inner)), ((1, 1), (0, 0)), mode="edge")
         lines = [point - inner[0], np.pad(rank, 1, mode="edge")]
+        if len(inner) < 3:  # there is one line through two points
+            hats, lines = hats[:, :0], lines[:1]
     functions = hats if hats.shape[1] else np.zeros((len(point), 1))
     for line in lines:
         spread = float(_read(point, line[:, None], known, is_level).std())

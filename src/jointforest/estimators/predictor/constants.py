@@ -108,6 +108,10 @@ class Constants:
     """Knots of all numbers together, about, at most: wide tables have straight lines."""
     level_rows: int = 5
     """Rows that a level must have to have a coefficient of its own."""
+    levels_alone: int = 100
+    """Most levels of a column that have coefficients of their own: the most frequent ones."""
+    additive_cells: int = 10_000_000
+    """Rows times coefficients of an output, at most, which bounds the memory: 80 MB."""
     additive_rows: int = 20_000
     """Most rows that an additive model learns from: it has few coefficients."""
     additive_steps: int = 200

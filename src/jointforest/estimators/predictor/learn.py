@@ -226,7 +226,7 @@ def _learn(problem: Problem) -> Learned:
             if name in (EXPECTED, NATIVE):  # the same trees
                 final[EXPECTED] = final[NATIVE] = final[name]
     clock.stop("boosted trees", problem.tell)
-    total = sums[0] if are_final else additive.learn(completed, penalty)
+    total = sums[0] if are_final or ADDITIVE not in kept else additive.learn(completed, penalty)
     clock.stop("additive model", problem.tell)
     members = _members(forest, chosen.model, final, total, problem.grid())
     return Learned(
