@@ -27,6 +27,8 @@ from .joint import Joint
 
 CAP = 256
 """Hypotheses about unknown cells: sums over them are exact as long as there are no more."""
+IMPUTE_CAP = 512
+"""Hypotheses when cells are imputed: of the first row of a history there must be some that fit the rows after it."""
 ROUNDING = 1e-9
 """Differences of estimates up to this are rounding."""
 RUNS = 8
@@ -414,7 +416,9 @@ class HistoryJoint:
         if m is not None and (method == "mean" or m not in Number(1, whole=True)):
             raise ValueError(f"m must be a positive integer, and goes with method='sample'; got m={m!r}, {method!r}")
         given = self._read(frame, True, empty_is_unknown=True)
-        drawn = impute_codes(self.model, given.X, given.coded, method, m or 1, CAP, seed_of(random_state), n_jobs)
+        drawn = impute_codes(
+            self.model, given.X, given.coded, method, m or 1, IMPUTE_CAP, seed_of(random_state), n_jobs
+        )
         frames = [self._filled(given, X) for X in drawn]
         return frames if m is not None else frames[0]
 

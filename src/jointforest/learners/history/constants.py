@@ -65,8 +65,10 @@ class Constants:
     """Classes of codes for the mutual information of columns."""
     codes_a_class: int = 4
     """Codes of each of these classes; columns of few codes have fewer classes."""
-    binned_share: float = 0.25
+    binned_share: float = 0.0
     """Share of the cells of a column in bins of several values from which on changes may be predicted instead."""
+    binned_share_of_many: float = 0.25
+    """That share if ``smoothing`` is below 1: values with a code of their own are then drawn more truly."""
     judged_share: float = 0.25
     """Share of the sample by which values and changes are compared."""
 

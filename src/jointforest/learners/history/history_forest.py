@@ -138,7 +138,10 @@ def smoothed(smoothing: float | str, n_rows: int) -> Constants:
     if isinstance(smoothing, str):
         smoothing = FIXED.smoothing_of_many if n_rows >= FIXED.many_rows else 1.0
     pseudo = FIXED.least_pseudo + (1.0 - FIXED.least_pseudo) * smoothing
-    return replace(FIXED, gain_a_type=float(smoothing), near=pseudo, far=pseudo, ratio_pseudo=10.0 + 10.0 * smoothing)
+    return replace(
+        FIXED, gain_a_type=float(smoothing), near=pseudo, far=pseudo, ratio_pseudo=10.0 + 10.0 * smoothing,
+        binned_share=FIXED.binned_share if smoothing >= 1.0 else FIXED.binned_share_of_many,
+    )  # fmt: skip
 
 
 def _be_quiet(text: str) -> None:

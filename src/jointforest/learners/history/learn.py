@@ -13,7 +13,7 @@ from ...models.history.history_model import HistoryModel
 from ...models.history.known_kernels import log_probabilities
 from ...models.history.records import Histories, empty_state, of_subjects
 from ...runtime.threads import map_ordered
-from .constants import FIXED, Constants
+from .constants import Constants
 from .order import order_rows, others_of, take_subjects
 from .prepare import Prepared, with_changes
 from .targets import targets_of
@@ -81,7 +81,7 @@ def _learn_all(
 def choose_changes(prepared: Prepared, seed: int, constants: Constants, n_jobs: int | None) -> HistoryColumns:
     """The columns, with changes predicted instead of values where that makes held-out subjects more probable."""
     columns, rows = prepared.columns, prepared.rows
-    candidates = [j for j, variable in enumerate(columns.rows) if _may_change(columns, prepared, j)]
+    candidates = [j for j in range(len(columns.rows)) if _may_change(columns, prepared, j, constants.binned_share)]
     if not candidates:
         return columns
     is_first = np.zeros(len(prepared.X), dtype=bool)
@@ -99,14 +99,14 @@ def choose_changes(prepared: Prepared, seed: int, constants: Constants, n_jobs: 
     return replace(columns, rows=tuple(changed[j] if j in chosen else v for j, v in enumerate(columns.rows)))
 
 
-def _may_change(columns: HistoryColumns, prepared: Prepared, j: int) -> bool:
-    """Whether a row variable is a column of many distinct numbers, none of which is missing."""
+def _may_change(columns: HistoryColumns, prepared: Prepared, j: int, binned_share: float) -> bool:
+    """Whether a row variable is a column of numbers, none missing, with this share in bins of several values."""
     variable = columns.rows[j]
     coding = variable.coding
     if variable.source < 0 or coding.column.is_categorical or coding.has_missing:
         return False
     code, _ = codes_of(coding.scale, prepared.X[:, variable.source])
-    return float((~coding.is_single[code]).mean()) >= FIXED.binned_share
+    return float((~coding.is_single[code]).mean()) >= binned_share
 
 
 def _judge(columns: HistoryColumns, prepared: Prepared, seed: int, constants: Constants) -> float:

@@ -13,6 +13,9 @@ from .memory_kernels import context
 NOTHING, PAST, ALL_BUT_LENGTH = range(3)
 """What all hypotheses have in common; with the last one they are in the order of their numbers of rows."""
 
+LOOKED_AT = 16
+"""Groups that a hypothesis is compared with before it begins one: more comparisons take longer than they save."""
+
 
 @kernel
 def has_ended(layout, state, h, row):
@@ -52,11 +55,11 @@ def group_by_leaves(conditionals, layout, scratch, state, target, row, n, groups
         if i > 0 and state.leaf[h, 0] != state.leaf[order[i - 1], 0]:
             begin = groups
         # the last group comes first, which is most often the right one
-        g = groups - 1
-        while g >= begin and not is_alike(layout, target, n_trees, state, scratch.group[1, g], h):
+        g, first_g = groups - 1, max(begin, groups - LOOKED_AT)
+        while g >= first_g and not is_alike(layout, target, n_trees, state, scratch.group[1, g], h):
             g -= 1
-        scratch.group[0, h] = g if g >= begin else groups
-        if g < begin:
+        scratch.group[0, h] = g if g >= first_g else groups
+        if g < first_g:
             if state.past[h] != classes_of:
                 classes_of = state.past[h]
                 find_classes(conditionals, layout, target, state, classes_of)
