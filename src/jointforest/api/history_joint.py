@@ -27,7 +27,7 @@ from .joint import Joint
 
 CAP = 256
 """Hypotheses about unknown cells: sums over them are exact as long as there are no more."""
-IMPUTE_CAP = 512
+IMPUTE_CAP = 1024
 """Hypotheses when cells are imputed: of the first row of a history there must be some that fit the rows after it."""
 ROUNDING = 1e-9
 """Differences of estimates up to this are rounding."""
