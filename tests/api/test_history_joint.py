@@ -96,6 +96,19 @@ def test_a_table_of_constant_columns_is_refused() -> None:
         jf.fit(visits()[["patient", "sex"]], group="patient")
 
 
+def test_changes_of_whole_numbers_are_predicted_in_small_tables() -> None:
+    rng = np.random.default_rng(0)
+    walks = rng.integers(0, 40, (120, 1)) + rng.choice([-1, 0, 1], (120, 12)).cumsum(axis=1)
+    frame = pd.DataFrame({"id": np.repeat(np.arange(120), 12), "x": walks.ravel()})
+    for smoothing, changes in ((1.0, ["x"]), (0.5, [])):
+        joint = jf.HistoryForest(smoothing=smoothing, random_state=0).fit(frame, group="id").joint_
+        assert joint.info()["changes"] == changes
+    gaps = frame.assign(x=frame["x"].where(frame.index % 12 != 5).astype(float))
+    filled = jf.fit(frame, group="id", random_state=0).impute(gaps, random_state=0)
+    # between two neighbours of a walk with steps of variance 2/3, their mean has the variance 1/3
+    assert np.sqrt(np.mean((filled["x"] - frame["x"])[5::12] ** 2)) < 0.9
+
+
 def test_probabilities_of_events_in_rows_to_come() -> None:
     found = joint().forecast(visits()[visits()["patient"] < 40], 2, n_draws=200, random_state=0)
     draws = found.sample(200)
