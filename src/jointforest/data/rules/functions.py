@@ -61,7 +61,8 @@ def _of_one(table: CodedTable, x: int) -> Iterator[Function]:
 
 def _repeats(code: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of rows that have the same code, at most so many, evenly over the codes."""
-    order = np.argsort(code, kind="stable")
+    few = code.max(initial=0) < np.iinfo(np.uint16).max  # sorted by radix, several times as fast
+    order = np.argsort((code + 1).astype(np.uint16) if few else code, kind="stable")
     order = order[code[order] >= 0]
     same = np.flatnonzero(code[order[1:]] == code[order[:-1]])
     if len(same) > most:
