@@ -167,6 +167,17 @@ def test_rules_go_with_hidden_trees_in_memory(run: object, home: Path, tmp_path:
         assert done.code == 2 and "leave out" in done.err and words[0] in done.err
 
 
+@pytest.mark.parametrize("more", [("--out-of-core",), ("--learner", "adversarial"), ("--target", "sex")])
+def test_an_objective_goes_with_hidden_trees(run: object, home: Path, tmp_path: Path, more: tuple[str, ...]) -> None:
+    words = ("fit", home / "penguins.parquet", "-o", tmp_path / "m.joint", "--objective", "likelihood", "--seed", 0)
+    done = run(*words, *more)
+    assert done.code == 2 and "leave out" in done.err and "--objective" in done.err
+    assert run(*words, "--learner", "hidden").code == 0
+    table = jf.datasets.load_penguins("pyarrow")
+    joint = jf.HiddenTreeForest(objective="likelihood", random_state=0).fit(table).joint_
+    assert np.allclose(jf.load(tmp_path / "m.joint").log_density(table), joint.log_density(table), atol=1e-3)
+
+
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("target", ["island", "flipper_length_mm"])
 def test_fit_for_a_target(run: object, home: Path, tmp_path: Path, target: str) -> None:

@@ -104,6 +104,7 @@ def app() -> None:
 @_choosing
 @click.option("--rule", multiple=True, metavar="TEXT", help='Enforce this rule, such as "start <= end"; repeatable.')
 @click.option("--rules", type=click.Choice(["auto", "all", "off"]), help="Which of the rules found are enforced.")
+@click.option("--objective", type=click.Choice(["draws", "likelihood"]), help="What the joint is for; default: draws.")
 @click.option("--trees", type=click.IntRange(1), help="Number of trees, with --learner.")
 @click.option("--min-leaf", type=click.IntRange(1), help="Least number of rows in a leaf of a forest.")
 @click.option("--out-of-core", is_flag=True, help="Learn by passes over batches of rows, whatever the size.")
@@ -138,10 +139,11 @@ def fit(
     from .data.table_files import check_writable
 
     _check_together(budget, learner, target, more)
-    others = {name: more[name] for name in ("trees", "min_leaf", "out_of_core", "rule", "rules")}
+    others = {name: more[name] for name in ("trees", "min_leaf", "out_of_core", "rule", "rules", "objective")}
     others |= {"budget": budget, "learner": learner, "target": target}
     history_commands.check_options(order, group, tables, others)
     settings: dict[str, Any] = {"random_state": more["seed"], "n_jobs": more["jobs"]}
+    settings |= {"objective": more["objective"]} if more["objective"] else {}
     if more["rule"] or more["rules"]:
         found = more["rules"] or "auto"
         settings["rules"] = [*more["rule"], *([found] if found != "off" else [])]
@@ -163,6 +165,8 @@ def fit(
             raise click.UsageError("tables in batches are learned by --learner or --target: leave out --budget")
         if more["rule"] or more["rules"]:
             raise click.UsageError(_ABOUT_RULES)
+        if more["objective"] and learner != "hidden":
+            raise click.UsageError(_ABOUT_OBJECTIVE)
         names = commands.names_in_batches(tables, source, levels) if drop or columns else []
         settings["kinds"] = commands.kinds_of(names, given, drop, columns)
         joint, n = commands.joint_of_batches(tables, target, learner or "adversarial", settings, source, levels)
@@ -193,6 +197,10 @@ _ABOUT_RULES = (
     "--rule and --rules go with hidden trees, or with no --learner: leave out --target, --out-of-core and --learner "
     "adversarial; tables learned in batches have no rules enforced"
 )
+_ABOUT_OBJECTIVE = (
+    "--objective goes with hidden trees, or with no --learner: leave out --target and --learner adversarial; tables "
+    "learned in batches need --learner hidden"
+)
 
 
 def _check_together(budget: str | None, learner: str | None, target: str | None, more: dict[str, Any]) -> None:
@@ -205,6 +213,8 @@ def _check_together(budget: str | None, learner: str | None, target: str | None,
         raise click.UsageError("--trees goes with --learner")
     if (more["rule"] or more["rules"]) and (target or learner == "adversarial" or more["out_of_core"]):
         raise click.UsageError(_ABOUT_RULES)
+    if more["objective"] and (target or learner == "adversarial"):
+        raise click.UsageError(_ABOUT_OBJECTIVE)
     if more["min_leaf"] and not (learner == "adversarial" or target):
         raise click.UsageError("--min-leaf goes with --learner adversarial")
 

@@ -221,3 +221,18 @@ def test_a_column_with_one_known_cell_and_levels_seen_once() -> None:
 def test_errors_say_what_is_wrong(frame: object, settings: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         jf.fit(frame, **settings)
+
+
+def test_the_objective_reaches_hidden_trees() -> None:
+    """Few learned rows have each value, and half of the new rows have such values."""
+    random = np.random.default_rng(0)
+    values = random.choice(random.choice(10**6, 6_000, replace=False), 10_000)
+    frame = pd.DataFrame({"x": values, "side": np.where(random.random(10_000) < 0.5, "a", "b")})
+    rows, new = frame[:5_000], frame[5_000:]
+    draws, likelihood = (
+        jf.fit(rows, objective=objective, budget="fast", kinds={"x": "integer"}, random_state=0)
+        for objective in ("draws", "likelihood")
+    )
+    assert likelihood.log_density(new).mean() > draws.log_density(new).mean() + 0.3
+    with pytest.raises(ValueError, match="objective must be one of 'draws', 'likelihood', got 'nats'"):
+        jf.fit(rows, objective="nats")

@@ -235,6 +235,8 @@ def test_answers_do_not_depend_on_chunks(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_bad_arguments_are_refused() -> None:
+    with pytest.raises(ValueError, match="objective does not go with group"):
+        jf.fit(visits(), group="patient", objective="likelihood")
     with pytest.raises(ValueError, match="goes with group"):
         jf.fit(visits(), order="date")
     with pytest.raises(ValueError, match="do not go with group"):

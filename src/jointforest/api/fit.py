@@ -15,6 +15,7 @@ from ..learners.history.history_forest import HistoryForest
 from ..learners.rules import reduce_table, wanted_rules
 from ..learners.selection.budget import budget_of
 from ..learners.selection.choose import Task, choose
+from ..runtime.parameters import check
 from ..runtime.progress import write_line
 from ..runtime.random_state import seed_of
 from ..runtime.threads import n_threads
@@ -32,6 +33,7 @@ def fit(
     holdout: Any = None,
     kinds: Mapping[str, str] | None = None,
     rules: Any = "auto",
+    objective: str = "draws",
     random_state: Any = None,
     n_jobs: int | None = -1,
     verbose: bool = False,
@@ -60,6 +62,7 @@ def fit(
     holdout: Any = None,
     kinds: Mapping[str, str] | None = None,
     rules: Any = "auto",
+    objective: str = "draws",
     random_state: Any = None,
     n_jobs: int | None = -1,
     verbose: bool = False,
@@ -99,6 +102,10 @@ def fit(
         "auto": rules about missing cells, and functions and combinations of few values, that are found; "all": all
         that are found; "off" or False: none. A list has rules of `jf.rule`, or their texts, and "auto" or "all" if
         found rules are wanted beside them. See ``docs/how-to/rules.md``.
+    objective : "draws" or "likelihood"
+        What the joint is for. "draws": rows that resemble those of the table. "likelihood": a high density of new rows;
+        no candidate is dropped for its draws, and hidden trees are learned for likelihood (`HiddenTreeForest`). Such a
+        joint gives away more of who was in the table.
     random_state : None, int, Generator or RandomState
         The same seed gives the same joint for a named budget, whatever ``n_jobs``.
     n_jobs : int or None
@@ -136,7 +143,10 @@ def fit(
     >>> "adversarial forest" in [one.name for one in joint.fitted_by.candidates]
     True
     """
+    check("objective", objective, ("draws", "likelihood"))
     if group is not None:
+        if objective != "draws":
+            raise ValueError("objective does not go with group: there is one learner of histories")
         if budget != "default" or holdout is not None:
             raise ValueError("budget and holdout do not go with group: there is one learner of histories")
         if rules not in ("auto", "off", False):
@@ -159,7 +169,8 @@ def fit(
         X, unseen = read_rows(schema, holdout, "holdout")
         others = np.where(unseen, np.nan, X)
     tell = write_line if verbose else _be_quiet
-    chosen = choose(Task(schema, table.X, others, allowed, seed_of(random_state), n_jobs, start, tell, reduced))
+    seed = seed_of(random_state)
+    chosen = choose(Task(schema, table.X, others, allowed, seed, n_jobs, start, tell, reduced, objective=objective))
     report = FitReport(budget, chosen.candidates, chosen.weight, chosen.held_out, chosen.why, chosen.left_out,
                        time.monotonic() - start)  # fmt: skip
     if report.left_out:

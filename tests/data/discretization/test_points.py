@@ -18,12 +18,13 @@ WHOLE = Column("x", "integer", "int64", step=1.0)
 
 
 DISCOUNTS = (1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 13.0, 21.0, 34.0)  # of docs/concepts/discretization.md, as are the factors
+OF_SINGLES = (0.0, 0.25, 0.5, 0.75)
 FACTORS = (1.0, 0.75, 0.5, 0.25, 0.0)
 
 
-def point_share(rows: dict[float, int], cells: int, discount: float, factor: float, value: float) -> float:
+def point_share(rows: dict[float, int], cells: int, discount: float, factor: float, value: float, fewest: int) -> float:
     """Probability of a value in a run of so many cells, learned from rows that all lie in it."""
-    points = {x: factor * max(c - discount, 0.0) for x, c in rows.items() if c >= 2}
+    points = {x: factor * max(c - discount, 0.0) for x, c in rows.items() if c >= fewest}
     n = sum(rows.values())
     return (points.get(value, 0.0) + max(n - sum(points.values()), LEAST) / cells) / max(n, LEAST)
 
@@ -36,15 +37,18 @@ def values_of(seed: int) -> np.ndarray:
     return np.append(values, np.repeat(random.integers(0, 20, n_heaps), random.integers(1, 60, n_heaps))).astype(float)
 
 
-@given(st.integers(0, 2**32))
-@example(0)
-@example(1)
-@example(4)
-@example(12)
-@example(16)
-@example(31)
-@example(5603)
-def test_the_choice_makes_rows_left_out_likeliest(seed: int) -> None:
+@given(st.integers(0, 2**32), st.booleans())
+@example(0, False)
+@example(1, False)
+@example(4, False)
+@example(12, False)
+@example(16, False)
+@example(31, False)
+@example(5603, False)
+@example(0, True)
+@example(1, True)
+@example(4, True)
+def test_the_choice_makes_rows_left_out_likeliest(seed: int, singles: bool) -> None:
     """Of the examples each has another discount as the best one."""
     values = values_of(seed)
     tally = count_places(WHOLE, values, None)
@@ -56,15 +60,17 @@ def test_the_choice_makes_rows_left_out_likeliest(seed: int) -> None:
     rows = dict(zip(*(x.tolist() for x in np.unique(values, return_counts=True)), strict=True))
     once, twice = (sum(c == times for c in rows.values()) for times in (1, 2))
     fits = {}
-    for discount in (once / (once + 2 * twice) if once else 0.0, *DISCOUNTS):
+    fewest = 1 if singles else 2
+    for discount in (once / (once + 2 * twice) if once else 0.0, *(OF_SINGLES if singles else ()), *DISCOUNTS):
         for factor in FACTORS:
             fits[discount, factor] = math.fsum(
-                c * math.log(point_share({**rows, x: c - 1}, cells, discount, factor, x)) for x, c in rows.items()
+                c * math.log(point_share({**rows, x: c - 1}, cells, discount, factor, x, fewest))
+                for x, c in rows.items()
             )
-    found = point_rows(tally, bins, runs)
+    found = point_rows(tally, bins, runs, singles)
     best = max(fits.values())
     equal = [
-        np.where(tally.rows >= 2, factor * np.maximum(tally.rows - discount, 0.0), 0.0)
+        np.where(tally.rows >= fewest, factor * np.maximum(tally.rows - discount, 0.0), 0.0)
         for (discount, factor), fit in fits.items()
         if fit > best - 1e-9
     ]
@@ -88,6 +94,22 @@ def test_heaps_are_points_and_chance_ties_are_not() -> None:
     at_heap, beside = mass_of(heaps, [200.0, 201.0])
     assert at_heap == pytest.approx(share, rel=0.1)
     assert beside < share / 20
+
+
+def test_values_of_single_rows_are_points_where_new_rows_share_them() -> None:
+    """Each of 3,000 values spread over a million cells is as likely in a new row; only singles make that likely."""
+    random = np.random.default_rng(0)
+    possible = random.choice(10**6, 3_000, replace=False).astype(float)
+    learned, new = random.choice(possible, 3_000), random.choice(possible, 3_000)
+    fits = [codes_of(learn_scale(WHOLE, learned, None, 1, singles=singles), new)[1].mean() for singles in (False, True)]
+    known = np.isin(new, learned).mean()
+    best = known * np.log(known / len(np.unique(learned))) + (1 - known) * np.log((1 - known) / 10**6)
+    assert fits[1] > fits[0] + 1.0
+    assert fits[1] > best - 0.2
+    smooth = np.rint(random.normal(0, 200_000, 4_000))
+    tally = count_places(WHOLE, smooth, None)
+    bins = cut(tally, 64)
+    assert point_rows(tally, bins, runs_of(tally, bins), True).sum() < 0.02 * len(smooth)
 
 
 def test_at_most_so_many_points() -> None:

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from jointforest.learners.hidden_tree import choose
-from jointforest.learners.hidden_tree.choose import choose_settings
+from jointforest.learners.hidden_tree.choose import choose_settings, states_and_leaves
 from jointforest.learners.hidden_tree.learn import LearnSettings
+from jointforest.learners.hidden_tree.leaves import learn_trees
 from jointforest.learners.hidden_tree.structure import CodeTable
 
 
@@ -30,6 +31,23 @@ def test_as_many_states_as_held_out_rows_want():
     noise = CodeTable(np.random.default_rng(0).integers(0, 3, (600, 4)), np.full(4, 3), np.zeros(4, dtype=bool))
     assert choose_settings(noise, settings, ("n_states",)).n_states == 4
     assert choose_settings(independent_blocks(1000), settings, ("n_states",)).n_states >= 8
+
+
+def test_states_and_leaves_are_those_of_the_likeliest_tree_learned_in_full():
+    """The best of all numbers of states is among those tried here; then eight leaves are compared with one."""
+    settings = LearnSettings(n_states=32, passes=3, start="local")
+
+    def held_out(n_states, n_leaves):
+        trial = settings._replace(n_states=n_states, n_leaves=n_leaves, full=0)
+        return learn_trees(table, trial, 5).held_out
+
+    for table in (independent_blocks(2_000), independent_blocks(2_000, seed=1)):
+        best = max((4, 8, 16, 32), key=lambda n_states: held_out(n_states, 1))
+        n_leaves = 8 if held_out(best, 8) > held_out(best, 1) else 1
+        expected = settings._replace(n_states=best, n_leaves=n_leaves)
+        assert states_and_leaves(table, settings, (True, True), 5, None) == expected
+        assert states_and_leaves(table, settings, (False, False), 5, None) == settings
+        assert states_and_leaves(table, settings, (True, False), 5, None) == expected._replace(n_leaves=1)
 
 
 def test_what_is_not_free_stays():

@@ -84,6 +84,7 @@ def test_settings_at_their_ends(settings: dict[str, Any]) -> None:
         ({"n_bins": 1}, "n_bins must be 'auto' or a whole number between 2"),
         ({"n_estimators": 0}, "n_estimators must be a whole number at least 1"),
         ({"start": "warm"}, "start must be one of 'auto', 'shared', 'local'"),
+        ({"objective": "nats"}, "objective must be one of 'draws', 'likelihood'"),
         ({"smoothing": -1}, "smoothing must be 'auto' or a number at least 0"),
         ({"max_iter": -1}, "max_iter must be .auto. or a whole number"),
         ({"kinds": {"z": "integer"}}, "there is no column 'z'"),
@@ -346,3 +347,26 @@ def test_passes_over_all_rows_at_the_end(leaves: int, passes: int, full: int) ->
     frame = pd.DataFrame({"x": np.arange(5_000) % 7, "y": np.arange(5_000) % 5})
     learner = jf.HiddenTreeForest(n_states=2, max_leaf_nodes=leaves, max_iter=passes, random_state=0).fit(frame)
     assert learner.settings_.full == full
+
+
+def test_likelihood_knows_values_that_recur() -> None:
+    """Half of the new rows have values that few learned rows have: their mass is learned, and the dependence, too."""
+    random = np.random.default_rng(0)
+    possible = random.choice(10**6, 6_000, replace=False)
+    level = random.integers(0, 3, 10_000)
+    other = np.where(random.random(10_000) < 0.8, level, random.integers(0, 3, 10_000))
+    frame = pd.DataFrame({"id": random.choice(possible, 10_000), "a": level, "b": other}).astype({"a": str, "b": str})
+    rows, new = frame[:5_000], frame[5_000:]
+    draws, likelihood = (
+        jf.HiddenTreeForest(objective=objective, random_state=0, kinds={"id": "integer"}).fit(rows)
+        for objective in ("draws", "likelihood")
+    )
+    assert draws.settings_.n_states == 384
+    check_hidden(likelihood.joint_.distribution.components[0].hidden)
+    found = likelihood.joint_.log_density(new).mean()
+    known = new["id"].isin(rows["id"]).mean()
+    pairs = pd.crosstab(new["a"], new["b"], normalize=True).to_numpy()
+    best = (pairs * np.log(pairs)).sum() + known * np.log(known / rows["id"].nunique())
+    best += (1 - known) * np.log((1 - known) / 10**6)
+    assert found > draws.joint_.log_density(new).mean() + 0.3
+    assert best - 0.3 < found < best + 0.05

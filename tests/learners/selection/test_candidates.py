@@ -45,3 +45,12 @@ def test_the_clock_takes_trees_away_before_states() -> None:
     assert [(one.n_estimators, one.n_states) for one in learners] == [(4, 256), (4, 256), (1, 128)]
     few = candidates(budget_of(401), 200_000, 30, -1)[-1].learner
     assert (few.n_estimators, few.n_states) == (1, 256)
+
+
+def test_hidden_trees_have_the_objective() -> None:
+    few, many = (candidates(budget_of("default"), n, 15, -1, "likelihood")[-1] for n in (1_000, 12_000))
+    assert few.learner.objective == "likelihood"
+    assert many.learner.get_params() == HiddenTreeForest(objective="likelihood").get_params()
+    assert many.name == "1 hidden tree of up to 256 states"
+    (fast,) = candidates(budget_of("fast"), 12_000, 15, -1, "likelihood")
+    assert (fast.learner.objective, fast.learner.n_states) == ("likelihood", 128)

@@ -20,10 +20,10 @@ X = np.column_stack([LEVEL, np.where(RNG.random(2_500) < 0.9, LEVEL, RNG.integer
 SCHEMA = infer_schema(X)
 
 
-def by_states(n_states: int, rows: int = 2_000, folds: int = 1) -> Compared:
+def by_states(n_states: int, rows: int = 2_000, folds: int = 1, objective: str = "draws") -> Compared:
     learner = HiddenTreeForest(n_states=n_states, max_leaf_nodes=1, start="shared", smoothing=30.0, max_iter=2)
     splits = [Split(X[:rows], X[rows:])] * folds
-    task = Task(SCHEMA, X, None, budget_of("default"), 0, 1, 0.0, print)
+    task = Task(SCHEMA, X, None, budget_of("default"), 0, 1, 0.0, print, objective=objective)
     return compare(Candidate("", learner, 1.0), task, splits)
 
 
@@ -35,6 +35,7 @@ def test_draws_that_lose_dependence_are_told_apart() -> None:
 def test_few_rows_and_folds_do_not_tell() -> None:
     assert np.isnan(by_states(2, rows=1_999).told_apart)
     assert np.isnan(by_states(2, folds=2).told_apart)
+    assert np.isnan(by_states(2, objective="likelihood").told_apart)
 
 
 def test_the_score_does_not_depend_on_what_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -230,20 +230,24 @@ def _ends(tally: Tally) -> tuple[float, float]:
 
 MAX_POINTS = 8192
 """Cells of a grid that have a mass of their own inside bins."""
+MAX_SINGLE_POINTS = 32_768
+"""The same where values of one row may have one, too: there are several times as many."""
 DISCOUNTS = (1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 13.0, 21.0, 34.0)
 """Rows taken off each value that are tried beside the Good-Turing discount."""
+DISCOUNTS_OF_SINGLES = (0.0, 0.25, 0.5, 0.75)
+"""Those that leave something of a single row, tried before the others where that is wanted."""
 FACTORS = (1.0, 0.75, 0.5, 0.25, 0.0)
 """Shares of what is left that are tried."""
 LEAST = 0.01
 
 
-def point_rows(tally: Tally, bins: Bins, runs: Runs) -> np.ndarray:
+def point_rows(tally: Tally, bins: Bins, runs: Runs, singles: bool = False) -> np.ndarray:
     """Rows at each place that are a point of their own, (m,); the others are spread over the place's run.
 
     Without a grid atoms are points and nothing else is. On a grid a value of c rows keeps c - D of them if it is heavy,
     with D = n1 / (n1 + 2 n2), and factor (c - D) of them, c >= 2, if it is not. Heaps want a small D and a factor
     of 1, chance ties of a smooth column the contrary: the two are those under which every row is most likely
-    given the others.
+    given the others. With ``singles`` a light value of one row may keep a part of it, too (D < 1).
     """
     if tally.half == 0:
         return np.where(tally.is_atom, tally.weight, 0.0)
@@ -252,23 +256,25 @@ def point_rows(tally: Tally, bins: Bins, runs: Runs) -> np.ndarray:
     heavy = tally.weight * (1 - turing / np.maximum(tally.rows, 2.0))
     light = ~bins.is_heavy
     kept = np.zeros(len(tally.rows))
-    kept[light] = _most_likely(tally.rows[light], runs.of_place[light], runs.hi - runs.lo, turing)
-    if np.count_nonzero(kept) > MAX_POINTS:
-        kept[np.argsort(-kept, kind="stable")[MAX_POINTS:]] = 0.0
+    kept[light] = _most_likely(tally.rows[light], runs.of_place[light], runs.hi - runs.lo, turing, singles)
+    most = MAX_SINGLE_POINTS if singles else MAX_POINTS
+    if np.count_nonzero(kept) > most:
+        kept[np.argsort(-kept, kind="stable")[most:]] = 0.0
     return np.where(bins.is_heavy, heavy, kept * tally.weight / tally.rows)
 
 
-def _most_likely(rows: np.ndarray, run: np.ndarray, cells: np.ndarray, turing: float) -> np.ndarray:
+def _most_likely(rows: np.ndarray, run: np.ndarray, cells: np.ndarray, turing: float, singles: bool) -> np.ndarray:
     """Rows that stay at places of runs, by the discount and factor under which rows left out one by one are likeliest.
 
     rows, run (m,): rows of the places, and their runs; cells (R,): cells of the runs.
     """
     in_run = np.bincount(run, rows, len(cells))[run]
     n_cells = np.maximum(cells, 1.0)[run]
+    fewest = 1.0 if singles else 2.0
     best, found = -np.inf, np.zeros(len(rows))
-    for discount in (turing, *DISCOUNTS):
-        point = _left(rows, discount)
-        fewer = _left(rows - 1, discount)
+    for discount in (turing, *(DISCOUNTS_OF_SINGLES if singles else ()), *DISCOUNTS):
+        point = _left(rows, discount, fewest)
+        fewer = _left(rows - 1, discount, fewest)
         points = np.bincount(run, point, len(cells))[run]
         for factor in FACTORS:
             spread = in_run - 1 - factor * (points - point + fewer)
@@ -279,9 +285,9 @@ def _most_likely(rows: np.ndarray, run: np.ndarray, cells: np.ndarray, turing: f
     return found
 
 
-def _left(rows: np.ndarray, discount: float) -> np.ndarray:
-    """Rows left at places that several rows share, after the discount."""
-    return np.where(rows >= 2, np.maximum(rows - discount, 0.0), 0.0)
+def _left(rows: np.ndarray, discount: float, fewest: float) -> np.ndarray:
+    """Rows left after the discount at places that share at least so many."""
+    return np.where(rows >= fewest, np.maximum(rows - discount, 0.0), 0.0)
 
 
 # ---- The segments of a numeric column: pieces over runs of places, points among them, tails beyond. Lengths in places.
@@ -309,10 +315,10 @@ class Segments(NamedTuple):
         return Segments(*(field[order] for field in self))
 
 
-def segments_of(tally: Tally, bins: Bins) -> Segments:
+def segments_of(tally: Tally, bins: Bins, singles: bool = False) -> Segments:
     """All segments of a column, from -inf to inf."""
     runs = runs_of(tally, bins)
-    return _with_tails(tally, bins, _inside(tally, bins, runs, point_rows(tally, bins, runs)))
+    return _with_tails(tally, bins, _inside(tally, bins, runs, point_rows(tally, bins, runs, singles)))
 
 
 def _inside(tally: Tally, bins: Bins, runs: Runs, point: np.ndarray) -> Segments:
@@ -398,7 +404,12 @@ MAX_LEVEL_CODES = 1024
 
 
 def learn_scale(
-    column: Column, values: np.ndarray, weight: np.ndarray | None, n_codes: int, fine_ends: float = 0.0
+    column: Column,
+    values: np.ndarray,
+    weight: np.ndarray | None,
+    n_codes: int,
+    fine_ends: float = 0.0,
+    singles: bool = False,
 ) -> Scale:
     """The scale of a column.
 
@@ -423,6 +434,9 @@ def learn_scale(
         Most bins of a numeric column.
     fine_ends : float
         0: bins are cut at equal weight; up to 1: the outermost ones are narrower, the others wider.
+    singles : bool
+        Whether values of one row may be points, too (`point_rows`): new rows are often more probable, and values of
+        the rows that were learned much more.
 
     Returns
     -------
@@ -440,7 +454,7 @@ def learn_scale(
         return _of_levels(len(column.levels), values, weight, column.parts)
     tally = count_places(column, values, weight)
     bins = cut(tally, n_codes, fine_ends)
-    segments = segments_of(tally, bins)
+    segments = segments_of(tally, bins, singles)
     lo, hi, rate = segments.lo, segments.hi, segments.rate
     if column.step > 0:
         lo, hi = column.center + lo * column.step, column.center + hi * column.step

@@ -166,6 +166,28 @@ def _climb(settings: LearnSettings, n: int, score: Callable[[LearnSettings], flo
     return best, top
 
 
+def states_and_leaves(
+    table: CodeTable, settings: LearnSettings, is_free: tuple[bool, bool], seed: int, n_jobs: int | None
+) -> LearnSettings:
+    """Settings with the states and leaves, as far as ``is_free`` says, of the highest validation log-likelihood.
+
+    Each trial is learned from all rows in all passes but those at the end. On some of the rows, in a few passes, many
+    states do not yet fit the rows too closely, and such trials choose too many.
+    """
+
+    def score(trial: LearnSettings) -> float:
+        return learn_trees(table, trial._replace(full=0, perturb=0.0), seed, n_jobs).held_out
+
+    n, top = len(table.codes), None
+    if is_free[0]:
+        settings, top = _climb(settings, n, score)
+    more = settings._replace(n_leaves=FIXED.leaves)
+    if is_free[1] and n >= FIXED.leaves * settings.n_states * FIXED.rows_a_state:
+        top = score(settings) if top is None else top
+        settings = more if score(more) > top else settings
+    return settings
+
+
 def _some(table: CodeTable, settings: LearnSettings, seed: int) -> np.ndarray:
     """Rows of the trials: work falls with the cube of their share, since states fall with it, too."""
     rows = table.weighed_rows()

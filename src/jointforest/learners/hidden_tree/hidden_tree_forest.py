@@ -22,7 +22,7 @@ from ..batches.improve import improve
 from ..batches.passes import fold_of
 from ..batches.sample import take_weighed
 from ..rules import reduce_table, wanted_rules
-from .choose import choose_settings
+from .choose import choose_settings, states_and_leaves
 from .constants import FIXED
 from .em import Smoothing
 from .learn import LearnSettings, Progress
@@ -45,7 +45,8 @@ class HiddenTreeForest(TableScores, Learner):
     n_states : "auto" or int
         States of each column. With more states, drawn rows resemble real ones more; with fewer, the density is
         smoother and learning faster. "auto": 256; 384 in tables of 5,000 to 8,191 rows, which have too few rows for
-        leaves (below); in smaller tables the number up to 256 with the highest validation log-likelihood.
+        leaves (below); in smaller tables, and with ``objective="likelihood"``, the number up to 256 with the highest
+        validation log-likelihood.
     n_bins : "auto" or int
         Most codes of a numeric column. "auto": 128; in tables of fewer than 5,000 rows the root of their number, at
         least 16.
@@ -61,8 +62,13 @@ class HiddenTreeForest(TableScores, Learner):
         Most passes over the rows; they end when held-out rows (a tenth) gain no more. "auto": 8, fewer of more than
         71,000 rows, at least 2.
     smoothing : "auto" or float
-        Rows added to each state's codes of a number, in the shape of the state's own normal. "auto": 30, and in tables
-        of fewer than 5,000 rows the one with the highest validation log-likelihood.
+        Rows added to each state's codes of a number, in the shape of the state's own normal. "auto": 30; in tables of
+        fewer than 5,000 rows, and with ``objective="likelihood"``, the one with the highest validation log-likelihood.
+    objective : "draws" or "likelihood"
+        What "auto" settings are for. "draws": drawn rows that a classifier cannot tell from those of the table, by many
+        states. "likelihood": probable new rows. States and smoothing are then chosen by validation log-likelihood,
+        whatever the number of rows, and values of single rows may have a probability of their own, as they often recur.
+        The joint then gives away more of who was in the table (``docs/experiments/population.md``).
     kinds : dict or None
         Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``.
     rules : "auto", "all", "off" or list
@@ -107,6 +113,7 @@ class HiddenTreeForest(TableScores, Learner):
         "start": ("auto", "shared", "local"),
         "max_iter": ("auto", Number(0, whole=True)),
         "smoothing": ("auto", Number(0)),
+        "objective": ("draws", "likelihood"),
         "kinds": ANY,
         "rules": ANY,
         "n_jobs": ANY,
@@ -114,7 +121,7 @@ class HiddenTreeForest(TableScores, Learner):
         "verbose": VERBOSE,
     }
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         n_estimators: int = 1,
         *,
@@ -124,6 +131,7 @@ class HiddenTreeForest(TableScores, Learner):
         start: str = "auto",
         max_iter: str | int = "auto",
         smoothing: str | float = "auto",
+        objective: str = "draws",
         kinds: dict[str, str] | None = None,
         rules: Any = "auto",
         n_jobs: int | None = -1,
@@ -137,6 +145,7 @@ class HiddenTreeForest(TableScores, Learner):
         self.start = start
         self.max_iter = max_iter
         self.smoothing = smoothing
+        self.objective = objective
         self.kinds = kinds
         self.rules = rules
         self.n_jobs = n_jobs
@@ -238,8 +247,11 @@ class HiddenTreeForest(TableScores, Learner):
     ) -> HiddenTrees:
         n_bins = self._most_bins(len(cells))
         fine = FIXED.fine_ends if len(cells) < FIXED.many_rows else 0.0
+        singles = self.objective == "likelihood"
         with one_blas_thread():
-            scales = tuple(learn_scale(c, cells[:, j], weight, n_bins, fine) for j, c in enumerate(schema.columns))
+            scales = tuple(
+                learn_scale(c, cells[:, j], weight, n_bins, fine, singles) for j, c in enumerate(schema.columns)
+            )
         codes = code_table(scales, cells, self.n_jobs)
         n_codes = np.array([scale.n_codes for scale in scales])
         is_ordered = np.array([not column.is_categorical for column in schema.columns])
@@ -270,18 +282,14 @@ class HiddenTreeForest(TableScores, Learner):
         return int(np.clip(np.ceil(FIXED.visits / max(n, 1)), FIXED.fewest_passes, FIXED.most_passes))
 
     def _settings(self, table: CodeTable, seed: int) -> LearnSettings:
-        """The given settings; the others are chosen by validation log-likelihood."""
-        free = []
+        """The given settings; the others are those of large tables, or chosen by validation log-likelihood."""
         n = len(table.codes)
         is_large = n >= FIXED.many_rows
+        is_chosen = not is_large or self.objective == "likelihood"
         passes = self._passes(n)
-        settings = LearnSettings(n_states=FIXED.states, passes=passes)
+        settings, free = LearnSettings(n_states=FIXED.states, passes=passes), []
         if is_large:
-            settings = settings._replace(
-                n_states=FIXED.states if n >= FIXED.leaves * FIXED.states * FIXED.rows_a_state else FIXED.more_states
-            )
-            start = "local" if table.is_ordered.mean() >= 0.5 else "shared"
-            settings = settings._replace(start=start, refit=True)
+            settings = settings._replace(start="local" if table.is_ordered.mean() >= 0.5 else "shared", refit=True)
         else:
             point_mass = max(FIXED.point_mass, FIXED.point_mass_bins / self._most_bins(n))
             settings = settings._replace(smoothing=Smoothing(near=FIXED.near, point_mass=point_mass, wider=FIXED.wider))
@@ -289,18 +297,23 @@ class HiddenTreeForest(TableScores, Learner):
             settings = settings._replace(n_states=self.n_states)
         elif not is_large:
             free.append("n_states")
+        elif not is_chosen and n < FIXED.leaves * FIXED.states * FIXED.rows_a_state:
+            settings = settings._replace(n_states=FIXED.more_states)
         if not isinstance(self.max_leaf_nodes, str):
             settings = settings._replace(n_leaves=self.max_leaf_nodes)
         elif is_large:
-            free += ["n_leaves", "joined"]
+            free += ["joined"] if is_chosen else ["n_leaves", "joined"]
         if self.start != "auto":
             settings = settings._replace(start=self.start)
-        elif not is_large:
+        elif not is_large:  # trials of few states prefer local starts where many states do better with shared ones
             free.append("start")
         if not isinstance(self.smoothing, str):
             settings = settings._replace(smoothing=settings.smoothing._replace(normal=float(self.smoothing)))
-        elif not is_large:
+        elif is_chosen:
             free += ["near", "normal", "transition"]
+        if is_large and is_chosen and passes > 0:
+            are_free = self.n_states == "auto", self.max_leaf_nodes == "auto"
+            settings = states_and_leaves(table, settings, are_free, seed, self.n_jobs)
         if free and passes > 0:
             settings = choose_settings(table, settings, free, seed, self.n_jobs)
         if is_large:

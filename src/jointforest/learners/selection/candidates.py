@@ -33,12 +33,12 @@ class Candidate(NamedTuple):
     seconds: float
 
 
-def candidates(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candidate]:
-    """Learners for a table of n rows and d columns, the cheapest first.
+def candidates(budget: Budget, n: int, d: int, n_jobs: int | None, objective: str = "draws") -> list[Candidate]:
+    """Learners for a table of n rows and d columns, the cheapest first; hidden trees have the objective.
 
     A named budget that chooses little has one for many cells or columns: comparing would take longer than learning.
     """
-    hidden = _hidden(budget, n, d, n_jobs)
+    hidden = _hidden(budget, n, d, n_jobs, objective)
     is_large = n >= HIDDEN.many_rows or n * d >= FIXED.many_cells or d >= HIDDEN.wide
     if is_large and not budget.chooses_settings and not budget.is_clock:
         return hidden
@@ -54,24 +54,27 @@ def candidates(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candi
     return [*listed, *hidden]
 
 
-def _hidden(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candidate]:
+def _hidden(budget: Budget, n: int, d: int, n_jobs: int | None, objective: str) -> list[Candidate]:
     """Hidden trees: of many rows as they are by default but for size, of few with settings that are given."""
     passes = min(budget.n_passes, HiddenTreeForest()._passes(n))
     members, states = _members_and_states(budget, n, d, passes)
     seconds = members * _hidden_seconds(d, states, passes)
     name = f"{members} hidden tree{'s' * (members > 1)} of {states} states"
+    given: dict[str, Any] = {"n_states": states, "objective": objective, "n_jobs": n_jobs}
     if n >= HIDDEN.many_rows or (n >= FIXED.few_rows and budget.chooses_settings):
-        most = "auto" if budget.chooses_settings else passes
-        return [Candidate(name, HiddenTreeForest(members, n_states=states, max_iter=most, n_jobs=n_jobs), seconds)]
-    given: dict[str, Any] = {
-        "n_states": states,
+        given["max_iter"] = "auto" if budget.chooses_settings else passes
+        if objective == "likelihood" and states == HIDDEN.states:
+            given["n_states"] = "auto"
+            name = name.replace(" of ", " of up to ")
+        return [Candidate(name, HiddenTreeForest(members, **given), seconds)]
+    given |= {
         "max_leaf_nodes": 1,
         "max_iter": budget.n_passes,
         "smoothing": 100.0 if n < FIXED.few_rows else 30.0,
     }
     starts = {"shared": "", "local": ", local start"} if budget.chooses_settings else {"shared": ""}
     return [
-        Candidate(name + more, HiddenTreeForest(members, start=start, n_jobs=n_jobs, **given), seconds)
+        Candidate(name + more, HiddenTreeForest(members, start=start, **given), seconds)
         for start, more in starts.items()
     ]
 

@@ -46,7 +46,8 @@ class Compared(NamedTuple):
     log_density : float64 array (m,)
         Of the held-out rows of all splits, one after the other.
     told_apart : float
-        Score of its draws beside the rows that it learned from (1: cannot be told); NaN in several splits or few rows.
+        Score of its draws beside the rows that it learned from (1: cannot be told); NaN in several splits or few rows,
+        and where the objective is likelihood.
     seconds : float
         To learn, in all splits, and to judge by log-density.
     models : tuple of Distribution
@@ -75,7 +76,8 @@ def compare(candidate: Candidate, task: Task, splits: list[Split]) -> Compared:
         held = known_levels(split.learn, split.held, is_categorical)
         log_densities.append(models[-1].log_density(build(schema, held), n_jobs))
     seconds = time.monotonic() - start
-    score = _score(models[0], splits[0].learn, seed, n_jobs) if len(splits) == 1 else np.nan
+    is_scored = len(splits) == 1 and task.objective == "draws"
+    score = _score(models[0], splits[0].learn, seed, n_jobs) if is_scored else np.nan
     return Compared(candidate, np.concatenate(log_densities), score, seconds, tuple(models))
 
 
@@ -218,6 +220,8 @@ class Task(NamedTuple):
         The table without what its rules determine, which is what is learned.
     folds : tuple of Fold
         Those to compare in, whose models are wanted too; empty: they are cut here.
+    objective : {"draws", "likelihood"}
+        As `HiddenTreeForest` has it; with "likelihood" no candidate is dropped for its draws.
     """
 
     schema: Schema
@@ -230,6 +234,12 @@ class Task(NamedTuple):
     tell: Callable[[str], None]
     reduced: Reduced | None = None
     folds: tuple[Fold, ...] = ()
+    objective: str = "draws"
+
+    def candidates(self, budget: Budget) -> list[Candidate]:
+        """The candidates of a budget."""
+        n, d = self.cells.shape
+        return candidates(budget, n, d, self.n_jobs, self.objective)
 
     def learn(self, learner: AdversarialForest | HiddenTreeForest, cells: np.ndarray) -> Distribution:
         """The model of rows of the table (n, d), which obey its rules."""
@@ -287,7 +297,7 @@ class Chosen(NamedTuple):
 
 def choose(task: Task) -> Chosen:
     """Compare, decide, learn from all rows."""
-    known = candidates(task.budget, len(task.cells), len(task.schema.columns), task.n_jobs)
+    known = task.candidates(task.budget)
     if len(known) == 1:
         why = "this budget compares no learners on tables of this size, budget='default' (--budget default) does"
         return _without_choice(task, known[0], "no rows", why)
@@ -343,13 +353,13 @@ def _without_choice(task: Task, first: Candidate, held_out: str, why: str) -> Ch
 def _splits(task: Task) -> tuple[list[Split], str]:
     """Rows to learn from and to judge by, and in words which; no split if all rows are equal."""
     cells, budget = task.cells, task.budget
-    n, d = cells.shape
+    n = len(cells)
     if task.folds:
         return [Split(cells[fold.learn], cells[fold.held]) for fold in task.folds], _in_folds(n, len(task.folds))
     folds = FIXED.folds if n < FIXED.few_rows else 1
     rows = budget.rows
     if budget.is_clock:
-        first = candidates(budget, n, d, task.n_jobs)[0]
+        first = task.candidates(budget)[0]
         rows = min(rows, max(FIXED.fewest_rows, int(FIXED.first_share * budget.seconds / first.seconds)))
         folds = 1 if folds * n > rows else folds
     if task.holdout is not None:
@@ -371,13 +381,13 @@ def _in_folds(n: int, folds: int) -> str:
 
 def _compare_all(task: Task, splits: list[Split]) -> tuple[list[Compared], list[str]]:
     """Candidates compared, and the names of those for which the clock leaves no time."""
-    n, d = task.cells.shape
+    n = len(task.cells)
     rows = sum(len(split.learn) for split in splits)
     budget, speed = task.budget, 1.0
     compared: list[Compared] = []
     left_out: list[str] = []
-    for k in range(len(candidates(budget, n, d, task.n_jobs))):
-        candidate = candidates(budget._replace(seconds=budget.seconds / speed), n, d, task.n_jobs)[k]
+    for k in range(len(task.candidates(budget))):
+        candidate = task.candidates(budget._replace(seconds=budget.seconds / speed))[k]
         if compared and not task.fits(speed * candidate.seconds * (rows + FIXED.worth * n)):
             left_out.append(candidate.name)
             continue
