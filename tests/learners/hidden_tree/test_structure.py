@@ -5,7 +5,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from jointforest.learners.hidden_tree.structure import coarse, join, mutual_information, path, spanning_tree
+from jointforest.learners.hidden_tree.structure import (
+    CodeTable,
+    View,
+    coarse,
+    join,
+    mutual_information,
+    path,
+    spanning_tree,
+)
 
 from ...oracle import hidden_learning as oracle
 
@@ -93,3 +101,16 @@ def test_a_joined_pair_takes_the_place_of_the_weakest_link_between(seed):
 
 def test_a_pair_is_joined_where_there_is_no_information():
     assert frozenset((0, 2)) in links(*spanning_tree(join(np.zeros((4, 4)), 0, 2)))
+
+
+def test_columns_that_a_compound_stands_for_are_learned_apart():
+    rng = np.random.default_rng(0)
+    pair = rng.integers(0, 7, 50)  # code 6 is missing
+    first, second = np.array([0, 0, 1, 1, 2, 2, 3]), np.array([0, 1, 0, 1, 0, 1, 2])
+    other = rng.integers(0, 3, 50)
+    views = ((View(first, 3, True), View(second, 2, False)), ())
+    table = CodeTable(np.column_stack([pair, other]), np.array([6, 2]), np.array([False, True]), None, views)
+    apart = table.apart()
+    assert np.array_equal(apart.codes, np.column_stack([first[pair], second[pair], other]))
+    assert apart.n_codes.tolist() == [3, 2, 2] and apart.is_ordered.tolist() == [True, False, True]
+    assert apart.views == ()

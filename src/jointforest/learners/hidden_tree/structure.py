@@ -49,18 +49,9 @@ def information_of(table: CodeTable) -> np.ndarray:
     """
     if not any(table.views):
         return mutual_information(*coarse(table.codes, table.n_codes, table.is_ordered), table.weight)
-    owner: list[int] = []
-    codes: list[np.ndarray] = []
-    about: list[tuple[int, bool]] = []
-    for j, views in enumerate(table.views):
-        seen = [(table.codes[:, j], int(table.n_codes[j]), bool(table.is_ordered[j]))]
-        seen = [(view.code[table.codes[:, j]], view.n_codes, view.is_ordered) for view in views] or seen
-        owner += [j] * len(seen)
-        codes += [code for code, _, _ in seen]
-        about += [(K, is_ordered) for _, K, is_ordered in seen]
-    n_codes, is_ordered = (np.array(what) for what in zip(*about, strict=True))
-    each = mutual_information(*coarse(np.column_stack(codes), n_codes, is_ordered), table.weight)
-    start = np.flatnonzero(np.diff(owner, prepend=-1))
+    apart = table.apart()
+    each = mutual_information(*coarse(apart.codes, apart.n_codes, apart.is_ordered), table.weight)
+    start = np.concatenate([[0], np.cumsum([max(len(views), 1) for views in table.views])[:-1]])
     found = np.maximum.reduceat(np.maximum.reduceat(each, start, axis=0), start, axis=1)
     np.fill_diagonal(found, 0.0)
     return np.asarray(found)
@@ -227,6 +218,18 @@ class CodeTable(NamedTuple):
         return self._replace(
             codes=codes, n_codes=self.n_codes[columns], is_ordered=self.is_ordered[columns], views=views
         )
+
+    def apart(self) -> CodeTable:
+        """The table with the columns that others stand for in their place."""
+        codes: list[np.ndarray] = []
+        about: list[tuple[int, bool]] = []
+        for j, views in enumerate(self.views):
+            seen = [(view.code[self.codes[:, j]], view.n_codes, view.is_ordered) for view in views]
+            seen = seen or [(self.codes[:, j], int(self.n_codes[j]), bool(self.is_ordered[j]))]
+            codes += [code for code, _, _ in seen]
+            about += [(K, is_ordered) for _, K, is_ordered in seen]
+        n_codes, is_ordered = (np.array(what) for what in zip(*about, strict=True))
+        return CodeTable(np.column_stack(codes), n_codes, is_ordered, self.weight)
 
     def weighed_rows(self) -> np.ndarray:
         """Which rows have any weight."""
