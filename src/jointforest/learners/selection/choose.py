@@ -51,7 +51,7 @@ class Compared(NamedTuple):
     seconds : float
         To learn, in all splits, and to judge by log-density.
     models : tuple of Distribution
-        Of each split.
+        Of each split, where `Task.folds` asks for them; else of the first alone, as models take memory.
     """
 
     candidate: Candidate
@@ -70,11 +70,14 @@ def compare(candidate: Candidate, task: Task, splits: list[Split]) -> Compared:
     start = time.monotonic()
     schema, seed, n_jobs = task.schema, task.seed_of_learners(), task.n_jobs
     is_categorical = np.array([column.is_categorical for column in schema.columns])
-    models, log_densities = [], []
+    models: list[Distribution] = []
+    log_densities = []
     for split in splits:
-        models.append(task.learn(candidate.learner, split.learn))
+        model = task.learn(candidate.learner, split.learn)
+        if task.folds or not models:
+            models.append(model)
         held = known_levels(split.learn, split.held, is_categorical)
-        log_densities.append(models[-1].log_density(build(schema, held), n_jobs))
+        log_densities.append(model.log_density(build(schema, held), n_jobs))
     seconds = time.monotonic() - start
     is_scored = len(splits) == 1 and task.objective == "draws"
     score = _score(models[0], splits[0].learn, seed, n_jobs) if is_scored else np.nan
