@@ -33,8 +33,9 @@ MOST_BYTES = 2_000_000_000
 class Forecast:
     """What is known of the next rows of n subjects, made by `HistoryJoint.forecast`.
 
-    Answers about step s are given that the history has that row. They come from the distribution of each cell, mixed
-    over hypotheses about the cells between, and, for numbers whose changes are predicted, from draws.
+    Answers about step s are conditional on the history having that row. They come from the distribution of each cell,
+    mixed over hypotheses about the unknown cells before it: all their combinations, or weighted draws of them. For
+    columns that repeat values or whose changes are predicted, they come from draws.
 
     Attributes
     ----------
@@ -115,8 +116,10 @@ class Forecast:
     def probability(self, event: str | Mapping[str, Any]) -> np.ndarray:
         """Probability of an event in the next rows: array (n, steps).
 
-        It is that of one column's distribution if the event is about one column, and else a share of draws, with a
-        standard error of at most 0.5 / sqrt(``n_draws``). A missing cell meets no condition.
+        It is conditional on the history having that row. For an event about one varying column it comes from the
+        distribution of the cell. It is a proportion of draws if the event is about several columns, or a constant one.
+        The same holds for a column with point masses, repeated values or predicted changes. With m draws that have the
+        row, of ``n_draws``, the standard error is about 0.5 / sqrt(m) at most. A missing cell meets no condition.
 
         Parameters
         ----------

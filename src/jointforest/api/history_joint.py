@@ -35,23 +35,23 @@ RUNS = 8
 """Estimates from which a standard error comes."""
 
 
-_NEXT = "joint.forecast(frame) answers about the next rows, joint.impute(frame) fills in missing cells"
+_NEXT = "use joint.forecast(frame) for the next rows, joint.impute(frame) for missing cells"
 INSTEAD = {
     "given": _NEXT,
     "condition": _NEXT,
     "marginal": _NEXT,
-    "query": "write joint.forecast(frame).probability(\"status = 'late'\"), or its mean, proba, quantile, interval",
-    "probability": "write joint.forecast(frame).probability(event) for the next rows",
-    "compare": "compare columns of the draws joint.forecast(frame).sample(m)",
-    "predict": "write joint.forecast(frame).mean(column) for the next rows, joint.impute(frame) for missing cells",
-    "predict_proba": "write joint.forecast(frame).proba(column) for the next rows",
-    "report": "print(joint.fidelity(frame, holdout)) says how true drawn histories are",
-    "explore": "the explorer shows single rows; print joint.info(), and plot joint.forecast(frame) and joint.sample(n)",
-    "robustness": "joint.attribution(frame) says which cells are odd",
-    "tree_log_density": "joint.attribution(frame) has the log-density of each cell",
-    "n_trees": "write joint.model.n_trees",
-    "n_leaves": "write joint.model.n_leaves",
-    "kinds": "write joint.schema.kinds",
+    "query": "use joint.forecast(frame).probability(\"status = 'late'\"), or its mean, proba, quantile or interval",
+    "probability": "use joint.forecast(frame).probability(event) for the next rows",
+    "compare": "use joint.forecast(frame).sample(m), and compare columns of the draws",
+    "predict": "use joint.forecast(frame).mean(column) for the next rows, joint.impute(frame) for missing cells",
+    "predict_proba": "use joint.forecast(frame).proba(column) for the next rows",
+    "report": "use joint.fidelity(frame, holdout) to compare drawn histories with those of the table",
+    "explore": "use joint.info(), and plot joint.forecast(frame) or joint.sample(n)",
+    "robustness": "use joint.attribution(frame) to find unusual cells",
+    "tree_log_density": "use joint.attribution(frame) for the log-density of each cell",
+    "n_trees": "use joint.model.n_trees",
+    "n_leaves": "use joint.model.n_leaves",
+    "kinds": "use joint.schema.kinds",
 }
 """What to ask instead of verbs that joints of single rows have."""
 
@@ -119,7 +119,7 @@ class HistoryJoint:
         """Say what to ask instead of a verb that joints of single rows have."""
         if name.startswith("__") or not hasattr(Joint, name):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        instead = INSTEAD.get(name, "single rows alone have it; learn these with jf.fit without group")
+        instead = INSTEAD.get(name, "only joints of single rows have it; fit the table without group")
         raise AttributeError(f"a joint of histories has no {name!r}: {instead}")
 
     # -- what it is

@@ -63,7 +63,7 @@ def prepare(frame: Any, group: Any, order: Any, kinds: Mapping[str, str] | None,
     columns = columns_of(schema, tuple(reader.names), _group_column(reader, group), time, rows, X, ends)
     if not columns.rows:
         raise ValueError(
-            "every column is constant within subjects, so that histories have nothing to tell beside one row; "
+            "every column is constant within subjects, so a history says no more than one of its rows; "
             f"keep one row for each {group!r} and fit the table without group"
         )
     return Prepared(columns, rows, X)
