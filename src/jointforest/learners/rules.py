@@ -116,6 +116,7 @@ class _Maker:
         self.gaps: list[tuple[Column, float]] = []  # coordinate d + k, and its least value
         self.gap_after: list[int] = []
         self.rounded: set[int] = set()  # columns that are sums only after rounding
+        self.made_by: dict[int, Rule] = {}  # the equation or order that makes a column of others
         self.enforced: list[Rule] = []
         self.indicators: set[str] = set()
         self.has_few_levels = False  # whether blocks that are made now may have few combinations only
@@ -172,9 +173,10 @@ class _Maker:
             terms += [term._replace(coefficient=c * term.coefficient) for term in self.sources[j].terms]
         source = Source(_collected(terms), constant)
         if any(term.at == y for term in source.terms) or not source.terms:
-            self.why[rule] = f"with {self._maker_of(y)} it would make {rule.column!r} a sum of itself"
+            of_y = [j for j in columns if any(term.at == y for term in self.sources[j].terms)]
+            self.why[rule] = f"with {self._maker_of((of_y or [y])[0])} it would make {rule.column!r} a sum of itself"
             return
-        self.sources[y] = source
+        self.sources[y], self.made_by[y] = source, rule
         if not is_exact:
             self.rounded.add(y)
         for j in others:
@@ -192,11 +194,11 @@ class _Maker:
         return not _collected(terms) and abs(rule.constant + sum(constants)) <= near
 
     def _maker_of(self, j: int) -> str:
-        """The rule that determines a column already, in words."""
+        """The rule that determines a column already, or makes it one with others, in words."""
         name = self.schema.columns[j].name
-        about = [rule for rule in self.enforced if name in rule.columns]
-        made = [rule for rule in about if isinstance(rule, Equation | Order)] or about
-        return repr(str(made[0])) if made else "another rule"
+        blocks = (rule for rule in self.enforced if isinstance(rule, Function | Combinations) and name in rule.columns)
+        made_by = self.made_by.get(j) or next(blocks, None)
+        return "another rule" if made_by is None else repr(str(made_by))
 
     def _is_free(self, j: int) -> bool:
         """Whether a column is still a coordinate, and in no block."""
@@ -287,7 +289,7 @@ class _Maker:
         term = Term(at, (unit or 1.0) if made == high else -(unit or 1.0))
         source = Source((*source.terms, term), source.constant + columns[base].zero - columns[made].zero)
         others = [j for j in range(self.d) if j != made and any(term.at == made for term in self.sources[j].terms)]
-        self.sources[made] = source
+        self.sources[made], self.made_by[made] = source, rule
         for j in others:
             self._substitute(j, made, source)
         self.enforced.append(rule)
@@ -584,9 +586,9 @@ def declared(schema: Schema, X: np.ndarray, rules: Sequence[Rule]) -> tuple[Rule
             raise ValueError(f"rules: {rule}: {error}") from None
         if len(against):
             raise ValueError(
-                f"rules: {rule}: {len(against):,} of {len(X):,} rows contradict it, the first of them row "
-                f"{against[0]} (counted from 0), which has {_shown(columns, schema, X[against[0]])}; "
-                f"{_other_way(rule, schema, X)}mend or leave out these rows, or the rule"
+                f"rules: {rule}: {len(against):,} of {len(X):,} rows contradict it. The first is row {against[0]} "
+                f"(counted from 0): {_shown(columns, schema, X[against[0]])}. {_other_way(rule, schema, X)}"
+                "Correct or remove these rows, or leave out the rule"
             )
         known = ~np.isnan(X[:, [schema.index(name) for name in rule.columns]]).any(axis=1)
         about_missing = isinstance(rule, MissingTogether | MissingWhere)
@@ -609,7 +611,7 @@ def _shown(columns: Sequence[Column], schema: Schema, x: np.ndarray) -> str:
     cells = [(column, float(x[schema.index(column.name)])) for column in columns]
     values = ["missing" if np.isnan(v) else c.from_number(v) for c, v in cells]
     texts = [f"{v:.6g}" if isinstance(v, float) else str(v) for v in values]
-    return ", ".join(f"{c.name} {text}" for (c, _), text in zip(cells, texts, strict=True))
+    return ", ".join(f"{c.name} = {text}" for (c, _), text in zip(cells, texts, strict=True))
 
 
 def _other_way(rule: Rule, schema: Schema, X: np.ndarray) -> str:
@@ -621,6 +623,5 @@ def _other_way(rule: Rule, schema: Schema, X: np.ndarray) -> str:
         other = replace(rule, of=(rule.column,), column=rule.of[0], is_mutual=False)
         if rule.is_mutual and contradicted(other, schema, X).any():
             other = replace(rule, is_mutual=False)
-    return (
-        f"{str(other)!r} holds in all rows; " if other is not None and not contradicted(other, schema, X).any() else ""
-    )
+    holds = other is not None and not contradicted(other, schema, X).any()
+    return f"The rule {str(other)!r} holds in all rows. " if holds else ""

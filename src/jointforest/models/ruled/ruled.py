@@ -17,7 +17,7 @@ from ..mixture import Mixture
 from .coordinates import Coordinates
 from .files import ruled_to_arrays
 from .posterior import RuledPosterior
-from .translate import PIECE, Rows, distinct_rows, pieces, translate
+from .translate import PIECE, Rows, open_rows, pieces, representatives, translate
 
 _MOST_COMPONENTS = 256
 """Most rows about coordinates that conditioning makes components of."""
@@ -65,23 +65,26 @@ class RuledDistribution(Distribution):
         return translate(self.coordinates, self.inner, evidence)
 
     def log_density(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+        is_open, place = None, np.arange(len(evidence.value))
         if len(evidence.value) > 1:
-            rows_of_all, place = distinct_rows(self.coordinates, evidence)
-            if len(rows_of_all) < len(place):
-                return self.log_density(evidence.take(rows_of_all), n_jobs)[place]
+            is_open = open_rows(self.coordinates, evidence)
+            of_all, place = representatives(evidence, is_open)
+            if len(of_all) < len(place):
+                evidence, is_open = evidence.take(of_all), is_open[of_all]
         out, draws = np.empty(len(evidence.value)), np.inf
-        for some in pieces(self.coordinates, evidence):
+        for some in pieces(self.coordinates, evidence, is_open):
             rows = self.rows(evidence.take(some))
             log_rows = self.inner.log_density(rows.evidence, n_jobs) + rows.log_weight
             out[some] = rows.log_sum(log_rows)
             draws = min(draws, float(rows.effective_draws(log_rows).min(initial=np.inf)))
         warn_of_draws(draws, of_density=True)
-        return out
+        return out[place]
 
     def has_exact_density(self, columns: list[int]) -> bool:
-        X = self.sample(build(self.schema), 1, 0, False, 1)
+        """Whether no density of as many drawn rows as are translated together is an estimate."""
+        X = self.sample(build(self.schema), PIECE, 0, False, 1)
         X = np.where(np.isin(np.arange(X.shape[1]), columns), X, np.nan)
-        return bool(self.rows(Evidence.of_values(np.repeat(X, PIECE, axis=0))).is_exact.all())
+        return bool(self.rows(Evidence.of_values(X)).is_exact.all())
 
     def observe(self, evidence: Evidence) -> RuledPosterior:
         return RuledPosterior(self, self.inner, evidence, self.rows(evidence))

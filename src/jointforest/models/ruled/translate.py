@@ -23,7 +23,8 @@ from ..base import Distribution, PosteriorState
 from .coordinates import Coordinates, Term
 
 MOST_ROWS = 1 << 17
-"""Most rows that the sums over grids make of the rows of one question."""
+"""Most rows that the sums over grids make of all rows that are translated together: each has its share of them, so that
+a row alone may be exact, and estimated among others."""
 PIECE = 128
 """Rows of evidence whose sums over grids are made together."""
 DRAWS = 4_096
@@ -123,28 +124,31 @@ def translate(coordinates: Coordinates, inner: Distribution, evidence: Evidence)
     return Rows(joined.take(np.argsort(joined.owner, kind="stable")), is_exact)
 
 
-def pieces(coordinates: Coordinates, evidence: Evidence) -> list[np.ndarray]:
+def pieces(coordinates: Coordinates, evidence: Evidence, is_open: np.ndarray | None = None) -> list[np.ndarray]:
     """Numbers of rows to translate together: those of a row each, and a few at a time of those that become many.
 
-    So the rows that sums over grids make of one piece are not too many, however long the evidence is.
+    So the rows that sums over grids make of one piece are not too many, however long the evidence is. ``is_open`` is
+    what `open_rows` says of the evidence, where it is known.
     """
     n = len(evidence.value)
     if n <= PIECE:
         return [np.arange(n)]
-    is_open = _is_open(coordinates, evidence)
+    if is_open is None:
+        is_open = open_rows(coordinates, evidence)
     opened = np.flatnonzero(is_open)
     parts = [np.flatnonzero(~is_open), *(opened[k : k + PIECE] for k in range(0, len(opened), PIECE))]
     return [part for part in parts if len(part)]
 
 
-def distinct_rows(coordinates: Coordinates, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of evidence that stand for all, and the place of each row's among them; rows that become one are not joined.
+def representatives(evidence: Evidence, is_open: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of rows that stand for all, and the place of each row's representative among them.
 
-    Rows of draws that say something of a few columns are often equal, and each that becomes many takes long.
+    Of equal rows that become several the first one stands for all; every other row stands for itself. Rows of draws
+    that say something of a few columns are often equal, and each that becomes several takes long.
     """
     n = len(evidence.value)
     key = np.arange(n)
-    opened = np.flatnonzero(_is_open(coordinates, evidence))
+    opened = np.flatnonzero(is_open)
     if len(opened):
         cells = [evidence.value[opened], evidence.cell_regions()[opened], evidence.log_penalty[opened, None]]
         equal = np.unique(np.nan_to_num(np.hstack(cells), nan=np.inf), axis=0, return_inverse=True)[1].reshape(-1)
@@ -154,7 +158,7 @@ def distinct_rows(coordinates: Coordinates, evidence: Evidence) -> tuple[np.ndar
     return np.unique(key, return_inverse=True)
 
 
-def _is_open(coordinates: Coordinates, evidence: Evidence) -> np.ndarray:
+def open_rows(coordinates: Coordinates, evidence: Evidence) -> np.ndarray:
     """Which rows become several, as they say something of a sum of which two parts or more are unknown, bool (n,)."""
     cells = Cells.of(coordinates, evidence)
     cells.solve()
@@ -523,7 +527,7 @@ def _atom_likelihood(column: Column, asked: Region, x: float) -> float:
 
 
 def _by_grids(group: Cells, inner: Distribution, most: int) -> Cells | None:
-    """All rows that grids of unknown parts make of n rows; None if more than ``most`` of each, or without a grid."""
+    """All rows that grids of unknown parts make of n rows; None if more than ``most`` * n, or without a grid."""
     n = len(group.owner)
     state = inner.observe(group.evidence())
     found = group
