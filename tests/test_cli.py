@@ -152,6 +152,10 @@ def test_fit_enforces_rules(run: object, tmp_path: Path) -> None:
     assert (rows["total"] == rows["net"] + rows["tax"]).all()
     done = run("score", tmp_path / "m.joint", tmp_path / "t.csv")
     assert np.isfinite(pd.read_csv(io.StringIO(done.out)).iloc[:, -1]).all()
+    for more, is_enforced in (((), False), (("--rules", "auto"), False), (("--rules", "all"), True)):
+        assert run(*words, "--objective", "likelihood", *more).code == 0
+        rules = {str(rule): rule.is_enforced for rule in jf.load(tmp_path / "m.joint").column_rules}
+        assert len(rules) > 1 and any(rules.values()) == is_enforced
     done = run(*words, "--rule", "total = net")
     assert done.code == 1 and "rows contradict it" in done.err
     done = run(*words, "--rule", "total = = net")

@@ -282,6 +282,32 @@ def test_few_rows_enforce_only_what_is_declared(frame: pd.DataFrame) -> None:
     assert (declared.sample(500, random_state=0).groupby("shop")["town"].nunique() == 1).all()
 
 
+@pytest.mark.filterwarnings("ignore::jointforest.LostDependenceWarning")
+def test_found_rules_are_not_enforced_by_default_for_likelihood(frame: pd.DataFrame) -> None:
+    """A rule may have exceptions in new rows, which then have a density above 0; declared rules are enforced."""
+    few = frame[["shop", "town", "low", "middle"]].iloc[:600]
+    learner = jf.HiddenTreeForest(n_states=2, max_iter=1, objective="likelihood", random_state=0)
+    for rules, enforced in (
+        ("auto", set()),
+        (["low <= middle", "auto"], {"low <= middle"}),
+        ("all", {"low <= middle", "shop -> town"}),
+        (["low <= middle", "all"], {"low <= middle", "shop -> town"}),
+    ):
+        joint = learner.set_params(rules=rules).fit(few).joint_
+        assert {str(rule) for rule in joint.column_rules} == {"low <= middle", "shop -> town"}
+        assert {str(rule) for rule in joint.column_rules if rule.is_enforced} == enforced
+        exception = few.head(1).assign(shop="s0", town="t1")
+        assert np.isfinite(joint.log_density(exception)[0]) == ("shop -> town" not in enforced)
+    both = [
+        jf.fit(few, budget="fast", objective="likelihood", rules=rules, random_state=0) for rules in ("auto", "all")
+    ]
+    assert [{rule.is_enforced for rule in joint.column_rules} for joint in both] == [{False}, {True}]
+    by_default = jf.fit(few, budget="fast", random_state=0)
+    assert {str(rule): rule.is_enforced for rule in by_default.column_rules} == {
+        "shop -> town": True, "low <= middle": False,
+    }  # fmt: skip
+
+
 def test_batches_enforce_rules_of_whole_tables(frame: pd.DataFrame) -> None:
     few = frame[["shop", "town", "total"]]
     forest = jf.HiddenTreeForest(n_states=2, max_iter=1, random_state=0)

@@ -99,15 +99,16 @@ def fit(
         kind ``"identifier"`` or ``"ignored"`` takes no part in the model.
     rules : "auto", "all", "off" or list
         Rules between columns that are enforced: rows that contradict them have probability 0, and are never drawn.
-        "auto": rules about missing cells, and functions and combinations of few values, that are found; "all": all
-        that are found; "off" or False: none. A list has rules of `jf.rule`, or their texts, and "auto" or "all" if
-        found rules are wanted beside them. See ``docs/how-to/rules.md``.
+        "auto": rules about missing cells, and functions and combinations of few values, that are found (none of them
+        with ``objective="likelihood"``); "all": all that are found; "off" or False: none. A list has rules of
+        `jf.rule`, or their texts, and "auto" or "all" if found rules are wanted beside them. See
+        ``docs/how-to/rules.md``.
     objective : "draws" or "likelihood"
-        What the joint is for. "draws": rows that resemble those of the table. "likelihood": a high density of new rows;
-        no candidate is dropped for its draws, and hidden trees are learned for likelihood (`HiddenTreeForest`). In
-        tables of fewer than 3,000 rows (budget "fast": 5,000) the budget sets their states and smoothing. There
-        likelihood changes only which single values have a probability of their own. Such a
-        joint gives away more of who was in the table.
+        What the joint is for. "draws": rows that resemble those of the table. "likelihood": a high log-density of new
+        rows. Candidates are then not excluded for their draws, and values of one row may have a point mass. From 5,000
+        rows on (3,000 with "default" and "best"), hidden trees also choose their smoothing, and those of 256 states
+        their number. Smaller tables have the states and smoothing of "draws". An attacker can often tell more easily
+        which rows were learned (on two of three tables, see ``docs/experiments/population.md``).
     random_state : None, int, Generator or RandomState
         The same seed gives the same joint for a named budget, whatever ``n_jobs``.
     n_jobs : int or None
@@ -163,7 +164,7 @@ def fit(
     allowed = budget_of(budget)
     n_threads(n_jobs)
     table = read_table(frame, kinds)
-    wanted = wanted_rules(rules, table.schema, table.X)
+    wanted = wanted_rules(rules, table.schema, table.X, objective)
     reduced = reduce_table(wanted, table.X)
     schema = wanted.schema if reduced is None else reduced.coordinates.schema
     others = None

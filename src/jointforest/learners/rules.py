@@ -538,8 +538,11 @@ class Wanted(NamedTuple):
     has_few_levels: bool = False
 
 
-def wanted_rules(given: Any, schema: Schema, X: np.ndarray) -> Wanted:
-    """The rules to enforce, by what a learner's parameter ``rules`` is.
+def wanted_rules(given: Any, schema: Schema, X: np.ndarray, objective: str = "draws") -> Wanted:
+    """The rules to enforce, by what a learner's parameters ``rules`` and ``objective`` are.
+
+    A rule that was found in a sample may have exceptions in new rows, which would have density 0 if it were enforced.
+    So "auto" enforces no found rule where the objective is likelihood.
 
     Raises
     ------
@@ -563,7 +566,8 @@ def wanted_rules(given: Any, schema: Schema, X: np.ndarray) -> Wanted:
     others = tuple(one for one in schema.rules if str(one) not in texts)
     found = [one for one in others if not one.exceptions and one.rows >= ENOUGH_ROWS]
     if "all" not in said:
-        found = [one for one in found if "auto" in said and isinstance(one, AUTO_KINDS)]
+        is_auto = "auto" in said and objective == "draws"
+        found = [one for one in found if is_auto and isinstance(one, AUTO_KINDS)]
     return Wanted(replace(schema, rules=(*mine, *others)), (*mine, *found), len(mine), "all" not in said)
 
 

@@ -65,17 +65,19 @@ class HiddenTreeForest(TableScores, Learner):
         Rows added to each state's codes of a number, in the shape of the state's own normal. "auto": 30; in tables of
         fewer than 5,000 rows, and with ``objective="likelihood"``, the one with the highest validation log-likelihood.
     objective : "draws" or "likelihood"
-        What "auto" settings are for. "draws": drawn rows that a classifier cannot tell from those of the table, by many
-        states. "likelihood": probable new rows. States and smoothing are then chosen by validation log-likelihood,
-        whatever the number of rows, and values of single rows may have a probability of their own, as they often recur.
-        The joint then gives away more of who was in the table (``docs/experiments/population.md``).
+        What "auto" settings are for. "draws": drawn rows that a classifier cannot tell from those of the table.
+        "likelihood": a high log-density of new rows. The validation log-likelihood then chooses states and smoothing
+        for tables of any size. A value of one row may have a point mass, as values often recur. With ``rules="auto"``
+        no found rule is enforced. An attacker can often tell more easily which rows were learned (on two of three
+        tables, see ``docs/experiments/population.md``).
     kinds : dict or None
         Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``.
     rules : "auto", "all", "off" or list
         Rules between columns that are enforced: rows that contradict them have probability 0, and are never drawn.
-        "auto": rules about missing cells, and functions and combinations of few values, that are found; "all": all
-        that are found; "off" or False: none. A list has rules of `jf.rule`, or their texts, and "auto" or "all" if
-        found rules are wanted beside them. See ``docs/how-to/rules.md``.
+        "auto": rules about missing cells, and functions and combinations of few values, that are found (none of them
+        with ``objective="likelihood"``); "all": all that are found; "off" or False: none. A list has rules of
+        `jf.rule`, or their texts, and "auto" or "all" if found rules are wanted beside them. See
+        ``docs/how-to/rules.md``.
     n_jobs : int or None
         Threads (-1: all cores). The result does not depend on it.
     random_state : int, RandomState or None
@@ -231,7 +233,7 @@ class HiddenTreeForest(TableScores, Learner):
 
     def _learn_ruled(self, schema: Schema, X: np.ndarray, weight: np.ndarray | None, seed: int) -> Distribution:
         """The distribution of a table, in coordinates that cannot break its rules if there are any."""
-        wanted = wanted_rules(self.rules, schema, X)
+        wanted = wanted_rules(self.rules, schema, X, self.objective)
         reduced = reduce_table(wanted, X)
         if reduced is None:
             return HiddenTree(self._learn(wanted.schema, X, weight, seed))
