@@ -1,6 +1,7 @@
 """Settings chosen by held-out rows."""
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -33,21 +34,53 @@ def test_as_many_states_as_held_out_rows_want():
     assert choose_settings(independent_blocks(1000), settings, ("n_states",)).n_states >= 8
 
 
-def test_states_and_leaves_are_those_of_the_likeliest_tree_learned_in_full():
-    """The best of all numbers of states is among those tried here; then eight leaves are compared with one."""
+def test_states_are_those_of_the_likeliest_tree_learned_in_full():
+    """The best of all numbers of states is among those tried here."""
     settings = LearnSettings(n_states=32, passes=3, start="local")
 
-    def held_out(n_states, n_leaves):
-        trial = settings._replace(n_states=n_states, n_leaves=n_leaves, full=0)
-        return learn_trees(table, trial, 5).held_out
+    def held_out(n_states):
+        return learn_trees(table, settings._replace(n_states=n_states, full=0), 5).held_out
 
     for table in (independent_blocks(2_000), independent_blocks(2_000, seed=1)):
-        best = max((4, 8, 16, 32), key=lambda n_states: held_out(n_states, 1))
-        n_leaves = 8 if held_out(best, 8) > held_out(best, 1) else 1
-        expected = settings._replace(n_states=best, n_leaves=n_leaves)
-        assert states_and_leaves(table, settings, (True, True), 5, None) == expected
+        expected = settings._replace(n_states=max((4, 8, 16, 32), key=held_out))
+        assert states_and_leaves(table, settings, (True, False), 5, None) == expected
         assert states_and_leaves(table, settings, (False, False), 5, None) == settings
-        assert states_and_leaves(table, settings, (True, False), 5, None) == expected._replace(n_leaves=1)
+
+
+def test_leaves_for_likelihood_are_those_that_new_rows_want():
+    """Eight leaves fit the cases of each week, and are one too many split where columns are independent."""
+    rng = np.random.default_rng(0)
+    week, day = rng.integers(8, size=4_000), rng.integers(8, size=4_000)
+    case = rng.integers(64, size=(8, 8))
+    codes = np.column_stack([week, day, case[week, day] // 8, case[week, day] % 8])
+    settings = LearnSettings(n_states=16, passes=4)
+    for cells, n_leaves in ((codes, 8), (rng.integers(8, size=(4_000, 4)), 1)):
+        table = CodeTable(cells, np.full(4, 8), np.zeros(4, bool))
+        assert states_and_leaves(table, settings, (False, True), 0, None) == settings._replace(n_leaves=n_leaves)
+
+
+def test_log_likelihood_of_new_rows_against_a_sum_over_states():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, (600, 3)) // rng.integers(1, 3, (600, 1))
+    codes[rng.random(codes.shape) < 0.2] = 3  # missing
+    table = CodeTable(codes, np.full(3, 3), np.zeros(3, bool), rng.random(600))
+    learned = learn_trees(table, LearnSettings(n_states=2, n_leaves=2, passes=2), 0)
+
+    def probability(row, tree):
+        total = 0.0
+        for states in product(*(range(n) for n in tree.n_states)):
+            p = 1.0
+            for k, (j, above) in enumerate(zip(tree.column, tree.parent, strict=True)):
+                p *= tree.transition[k][states[above] if k else 0, states[k]]
+                p *= 1.0 if row[j] == 3 else tree.emission[k][states[k], row[j]]
+            total += p
+        return total
+
+    p = [sum(s * probability(row, tree) for s, tree in zip(learned.share, learned.trees, strict=True)) for row in codes]
+    assert len(learned.trees) == 2
+    assert choose._log_likelihood(learned, table) == pytest.approx(
+        np.average(np.log(p), weights=table.weight), abs=1e-5
+    )
 
 
 def test_what_is_not_free_stays():

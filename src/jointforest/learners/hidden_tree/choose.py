@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...models.hidden_tree.messages import log_probability
 from .constants import FIXED
 from .em import is_light
 from .improve_structure import pair_to_join
@@ -179,18 +180,36 @@ def states_and_leaves(
     Each trial is learned from all rows in all passes but those at the end. On some of the rows, in a few passes, many
     states do not yet fit the rows too closely, and such trials choose too many.
     """
-
-    def score(trial: LearnSettings) -> float:
-        return learn_trees(table, trial._replace(full=0, perturb=0.0), seed, n_jobs).held_out
-
-    n, top = len(table.codes), None
     if is_free[0]:
-        settings, top = _climb(settings, n, score)
-    more = settings._replace(n_leaves=FIXED.leaves)
-    if is_free[1] and n >= FIXED.leaves * settings.n_states * FIXED.rows_a_state:
-        top = score(settings) if top is None else top
-        settings = more if score(more) > top else settings
+        settings, _ = _climb(
+            settings,
+            len(table.codes),
+            lambda trial: learn_trees(table, trial._replace(full=0, perturb=0.0), seed, n_jobs).held_out,
+        )
+    if is_free[1] and len(table.codes) >= FIXED.leaves * settings.n_states * FIXED.rows_a_state:
+        # Each leaf holds out rows of its own to tell when to stop, so the scores that trials report are of different
+        # rows for one leaf and for eight. Here both learn without the same tenth of the rows.
+        rows = np.random.default_rng(seed).permutation(table.weighed_rows())
+        few = int(FIXED.held_out * len(rows))
+        new, others = table.take(np.sort(rows[:few])), table.take(np.sort(rows[few:]))
+
+        def score(trial: LearnSettings) -> float:
+            return _log_likelihood(learn_trees(others, trial._replace(full=0, perturb=0.0), seed, n_jobs), new)
+
+        settings = max(settings, settings._replace(n_leaves=FIXED.leaves), key=score)
     return settings
+
+
+def _log_likelihood(learned: Learned, table: CodeTable) -> float:
+    """Mean log-probability of the rows of a table by trees that were learned from others."""
+    n = len(table.codes)
+    total = np.full(n, -np.inf)
+    for share, tree in zip(learned.share, learned.trees, strict=True):
+        emission = [np.append(cells, np.ones((len(cells), 1), tree.dtype), axis=1) for cells in tree.emission]
+        for rows in np.array_split(np.arange(n), max(n // FIXED.piece_most_rows, 1)):
+            own = [cells[:, table.codes[rows, j]].T for j, cells in zip(tree.column, emission, strict=True)]
+            total[rows] = np.logaddexp(total[rows], np.log(share) + log_probability(tree, own, len(rows)))
+    return float(np.average(total, weights=table.weight))
 
 
 def _some(table: CodeTable, settings: LearnSettings, seed: int) -> np.ndarray:
