@@ -52,5 +52,7 @@ def test_hidden_trees_have_the_objective() -> None:
     assert few.learner.objective == "likelihood"
     assert many.learner.get_params() == HiddenTreeForest(objective="likelihood").get_params()
     assert many.name == "1 hidden tree of up to 256 states"
+    assert many.seconds > 2 * candidates(budget_of("default"), 12_000, 15, -1)[-1].seconds  # each number is tried
     (fast,) = candidates(budget_of("fast"), 12_000, 15, -1, "likelihood")
     assert (fast.learner.objective, fast.learner.n_states) == ("likelihood", 128)
+    assert fast.seconds == candidates(budget_of("fast"), 12_000, 15, -1)[0].seconds

@@ -58,14 +58,15 @@ def _hidden(budget: Budget, n: int, d: int, n_jobs: int | None, objective: str) 
     """Hidden trees: of many rows as they are by default but for size, of few with settings that are given."""
     passes = min(budget.n_passes, HiddenTreeForest()._passes(n))
     members, states = _members_and_states(budget, n, d, passes)
+    is_large = n >= HIDDEN.many_rows or (n >= FIXED.few_rows and budget.chooses_settings)
+    is_up_to = is_large and objective == "likelihood" and states == HIDDEN.states
     seconds = members * _hidden_seconds(d, states, passes)
-    name = f"{members} hidden tree{'s' * (members > 1)} of {states} states"
-    given: dict[str, Any] = {"n_states": states, "objective": objective, "n_jobs": n_jobs}
-    if n >= HIDDEN.many_rows or (n >= FIXED.few_rows and budget.chooses_settings):
+    if is_up_to:  # a tree of each number of states is learned, of which the likeliest is chosen
+        seconds += sum(_hidden_seconds(d, tried, passes) for tried in HIDDEN.states_tried)
+    name = f"{members} hidden tree{'s' * (members > 1)} of {'up to ' * is_up_to}{states} states"
+    given: dict[str, Any] = {"n_states": "auto" if is_up_to else states, "objective": objective, "n_jobs": n_jobs}
+    if is_large:
         given["max_iter"] = "auto" if budget.chooses_settings else passes
-        if objective == "likelihood" and states == HIDDEN.states:
-            given["n_states"] = "auto"
-            name = name.replace(" of ", " of up to ")
         return [Candidate(name, HiddenTreeForest(members, **given), seconds)]
     given |= {
         "max_leaf_nodes": 1,
