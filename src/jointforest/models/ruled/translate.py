@@ -17,7 +17,7 @@ from ...data.conditions import AnyOf, Not
 from ...data.evidence import Evidence, RegionTable
 from ...data.meaning import NOWHERE, Region, intersected, log_likelihood, meaning_of, weighed
 from ...data.rules.contradictions import NEAR, ROUNDED, combined, ranked, spread
-from ...data.rules.rule import Combinations, Function, Rule
+from ...data.rules.rule import Combinations, Function
 from ...data.schema import Column, snapped
 from ..base import Distribution, PosteriorState
 from .coordinates import Coordinates, Term
@@ -192,7 +192,6 @@ class Cells:
         self.said, self.said_region = fields["said"], fields["said_region"]
         self.value, self.region = fields["value"], fields["region"]
         self.log_weight, self.pending, self.owner = fields["log_weight"], fields["pending"], fields["owner"]
-        self.rules: dict[int, Rule] = {}  # that rows contradict, as far as compounds say it
 
     @staticmethod
     def of(coordinates: Coordinates, evidence: Evidence) -> Cells:
@@ -285,15 +284,13 @@ class Cells:
             return math.nan, self.table.number(levels_region(log_like)), 0.0
         if (self.said_region[i, list(members)] >= 0).any():
             return math.nan, self.table.number(NOWHERE), -math.inf
-        rule = self._contradicted(members, i)
-        if rule is not None:
-            self.rules[i] = rule
+        if self._is_contradicted(members, i):
             return math.nan, self.table.number(NOWHERE), -math.inf
         # a combination that was never seen, as a level that was never seen: it says nothing, at a penalty
         return math.nan, -1, self.coordinates.inner.columns[at].log_unseen
 
-    def _contradicted(self, members: tuple[int, ...], i: int) -> Rule | None:
-        """The rule that the values of a compound's members in row i contradict, if one does."""
+    def _is_contradicted(self, members: tuple[int, ...], i: int) -> bool:
+        """Whether the values of a compound's members in row i contradict a rule."""
         schema = self.coordinates.schema
         index = {schema.columns[j].name: j for j in members}
 
@@ -308,12 +305,12 @@ class Cells:
                 continue
             if isinstance(rule, Combinations):
                 if not levels(rule.of).any():
-                    return rule
+                    return True
                 continue
             seen = levels(rule.of).any() or (rule.is_mutual and levels((rule.column,)).any())
             if seen and not levels(rule.columns).any():
-                return rule
-        return None
+                return True
+        return False
 
     # ---- cells that do not exist
 
