@@ -17,8 +17,9 @@ LIST = (
 )
 ASK = """import sys
 from pathlib import Path
-from jointforest.runtime import signatures
+from jointforest.runtime import machine_code, signatures
 signatures.LIST = Path(sys.argv[1])
+machine_code.SHIPPED = Path("no folder")  # a wheel brings these kernels
 from jointforest import precompile
 if __name__ == "__main__":
     precompile.main(["--jobs", sys.argv[2]])
