@@ -68,10 +68,19 @@ def verbs_of_adversarial_forests(frame: Any, rows: int) -> dict[str, Callable[[]
     }
 
 
+def verbs_of_hidden_trees(frame: Any, rows: int) -> dict[str, Callable[[], Any]]:
+    """Learning with the defaults."""
+    some = frame.iloc[:rows].reset_index(drop=True)
+    return {"hidden trees: fit": lambda: jf.HiddenTreeForest(random_state=0).fit(some)}
+
+
+VERBS = {"all": verbs, "adversarial": verbs_of_adversarial_forests, "hidden": verbs_of_hidden_trees}
+
+
 def main() -> None:
     warnings.simplefilter("ignore")
     data, rows, repeats = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    of = verbs_of_adversarial_forests if sys.argv[4] == "adversarial" else verbs
+    of = VERBS[sys.argv[4]]
     frame = read(data, "adult_train")
     frame = frame[[*frame.columns.drop(TARGET), TARGET]]
     for work in of(frame, 300).values():

@@ -32,18 +32,23 @@ def main() -> None:
     options = arguments(
         __doc__, base=dict(default="161fda1", help="revision"), turns=dict(type=int, default=3),
         repeats=dict(type=int, default=3), rows=dict(type=int, default=10_000),
-        adversarial=dict(action="store_true", help="only learning by adversarial forests, draws, and filling by draws"),
+        verbs=dict(
+            choices=("all", "adversarial", "hidden"),
+            default="all",
+            help="adversarial: learning by these forests, draws, filling by draws; hidden: learning hidden trees",
+        ),
     )  # fmt: skip
     rows = 1_000 if options.quick else options.rows
     turns = 1 if options.quick else options.turns
-    verbs = "adversarial" if options.adversarial else "all"
     found: dict[str, list[dict[str, list[float]]]] = {"base": [], "this": []}
     with tempfile.TemporaryDirectory() as caches, worktree(options.base) as base:
         if base is None:
             raise SystemExit("name a revision with --base")
         for turn in range(turns):
             for name, source in (("base", base), ("this", HERE.parent)):
-                found[name].append(seconds(source, Path(caches) / name, options.data, rows, options.repeats, verbs))
+                found[name].append(
+                    seconds(source, Path(caches) / name, options.data, rows, options.repeats, options.verbs)
+                )
                 progress(f"turn {turn + 1} of {turns}: {name}")
     table = []
     for verb in found["this"][0]:
@@ -52,7 +57,7 @@ def main() -> None:
         row = {"verb": verb, "seconds": float(mine[0]), "base: seconds": float(its[0]), "ratio": ratio}
         table.append(row | {"ratio of processors' seconds": of_processors} | verdict(ratio, 1.05))
     settings = {"base": options.base, "rows": rows, "turns": turns, "repeats": options.repeats}
-    finish("speed_beside", {"Adult, warm, medians of the turns' best": table}, settings, options.quick, verbs)
+    finish("speed_beside", {"Adult, warm, medians of the turns' best": table}, settings, options.quick, options.verbs)
 
 
 if __name__ == "__main__":
