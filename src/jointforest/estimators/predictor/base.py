@@ -103,8 +103,7 @@ class JointPredictor(Learner):
 
         The model itself predicts rows without missing cells. Other rows are predicted by its expected predictions, a
         generative forest, the joint, an additive model, and a copy of the model that is trained on rows with cells
-        hidden, together.
-        Their weights come from validation rows, which clones of the model do not see.
+        hidden, together. Their weights come from validation rows, which clones of the model do not see.
 
         Parameters
         ----------
@@ -150,12 +149,11 @@ class JointPredictor(Learner):
         seed, schema, start = self._draw_seed(), training.schema, time.monotonic()
         n_classes = len(schema.columns[-1].levels) if self._target_kind == "categorical" else 0
         fitted = None if model is None else adopted(model, schema)
-        table = table_of(schema)
-        boosting: Boosting = HistBoosting(table, n_classes, seed)
+        boosting: Boosting = HistBoosting(table_of(schema), n_classes, seed)
         if self.boosting is not None or fitted is not None:
             boosting = GivenBoosting(self.boosting, schema, fitted)
         tell = write_line if self.verbose else _be_quiet
-        problem = Problem(training, table, n_classes, boosting, fitted, budget_of(self.budget), seed, self.n_jobs, tell)
+        problem = Problem(training, n_classes, boosting, fitted, budget_of(self.budget), seed, self.n_jobs, tell)
         learned = learn_predictor(problem)
         chosen, spent = learned.chosen, time.monotonic() - start
         how = FitReport(

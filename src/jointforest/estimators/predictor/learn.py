@@ -18,7 +18,7 @@ from ...learners.selection.folds import Fold
 from ...models.base import Distribution
 from ...runtime.threads import n_threads
 from .additive import Additive, AdditiveLearner
-from .boosting import Boosted, Boosting, Labelled, Pair, Settings, Table
+from .boosting import Boosted, Boosting, Labelled, Pair, Settings, table_of
 from .constants import FIXED
 from .hiding import Hidden, copies, validation_rows
 from .members import (
@@ -51,8 +51,6 @@ class Problem(NamedTuple):
     ----------
     training : Training
         The table; its last column is the target.
-    table : Table
-        Its features, as boosted trees and additive models see them.
     n_classes : int
         0 if the target is a number.
     boosting : Boosting
@@ -66,7 +64,6 @@ class Problem(NamedTuple):
     """
 
     training: Training
-    table: Table
     n_classes: int
     boosting: Boosting
     fitted: Boosted | None
@@ -206,7 +203,7 @@ def _learn(problem: Problem) -> Learned:
     completed = _completed(problem, chosen.model)
     rows, trees = _cross_fit(problem, completed, folds, hidden, rng)
     clock.stop("boosted trees of the folds", problem.tell)
-    additive = AdditiveLearner(problem.table, problem.n_classes, seed)
+    additive = AdditiveLearner(table_of(training.schema), problem.n_classes, seed)
     sums, penalty = additive.cross_fit([(completed.take(fold.learn), problem.labelled(fold.held)) for fold in folds])
     clock.stop("additive models of the folds", problem.tell)
     answers = []
@@ -252,6 +249,7 @@ def _completed(problem: Problem, joint: Distribution) -> Labelled:
     if not np.isnan(training.X).any():
         return problem.labelled(np.arange(len(training.X)))
     X = sample(joint, build(training.schema, training.X), 1, problem.seed, False, problem.n_jobs)
+    X = np.where(np.isnan(X), training.X, X)  # rows of which the joint has no draw keep what is known
     return Labelled(X[:, :-1], training.X[:, -1])
 
 

@@ -50,8 +50,7 @@ class _Combinations(NamedTuple):
 
 
 def integral(views: tuple[View, ...], of: Columns, function: Function, n_jobs: int | None = -1) -> float | None:
-    """Integral of a function of densities over some columns, to about 1e-6; None where that takes too
-    much work, or densities are estimates.
+    """Integral of a function of densities over some columns, to about 1e-6; None if too slow, or estimated.
 
     As in `Joint.log_density` levels and atoms count 1, cells of a grid their width, numbers their length.
     """
