@@ -31,6 +31,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 import jointforest as jf
 from jointforest.estimators import predictor
+from jointforest.estimators.predictor.members import ask
 from jointforest.estimators.predictor.pooling import LEVELS, crps, stack
 
 NAME, FOLDS = "prediction", 5
@@ -354,8 +355,7 @@ def our_figures(task: Task, rows: Frame, truth: np.ndarray) -> dict[str, Any]:
         one.name: [round(w, 2) for w in one.weight] for one in model.fitted_by.members if one.weight
     }
     evidence = model._evidence(rows)
-    for name, member in model._members.items():
-        answer = member.answer(evidence, model._seed, 1)
+    for name, answer in ask(model._members, model.joint_.distribution, evidence, model._seed, 1).items():
         if task.K:
             found[name] = class_figures(np.nan_to_num(answer.value, nan=1.0 / task.K), truth, task.K)
         else:

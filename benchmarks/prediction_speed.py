@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from _common import adult_split, arguments, finish, hide, progress, verdict
@@ -54,9 +55,9 @@ def main() -> None:
         holed = hide(new, rate, options.seed)[0]
         took, _ = seconds(lambda holed=holed: clf.predict_proba(holed), 3)
         rows.append({"cells hidden": f"{rate:.0%}", "who": "predictor", "seconds": took} | verdict(took, MOST))
-        evidence = clf._evidence(holed)
+        evidence, joint = clf._evidence(holed), clf.joint_.distribution
         for name, member in clf._members.items():
-            took, _ = seconds(lambda member=member, evidence=evidence: member.answer(evidence, options.seed, 1), 3)
+            took, _ = seconds(partial(ask, {name: member}, joint, evidence, options.seed, 1), 3)
             rows.append({"cells hidden": f"{rate:.0%}", "who": name, "seconds": took})
     tables = {f"Learning from {learn:,} rows of Adult": stages, f"Predicting {ask:,} rows": rows}
     finish(NAME, tables, {"learn": learn, "ask": ask, "seed": options.seed}, options.quick)

@@ -190,6 +190,17 @@ class Distribution(ABC):
         """`sample`, and the background weights (n,); m is at least 1."""
         return self.sample(evidence, m, seed, missing, n_jobs), self.observe(evidence).background_weight(n_jobs)
 
+    def completions(self, evidence: Evidence, count: np.ndarray, seed: int, n_jobs: int | None = -1) -> np.ndarray:
+        """count (n,) draws for each row, contiguous, (sum of count, d), as `sample` has them without missing cells.
+
+        All rows share the random numbers: the draws of a row depend on the row, its count and the seed, and not on
+        other rows. So draws of different rows are not independent. Subclasses spread the draws of a row evenly over
+        what is possible, so a mean over them has less variance than one over independent draws.
+        """
+        rows = np.arange(len(evidence.value))
+        of_rows = [self.sample(evidence.take(rows[i : i + 1]), int(count[i]), seed, False, n_jobs) for i in rows]
+        return np.concatenate([np.empty((0, evidence.value.shape[1])), *of_rows])
+
     def log_density_without_each(self, evidence: Evidence, known: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
         """log p(evidence without cell j) of each row and column, (n, d); any number where ``known`` (n, d) is False."""
         out = np.zeros(known.shape)

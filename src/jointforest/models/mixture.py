@@ -87,6 +87,25 @@ class Mixture(Distribution):
                 out[chosen_rows[of_row == draws]] = component.sample(rows_here, draws, seed_here, missing, n_jobs)
         return out
 
+    def completions(self, evidence: Evidence, count: np.ndarray, seed: int, n_jobs: int | None = -1) -> np.ndarray:
+        """The draws of the first component come first; how many there are is found by systematic sampling."""
+        d = evidence.value.shape[1]
+        offset = np.random.default_rng(seed).random()
+        below = np.cumsum(self.observe(evidence).component_weights, axis=1)
+        below[:, -1] += 1e-9  # rounding must not lose the last draw
+        stop = np.clip(np.ceil(count[:, None] * below - offset), 0, count[:, None])
+        stop[np.isnan(stop)] = 0.0  # impossible rows have no draws of any component
+        number = np.diff(stop, axis=1, prepend=0.0).astype(np.int64)
+        first = (np.cumsum(count) - count)[:, None] + np.cumsum(number, axis=1) - number
+        out = np.full((int(count.sum()), d), np.nan)
+        for k, component in enumerate(self.components):
+            rows = np.flatnonzero(number[:, k])
+            own = number[rows, k]
+            at = np.repeat(first[rows, k] - (np.cumsum(own) - own), own) + np.arange(own.sum())
+            seed_here = int(np.random.SeedSequence([seed, k]).generate_state(1, np.uint64)[0] >> 2)
+            out[at] = component.completions(evidence.take(rows), own, seed_here, n_jobs)
+        return out
+
     def condition(self, evidence: Evidence) -> Distribution:
         log_joint = self.log_joint(evidence)[0]
         possible = np.flatnonzero(log_joint > -np.inf).tolist() or [0]  # a component says what is wrong if none is

@@ -18,6 +18,7 @@ from jointforest.estimators.predictor import additive
 from jointforest.estimators.predictor.additive import Additive, AdditiveLearner
 from jointforest.estimators.predictor.boosting import Labelled, Table, table_of
 from jointforest.estimators.predictor.constants import FIXED
+from jointforest.estimators.predictor.members import ExpectedAdditive, ask
 from jointforest.learners.generative.targets import read_training
 
 from ...oracle import additive as oracle
@@ -167,7 +168,8 @@ def test_expected_answers_are_means_over_completions() -> None:
         row = np.append(np.where(known, cells[9, :3], np.nan), np.nan)
         share = p * np.all(np.isnan(row) | (cells == row), axis=1)
         evidence = build(joint.schema, np.tile(row, (1, 1)))
-        found = [model.expected(evidence, is_level, joint.distribution, seed, 1)[0] for seed in range(40)]
+        member = {"it": ExpectedAdditive(model, is_level)}
+        found = [ask(member, joint.distribution, evidence, seed, 1)["it"].value[0] for seed in range(40)]
         error = answers_of_all.std() / np.sqrt(40 * FIXED.draws)
         wanted = share @ answers_of_all / share.sum()
         np.testing.assert_allclose(np.mean(found, axis=0), wanted, atol=5 * error if not all(known) else 1e-9)

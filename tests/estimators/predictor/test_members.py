@@ -22,12 +22,14 @@ from jointforest.estimators.predictor.members import (
     Conditional,
     ExpectedBoosting,
     NativeBoosting,
+    ask,
     grid_of,
     quantiles_of,
 )
 from jointforest.estimators.predictor.pooling import LEVELS
 from jointforest.learners.generative.targets import read_training
 
+NO_DRAWS = np.empty((0, 0, 0))
 SHAPE = Shape(leaf_nodes=4, leaf_rows=5, l2=1.0, features=1.0)
 LEVELS_OF = {"a": ["p", "q"], "b": ["r", "s", "t"], "c": ["u", "v"], "y": ["no", "yes"]}
 
@@ -74,7 +76,7 @@ def fits(row: np.ndarray, cells: np.ndarray) -> np.ndarray:
 def test_the_joint_answers_by_the_sum_over_completions(joint: jf.Joint, every: tuple[np.ndarray, np.ndarray]) -> None:
     cells, p = every
     rows = holed(every)
-    answer = Conditional(joint.distribution, 1.0, np.empty(0)).answer(build(joint.schema, rows), 0, 1)
+    answer = Conditional(joint.distribution, 1.0, np.empty(0)).answer(build(joint.schema, rows), NO_DRAWS, 1)
     for row, found in zip(rows, answer.value, strict=True):
         share = p * fits(row, cells)
         wanted = [share[cells[:, 3] == k].sum() / share.sum() for k in range(2)]
@@ -88,7 +90,8 @@ def test_expected_boosting_is_the_mean_over_completions(joint: jf.Joint, every: 
     trees, rows = boosted(table, model, ranks), holed(every)
     own = model.predict_proba(cells[:, :3])
     evidence = build(joint.schema, rows)
-    answers = np.stack([trees.expected(evidence, joint.distribution, seed, 1) for seed in range(40)])
+    member = {"it": ExpectedBoosting(trees, joint.distribution)}
+    answers = np.stack([ask(member, joint.distribution, evidence, seed, 1)["it"].value for seed in range(40)])
     for i, row in enumerate(rows):
         share = p * fits(row, cells)
         wanted = share @ own / share.sum()
@@ -124,7 +127,7 @@ def test_boosted_trees_answer_as_scikit_learn(n_levels: int, in_order: bool) -> 
         known = ~np.isnan(numbers[:, 0])
         numbers[known, 0] = ranks[0][numbers[known, 0].astype(int)]
     evidence = build(training.schema, np.column_stack([X[:, :-1], np.full(len(X), np.nan)]))
-    answer = NativeBoosting(boosted(table, model, ranks)).answer(evidence, 0, 1)
+    answer = NativeBoosting(boosted(table, model, ranks)).answer(evidence, NO_DRAWS, 1)
     np.testing.assert_allclose(answer.value[:, 0], model.predict(numbers))
     first = boosted(table, model, ranks, n_iter=7).native(evidence, 1)[:, 0]
     np.testing.assert_allclose(first, list(model.staged_predict(numbers))[6])
@@ -168,14 +171,14 @@ def test_expected_boosting_without_support_is_native(joint: jf.Joint) -> None:
     class Nowhere:
         schema = joint.schema
 
-        def sample(self, evidence, m, seed, missing, n_jobs=-1):
-            return np.full((len(evidence.value) * m, 4), np.nan)
+        def completions(self, evidence, count, seed, n_jobs=-1):
+            return np.full((count.sum(), 4), np.nan)
 
     table, seen = table_of(joint.schema), encode(joint.schema, levels(seed=6))[0]
     model, ranks = grow(table, SHAPE, Labelled(seen[:, :3], seen[:, 3]), 2, 3, 0)
     trees = boosted(table, model, ranks)
     evidence = build(joint.schema, np.full((1, 4), np.nan))
-    answer = ExpectedBoosting(trees, Nowhere()).answer(evidence, 0, 1)
+    answer = ask({"it": ExpectedBoosting(trees, Nowhere())}, Nowhere(), evidence, 0, 1)["it"]
     np.testing.assert_array_equal(answer.value, trees.native(evidence, 1))
 
 

@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from xgboost import XGBClassifier, XGBRegressor
 
 import jointforest as jf
-from jointforest.estimators.predictor import additive, base, learn, members
+from jointforest.estimators.predictor import base, learn, members
 from jointforest.estimators.predictor.learn import cut_folds
 from jointforest.estimators.predictor.members import EXPECTED, MASKED
 from jointforest.runtime.warnings import UnseenLevelWarning
@@ -99,13 +99,36 @@ def test_threads_change_nothing(kind: str) -> None:
 
 
 @KINDS
+def test_the_answer_of_a_row_depends_on_no_other_row(kind: str) -> None:
+    """Of rows with missing cells, which need draws: alone, in other orders, several times; with two threads."""
+    frame, label, score = table(missing=0.4)
+    one = fitted(kind, frame, label, score)
+    wanted = answers(one, frame)
+    rng = np.random.default_rng(0)
+    for rows in (rng.permutation(240), rng.permutation(240)[:70], rng.integers(0, 240, 300), np.arange(239, -1, -3)):
+        np.testing.assert_allclose(answers(one, frame.iloc[rows]), wanted[rows], rtol=1e-5, atol=1e-6)
+    for i in range(40):
+        np.testing.assert_allclose(answers(one, frame.iloc[[i]]), wanted[[i]], rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(answers(one.set_params(n_jobs=2), frame), wanted)
+    if kind == "classifier":
+        np.testing.assert_array_equal(one.predict(frame[::-1]), one.predict(frame)[::-1])
+
+
+@KINDS
 def test_many_rows_are_answered_in_blocks(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of complete rows, which need no draws, with the same answers."""
-    frame, label, score = table(missing=0.0)
+    """With the same answers."""
+    frame, label, score = table(missing=0.2)
     one = fitted(kind, frame, label, score)
     wanted = answers(one, frame)
     monkeypatch.setattr(base, "FIXED", replace(base.FIXED, rows_at_once=50))
+    monkeypatch.setattr(members, "FIXED", replace(members.FIXED, drawn_at_once=200))
     np.testing.assert_allclose(answers(one, frame), wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_a_single_class_is_predicted() -> None:
+    frame, _, _ = table(60)
+    one = new("classifier").fit(frame, np.full(60, "all"))
+    assert (one.predict(frame) == "all").all() and (one.predict_proba(frame) == 1.0).all()
 
 
 def test_what_is_not_fitted_says_so() -> None:
@@ -363,7 +386,7 @@ def test_explanations_sum_to_the_prediction(kind: str) -> None:
 
 def test_explanations_are_shapley_values_of_the_predictor(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two known columns: each moves the answer by the mean of its two marginal contributions, but for draws."""
-    monkeypatch.setattr(additive, "FIXED", replace(SMALL, draws=20_000))
+    monkeypatch.setattr(members, "FIXED", replace(SMALL, draws=2_000))
     frame, _, score = table(seed=13, missing=0.0)
     one = new("regressor").fit(frame[["x", "c"]], score)
     row = frame[["x", "c"]].head(1)

@@ -17,10 +17,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from ...data.evidence import Evidence, distinct_rows
-from ...inference.sampling import sample
-from ...models.base import Distribution
-from ...runtime.threads import chunks, one_blas_thread
+from ...runtime.threads import one_blas_thread
 from .boosting import Labelled, Pair, Table
 from .constants import FIXED
 
@@ -60,21 +57,18 @@ class Additive(NamedTuple):
         odds = np.exp(total - total.max(axis=1, keepdims=True))
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
-    def expected(
-        self, evidence: Evidence, is_level: np.ndarray, joint: Distribution, seed: int, n_jobs: int | None
-    ) -> np.ndarray:
-        """Mean answers (n, A) over draws of what is missing from the joint; missing cells have no effect without."""
-        few, place = distinct_rows(evidence)
-        X = few.value[:, : len(is_level)]
+    def expected(self, X: np.ndarray, is_level: np.ndarray, completed: np.ndarray) -> np.ndarray:
+        """Mean answers (n, A) over draws of what is missing, ``completed`` (n, m, d), of rows with missing cells.
+
+        Cells that are missing in a draw, too, have no effect.
+        """
         answer, holed = self.answer(X, is_level), np.flatnonzero(np.isnan(X).any(axis=1))
-        for block, (first, stop) in enumerate(chunks(len(holed), FIXED.drawn_at_once // FIXED.draws)):
-            rows = holed[first:stop]
-            own_seed = int(np.random.default_rng([seed, block]).integers(2**62))
-            drawn = sample(joint, few.take(rows), FIXED.draws, own_seed, False, n_jobs)[:, : len(is_level)]
-            given = np.repeat(X[rows], FIXED.draws, axis=0)  # also where the joint has no draw
-            completed = self.answer(np.where(np.isnan(drawn), given, drawn), is_level)
-            answer[rows] = completed.reshape(len(rows), FIXED.draws, -1).mean(axis=1)
-        return np.asarray(answer[place])
+        if len(holed):
+            n, m, _ = completed[holed].shape
+            drawn = completed[holed, :, : X.shape[1]].reshape(n * m, -1)
+            filled = np.where(np.isnan(drawn), np.repeat(X[holed], m, axis=0), drawn)
+            answer[holed] = self.answer(filled, is_level).reshape(n, m, -1).mean(axis=1)
+        return answer
 
 
 def _read(point: np.ndarray, effect: np.ndarray, x: np.ndarray, is_level: bool) -> np.ndarray:
@@ -193,6 +187,8 @@ def _numbers(design: np.ndarray, y: np.ndarray, penalties: tuple[float, ...]) ->
 
 def _classes(design: np.ndarray, y: np.ndarray, penalties: tuple[float, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
     """For each penalty, the base (K,) and the coefficients (c, K) of least penalised log-loss."""
+    if len(np.unique(y)) < 2:
+        return [(np.zeros(1), np.zeros((design.shape[1], 1)))] * len(penalties)
     logistic, found = LogisticRegression(max_iter=FIXED.additive_steps, warm_start=True), []
     for penalty in penalties:
         _quiet(logistic.set_params(C=1.0 / penalty), design, y.astype(np.int64))

@@ -28,8 +28,8 @@ from ...runtime.threads import chunks
 from .boosting import Boosting, GivenBoosting, HistBoosting, adopted, check_estimator, table_of
 from .constants import FIXED
 from .files import Saved, save_predictor
-from .learn import Learned, Problem, ask, learn_predictor, missing_share
-from .members import ADDITIVE, EXPECTED
+from .learn import Learned, Problem, learn_predictor, missing_share
+from .members import ADDITIVE, EXPECTED, ask
 from .pooling import Pool, Stack, stack
 from .report import MemberReport, PredictorReport
 
@@ -211,7 +211,8 @@ class JointPredictor(Learner):
 
     def _stacked(self, evidence: Evidence, with_spread: bool = False) -> tuple[Stack, np.ndarray]:
         """The members' answers, and the share of each row that is missing (n,)."""
-        answers = ask(self._members, evidence, self._seed, self.n_jobs, with_spread)
+        joint = self.joint_.distribution
+        answers = ask(self._members, joint, evidence, self._seed, self.n_jobs, with_spread)
         return stack(list(answers.values())), missing_share(evidence.value[:, :-1], self._known)
 
     def _predict(self, evidence: Evidence) -> np.ndarray:

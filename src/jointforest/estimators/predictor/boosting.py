@@ -12,7 +12,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from ...data.evidence import Evidence
 from ...data.frames import decode
 from ...data.schema import Columns, Schema, kernel_columns
-from ...inference.expectation.by_draws import expected_by_draws
+from ...inference.expectation.by_draws import expected_by_completions, needs_draws
 from ...inference.expectation.expectation import Rows
 from ...inference.expectation.match import Features, filled, match_features
 from ...integrations.ensembles.evaluate import apply_link, raw
@@ -76,9 +76,18 @@ class Boosted(NamedTuple):
         ensemble = self.features.ensemble
         return self._in_order(apply_link(ensemble.link, raw(ensemble, rows.X, rows.other, n_jobs)))
 
-    def expected(self, evidence: Evidence, joint: Distribution, seed: int, n_jobs: int | None) -> np.ndarray:
-        """Expected answers (n, A) over what is missing, by draws from the joint; its own where the joint has none."""
-        found = expected_by_draws(self.features, joint, self._rows(evidence), "auto", FIXED.draws, seed, n_jobs)
+    def needs_draws(self, evidence: Evidence) -> np.ndarray:
+        """Rows whose expected answers are means over completions, bool (n,): they lack several features."""
+        return needs_draws(self.features, self._rows(evidence))
+
+    def expected(
+        self, evidence: Evidence, joint: Distribution, completed: np.ndarray, n_jobs: int | None
+    ) -> np.ndarray:
+        """Expected answers (n, A) over what is missing; its own where the joint has no completion.
+
+        ``completed`` (n, m, d) has draws from the joint, of the rows that `needs_draws`.
+        """
+        found = expected_by_completions(self.features, joint, self._rows(evidence), completed, n_jobs)
         answer = self._in_order(found.answer)
         lost = np.flatnonzero(np.isnan(answer[:, 0]))
         if len(lost):

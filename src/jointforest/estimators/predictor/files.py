@@ -19,7 +19,7 @@ from ...models.box_forest.box_forest import BoxForest
 from ...models.box_forest.files import NAMES, forest_from_arrays, forest_to_arrays
 from ...models.file import PREDICTOR, ModelFileError, contents, model_of, opened, pack, read, read_about, write
 from .additive import Additive
-from .boosting import Boosted
+from .boosting import Boosted, table_of
 from .members import (
     ADDITIVE,
     EXPECTED,
@@ -161,7 +161,7 @@ def _saved_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Saved:
             members[name] = Conditional(distribution, float(own["dial"]) if name == FOREST else 1.0, grid)
             continue
         if name == ADDITIVE:
-            members[name] = ExpectedAdditive(_additive_of(schema, part, K), joint)
+            members[name] = ExpectedAdditive(_additive_of(schema, part, K), table_of(schema).is_level)
             continue
         trees = _boosted_of(schema, part, own["links"][name], K if is_class else 0)
         members[name] = ExpectedBoosting(trees, joint) if name == EXPECTED else NativeBoosting(trees)

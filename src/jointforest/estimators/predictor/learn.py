@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from ...data.evidence import Evidence, build
+from ...data.evidence import build
 from ...inference.sampling import sample
 from ...learners.generative.targets import Training
 from ...learners.selection.budget import Budget
@@ -33,12 +33,13 @@ from .members import (
     ExpectedBoosting,
     Member,
     NativeBoosting,
+    ask,
     evidence_of,
     grid_of,
     learn_forest,
     some_rows,
 )
-from .pooling import Answer, Goal, Judged, Pool, stack
+from .pooling import Answer, Goal, Judged, Pool, joined, stack
 
 TOGETHER = "all together"
 """The name of the pool in reports."""
@@ -212,7 +213,8 @@ def _learn(problem: Problem) -> Learned:
         own = forest if are_final else learn_forest(part, seed, n_jobs, forest)
         joint = chosen.of_folds[k] if chosen.of_folds else chosen.recipe.learn(part.schema, part.X, seed)
         team = _members(own, joint, {name: found[k] for name, (found, _) in trees.items()}, sums[k], problem.grid())
-        answers.append(ask(team, evidence_of(training, hidden[k].row, hidden[k].mask), seed, n_jobs))
+        evidence = evidence_of(training, hidden[k].row, hidden[k].mask)
+        answers.append(ask(team, joint, evidence, seed, n_jobs))
     clock.stop("validation", problem.tell)
 
     pool, kept, compared = _compare(problem, list(trees), answers, hidden)
@@ -298,7 +300,7 @@ def _compare(
     share = missing_share(np.where(mask, np.nan, X[rows, :-1]), problem.known())
     step = 0.0 if problem.n_classes else problem.training.schema.columns[-1].step
     judged = Judged(X[rows, -1], share, len(np.unique(rows)), step)
-    each = {name: _joined([found[name] for found in answers]) for name in names}
+    each = {name: joined([found[name] for found in answers]) for name in names}
 
     def fit(kept: list[str]) -> Pool:
         return goal.fit(stack([each[name] for name in kept]), judged, kept.index(anchor) if anchor else None)
@@ -332,12 +334,6 @@ def _compare(
     return pool, kept, (*compared, Compared(TOGETHER, shown[TOGETHER], np.empty(0)))
 
 
-def _joined(parts: list[Answer]) -> Answer:
-    """The answers of all folds, one after the other."""
-    spreads = [part.spread for part in parts if part.spread is not None]
-    return Answer(np.concatenate([part.value for part in parts]), np.concatenate(spreads) if spreads else None)
-
-
 def _members(
     forest: Any, joint: Distribution, trees: dict[str, Boosted], additive: Additive, grid: np.ndarray
 ) -> dict[str, Member]:
@@ -345,7 +341,7 @@ def _members(
     found: dict[str, Member] = {
         FOREST: Conditional(forest.joint_.distribution, forest._dial, grid),
         JOINT: Conditional(joint, 1.0, grid),
-        ADDITIVE: ExpectedAdditive(additive, joint),
+        ADDITIVE: ExpectedAdditive(additive, table_of(joint.schema).is_level),
     }
     if EXPECTED in trees:
         found[EXPECTED] = ExpectedBoosting(trees[EXPECTED], joint)
@@ -353,13 +349,6 @@ def _members(
         if name in trees:
             found[name] = NativeBoosting(trees[name])
     return found
-
-
-def ask(
-    members: dict[str, Member], evidence: Evidence, seed: int, n_jobs: int | None, with_spread: bool = True
-) -> dict[str, Answer]:
-    """The members' answers for rows, by name."""
-    return {name: member.answer(evidence, seed, n_jobs, with_spread) for name, member in members.items()}
 
 
 def missing_share(cells: np.ndarray, known: np.ndarray) -> np.ndarray:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
-from ...data.evidence import Evidence, build
+from ...data.evidence import Evidence, build, distinct_rows
 from ...data.schema import Schema
 from ...learners.generative.classifier import GenerativeForestClassifier
 from ...learners.generative.regressor import GenerativeForestRegressor
@@ -15,10 +16,11 @@ from ...learners.generative.targets import Training
 from ...learners.leaf_fitting.densities import first_leaves, first_trees
 from ...learners.leaf_fitting.fit import prepare
 from ...models.base import Distribution
+from ...runtime.threads import chunks
 from .additive import Additive
 from .boosting import Boosted
 from .constants import FIXED
-from .pooling import LEVEL_WEIGHT, LEVELS, Answer
+from .pooling import LEVEL_WEIGHT, LEVELS, Answer, joined
 
 FOREST, JOINT, ADDITIVE = "generative forest", "joint", "expected additive model"
 EXPECTED, MASKED, NATIVE = "expected boosting", "boosting on masked copies", "boosting"
@@ -28,8 +30,14 @@ EXPECTED, MASKED, NATIVE = "expected boosting", "boosting on masked copies", "bo
 class Member(Protocol):
     """Somebody who can be asked about the target of rows with any cells missing."""
 
-    def answer(self, evidence: Evidence, seed: int, n_jobs: int | None, with_spread: bool = True) -> Answer:
-        """What it says of n rows, of numbers with or without how their quantiles spread."""
+    def needs_draws(self, evidence: Evidence) -> np.ndarray:
+        """Rows of which it needs completions to answer, bool (n,)."""
+
+    def answer(self, evidence: Evidence, completed: np.ndarray, n_jobs: int | None, with_spread: bool = True) -> Answer:
+        """What it says of n rows, of numbers with or without how their quantiles spread.
+
+        ``completed`` (n, m, d) has draws from the joint given the known cells, of all rows that `needs_draws`.
+        """
 
     def with_schema(self, schema: Schema) -> Member:
         """The same member of columns that are described otherwise: another frame."""
@@ -52,7 +60,10 @@ class Conditional:
     dial: float
     grid: np.ndarray
 
-    def answer(self, evidence: Evidence, seed: int, n_jobs: int | None, with_spread: bool = True) -> Answer:
+    def needs_draws(self, evidence: Evidence) -> np.ndarray:
+        return np.zeros(len(evidence.value), bool)
+
+    def answer(self, evidence: Evidence, completed: np.ndarray, n_jobs: int | None, with_spread: bool = True) -> Answer:
         state = self.distribution.observe_by_trees(evidence, self.dial)
         target = len(self.distribution.schema.columns) - 1
         if not len(self.grid):
@@ -77,23 +88,35 @@ class ExpectedBoosting:
     def with_schema(self, schema: Schema) -> ExpectedBoosting:
         return replace(self, joint=self.joint.with_schema(schema))
 
-    def answer(self, evidence: Evidence, seed: int, n_jobs: int | None, with_spread: bool = True) -> Answer:
-        return Answer(self.trees.expected(evidence, self.joint, seed, n_jobs))
+    def needs_draws(self, evidence: Evidence) -> np.ndarray:
+        return self.trees.needs_draws(evidence)
+
+    def answer(self, evidence: Evidence, completed: np.ndarray, n_jobs: int | None, with_spread: bool = True) -> Answer:
+        return Answer(self.trees.expected(evidence, self.joint, completed, n_jobs))
 
 
 @dataclass(frozen=True)
 class ExpectedAdditive:
-    """An additive model, answered in expectation over what is missing, under a joint."""
+    """An additive model, answered in expectation over what is missing, under a joint.
+
+    Attributes
+    ----------
+    model : Additive
+    is_level : bool array (d,)
+        Which columns have levels.
+    """
 
     model: Additive
-    joint: Distribution
+    is_level: np.ndarray
 
     def with_schema(self, schema: Schema) -> ExpectedAdditive:
-        return replace(self, joint=self.joint.with_schema(schema))
+        return self
 
-    def answer(self, evidence: Evidence, seed: int, n_jobs: int | None, with_spread: bool = True) -> Answer:
-        is_level = np.array([column.is_categorical for column in self.joint.schema.columns[:-1]])
-        return Answer(self.model.expected(evidence, is_level, self.joint, seed, n_jobs))
+    def needs_draws(self, evidence: Evidence) -> np.ndarray:
+        return np.asarray(np.isnan(evidence.value[:, :-1]).any(axis=1))
+
+    def answer(self, evidence: Evidence, completed: np.ndarray, n_jobs: int | None, with_spread: bool = True) -> Answer:
+        return Answer(self.model.expected(evidence.value[:, :-1], self.is_level, completed))
 
 
 @dataclass(frozen=True)
@@ -105,8 +128,36 @@ class NativeBoosting:
     def with_schema(self, schema: Schema) -> NativeBoosting:
         return self
 
-    def answer(self, evidence: Evidence, seed: int, n_jobs: int | None, with_spread: bool = True) -> Answer:
+    def needs_draws(self, evidence: Evidence) -> np.ndarray:
+        return np.zeros(len(evidence.value), bool)
+
+    def answer(self, evidence: Evidence, completed: np.ndarray, n_jobs: int | None, with_spread: bool = True) -> Answer:
         return Answer(self.trees.native(evidence, n_jobs))
+
+
+def ask(
+    members: Mapping[str, Member],
+    joint: Distribution,
+    evidence: Evidence,
+    seed: int,
+    n_jobs: int | None,
+    with_spread: bool = True,
+) -> dict[str, Answer]:
+    """The members' answers for rows, by name; all of them answer over the same completions, drawn from the joint."""
+    rows, place = distinct_rows(evidence)
+    needs = np.any([member.needs_draws(rows) for member in members.values()], axis=0)
+    m, d = FIXED.draws, rows.value.shape[1]
+    plain, holed = np.flatnonzero(~needs), np.flatnonzero(needs)
+    pieces = [holed[slice(*ends)] for ends in chunks(len(holed), max(1, FIXED.drawn_at_once // m))]
+    pieces = [plain, *pieces] if len(plain) or not pieces else pieces
+    parts = []
+    for piece in pieces:
+        some, completed = rows.take(piece), np.empty((len(piece), 0, d))
+        if piece is not plain:
+            completed = joint.completions(some, np.full(len(piece), m), seed, n_jobs).reshape(len(piece), m, d)
+        parts.append({name: one.answer(some, completed, n_jobs, with_spread) for name, one in members.items()})
+    back = np.argsort(np.concatenate(pieces))[place]
+    return {name: joined([part[name] for part in parts]).take(back) for name in members}
 
 
 def quantiles_of(cdf: np.ndarray, grid: np.ndarray) -> np.ndarray:

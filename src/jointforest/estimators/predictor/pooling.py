@@ -35,6 +35,16 @@ class Answer(NamedTuple):
     value: np.ndarray
     spread: np.ndarray | None = None
 
+    def take(self, rows: np.ndarray) -> Answer:
+        """Of the rows of these numbers."""
+        return Answer(self.value[rows], None if self.spread is None else self.spread[rows])
+
+
+def joined(parts: Sequence[Answer]) -> Answer:
+    """The answers for several sets of rows, one after the other."""
+    spreads = [part.spread for part in parts if part.spread is not None]
+    return Answer(np.concatenate([part.value for part in parts]), np.concatenate(spreads) if spreads else None)
+
 
 class Stack(NamedTuple):
     """Answers of M members, of which S have spreads.

@@ -77,6 +77,28 @@ def expected_by_draws(
     return out
 
 
+def needs_draws(features: Features, rows: Rows) -> np.ndarray:
+    """Rows whose expectations are means over draws, bool (n,): they lack several of the features that are split."""
+    lacks = _lacking(features, rows)
+    return lacks.any(axis=1) & (_alone(features, lacks) < 0)
+
+
+def expected_by_completions(
+    features: Features, model: Distribution, rows: Rows, completed: np.ndarray, n_jobs: int | None = -1
+) -> Answers:
+    """As `expected_by_draws`, over draws (n, m, d) that are there already, of the rows that need them."""
+    out = _plain(features, rows, n_jobs)
+    lacks = _lacking(features, rows)
+    alone, lacks_any = _alone(features, lacks), lacks.any(axis=1)
+    for f in np.unique(alone[alone >= 0]).tolist():
+        rows_here = np.flatnonzero(alone == f)
+        _put(out, rows_here, _by_cells(features, model, take(rows, rows_here), f, n_jobs))
+    many = np.flatnonzero(lacks_any & (alone < 0))
+    if len(many):
+        _put(out, many, _over(features, take(rows, many), completed[many], n_jobs))
+    return out
+
+
 def _put(out: Answers, at: np.ndarray, answers_there: Answers) -> None:
     for answers, new in zip(out, answers_there, strict=True):
         answers[at] = new
@@ -147,7 +169,12 @@ def _by_cells(features: Features, model: Distribution, rows: Rows, f: int, n_job
 def _drawn(features: Features, model: Distribution, rows: Rows, m: int, seed: int, n_jobs: int | None) -> Answers:
     """Means over m draws for each row, and their standard errors."""
     n, d = rows.evidence.value.shape
-    completed = sample(model, rows.evidence, m, seed, False, n_jobs).reshape(n, m, d)
+    return _over(features, rows, sample(model, rows.evidence, m, seed, False, n_jobs).reshape(n, m, d), n_jobs)
+
+
+def _over(features: Features, rows: Rows, completed: np.ndarray, n_jobs: int | None) -> Answers:
+    """Means over m draws for each row, ``completed`` (n, m, d), and their standard errors."""
+    n, m, _ = completed.shape
     total = _totals(features, rows, completed, n_jobs)
     total[np.isnan(completed).all(axis=2)] = np.nan
     return _moments(features, total, np.full((n, m, 1), 1.0 / m), exact=False)

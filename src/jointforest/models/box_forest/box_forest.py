@@ -25,6 +25,7 @@ from .posterior import (
     OneRow,
     background_weight,
     cdf,
+    completions,
     impute_and_weigh,
     level_probability,
     levels_and_log_density,
@@ -83,6 +84,9 @@ class BoxForest(Distribution):
         self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1
     ) -> tuple[np.ndarray, np.ndarray]:
         return sample_and_weigh(self.forest, evidence, m, seed, missing, n_jobs)
+
+    def completions(self, evidence: Evidence, count: np.ndarray, seed: int, n_jobs: int | None = -1) -> np.ndarray:
+        return completions(self.forest, evidence, count, seed, n_jobs)
 
     def impute(self, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
         return impute_and_weigh(self.forest, evidence, n_jobs)

@@ -26,7 +26,7 @@ from .posterior_kernels import (
     row_scratch,
 )
 from .quantile_kernels import quantile_rows
-from .sampling_kernels import Draws, draw_rows, draw_scratch, impute_rows
+from .sampling_kernels import Draws, complete_rows, draw_rows, draw_scratch, impute_rows
 from .structure import Forest
 from .tree_weight_kernels import routed_rows, shared_rows, weigh_trees, with_routed
 
@@ -638,6 +638,27 @@ def sample_and_weigh(
     for _ in map_ordered(work, items, n_jobs, "drawing rows"):
         pass
     return out, share
+
+
+def completions(
+    forest: Forest, evidence: Evidence, count: np.ndarray, seed: int, n_jobs: int | None = -1
+) -> np.ndarray:
+    """count (n,) rows for each row of evidence, contiguous; draw k of any row uses the random stream of number k + 1.
+
+    The leaves of a row are drawn by systematic sampling, with an offset that all rows share.
+    """
+    start = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
+    out = np.empty((int(start[-1]), evidence.value.shape[1]))
+
+    def work(first: int, stop: int) -> None:
+        scratch = draw_scratch(forest.leaves, 0, 0)
+        post = chunk_posterior(forest, evidence, first, stop)
+        complete_rows(forest.columns, forest.leaves, evidence, post, first, start, seed, scratch, out)
+
+    most = max(1, min(_DRAW_ROWS, _DRAWS // max(int(count.max(initial=1)), 1)))
+    for _ in map_ordered(work, row_chunks(forest, evidence, most), n_jobs, "drawing rows"):
+        pass
+    return out
 
 
 # ---- Missing cells filled in.

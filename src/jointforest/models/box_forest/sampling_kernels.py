@@ -161,6 +161,41 @@ def draw_rows(columns, leaves, evidence, post, first, draws, scratch, out):
                 k = scratch.before[k]
 
 
+@entry
+def complete_rows(columns, leaves, evidence, post, first, start, seed, scratch, out):
+    """Draws of each row of the posterior (of the rows first..), into ``out`` from ``start[row]`` on; see `completions`.
+
+    Of c draws, the k-th falls on the leaf at (k + v) / c of the cumulated weights, where v is the same for all rows.
+    """
+    state = scratch.state
+    start_stream(state, seed, 0)
+    offset = uniform(state)
+    for i in range(post.log_evidence.shape[0]):
+        row = first + i
+        at, c = start[row], start[row + 1] - start[row]
+        if post.log_evidence[i] == -math.inf:
+            out[at : at + c] = math.nan
+            continue
+        if scratch.value.shape[0] > 0:
+            find_atoms(columns, evidence, row, scratch.atom)
+        total = 0.0
+        for number in range(post.start[i], post.start[i + 1]):
+            total += math.exp(post.log_weight[number] - post.log_evidence[i])
+        k, below = np.int64(0), 0.0
+        for number in range(post.start[i], post.start[i + 1]):
+            leaf = post.leaf[number]
+            below += math.exp(post.log_weight[number] - post.log_evidence[i])
+            if number == post.start[i + 1] - 1:
+                below = math.inf  # rounding must not lose the last draw
+            if k < c and (k + offset) * total < below * c and has_circuit(leaves, leaf):
+                circuit_log_density(columns, leaves, evidence, row, scratch.atom, leaf, scratch.value)
+            while k < c and (k + offset) * total < below * c:
+                start_stream(state, seed, k + 1)
+                draw_parts(leaves, leaf, scratch.value, scratch.active, state, scratch.of)
+                draw_row(columns, leaves, evidence, row, leaf, scratch.of, False, state, out[at + k])
+                k += 1
+
+
 # ---- Kernel that fills missing cells with means and most probable levels.
 
 

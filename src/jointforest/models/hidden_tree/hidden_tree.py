@@ -70,6 +70,9 @@ class HiddenTree(Distribution):
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
         return sampling.sample(self.hidden, evidence, m, seed, missing, n_jobs)
 
+    def completions(self, evidence: Evidence, count: np.ndarray, seed: int, n_jobs: int | None = -1) -> np.ndarray:
+        return sampling.completions(self.hidden, evidence, count, seed, n_jobs)
+
     def impute(self, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
         filled, impossible = sampling.impute(self.hidden, evidence, n_jobs)
         return filled, np.where(impossible, np.nan, is_far(self.hidden, evidence))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ...data.discretization.base_density import draw, levels
@@ -151,6 +153,149 @@ def _draw_cells(
             if scale is not None and len(some):
                 out[some, j] = draw(scale, code[some, j], rng.random(len(some)))
     return out
+
+
+# ---- Completions: draws of a row that depend on no other row.
+
+
+class _Spread(NamedTuple):
+    """Uniform numbers for draws: the same for all rows, and a Latin hypercube for the draws of each row.
+
+    Attributes
+    ----------
+    number : float64 array (uses, c)
+        For each use, the numbers of the draws of rows with so many draws, one such row after the other.
+    spot : int64 array (r,)
+        Where each of r draws has its numbers.
+    """
+
+    number: np.ndarray
+    spot: np.ndarray
+
+    def of(self, use: int, draws: np.ndarray | slice) -> np.ndarray:
+        """The numbers of some draws for a use."""
+        return self.number[use, self.spot[draws]]
+
+
+def _spread(count: np.ndarray, uses: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of a `_Spread`, and where those of rows with each count (k + 1,) begin; use 0 ascends.
+
+    Each use has one number in every interval [i / c, (i + 1) / c) for a row of c draws.
+    """
+    every, begin, parts, total = np.unique(count), np.zeros(int(count.max(initial=0)) + 1, np.int64), [], 0
+    for c in every[every > 0].tolist():
+        rng = np.random.default_rng([seed, c])
+        place = rng.permuted(np.tile(np.arange(c), (uses, 1)), axis=1)
+        place[0] = np.arange(c)
+        parts.append((place + rng.random((uses, c))) / c)
+        begin[c], total = total, total + c
+    return np.concatenate([np.empty((uses, 0)), *parts], axis=1), begin
+
+
+def completions(
+    hidden: HiddenTrees, evidence: Evidence, count: np.ndarray, seed: int, n_jobs: int | None = -1
+) -> np.ndarray:
+    """count (n,) draws for each row of evidence, contiguous, from numbers that all rows share; see `_Spread`."""
+    known = code_evidence(hidden, evidence)
+    n, d = evidence.value.shape
+    nodes = max(len(tree) for tree in hidden.trees)
+    number, begin = _spread(count, 1 + 2 * nodes + d, seed)
+    start = np.concatenate([[0], np.cumsum(count)])
+    out = np.full((int(start[-1]), d), np.nan)
+
+    def work(first: int, stop: int) -> None:
+        row = np.repeat(np.arange(stop - first), count[first:stop])
+        of_row = np.arange(len(row)) - (start[first:stop] - start[first])[row]
+        spread = _Spread(number, begin[count[first:stop]][row] + of_row)
+        part = [of.take(slice(first, stop)) for of in known]
+        out[start[first] : start[stop]] = _complete(hidden, part, stop - first, row, spread)
+
+    most = max(1, min(batch_rows(hidden), _DRAWS // max(int(count.max(initial=1)), 1)))
+    with one_blas_thread():
+        for _ in map_ordered(work, chunks(n, most), n_jobs):
+            pass
+    return out
+
+
+def _complete(hidden: HiddenTrees, known: list[CodeEvidence], n: int, row: np.ndarray, spread: _Spread) -> np.ndarray:
+    """A draw for each entry of ``row`` (r,), which ascends: (r, d)."""
+    joint = np.full((n, len(hidden.trees)), -np.inf)
+    inside: list[list[Message]] = []
+    possible = possible_rows(hidden, known)
+    for t, (tree, rows) in enumerate(zip(hidden.trees, possible, strict=True)):
+        said = [of.take(rows) for of in known]
+        upward = up(tree, own_messages(tree, said), len(said[0].code)) if len(said[0].code) else None
+        inside.append([] if upward is None else upward.inside)
+        if upward is not None:
+            joint[rows, t] = upward.log_probability
+    joint += hidden.log_weight + np.sum([of.log_base for of in known], axis=0)[:, None]
+    is_possible = joint.max(axis=1) > -np.inf
+    with np.errstate(invalid="ignore"):
+        share = np.nan_to_num(np.exp(joint - joint.max(axis=1, keepdims=True)))
+    chosen = _outcome(share[row], spread.of(0, slice(None)))
+    out = np.column_stack([of.value[row] for of in known])
+    out[~is_possible[row]] = np.nan
+    for t, tree in enumerate(hidden.trees):
+        mine = np.flatnonzero((chosen == t) & is_possible[row])
+        if len(mine):
+            some = possible[t]
+            place = row if isinstance(some, slice) else np.searchsorted(some, row)
+            _complete_in(hidden, tree, known, inside[t], place, row, mine, spread, out)
+    return out
+
+
+def _complete_in(
+    hidden: HiddenTrees,
+    tree: TreeTables,
+    known: list[CodeEvidence],
+    inside: list[Message],
+    place: np.ndarray,
+    row: np.ndarray,
+    mine: np.ndarray,
+    spread: _Spread,
+    out: np.ndarray,
+) -> None:
+    """Fill the cells without a value of the draws ``mine``, from a tree.
+
+    States of nodes without such a cell at or below them are not drawn.
+    """
+    free = [of.code >= scale.n_codes for of, scale in zip(known, hidden.scales, strict=True)]
+    needed = [np.zeros(len(free[0]), bool) if j < 0 else free[j].copy() for j in tree.column.tolist()]
+    for k in range(len(tree) - 1, 0, -1):
+        needed[tree.parent[k]] |= needed[k]
+    state = np.zeros((len(tree), len(row)), np.int64)
+    for k, j in enumerate(tree.column.tolist()):
+        at = mine[needed[k][row[mine]]]
+        if not len(at):
+            continue
+        above = state[tree.parent[k], at] if k else np.zeros(len(at), np.int64)
+        here, u = inside[k], spread.of(2 * k + 1, at)
+        if here is None:
+            state[k, at] = tree.state_quantiles[k].draw(above, u)
+        else:
+            state[k, at] = _state(tree.transition[k], here, place[at], above, u)
+        if j < 0:
+            continue
+        at = at[free[j][row[at]]]
+        said = known[j].take(row[at])
+        code = _quantile_codes(tree, k, said, state[k, at], spread.of(2 * k + 2, at))
+        u = spread.of(len(spread.number) - len(known) + j, at)
+        for some, scale in groups(hidden.scales[j], said):
+            if scale is not None and len(some):
+                out[at[some], j] = draw(scale, code[some], u[some])
+
+
+def _quantile_codes(tree: TreeTables, k: int, said: CodeEvidence, state: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """Codes (r,) of a node's column given its states, within the regions of the cells, as quantiles at u."""
+    picked = tree.picked[k]
+    if picked is not None:
+        return picked[state]
+    code = tree.code_quantiles[k].draw(state, u)
+    region = said.code - tree.emission[k].shape[1] - 1
+    has = np.flatnonzero(region >= 0)
+    if len(has):
+        code[has] = _outcome(tree.emission[k][state[has]] * said.likelihood[region[has]], u[has])
+    return code
 
 
 def _state(table: np.ndarray, inside: np.ndarray, row: np.ndarray, above: np.ndarray, u: np.ndarray) -> np.ndarray:

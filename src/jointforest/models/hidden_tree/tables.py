@@ -68,6 +68,31 @@ def alias_of(table: np.ndarray) -> Alias:
     )
 
 
+class Cumulated(NamedTuple):
+    """R distributions over C outcomes, by their cumulated shares: r plus those of row r, so that all ascend.
+
+    Attributes
+    ----------
+    share : float64 array (R * C,)
+    n_outcomes : int
+    """
+
+    share: np.ndarray
+    n_outcomes: int
+
+    def draw(self, row: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """One outcome for each entry of ``row`` (n,), its quantile at u (n,), 0 <= u < 1."""
+        aim = row + np.minimum(u, 1.0 - 1e-9)  # which rounding does not move to the next row
+        return np.searchsorted(self.share, aim, side="right") - row * self.n_outcomes
+
+
+def cumulated(table: np.ndarray) -> Cumulated:
+    """Of the rows of a table (R, C) of shares that sum to 1 by row."""
+    share = np.cumsum(table, axis=1, dtype=np.float64)
+    share /= share[:, -1:]
+    return Cumulated((share + np.arange(len(table))[:, None]).ravel(), table.shape[1])
+
+
 @dataclass(frozen=True, eq=False)
 class TreeTables:
     """p(codes) = sum_z prod_k transition[k][z_parent(k), z_k] emission[k][z_k, code of column[k]]; m nodes.
@@ -132,6 +157,16 @@ class TreeTables:
     def is_plain(self) -> bool:
         """Whether the states of all nodes are codes."""
         return all(picked is not None for picked in self.picked)
+
+    @cached_property
+    def state_quantiles(self) -> tuple[Cumulated, ...]:
+        """Quantiles of each node's state given its parent's."""
+        return tuple(cumulated(table) for table in self.transition)
+
+    @cached_property
+    def code_quantiles(self) -> tuple[Cumulated, ...]:
+        """Quantiles of the code of each node's column given its state; of no use where there is no column."""
+        return tuple(cumulated(table) if table.shape[1] else Cumulated(np.empty(0), 0) for table in self.emission)
 
     @cached_property
     def state_draws(self) -> tuple[Alias, ...]:
