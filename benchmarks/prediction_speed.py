@@ -15,6 +15,7 @@ from typing import Any
 from _common import adult_split, arguments, finish, hide, progress, verdict
 
 import jointforest as jf
+from jointforest.estimators.predictor.members import ask
 
 NAME, RATES, MOST = "prediction_speed", (0.0, 0.3, 0.6), 5.0
 LEARN, ASK = 22_000, 10_000
@@ -32,9 +33,9 @@ def seconds(work: Callable[[], Any], repeats: int = 1) -> tuple[float, Any]:
 
 def main() -> None:
     options = arguments(__doc__)
-    learn, ask = (500, 200) if options.quick else (LEARN, ASK)
+    learn, n_ask = (500, 200) if options.quick else (LEARN, ASK)
     table, new = adult_split(options.data, options.seed, learn)
-    X, y, new = table.drop(columns="income"), table["income"], new[:ask].drop(columns="income")
+    X, y, new = table.drop(columns="income"), table["income"], new[:n_ask].drop(columns="income")
     clf = jf.JointClassifier(random_state=options.seed, n_jobs=1)
     clf.fit(X[:500], y[:500])
     spent, _ = seconds(lambda: clf.fit(X, y))
@@ -59,8 +60,8 @@ def main() -> None:
         for name, member in clf._members.items():
             took, _ = seconds(partial(ask, {name: member}, joint, evidence, options.seed, 1), 3)
             rows.append({"cells hidden": f"{rate:.0%}", "who": name, "seconds": took})
-    tables = {f"Learning from {learn:,} rows of Adult": stages, f"Predicting {ask:,} rows": rows}
-    finish(NAME, tables, {"learn": learn, "ask": ask, "seed": options.seed}, options.quick)
+    tables = {f"Learning from {learn:,} rows of Adult": stages, f"Predicting {n_ask:,} rows": rows}
+    finish(NAME, tables, {"learn": learn, "ask": n_ask, "seed": options.seed}, options.quick)
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ class JointClassifier(ClassifierMixin, JointPredictor):
     Notes
     -----
     What is computed: ``docs/concepts/predictors.md``. A row with missing cells is completed by draws for expected
-    predictions; so its probabilities may differ in the third digit when it is predicted among other rows.
+    predictions. The draws depend on the model and the row alone, so a row has the same answer in any table.
 
     Examples
     --------

@@ -192,14 +192,15 @@ def _learn(problem: Problem) -> Learned:
     rng = np.random.default_rng([seed, 2])
     start = time.monotonic()
     folds = cut_folds(training.X, problem.n_classes, seed)
-    task = Task(training.schema, training.X, None, problem.budget, seed, n_jobs, start, problem.tell)
+    are_final = len(folds) == 1 and len(folds[0].held) <= FIXED.few_held * len(training.X)
+    in_the_end = folds[0].learn if are_final else np.arange(len(training.X))
+    task = Task(training.schema, training.X[in_the_end], None, problem.budget, seed, n_jobs, start, problem.tell)
     if len(folds) > 1 and not problem.budget.is_clock:  # so that the models of the folds are learned once
         task = task._replace(folds=tuple(folds))
     chosen = choose(task)
     clock.stop("joint", problem.tell)
     hidden = [validation_rows(fold.held, d, rng, -(-FIXED.most_hidden // len(folds))) for fold in folds]
-    are_final = len(folds) == 1 and len(folds[0].held) <= FIXED.few_held * len(training.X)
-    forest = learn_forest(some_rows(training, folds[0].learn) if are_final else training, seed, n_jobs)
+    forest = learn_forest(some_rows(training, in_the_end), seed, n_jobs)
     clock.stop("generative forest", problem.tell)
     completed = _completed(problem, chosen.model)
     rows, trees = _cross_fit(problem, completed, folds, hidden, rng)
@@ -209,9 +210,11 @@ def _learn(problem: Problem) -> Learned:
     clock.stop("additive models of the folds", problem.tell)
     answers = []
     for k, fold in enumerate(folds):
-        part = some_rows(training, fold.learn)
-        own = forest if are_final else learn_forest(part, seed, n_jobs, forest)
-        joint = chosen.of_folds[k] if chosen.of_folds else chosen.recipe.learn(part.schema, part.X, seed)
+        own, joint = forest, chosen.model
+        if not are_final:
+            part = some_rows(training, fold.learn)
+            own = learn_forest(part, seed, n_jobs, forest)
+            joint = chosen.of_folds[k] if chosen.of_folds else chosen.recipe.learn(part.schema, part.X, seed)
         team = _members(own, joint, {name: found[k] for name, (found, _) in trees.items()}, sums[k], problem.grid())
         evidence = evidence_of(training, hidden[k].row, hidden[k].mask)
         answers.append(ask(team, joint, evidence, seed, n_jobs))
