@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import xgboost
 from catboost import CatBoostClassifier
 from lightgbm import LGBMClassifier
 from sklearn.base import clone
@@ -24,7 +26,7 @@ from xgboost import XGBClassifier, XGBRegressor
 import jointforest as jf
 from jointforest.estimators.predictor import base, learn, members
 from jointforest.estimators.predictor.learn import cut_folds
-from jointforest.estimators.predictor.members import EXPECTED, MASKED
+from jointforest.estimators.predictor.members import EXPECTED, MASKED, NATIVE
 from jointforest.runtime.warnings import UnseenLevelWarning
 
 from ...quick_predictors import SMALL
@@ -471,6 +473,41 @@ def test_a_model_answers_complete_rows_itself() -> None:
         trees.predict(X),
         rtol=1e-5,
     )
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_booster_answers_complete_rows_itself(n_classes: int, tmp_path: Path) -> None:
+    """It has no labels, so y has codes; it is not trained on copies, and can be saved."""
+    frame, _, score = table(seed=21, missing=0.0)
+    X, y = numeric(frame), np.searchsorted([-0.5, 0.5][: n_classes - 1], score)
+    model = XGBClassifier(n_estimators=5, max_depth=2).fit(X, y)
+    one = jf.JointClassifier.from_model(model.get_booster(), X, y, random_state=0, n_jobs=1)
+    np.testing.assert_allclose(one.predict_proba(X), model.predict_proba(X), atol=1e-6)
+    assert one.classes_.tolist() == list(range(n_classes)) and MASKED not in [m.name for m in one.fitted_by.members]
+    assert NATIVE in [m.name for m in one.fitted_by.members]
+    holed = X.mask(np.random.default_rng(0).random(X.shape) < 0.5)
+    assert one.score(holed, y) > 0.6
+    one.save(tmp_path / "booster.joint")
+    again = jf.load_predictor(tmp_path / "booster.joint")
+    np.testing.assert_allclose(again.predict_proba(holed), one.predict_proba(holed), rtol=1e-6)
+    text = np.array(["low", "mid", "high"])[y]
+    with pytest.raises(ValueError, match=r"the xgboost Booster has the classes 0, 1.*, y has 'high', 'low'"):
+        jf.JointClassifier.from_model(model.get_booster(), X, np.where(y > 0, "high", "low"))
+    with pytest.raises(ValueError, match="give y with the labels that the model was trained on"):
+        jf.JointClassifier.from_model(model.get_booster(), X, text)
+
+
+def test_a_booster_of_another_kind_is_refused() -> None:
+    frame, _, score = table(60, seed=22, missing=0.0)
+    X, data = numeric(frame), xgboost.DMatrix(numeric(frame), score > 0)
+    number = xgboost.train({"objective": "reg:squarederror", "max_depth": 2}, xgboost.DMatrix(X, score), 2)
+    with pytest.raises(ValueError, match="the xgboost Booster predicts numbers, column 'y' is categorical"):
+        jf.JointClassifier.from_model(number, X, score.to_numpy() > 0)
+    with pytest.raises(ValueError, match="the xgboost Booster predicts classes, column 'score' is continuous"):
+        jf.JointRegressor.from_model(xgboost.train({"objective": "binary:logistic"}, data, 2), X, score)
+    with pytest.raises(ValueError, match="booster='gblinear', which has no trees"):
+        linear = xgboost.train({"objective": "binary:logistic", "booster": "gblinear"}, data, 2)
+        jf.JointClassifier.from_model(linear, X, score.to_numpy() > 0)
 
 
 def test_a_pipeline_answers_complete_rows_itself() -> None:

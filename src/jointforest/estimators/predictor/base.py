@@ -109,7 +109,8 @@ class JointPredictor(Learner):
         ----------
         model : fitted model of scikit-learn, XGBoost, LightGBM or CatBoost, or a pipeline that ends in one
             As `ExpectedPredictor` takes it. A model that scikit-learn cannot clone, such as a ``Booster``, is asked
-            about validation rows itself: then X and y must be rows that it was not trained on.
+            about validation rows itself: then X and y must be rows that it was not trained on. There is no trained
+            copy of it, and its own rule for missing cells takes part instead.
         X, y
             As of `fit`. Usually the rows that the model was trained on, with its labels of classes.
         **params

@@ -207,6 +207,10 @@ class Tried(NamedTuple):
 class Boosting(Protocol):
     """What learns boosted trees."""
 
+    @property
+    def learns(self) -> bool:
+        """Whether trees are learned, and are not those of a fitted model alone."""
+
     def cross_fit(self, pairs: list[Pair], like: Settings = None) -> tuple[list[Boosted], Settings]:
         """Trees of each fold, and the settings with the least validation loss, if they were chosen.
 
@@ -223,6 +227,10 @@ class HistBoosting(NamedTuple):
     table: Table
     n_classes: int
     seed: int
+
+    @property
+    def learns(self) -> bool:
+        return True
 
     def cross_fit(self, pairs: list[Pair], like: Settings = None) -> tuple[list[Boosted], Settings]:
         """As declared; the first folds alone choose the settings. Of many rows some choose the shape."""
@@ -276,6 +284,10 @@ class GivenBoosting(NamedTuple):
     estimator: Any
     schema: Schema
     fitted: Boosted | None
+
+    @property
+    def learns(self) -> bool:
+        return self.estimator is not None
 
     def cross_fit(self, pairs: list[Pair], like: Settings = None) -> tuple[list[Boosted], Settings]:
         try:

@@ -264,7 +264,8 @@ def _cross_fit(
     """Rows that boosted trees learn from in the end, and those of the folds: as they are, and copies with cells hidden.
 
     Where cells are missing at learning, the trees also answer by their own rule, which knows what a missing cell tells.
-    An estimator that refuses missing cells learns from rows that are completed by draws, and from no copies.
+    An estimator that refuses missing cells learns from rows that are completed by draws, and from no copies. A fitted
+    model that cannot be learned anew answers by its own rule instead of from copies.
     """
     every, d = np.arange(len(problem.training.X)), problem.training.X.shape[1] - 1
     rows, trees = {EXPECTED: problem.labelled(every), MASKED: problem.hidden(copies(every, d, rng))}, {}
@@ -276,8 +277,10 @@ def _cross_fit(
     if folds and not trees[EXPECTED][0]:
         rows[EXPECTED] = completed
         trees[EXPECTED] = problem.boosting.cross_fit(pairs(rows[EXPECTED]))
-    elif np.isnan(rows[EXPECTED].X).any():
+    elif np.isnan(rows[EXPECTED].X).any() or not problem.boosting.learns:
         rows[NATIVE], trees[NATIVE] = rows[EXPECTED], trees[EXPECTED]
+    if not problem.boosting.learns:
+        return rows, trees
     of_copies = [
         (problem.hidden(copies(fold.learn, d, rng)), problem.hidden(these))
         for fold, these in zip(folds, hidden, strict=True)
