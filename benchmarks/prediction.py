@@ -559,6 +559,118 @@ def curve(lines: list[dict[str, Any]], rate: float) -> np.ndarray:
     return np.column_stack([n, (cells[:, :, :1] * cells[:, :, 1:]).sum(axis=0) / np.maximum(n, 1)[:, None]])
 
 
+# ---- The tables of the page docs/experiments/prediction-missing-cells.md, in Markdown.
+
+
+def page(lines: list[dict[str, Any]]) -> str:
+    """All tables of the page that come from these lines, each under what it shows."""
+    of = {c: [line for line in lines if line["condition"] == c] for c in CONDITIONS}
+    losses = {
+        c: {
+            t: mean_losses([line for line in mine if line["table"] == t])
+            for t in dict.fromkeys(x["table"] for x in mine)
+        }
+        for c, mine in of.items()
+    }
+    shown = [f"{len(losses[c])} tables and {len(of[c])} lines learned from rows, {c}" for c in CONDITIONS]
+    kept = sum("expected additive model" in line for line in lines)
+    native = sum("boosting" in line for line in lines)
+    parts = [
+        f"{'; '.join(shown)}. Sources of the predictor: {sorted({line['source'] for line in lines})}. "
+        f"The additive model is kept in {kept} of {len(lines)} runs, boosting by its own rule in {native}.",
+        "Mean ranks",
+        markdown(["method", *[f"{rate:.0%}" for _ in CONDITIONS for rate in RATES]], page_of_ranks(losses)),
+        "Shares of cases",
+        markdown(
+            ["cells hidden"]
+            + [f"{what}, {c}" for c in CONDITIONS for what in ("near the best", "better than the best peer")],
+            page_of_shares(losses),
+        ),
+    ]
+    for c in CONDITIONS:
+        head = ["table"] + [x for r in ("0 %", "30 %", "60 %") for x in (f"{r}: predictor", "best peer", "which")]
+        parts += [f"Each table, learned from rows, {c}", markdown(head, page_of_tables(losses[c]))]
+    head = ["table", "cells hidden"] + [x for c in CONDITIONS for x in (f"CRPS ({c})", "of the best peer", "coverage")]
+    parts += ["CRPS and coverage", markdown(head, page_of_scores(of))]
+    parts += ["Calibration", markdown(["learned from", *[f"{rate:.0%}" for rate in RATES]], page_of_calibration(of))]
+    return "\n\n".join(parts)
+
+
+def markdown(head: list[str], rows: list[list[str]]) -> str:
+    """A table in Markdown."""
+    return "\n".join(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *rows])
+
+
+def page_of_ranks(losses: dict[str, dict[str, dict[str, np.ndarray]]]) -> list[list[str]]:
+    """Our mean ranks first, then those of the members and of the peers; "-" of a member that is not there."""
+    found = {c: {row["method"]: row for row in ranks(mine)} for c, mine in losses.items() if mine}
+    rows = []
+    for m in (OURS, *MEMBERS, *PEERS):
+        row = [m]
+        for c in CONDITIONS:
+            is_there = c in found and any(m in methods for methods in losses[c].values())
+            row += [f"{found[c][m][f'{rate:.0%}']:.1f}" if is_there else "-" for rate in RATES]
+        rows.append(row)
+    return rows
+
+
+def page_of_shares(losses: dict[str, dict[str, dict[str, np.ndarray]]]) -> list[list[str]]:
+    """Shares of the cases at each rate, and of those with hidden cells."""
+    each = [shares(losses[c]) for c in CONDITIONS if losses[c]]
+    return [
+        ["any but 0%" if rows[0]["hidden"] == "any" else rows[0]["hidden"]]
+        + [f"{value:.0%}" for row in rows for value in list(row.values())[2:]]
+        for rows in zip(*each, strict=True)
+    ]
+
+
+def page_of_tables(losses: dict[str, dict[str, np.ndarray]]) -> list[list[str]]:
+    """The predictor and the best peer, the better one in bold."""
+    rows = []
+    for row in each_table(losses, dict.fromkeys(losses, 0)):
+        cells = [row["table"]]
+        for rate in ("0%", "30%", "60%"):
+            ours, peer = row[f"{rate} {OURS}"], row[f"{rate} best peer"]
+            text = [f"{x:,.3f}" if x < 5 else f"{x:,.1f}" if x < 1000 else f"{x:,.0f}" for x in (ours, peer)]
+            bold = [f"**{text[0]}**", text[1]] if ours <= peer else [text[0], f"**{text[1]}**"]
+            cells += [*bold, row[f"{rate} which"]]
+        rows.append(cells)
+    return rows
+
+
+def page_of_scores(of: dict[str, list[dict[str, Any]]]) -> list[list[str]]:
+    """CRPS of the predictor and of the best peer, and the coverage of its intervals, at three rates."""
+    found = {
+        c: {(row["table"], row["hidden"]): row for row in scores([line for line in mine if line["table"] in NUMBERS])}
+        for c, mine in of.items()
+    }
+    rows = []
+    for key in dict.fromkeys(key for mine in found.values() for key in mine):
+        if key[1] not in ("0%", "30%", "60%"):
+            continue
+        row = list(key)
+        for c in CONDITIONS:
+            here = found[c].get(key)
+            if here is None:
+                row += ["-", "-", "-"]
+                continue
+            ours, peer = here["CRPS"], here["CRPS"] * here["its CRPS / ours"]
+            row += [f"{x:,.3f}" if x < 1 else f"{x:,.1f}" if x < 1000 else f"{x:,.0f}" for x in (ours, peer)]
+            row.append(f"{here['coverage']:.2f}")
+        rows.append(row)
+    return rows
+
+
+def page_of_calibration(of: dict[str, list[dict[str, Any]]]) -> list[list[str]]:
+    """Mean distance of predicted probabilities and frequencies at each rate."""
+    rows = []
+    for c, mine in of.items():
+        classes = [line for line in mine if line["table"] not in NUMBERS]
+        if classes:
+            rows.append([c] + [f"{row['mean distance']:.3f}" for row in calibration(classes)])
+    return rows
+
+
 def seconds(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Mean seconds to learn and to predict."""
     rows = [{"method": m, "seconds": float(np.mean([line[m]["seconds"] for line in lines]))} for m in (*PEERS, OURS)]
@@ -578,6 +690,7 @@ def main() -> None:
         seconds=dict(type=float, default=float("inf"), help="no new line is begun after so many seconds"),
         renew=dict(action="store_true", help="our figures of recorded lines, where the predictor has changed"),
         show=dict(action="store_true", help="show what is recorded, run nothing"),
+        table=dict(action="store_true", help="print the tables of the page on prediction, run nothing"),
     )
     if options.quick:
         options.tables, options.folds, options.conditions = ["diabetes", "insurance"], [0], ["complete"]
@@ -587,7 +700,7 @@ def main() -> None:
         path.unlink(missing_ok=True)
     start = time.monotonic()
     wanted = [(t, k, c) for c in options.conditions for k in options.folds for t in options.tables]
-    for key in [] if options.show else wanted:
+    for key in [] if options.show or options.table else wanted:
         before = recorded(path).get(key)
         is_due = before is None if not options.renew else before is not None and before.get("source") != source()
         if not is_due or time.monotonic() - start > options.seconds:
@@ -597,6 +710,9 @@ def main() -> None:
             file.write(json.dumps(line) + "\n")
     lines = list(recorded(path).values())
     lines.sort(key=lambda line: (CONDITIONS.index(line["condition"]), every.index(line["table"]), line["fold"]))
+    if options.table:
+        print(page(lines))
+        return
     if options.renew:
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     if not options.quick:
