@@ -361,6 +361,10 @@ class PosteriorState(ABC):
         """Means (n,) and the histogram (n, q + 1) of a numeric column, which may cost less together."""
         return self.moments(j, n_jobs)[0], self.histogram(j, cuts, n_jobs)
 
+    def completions(self, count: np.ndarray, seed: int, n_jobs: int | None = -1) -> np.ndarray:
+        """`Distribution.completions` of the evidence."""
+        return self.distribution.completions(self.evidence, count, seed, n_jobs)
+
     def levels_and_log_probability(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
         """`level_probabilities` (n, K) of column j and `log_probability` (n,), which may cost less together."""
         return self.level_probabilities(j, n_jobs), self.log_probability(n_jobs)

@@ -88,23 +88,7 @@ class Mixture(Distribution):
         return out
 
     def completions(self, evidence: Evidence, count: np.ndarray, seed: int, n_jobs: int | None = -1) -> np.ndarray:
-        """The draws of the first component come first; how many there are is found by systematic sampling."""
-        d = evidence.value.shape[1]
-        offset = np.random.default_rng(seed).random()
-        below = np.cumsum(self.observe(evidence).component_weights, axis=1)
-        below[:, -1] += 1e-9  # rounding must not lose the last draw
-        stop = np.clip(np.ceil(count[:, None] * below - offset), 0, count[:, None])
-        stop[np.isnan(stop)] = 0.0  # impossible rows have no draws of any component
-        number = np.diff(stop, axis=1, prepend=0.0).astype(np.int64)
-        first = (np.cumsum(count) - count)[:, None] + np.cumsum(number, axis=1) - number
-        out = np.full((int(count.sum()), d), np.nan)
-        for k, component in enumerate(self.components):
-            rows = np.flatnonzero(number[:, k])
-            own = number[rows, k]
-            at = np.repeat(first[rows, k] - (np.cumsum(own) - own), own) + np.arange(own.sum())
-            seed_here = int(np.random.SeedSequence([seed, k]).generate_state(1, np.uint64)[0] >> 2)
-            out[at] = component.completions(evidence.take(rows), own, seed_here, n_jobs)
-        return out
+        return self.observe(evidence).completions(count, seed, n_jobs)
 
     def condition(self, evidence: Evidence) -> Distribution:
         log_joint = self.log_joint(evidence)[0]
@@ -179,6 +163,25 @@ class MixturePosterior(PosteriorState):
     def log_probability(self, n_jobs: int | None = -1) -> np.ndarray:
         return np.asarray(np.logaddexp.reduce(self._log_joint(n_jobs), axis=1))
 
+    def completions(self, count: np.ndarray, seed: int, n_jobs: int | None = -1) -> np.ndarray:
+        """The draws of the first component come first; how many there are is found by systematic sampling."""
+        d = self.evidence.value.shape[1]
+        offset = np.random.default_rng(seed).random()
+        below = np.cumsum(self.component_weights, axis=1)
+        below[:, -1] += 1e-9  # rounding must not lose the last draw
+        stop = np.clip(np.ceil(count[:, None] * below - offset), 0, count[:, None])
+        stop[np.isnan(stop)] = 0.0  # impossible rows have no draws of any component
+        number = np.diff(stop, axis=1, prepend=0.0).astype(np.int64)
+        first = (np.cumsum(count) - count)[:, None] + np.cumsum(number, axis=1) - number
+        out = np.full((int(count.sum()), d), np.nan)
+        for k, component in enumerate(self.distribution.components):
+            rows = np.flatnonzero(number[:, k])
+            own = number[rows, k]
+            at = np.repeat(first[rows, k] - (np.cumsum(own) - own), own) + np.arange(own.sum())
+            seed_here = int(np.random.SeedSequence([seed, k]).generate_state(1, np.uint64)[0] >> 2)
+            out[at] = component.completions(self.evidence.take(rows), own, seed_here, n_jobs)
+        return out
+
     def mean_of(self, answers: Sequence[np.ndarray]) -> np.ndarray:
         """sum_k component_weights[:, k] answers[k]; components of weight 0 do not count, whatever they answer."""
         return weighted(self.component_weights, answers)
@@ -204,7 +207,8 @@ class MixturePosterior(PosteriorState):
             return self.mean_of([state.level_probabilities(j, n_jobs) for state in self.states])
         each = [state.levels_and_log_probability(j, n_jobs) for state in self.states]
         log_joint = np.column_stack([log_p for _, log_p in each]) + self.distribution.log_weight
-        return weighted(_weights_of(log_joint), [levels for levels, _ in each])
+        self.__dict__["component_weights"] = weight = _weights_of(log_joint)  # which draws need, too
+        return weighted(weight, [levels for levels, _ in each])
 
     def moments(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
         """The variance is sum_k s_k (v_k + (m_k - mean)^2), with weights s_k, means m_k and variances v_k."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from jointforest.estimators.predictor.hiding import at_random, copies, in_blocks
 from jointforest.estimators.predictor.members import (
     Conditional,
     ExpectedBoosting,
-    NativeBoosting,
     ask,
     grid_of,
     quantiles_of,
@@ -29,7 +29,6 @@ from jointforest.estimators.predictor.members import (
 from jointforest.estimators.predictor.pooling import LEVELS
 from jointforest.learners.generative.targets import read_training
 
-NO_DRAWS = np.empty((0, 0, 0))
 SHAPE = Shape(leaf_nodes=4, leaf_rows=5, l2=1.0, features=1.0)
 LEVELS_OF = {"a": ["p", "q"], "b": ["r", "s", "t"], "c": ["u", "v"], "y": ["no", "yes"]}
 
@@ -76,7 +75,8 @@ def fits(row: np.ndarray, cells: np.ndarray) -> np.ndarray:
 def test_the_joint_answers_by_the_sum_over_completions(joint: jf.Joint, every: tuple[np.ndarray, np.ndarray]) -> None:
     cells, p = every
     rows = holed(every)
-    answer = Conditional(joint.distribution, 1.0, np.empty(0)).answer(build(joint.schema, rows), NO_DRAWS, 1)
+    known = joint.distribution.observe(build(joint.schema, rows))
+    answer = Conditional(joint.distribution, 1.0, np.empty(0)).answer(known, np.empty((0, 0, 0)), 1)
     for row, found in zip(rows, answer.value, strict=True):
         share = p * fits(row, cells)
         wanted = [share[cells[:, 3] == k].sum() / share.sum() for k in range(2)]
@@ -127,8 +127,8 @@ def test_boosted_trees_answer_as_scikit_learn(n_levels: int, in_order: bool) -> 
         known = ~np.isnan(numbers[:, 0])
         numbers[known, 0] = ranks[0][numbers[known, 0].astype(int)]
     evidence = build(training.schema, np.column_stack([X[:, :-1], np.full(len(X), np.nan)]))
-    answer = NativeBoosting(boosted(table, model, ranks)).answer(evidence, NO_DRAWS, 1)
-    np.testing.assert_allclose(answer.value[:, 0], model.predict(numbers))
+    answer = boosted(table, model, ranks).native(evidence, 1)
+    np.testing.assert_allclose(answer[:, 0], model.predict(numbers))
     first = boosted(table, model, ranks, n_iter=7).native(evidence, 1)[:, 0]
     np.testing.assert_allclose(first, list(model.staged_predict(numbers))[6])
 
@@ -171,8 +171,9 @@ def test_expected_boosting_without_support_is_native(joint: jf.Joint) -> None:
     class Nowhere:
         schema = joint.schema
 
-        def completions(self, evidence, count, seed, n_jobs=-1):
-            return np.full((count.sum(), 4), np.nan)
+        def observe(self, evidence):
+            nowhere = np.full((len(evidence.value) * FIXED.draws, 4), np.nan)
+            return SimpleNamespace(evidence=evidence, completions=lambda count, seed, n_jobs: nowhere)
 
     table, seen = table_of(joint.schema), encode(joint.schema, levels(seed=6))[0]
     model, ranks = grow(table, SHAPE, Labelled(seen[:, :3], seen[:, 3]), 2, 3, 0)

@@ -15,7 +15,7 @@ from ...learners.generative.regressor import GenerativeForestRegressor
 from ...learners.generative.targets import Training
 from ...learners.leaf_fitting.densities import first_leaves, first_trees
 from ...learners.leaf_fitting.fit import prepare
-from ...models.base import Distribution
+from ...models.base import Distribution, PosteriorState
 from ...runtime.threads import chunks
 from .additive import Additive
 from .boosting import Boosted
@@ -33,10 +33,13 @@ class Member(Protocol):
     def needs_draws(self, evidence: Evidence) -> np.ndarray:
         """Rows of which it needs completions to answer, bool (n,)."""
 
-    def answer(self, evidence: Evidence, completed: np.ndarray, n_jobs: int | None, with_spread: bool = True) -> Answer:
+    def answer(
+        self, known: PosteriorState, completed: np.ndarray, n_jobs: int | None, with_spread: bool = True
+    ) -> Answer:
         """What it says of n rows, of numbers with or without how their quantiles spread.
 
-        ``completed`` (n, m, d) has draws from the joint given the known cells, of all rows that `needs_draws`.
+        ``known`` is the joint's posterior given the known cells. ``completed`` (n, m, d) has draws from it, of all rows
+        that `needs_draws`.
         """
 
     def with_schema(self, schema: Schema) -> Member:
@@ -63,8 +66,11 @@ class Conditional:
     def needs_draws(self, evidence: Evidence) -> np.ndarray:
         return np.zeros(len(evidence.value), bool)
 
-    def answer(self, evidence: Evidence, completed: np.ndarray, n_jobs: int | None, with_spread: bool = True) -> Answer:
-        state = self.distribution.observe_by_trees(evidence, self.dial)
+    def answer(
+        self, known: PosteriorState, completed: np.ndarray, n_jobs: int | None, with_spread: bool = True
+    ) -> Answer:
+        is_joint = self.distribution is known.distribution and self.dial == 1.0
+        state = known if is_joint else self.distribution.observe_by_trees(known.evidence, self.dial)
         target = len(self.distribution.schema.columns) - 1
         if not len(self.grid):
             return Answer(state.level_probabilities(target, n_jobs))
@@ -91,8 +97,10 @@ class ExpectedBoosting:
     def needs_draws(self, evidence: Evidence) -> np.ndarray:
         return self.trees.needs_draws(evidence)
 
-    def answer(self, evidence: Evidence, completed: np.ndarray, n_jobs: int | None, with_spread: bool = True) -> Answer:
-        return Answer(self.trees.expected(evidence, self.joint, completed, n_jobs))
+    def answer(
+        self, known: PosteriorState, completed: np.ndarray, n_jobs: int | None, with_spread: bool = True
+    ) -> Answer:
+        return Answer(self.trees.expected(known.evidence, self.joint, completed, n_jobs))
 
 
 @dataclass(frozen=True)
@@ -115,8 +123,10 @@ class ExpectedAdditive:
     def needs_draws(self, evidence: Evidence) -> np.ndarray:
         return np.asarray(np.isnan(evidence.value[:, :-1]).any(axis=1))
 
-    def answer(self, evidence: Evidence, completed: np.ndarray, n_jobs: int | None, with_spread: bool = True) -> Answer:
-        return Answer(self.model.expected(evidence.value[:, :-1], self.is_level, completed))
+    def answer(
+        self, known: PosteriorState, completed: np.ndarray, n_jobs: int | None, with_spread: bool = True
+    ) -> Answer:
+        return Answer(self.model.expected(known.evidence.value[:, :-1], self.is_level, completed))
 
 
 @dataclass(frozen=True)
@@ -131,8 +141,10 @@ class NativeBoosting:
     def needs_draws(self, evidence: Evidence) -> np.ndarray:
         return np.zeros(len(evidence.value), bool)
 
-    def answer(self, evidence: Evidence, completed: np.ndarray, n_jobs: int | None, with_spread: bool = True) -> Answer:
-        return Answer(self.trees.native(evidence, n_jobs))
+    def answer(
+        self, known: PosteriorState, completed: np.ndarray, n_jobs: int | None, with_spread: bool = True
+    ) -> Answer:
+        return Answer(self.trees.native(known.evidence, n_jobs))
 
 
 def ask(
@@ -152,10 +164,15 @@ def ask(
     pieces = [plain, *pieces] if len(plain) or not pieces else pieces
     parts = []
     for piece in pieces:
-        some, completed = rows.take(piece), np.empty((len(piece), 0, d))
+        known, nothing = joint.observe(rows.take(piece)), np.empty((len(piece), 0, d))
+        # the joint first: draws need again what it weighs for its answer
+        said = {JOINT: members[JOINT].answer(known, nothing, n_jobs, with_spread)} if JOINT in members else {}
+        completed = nothing
         if piece is not plain:
-            completed = joint.completions(some, np.full(len(piece), m), seed, n_jobs).reshape(len(piece), m, d)
-        parts.append({name: one.answer(some, completed, n_jobs, with_spread) for name, one in members.items()})
+            completed = known.completions(np.full(len(piece), m), seed, n_jobs).reshape(len(piece), m, d)
+        others = {name: member for name, member in members.items() if name != JOINT}
+        said |= {name: member.answer(known, completed, n_jobs, with_spread) for name, member in others.items()}
+        parts.append(said)
     back = np.argsort(np.concatenate(pieces))[place]
     return {name: joined([part[name] for part in parts]).take(back) for name in members}
 
@@ -203,7 +220,10 @@ def learn_forest(training: Training, seed: int, n_jobs: int | None, like: Any = 
     least = FIXED.fewest_trees * d * n / (2.0 * FIXED.leaf_cells)
     if like is not None:
         forest.set_params(
-            n_estimators=like.n_estimators, min_samples_leaf=min(like.min_samples_leaf_, n), beta=like.beta_
+            n_estimators=like.n_estimators,
+            min_samples_leaf=min(like.min_samples_leaf_, n),
+            beta=like.beta_,
+            smoothing=like._smoothing,
         )
     elif least > FIXED.large_leaf:
         forest.set_params(min_samples_leaf=int(least))

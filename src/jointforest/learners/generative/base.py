@@ -432,7 +432,7 @@ class GenerativeForest(Learner):
             settings = choose_smoothing(training, assigned, settings, seed, self.n_jobs)
         if self.min_spread == "auto" and self.leaf not in LIKE_UNIFORM:
             settings = settings._replace(min_spread=choose_spreads(training, assigned, settings, self.n_jobs))
-        self.min_spread_ = settings.min_spread
+        self.min_spread_, self._smoothing = settings.min_spread, settings.smoothing
         target = TARGET
         if not training.columns.is_categorical[-1]:
             target = target._replace(min_spread=choose_target_spread(training, assigned, self.n_jobs))
