@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -390,14 +391,37 @@ def test_reports_of_joints_whose_draws_miss_cells_by_a_rule(frame: pd.DataFrame,
 
 
 def test_estimates_from_draws_say_so(joint: jf.Joint, monkeypatch: pytest.MonkeyPatch) -> None:
-    row = joint.sample(1, random_state=0)[["total", "shop"]].reindex(columns=list(joint.columns))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        joint.log_density(row), joint.impute(row)  # exact
+    drawn = joint.sample(3, random_state=0)
+    row = drawn[["total", "end", "shop"]].reindex(columns=list(joint.columns))  # two sums with two unknown parts each
     monkeypatch.setattr(translate, "MOST_ROWS", 8)
-    with pytest.warns(jf.EstimatedAnswerWarning, match=r"standard error of a log-density is about 0\.\d"):
-        joint.log_density(row)
-    for ask in (joint.impute, lambda of: joint.impute(of, method="sample")):
-        with pytest.warns(jf.EstimatedAnswerWarning, match="worth .* draws of equal weight"):
+    for ask, what in (
+        (joint.log_density, r"log-densities are estimated .* standard error of a log-density is about 0\.\d"),
+        (joint.impute, r"imputed cells are estimated .* imputed mean is about 0\.\d+ standard deviations of its cell"),
+        (
+            lambda of: joint.impute(of, method="sample"),
+            r"rows are drawn from weighted draws, worth .* same values again",
+        ),
+        (lambda of: joint.given(of).sample(2), r"rows are drawn from weighted draws, worth .* same values again"),
+        (lambda of: joint.given(of).mean("net"), r"answers are estimated .* that of a mean about 0\.\d"),
+    ):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
             ask(row)
-    assert joint.mutual_information("total", "shop", n_samples=200, random_state=0).method == "sampling"
+        said = [str(one.message) for one in said if issubclass(one.category, jf.EstimatedAnswerWarning)]
+        assert len(said) == 1 and re.search(what, said[0]), said
+
+
+def test_whether_a_row_is_estimated_depends_on_the_row_alone(joint: jf.Joint, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = joint.sample(12, random_state=1)
+    rows = rows[["total", "end", "shop", "a"]].reindex(columns=list(joint.columns))
+    rows.loc[::2, "end"] = pd.NaT  # what is left is exact
+    monkeypatch.setattr(translate, "MOST_ROWS", 8)
+    together = joint.given(rows).state
+    assert np.isinf(together.effective_draws).tolist() == [True, False] * 6
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        log_density = joint.log_density(rows)
+        for i in range(len(rows)):
+            alone = joint.given(rows.iloc[[i]]).state
+            assert np.isclose(alone.effective_draws[0], together.effective_draws[i])
+            assert np.isclose(joint.log_density(rows.iloc[[i]])[0], log_density[i])

@@ -199,6 +199,11 @@ class Posterior:
         return answers[0] if answers.dtype.kind == "m" else answers[0].item()
 
     def check(self, n_jobs: int | None = -1) -> None:
+        """As `check_support`, and warn of answers that are estimates."""
+        self.check_support(n_jobs)
+        warn_of_estimates(self.state)
+
+    def check_support(self, n_jobs: int | None = -1) -> None:
         """Warn of rows without support, and of rows of probability 0 in a frame.
 
         Raises
@@ -213,7 +218,6 @@ class Posterior:
                 why = self.state.distribution.why_impossible(self.state.evidence)
                 text = f"{text}; {why}" if why else text
             check_support(background, text)
-        warn_of_estimates(self.state)
 
     def _background_share(self, n_jobs: int | None = -1) -> np.ndarray:
         """Share of the backgrounds in the posterior, (n,), worked out once."""
@@ -722,14 +726,14 @@ class Posterior:
         state = self.state
         check_draws(state, n)
         if len(self) == 1:
-            self.check(n_jobs)
+            self.check_support(n_jobs)
             return sample(state.distribution, state.evidence, int(n), seed_of(random_state), missing, n_jobs)
         drawn, background = sample_and_weigh(
             state.distribution, state.evidence, int(n), seed_of(random_state), missing, n_jobs
         )
         if background is not None:
             self._background = background
-        self.check(n_jobs)
+        self.check_support(n_jobs)
         return drawn
 
     def _draw_compared(
@@ -739,7 +743,7 @@ class Posterior:
         check_number("n", n, 0, whole=True, text="a non-negative integer")
         if len(self) != 1:
             raise ValueError(f"where: expected evidence of one row, got {len(self)} rows")
-        self.check(n_jobs)
+        self.check_support(n_jobs)
         return drawn_where(self.state, compared, n, random_state, n_jobs)
 
     def sample_batches(
@@ -790,7 +794,7 @@ class Posterior:
         check_number("n", n, 0, whole=True, text="a non-negative integer")
         if len(self) != 1:
             raise ValueError(f"batches of draws are for one row of evidence, got {len(self)}; ask row by row")
-        given.check(n_jobs)
+        given.check_support(n_jobs)
         state, seed = given.state, seed_of(random_state)
         drawn = sample_blocks(state.distribution, state.evidence, int(n), seed, missing, n_jobs)
         return _decoded(given._schema, drawn)

@@ -183,6 +183,20 @@ def log_likelihood(column: Column, region: Region, number: float) -> float:
     return -math.inf
 
 
+def log_likelihoods(column: Column, region: Region, numbers: np.ndarray) -> np.ndarray:
+    """`log_likelihood` of many numbers, (n,)."""
+    at = numbers if column.step == 0.0 else centers(column, numbers)
+    x = at if column.step == 0.0 else column.center + at * column.step
+    found = np.full(len(x), -np.inf)
+    if region.runs:
+        lo, hi = np.array(region.runs).T
+        run = np.minimum(np.searchsorted(hi, x), len(hi) - 1)  # the first that does not end below x
+        found = np.where((lo[run] < x) & (x <= hi[run]), np.array(region.run_weights())[run], -np.inf)
+    for k, atom in enumerate(column.atoms):
+        found[at == center(column, atom)] = region.atom_weights()[k] if region.atoms >> k & 1 else -math.inf
+    return found
+
+
 def intersected(a: Region, b: Region) -> Region:
     """What lies in both regions of one column; likelihoods multiply."""
     atoms = a.atoms & b.atoms

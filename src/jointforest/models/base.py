@@ -61,6 +61,30 @@ class HiddenState(NamedTuple):
     distribution: Distribution
 
 
+class LinkedSum(NamedTuple):
+    """A sum of two or three columns, whose parts are on one lattice, and what one row of evidence says of its total.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        The parts, that with the most values last.
+    values : tuple of float64 arrays (S_i,)
+        Values of each part, or codes of its levels, ascending: all that it may have.
+    log_like : tuple of float64 arrays (S_i,)
+        What the evidence says of each of them.
+    places : tuple of int64 arrays (S_i,)
+        What each adds to the total, in steps of the lattice above the least.
+    likelihood : float64 array (L,)
+        Of each total, from that of the least values on, by what is known of the total.
+    """
+
+    columns: tuple[int, ...]
+    values: tuple[np.ndarray, ...]
+    log_like: tuple[np.ndarray, ...]
+    places: tuple[np.ndarray, ...]
+    likelihood: np.ndarray
+
+
 class Distribution(ABC):
     """A joint distribution over all columns of a schema. Immutable.
 
@@ -132,6 +156,16 @@ class Distribution(ABC):
         if beta != 1.0:
             self.forest_for("weighing trees by beta")
         return self.observe(evidence)
+
+    knows_sums: bool = False
+    """Whether `observe_sums` has an answer."""
+
+    def observe_sums(self, evidence: Evidence, sums: Sequence[LinkedSum]) -> LinkedState:
+        """The posterior given a sum of columns in each row besides, all of the same columns in the same order.
+
+        The evidence says nothing of these columns.
+        """
+        raise NotImplementedError
 
     def has_exact_density(self, columns: list[int]) -> bool:
         """Whether densities of values of some columns are exact, and not estimated from draws."""
@@ -255,10 +289,13 @@ class Distribution(ABC):
         """Tables of hidden trees, whose codes have closed forms; None of a kind without them."""
         return None
 
-    def heaviest_states(self, evidence: Evidence, k: int) -> tuple[list[HiddenState], int] | None:
+    def heaviest_states(
+        self, evidence: Evidence, k: int, linked: LinkedSum | None = None
+    ) -> tuple[list[HiddenState], int] | None:
         """The k hidden states of greatest weight given one row of evidence, and how many have any.
 
-        None of a kind without states, and of one whose states `hidden_trees` tells.
+        The row may have a sum beside it, where the distribution `knows_sums`. None of a kind without states, and of
+        one whose states `hidden_trees` tells.
         """
         return None
 
@@ -416,3 +453,15 @@ class PosteriorState(ABC):
             return 0.0
         log_evidence = self.log_evidence + float(self.evidence.log_penalty[0])
         return math.exp(float(given.log_density(self.evidence)[0]) + log_missing - log_evidence)
+
+
+class LinkedState(PosteriorState):
+    """The posterior given a sum in each row."""
+
+    @abstractmethod
+    def law(self, j: int) -> list[np.ndarray]:
+        """The posterior of the values of a part in each row, n arrays (S,); NaN where the evidence is impossible."""
+
+    @abstractmethod
+    def totals(self) -> list[np.ndarray]:
+        """The posterior of the total in each row, n arrays (L,); NaN where the evidence is impossible."""

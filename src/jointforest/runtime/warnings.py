@@ -29,7 +29,7 @@ class UnseenLevelWarning(EvidenceWarning):
 
 
 class EstimatedAnswerWarning(EvidenceWarning):
-    """Answers under rules that are not exact: they are estimated from weighted draws."""
+    """Answers under rules that are not exact: they are estimated, or rows are drawn, from weighted draws."""
 
 
 class LostDependenceWarning(UserWarning):
@@ -46,11 +46,21 @@ def warn(warning: str | Warning, category: type[Warning] | None = None) -> None:
     warnings.warn(warning, category, stacklevel=level)
 
 
-def warn_of_draws(draws: float, of_density: bool = False) -> None:
-    """Warn that answers are estimated from draws, worth so many of equal weight; nothing where they are exact."""
+def warn_of_draws(draws: float, what: str = "answers") -> None:
+    """Warn that something is estimated from draws, worth so many of equal weight; nothing where it is exact.
+
+    ``what`` is "answers" about a posterior, "log-densities", "imputed cells" or "rows" that are drawn.
+    """
     if draws == float("inf"):
         return
-    said = f"answers are estimated from weighted draws, worth {draws:,.0f} draws of equal weight"
-    error = (1.0 if of_density else 0.5) / max(draws, 1.0) ** 0.5
-    of = "a log-density is about" if of_density else "a probability is at most"
-    warn(EstimatedAnswerWarning(said, f"the standard error of {of} {error:.2g}"))
+    error = 1.0 / max(draws, 1.0) ** 0.5
+    hints = {
+        "answers": f"the standard error of a probability is at most {0.5 * error:.2g}, that of a mean about "
+        f"{error:.2g} standard deviations of its column",
+        "log-densities": f"the standard error of a log-density is about {error:.2g}",
+        "imputed cells": f"the standard error of an imputed mean is about {error:.2g} standard deviations of its cell",
+        "rows": "more rows than that have the same values again in the unknown parts of a sum",
+    }
+    done = "drawn" if what == "rows" else "estimated"
+    said = f"{what} are {done} from weighted draws, worth {draws:,.0f} draws of equal weight"
+    warn(EstimatedAnswerWarning(said, hints[what]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -210,17 +210,27 @@ def covariance(
     before = None if kept is None else kept.posterior([a, b], n_jobs)
 
     def work(first: int, stop: int) -> np.ndarray:
+        def tilted(known: list[CodeEvidence], rows: np.ndarray) -> CodePosterior:
+            """The posterior of column b in some of the rows, of which something else is known."""
+            return posterior(hidden, known, [b]) if kept is None else kept.otherwise(known, first + rows, [b])
+
         rows = slice(first, stop)
         said = [of.take(rows) for of in known]
-        return _covariances(
-            hidden, said, a, b, posterior(hidden, said, [a, b]) if before is None else before.take(rows)
-        )
+        codes = posterior(hidden, said, [a, b]) if before is None else before.take(rows)
+        return _covariances(hidden, said, a, b, codes, tilted)
 
     return in_batches(hidden, work, len(evidence.value), n_jobs)
 
 
-def _covariances(hidden: HiddenTrees, known: list[CodeEvidence], a: int, b: int, before: CodePosterior) -> np.ndarray:
-    """Covariances of a batch of rows whose posterior this is, (n,)."""
+def _covariances(
+    hidden: HiddenTrees,
+    known: list[CodeEvidence],
+    a: int,
+    b: int,
+    before: CodePosterior,
+    ask: Callable[[list[CodeEvidence], np.ndarray], CodePosterior],
+) -> np.ndarray:
+    """Covariances of a batch of rows whose posterior this is, (n,); ``ask`` gives that of rows known otherwise."""
     share = before.codes[a]
     is_free = np.isnan(known[a].value) & np.isnan(known[b].value)
     excess = _code_means(hidden, known[a], a)
@@ -235,7 +245,7 @@ def _covariances(hidden: HiddenTrees, known: list[CodeEvidence], a: int, b: int,
         tilted = [of.take(twice) for of in known]
         sides = np.concatenate([excess[rows], -excess[rows]])
         tilted[a] = _tilted(hidden, tilted[a], a, np.maximum(sides, 0.0))
-        after = posterior(hidden, tilted, [b]).codes[b]
+        after = ask(tilted, twice).codes[b]
         above, below = np.split(_expected(after, (means_b - center)[twice])[:, 0], 2)
         out[rows] = size[rows] * (above - below)
     out[np.isneginf(before.log_joint.max(axis=1))] = np.nan
@@ -312,16 +322,20 @@ class States(NamedTuple):
     log_joint: float
 
 
-def told_states(hidden: HiddenTrees, evidence: Evidence) -> list[States]:
+def told_states(
+    hidden: HiddenTrees, evidence: Evidence, posteriors: Sequence[tuple[list[np.ndarray], float]] | None = None
+) -> list[States]:
     """Of each tree, the column of whose node's states one row of evidence tells most (KL of posterior and prior).
 
-    The first one where nothing is known. Trees in which the evidence is impossible have log_joint -inf.
+    The first one where nothing is known. Trees in which the evidence is impossible have log_joint -inf. Of evidence
+    with a sum, ``posteriors`` are those of each node's state in each tree, and log p of the evidence in it.
     """
     with one_blas_thread():
         known, nothing = code_evidence(hidden, evidence), code_evidence(hidden, build(hidden.schema))
         found = []
-        for tree, log_weight in zip(hidden.trees, hidden.log_weight.tolist(), strict=True):
-            prior, (posterior, log_p) = _node_states(tree, nothing)[0], _node_states(tree, known)
+        for t, (tree, log_weight) in enumerate(zip(hidden.trees, hidden.log_weight.tolist(), strict=True)):
+            prior = _node_states(tree, nothing)[0]
+            posterior, log_p = _node_states(tree, known) if posteriors is None else posteriors[t]
             told = [
                 _divergence(p, q) if j >= 0 else -1.0
                 for p, q, j in zip(posterior, prior, tree.column.tolist(), strict=True)

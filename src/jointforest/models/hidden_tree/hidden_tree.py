@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,8 @@ import numpy as np
 
 from ...data.evidence import Evidence
 from ...data.schema import Schema
-from ..base import Distribution, HiddenState, Parts, PosteriorState
+from ..base import Distribution, HiddenState, LinkedState, LinkedSum, Parts, PosteriorState
+from ..points import Points
 from . import column, sampling
 from .box_trees import ChowLiuTrees, box_trees
 from .column import covariance, told_states
@@ -20,6 +21,7 @@ from .condition import condition, given_missing, in_state, marginalize, missing_
 from .evidence import is_far
 from .files import hidden_to_arrays
 from .hidden_trees import HiddenTrees
+from .linked import LinkedRows
 from .modes import hidden_modes
 from .posterior import KeptRows, log_density, log_density_without
 
@@ -67,6 +69,11 @@ class HiddenTree(Distribution):
     def observe(self, evidence: Evidence) -> HiddenTreePosterior:
         return HiddenTreePosterior(self, evidence)
 
+    knows_sums = True
+
+    def observe_sums(self, evidence: Evidence, sums: Sequence[LinkedSum]) -> LinkedPosterior:
+        return LinkedPosterior(self, evidence, sums)
+
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
         return sampling.sample(self.hidden, evidence, m, seed, missing, n_jobs)
 
@@ -94,8 +101,11 @@ class HiddenTree(Distribution):
     def modes(self, evidence: Evidence, k: int, budget: int) -> tuple[np.ndarray, float]:
         return hidden_modes(self.hidden, evidence, budget)
 
-    def heaviest_states(self, evidence: Evidence, k: int) -> tuple[list[HiddenState], int]:
-        told = told_states(self.hidden, evidence)
+    def heaviest_states(
+        self, evidence: Evidence, k: int, linked: LinkedSum | None = None
+    ) -> tuple[list[HiddenState], int]:
+        posteriors = None if linked is None else LinkedRows(self.hidden, evidence, [linked]).node_states()
+        told = told_states(self.hidden, evidence, posteriors)
         total = float(np.logaddexp.reduce([of.log_joint for of in told]))
         weight = np.concatenate([np.exp(of.log_joint - total) * of.posterior for of in told])
         tree_of = np.repeat(np.arange(len(told)), [len(of.posterior) for of in told])
@@ -197,3 +207,114 @@ class HiddenTreePosterior(PosteriorState):
         if self.kept is None or len(self.evidence.value) > 1:
             return super().missing_probabilities(columns)
         return missing_shares(self.hidden, self.kept, list(columns))
+
+
+class LinkedPosterior(HiddenTreePosterior, LinkedState):
+    """What hidden trees say given evidence and a sum of columns in each row. Values of the parts are counted out."""
+
+    def __init__(self, distribution: HiddenTree, evidence: Evidence, sums: Sequence[LinkedSum]) -> None:
+        super().__init__(distribution, evidence)
+        self.sums = sums
+
+    @cached_property
+    def kept(self) -> LinkedRows:
+        return LinkedRows(self.hidden, self.evidence, self.sums)
+
+    def law(self, j: int) -> list[np.ndarray]:
+        return self.kept.law(j)
+
+    def totals(self) -> list[np.ndarray]:
+        return self.kept.totals()
+
+    def _points(self, j: int, n_jobs: int | None) -> list[Points] | None:
+        """The law of a part in each row; None of another column."""
+        columns = self.sums[0].columns if self.sums else ()
+        if j not in columns:
+            return None
+        i, of = columns.index(j), self.distribution.schema.columns[j]
+        laws = self.kept.law(j, n_jobs)
+        return [Points(of, one.values[i], law) for one, law in zip(self.sums, laws, strict=True)]
+
+    def level_probabilities(self, j: int, n_jobs: int | None = -1) -> np.ndarray:
+        if (points := self._points(j, n_jobs)) is None:
+            return super().level_probabilities(j, n_jobs)
+        out = np.zeros((len(points), len(self.distribution.schema.columns[j].levels)))
+        for row, of in zip(out, points, strict=True):
+            row[of.value.astype(np.int64)] = of.p
+        return out
+
+    def moments(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+        if (points := self._points(j, n_jobs)) is None:
+            return super().moments(j, n_jobs)
+        mean = np.array([of.p @ of.value for of in points])
+        variance = [of.p @ (of.value - m) ** 2 for of, m in zip(points, mean, strict=True)]
+        return mean, np.array(variance)
+
+    def cdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        if (points := self._points(j, n_jobs)) is None:
+            return super().cdf(j, x, n_jobs)
+        return self._each(points, np.asarray(x, np.float64), Points.cdf)
+
+    def pdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        if (points := self._points(j, n_jobs)) is None:
+            return super().pdf(j, x, n_jobs)
+        return self._each(points, np.asarray(x, np.float64), Points.pdf)
+
+    def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        if (points := self._points(j, n_jobs)) is None:
+            return super().histogram(j, cuts, n_jobs)
+        if self.distribution.schema.columns[j].is_categorical:
+            return self.level_probabilities(j, n_jobs)
+        below = self._each(points, np.append(cuts, np.inf), Points.cdf)
+        return np.maximum(np.diff(below, axis=1, prepend=0.0), 0.0)
+
+    def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        if (points := self._points(j, n_jobs)) is None:
+            return super().quantile(j, q, n_jobs)
+        return self._each(points, np.asarray(q, np.float64), Points.quantile)
+
+    def _each(self, points: list[Points], x: np.ndarray, ask: Callable[[Points, np.ndarray], np.ndarray]) -> np.ndarray:
+        """An answer at q points of each row, (n, q); NaN where the row, or the point, is."""
+        out = np.full((len(points), len(x)), np.nan)
+        some = ~np.isnan(x)
+        for row, of in zip(out, points, strict=True):
+            if not np.isnan(of.p[0]):
+                row[some] = ask(of, x[some])
+        return out
+
+    def parts(self, j: int) -> Parts:
+        return PosteriorState.parts(self, j)
+
+    def covariance(self, a: int, b: int) -> np.ndarray:
+        """By two more passes, as `column.covariance`, with weights on the values of a part."""
+        columns = self.sums[0].columns
+        if a not in columns:
+            a, b = b, a
+        if a == b:
+            return self.moments(a)[1]
+        if a not in columns:
+            return super().covariance(a, b)
+        i, mean = columns.index(a), self.moments(a)[0]
+        laws, sides = self.kept.law(a), []
+        excess = [one.values[i] - m for one, m in zip(self.sums, mean, strict=True)]
+        size = np.array([law @ np.maximum(x, 0.0) for law, x in zip(laws, excess, strict=True)])
+        for sign in (1.0, -1.0):
+            with np.errstate(divide="ignore"):
+                tilts = [np.log(np.maximum(sign * x, 0.0)) for x in excess]
+            sums = [
+                one._replace(log_like=(*one.log_like[:i], one.log_like[i] + tilt, *one.log_like[i + 1 :]))
+                for one, tilt in zip(self.sums, tilts, strict=True)
+            ]
+            sides.append(LinkedPosterior(self.distribution, self.evidence, sums).center(b))
+        out = size * (sides[0] - sides[1])
+        return np.where(size > 1e-12 * np.abs(mean), out, np.where(np.isnan(mean), np.nan, 0.0))
+
+    def center(self, j: int) -> np.ndarray:
+        """Mean of a column of numbers, P(True) of a boolean one, (n,)."""
+        column = self.distribution.schema.columns[j]
+        if column.is_categorical:
+            return self.level_probabilities(j) @ np.array([float(level) for level in column.levels])
+        return self.moments(j)[0]
+
+    def missing_probabilities(self, columns: Sequence[int]) -> np.ndarray:
+        return self.kept.missing(columns)[0]

@@ -82,6 +82,10 @@ class KeptRows:
         assert self._log_joint is not None
         return CodePosterior(self.known, self._log_joint, self._codes)
 
+    def otherwise(self, known: list[CodeEvidence], rows: np.ndarray, wanted: Sequence[int]) -> CodePosterior:
+        """The posterior of the wanted columns' codes in some of the rows, of whose columns this is known instead."""
+        return posterior(self._hidden, known, wanted)
+
     def _find(self, columns: list[int], n_jobs: int | None) -> None:
         """Keep the codes of these columns, and those of others as long as they are few."""
         sizes = [self._hidden.scales[j].n_codes for j in columns]

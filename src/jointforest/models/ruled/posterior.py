@@ -10,23 +10,28 @@ import numpy as np
 from ...data.evidence import Evidence, RegionTable
 from ...data.schema import snapped
 from ...runtime.warnings import warn_of_draws
-from ..base import Distribution, PosteriorState
+from ..base import Distribution, LinkedState, PosteriorState
+from ..points import Points, SumDistribution
+from .cells import Cells, levels_region
 from .coordinates import Coordinates, Term
-from .sums import Points, SumDistribution, distribution_of_sum
-from .translate import Rows, levels_region
+from .linked import Linker
+from .sums import distribution_of_sum, grouped
+from .translate import Rows, spread_out
 
 _ROUNDS, _POINTS = 6, 129
 """Rounds in which quantiles are bracketed, and points of the distribution function in each."""
-_LEFT_OUT = 1e-7
-"""Posterior probability of the rows that filling a row leaves out, where it stands for many; tables are in float32."""
+_LEFT_OUT = 1e-9
+"""Posterior probability of the rows that are left out, of those that stand for one row; tables are in float32."""
 
 
 class RuledPosterior(PosteriorState):
     """Answers about the table from those about its coordinates, mixed over the rows that stand for each row."""
 
-    def __init__(self, distribution: Distribution, of_inner: Distribution, evidence: Evidence, rows: Rows) -> None:
+    def __init__(
+        self, distribution: Distribution, of_inner: Distribution, evidence: Evidence, rows: Rows, linker: Linker | None
+    ) -> None:
         super().__init__(distribution, evidence)
-        self.of_inner, self.rows = of_inner, rows
+        self.of_inner, self.rows, self.linker = of_inner, rows, linker
         self._kept: dict[int, list[SumDistribution | None]] = {}
 
     @property
@@ -36,11 +41,15 @@ class RuledPosterior(PosteriorState):
     @cached_property
     def inner(self) -> PosteriorState:
         """What the coordinates' distribution says of all rows."""
+        if self.rows.sums is not None:
+            return self.of_inner.observe_sums(self.rows.evidence, self.rows.sums)
         return self.of_inner.observe(self.rows.evidence)
 
     @cached_property
     def log_rows(self) -> np.ndarray:
         """Log-density of each row about the coordinates, with its weight, (R,)."""
+        if self.rows.sums is not None:
+            return self.rows.log_weight + self.inner.log_probability()
         if len(self.rows.owner) == 1:
             return self.rows.log_weight + self.inner.log_evidence
         return self.rows.log_weight + self.of_inner.log_density(self.rows.evidence)
@@ -65,12 +74,32 @@ class RuledPosterior(PosteriorState):
         each = np.where(weight == 0.0, 0.0, weight * answers)  # rows of share 0 do not count, whatever they answer
         return np.asarray(np.add.reduceat(each, self.rows.start, axis=0))
 
+    def log_probability(self, n_jobs: int | None = -1) -> np.ndarray:
+        return self.rows.log_sum(self.log_rows)
+
     @cached_property
     def log_evidence(self) -> float:
         return float(self.rows.log_sum(self.log_rows)[0]) - float(self.evidence.log_penalty[0])
 
     def background_weight(self, n_jobs: int | None = -1) -> np.ndarray:
         return self.mixed(np.nan_to_num(self.inner.background_weight(n_jobs)))
+
+    def with_cells(self, cells: Cells) -> RuledPosterior:
+        """The posterior of rows that say something else of the coordinates."""
+        rows = Rows(cells, self.rows.is_exact)
+        if self.rows.sums is not None:
+            column, linker = self.rows.column, self.linker
+            assert linker is not None
+            rows = Rows(cells, self.rows.is_exact, linker.again(cells, column), column)
+        return RuledPosterior(self.distribution, self.of_inner, self.evidence, rows, self.linker)
+
+    @cached_property
+    def spread_out(self) -> RuledPosterior:
+        """The same with rows for all values of the parts of a linked sum."""
+        if self.rows.sums is None:
+            return self
+        rows = spread_out(self.coordinates, self.of_inner, self.evidence)
+        return RuledPosterior(self.distribution, self.of_inner, self.evidence, rows, self.linker)
 
     # ---- rows in which a column has a value at all
 
@@ -82,7 +111,7 @@ class RuledPosterior(PosteriorState):
         if j not in self._restricted:
             cells = self.rows.cells.take(np.arange(len(self.rows.owner)))
             cells.exclude(np.arange(len(cells.owner)), absence.where, absence.values)
-            state = RuledPosterior(self.distribution, self.of_inner, self.evidence, Rows(cells, self.rows.is_exact))
+            state = self.with_cells(cells)
             state._is_restricted = True
             self._restricted[j] = state
         return self._restricted[j]
@@ -108,6 +137,11 @@ class RuledPosterior(PosteriorState):
         """Of sums without their rounding to the grid."""
         if (state := self._existing(j)) is not None:
             return state.moments(j, n_jobs)
+        if self.rows.sums is not None and j == self.rows.column:
+            laws = [self._total(i, j) for i in range(len(self.rows.owner))]
+            center = np.array([np.nan if law is None else law.p @ law.value for law in laws])
+            apart = [np.nan if law is None else law.p @ (law.value - law.p @ law.value) ** 2 for law in laws]
+            return self._known(j, center), self._known(j, np.array(apart), spread=True)
         terms = self.coordinates.sources[j].terms
         each = [self._of_term(term, n_jobs) for term in terms]
         mean = np.full(len(self.rows.owner), self.coordinates.sources[j].constant)
@@ -263,14 +297,13 @@ class RuledPosterior(PosteriorState):
         sides = []
         for sign in (1.0, -1.0):
             part = cells.take(free)
-            part.table = RegionTable(self.rows.evidence)
-            part.region = self.rows.evidence.cell_regions()[free]
+            part.table = RegionTable(self.rows.cells.evidence())
+            part.region = self.rows.cells.evidence().cell_regions()[free]
             with np.errstate(divide="ignore"):
                 weight = np.log(np.maximum(sign * excess[free], 0.0))
             weight -= weight.max(axis=1, keepdims=True)
             part.narrow(np.arange(len(free)), a.at, [levels_region(row) for row in weight].__getitem__)
-            state = RuledPosterior(self.distribution, self.of_inner, self.evidence, Rows(part, self.rows.is_exact))
-            sides.append(state._of_term(b, n_jobs)[0])
+            sides.append(self.with_cells(part)._of_term(b, n_jobs)[0])
         out[free] = size[free] * (sides[0] - sides[1])
         return np.where(np.isnan(mean), np.nan, out)
 
@@ -328,16 +361,37 @@ class RuledPosterior(PosteriorState):
                 mass = np.bincount(place.reshape(-1), np.nan_to_num(row), len(value))
                 found.append(Points(column, value, mass) if mass.sum() > 0.0 else None)
             return found
+        if self.rows.sums is not None and j != self.rows.column:
+            return self.spread_out._sums(j)
         for i, x in enumerate(self.evidence.value[:, j].tolist()):
             mine = np.flatnonzero((self.rows.owner == i) & (np.nan_to_num(self.share) > 0.0))
             if not len(mine):
                 found.append(None)
             elif not np.isnan(x):
                 found.append(Points(column, snapped(column, np.array([x])), np.ones(1)))
+            elif (law := self._total(i, j) if len(mine) == 1 else None) is not None:
+                found.append(law)
             else:
                 cells, log_weight = self.rows.cells.take(mine), self.log_rows[mine]
                 found.append(distribution_of_sum(self.of_inner, column, *source, cells, log_weight))
         return found
+
+    def _total(self, i: int, j: int) -> Points | None:
+        """The law of a sum in row i, which is one row about coordinates, if it is linked or can be."""
+        linker, cells = self.linker, self.rows.cells.take(np.array([i]))
+        if linker is None:
+            return None
+        if self.rows.sums is not None:
+            one, state, k = self.rows.sums[i], self.inner, i
+        else:
+            (found,) = linker.sums(cells, j)
+            if found is None:
+                return None
+            one, k = found, 0
+            state = self.of_inner.observe_sums(cells.without_parts(j).evidence(), [one])
+        assert isinstance(state, LinkedState)
+        p = state.totals()[k]
+        return None if np.isnan(p[0]) else grouped(self.distribution.schema.columns[j], linker.totals(cells, j, one), p)
 
     # ---- rows filled, and missing cells
 
@@ -351,13 +405,14 @@ class RuledPosterior(PosteriorState):
         before = sums - share[order]
         before -= before[self.rows.start][owner]  # rows of an owner stay together in this order
         kept = np.sort(order[(before < 1.0 - _LEFT_OUT) & ((share[order] > 0.0) | (before == 0.0))])
-        return RuledPosterior(
-            self.distribution, self.of_inner, self.evidence, Rows(self.rows.cells.take(kept), self.rows.is_exact)
-        )
+        rows = Rows(self.rows.cells.take(kept), self.rows.is_exact)
+        state = RuledPosterior(self.distribution, self.of_inner, self.evidence, rows, self.linker)
+        state.log_rows = self.log_rows[kept]
+        return state
 
     def filled(self, n_jobs: int | None = -1) -> np.ndarray:
         """Rows with means and most probable levels of coordinates in their free cells, (n, d); rules hold in them."""
-        if self.rows.is_one_each:
+        if self.rows.is_one_each and self.rows.sums is None:
             Z = self.of_inner.impute(self.rows.evidence, n_jobs)[0]
         else:
             columns = range(len(self.coordinates.inner.columns))
@@ -417,3 +472,57 @@ class RuledPosterior(PosteriorState):
         if column.is_categorical:
             return float(state.level_probabilities(absence.where)[0][np.array(absence.values, np.int64)].sum())
         return float(state.pdf(absence.where, np.array(absence.values))[0].sum() * (column.step or 1.0))
+
+
+class GroupedPosterior(PosteriorState):
+    """The posterior of rows that belong to groups, each with a posterior of its own."""
+
+    def __init__(
+        self, distribution: Distribution, evidence: Evidence, groups: list[tuple[np.ndarray, RuledPosterior]]
+    ) -> None:
+        super().__init__(distribution, evidence)
+        self.groups = groups
+
+    def _of_each(self, ask: Callable[[RuledPosterior], np.ndarray]) -> np.ndarray:
+        """The answers of all groups, (n, ...)."""
+        each = [ask(state) for _, state in self.groups]
+        out = np.empty((len(self.evidence.value), *each[0].shape[1:]))
+        for (rows, _), answers in zip(self.groups, each, strict=True):
+            out[rows] = answers
+        return out
+
+    @property
+    def effective_draws(self) -> np.ndarray:
+        return self._of_each(lambda state: state.effective_draws)
+
+    def log_probability(self, n_jobs: int | None = -1) -> np.ndarray:
+        return self._of_each(lambda state: state.log_probability(n_jobs))
+
+    def background_weight(self, n_jobs: int | None = -1) -> np.ndarray:
+        return self._of_each(lambda state: state.background_weight(n_jobs))
+
+    def level_probabilities(self, j: int, n_jobs: int | None = -1) -> np.ndarray:
+        return self._of_each(lambda state: state.level_probabilities(j, n_jobs))
+
+    def moments(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+        both = self._of_each(lambda state: np.column_stack(state.moments(j, n_jobs)))
+        return both[:, 0], both[:, 1]
+
+    def cdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        return self._of_each(lambda state: state.cdf(j, x, n_jobs))
+
+    def pdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        return self._of_each(lambda state: state.pdf(j, x, n_jobs))
+
+    def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        return self._of_each(lambda state: state.histogram(j, cuts, n_jobs))
+
+    def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        return self._of_each(lambda state: state.quantile(j, q, n_jobs))
+
+    def covariance(self, a: int, b: int) -> np.ndarray:
+        return self._of_each(lambda state: state.covariance(a, b))
+
+    def missing_probabilities(self, columns: Sequence[int]) -> np.ndarray:
+        state = next(state for rows, state in self.groups if rows[0] == 0)
+        return state.missing_probabilities(columns)

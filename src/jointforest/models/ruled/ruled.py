@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,13 +14,17 @@ from ...data.evidence import Evidence, build
 from ...data.rules.rule import Rule
 from ...data.schema import Schema
 from ...runtime.warnings import warn_of_draws
-from ..base import Distribution, HiddenState
+from ..base import Distribution, HiddenState, LinkedState, LinkedSum, PosteriorState
 from ..mixture import Mixture
+from .cells import Cells
 from .coordinates import Coordinates
 from .files import ruled_to_arrays
-from .posterior import RuledPosterior
-from .translate import PIECE, Rows, open_rows, pieces, representatives, translate
+from .linked import Linker
+from .posterior import GroupedPosterior, RuledPosterior
+from .translate import Rows, open_rows, representatives, spread_out, translate
 
+_ROWS = 128
+"""Drawn rows by which it is judged whether densities are exact."""
 _MOST_COMPONENTS = 256
 """Most rows about coordinates that conditioning makes components of."""
 
@@ -60,53 +66,97 @@ class RuledDistribution(Distribution):
     def with_schema(self, schema: Schema) -> RuledDistribution:
         return RuledDistribution(replace(self.coordinates, schema=schema), self.inner)
 
-    def rows(self, evidence: Evidence) -> Rows:
-        """The evidence as rows about the coordinates."""
-        return translate(self.coordinates, self.inner, evidence)
+    @cached_property
+    def linker(self) -> Linker | None:
+        """Makes sums that stay beside rows, where the coordinates' distribution knows their law."""
+        return Linker(self.coordinates, self.inner) if self.inner.knows_sums else None
+
+    def rows(self, evidence: Evidence) -> Iterator[tuple[np.ndarray, Rows]]:
+        """The evidence as rows about the coordinates: numbers of some rows at a time, and what stands for them."""
+        return translate(self.coordinates, self.inner, evidence, self.linker)
+
+    def _states(self, evidence: Evidence) -> Iterator[tuple[np.ndarray, RuledPosterior]]:
+        """Numbers of some rows at a time, and the posterior of these."""
+        for some, rows in self.rows(evidence):
+            yield some, RuledPosterior(self, self.inner, evidence.take(some), rows, self.linker)
 
     def log_density(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
-        is_open, place = None, np.arange(len(evidence.value))
+        place = np.arange(len(evidence.value))
         if len(evidence.value) > 1:
-            is_open = open_rows(self.coordinates, evidence)
-            of_all, place = representatives(evidence, is_open)
+            of_all, place = representatives(evidence, open_rows(self.coordinates, evidence))
             if len(of_all) < len(place):
-                evidence, is_open = evidence.take(of_all), is_open[of_all]
+                evidence = evidence.take(of_all)
         out, draws = np.empty(len(evidence.value)), np.inf
-        for some in pieces(self.coordinates, evidence, is_open):
-            rows = self.rows(evidence.take(some))
-            log_rows = self.inner.log_density(rows.evidence, n_jobs) + rows.log_weight
-            out[some] = rows.log_sum(log_rows)
-            draws = min(draws, float(rows.effective_draws(log_rows).min(initial=np.inf)))
-        warn_of_draws(draws, of_density=True)
+        for some, rows in self.rows(evidence):
+            state = RuledPosterior(self, self.inner, evidence.take(some), rows, self.linker)
+            out[some] = state.log_probability(n_jobs)
+            draws = min(draws, float(state.effective_draws.min(initial=np.inf)))
+        warn_of_draws(draws, "log-densities")
         return out[place]
 
     def has_exact_density(self, columns: list[int]) -> bool:
-        """Whether no density of as many drawn rows as are translated together is an estimate."""
-        X = self.sample(build(self.schema), PIECE, 0, False, 1)
+        """Whether no density of a few drawn rows is an estimate."""
+        X = self.sample(build(self.schema), _ROWS, 0, False, 1)
         X = np.where(np.isin(np.arange(X.shape[1]), columns), X, np.nan)
-        return bool(self.rows(Evidence.of_values(X)).is_exact.all())
+        return all(rows.is_exact.all() for _, rows in self.rows(Evidence.of_values(X)))
 
-    def observe(self, evidence: Evidence) -> RuledPosterior:
-        return RuledPosterior(self, self.inner, evidence, self.rows(evidence))
+    def observe(self, evidence: Evidence) -> PosteriorState:
+        states = [(some, state.without_tails()) for some, state in self._states(evidence)]
+        return states[0][1] if len(states) == 1 else GroupedPosterior(self, evidence, states)
+
+    def spread_out(self, evidence: Evidence) -> RuledPosterior:
+        """The posterior from rows about coordinates alone, without sums beside them."""
+        return RuledPosterior(
+            self, self.inner, evidence, spread_out(self.coordinates, self.inner, evidence), self.linker
+        )
 
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
-        n, parts = len(evidence.value), pieces(self.coordinates, evidence)
-        if len(parts) > 1:
-            out = np.empty((n, m, len(self.schema.columns)))
-            for k, some in enumerate(parts):
-                of_part = self.sample(evidence.take(some), m, seed + k, missing, n_jobs)
-                out[some] = of_part.reshape(len(some), m, -1)
-            return out.reshape(n * m, -1)
-        rows = self.rows(evidence)
-        if rows.is_one_each:
-            Z = self.inner.sample(rows.evidence, m, seed, False, n_jobs)
-            Z[np.repeat(rows.log_weight == -np.inf, m)] = np.nan
-            X = self.coordinates.rows(Z)
-            hidden = self.inner.sample(rows.evidence, m, seed, True, n_jobs) if missing and self._is_hidden else None
-            return self._seen(evidence, X, Z, hidden, m, missing)
-        state = self.observe(evidence)
-        warn_of_draws(float(state.effective_draws.min(initial=np.inf)))
-        share = state.share
+        out, draws = np.empty((len(evidence.value), m, len(self.schema.columns))), np.inf
+        for k, (some, state) in enumerate(self._states(evidence)):
+            if state.rows.sums is not None:
+                X = self._sampled_with_sums(state, m, seed + k, missing, n_jobs)
+            elif state.rows.is_one_each:
+                X = self._sampled(state.evidence, state.rows, m, seed + k, missing, n_jobs)
+            else:
+                draws = min(draws, float(state.effective_draws.min(initial=np.inf)))
+                X = self._sampled_of_many(state, m, seed + k, missing, n_jobs)
+            out[some] = X.reshape(len(some), m, -1)
+        warn_of_draws(draws, "rows")
+        return out.reshape(len(out) * m, -1)
+
+    def _sampled(
+        self, evidence: Evidence, rows: Rows, m: int, seed: int, missing: bool, n_jobs: int | None
+    ) -> np.ndarray:
+        """Draws of rows of evidence that are one row about coordinates each."""
+        Z = self.inner.sample(rows.evidence, m, seed, False, n_jobs)
+        Z[np.repeat(rows.log_weight == -np.inf, m)] = np.nan
+        X = self.coordinates.rows(Z)
+        hidden = self.inner.sample(rows.evidence, m, seed, True, n_jobs) if missing and self._is_hidden else None
+        return self._seen(evidence, X, Z, hidden, m, missing)
+
+    def _sampled_with_sums(
+        self, state: RuledPosterior, m: int, seed: int, missing: bool, n_jobs: int | None
+    ) -> np.ndarray:
+        """Draws of rows with a sum beside them: of its parts one after the other, then of all others."""
+        rng = np.random.default_rng([seed, 2])
+        cells, count = state.rows.cells.take(np.arange(len(state.rows.owner))), np.full(len(state.rows.owner), m)
+        count[np.isnan(state.share)] = 0
+        while len(cells.owner) and cells.pending.any():
+            cells, count = _with_drawn_part(state.with_cells(cells), count, rng)
+        rows = cells.take(np.repeat(np.arange(len(count)), count))
+        X = np.full((len(state.evidence.value) * m, len(self.schema.columns)), np.nan)
+        if len(rows.owner):
+            each = Rows(rows.alone(np.arange(len(rows.owner))), np.ones(len(rows.owner), bool))
+            drawn = self._sampled(state.evidence.take(rows.owner), each, 1, seed, missing, n_jobs)
+            order = np.lexsort((rng.random(len(drawn)), rows.owner))
+            X[np.repeat(~np.isnan(state.share), m)] = drawn[order]
+        return X
+
+    def _sampled_of_many(
+        self, state: RuledPosterior, m: int, seed: int, missing: bool, n_jobs: int | None
+    ) -> np.ndarray:
+        """Draws of rows of evidence that are many rows about coordinates each."""
+        share, rows, n = state.share, state.rows, len(state.evidence.value)
         rng = np.random.default_rng([seed, 1])
         X = np.empty((n * m, len(self.schema.columns)))
         for i in range(n):
@@ -118,7 +168,7 @@ class RuledDistribution(Distribution):
             drawn, own = rows.take(chosen), int(rng.integers(2**62))
             Z = self.inner.sample(drawn, 1, own, False, n_jobs)
             hidden = self.inner.sample(drawn, 1, own, True, n_jobs) if missing and self._is_hidden else None
-            one = evidence.take(np.array([i]))
+            one = state.evidence.take(np.array([i]))
             order = rng.permutation(m)
             X[i * m : (i + 1) * m] = self._seen(one, self.coordinates.rows(Z), Z, hidden, m, missing)[order]
         return X
@@ -151,16 +201,15 @@ class RuledDistribution(Distribution):
     def impute(self, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
         """As the base class, but that the filled row obeys the rules: coordinates are filled, and make the columns."""
         filled, background, draws = np.empty(evidence.value.shape), np.empty(len(evidence.value)), np.inf
-        for some in pieces(self.coordinates, evidence):
-            state = self.observe(evidence.take(some))
+        for some, state in self._states(evidence):
             draws = min(draws, float(state.effective_draws.min(initial=np.inf)))
             state = state.without_tails()
             filled[some], background[some] = state.filled(n_jobs), state.background_weight(n_jobs)
-        warn_of_draws(draws)
+        warn_of_draws(draws, "imputed cells")
         return filled, background
 
     def condition(self, evidence: Evidence) -> Distribution:
-        state = self.observe(evidence)
+        state = self.spread_out(evidence)
         some = np.flatnonzero(np.nan_to_num(state.share) > 0.0)
         if not len(some):
             why = self.why_impossible(evidence)
@@ -202,24 +251,24 @@ class RuledDistribution(Distribution):
 
     def log_density_without_each(self, evidence: Evidence, known: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
         """Columns that rules do not touch by the inner distribution, the others one by one."""
-        rows = self.rows(evidence)
-        out = np.zeros(known.shape)
-        free = self.coordinates.untouched if rows.is_one_each else {}
-        if free:
-            inside = np.zeros((len(known), len(self.coordinates.inner.columns)), bool)
-            for j, at in free.items():
-                inside[:, at] = known[:, j]
+        out, is_found = np.zeros(known.shape), np.zeros(known.shape, bool)
+        for some, rows in self.rows(evidence):
+            if not rows.is_one_each or rows.sums is not None or not self.coordinates.untouched:
+                continue
+            inside = np.zeros((len(some), len(self.coordinates.inner.columns)), bool)
+            for j, at in self.coordinates.untouched.items():
+                inside[:, at] = known[some, j]
             each = self.inner.log_density_without_each(rows.evidence, inside, n_jobs) + rows.log_weight[:, None]
-            for j, at in free.items():
-                out[:, j] = each[:, at]
+            for j, at in self.coordinates.untouched.items():
+                out[some, j], is_found[some, j] = each[:, at], True
         for j in range(known.shape[1]):
-            some = np.flatnonzero(known[:, j])
-            if j not in free and len(some):
-                out[some, j] = self.log_density(evidence.take(some).without(j), n_jobs)
+            rest = np.flatnonzero(known[:, j] & ~is_found[:, j])
+            if len(rest):
+                out[rest, j] = self.log_density(evidence.take(rest).without(j), n_jobs)
         return out
 
     def modes(self, evidence: Evidence, k: int, budget: int) -> tuple[np.ndarray, float]:
-        rows = self.rows(evidence)
+        rows = spread_out(self.coordinates, self.inner, evidence)
         if not rows.is_one_each:
             names = ", ".join(map(repr, rows.said_sums()))
             raise ValueError(
@@ -229,7 +278,8 @@ class RuledDistribution(Distribution):
         Z, log_bound = self.inner.modes(rows.evidence, k, budget)
         X = np.where(np.isnan(evidence.value), self.coordinates.rows(Z), evidence.value)
         # what units add to the density is the same in all complete rows
-        extra = float(self.rows(Evidence.of_values(X)).log_weight.max()) + float(evidence.log_penalty[0])
+        complete = spread_out(self.coordinates, self.inner, Evidence.of_values(X))
+        extra = float(complete.log_weight.max()) + float(evidence.log_penalty[0])
         return X, log_bound + extra
 
     def why_impossible(self, evidence: Evidence) -> str:
@@ -252,14 +302,17 @@ class RuledDistribution(Distribution):
                 evidence = evidence.without(j)
         return bool(names) and self.log_density(evidence._replace(log_penalty=np.zeros(1)))[0] == -np.inf
 
-    def heaviest_states(self, evidence: Evidence, k: int) -> tuple[list[HiddenState], int] | None:
+    def heaviest_states(
+        self, evidence: Evidence, k: int, linked: LinkedSum | None = None
+    ) -> tuple[list[HiddenState], int] | None:
         """Those of the coordinates' distribution; of several rows that stand for the evidence, of the heaviest one."""
-        state = self.observe(evidence)
-        row = int(np.nan_to_num(state.share).argmax())
-        found = self.inner.heaviest_states(state.rows.take(np.array([row])), k)
+        ((_, state),) = self._states(evidence)
+        row, sums = int(np.nan_to_num(state.share).argmax()), state.rows.sums
+        found = self.inner.heaviest_states(state.rows.take(np.array([row])), k, None if sums is None else sums[row])
         if found is None:
             return None
-        extra = float(state.log_rows[row]) - float(self.inner.log_density(state.rows.take(np.array([row])))[0])
+        extra = float(state.log_rows[row]) - float(np.logaddexp.reduce([one.log_weight for one in found[0]]))
+        extra += float(np.log(sum(one.weight for one in found[0])))
         return [
             one._replace(
                 log_weight=one.log_weight + extra, distribution=RuledDistribution(self.coordinates, one.distribution)
@@ -284,6 +337,24 @@ class RuledDistribution(Distribution):
 
     def uses_kernels(self) -> bool:
         return self.inner.uses_kernels()
+
+
+def _with_drawn_part(state: RuledPosterior, count: np.ndarray, rng: np.random.Generator) -> tuple[Cells, np.ndarray]:
+    """Rows with a value of the shortest unknown part of their sum, for as many draws of it; and how many each."""
+    cells, sums = state.rows.cells, state.rows.sums
+    assert sums is not None
+    at, values = sums[0].columns[0], [one.values[0] for one in sums]
+    assert isinstance(state.inner, LinkedState)
+    laws = state.inner.law(at)
+    drawn = [
+        rng.multinomial(m, law / law.sum()) if m else np.zeros(len(law), np.int64)
+        for m, law in zip(count.tolist(), laws, strict=True)
+    ]
+    row = np.concatenate([np.full(np.count_nonzero(d), i) for i, d in enumerate(drawn)])
+    found = cells.take(row.astype(np.int64))
+    found.assign(at, np.concatenate([x[d > 0] for x, d in zip(values, drawn, strict=True)]))
+    found.solve()
+    return found, np.concatenate([d[d > 0] for d in drawn])
 
 
 def _connected(rules: tuple[Rule, ...]) -> list[list[Rule]]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...data.schema import Column, snapped
 from ..base import Distribution, PosteriorState
+from ..points import Points, SumDistribution
+from .cells import Cells
 from .coordinates import Term
-from .translate import Cells, support
+from .translate import supports
 
 MOST_ROWS = 1 << 17
 """Most rows that the distribution of a sum is added up from."""
@@ -25,55 +26,6 @@ _LEAST_WEIGHT = 1e-12
 float32 does."""
 _ROUNDS, _POINTS = 8, 33
 """Rounds in which quantiles are bracketed, and points of the distribution function in each."""
-
-
-class SumDistribution(ABC):
-    """The distribution of a column that is no coordinate, in one row of evidence.
-
-    Attributes
-    ----------
-    draws : float
-        How many draws it is estimated from; inf where it is exact.
-    """
-
-    draws: float = np.inf
-
-    @abstractmethod
-    def cdf(self, x: np.ndarray) -> np.ndarray:
-        """P(column <= x) at q points, (q,)."""
-
-    @abstractmethod
-    def pdf(self, x: np.ndarray) -> np.ndarray:
-        """Density at q points, (q,); on a grid the mass of the cell over the step, without grid that of a value."""
-
-    @abstractmethod
-    def quantile(self, q: np.ndarray) -> np.ndarray:
-        """inf{x: P(column <= x) >= q}, (k,)."""
-
-
-@dataclass(frozen=True)
-class Points(SumDistribution):
-    """A few values, ascending, and their probabilities, each (k,)."""
-
-    column: Column
-    value: np.ndarray
-    p: np.ndarray
-    draws: float = np.inf
-
-    def cdf(self, x: np.ndarray) -> np.ndarray:
-        below = np.append(0.0, np.cumsum(self.p))
-        near = 1e-9 * np.maximum(np.abs(x), self.column.step)
-        return np.minimum(below[np.searchsorted(self.value, x + near, side="right")], 1.0)
-
-    def pdf(self, x: np.ndarray) -> np.ndarray:
-        at = snapped(self.column, x)
-        place = np.minimum(np.searchsorted(self.value, at - 1e-9 * np.abs(at)), len(self.value) - 1)
-        is_one = np.isclose(self.value[place], at, rtol=1e-9, atol=1e-12)
-        return np.where(is_one, self.p[place], 0.0) / (self.column.step or 1.0)
-
-    def quantile(self, q: np.ndarray) -> np.ndarray:
-        below = np.cumsum(self.p)
-        return self.value[np.minimum(np.searchsorted(below, q - 1e-12), len(below) - 1)]
 
 
 @dataclass(frozen=True)
@@ -151,7 +103,7 @@ def distribution_of_sum(
     cells, log_weight = cells.take(some), log_weight[some]
     columns, first = inner.schema.columns, inner.observe(cells.evidence())
     open_ = [t for t, term in enumerate(terms) if np.isnan(term.values(cells.value)).any()]
-    grids = {t: support(first, columns[terms[t].at], terms[t].at, MOST_ROWS) for t in open_}
+    grids = {t: _support(first, columns[terms[t].at], terms[t].at) for t in open_}
     size = {t: np.inf if grid is None else len(grid) for t, grid in grids.items()}
     open_ = sorted(open_, key=size.__getitem__)
     for t in open_[:-1]:
@@ -164,7 +116,7 @@ def distribution_of_sum(
     values = [term.coefficient * term.values(cells.value) for t, term in enumerate(terms) if t not in open_[-1:]]
     known = np.broadcast_to(constant + sum(values), weight.shape)
     if not open_:
-        return _points(column, known, weight)
+        return grouped(column, known, weight)
     last, grid = terms[open_[-1]], grids[open_[-1]]
     state = inner.observe(cells.evidence())
     if grid is not None and len(grid) * len(weight) <= 4 * _PAIRS:
@@ -173,6 +125,12 @@ def distribution_of_sum(
     if last.table is None and len(weight) <= _MOST_SHIFTED:
         return Shifted(column, state, last, known, weight, drawn)
     return drawn
+
+
+def _support(state: PosteriorState, column: Column, at: int) -> np.ndarray | None:
+    """Values of a coordinate in any of the rows, ascending; None of one without grid."""
+    values = np.unique(supports(state, column, at)[1])
+    return values if len(values) else None
 
 
 def _spread_out(inner: Distribution, cells: Cells, at: int, grid: np.ndarray) -> tuple[Cells, np.ndarray]:
@@ -200,13 +158,13 @@ def _with_last(
     for first in range(0, len(known), size):
         part = slice(first, first + size)
         total = (known[part, None] + last.coefficient * value).ravel()
-        one = _points(column, total, (weight[part, None] * p[part]).ravel())
+        one = grouped(column, total, (weight[part, None] * p[part]).ravel())
         totals.append(one.value)
         masses.append(one.p)
-    return _points(column, np.concatenate(totals), np.concatenate(masses))
+    return grouped(column, np.concatenate(totals), np.concatenate(masses))
 
 
-def _points(column: Column, total: np.ndarray, mass: np.ndarray) -> Points:
+def grouped(column: Column, total: np.ndarray, mass: np.ndarray) -> Points:
     """Sums as a distribution on values, on the column's grid."""
     total = snapped(column, total) if column.step > 0.0 else np.round(total, 9)
     distinct, place = np.unique(total, return_inverse=True)
@@ -223,4 +181,4 @@ def _drawn(
         chosen = np.sort(np.random.default_rng(0).choice(len(share), DRAWS, p=share / share.sum()))
     Z = inner.sample(cells.take(chosen).evidence(), DRAWS // len(chosen), 0, False)
     total = constant + np.sum([term.coefficient * term.values(Z) for term in terms], axis=0)
-    return replace(_points(column, total, np.full(len(Z), 1.0 / len(Z))), draws=len(Z))
+    return replace(grouped(column, total, np.full(len(Z), 1.0 / len(Z))), draws=len(Z))

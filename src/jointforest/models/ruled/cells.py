@@ -1,0 +1,374 @@
+"""What rows of evidence about a table say of its coordinates, worked out sum by sum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ...data.conditions import AnyOf, Not
+from ...data.evidence import Evidence, RegionTable
+from ...data.meaning import NOWHERE, Region, intersected, log_likelihood, log_likelihoods, meaning_of, weighed
+from ...data.rules.contradictions import NEAR, ROUNDED, combined, ranked, spread
+from ...data.rules.rule import Combinations, Function
+from ...data.schema import Column, snapped
+from .coordinates import Coordinates, Term
+
+
+class Cells:
+    """What n rows of evidence say of the coordinates, worked out sum by sum.
+
+    Attributes
+    ----------
+    said : float64 array (n, d), said_region : int32 array (n, d)
+        Values and numbers of regions of the table's cells.
+    value : float64 array (n, m), region : int32 array (n, m)
+        The same of the coordinates.
+    log_weight : float64 array (n,)
+    pending : bool array (n, s)
+        Whether what is said of the k-th sum still has to be taken up.
+    owner : int64 array (n,)
+    """
+
+    def __init__(self, coordinates: Coordinates, table: RegionTable, fields: dict[str, np.ndarray]) -> None:
+        self.coordinates, self.table = coordinates, table
+        self.said, self.said_region = fields["said"], fields["said_region"]
+        self.value, self.region = fields["value"], fields["region"]
+        self.log_weight, self.pending, self.owner = fields["log_weight"], fields["pending"], fields["owner"]
+
+    @staticmethod
+    def of(coordinates: Coordinates, evidence: Evidence) -> Cells:
+        """What evidence says of plain columns and compounds; sums are pending."""
+        n, m = len(evidence.value), len(coordinates.inner.columns)
+        said, said_region = evidence.value, evidence.cell_regions()
+        sums = list(coordinates.sums)
+        is_said = ~np.isnan(said) | (said_region >= 0)
+        fields = {
+            "said": said,
+            "said_region": said_region,
+            "value": np.full((n, m), np.nan),
+            "region": np.full((n, m), -1, np.int32),
+            "log_weight": evidence.log_penalty.copy(),
+            "pending": is_said[:, sums],
+            "owner": np.arange(n),
+        }
+        cells = Cells(coordinates, RegionTable(evidence), fields)
+        for j, at in coordinates.plain.items():
+            cells.value[:, at], cells.region[:, at] = said[:, j], said_region[:, j]
+        for at, members in coordinates.compounds.items():
+            cells._say_of_compound(at, members)
+        for j, absence in enumerate(coordinates.absences):
+            if absence.by_rule:
+                cells.exclude(np.flatnonzero(is_said[:, j]), absence.where, absence.values)
+        return cells
+
+    _FIELDS = ("said", "said_region", "value", "region", "log_weight", "pending", "owner")
+
+    def take(self, rows: np.ndarray) -> Cells:
+        """Some of the rows, by their numbers."""
+        return Cells(self.coordinates, self.table, {name: getattr(self, name)[rows] for name in self._FIELDS})
+
+    def alone(self, rows: np.ndarray) -> Cells:
+        """Some of the rows, which are the owners of themselves."""
+        found = self.take(rows)
+        found.owner = np.arange(len(rows))
+        return found
+
+    def without_parts(self, j: int) -> Cells:
+        """The rows without what they say of the unknown parts of a sum."""
+        found = self.take(np.arange(len(self.owner)))
+        for term in self.coordinates.sources[j].terms:
+            found.region[np.isnan(found.value[:, term.at]), term.at] = -1
+        return found
+
+    @staticmethod
+    def joined(parts: list[Cells]) -> Cells:
+        """The rows of several parts, which have one table of regions."""
+        fields = {name: np.concatenate([getattr(part, name) for part in parts]) for name in Cells._FIELDS}
+        return Cells(parts[0].coordinates, parts[0].table, fields)
+
+    def evidence(self) -> Evidence:
+        """The rows as evidence about the coordinates, without penalties."""
+        return self.table.evidence(self.value, self.region, np.zeros(len(self.value)))
+
+    # ---- compounds
+
+    def _say_of_compound(self, at: int, members: tuple[int, ...]) -> None:
+        """What the cells of a compound's members say of its level."""
+        columns = self.coordinates.schema.columns
+        is_said = ~np.isnan(self.said[:, members]) | (self.said_region[:, members] >= 0)
+        rows = np.flatnonzero(is_said.any(axis=1))
+        if not len(rows):
+            return
+        keys = [ranked(self.said[rows, j]) + 1 for j in members] + [self.said_region[rows, j] + 1 for j in members]
+        pattern = combined(keys)
+        first = np.zeros(int(pattern.max()) + 1, np.int64)
+        first[pattern] = rows
+        value, region = np.full(len(first), np.nan), np.full(len(first), -1, np.int32)
+        log_weight = np.zeros(len(first))
+        for k, i in enumerate(first.tolist()):
+            log_like = np.zeros(len(self.coordinates.inner.columns[at].levels))
+            for j in members:
+                log_like += self._log_like(columns[j], self.coordinates.table(j), i, j)
+            value[k], number, log_weight[k] = self._compound(at, members, i, log_like)
+            region[k] = number
+        self.value[rows, at], self.region[rows, at] = value[pattern], region[pattern]
+        self.log_weight[rows] += log_weight[pattern]
+        for j in members:
+            self.log_weight[rows] += np.where(np.isnan(self.said[rows, j]), 0.0, self.coordinates.unit(j))
+
+    def _log_like(self, column: Column, values: np.ndarray, i: int, j: int) -> np.ndarray:
+        """Log-likelihood that what row i says of column j gives to numbers (K,)."""
+        x, number = float(self.said[i, j]), int(self.said_region[i, j])
+        if not math.isnan(x):
+            near = NEAR * column.step if not column.is_categorical else 0.0
+            return np.where(np.abs(values - x) <= near, 0.0, -np.inf)
+        if number < 0:
+            return np.zeros(len(values))
+        distinct, place = np.unique(values, return_inverse=True)
+        return log_likelihoods(column, self.table.regions[number], distinct)[place.reshape(-1)]
+
+    def _compound(self, at: int, members: tuple[int, ...], i: int, log_like: np.ndarray) -> tuple[float, int, float]:
+        """Value and region of a compound in row i, by the log-likelihood of its levels; and a log-weight."""
+        possible = np.flatnonzero(log_like > -np.inf)
+        if len(possible) == 1:
+            return float(possible[0]), -1, float(log_like[possible[0]])
+        if len(possible) == len(log_like) and not log_like.any():
+            return math.nan, -1, 0.0
+        if len(possible):
+            return math.nan, self.table.number(levels_region(log_like)), 0.0
+        if (self.said_region[i, list(members)] >= 0).any():
+            return math.nan, self.table.number(NOWHERE), -math.inf
+        if self._is_contradicted(members, i):
+            return math.nan, self.table.number(NOWHERE), -math.inf
+        # a combination that was never seen, as a level that was never seen: it says nothing, at a penalty
+        return math.nan, -1, self.coordinates.inner.columns[at].log_unseen
+
+    def _is_contradicted(self, members: tuple[int, ...], i: int) -> bool:
+        """Whether the values of a compound's members in row i contradict a rule."""
+        schema = self.coordinates.schema
+        index = {schema.columns[j].name: j for j in members}
+
+        def levels(names: tuple[str, ...]) -> np.ndarray:
+            """Which levels have the row's values of some members, bool (K,)."""
+            fits = [self._log_like(schema[name], self.coordinates.table(index[name]), i, index[name]) for name in names]
+            return np.sum(fits, axis=0) > -np.inf
+
+        for rule in self.coordinates.enforced:
+            known = [name in index and not math.isnan(self.said[i, index[name]]) for name in rule.columns]
+            if not isinstance(rule, Function | Combinations) or not all(known):
+                continue
+            if isinstance(rule, Combinations):
+                if not levels(rule.of).any():
+                    return True
+                continue
+            seen = levels(rule.of).any() or (rule.is_mutual and levels((rule.column,)).any())
+            if seen and not levels(rule.columns).any():
+                return True
+        return False
+
+    # ---- cells that do not exist
+
+    def exclude(self, rows: np.ndarray, at: int, values: tuple[float, ...]) -> None:
+        """Take up that a coordinate has none of some values, in some rows."""
+        column = self.coordinates.inner.columns[at]
+        others = meaning_of(column, Not(AnyOf(*(column.from_number(x) for x in values))))
+        assert isinstance(others, Region)
+        is_value = np.isin(self.value[rows, at], values)
+        self.log_weight[rows[is_value]] = -np.inf
+        self.narrow(rows[np.isnan(self.value[rows, at])], at, lambda _: others)
+
+    def narrow(self, rows: np.ndarray, at: int, region_of: Callable[[int], Region]) -> None:
+        """Take up that a coordinate without a value lies in a region, of each of some rows."""
+        made: dict[tuple[int, Region], int] = {}
+        for i in rows.tolist():
+            new, old = region_of(i), int(self.region[i, at])
+            key = (old, new)
+            if key not in made:
+                both = new if old < 0 else intersected(self.table.regions[old], new)
+                made[key] = self.table.number(both)
+            self.region[i, at] = made[key]
+
+    # ---- sums
+
+    def solve(self) -> None:
+        """Take up what is said of sums, as far as at most one part of each is unknown."""
+        while self.pending.any():
+            before = int(self.pending.sum())
+            for k, j in enumerate(self.coordinates.sums):
+                rows = np.flatnonzero(self.pending[:, k])
+                if len(rows):
+                    self.pending[self._solve(j, rows), k] = False
+            if int(self.pending.sum()) == before:
+                return
+
+    def _solve(self, j: int, rows: np.ndarray) -> np.ndarray:
+        """Take up what rows say of sum j; the rows for which that was possible."""
+        source = self.coordinates.sources[j]
+        values = np.column_stack([term.values(self.value[rows]) for term in source.terms])
+        unknown = np.isnan(values)
+        rest = source.constant + np.where(unknown, 0.0, values) @ np.array([term.coefficient for term in source.terms])
+        none = np.flatnonzero(~unknown.any(axis=1))
+        if len(none):
+            self._compare(j, rows[none], rest[none])
+        done = [rows[none]]
+        for t, term in enumerate(source.terms):
+            only = np.flatnonzero((unknown.sum(axis=1) == 1) & unknown[:, t])
+            if len(only):
+                solve = self._solve_levels if term.table is not None else self._solve_number
+                solve(j, term, rows[only], rest[only])
+                done.append(rows[only])
+        return np.concatenate(done)
+
+    def tolerance(self, j: int) -> float:
+        """By how much a known value may miss the sum j."""
+        column, source = self.coordinates.schema.columns[j], self.coordinates.sources[j]
+        if column.step > 0.0:
+            return column.step * (0.5 + NEAR)
+        inner = self.coordinates.inner.columns
+        ranges = [
+            abs(term.coefficient) * (spread(inner[term.at]) if term.table is None else float(np.ptp(term.table)))
+            for term in source.terms
+        ]
+        return ROUNDED * (spread(column) + sum(ranges))
+
+    def _compare(self, j: int, rows: np.ndarray, total: np.ndarray) -> None:
+        """Take up what rows say of a sum of which all parts are known."""
+        column, said = self.coordinates.schema.columns[j], self.said[rows, j]
+        is_value = ~np.isnan(said)
+        with np.errstate(invalid="ignore"):
+            fits = np.abs(total - said) <= self.tolerance(j)
+        self.log_weight[rows[is_value]] += np.where(fits[is_value], self.coordinates.unit(j), -np.inf)
+        total = snapped(column, total)
+        for i, x in zip(rows[~is_value].tolist(), total[~is_value].tolist(), strict=True):
+            self.log_weight[i] += log_likelihood(column, self.table.regions[int(self.said_region[i, j])], x)
+
+    def _solve_levels(self, j: int, term: Term, rows: np.ndarray, rest: np.ndarray) -> None:
+        """Take up what rows say of a sum of which the level of a compound is unknown."""
+        column, table = self.coordinates.schema.columns[j], term.table
+        assert table is not None
+        kept: dict[tuple[float, float, int], Region] = {}
+
+        def region_of(i: int, of: float) -> Region:
+            key = (of, float(self.said[i, j]), int(self.said_region[i, j]))
+            if key not in kept:
+                totals = of + term.coefficient * table
+                if math.isnan(key[1]):
+                    log_like = self._log_like(column, snapped(column, totals), i, j)
+                else:
+                    log_like = np.where(np.abs(totals - key[1]) <= self.tolerance(j), 0.0, -np.inf)
+                kept[key] = levels_region(log_like)
+            return kept[key]
+
+        of_row = dict(zip(rows.tolist(), rest.tolist(), strict=True))
+        self.narrow(rows, term.at, lambda i: region_of(i, of_row[i]))
+        self.log_weight[rows] += np.where(np.isnan(self.said[rows, j]), 0.0, self.coordinates.unit(j))
+
+    def _solve_number(self, j: int, term: Term, rows: np.ndarray, rest: np.ndarray) -> None:
+        """Take up what rows say of a sum of which one number is unknown."""
+        column, inner = self.coordinates.schema.columns[j], self.coordinates.inner.columns[term.at]
+        said = self.said[rows, j]
+        is_value = ~np.isnan(said)
+        several = inner.step * abs(term.coefficient) < column.step * (1.0 - NEAR)  # numbers round to one value
+        if not several and is_value.any():
+            some = np.flatnonzero(is_value)
+            self._set(j, term, rows[some], rest[some], said[some])
+            rows, rest, is_value = rows[~is_value], rest[~is_value], is_value[~is_value]
+        self.log_weight[rows[is_value]] += self.coordinates.unit(j)
+        kept: dict[tuple[float, float, int], Region] = {}
+
+        def region_of(i: int, of: float) -> Region:
+            key = (of, float(self.said[i, j]), int(self.said_region[i, j]))
+            if key not in kept:
+                if math.isnan(key[1]):
+                    asked = self.table.regions[key[2]]
+                else:
+                    asked = Region(((key[1] - 0.5 * column.step, key[1] + 0.5 * column.step),), _all_atoms(column))
+                kept[key] = _turned(column, asked, inner, term.coefficient, of)
+            return kept[key]
+
+        of_row = dict(zip(rows.tolist(), rest.tolist(), strict=True))
+        self.narrow(rows, term.at, lambda i: region_of(i, of_row[i]))
+
+    def pattern(self, rows: np.ndarray) -> np.ndarray:
+        """The number of the pattern of some rows: which sums are pending, and what has a value, int64 (n,)."""
+        is_value = ~np.isnan(self.said[rows][:, list(self.coordinates.sums)])
+        what = np.hstack([self.pending[rows], is_value, ~np.isnan(self.value[rows])])
+        return np.unique(what, axis=0, return_inverse=True)[1].reshape(-1)
+
+    def unknown(self) -> list[int]:
+        """Coordinates of the unknown parts of the first sum that is pending, which is the same in all rows."""
+        k = int(np.argmax(self.pending[0]))
+        terms = self.coordinates.sources[self.coordinates.sums[k]].terms
+        return [term.at for term in terms if math.isnan(self.value[0, term.at])]
+
+    def assign(self, at: int, values: np.ndarray) -> None:
+        """Give a coordinate one value in each row, besides what is said of it."""
+        column = self.coordinates.inner.columns[at]
+        for number in np.unique(self.region[:, at]).tolist():
+            rows = np.flatnonzero(self.region[:, at] == number)
+            if number >= 0:
+                distinct, place = np.unique(values[rows], return_inverse=True)
+                fits = log_likelihoods(column, self.table.regions[number], distinct)
+                self.log_weight[rows] += fits[place.reshape(-1)]
+        self.value[:, at], self.region[:, at] = values, -1
+
+    def _set(self, j: int, term: Term, rows: np.ndarray, rest: np.ndarray, said: np.ndarray) -> None:
+        """Give a coordinate the value that makes the sum j what rows say it is."""
+        inner = self.coordinates.inner.columns[term.at]
+        x = snapped(inner, (said - rest) / term.coefficient)
+        for atom in inner.atoms if inner.step == 0.0 else ():
+            x = np.where(np.isclose(x, atom, rtol=1e-12, atol=1e-12), atom, x)
+        fits = np.abs(rest + term.coefficient * x - said) <= self.tolerance(j)
+        if inner.step > 0.0:  # the mass of the cell
+            extra = np.full(len(rows), math.log(inner.step) + self.coordinates.unit(j))
+        else:
+            extra = np.where(np.isin(x, inner.atoms), 0.0, -math.log(abs(term.coefficient)))
+        some = self.take(rows)
+        some.assign(term.at, x)
+        self.value[rows, term.at], self.region[rows, term.at] = x, -1
+        self.log_weight[rows] = some.log_weight
+        self.log_weight[rows] += np.where(fits, extra, -np.inf)
+
+
+def levels_region(log_like: np.ndarray) -> Region:
+    """The region of the levels that have a log-likelihood above -inf, at most 0, (K,)."""
+    runs = [((k - 0.5, k + 0.5), float(x)) for k, x in enumerate(log_like.tolist()) if x > -np.inf]
+    return weighed(runs, 0, ())
+
+
+def _all_atoms(column: Column) -> int:
+    return (1 << len(column.atoms)) - 1
+
+
+def _turned(column: Column, asked: Region, inner: Column, c: float, rest: float) -> Region:
+    """Where a coordinate has to be for rest + c * coordinate to lie in a region of a column."""
+    runs = []
+    for (lo, hi), weight in zip(asked.runs, asked.run_weights(), strict=True):
+        a, b = sorted(((lo - rest) / c, (hi - rest) / c))
+        if inner.step > 0.0:
+            a, b = (_edge(inner, x, c > 0.0) for x in (a, b))
+        if a < b:
+            runs.append(((a, b), weight))
+    of_atoms = [_atom_likelihood(column, asked, rest + c * atom) for atom in inner.atoms]
+    held = sum(1 << k for k, x in enumerate(of_atoms) if x > -math.inf)
+    return weighed(sorted(runs), held, [x if x > -math.inf else 0.0 for x in of_atoms])
+
+
+def _edge(inner: Column, x: float, is_open: bool) -> float:
+    """The edge between cells at a bound of sums: cells whose centre is on the bound lie below it, if it is open."""
+    if math.isinf(x):
+        return x
+    cells = (x - inner.center) / inner.step
+    last = math.floor(cells + 1e-9) if is_open else math.ceil(cells - 1e-9) - 1
+    return inner.center + (last + 0.5) * inner.step
+
+
+def _atom_likelihood(column: Column, asked: Region, x: float) -> float:
+    """Log-likelihood that a region gives to a sum, which its atoms, or its runs, hold."""
+    value = float(snapped(column, np.array([x]))[0])
+    if column.step == 0.0:
+        close = [atom for atom in column.atoms if math.isclose(atom, value, rel_tol=1e-9, abs_tol=1e-12)]
+        value = close[0] if close else value
+    return log_likelihood(column, asked, value)

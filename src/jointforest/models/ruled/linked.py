@@ -1,0 +1,176 @@
+"""Sums with two or three unknown parts on one lattice, for distributions that know the law of such a sum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...data.evidence import build
+from ...data.meaning import log_likelihoods
+from ...data.schema import Column, snapped
+from ..base import Distribution, LinkedSum
+from .cells import Cells
+from .coordinates import Coordinates, Term
+
+_MOST_PLACES = 1 << 16
+"""Most steps of the lattice in a part."""
+_MOST_PAIRS = 1 << 18
+"""Most pairs of places of the two shorter of three parts."""
+_TAIL = 1e-9
+"""Share of a part's distribution beyond either end of its values; tables are in float32."""
+_WHOLE = 1e-6
+"""By how much a quotient of steps may miss a whole number."""
+
+
+class Lattice(NamedTuple):
+    """The unknown parts of a sum, that with the most values last, and the step of the lattice of their totals."""
+
+    terms: tuple[Term, ...]
+    step: float
+
+
+class Linker:
+    """Makes linked sums of what rows say of the coordinates."""
+
+    def __init__(self, coordinates: Coordinates, inner: Distribution) -> None:
+        self.coordinates, self.inner = coordinates, inner
+        self._ends: dict[int, tuple[float, float]] = {}
+        self._lattices: dict[tuple[int, tuple[int, ...]], Lattice | None] = {}
+        self._grids: dict[tuple[int, float, float], np.ndarray] = {}
+
+    def sums(self, cells: Cells, j: int) -> list[LinkedSum | None]:
+        """The sum that makes column j in each row; None where its unknown parts are not two or three short ones."""
+        terms = self.coordinates.sources[j].terms
+        unknown = np.column_stack([np.isnan(term.values(cells.value)) for term in terms])
+        return [self._short(self._sum(cells, i, j, np.flatnonzero(row))) for i, row in enumerate(unknown)]
+
+    def again(self, cells: Cells, j: int) -> list[LinkedSum]:
+        """The same of rows that have such a sum, and of which more is known now."""
+        terms = self.coordinates.sources[j].terms
+        unknown = np.column_stack([np.isnan(term.values(cells.value)) for term in terms])
+        found = [self._sum(cells, i, j, np.flatnonzero(row)) for i, row in enumerate(unknown)]
+        return [one for one in found if one is not None]
+
+    def _short(self, one: LinkedSum | None) -> LinkedSum | None:
+        """The sum, if it takes little time, and a total that is known is not so far out that only tails reach it."""
+        if one is None or not one.likelihood.any():
+            return None
+        sizes = [int(x.max()) + 1 for x in one.places]
+        is_long = max(sizes) > _MOST_PLACES or (len(sizes) == 3 and sizes[0] * sizes[1] > _MOST_PAIRS)
+        return None if is_long else one
+
+    def _sum(self, cells: Cells, i: int, j: int, unknown: np.ndarray) -> LinkedSum | None:
+        lattice = self._lattice(j, tuple(unknown.tolist())) if 2 <= len(unknown) <= 3 else None
+        if lattice is None:
+            return None
+        values = [self._values(cells, i, term.at) for term in lattice.terms]
+        adds = [_added(term, x) for term, x in zip(lattice.terms, values, strict=True)]
+        places = [np.rint((x - x.min()) / lattice.step).astype(np.int64) for x in adds]
+        least = self._least(cells, i, j, lattice, values)
+        totals = least + lattice.step * np.arange(sum(int(x.max()) for x in places) + 1)
+        likelihood = self._likelihood(cells, i, j, totals)
+        log_like = [self._log_like(cells, i, term.at, x) for term, x in zip(lattice.terms, values, strict=True)]
+        columns = tuple(term.at for term in lattice.terms)
+        return LinkedSum(columns, tuple(values), tuple(log_like), tuple(places), likelihood)
+
+    def totals(self, cells: Cells, j: int, one: LinkedSum) -> np.ndarray:
+        """The totals of the sum of a single row on its lattice, (L,)."""
+        unknown = tuple(t for t, term in enumerate(self.coordinates.sources[j].terms) if term.at in one.columns)
+        lattice = self._lattice(j, unknown)
+        assert lattice is not None
+        return self._least(cells, 0, j, lattice, one.values) + lattice.step * np.arange(len(one.likelihood))
+
+    def _least(self, cells: Cells, i: int, j: int, lattice: Lattice, values: Sequence[np.ndarray]) -> float:
+        """The least total in row i."""
+        source = self.coordinates.sources[j]
+        unknown = {term.at for term in lattice.terms}
+        known = [term for term in source.terms if term.at not in unknown]
+        low = [float(_added(term, x).min()) for term, x in zip(lattice.terms, values, strict=True)]
+        return source.constant + sum(low) + sum(t.coefficient * t.values(cells.value[[i]])[0] for t in known)
+
+    def _lattice(self, j: int, unknown: tuple[int, ...]) -> Lattice | None:
+        """The lattice of some terms of a sum; None if they, or the sum, have none."""
+        if (j, unknown) not in self._lattices:
+            terms = [self.coordinates.sources[j].terms[t] for t in unknown]
+            self._lattices[j, unknown] = self._made(self.coordinates.schema.columns[j], terms)
+        return self._lattices[j, unknown]
+
+    def _made(self, column: Column, terms: Sequence[Term]) -> Lattice | None:
+        columns = [self.inner.schema.columns[term.at] for term in terms]
+        if column.step == 0.0 or any(of.step == 0.0 and not of.is_categorical for of in columns):
+            return None
+        steps, sizes = [], []
+        for term, of in zip(terms, columns, strict=True):
+            apart = np.array([of.step]) if term.table is None else np.diff(np.unique(term.table))
+            steps.append(abs(term.coefficient) * apart)
+            low, high = self.ends(term.at)
+            sizes.append(len(of.levels) if of.is_categorical else (high - low) / of.step)
+        every = np.concatenate(steps)
+        if not len(every):
+            return None
+        step = float(every.min())
+        if (np.abs(every / step - np.rint(every / step)) > _WHOLE).any():
+            return None
+        order = sorted(range(len(terms)), key=lambda t: sizes[t])
+        return Lattice(tuple(terms[t] for t in order), step)
+
+    def ends(self, at: int) -> tuple[float, float]:
+        """Least and greatest number of a coordinate: those observed, and all but next to nothing of its law."""
+        column = self.inner.schema.columns[at]
+        if at not in self._ends:
+            if column.is_categorical:
+                self._ends[at] = 0.0, len(column.levels) - 1.0
+            else:
+                law = self.inner.observe(build(self.inner.schema)).quantile(at, np.array([_TAIL, 1.0 - _TAIL]))[0]
+                self._ends[at] = float(np.fmin(law[0], column.minimum)), float(np.fmax(law[1], column.maximum))
+        return self._ends[at]
+
+    def _values(self, cells: Cells, i: int, at: int) -> np.ndarray:
+        """All values that a coordinate may have in row i, ascending; at least one."""
+        column, (low, high) = self.inner.schema.columns[at], self.ends(at)
+        runs = cells.table.regions[number].runs if (number := int(cells.region[i, at])) >= 0 else ()
+        if runs and not column.is_categorical:
+            first, last = runs[0][0], runs[-1][1]
+            if first > column.maximum or last < column.minimum:  # where only tails are
+                row = cells.take(np.array([i])).evidence()
+                low, high = self.inner.observe(row).quantile(at, np.array([_TAIL, 1.0 - _TAIL]))[0].tolist()
+            low, high = max(low, first), min(high, last)
+        if not low <= high:
+            low = high = self.ends(at)[0]
+        if (at, low, high) not in self._grids:
+            self._grids[at, low, high] = _grid(column, low, high)
+        return self._grids[at, low, high]
+
+    def _log_like(self, cells: Cells, i: int, at: int, values: np.ndarray) -> np.ndarray:
+        """What row i says of the values of a coordinate."""
+        number = int(cells.region[i, at])
+        if number < 0:
+            return np.zeros(len(values))
+        return log_likelihoods(self.inner.schema.columns[at], cells.table.regions[number], values)
+
+    def _likelihood(self, cells: Cells, i: int, j: int, totals: np.ndarray) -> np.ndarray:
+        """Likelihood of totals, by what row i says of column j."""
+        column, said, number = self.coordinates.schema.columns[j], cells.said[i, j], int(cells.said_region[i, j])
+        if not math.isnan(said):
+            return (np.abs(totals - said) <= cells.tolerance(j)).astype(np.float64)
+        if number < 0:
+            return np.ones(len(totals))
+        return np.exp(log_likelihoods(column, cells.table.regions[number], snapped(column, totals)))
+
+
+def _added(term: Term, values: np.ndarray) -> np.ndarray:
+    """What values of a part add to the sum."""
+    return term.coefficient * (values if term.table is None else term.table[values.astype(np.int64)])
+
+
+def _grid(column: Column, low: float, high: float) -> np.ndarray:
+    """The values of a column from low to high, at least one."""
+    if column.is_categorical:
+        return np.arange(low, high + 1.0)
+    first, last = (round((x - column.center) / column.step) for x in (low, high))
+    if last - first > _MOST_PLACES:
+        last = first + _MOST_PLACES + 1  # too many, whatever they are
+    return np.asarray(snapped(column, column.center + np.arange(first, max(first, last) + 1.0) * column.step))
