@@ -26,7 +26,8 @@ class CodedTable:
     rows : int64 array (m,)
         The sampled rows, ascending.
     sample : int32 array (m, d)
-        The number of each sampled cell's value among the sampled ones of its column; -1 where missing.
+        The number of each sampled cell's value among the sampled ones of its column; -1 where missing. Columns are
+        contiguous.
     sizes : int64 array (d,)
         Values of each column in the sample.
     """
@@ -36,11 +37,11 @@ class CodedTable:
         n, d = X.shape
         m = min(n, SAMPLE)
         self.rows = np.sort(np.random.default_rng(0).permutation(n)[:m]) if m < n else np.arange(n)
-        self.sample = np.empty((m, d), np.int32)
-        for j in range(d):
-            self.sample[:, j] = ranked(X[self.rows, j])
-        self.sizes = self.sample.max(axis=0, initial=-1).astype(np.int64) + 1
         self._codes: dict[int, np.ndarray] = {}
+        self.sample = np.empty((d, m), np.int32).T
+        for j in range(d):
+            self.sample[:, j] = self.codes(j) if m == n else self._numbered(j, X[self.rows, j])
+        self.sizes = self.sample.max(axis=0, initial=-1).astype(np.int64) + 1
 
     @property
     def n(self) -> int:
@@ -53,10 +54,14 @@ class CodedTable:
     def codes(self, j: int) -> np.ndarray:
         """The number of each cell's value among the distinct ones of column j, ascending, int64 (n,); -1: missing."""
         if j not in self._codes:
-            column, x = self.schema.columns[j], self.X[:, j]
-            step = 1.0 if column.is_categorical else column.step
-            self._codes[j] = _on_grid(x, step) if step > 0.0 else ranked(x)
+            self._codes[j] = self._numbered(j, self.X[:, j])
         return self._codes[j]
+
+    def _numbered(self, j: int, x: np.ndarray) -> np.ndarray:
+        """The number of each of some cells of column j among their distinct values, ascending; -1: missing."""
+        column = self.schema.columns[j]
+        step = 1.0 if column.is_categorical else column.step
+        return _on_grid(x, step) if step > 0.0 else ranked(x)
 
     def size(self, j: int) -> int:
         """Number of distinct values of column j."""

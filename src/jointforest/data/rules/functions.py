@@ -20,8 +20,8 @@ _FEW = 0.05
 """Most exceptions, as a share of the rows that do not have the most common value."""
 _SAMPLED_CELLS = 4e6
 """Cells that are sorted in the search for functions of two columns."""
-_FIRST_PAIRS = 50
-"""Pairs of rows by which most functions of two columns are refuted."""
+_FIRST_ROWS, _FIRST_PAIRS = 1_000, 50
+"""Rows, and pairs of them, by which most functions of two columns are refuted."""
 _MOST_PAIRS = 20_000
 """Pairs of columns, those of 200 columns. Tables with more are not searched for functions of two columns, nor for
 combinations: it would take minutes."""
@@ -171,22 +171,34 @@ def _of_two(table: CodedTable, one: set[tuple[int, int]]) -> Iterator[Function]:
         return
     is_target = np.isin(np.arange(table.d), targets)
     rows = np.random.default_rng(1).permutation(m)[: int(np.clip(_SAMPLED_CELLS / len(pairs), 1_000, m))]
-    sample, needed = table.sample[rows], np.log(table.d**3 / CHANCE)
+    sample, needed = np.ascontiguousarray(table.sample[rows]), np.log(table.d**3 / CHANCE)
+    few = np.asfortranarray(sample[:_FIRST_ROWS])
     for a, b in pairs:
-        x, y = sample[:, a].astype(np.int64), sample[:, b]
-        key = np.where((x >= 0) & (y >= 0), x * table.sizes[b] + y, -1)
-        first, second = _repeats(key, _PAIRS // 4)
-        if len(first) < _REPEATS // 4:
+        if _refutes(few, *_repeats(_paired(few, a, b, table), _FIRST_PAIRS), a, b, is_target):
             continue
+        first, second = _repeats(_paired(sample, a, b, table), _PAIRS // 4)
         every = len(first) // _FIRST_PAIRS + 1
-        differ = _differences(sample, first[::every], second[::every])[0] > 0
-        if np.count_nonzero(is_target & ~differ) <= np.count_nonzero(is_target[[a, b]]):  # these two always agree
+        if len(first) < _REPEATS // 4 or _refutes(sample, first[::every], second[::every], a, b, is_target):
             continue
         for target in _agreeing(sample, first, second):
             if is_target[target] and target not in (a, b) and _holds(table.sample, a, b, target):
                 rule = _judged(table, (a, b), target, needed)
                 if rule is not None and not rule.exceptions:
                     yield rule
+
+
+def _paired(sample: np.ndarray, a: int, b: int, table: CodedTable) -> np.ndarray:
+    """One code for each pair of values of two columns; -1 where either is missing."""
+    x, y = sample[:, a].astype(np.int64), sample[:, b]
+    return np.where((x >= 0) & (y >= 0), x * table.sizes[b] + y, -1)
+
+
+def _refutes(
+    sample: np.ndarray, first: np.ndarray, second: np.ndarray, a: int, b: int, is_target: np.ndarray
+) -> bool:
+    """Whether these pairs of rows, of equal a and b, differ in every other target."""
+    is_open = is_target & (_differences(sample, first, second)[0] == 0)
+    return bool(np.count_nonzero(is_open) <= np.count_nonzero(is_target[[a, b]]))  # a and b themselves always agree
 
 
 def _holds(sample: np.ndarray, a: int, b: int, y: int) -> bool:
@@ -247,7 +259,8 @@ def _determining(d: int, one: list[tuple[int, int]]) -> list[set[int]]:
 def _is_restricted(a: np.ndarray, b: np.ndarray, fewest: int) -> bool:
     """Whether only some combinations of two columns occur, each so often at least."""
     known = (a >= 0) & (b >= 0)
-    a, b = a[known], b[known]
+    if not known.all():
+        a, b = a[known], b[known]
     n = len(a)
     if n < _FEWEST_ROWS:
         return False

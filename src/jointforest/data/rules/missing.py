@@ -15,6 +15,8 @@ _FEWEST = 20
 """Fewest rows in which a column is missing, and in which it is known."""
 _MOST_LEVELS = 50
 """Most values of a column that says where another is missing."""
+_FIRST_ROWS = 500
+"""Sampled rows by which most candidates are refuted."""
 
 
 def find_missing(table: CodedTable) -> list[MissingTogether | MissingWhere]:
@@ -41,17 +43,24 @@ def _places(table: CodedTable, group: list[int], mask: np.ndarray) -> Iterator[M
     """Where the first column of a group is missing, by one other column or by two; the first that is found."""
     few = [j for j in range(table.d) if j not in group and 1 < table.sizes[j] <= _MOST_LEVELS]
     sampled = mask[table.rows]
-    of_one = [(j,) for j in few if _is_function(table.sample[:, [j]], sampled)]
+    of_one = [(j,) for j in few if _may_say(table.sample[:, [j]], sampled)]
     of_two = [
         pair for pair in itertools.combinations(few, 2)
         if table.sizes[list(pair)].prod() <= _MOST_LEVELS and not {(j,) for j in pair} & set(of_one)
-        and _is_function(table.sample[:, pair], sampled)
+        and _may_say(table.sample[:, pair], sampled)
     ]  # fmt: skip
     for of in (*of_one, *of_two):
         rule = _judged(table, group[0], of, mask)
         if rule is not None:
             yield rule
             return
+
+
+def _may_say(codes: np.ndarray, mask: np.ndarray) -> bool:
+    """Whether the sampled rows of equal codes agree, and some are known; a few of these rows refute most columns."""
+    every = len(codes) // _FIRST_ROWS + 1
+    few, of_few = codes[::every], mask[::every]
+    return ((few < 0).any(axis=1).all() or _is_function(few, of_few)) and _is_function(codes, mask)
 
 
 def _is_function(codes: np.ndarray, mask: np.ndarray) -> bool:
