@@ -218,19 +218,20 @@ def test_rounds_end_as_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_first_trees_may_end_the_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of many rows only; the generator is what it is without, and where few trees do not show the end all are grown."""
+    """The generator is what it is without, and where few trees do not show the end all are grown."""
     frame, grown = make_frame(400), []
     monkeypatch.setattr(adversarial_forest, "grow", lambda *a, **k: grown.append(k["number"]) or grow(*a, **k))
-    for settings, first in (({"delta": 0.2}, 4), ({"delta": 0.0, "max_iters": 1, "min_samples_leaf": 100}, 12)):
-        monkeypatch.setattr(adversarial_forest, "FIXED", replace(adversarial_forest.FIXED, early_rows=401))
+    some, none = {"delta": 0.2}, {"delta": 0.0, "max_iters": 1, "min_samples_leaf": 100}
+    for settings, numbers, first in ((some, (1, 4), 1), (some, (4,), 4), (none, (1, 4), 12)):
+        monkeypatch.setattr(adversarial_forest, "FIXED", replace(adversarial_forest.FIXED, early_trees=()))
         forest, accuracies = run_rounds(frame, **settings)
         assert len(grown) == 24
-        monkeypatch.setattr(adversarial_forest, "FIXED", replace(adversarial_forest.FIXED, early_rows=400))
+        monkeypatch.setattr(adversarial_forest, "FIXED", replace(adversarial_forest.FIXED, early_trees=numbers))
         grown.clear()
         early, by_first = run_rounds(frame, **settings)
         assert grown == list(range(12 + first))
         assert by_first[0] == accuracies[0] and (by_first[1] == accuracies[1]) == (first == 12)
-        assert (by_first[1] <= 0.5 + settings["delta"] * np.sqrt(4 / 12)) == (first == 4)
+        assert (by_first[1] <= 0.5 + settings["delta"] * np.sqrt(first / 12)) == (first < 12)
         assert (early.leaf_node == forest.leaf_node).all() and early.number == forest.number
         grown.clear()
 

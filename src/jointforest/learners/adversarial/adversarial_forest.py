@@ -158,9 +158,8 @@ class AdversarialForest(TableLearner):
     joint_ : Joint
         The model.
     oob_accuracy_ : list of float
-        Out-of-bag accuracy of each round's forest, real against synthetic, on the rows that trees are grown on. Where
-        these are 10,000 and more, the last may be of the forest's first four trees: see
-        ``docs/concepts/adversarial-forest.md``.
+        Out-of-bag accuracy of each round's forest, real against synthetic, on the rows that trees are grown on. The
+        last may be of the forest's first two or four trees: see ``docs/concepts/adversarial-forest.md``.
     oob_log_density_ : float64 array (n,)
         Log-density of each training row by the trees that were grown without it, their leaf densities estimated on
         the rows they were grown on. NaN for a row that every tree drew. Only with ``oob_score=True``.
@@ -501,8 +500,8 @@ def _discriminate(
     Rows that every tree drew do not count; without any other row the accuracy is 0.5. Real rows with missing cells are
     judged like synthetic ones, but end, in the forest returned, where other real rows do.
 
-    In tables of many rows, the other trees are not grown if the first trees already show that the rounds end. The
-    accuracy of votes exceeds chance by at most the square root of their number times that of one vote.
+    The other trees are not grown if the first trees already show that the rounds end. The accuracy of votes exceeds
+    chance by at most the square root of their number times that of one vote.
     """
     n = ranks.codes.shape[1]
     both = ranks._replace(codes=np.concatenate([ranks.codes, synthetic], axis=1))
@@ -535,11 +534,10 @@ def _discriminate(
     votes = np.zeros(2 * n)
     judged = np.zeros(2 * n, dtype=bool)
     trees, nodes, drawn = [], [], []
-    numbers, accuracy = [(t,) for t in range(settings.n_estimators)], np.inf
-    few = FIXED.early_trees if turn > 0 and n >= FIXED.early_rows else len(numbers)
-    for batch in (numbers[:few], numbers[few:]):
-        if not batch or accuracy <= 0.5 + settings.delta * np.sqrt(few / len(numbers)):
-            break
+    n_trees = settings.n_estimators
+    ends = [k for k in FIXED.early_trees if k < n_trees and turn > 0] + [n_trees]
+    for end in ends:
+        batch = [(t,) for t in range(len(trees), end)]
         for tree, node, in_bag, vote in map_ordered(one, batch, settings.n_jobs, "growing trees"):
             trees.append(tree)
             nodes.append(node)
@@ -548,6 +546,9 @@ def _discriminate(
             judged |= ~in_bag
         right = np.where(votes == 0, 0.5, (votes > 0) == (y == 1))[judged]
         accuracy = float(right.mean()) if len(right) else 0.5
+        at_most = accuracy + FIXED.early_errors * 0.5 / np.sqrt(max(len(right), 1))
+        if at_most <= 0.5 + settings.delta * np.sqrt(end / n_trees):
+            break
     return Discriminator(trees, np.array(nodes), np.array(drawn), seed, first), accuracy
 
 

@@ -17,12 +17,10 @@ class Constants:
     sample_share: float = 0.632
     """Share of the rows that each tree draws without replacement: the expected share of distinct rows, 1 - 1/e, of a
     bootstrap sample, so that out-of-bag rows are as many as in a random forest."""
-    early_rows: int = 10_000
-    """From so many rows on the first trees of a round may end the rounds. Their accuracy then has a standard error
-    below .005."""
-    early_trees: int = 4
-    """Trees that may end the rounds. On 21 tables they ended 173 of 191 last rounds, and none that all trees would have
-    continued."""
+    early_trees: tuple[int, ...] = (2, 4)
+    """Numbers of trees that may end the rounds; see ``docs/experiments/adversarial-forest-defaults.md``."""
+    early_errors: float = 3.0
+    """Standard errors by which their accuracy must be below what would continue."""
 
     trial_share: float = 0.25
     """Part of the rows that validate the choice of quantile leaves; the others fill the leaves of the trial."""

@@ -367,13 +367,17 @@ def fit_tree(
         step = float(columns.step[slot])
         lo[:, slot], hi[:, slot] = _support(off_atoms, lo[:, slot], hi[:, slot], step, table, slot, settings)
         if settings.leaf not in LIKE_UNIFORM:
-            a[:, slot], b[:, slot] = _normal(off_atoms, lo[:, slot], hi[:, slot], step, table, slot, settings)
+            pooled = off_atoms[:, 2].sum() / max(np.maximum(off_atoms[:, 0] - 1, 0).sum(), 1.0)
+            leaves = off_atoms, lo[:, slot], hi[:, slot]
+            a[:, slot], b[:, slot] = _normal(*leaves, pooled, step, table, slot, settings)
         if settings.leaf not in LIKE_UNIFORM and settings.bounds == "auto":
             below, above = _edges(off_atoms, a[:, slot], b[:, slot], lo[:, slot], hi[:, slot], step, table, slot)
-            if below > -np.inf or above < np.inf:
+            cut = ((lo[:, slot] < below) & (hi[:, slot] > below)) | ((hi[:, slot] > above) & (lo[:, slot] < above))
+            if cut.any():
                 lo[:, slot] = np.where(hi[:, slot] > below, np.maximum(lo[:, slot], below), lo[:, slot])
                 hi[:, slot] = np.where(lo[:, slot] < above, np.minimum(hi[:, slot], above), hi[:, slot])
-                a[:, slot], b[:, slot] = _normal(off_atoms, lo[:, slot], hi[:, slot], step, table, slot, settings)
+                leaves = off_atoms[cut], lo[cut, slot], hi[cut, slot]
+                a[cut, slot], b[cut, slot] = _normal(*leaves, pooled, step, table, slot, settings)
     if settings.leaf in LIKE_UNIFORM:
         a[:], b[:] = 0.0, 0.0
     missing_rate = sums.missing / np.where(sums.size > 0, sums.size, 1.0)[:, None]
@@ -452,12 +456,21 @@ def _higher(x: np.ndarray, pad: float) -> np.ndarray:
 
 
 def _normal(
-    off_atoms: np.ndarray, lo: np.ndarray, hi: np.ndarray, step: float, table: Table, slot: int, settings: Settings
+    off_atoms: np.ndarray,
+    lo: np.ndarray,
+    hi: np.ndarray,
+    pooled: float,
+    step: float,
+    table: Table,
+    slot: int,
+    settings: Settings,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation (l,) of the untruncated parent of each leaf's numbers off atoms."""
+    """Mean and standard deviation (l,) of the untruncated parent of each leaf's numbers off atoms.
+
+    ``pooled`` is their variance within the leaves of the tree, over the column's.
+    """
     unit, centre = table.spread[slot], table.centre[slot]
     floor = max(_min_spread(settings, slot) * unit, 0.3 * step)
-    pooled = off_atoms[:, 2].sum() / max(np.maximum(off_atoms[:, 0] - 1, 0).sum(), 1.0)
     span = table.low[slot], table.high[slot]
     lo, hi = np.ascontiguousarray(lo), np.ascontiguousarray(hi)
     mean, spread = means_and_spreads(off_atoms, lo, hi, unit, centre, *span, floor, pooled, float(settings.spread_rows))

@@ -229,6 +229,8 @@ _ROUNDS = 60
 """Most rounds; leaves without a finite solution would go on for ever."""
 _TOLERANCE = 1e-8
 """Change of location and scale, in scales, at which the rounds end: far below the error of a leaf's moments."""
+_LAST_STEP = 1e-5
+"""Newton step, in scales, after which no other is taken. The error is about its square: the curvature is at most 2."""
 
 
 @entry
@@ -293,13 +295,20 @@ def truncated_location(mean, spread, lo, hi):
             middle = lo[leaf] / 2 + hi[leaf] / 2
             start = middle + (mean[leaf] - middle) / width * 12.0 / width
             a[leaf] = min(max(start, mean[leaf] - 20.0 * sigma), mean[leaf] + 20.0 * sigma)
+        end = 0.0
         for _ in range(_ROUNDS):
             m, v = mean_variance(NORMAL, a[leaf], sigma, lo[leaf], hi[leaf], lo[leaf], hi[leaf])
             if not v > 0.0:
                 break
             step = (mean[leaf] - m) * sigma * sigma / v
+            if end == 0.0 and abs(step) > 2.0 * sigma:  # look at the end once, instead of going there in small steps
+                end = math.copysign(20.0 * sigma, step)
+                m, _ = mean_variance(NORMAL, mean[leaf] + end, sigma, lo[leaf], hi[leaf], lo[leaf], hi[leaf])
+                if (mean[leaf] - m) * step >= 0.0:
+                    a[leaf] = mean[leaf] + end
+                    break
             a[leaf] += min(max(step, -2.0 * sigma), 2.0 * sigma)
-            if abs(step) < _TOLERANCE * sigma or abs(a[leaf] - mean[leaf]) > 20.0 * sigma:
+            if abs(step) < _LAST_STEP * sigma or abs(a[leaf] - mean[leaf]) > 20.0 * sigma:
                 break
         a[leaf] = min(max(a[leaf], mean[leaf] - 20.0 * sigma), mean[leaf] + 20.0 * sigma)
     return a
