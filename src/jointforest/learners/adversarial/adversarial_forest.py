@@ -533,7 +533,8 @@ def _discriminate(
 
     votes = np.zeros(2 * n)
     judged = np.zeros(2 * n, dtype=bool)
-    trees, nodes, drawn = [], [], []
+    trees: list[RankTree] = []
+    nodes, drawn = [], []
     n_trees = settings.n_estimators
     ends = [k for k in FIXED.early_trees if k < n_trees and turn > 0] + [n_trees]
     for end in ends:
