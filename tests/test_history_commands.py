@@ -111,11 +111,18 @@ def test_forecast_has_a_row_for_each_subject_and_step(run: object, home: Path, m
 
 
 @pytest.mark.parametrize("words", [("query", "E(weight)"), ("predict", "visits.csv", "--target", "weight"),
-                                   ("explore",), ("report", "-o", "r.html")])  # fmt: skip
+                                   ("report", "-o", "r.html")])  # fmt: skip
 def test_what_is_not_offered_is_refused(run: object, home: Path, model: Path, words: tuple[str, ...]) -> None:
     more = [home / word if word.endswith(".csv") else word for word in words[1:]]
     done = run(words[0], model, *more)
-    assert done.code == 1 and "joint of histories, which this command cannot ask; info, sample, score" in done.err
+    assert (
+        done.code == 1 and "joint of histories, which this command cannot ask; info, explore, sample, score" in done.err
+    )
+
+
+def test_a_trained_model_beside_histories_is_refused(run: object, home: Path, model: Path) -> None:
+    done = run("explore", model, "--model", home / "trees.json", "--no-browser")
+    assert done.code == 2 and "holds a joint of histories; a model predicts from single rows" in done.err
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def notebook(page: Page, joint: jf.Joint, scheme: str) -> None:
     subject = Subject(joint, "penguins")
     page.expose_function("kernel", lambda said: heard(subject, said))
     page.set_content(NOTEBOOK.format("#ffffff" if scheme == "light" else "#111111"))
-    page.evaluate(PLAY, script())
+    page.evaluate(PLAY, script("widget_main.js"))
     page.wait_for_selector(".page[data-state=exact]")
     page.locator("jf-card[data-name=species]").get_by_text("Gentoo", exact=True).click()
     page.get_by_role("button", name="Two columns", exact=True).click()
@@ -153,14 +153,33 @@ def cards(page: Page) -> None:
     page.set_content(f"<body style='margin: 16px'>{view}</body>")
 
 
+def histories(browser: Browser) -> None:
+    """One patient's visits, with a changed cell and an empty one."""
+    visits = jf.datasets.make_visits(300, random_state=0)
+    joint = jf.fit(visits, group="patient", order="date", random_state=0)
+    with joint.explore(visits, title="visits.joint", browser=False) as served:
+        for scheme in SCHEMES:
+            with opened(browser, scheme, 1280, 1000) as page:
+                page.goto(served.url + f"#subject={visits['patient'].unique().tolist().index(123)}&steps=3")
+                for column, row, text in (("pressure", 8, "165"), ("weight", 4, "")):
+                    page.get_by_label(f"{column}, row {row}", exact=True).fill(text)
+                    page.get_by_label(f"{column}, row {row}", exact=True).press("Enter")
+                    page.locator(".timelines:not([aria-busy])").wait_for()
+                page.locator(".dot.filled-in").first.wait_for(state="attached")
+                page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+                save(page, DOCS / f"histories-{scheme}.png")
+
+
 def documentation(browser: Browser, names: list[str]) -> None:
     """The pictures of docs/images/explorer/, or those with these names."""
     penguins = jf.datasets.load_penguins()
     joint = jf.fit(penguins, budget="fast", random_state=0)
     complete = penguins.dropna().reset_index(drop=True)
     model = RandomForestClassifier(20, max_depth=4, random_state=0).fit(complete[NUMBERS], complete["species"])
-    wanted = names or [*VIEWS, "notebook", "report", "cards"]
+    wanted = names or [*VIEWS, "notebook", "report", "cards", "histories"]
     DOCS.mkdir(exist_ok=True)
+    if "histories" in wanted:
+        histories(browser)
     with (
         joint.explore(title="penguins.joint", browser=False) as served,
         joint.explore(complete, model=model, title="penguins.joint", browser=False) as asked,

@@ -350,6 +350,7 @@ def sample(
 def explore(model: str, table: str | None, trained: str | None, port: int, no_browser: bool, source: Input) -> None:
     """Show MODEL in the browser: evidence by a click, and everything else follows.
 
+    Of a joint of histories it shows one subject's rows with a forecast, or all columns over row numbers.
     The page is served to this machine alone, until Ctrl+C. When another file takes MODEL's place, the page follows.
     """
     from pathlib import Path
@@ -357,11 +358,16 @@ def explore(model: str, table: str | None, trained: str | None, port: int, no_br
     from .integrations.ensembles.read import read_model_file
 
     follow = _Follower(model)
-    joint = load(model)
+    joint = load_any(model)
     rows = None if table is None else read(table, source, joint)
-    ensemble = None if trained is None else read_model_file(trained)
     warnings.simplefilter("ignore", UnsupportedEvidenceWarning)  # the page says it
-    page = joint.explore(rows, model=ensemble, title=Path(model).name, port=port, browser=not no_browser)
+    if history_commands.is_of_histories(joint):
+        if trained is not None:
+            raise click.UsageError(f"--model: {model} holds a joint of histories; a model predicts from single rows")
+        page = joint.explore(rows, title=Path(model).name, port=port, browser=not no_browser)
+    else:
+        ensemble = None if trained is None else read_model_file(trained)
+        page = joint.explore(rows, model=ensemble, title=Path(model).name, port=port, browser=not no_browser)
     click.echo(page.url)
     say("Serving this page to this machine alone; Ctrl+C ends it.")
     page.wait(lambda: follow.look(page))
@@ -381,7 +387,7 @@ class _Follower:
             return
         self.seen = now
         try:
-            page.show(load(self.path))
+            page.show(load_any(self.path))
         except (ValueError, OSError) as error:
             say(f"warning: {_in_words(error)}; the page shows the joint before it")
 

@@ -27,8 +27,8 @@ def is_of_histories(joint: Any) -> bool:
 def refuse_histories(path: str) -> ValueError:
     """The error of a command that has no answer about histories."""
     return ValueError(
-        f"{path} holds a joint of histories, which this command cannot ask; info, sample, score, impute, "
-        f"forecast and fidelity can, and Python: jf.load({path!r})"
+        f"{path} holds a joint of histories, which this command cannot ask; info, explore, sample, score, "
+        f"impute, forecast and fidelity can, and Python: jf.load({path!r})"
     )
 
 

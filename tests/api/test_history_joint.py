@@ -136,7 +136,7 @@ def test_probabilities_of_events_in_rows_to_come() -> None:
 
 def test_verbs_of_single_rows_say_what_to_ask_instead() -> None:
     others = {name for name in dir(jf.Joint) if not name.startswith("_")} - set(dir(joint()))
-    assert {"query", "given", "explore"} <= others
+    assert {"query", "given", "report"} <= others
     for name in others:
         assert not hasattr(joint(), name)
         with pytest.raises(AttributeError, match=f"a joint of histories has no '{name}': "):

@@ -58,7 +58,7 @@ class Notebook:
         self.is_busy = is_busy
         page.expose_function("kernel", self._kernel)
         page.set_content(PAGE.replace("BACKGROUND", background))
-        page.evaluate(MODEL.replace("PICTURE", json.dumps(joint._repr_html_())), script())
+        page.evaluate(MODEL.replace("PICTURE", json.dumps(joint._repr_html_())), script("widget_main.js"))
         self.face = CellFace(page)
         if not is_busy:
             self.face.settle()

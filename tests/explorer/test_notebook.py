@@ -185,8 +185,9 @@ def test_no_widget_is_imported_before_one_is_shown() -> None:
 # ------------------------------------------------------------ one script of many
 
 
-def test_the_script_is_one_module_that_asks_nobody() -> None:
-    text = notebook.script()
+@pytest.mark.parametrize("main", ["widget_main.js", "widget_histories.js"])
+def test_the_script_is_one_module_that_asks_nobody(main: str) -> None:
+    text = notebook.script(main)
     assert not re.search(r"^\s*import\b", text, re.MULTILINE) and text.count("\nexport ") == 1
     assert "export default" in text and len(text) < 200_000
     assert set(re.findall(r"https?://[^\s\"'`)]+", text)) == {"http://www.w3.org/2000/svg"}

@@ -311,7 +311,7 @@ def test_overtaken_questions_are_dropped(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_once_a_page_is_at_rest_what_its_buttons_ask_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Subject] = []
-    monkeypatch.setattr(server.panels, "compile_ahead", asked.append)
+    monkeypatch.setattr(server, "compile_ahead", asked.append)
     with forest().explore(browser=False) as page:
         link = http.client.HTTPConnection(page.url.split("/")[2], timeout=60)
         for exact, wanted in ((False, []), (True, [page._app.subject])):

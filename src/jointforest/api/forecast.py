@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from ..data.conditions import check_hard, without_missing
-from ..data.csv_files import numbered
 from ..data.discretization.base_density import cdf, levels, quantiles
 from ..data.evidence import Evidence, build, is_met, is_met_by, runs_of
-from ..data.frames import decode
 from ..data.history_rows import HistoryRows
-from ..data.schema import Column
 from ..models.history.coding import Coding
-from ..models.history.columns import GAP, Coded, HistoryColumns
+from ..models.history.columns import GAP, Coded
+from ..models.history.frames import frame_of
 from ..models.history.history_model import HistoryModel, draw_values
 from ..models.history.records import Found
 from ..runtime.parameters import check_number
@@ -358,32 +355,6 @@ def _check_size(n: int, steps: int, n_draws: int, of_shares: int, of_draws: int)
             f"a forecast of {steps} steps of {n} subjects with n_draws={n_draws} needs {needed / 1e9:.1f} GB, and "
             f"{MOST_BYTES / 1e9:.0f} GB are allowed; ask about {fewer} subjects at a time, or for fewer steps or draws"
         )
-
-
-def frame_of(
-    columns: HistoryColumns,
-    group: Column,
-    subject: np.ndarray,
-    time: np.ndarray | None,
-    X: np.ndarray,
-    counts: Mapping[str, np.ndarray] = MappingProxyType({}),
-    first_new: int | None = None,
-) -> Any:
-    """A frame like the table of histories, behind columns of counts; ``subject`` holds cells of the column group."""
-    schema = columns.frame_schema
-    cells = {group.name: subject} | {name: X[:, j] for j, name in enumerate(columns.schema.names)}
-    if columns.time is not None and time is not None:
-        cells[columns.time.name] = time
-    names = numbered([*schema.all_columns.names, *counts], doubt=False)[len(schema.all_columns.names) :]
-    whole = "Int64" if schema.frame == "polars" else "int64"
-    of_counts = tuple(Column(name, "integer", whole, 1.0) for name in names)
-    of_frame = tuple(group if column.name == group.name else column for column in schema.columns)
-    unknown = tuple((at + len(counts), column) for at, column in schema.unknown)
-    return decode(
-        replace(schema, columns=(*of_counts, *of_frame), unknown=unknown),
-        np.column_stack([*counts.values(), *(cells[name] for name in schema.names)]),
-        first_new,
-    )
 
 
 def _mean(x: np.ndarray) -> np.ndarray:

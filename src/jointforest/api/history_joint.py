@@ -16,19 +16,18 @@ from ..evaluation.columns_and_pairs import Cells, cells_of
 from ..evaluation.histories import HistoryCells, HistoryFidelity, history_fidelity
 from ..models.file import save_model
 from ..models.history.columns import GAP, LENGTH, START, Coded, code_histories, first_known
+from ..models.history.frames import frame_of
 from ..models.history.history_model import HistoryModel, draw_values
-from ..models.history.impute import impute_codes
+from ..models.history.impute import IMPUTE_CAP, impute_codes
 from ..models.history.records import of_subjects
 from ..runtime.parameters import Number, check_number
 from ..runtime.random_state import seed_of
 from ..runtime.warnings import warn
-from .forecast import Forecast, frame_of, make_forecast
+from .forecast import Forecast, make_forecast
 from .joint import Joint
 
 CAP = 256
 """Hypotheses about unknown cells: sums over them are exact as long as there are no more."""
-IMPUTE_CAP = 1024
-"""Hypotheses when cells are imputed: of the first row of a history there must be some that fit the rows after it."""
 ROUNDING = 1e-9
 """Differences of estimates up to this are rounding."""
 RUNS = 8
@@ -46,7 +45,6 @@ INSTEAD = {
     "predict": "use joint.forecast(frame).mean(column) for the next rows, joint.impute(frame) for missing cells",
     "predict_proba": "use joint.forecast(frame).proba(column) for the next rows",
     "report": "use joint.fidelity(frame, holdout) to compare drawn histories with those of the table",
-    "explore": "use joint.info(), and plot joint.forecast(frame) or joint.sample(n)",
     "robustness": "use joint.attribution(frame) to find unusual cells",
     "tree_log_density": "use joint.attribution(frame) for the log-density of each cell",
     "n_trees": "use joint.model.n_trees",
@@ -533,6 +531,52 @@ class HistoryJoint:
         drawn = self._cells(self._read(self.sample(len(table.length), seed, n_jobs), True))
         new = None if holdout is None else self._cells(self._read(holdout, True))
         return history_fidelity(table, drawn, new, seed, n_jobs)
+
+    def explore(self, data: Any = None, *, title: str = "joint", port: int = 0, browser: bool | None = None) -> Any:
+        """A page in the browser that shows histories: one subject's rows with a forecast, or all columns over time.
+
+        Cells can be changed on the page, and the forecast follows. In a notebook the page is shown there, live where
+        anywidget is installed (``pip install 'jointforest[notebook]'``). Elsewhere it is served to this machine alone,
+        by a thread, until it is closed or Python ends.
+
+        Parameters
+        ----------
+        data : frame of N rows, optional
+            Histories to look at. Without them the page draws subjects from the joint.
+        title : str
+            What the page calls the joint, such as the name of its file.
+        port : int
+            0: any that is free.
+        browser : bool, optional
+            Whether to open the page in the browser, from a notebook too; False serves it and opens nothing.
+
+        Returns
+        -------
+        Explorer or NotebookExplorer
+            With ``close()`` and ``show(joint)``, which shows another joint on the same page; in the browser with
+            ``url`` and ``wait()``, too.
+
+        Raises
+        ------
+        ImportError
+            Without ``pip install 'jointforest[explore]'``.
+        OSError
+            If the port is taken.
+        ValueError
+            If the table lacks the column of subjects or of times.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> visits = jf.datasets.make_visits(200, random_state=0)
+        >>> joint = jf.fit(visits, group="patient", order="date", random_state=0)
+        >>> with joint.explore(visits, browser=False) as page:
+        ...     page.url.startswith("http://127.0.0.1:")
+        True
+        """
+        from ..explorer.open import explore  # a server's imports, which no other question needs
+
+        return explore(self, title, data, None, port, browser)
 
     def _cells(self, given: Given) -> HistoryCells:
         """The cells of histories; where times are irregular also the time since the row before."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import re
@@ -9,11 +10,14 @@ import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..integrations.ensembles.table import Ensemble
-from .questions import ASKS, answer
-from .subject import Subject, subject_of
+from .questions import answer, asks_of, replaced, subject_for
+from .subject import Subject
+
+if TYPE_CHECKING:
+    from .histories import HistorySubject
 
 # ---- The page's scripts for those who cannot serve files: what a script reaches, and all of it as one script.
 
@@ -125,16 +129,16 @@ class NotebookExplorer:
     """
 
     def __init__(self, joint: Any, title: str = "joint", rows: Any = None, trained: Ensemble | None = None) -> None:
-        self._subject = subject_of(joint, title, rows, trained)
+        self._subject = subject_for(joint, title, rows, trained)
         try:
             import anywidget
             import traitlets
         except ImportError:
             self.widget = None
         else:
-            self.widget = anywidget.AnyWidget(_esm=script())
+            self.widget = anywidget.AnyWidget(_esm=script(self._subject.widget))
             # kept in a notebook that is saved with its widgets, and shown where no kernel answers
-            self.widget.add_traits(picture=traitlets.Unicode(joint._repr_html_()).tag(sync=True))
+            self.widget.add_traits(picture=traitlets.Unicode(picture_of(joint)).tag(sync=True))
             self.widget.on_msg(self._heard)
 
     def __repr__(self) -> str:
@@ -145,7 +149,7 @@ class NotebookExplorer:
 
         Exporters that run notebooks would else prefer the widget, whose page needs a kernel and scripts from elsewhere.
         """
-        static = {"text/plain": repr(self), "text/html": self._subject.joint._repr_html_()}
+        static = {"text/plain": repr(self), "text/html": picture_of(self._subject.joint)}
         if self.widget is None:
             static["text/html"] += f'<p style="opacity:.7">{HINT}</p>'
             return static
@@ -162,12 +166,12 @@ class NotebookExplorer:
         Raises
         ------
         ValueError
-            If it lacks columns of the trained model that is shown beside it.
+            If it lacks columns of the trained model that is shown beside it, or is of another kind: of single rows
+            instead of histories, or the other way round.
         """
-        old = self._subject
-        self._subject = subject_of(joint, old.title if title is None else title, old.rows, old.trained)
+        self._subject = replaced(self._subject, joint, title)
         if self.widget is not None:
-            self.widget.set_trait("picture", joint._repr_html_())
+            self.widget.set_trait("picture", picture_of(joint))
             self.widget.send({"kind": "changed"})
 
     def close(self) -> None:
@@ -182,7 +186,7 @@ class NotebookExplorer:
             widget.send(found)
 
 
-def heard(subject: Subject, said: Any) -> dict[str, Any] | None:
+def heard(subject: Subject | HistorySubject, said: Any) -> dict[str, Any] | None:
     """The answer to a message of a page, itself a message; None if it is no question."""
     if not isinstance(said, dict) or said.get("kind") != "ask":
         return None
@@ -191,14 +195,15 @@ def heard(subject: Subject, said: Any) -> dict[str, Any] | None:
     if not isinstance(page, str) or len(page) > 64 or not is_number:
         return None
     to = {"kind": "answer", "page": page, "number": number}
-    if not isinstance(what, str) or what not in ASKS:
-        return to | {"status": 404, "said": {"error": f"there is no such question; there are {', '.join(ASKS)}"}}
+    asks = asks_of(subject)
+    if not isinstance(what, str) or what not in asks:
+        return to | {"status": 404, "said": {"error": f"there is no such question; there are {', '.join(asks)}"}}
     if not isinstance(body, dict) or _is_long(body):
         text = f"a question is an object of at most {MOST_LETTERS:,} letters of JSON"
         return to | {"status": 400, "said": {"error": text}}
     status, found = answer(subject, what, body)
     if what == "table" and status == 200:
-        found = found | {"can": [name for name in ("text", "link", "shell", *ASKS) if name not in _NOT_HERE]}
+        found = found | {"can": [name for name in ("text", "link", "shell", *asks) if name not in _NOT_HERE]}
     return to | {"status": status, "said": found}
 
 
@@ -209,7 +214,14 @@ def _is_long(body: dict[str, Any]) -> bool:
         return True
 
 
+def picture_of(joint: Any) -> str:
+    """The static picture of a joint; of one of histories, its text."""
+    if hasattr(joint, "_repr_html_"):
+        return str(joint._repr_html_())
+    return f"<pre>{html.escape(repr(joint))}</pre>"
+
+
 @cache
-def script() -> str:
+def script(main: str) -> str:
     """The page with all its scripts and its style, as one module of JavaScript."""
-    return one_script("widget_main.js")
+    return one_script(main)

@@ -14,7 +14,7 @@ from ..integrations.ensembles.read import read_ensemble
 from ..integrations.ensembles.table import Ensemble
 from ..runtime.parameters import check_number
 from .notebook import NotebookExplorer, in_notebook
-from .subject import subject_of
+from .questions import replaced, subject_for
 
 _HINT = "the explorer needs starlette and uvicorn: pip install 'jointforest[explore]'"
 
@@ -50,7 +50,7 @@ class Explorer:
             raise OSError(f"port {port} of {HOST} cannot be used: {error.strerror}; give another one") from None
         number, token = self._socket.getsockname()[1], secrets.token_urlsafe(24)
         self.url = f"http://{HOST}:{number}/{token}/"
-        self._app = App(subject_of(joint, title, rows, trained), number, token)
+        self._app = App(subject_for(joint, title, rows, trained), number, token)
         self._server = uvicorn.Server(
             uvicorn.Config(
                 self._app,
@@ -87,10 +87,10 @@ class Explorer:
         Raises
         ------
         ValueError
-            If it lacks columns of the trained model that is shown beside it.
+            If it lacks columns of the trained model that is shown beside it, or is of another kind: of single rows
+            instead of histories, or the other way round.
         """
-        old = self._app.subject
-        self._app.subject = subject_of(joint, old.title if title is None else title, old.rows, old.trained)
+        self._app.subject = replaced(self._app.subject, joint, title)
 
     def wait(self, look: Callable[[], None] | None = None) -> None:
         """Serve until it is closed, or interrupted from the keyboard; ``look`` is called now and then meanwhile."""

@@ -164,7 +164,7 @@ def _axis(column: Column, cuts: Any) -> dict[str, Any]:
     """Labels of levels; of numbers the ends of the bins, of which the outermost stand for all beyond."""
     if column.is_categorical:
         return {"labels": [str(level) for level in column.levels], "edges": None}
-    at = _numbers(column, cuts)
+    at = column_numbers(column, cuts)
     if not len(at):
         low, high = column.minimum, column.maximum
         edges = np.array([low, high if high > low else low + 1.0])
@@ -174,8 +174,8 @@ def _axis(column: Column, cuts: Any) -> dict[str, Any]:
     return {"labels": None, "edges": all_shown(column, edges)}
 
 
-def _numbers(column: Column, cuts: np.ndarray) -> np.ndarray:
-    """The column's numbers of cuts between bins; moments of columns with a time zone are in UTC."""
+def column_numbers(column: Column, cuts: np.ndarray) -> np.ndarray:
+    """The column's numbers of what it calls them; moments of columns with a time zone are in UTC."""
     if column.kind != "datetime":
         return np.asarray(cuts, np.float64)
     return cuts.astype("datetime64[us]").astype(np.int64) / 1e6 - column.origin
@@ -249,11 +249,11 @@ def _cells(subject: Subject, said: Any) -> np.ndarray:
     for name, text in said.items():
         j = subject.joint.schema.index(name)
         if text is not None and text != "":
-            x[j] = _number(subject.columns[j], text)
+            x[j] = number_of_text(subject.columns[j], text)
     return x
 
 
-def _number(column: Column, text: Any) -> float:
+def number_of_text(column: Column, text: Any) -> float:
     """A cell's number or code from its text.
 
     Raises

@@ -1,14 +1,18 @@
-"""One question of a page and its answer, whoever carries them."""
+"""One question of a page and its answer, whoever carries them; a joint of histories has questions of its own."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import answers, panels, reasons
 from .state import ImpossibleEvidence
-from .subject import Subject
+from .subject import Subject, subject_of
+
+if TYPE_CHECKING:
+    from ..integrations.ensembles.table import Ensemble
+    from .histories import HistorySubject
 
 ASKS: dict[str, Callable[..., Any]] = {
     "table": answers.table,
@@ -23,6 +27,58 @@ ASKS: dict[str, Callable[..., Any]] = {
 }
 
 
+def asks_of(subject: Subject | HistorySubject) -> dict[str, Callable[..., Any]]:
+    """The questions that a page may ask, by name."""
+    if isinstance(subject, Subject):
+        return ASKS
+    from .histories import ASKS as OF_HISTORIES  # pages of tables do not wait for this import
+
+    return OF_HISTORIES
+
+
+def subject_for(joint: Any, title: str, rows: Any = None, trained: Ensemble | None = None) -> Subject | HistorySubject:
+    """What a page shows of a joint of single rows or of histories.
+
+    Raises
+    ------
+    ValueError
+        If the joint lacks columns of the trained model, or there is such a model beside a joint of histories.
+    TypeError
+        If the rows are no frame.
+    """
+    if hasattr(joint, "distribution"):
+        return subject_of(joint, title, rows, trained)
+    if trained is not None:
+        raise ValueError("model: a trained model predicts from single rows, and this is a joint of histories")
+    from .histories import history_subject_of
+
+    return history_subject_of(joint, title, rows)
+
+
+def replaced(old: Subject | HistorySubject, joint: Any, title: str | None) -> Subject | HistorySubject:
+    """The same with another joint, whose kind must be the same."""
+    new = subject_for(joint, old.title if title is None else title, old.rows, getattr(old, "trained", None))
+    if new.index != old.index:
+        kinds = {"index.html": "single rows", "histories.html": "histories"}
+        raise ValueError(f"this page shows a joint of {kinds[old.index]}, and the new one is of {kinds[new.index]}")
+    return new
+
+
+def prepare(subject: Subject | HistorySubject) -> None:
+    """Work out what all questions need, once."""
+    if isinstance(subject, Subject):
+        return answers.prepare(subject)
+    from . import histories
+
+    return histories.prepare(subject)
+
+
+def compile_ahead(subject: Subject | HistorySubject) -> None:
+    """Compile what the buttons of a page of a table ask."""
+    if isinstance(subject, Subject):
+        panels.compile_ahead(subject)
+
+
 class Answer(NamedTuple):
     """What is said, a dict of JSON or, of "csv", a text; and what kind of answer it is, as a status of HTTP."""
 
@@ -35,8 +91,10 @@ def always() -> bool:
     return True
 
 
-def answer(subject: Subject, what: str, body: Mapping[str, Any], is_wanted: Callable[[], bool] = always) -> Answer:
-    """The answer to one of `ASKS`; of what cannot be answered, why.
+def answer(
+    subject: Subject | HistorySubject, what: str, body: Mapping[str, Any], is_wanted: Callable[[], bool] = always
+) -> Answer:
+    """The answer to one of `asks_of`; of what cannot be answered, why.
 
     Raises
     ------
@@ -46,10 +104,10 @@ def answer(subject: Subject, what: str, body: Mapping[str, Any], is_wanted: Call
     try:
         if not is_wanted():
             raise answers.Overtaken
-        answers.prepare(subject)
-        if what == "posterior":
-            return Answer(200, ASKS[what](subject, body, is_wanted))
-        return Answer(200, ASKS[what](subject, body))
+        if isinstance(subject, Subject):
+            answers.prepare(subject)
+        ask = asks_of(subject)[what]
+        return Answer(200, ask(subject, body, is_wanted) if what == "posterior" else ask(subject, body))
     except answers.Overtaken:
         raise
     except ImpossibleEvidence as error:

@@ -11,15 +11,18 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from . import answers, panels
-from .questions import ASKS, answer
+from .answers import Overtaken
+from .questions import answer, asks_of, compile_ahead, prepare
 from .subject import Subject
+
+if TYPE_CHECKING:
+    from .histories import HistorySubject
 
 HOST = "127.0.0.1"
 MOST_BYTES = 1_000_000
@@ -76,7 +79,7 @@ class App:
 
     Parameters
     ----------
-    subject : Subject
+    subject : Subject or HistorySubject
         What the page shows; another one may take its place at any time.
     port : int
         Where it is served: what the headers Host and Origin must name.
@@ -89,8 +92,9 @@ class App:
         Number of the newest question of each page, of the pages that asked last.
     """
 
-    def __init__(self, subject: Subject, port: int, token: str) -> None:
-        self.subject, self.token = subject, token
+    def __init__(self, subject: Subject | HistorySubject, port: int, token: str) -> None:
+        self.subject: Subject | HistorySubject = subject
+        self.token = token
         self._hosts = {f"{HOST}:{port}", f"localhost:{port}"}
         self._pool = ThreadPoolExecutor(WORKERS, "explore")
         self.newest: OrderedDict[tuple[str, str], int] = OrderedDict()
@@ -112,13 +116,13 @@ class App:
 
     def prepare(self) -> None:
         """Work out what all questions need, once."""
-        answers.prepare(self.subject)
+        prepare(self.subject)
 
     def compile_ahead(self) -> None:
         """Wait until a page shows exact numbers, and has nothing to compile itself; compile what its buttons ask."""
         self._at_rest.wait()
         if not self._is_closed:
-            panels.compile_ahead(self.subject)
+            compile_ahead(self.subject)
 
     def close(self) -> None:
         """Take no more questions; those that wait are dropped."""
@@ -138,12 +142,13 @@ class App:
         path = "/".join(rest)
         self._check_site(request, host, is_index=request.method == "GET" and path == "")
         if request.method == "GET":
-            return _file(path or "index.html")
+            return _file(path or self.subject.index)
         if request.method != "POST":
             raise Refused(405, "only GET and POST are known here")
         what = path.removeprefix("ask/")
-        if not path.startswith("ask/") or what not in ASKS:
-            raise Refused(404, f"there is no such question; there are {', '.join(ASKS)}")
+        asks = asks_of(self.subject)
+        if not path.startswith("ask/") or what not in asks:
+            raise Refused(404, f"there is no such question; there are {', '.join(asks)}")
         return await self._ask(what, await _body(request))
 
     def _check_site(self, request: Request, host: str, is_index: bool) -> None:
@@ -187,7 +192,7 @@ class App:
 
         try:
             status, said = answer(self.subject, what, body, is_wanted)
-        except answers.Overtaken:
+        except Overtaken:
             return _json(200, {"id": body["id"], "overtaken": True})
         if what == "posterior" and body.get("exact"):
             self._at_rest.set()

@@ -6,7 +6,7 @@ import hashlib
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -83,18 +83,14 @@ class Subject:
     rows: Any = None
     trained: Ensemble | None = None
 
+    index: ClassVar[str] = "index.html"
+    widget: ClassVar[str] = "widget_main.js"
+    """The file of its page, and the script of its widget."""
+
     @cached_property
     def version(self) -> str:
         """Fingerprint of the joint, the same wherever it is loaded."""
-        try:
-            about, arrays = contents(self.joint.distribution)
-        except ValueError:  # a kind of distribution that files do not hold is loaded nowhere else
-            return f"{id(self.joint.distribution):016x}"
-        digest = hashlib.blake2b(repr(sorted(about.items())).encode(), digest_size=8)
-        for name in sorted(arrays):
-            digest.update(name.encode())
-            digest.update(np.ascontiguousarray(arrays[name]).data)
-        return digest.hexdigest()
+        return fingerprint(self.joint.distribution)
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -206,6 +202,19 @@ def _heaviest(nothing: PosteriorState, j: int, column: Column) -> np.ndarray:
     mass = masses[np.searchsorted(cuts, atoms)]
     keep = np.sort(np.argsort(-mass, kind="stable")[:ATOMS])
     return atoms[keep]
+
+
+def fingerprint(model: Any) -> str:
+    """Digest of what a file of the model holds; of a kind that files do not hold, its place in memory."""
+    try:
+        about, arrays = contents(model)
+    except ValueError:  # it is loaded nowhere else
+        return f"{id(model):016x}"
+    digest = hashlib.blake2b(repr(sorted(about.items())).encode(), digest_size=8)
+    for name in sorted(arrays):
+        digest.update(name.encode())
+        digest.update(np.ascontiguousarray(arrays[name]).data)
+    return digest.hexdigest()
 
 
 def subject_of(joint: Any, title: str, rows: Any, trained: Ensemble | None) -> Subject:

@@ -10,6 +10,9 @@ from .columns import Coded, HistoryColumns
 from .history_model import HistoryModel, draw_values
 from .records import Found, Histories
 
+IMPUTE_CAP = 1024
+"""Hypotheses when cells are imputed: of the first row of a history there must be some that fit the rows after it."""
+
 
 def impute_codes(
     model: HistoryModel, X: np.ndarray, coded: Coded, method: str, m: int, cap: int, seed: int, n_jobs: int | None

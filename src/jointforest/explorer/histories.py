@@ -1,0 +1,421 @@
+"""What a page asks of a joint of histories: one subject's rows and the next ones, and columns over row numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..data import times
+from ..data.frames import encode, read, with_names
+from ..data.history_rows import HistoryRows, check_names, group_rows, split_columns
+from ..data.schema import Column, Schema
+from ..models.history.columns import code_histories
+from ..models.history.frames import frame_of
+from ..models.history.impute import IMPUTE_CAP, impute_codes
+from .panels import DIGITS, column_numbers, number_of_text
+from .state import place_of
+from .subject import all_shown, cell_text, fingerprint
+
+POPULATION = 2_000
+"""Drawn subjects behind the columns over row numbers."""
+REFERENCE = 300
+"""Drawn subjects with whose cells those of a subject are compared."""
+DRAWS = 200
+"""Draws of unknown cells and of the next rows."""
+MOST_STEPS = 50
+MOST_ROWS = 2_000
+"""Most rows of a history that a page asks about."""
+POSITIONS = 60
+"""Most row numbers of the columns over row numbers."""
+FEW = 20
+"""Fewest subjects that must have a row number."""
+LISTED = 50
+"""Most subjects that a search lists."""
+BAND = (0.05, 0.25, 0.75, 0.95)
+"""Ends of the intervals that hold 90 and 50 %."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of many subjects, in the order of time.
+
+    Attributes
+    ----------
+    rows : HistoryRows
+    X : float64 array (N, d)
+        Cells of the columns other than those of subject and time.
+    """
+
+    rows: HistoryRows
+    X: np.ndarray
+
+
+@dataclass(frozen=True)
+class HistorySubject:
+    """What a page of histories shows.
+
+    Attributes
+    ----------
+    joint : HistoryJoint
+    title : str
+        Name of its file.
+    rows : frame, optional
+        A table of histories to look at beside the joint.
+    """
+
+    joint: Any
+    title: str = "joint"
+    rows: Any = None
+
+    index: ClassVar[str] = "histories.html"
+    widget: ClassVar[str] = "widget_histories.js"
+    """The file of its page, and the script of its widget."""
+
+    @cached_property
+    def version(self) -> str:
+        """Fingerprint of the joint, the same wherever it is loaded."""
+        return fingerprint(self.joint.model)
+
+    @property
+    def schema(self) -> Schema:
+        return self.joint.schema
+
+    @property
+    def time(self) -> Column | None:
+        return self.joint.model.columns.time
+
+    @cached_property
+    def table(self) -> Table | None:
+        """The table beside the joint; None without one."""
+        return None if self.rows is None else self.read(self.rows)
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """What the table calls its subjects, as texts."""
+        return [] if self.table is None else [str(name) for name in self.table.rows.labels]
+
+    @cached_property
+    def drawn(self) -> Table:
+        """Drawn histories."""
+        return self.read(self.joint.sample(POPULATION, random_state=0))
+
+    @cached_property
+    def reference(self) -> list[np.ndarray]:
+        """For each column the ascending log-densities of its cells in drawn histories, given the cells before them."""
+        logs = self.joint.attribution(self.joint.sample(REFERENCE, random_state=1), random_state=0)
+        return [np.sort(column[~np.isnan(column)]) for column in logs.T]
+
+    def read(self, frame: Any) -> Table:
+        """The rows of a frame, subject after subject in the order of time."""
+        frame = with_names(frame)
+        check_names(read(frame), self.joint.group, self.joint.order)
+        rows = group_rows(frame, self.joint.group, self.time)
+        _, rest = split_columns(frame, [self.joint.group, *([] if self.time is None else [self.time.name])])
+        X, _ = encode(self.schema, rest)
+        return Table(rows, np.ascontiguousarray(X[rows.place]))
+
+    def frame(self, time: np.ndarray | None, X: np.ndarray) -> Any:
+        """A frame with the rows of one subject."""
+        columns = self.joint.model.columns
+        group = columns.group
+        if group.kind == "categorical":
+            group = replace(group, levels=("1",))
+        return frame_of(columns, group, np.zeros(len(X)), time, X)
+
+
+def history_subject_of(joint: Any, title: str, rows: Any) -> HistorySubject:
+    """What a page shows; errors of the table are raised now, not on the page."""
+    subject = HistorySubject(joint, title, rows)
+    _ = subject.table
+    return subject
+
+
+# ---- What the joint is about, and which subjects the table beside it has.
+
+
+def table(subject: HistorySubject, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a joint of histories; ``body`` says nothing."""
+    joint = subject.joint
+    return {
+        "title": subject.title,
+        "version": subject.version,
+        "said": f"{joint.info()['subjects']:,} subjects, {joint.info()['rows']:,} rows, {joint.model.n_trees:,} trees",
+        "group": joint.group,
+        "time": None if subject.time is None else _about(subject.time),
+        "ends": bool(joint.info()["ends"]),
+        "subjects": None if subject.table is None else len(subject.labels),
+        "columns": [_about(column) | {"constant": column.name in joint.constant} for column in subject.schema.columns],
+    }
+
+
+def _about(column: Column) -> dict[str, Any]:
+    """Name, kind, levels or range of a column."""
+    about: dict[str, Any] = {"name": column.name, "kind": column.kind, "labels": None, "edges": None, "step": None}
+    about["zone"] = times.zone_of(column.dtype) if column.kind == "datetime" else None
+    if column.is_categorical:
+        return about | {"labels": [str(level) for level in column.levels]}
+    step = column.step * 1e3 if column.kind == "datetime" else column.step
+    return about | {"edges": all_shown(column, np.array([column.minimum, column.maximum])), "step": step or None}
+
+
+def subjects(subject: HistorySubject, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Subjects of the table whose name contains ``word``: their places, names and numbers of rows."""
+    word = body.get("word", "")
+    if not isinstance(word, str):
+        raise ValueError(f"word: expected a text, got {type(word).__name__}")
+    if subject.table is None:
+        raise ValueError(NO_TABLE)
+    length = subject.table.rows.length
+    places = [k for k, label in enumerate(subject.labels) if word.lower() in label.lower()]
+    listed = sorted(places, key=lambda k: subject.labels[k].lower() != word.lower())[:LISTED]
+    return {
+        "found": len(places),
+        "subjects": [{"place": k, "label": subject.labels[k], "rows": int(length[k])} for k in listed],
+    }
+
+
+NO_TABLE = "no table was loaded beside the joint: draw a subject, or start with a table"
+
+
+def history(subject: HistorySubject, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The rows, as texts, of the subject of the table with the number ``place``, or of a drawn one (``seed``)."""
+    if "seed" in body:
+        chosen, k = subject.read(subject.joint.sample(1, random_state=_seed(body["seed"]))), 0
+        label = f"drawn subject {body['seed'] + 1}"
+    else:
+        if subject.table is None:
+            raise ValueError(NO_TABLE)
+        chosen = subject.table
+        k = place_of(body.get("place"), len(subject.labels), "place")
+        label = subject.labels[k]
+    part = slice(int(chosen.rows.start[k]), int(chosen.rows.start[k + 1]))
+    time = None if chosen.rows.time is None else chosen.rows.time[part]
+    return {"label": label} | _texts(subject, time, chosen.X[part])
+
+
+def _seed(said: Any) -> int:
+    return place_of(said, 2**31, "seed")
+
+
+def _texts(subject: HistorySubject, time: np.ndarray | None, X: np.ndarray) -> dict[str, Any]:
+    """Rows as texts: cells of constant columns once, those of the others row by row."""
+    columns, joint = subject.schema.columns, subject.joint
+    first = {c.name: cell_text(c, _first(X[:, j])) for j, c in enumerate(columns) if c.name in joint.constant}
+    varying = [(j, c) for j, c in enumerate(columns) if c.name in joint.varying]
+    rows = [{c.name: cell_text(c, float(x[j])) for j, c in varying} for x in X]
+    if time is not None and subject.time is not None:
+        for row, at in zip(rows, time.tolist(), strict=True):
+            row[subject.time.name] = cell_text(subject.time, at)
+    return {"constant": first, "rows": rows}
+
+
+def _first(x: np.ndarray) -> float:
+    """The first value that is known; NaN if none is."""
+    known = x[~np.isnan(x)]
+    return float(known[0]) if len(known) else math.nan
+
+
+# ---- One history: what its cells are, how unlikely they are, what the unknown ones may be, and what comes next.
+
+
+def forecast(subject: HistorySubject, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The next ``steps`` rows of a history whose cells are texts (``constant`` and ``rows``, as of `history`).
+
+    Of each column: its numbers, or codes of levels, row by row; of each known cell the share of drawn cells that are
+    less probable given what comes before them; of each unknown one what it may be given all rows; and the next rows.
+    """
+    steps = place_of(body.get("steps", 1), MOST_STEPS + 1, "steps")
+    time, X = _numbers(subject, body)
+    order = np.arange(len(X)) if time is None else np.argsort(time, kind="stable")
+    time, X = None if time is None else time[order], X[order]
+    frame = subject.frame(time, X)
+    next_rows = subject.joint.forecast(frame, max(steps, 1), n_draws=DRAWS, random_state=0, n_jobs=1)
+    filled, spread = _unknown(subject, time, X)
+    less = _less_probable(subject, frame)
+    columns = []
+    for j, column in enumerate(subject.schema.columns):
+        is_varying = column.name in subject.joint.varying
+        columns.append(
+            {
+                "x": all_shown(column, X[:, j]),
+                "less": _or_null(less[:, j]),
+                "unknown": {} if filled is None else _spread(column, X[:, j], filled[:, j], spread[:, :, j]),
+                "next": _next(column, next_rows, steps) if is_varying else None,
+            }
+        )
+    at_end = subject.joint.log_density(frame, ended=False, random_state=0, n_jobs=1)
+    return {
+        "order": order.tolist(),
+        "time": None if time is None or subject.time is None else _times(subject.time, time, next_rows, steps),
+        "columns": columns,
+        "ends": _or_null(next_rows.end_probability[0, :steps]),
+        "exact": bool(next_rows.exact[0]),
+        "log_density": float(at_end[0]),
+    }
+
+
+def _numbers(subject: HistorySubject, body: Mapping[str, Any]) -> tuple[np.ndarray | None, np.ndarray]:
+    """Times and cells of a history from its texts."""
+    said, constant = body.get("rows"), body.get("constant", {})
+    if not isinstance(said, list) or not said or not all(isinstance(row, Mapping) for row in [*said, constant]):
+        raise ValueError("rows: expected a list of rows, at least one, each an object of texts by column name")
+    if len(said) > MOST_ROWS:
+        raise ValueError(f"rows: expected at most {MOST_ROWS:,}, got {len(said):,}")
+    X = np.full((len(said), len(subject.schema.columns)), np.nan)
+    time = None if subject.time is None else np.full(len(said), np.nan)
+    for i, row in enumerate(said):
+        for name, text in {**row, **constant}.items():
+            if text is None or text == "":
+                continue
+            if time is not None and subject.time is not None and name == subject.time.name:
+                time[i] = number_of_text(subject.time, text)
+            else:
+                j = subject.schema.index(name)
+                X[i, j] = number_of_text(subject.schema.columns[j], text)
+    if time is not None and subject.time is not None and np.isnan(time).any():
+        row = int(np.flatnonzero(np.isnan(time))[0])
+        raise ValueError(f"row {row + 1}: its {subject.time.name} is missing; give each row its own")
+    return time, X
+
+
+def _unknown(subject: HistorySubject, time: np.ndarray | None, X: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+    """What unknown cells are expected to be, (N, d), and draws of them, (draws, N, d); None if all are known."""
+    if not np.isnan(X).any():
+        return None, np.empty((0, *X.shape))
+    model, n = subject.joint.model, len(X)
+    length = np.array([-1 if model.columns.has_length else n])  # the history may go on
+    coded = code_histories(model.columns, np.array([0, n]), X, time, length, empty_is_unknown=True)
+    filled = impute_codes(model, X, coded, "mean", 1, IMPUTE_CAP, 0, 1)[0]
+    return filled, np.stack(impute_codes(model, X, coded, "sample", DRAWS, IMPUTE_CAP, 0, 1))
+
+
+def _spread(column: Column, x: np.ndarray, filled: np.ndarray, drawn: np.ndarray) -> dict[str, Any]:
+    """Of each row in which a column is unknown: what is expected, and its spread or the shares of its levels."""
+    found = {}
+    for i in np.flatnonzero(np.isnan(x)).tolist():
+        cell = drawn[:, i][~np.isnan(drawn[:, i])]
+        if np.isnan(filled[i]) or not len(cell):
+            continue
+        if column.is_categorical:
+            shares = np.bincount(cell.astype(np.int64), minlength=len(column.levels)) / len(cell)
+            found[str(i)] = {"proba": shares.tolist(), "mean": float(filled[i])}
+        else:
+            mean, *band = all_shown(column, np.array([filled[i], *np.quantile(cell, BAND)]))
+            found[str(i)] = {"mean": mean, "band": band}
+    return found
+
+
+def _less_probable(subject: HistorySubject, frame: Any) -> np.ndarray:
+    """Share of the drawn cells of a column that are less probable than a cell, (N, d); NaN of unknown cells."""
+    logs = subject.joint.attribution(frame, random_state=0, n_jobs=1)
+    shares = np.full(logs.shape, np.nan)
+    for j, reference in enumerate(subject.reference):
+        known = ~np.isnan(logs[:, j])
+        if len(reference):
+            shares[known, j] = np.searchsorted(reference, logs[known, j]) / len(reference)
+    return shares
+
+
+def _next(column: Column, found: Any, steps: int) -> dict[str, Any]:
+    """What a column may be in the next rows: shares of levels, or mean and the ends of two intervals.
+
+    ``expected`` is the text of what the first of them is expected to hold, null if the cell is probably missing.
+    """
+    missing = found.missing_probability(column.name)[0]
+    if column.is_categorical:
+        proba = found.proba(column.name)[0]
+        best = float(np.argmax(proba[0]))
+        out: dict[str, Any] = {"proba": [_or_null(row) for row in proba[:steps]]}
+    else:
+        mean = column_numbers(column, found.mean(column.name)[0])
+        band = column_numbers(column, found.quantile(column.name, BAND)[0, :steps])
+        best = float(mean[0])
+        out = {"mean": all_shown(column, mean[:steps]), "band": [all_shown(column, row) for row in band]}
+    expected = None if missing[0] > 0.5 else _nearest_text(column, best)
+    return {"missing": _or_null(missing[:steps]), "expected": expected} | out
+
+
+def _nearest_text(column: Column, number: float) -> str | None:
+    """The text of the cell that is nearest to a number; None for NaN."""
+    if math.isnan(number):
+        return None
+    return cell_text(column, column.to_number(column.from_number(number)), DIGITS)
+
+
+def _times(column: Column, time: np.ndarray, found: Any, steps: int) -> dict[str, Any]:
+    """Times of the rows and of the next ones; the text of the time that a row after them is expected to have."""
+    mean = column_numbers(column, found.mean(column.name)[0])
+    band = column_numbers(column, found.quantile(column.name, BAND)[0, :steps])
+    return {
+        "x": all_shown(column, time),
+        "expected": _nearest_text(column, float(mean[0])),
+        "next": {"mean": all_shown(column, mean[:steps]), "band": [all_shown(column, row) for row in band]},
+    }
+
+
+def _or_null(numbers: np.ndarray) -> list[float | None]:
+    """Numbers as JSON has them: null for NaN."""
+    return [None if math.isnan(x) else x for x in numbers.tolist()]
+
+
+# ---- All subjects: each column by row number, among drawn histories and in the table.
+
+
+def population(subject: HistorySubject, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Each varying column by row number, of drawn histories and of those of the table; ``body`` says nothing."""
+    sources = {"drawn": subject.drawn} | ({} if subject.table is None else {"table": subject.table})
+    out: dict[str, Any] = {"subjects": {name: len(one.rows.labels) for name, one in sources.items()}}
+    longest = max(_positions(one.rows.length) for one in sources.values())
+    out["having"] = {
+        name: [float((one.rows.length > p).mean()) for p in range(longest)] for name, one in sources.items()
+    }
+    out["columns"] = [
+        {name: _by_position(column, one, j, longest) for name, one in sources.items()}
+        if column.name in subject.joint.varying
+        else None
+        for j, column in enumerate(subject.schema.columns)
+    ]
+    return out
+
+
+def _positions(length: np.ndarray) -> int:
+    """Row numbers that enough subjects have."""
+    ordered = np.sort(length)[::-1]
+    return int(np.clip(ordered[min(FEW, len(ordered)) - 1], 1, POSITIONS))
+
+
+def _by_position(column: Column, table: Table, j: int, longest: int) -> dict[str, Any]:
+    """Mean and intervals, or shares of levels, of a column in the first, second, ... row of subjects."""
+    start, length = table.rows.start[:-1], table.rows.length
+    means, bands, shares = [], [], []
+    for p in range(longest):
+        x = table.X[start[length > p] + p, j]
+        x = x[~np.isnan(x)]
+        if column.is_categorical:
+            counts = np.bincount(x.astype(np.int64), minlength=len(column.levels))
+            shares.append((counts / len(x)).tolist() if len(x) else [None] * len(column.levels))
+        else:
+            found = np.array([x.mean(), *np.quantile(x, BAND)]) if len(x) else np.full(5, np.nan)
+            mean, *band = all_shown(column, found)
+            means.append(mean)
+            bands.append(band)
+    return {"proba": shares} if column.is_categorical else {"mean": means, "band": bands}
+
+
+ASKS: dict[str, Callable[..., Any]] = {
+    "table": table,
+    "subjects": subjects,
+    "history": history,
+    "forecast": forecast,
+    "population": population,
+}
+
+
+def prepare(subject: HistorySubject) -> None:
+    """Work out what the questions need, so that the first of a page finds it."""
+    _ = subject.table, subject.reference, subject.drawn
