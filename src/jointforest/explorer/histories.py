@@ -193,7 +193,10 @@ def history(subject: HistorySubject, body: Mapping[str, Any]) -> dict[str, Any]:
         chosen = subject.table
         k = place_of(body.get("place"), len(subject.labels), "place")
         label = subject.labels[k]
-    part = slice(int(chosen.rows.start[k]), int(chosen.rows.start[k + 1]))
+    begin, end = chosen.rows.start[k : k + 2].tolist()
+    if end - begin > MOST_ROWS:
+        begin, label = end - MOST_ROWS, f"{label}, its last {MOST_ROWS:,} rows"
+    part = slice(begin, end)
     time = None if chosen.rows.time is None else chosen.rows.time[part]
     return {"label": label} | _texts(subject, time, chosen.X[part])
 
@@ -248,14 +251,12 @@ def forecast(subject: HistorySubject, body: Mapping[str, Any]) -> dict[str, Any]
                 "next": _next(column, next_rows, steps) if is_varying else None,
             }
         )
-    at_end = subject.joint.log_density(frame, ended=False, random_state=0, n_jobs=1)
     return {
         "order": order.tolist(),
         "time": None if time is None or subject.time is None else _times(subject.time, time, next_rows, steps),
         "columns": columns,
         "ends": _or_null(next_rows.end_probability[0, :steps]),
         "exact": bool(next_rows.exact[0]),
-        "log_density": float(at_end[0]),
     }
 
 
