@@ -39,32 +39,29 @@ def partition(tree, node, codes, rows, spare, weight, known_left, known, state):
     """
     below_rank, levels_at, words = tree.below_rank[node], tree.levels_at[node], tree.level_words
     n_known = 0
-    for i in rows:
+    for k in range(rows.shape[0]):
+        i = rows[k]
+        spare[k] = 0
         if codes[i] >= 0:
+            spare[k] = 1 if goes_left(codes[i], below_rank, levels_at, words) else 0
             n_known += 1
             known += weight[i]
-            known_left += weight[i] if goes_left(codes[i], below_rank, levels_at, words) else 0.0
+            known_left += weight[i] * spare[k]
     if known > 0.0:
         tree.share_left[node] = known_left / known
     share = tree.share_left[node]
+    if n_known < rows.shape[0]:
+        for k in range(rows.shape[0]):
+            if codes[rows[k]] < 0:
+                spare[k] = 1 if uniform(state) < share else 0
     n_left = 0
     n_right = 0
-    if n_known == rows.shape[0]:
-        for i in rows:  # without a branch that nobody can predict
-            is_left = 1 if goes_left(codes[i], below_rank, levels_at, words) else 0
-            rows[n_left] = i
-            spare[n_right] = i
-            n_left += is_left
-            n_right += 1 - is_left
-    else:
-        for i in rows:
-            is_left = goes_left(codes[i], below_rank, levels_at, words) if codes[i] >= 0 else uniform(state) < share
-            if is_left:
-                rows[n_left] = i
-                n_left += 1
-            else:
-                spare[n_right] = i
-                n_right += 1
+    for k in range(rows.shape[0]):  # without a branch that nobody can predict
+        i, is_left = rows[k], spare[k]
+        rows[n_left] = i
+        spare[n_right] = i
+        n_left += is_left
+        n_right += 1 - is_left
     for k in range(n_right):
         rows[n_left + k] = spare[k]
     return n_left
@@ -482,13 +479,19 @@ def describe(criterion, target, weight, rows, scratch):
     """
     own_target, own_weight, node = scratch.target, scratch.weight, scratch.node
     m = rows.shape[0]
-    for k in range(m):
-        own_target[k] = target[rows[k]]
-        own_weight[k] = weight[rows[k]]
     for c in range(node.shape[0]):
         node[c] = 0.0
-    for k in range(m):
-        add(criterion, node, own_target[k], own_weight[k])
+    if node.shape[0] == 2:  # sums in registers
+        both = second = 0.0
+        for k in range(m):
+            own_target[k], own_weight[k] = target[rows[k]], weight[rows[k]]
+            both += own_weight[k]
+            second += own_weight[k] * own_target[k]
+        node[0], node[1] = both if criterion == VARIANCE else max(both - second, 0.0), second
+    else:
+        for k in range(m):
+            own_target[k], own_weight[k] = target[rows[k]], weight[rows[k]]
+            add(criterion, node, own_target[k], own_weight[k])
     size, power = weight_and_power(criterion, node)
     if criterion != VARIANCE:
         largest = 0.0
