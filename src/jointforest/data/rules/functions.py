@@ -195,7 +195,8 @@ def _paired(sample: np.ndarray, a: int, b: int, table: CodedTable) -> np.ndarray
 
 def _refutes(sample: np.ndarray, first: np.ndarray, second: np.ndarray, a: int, b: int, is_target: np.ndarray) -> bool:
     """Whether these pairs of rows, of equal a and b, differ in every other target."""
-    is_open = is_target & (_differences(sample, first, second)[0] == 0)
+    one, other = sample[first], sample[second]
+    is_open = is_target & ~((one != other) & (one >= 0) & (other >= 0)).any(axis=0)
     return bool(np.count_nonzero(is_open) <= np.count_nonzero(is_target[[a, b]]))  # a and b themselves always agree
 
 
