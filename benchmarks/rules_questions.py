@@ -140,10 +140,10 @@ def main() -> None:
         "orders": lambda: orders(LEARN + NEW, 0),
         "prices": lambda: orders(LEARN + NEW, 2),
     }
-    rows = []
     for name in options.tables:
-        rows += compare(name, made[name](), options.questions, options.seed, options.quick)
-    finish("rules_questions", {"Questions under a sum": rows}, {"seed": options.seed, "rows": LEARN}, options.quick)
+        rows = compare(name, made[name](), options.questions, options.seed, options.quick)
+        settings = {"seed": options.seed, "rows": LEARN}
+        finish("rules_questions", {"Questions under a sum": rows}, settings, options.quick, name)
 
 
 if __name__ == "__main__":

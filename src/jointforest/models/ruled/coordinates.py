@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...data.rules.contradictions import NEAR
 from ...data.rules.rule import Rule
 from ...data.schema import Column, Schema, snapped
 
@@ -132,6 +133,25 @@ class Coordinates:
         """Numbers of the columns that are sums, those of fewest terms first."""
         found = [j for j, source in enumerate(self.sources) if source.is_sum]
         return tuple(sorted(found, key=lambda j: (len(self.sources[j].terms), j)))
+
+    @cached_property
+    def gaps(self) -> dict[int, int]:
+        """The coordinate of the gap of each column that an order makes of another column, by numbers."""
+        taken = {*self.plain.values(), *self.compounds, *(absence.where for absence in self.absences)}
+        found: dict[int, int] = {}
+        for j in self.sums:
+            own = [term.at for term in self.sources[j].terms if term.at not in taken]
+            if own:
+                found[j] = own[-1]
+                taken.update(own)
+        return found
+
+    def is_outside(self, j: int, x: np.ndarray) -> np.ndarray:
+        """Which numbers lie outside the observed range of column j, bool (n,)."""
+        column = self.schema.columns[j]
+        near = NEAR * column.step
+        with np.errstate(invalid="ignore"):
+            return (x < column.minimum - near) | (x > column.maximum + near)
 
     @cached_property
     def untouched(self) -> dict[int, int]:

@@ -25,6 +25,10 @@ from .translate import Rows, open_rows, representatives, spread_out, translate
 
 _ROWS = 128
 """Drawn rows by which it is judged whether densities are exact."""
+_MOST_ROUNDS = 100
+"""Most times that a row is drawn again because it leaves the range of a column."""
+_NEXT_SEED = 1_000_003
+"""Between the seeds of two such rounds."""
 _MOST_COMPONENTS = 256
 """Most rows about coordinates that conditioning makes components of."""
 
@@ -111,6 +115,23 @@ class RuledDistribution(Distribution):
         )
 
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
+        """As the base class; columns that an order makes of others stay in their observed range, by rejection."""
+        X, draws = self._drawn(evidence, m, seed, missing, n_jobs)
+        warn_of_draws(draws, "rows")
+        free = np.isnan(evidence.value) & (evidence.cell_regions() < 0)
+        rows = np.arange(len(X))
+        for k in range(_MOST_ROUNDS):
+            outside = [self.coordinates.is_outside(j, X[rows, j]) & free[rows // m, j] for j in self.coordinates.gaps]
+            rows = rows[np.any(outside, axis=0)] if outside else rows[:0]
+            if not len(rows):
+                break
+            X[rows] = self._drawn(evidence.take(rows // m), 1, seed + (k + 1) * _NEXT_SEED, missing, n_jobs)[0]
+        return X
+
+    def _drawn(
+        self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None
+    ) -> tuple[np.ndarray, float]:
+        """m draws for each row (n * m, d), and how many draws of equal weight they come from."""
         out, draws = np.empty((len(evidence.value), m, len(self.schema.columns))), np.inf
         for k, (some, state) in enumerate(self._states(evidence)):
             if state.rows.sums is not None:
@@ -121,8 +142,7 @@ class RuledDistribution(Distribution):
                 draws = min(draws, float(state.effective_draws.min(initial=np.inf)))
                 X = self._sampled_of_many(state, m, seed + k, missing, n_jobs)
             out[some] = X.reshape(len(some), m, -1)
-        warn_of_draws(draws, "rows")
-        return out.reshape(len(out) * m, -1)
+        return out.reshape(len(out) * m, -1), draws
 
     def _sampled(
         self, evidence: Evidence, rows: Rows, m: int, seed: int, missing: bool, n_jobs: int | None

@@ -1,0 +1,62 @@
+"""Rows drawn and filled under orders: the order holds, and columns stay in their observed range."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jointforest as jf
+
+
+def _frame(decimals: int) -> pd.DataFrame:
+    """Numbers that crowd at the upper bound 100, below another one and above a third."""
+    rng = np.random.default_rng(decimals)
+    low = np.clip(np.round(rng.normal(60.0, 25.0, 1_500), decimals), 0.0, 100.0)
+    high = np.minimum(np.round(low + rng.exponential(15.0, 1_500), decimals), 100.0)
+    top = np.minimum(high + np.round(1.0 + rng.exponential(8.0, 1_500), decimals), 110.0)
+    frame = pd.DataFrame({"low": low, "high": high, "top": np.maximum(top, high + 10.0**-decimals)})
+    frame["side"] = np.where(low > 50.0, "a", "b")
+    return frame if decimals else frame.astype({"low": int, "high": int, "top": int})
+
+
+@pytest.fixture(scope="module", params=[0, 1, 6])
+def learned(request: pytest.FixtureRequest) -> tuple[pd.DataFrame, jf.Joint]:
+    frame = _frame(request.param)
+    learner = jf.HiddenTreeForest(
+        n_states=6, max_iter=2, max_leaf_nodes=1, rules=["low <= high", "high < top"], random_state=0
+    )
+    return frame, learner.fit(frame).joint_
+
+
+@pytest.mark.filterwarnings("ignore::jointforest.EstimatedAnswerWarning")
+@settings(max_examples=25, deadline=None)
+@given(row=st.integers(0, 1_499), hidden=st.lists(st.booleans(), min_size=4, max_size=4), seed=st.integers(0, 9))
+def test_rows_stay_in_range(learned: tuple[pd.DataFrame, jf.Joint], row: int, hidden: list[bool], seed: int) -> None:
+    frame, joint = learned
+    known = frame.iloc[[row]].astype({"low": float, "high": float, "top": float})
+    for name, is_hidden in zip(frame.columns, hidden, strict=True):
+        if is_hidden:
+            known[name] = np.nan if name != "side" else None
+    drawn = joint.given(known).sample(30, random_state=seed)
+    for rows in (joint.impute(known), drawn):
+        assert (rows["low"] <= rows["high"]).all() and (rows["high"] < rows["top"]).all()
+        for name in ("low", "high", "top"):
+            if not np.isnan(known[name].iloc[0]):
+                assert np.allclose(rows[name], known[name].iloc[0])
+    made = [joint.columns[j] for j in joint.distribution.coordinates.gaps]
+    assert len(made) == 2
+    for name in made:
+        assert drawn[name].between(frame[name].min() - 1e-9, frame[name].max() + 1e-9).all()
+        filled = joint.impute(known)[name].iloc[0]
+        assert frame[name].min() - 1e-9 <= filled <= frame[name].max() + 1e-9
+
+
+def test_rows_without_evidence_stay_in_range(learned: tuple[pd.DataFrame, jf.Joint]) -> None:
+    frame, joint = learned
+    drawn = joint.sample(20_000, random_state=0)
+    for name in (joint.columns[j] for j in joint.distribution.coordinates.gaps):
+        assert drawn[name].between(frame[name].min() - 1e-9, frame[name].max() + 1e-9).all()
+    assert (drawn["low"] <= drawn["high"]).all() and (drawn["high"] < drawn["top"]).all()
