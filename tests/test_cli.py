@@ -162,6 +162,56 @@ def test_fit_enforces_rules(run: object, tmp_path: Path) -> None:
     assert done.code != 0 and "Traceback" not in done.err
 
 
+WRONG_RULES = {
+    "nett = net + tax": ("no column 'nett'", "did you mean 'net'"),
+    "total = net": ("net = 7, expected total = 7", "leave out the rule"),
+    "total => net": ("there is no comparison '=>'", "write a >= b"),
+    "total = net * tax": ("found 'tax'", "2 * net + tax"),
+    "total = net + my col": ("found 'col'", "backticks", "quote the rule"),
+    "total = net + tax; shop -> town": ("';' does not join rules", "one rule"),
+    "total = net + tax, shop -> town": ("expected one rule, found ','", "one rule"),
+    "": ("the rule is empty", "rules are: start <= end"),
+    "day <= net": ("column 'net' is integer", "expected dates as in 'day'"),
+    "shop <= town": ("column 'shop' is categorical", "expected numbers or dates", "'->'"),
+    "town = shop + 1": ("column 'town' is categorical", "expected numbers or dates", "'->'"),
+    "net < total": ("net = 0, total = 0", "expected net < total", "'net <= total' holds in all rows"),
+    "town -> shop": ("town = t0, shop = s0", "expected shop = s8 as in other rows", "'shop -> town' holds"),
+    "net missing iff shop = 's1'": ("shop = s1", "expected net to be missing"),
+    "net missing iff shop = 'x'": ("'x' is not one of its 12 levels", "known: 's0'"),
+    "combinations(shop, nowhere)": ("no column 'nowhere'", "known: 'net'"),
+}
+
+
+@pytest.mark.parametrize("rule", WRONG_RULES)
+def test_wrong_rules_name_what_is_wrong_and_what_to_do(run: object, tmp_path: Path, rule: str) -> None:
+    k = np.arange(600)
+    table = pd.DataFrame({"net": k * 7 % 31, "tax": k % 5, "shop": [f"s{i % 12}" for i in k]})
+    table = table.assign(town=[f"t{i % 4}" for i in k], total=table["net"] + table["tax"])
+    table["day"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(k % 90, unit="D")
+    table.to_csv(tmp_path / "t.csv", index=False)
+    done = run("fit", tmp_path / "t.csv", "-o", tmp_path / "m.joint", "--learner", "hidden", "--rule", rule)
+    assert done.code == 1 and done.err.startswith("error: --rule: ")
+    for text in WRONG_RULES[rule]:
+        assert text in done.err.replace(";", ",") or text in done.err
+
+
+def test_two_rules_for_one_column_are_refused(run: object, tmp_path: Path) -> None:
+    k = np.arange(600)
+    table = pd.DataFrame({"net": k * 7 % 31, "tax": k % 5})
+    table.assign(total=table["net"] + table["tax"]).to_csv(tmp_path / "t.csv", index=False)
+    words = ("fit", tmp_path / "t.csv", "-o", tmp_path / "m.joint", "--learner", "hidden")
+    done = run(*words, "--rule", "total = net + tax", "--rule", "net <= total")
+    assert done.code == 1 and "--rule: net <= total: it cannot be enforced, because 'total = net + tax'" in done.err
+
+
+def test_rules_are_declared_when_a_joint_is_learned(run: object, home: Path, tmp_path: Path) -> None:
+    for words in (("sample",), ("info",), ("impute",)):
+        done = run(*words, home / "penguins.joint", "--rule", "bill_depth_mm < bill_length_mm")
+        assert done.code == 2 and "jointforest fit TABLE --rule TEXT" in done.err
+    done = run("fit", home / "penguins.joint", "-o", tmp_path / "m.joint", "--rule", "bill_depth_mm < bill_length_mm")
+    assert done.code == 1 and "got a learned joint" in done.err
+
+
 @pytest.mark.parametrize(
     "more", [("--out-of-core",), ("--learner", "adversarial"), ("--target", "sex"), ("--group", "island")]
 )

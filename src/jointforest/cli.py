@@ -146,7 +146,7 @@ def fit(
     settings |= {"objective": more["objective"]} if more["objective"] else {}
     if more["rule"] or more["rules"]:
         found = more["rules"] or "auto"
-        settings["rules"] = [*more["rule"], *([found] if found != "off" else [])]
+        settings["rules"] = [*commands.declared_rules(more["rule"]), *([found] if found != "off" else [])]
     given = dict(_kind(text) for text in kinds)
     levels = [name for name, kind in given.items() if kind == "categorical"]
     settings |= {"n_estimators": more["trees"]} if more["trees"] else {}
@@ -181,7 +181,8 @@ def fit(
             predictor.save(output)
             _tell(predictor.joint_, round(predictor.joint_.schema.n_rows), predictor.fitted_by.in_words)
             return
-        joint = commands.joint_of_frame(frame, learner, work, settings)
+        with commands.errors_of_rules():
+            joint = commands.joint_of_frame(frame, learner, work, settings)
     commands.in_frames_of("file", joint).save(output)
     _tell(joint, n, joint.fitted_by.in_words if joint.fitted_by else _size(joint.info()))
 
@@ -193,6 +194,7 @@ def _tell(joint: Joint, n: int, how: str) -> None:
     say(f"{n} rows, {len(joint.columns)} columns: {how}")
 
 
+_WHERE_RULES = "Rules are declared when a joint is learned: jointforest fit TABLE --rule TEXT -o MODEL"
 _ABOUT_RULES = (
     "--rule and --rules go with hidden trees, or with no --learner: leave out --target, --out-of-core and --learner "
     "adversarial; tables learned in batches have no rules enforced"
@@ -670,6 +672,8 @@ def main() -> None:
     try:
         code = app.main(standalone_mode=False)
     except click.ClickException as error:
+        if isinstance(error, click.NoSuchOption) and error.option_name in ("--rule", "--rules"):
+            error = click.UsageError(f"{error.message} {_WHERE_RULES}", error.ctx)
         error.show()
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):

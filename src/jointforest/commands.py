@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from .api.joint import Joint
+    from .data.rules.rule import Rule
     from .data.schema import Frame
 
 
@@ -253,6 +255,39 @@ def _learner(name: str, settings: dict[str, Any]) -> Any:
     from .learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
 
     return HiddenTreeForest(verbose=shown, **settings)
+
+
+def declared_rules(texts: Sequence[str]) -> list[Rule]:
+    """The rules that ``--rule`` gives.
+
+    Raises
+    ------
+    QuerySyntaxError
+        Of a text that is no rule.
+    """
+    from .query_language.parser import QuerySyntaxError
+    from .query_language.rules import rule
+
+    found = []
+    for text in texts:
+        try:
+            found.append(rule(text))
+        except QuerySyntaxError as error:
+            problem = f"--rule: {error.problem}"
+            raise QuerySyntaxError(problem, error.text, error.position, error.hint) from None
+    return found
+
+
+@contextmanager
+def errors_of_rules() -> Iterator[None]:
+    """Name the option in errors of rules, which name the parameter of learners."""
+    try:
+        yield
+    except ValueError as error:
+        start, found, rest = str(error).partition("rules: ")
+        if start or not found:
+            raise
+        raise ValueError(f"--rule: {rest}") from None
 
 
 def joint_of_frame(frame: Any, learner: str | None, budget: str | float, settings: dict[str, Any]) -> Joint:

@@ -41,7 +41,7 @@ def test_rules_have_fields() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "expected a column"),
+        ("", "the rule is empty"),
         ("a", "expected a rule"),
         ("a <= b <= c", "several rules"),
         ("a + 1 <= b", "two columns as they are"),

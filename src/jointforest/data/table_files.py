@@ -133,6 +133,8 @@ def format_of(path: str, form: str | None) -> str:
         return "csv"
     if ending in (".parquet", ".pq"):
         return "parquet"
+    if str(path).endswith(".joint"):
+        raise ValueError(f"{path}: expected a table (.csv or .parquet), got a learned joint; give the table it is of")
     raise ValueError(f"{path}: expected a name that ends in .csv or .parquet, or say --format")
 
 

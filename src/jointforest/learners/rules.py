@@ -272,7 +272,11 @@ class _Maker:
         columns = self.schema.columns
         ways = [(base, made) for base, made in ((low, high), (high, low)) if self._may_be_made(base, made)]
         if not ways or any(columns[j].is_categorical for j in (low, high)):
-            self.why[rule] = "other rules determine its columns, or these have grids that do not go together"
+            makers = [self.made_by[j] for j in (low, high) if j in self.made_by]
+            self.why[rule] = (
+                f"{str(makers[0])!r} already determines one of its columns" if makers else
+                "other rules determine its columns, or these have grids that do not go together"
+            )  # fmt: skip
             return
         apart, unit = gap(rule, self.schema, self.X), _unit(columns[low], columns[high])
         if unit > 0.0:
@@ -591,7 +595,8 @@ def declared(schema: Schema, X: np.ndarray, rules: Sequence[Rule]) -> tuple[Rule
         if len(against):
             raise ValueError(
                 f"rules: {rule}: {len(against):,} of {len(X):,} rows contradict it. The first is row {against[0]} "
-                f"(counted from 0): {_shown(columns, schema, X[against[0]])}. {_other_way(rule, schema, X)}"
+                f"(counted from 0): {_shown(columns, schema, X[against[0]])}; expected "
+                f"{_expected(rule, schema, X, int(against[0]))}. {_other_way(rule, schema, X)}"
                 "Correct or remove these rows, or leave out the rule"
             )
         known = ~np.isnan(X[:, [schema.index(name) for name in rule.columns]]).any(axis=1)
@@ -608,21 +613,53 @@ def _check_numbers(rule: Equation | Order, columns: Sequence[Column]) -> None:
             f"column {wrong[0].name!r} is {wrong[0].kind}, expected numbers or dates in {sort}; levels go with "
             "'->', '<->' or combinations(...)"
         )
+    if isinstance(rule, Order) and len({column.kind == "datetime" for column in columns}) > 1:
+        date, number = sorted(columns, key=lambda column: column.kind != "datetime")
+        raise ValueError(
+            f"column {number.name!r} is {number.kind}, expected dates as in {date.name!r}; an order is of two columns "
+            "of numbers, or of two columns of dates"
+        )
+
+
+def _expected(rule: Rule, schema: Schema, X: np.ndarray, i: int) -> str:
+    """What the rule expects of row i, which contradicts it, in words."""
+    if isinstance(rule, Equation):
+        column = schema[rule.column]
+        return f"{column.name} = {_value_text(column, float(total(rule, schema, X)[i]))}"
+    if isinstance(rule, Order):
+        return str(rule)
+    if isinstance(rule, MissingTogether):
+        return "all of them, or none, to be missing"
+    if isinstance(rule, MissingWhere):
+        is_missing = bool(np.isnan(X[i, schema.index(rule.column)]))
+        return f"{rule.column} to {'have a value' if is_missing else 'be missing'}"
+    assert isinstance(rule, Function)
+    for of, name in ((rule.of, rule.column), ((rule.column,), rule.of[0])):
+        cells, x = X[:, [schema.index(one) for one in of]], X[:, schema.index(name)]
+        values, count = np.unique(x[(cells == cells[i]).all(axis=1) & ~np.isnan(x)], return_counts=True)
+        most = float(values[count == count.max()][-1])  # the one that `contradicted` takes for right
+        if most != x[i] or not rule.is_mutual:
+            break
+    return f"{name} = {_value_text(schema[name], most)} as in other rows"
 
 
 def _shown(columns: Sequence[Column], schema: Schema, x: np.ndarray) -> str:
     """The cells of a row in some columns, in words."""
     cells = [(column, float(x[schema.index(column.name)])) for column in columns]
-    values = ["missing" if np.isnan(v) else c.from_number(v) for c, v in cells]
-    texts = [f"{v:.6g}" if isinstance(v, float) else str(v) for v in values]
-    return ", ".join(f"{c.name} = {text}" for (c, _), text in zip(cells, texts, strict=True))
+    return ", ".join(f"{column.name} = {_value_text(column, number)}" for column, number in cells)
+
+
+def _value_text(column: Column, number: float) -> str:
+    value = "missing" if np.isnan(number) else column.from_number(number)
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _other_way(rule: Rule, schema: Schema, X: np.ndarray) -> str:
     """The hint that a rule holds in the other direction, if it does."""
     other: Rule | None = None
     if isinstance(rule, Order):
-        other = replace(rule, low=rule.high, high=rule.low, is_strict=False)
+        ways = [replace(rule, is_strict=False), replace(rule, low=rule.high, high=rule.low, is_strict=False)]
+        other = next((way for way in ways if not contradicted(way, schema, X).any()), None)
     elif isinstance(rule, Function) and len(rule.of) == 1:
         other = replace(rule, of=(rule.column,), column=rule.of[0], is_mutual=False)
         if rule.is_mutual and contradicted(other, schema, X).any():

@@ -444,7 +444,8 @@ class SumReader(Cursor):
         by = str(self.advance().value)
         factor = self.token
         if factor.sort != "number" or not float(factor.value):
-            raise self.fail(f"expected a number other than 0 after '{by}', found {self.shown_token()}")
+            hint = "sums have columns, and numbers as factors: 2 * net + tax"
+            raise self.fail(f"expected a number other than 0 after '{by}', found {self.shown_token()}", hint=hint)
         self.advance()
         return (float(factor.value) if by == "*" else 1.0 / float(factor.value)), name
 

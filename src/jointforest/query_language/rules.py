@@ -20,12 +20,13 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ..data.rules.rule import Combinations, Equation, Function, MissingTogether, MissingWhere, Order, Rule
-from .parser import SumReader, Value
+from .parser import QuerySyntaxError, SumReader, Value
 
 _HINT = (
     "rules are: start <= end; total = net + tax; city -> country; code <-> name; combinations(country, city); "
     "delay, reason missing together; delay missing iff state = cancelled"
 )
+_ONE_EACH = "give one rule for each statement"
 _One = TypeVar("_One")
 
 
@@ -64,7 +65,14 @@ def rule(text: str) -> Rule:
     """
     if not isinstance(text, str):
         raise TypeError(f"rule: expected a text such as 'start <= end', got {type(text).__name__}")
-    return _RuleReader(text, None).whole()
+    if not text.strip():
+        raise QuerySyntaxError("the rule is empty", text, 0, _HINT)
+    try:
+        return _RuleReader(text, None).whole()
+    except QuerySyntaxError as error:
+        if text[error.position : error.position + 1] == ";":
+            error = QuerySyntaxError("';' does not join rules", text, error.position, _ONE_EACH)
+        raise error from None
 
 
 class _RuleReader(SumReader):
@@ -74,6 +82,13 @@ class _RuleReader(SumReader):
         """The text as one rule."""
         start = self.token
         found = self._combinations() or self._about_names() or self._compared()
+        if self.is_symbol(",") or self.is_keyword("and"):
+            raise self.fail(f"expected one rule, found {self.shown_token()} after it", hint=_ONE_EACH)
+        if self.token.sort == "word":
+            hint = (
+                "names with spaces stand in backticks: total = net + `local tax`; in a shell, quote the rule with '...'"
+            )
+            raise self.fail(f"expected nothing more, found {self.shown_token()}", hint=hint)
         if self.token.sort != "end":
             raise self.fail(f"expected nothing more, found {self.shown_token()}", hint=_HINT)
         if len(set(found.columns)) < len(found.columns):
@@ -136,6 +151,8 @@ class _RuleReader(SumReader):
         if not self.is_symbol("=", "<", "<=", ">", ">="):
             raise self.fail(f"expected a rule, found {self.shown_token()}", hint=_HINT)
         op = str(self.advance().value)
+        if self.is_symbol("<", ">"):
+            raise self.fail(f"there is no comparison '{op}{self.token.value}'", hint="write a >= b, a <= b, or a -> b")
         right = self.sum()
         if self.is_symbol("=", "<", "<=", ">", ">="):
             raise self.fail("a chain of comparisons is several rules", hint="give one rule for each of them")
