@@ -10,7 +10,7 @@ import pytest
 from jointforest.learners.hidden_tree import choose
 from jointforest.learners.hidden_tree.choose import choose_settings, states_and_leaves
 from jointforest.learners.hidden_tree.learn import LearnSettings
-from jointforest.learners.hidden_tree.leaves import learn_trees
+from jointforest.learners.hidden_tree.leaves import exceeds, learn_trees
 from jointforest.learners.hidden_tree.structure import CodeTable
 
 
@@ -39,12 +39,29 @@ def test_states_are_those_of_the_likeliest_tree_learned_in_full():
     settings = LearnSettings(n_states=32, passes=3, start="local")
 
     def held_out(n_states):
-        return learn_trees(table, settings._replace(n_states=n_states, full=0), 5).held_out
+        return np.nanmean(learn_trees(table, settings._replace(n_states=n_states, full=0), 5).held_out)
 
     for table in (independent_blocks(2_000), independent_blocks(2_000, seed=1)):
         expected = settings._replace(n_states=max((4, 8, 16, 32), key=held_out))
         assert states_and_leaves(table, settings, (True, False), 5, None) == expected
         assert states_and_leaves(table, settings, (False, False), 5, None) == settings
+
+
+def test_a_gain_counts_if_it_exceeds_its_standard_error():
+    rng = np.random.default_rng(0)
+    old = rng.normal(size=1_000)
+    noise = rng.normal(size=1_000)
+    noise = (noise - noise.mean()) / noise.std()
+    error = 1.0 / 1_000**0.5
+    assert exceeds(old + noise + 1.1 * error, old, None) and not exceeds(old + noise + 0.9 * error, old, None)
+    learned = np.full(500, np.nan)
+    for gain, is_better in ((1.1, True), (0.9, False)):
+        new = np.append(old + noise + gain * error, learned)
+        assert exceeds(new, np.append(old, learned), np.append(np.full(1_000, 3.0), np.ones(500))) == is_better
+    weight = np.repeat([1.0, 0.0], 500)  # half of the rows: an error larger by the root of two
+    gain = np.tile(noise[:500] - noise[:500].mean(), 2)
+    gain *= 1.0 / gain.std()
+    assert not exceeds(old + gain + 1.3 * error, old, weight) and exceeds(old + gain + 1.5 * error, old, weight)
 
 
 def test_leaves_for_likelihood_are_those_that_new_rows_want():
@@ -59,12 +76,13 @@ def test_leaves_for_likelihood_are_those_that_new_rows_want():
         assert states_and_leaves(table, settings, (False, True), 0, None) == settings._replace(n_leaves=n_leaves)
 
 
-def test_log_likelihood_of_new_rows_against_a_sum_over_states():
+def test_held_out_rows_are_those_of_the_seed_and_have_their_probability_by_all_leaves():
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 3, (600, 3)) // rng.integers(1, 3, (600, 1))
-    codes[rng.random(codes.shape) < 0.2] = 3  # missing
     table = CodeTable(codes, np.full(3, 3), np.zeros(3, bool), rng.random(600))
-    learned = learn_trees(table, LearnSettings(n_states=2, n_leaves=2, passes=2), 0)
+    one, two = (learn_trees(table, LearnSettings(n_states=2, n_leaves=n, passes=2, full=0), 0) for n in (1, 2))
+    held = ~np.isnan(two.held_out)
+    assert held.sum() == 60 and (held == ~np.isnan(one.held_out)).all() and len(two.trees) == 2
 
     def probability(row, tree):
         total = 0.0
@@ -72,15 +90,14 @@ def test_log_likelihood_of_new_rows_against_a_sum_over_states():
             p = 1.0
             for k, (j, above) in enumerate(zip(tree.column, tree.parent, strict=True)):
                 p *= tree.transition[k][states[above] if k else 0, states[k]]
-                p *= 1.0 if row[j] == 3 else tree.emission[k][states[k], row[j]]
+                p *= tree.emission[k][states[k], row[j]]
             total += p
         return total
 
-    p = [sum(s * probability(row, tree) for s, tree in zip(learned.share, learned.trees, strict=True)) for row in codes]
-    assert len(learned.trees) == 2
-    assert choose._log_likelihood(learned, table) == pytest.approx(
-        np.average(np.log(p), weights=table.weight), abs=1e-5
-    )
+    for learned in (one, two):
+        for row, found in zip(codes[held], learned.held_out[held], strict=True):
+            p = sum(s * probability(row, tree) for s, tree in zip(learned.share, learned.trees, strict=True))
+            assert found == pytest.approx(np.log(p), abs=1e-5)
 
 
 def test_what_is_not_free_stays():

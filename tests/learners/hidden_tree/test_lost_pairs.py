@@ -37,7 +37,7 @@ def test_a_pair_that_is_lost_is_joined():
     assert pair == (0, 3)
     after = learn_trees(table, SETTINGS._replace(joined=pair), 0, 1)
     assert frozenset((0, 3)) in neighbours(after.trees[0])
-    assert after.held_out > before.held_out
+    assert np.nanmean(after.held_out) > np.nanmean(before.held_out)
 
 
 def test_all_members_of_a_mixture_join_the_pair():

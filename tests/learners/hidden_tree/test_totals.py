@@ -7,6 +7,7 @@ from itertools import chain
 import numpy as np
 import pytest
 
+from jointforest.learners.hidden_tree.constants import FIXED
 from jointforest.learners.hidden_tree.em import (
     Maximisation,
     Smoothing,
@@ -109,7 +110,7 @@ def test_tree_without_rows_stays():
     rows = table()
     learned = learn_trees(rows, SETTINGS._replace(n_leaves=2), 0)
     hidden, member = hidden_of(learned.trees, learned.share), np.zeros(len(learned.trees), np.int64)
-    inside = shares(hidden, member, rows.codes)[:, 0] > 0.999
+    inside = shares(hidden, member, rows.codes)[:, 0] > 1.0 - FIXED.negligible_share
     found = improved(hidden, member, totals_over(hidden, member, rows.codes[inside], 1), rows.is_ordered, Smoothing())
     assert found.trees[1] is learned.trees[1] and np.exp(found.log_weight[0]) > 0.99
 

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...models.hidden_tree.messages import log_probability
 from .constants import FIXED
 from .em import is_light
 from .improve_structure import pair_to_join
 from .learn import LearnSettings
-from .leaves import Learned, learn_trees
+from .leaves import Learned, exceeds, learn_trees, mean_of
 from .structure import CodeTable, code_columns, information_of, spanning_tree
 
 _OPTIONS: dict[str, list[dict[str, Any]]] = {
@@ -81,12 +80,15 @@ def choose_settings(
         some, information = some.select(middle), information[np.ix_(middle, middle)]
     n_splits = int(np.clip(np.ceil(FIXED.trial_held_out / (0.1 * len(rows))), 1, FIXED.trial_splits))
 
-    def score(trial: LearnSettings) -> float:
+    def held_out(trial: LearnSettings) -> np.ndarray:
         n_states = max(round(trial.n_states * part), 1)
         passes = min(trial.passes, FIXED.trial_passes)
         smaller = trial._replace(n_states=n_states, perturb=0.0, passes=passes, batches=FIXED.trial_batches)
         found = [learn_trees(some, smaller, seed + i, n_jobs, None, information).held_out for i in range(n_splits)]
-        return float(np.mean(found))
+        return np.array(found)
+
+    def score(trial: LearnSettings) -> float:
+        return mean_of(held_out(trial), some.weight)
 
     top = None
     if "n_states" in free:
@@ -95,7 +97,8 @@ def choose_settings(
             starts = [best._replace(start=option["start"]) for option in _OPTIONS["start"]]
             best = max(starts, key=lambda trial: score(trial._replace(n_states=few)))
             free.discard("start")
-        best, top = _climb(best, len(rows), score)
+        best, values = _climb(best, len(rows), held_out, some.weight)
+        top = mean_of(values, some.weight)
     if not any(np.count_nonzero(is_light(column, best.smoothing)) > 1 for column in code_columns(some)):
         free -= {"near", "normal"}
     for name, options in _OPTIONS.items():
@@ -146,7 +149,8 @@ def _n_leaves(table: CodeTable, settings: LearnSettings, seed: int, n_jobs: int 
         for leaves, less in ((1, 1), (FIXED.leaves, 2))
     )
     first, other = (learn_trees(table, trial, seed, n_jobs) for trial in (one, more))
-    return (FIXED.leaves if other.held_out > first.held_out else 1), None if is_apart else first
+    is_better = exceeds(other.held_out, first.held_out, table.weight)
+    return (FIXED.leaves if is_better else 1), None if is_apart else first
 
 
 def _with(settings: LearnSettings, option: dict[str, Any]) -> LearnSettings:
@@ -155,20 +159,27 @@ def _with(settings: LearnSettings, option: dict[str, Any]) -> LearnSettings:
     return settings._replace(smoothing=settings.smoothing._replace(**option))
 
 
-def _climb(settings: LearnSettings, n: int, score: Callable[[LearnSettings], float]) -> tuple[LearnSettings, float]:
-    """More and more states for n rows, until two steps bring nothing or there are too few rows a state."""
-    best, top, worse = settings, -np.inf, 0
+def _climb(
+    settings: LearnSettings, n: int, held_out: Callable[[LearnSettings], np.ndarray], weight: np.ndarray | None
+) -> tuple[LearnSettings, np.ndarray]:
+    """More and more states for n rows, until two steps bring nothing or there are too few rows a state.
+
+    Any gain counts: states chosen by gains above their standard error were too few (see the experiment on the
+    population). Also the log-probabilities of the rows that the best trial held out.
+    """
+    best, top, worse = settings, None, 0
     for n_states in [*(h for h in FIXED.states_tried if h < settings.n_states), settings.n_states]:
         if n_states > FIXED.states_tried[0] and n_states * FIXED.rows_a_state > n:
             break
         trial = settings._replace(n_states=n_states)
-        now = score(trial)
-        if now > top:
+        now = held_out(trial)
+        if top is None or mean_of(now - top, weight) > 0.0:
             best, top, worse = trial, now, 0
         else:
             worse += 1
             if worse == 2:
                 break
+    assert top is not None
     return best, top
 
 
@@ -178,38 +189,21 @@ def states_and_leaves(
     """Settings with the states and leaves, as far as ``is_free`` says, of the highest validation log-likelihood.
 
     Each trial is learned from all rows in all passes but those at the end. On some of the rows, in a few passes, many
-    states do not yet fit the rows too closely, and such trials choose too many.
+    states do not yet fit the rows too closely, and such trials choose too many. Eight leaves must gain more than the
+    standard error.
     """
+
+    def held_out(trial: LearnSettings) -> np.ndarray:
+        return learn_trees(table, trial._replace(full=0, perturb=0.0), seed, n_jobs).held_out
+
+    top = None
     if is_free[0]:
-        settings, _ = _climb(
-            settings,
-            len(table.codes),
-            lambda trial: learn_trees(table, trial._replace(full=0, perturb=0.0), seed, n_jobs).held_out,
-        )
+        settings, top = _climb(settings, len(table.codes), held_out, table.weight)
     if is_free[1] and len(table.codes) >= FIXED.leaves * settings.n_states * FIXED.rows_a_state:
-        # Each leaf holds out rows of its own to tell when to stop, so the scores that trials report are of different
-        # rows for one leaf and for eight. Here both learn without the same tenth of the rows.
-        rows = np.random.default_rng(seed).permutation(table.weighed_rows())
-        few = int(FIXED.held_out * len(rows))
-        new, others = table.take(np.sort(rows[:few])), table.take(np.sort(rows[few:]))
-
-        def score(trial: LearnSettings) -> float:
-            return _log_likelihood(learn_trees(others, trial._replace(full=0, perturb=0.0), seed, n_jobs), new)
-
-        settings = max(settings, settings._replace(n_leaves=FIXED.leaves), key=score)
+        more = settings._replace(n_leaves=FIXED.leaves)
+        if exceeds(held_out(more), held_out(settings) if top is None else top, table.weight):
+            settings = more
     return settings
-
-
-def _log_likelihood(learned: Learned, table: CodeTable) -> float:
-    """Mean log-probability of the rows of a table by trees that were learned from others."""
-    n = len(table.codes)
-    total = np.full(n, -np.inf)
-    for share, tree in zip(learned.share, learned.trees, strict=True):
-        emission = [np.append(cells, np.ones((len(cells), 1), tree.dtype), axis=1) for cells in tree.emission]
-        for rows in np.array_split(np.arange(n), max(n // FIXED.piece_most_rows, 1)):
-            own = [cells[:, table.codes[rows, j]].T for j, cells in zip(tree.column, emission, strict=True)]
-            total[rows] = np.logaddexp(total[rows], np.log(share) + log_probability(tree, own, len(rows)))
-    return float(np.average(total, weights=table.weight))
 
 
 def _some(table: CodeTable, settings: LearnSettings, seed: int) -> np.ndarray:

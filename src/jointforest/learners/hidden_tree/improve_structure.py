@@ -11,7 +11,7 @@ import numpy as np
 from ...models.hidden_tree.tables import TreeTables
 from .constants import FIXED
 from .learn import LearnSettings
-from .leaves import Learned, learn_trees
+from .leaves import Learned, learn_trees, mean_of
 from .structure import CodeTable, coarse, mutual_information, spanning_tree
 
 
@@ -57,7 +57,7 @@ def pair_to_join(
     if lost[a, b] == 0.0:
         return None
     found = learn_trees(table, trial._replace(joined=(b, a)), seed, n_jobs)
-    return (b, a) if found.held_out > first.held_out else None
+    return (b, a) if mean_of(found.held_out - first.held_out, table.weight) > 0.0 else None
 
 
 def draw_codes(tree: TreeTables, n: int, rng: np.random.Generator) -> np.ndarray:

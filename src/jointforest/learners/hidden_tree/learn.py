@@ -126,28 +126,34 @@ def learn_and_test(
     progress: Progress | None = None,
     information: np.ndarray | None = None,
     allowed: list[np.ndarray] | None = None,
-) -> tuple[TreeTables, float]:
-    """As `learn_tree`, with the mean log-probability of the rows held out (NaN where there are none).
+    held_out: np.ndarray | None = None,
+) -> tuple[TreeTables, np.ndarray]:
+    """As `learn_tree`, with the log-probability of each row that was held out (n,); NaN of the others.
 
     ``information`` (d, d) is the columns' mutual information, where it is known; else it is measured. ``allowed`` are
-    the codes of each column that may have any probability, d bool arrays (K_j,).
+    the codes of each column that may have any probability, d bool arrays (K_j,). ``held_out`` are the rows to hold out,
+    where the caller has chosen them.
     """
     rng = np.random.default_rng(seed)
-    rows, held = (table.take(some) for some in _split(table.weighed_rows(), rng))
+    if held_out is None:
+        held_out = held_out_rows(table, rng)
     with one_blas_thread(in_kernels=True), workers(n_jobs) as run:
+        rows, held = table.take(np.setdiff1d(table.weighed_rows(), held_out)), table.take(held_out)
         if information is None:
             information = information_of(rows)
         columns = code_columns(rows, allowed)
-        return _learn(rows, held, columns, information, settings, rng, run, progress)
+        tree, log_probability = _learn(rows, held, columns, information, settings, rng, run, progress)
+    of_rows = np.full(len(table.codes), np.nan)
+    of_rows[held_out] = log_probability
+    return tree, of_rows
 
 
-def _split(rows: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Rows to learn from, and rows held out."""
+def held_out_rows(table: CodeTable, rng: np.random.Generator) -> np.ndarray:
+    """Rows to hold out, ascending; none of a table of few rows."""
+    rows = table.weighed_rows()
     if len(rows) < FIXED.fewest_held_out_from:
-        return rows, rows[:0]
-    rows = rng.permutation(rows)
-    few = int(FIXED.held_out * len(rows))
-    return np.sort(rows[few:]), np.sort(rows[:few])
+        return rows[:0]
+    return np.sort(rng.permutation(rows)[: int(FIXED.held_out * len(rows))])
 
 
 def _learn(
@@ -159,7 +165,7 @@ def _learn(
     rng: np.random.Generator,
     run: Run,
     progress: Progress | None,
-) -> tuple[TreeTables, float]:
+) -> tuple[TreeTables, np.ndarray]:
     # Structure
     if settings.perturb > 0.0:
         noise = np.exp(settings.perturb * rng.standard_normal(information.shape))
@@ -174,21 +180,22 @@ def _learn(
     tables = step.tables(counts, _smoothing(settings, 0))
     seen, unseen = _Rows.of(rows), _Rows.of(held)
     if settings.passes < 1 or len(rows.codes) == 0:
-        return to_tree(nodes, tables, columns), unseen.mean_log_probability(nodes, tables, run)
+        return to_tree(nodes, tables, columns), unseen.log_probability(nodes, tables, run)
     # Passes of stepwise EM over the rows in batches, until held-out rows gain no more
     n_batches = _n_batches(len(rows.codes), settings, len(columns))
     shares = np.geomspace(settings.first, settings.last, settings.passes * n_batches).reshape(settings.passes, -1)
-    best, top, worse = tables, -np.inf, 0
+    best, of_best, top, worse = tables, np.empty(0), -np.inf, 0
     with bar(settings.passes + settings.full, "learning states") as tick:
         for i in range(settings.passes):
             smoothing = _smoothing(settings, i + 1)
             tables = _pass(nodes, tables, counts, seen, step, smoothing, shares[i], rng, run)
-            now = unseen.mean_log_probability(nodes, tables, run)
+            of_now = unseen.log_probability(nodes, tables, run)
+            now = unseen.mean(of_now)
             tick()
             if progress is not None:
                 progress(i + 1, settings.passes, now)
             if not now <= top:
-                best, top, worse = tables, now, 0
+                best, of_best, top, worse = tables, of_now, now, 0
             else:
                 worse += 1
                 if worse >= FIXED.patience:
@@ -198,7 +205,7 @@ def _learn(
         for _ in range(settings.full):
             best = _pass(nodes, best, counts, more, step, settings.smoothing, np.ones(1), rng, run)
             tick()
-    return to_tree(nodes, best, columns), top if settings.refit else unseen.mean_log_probability(nodes, best, run)
+    return to_tree(nodes, best, columns), of_best if settings.refit else unseen.log_probability(nodes, best, run)
 
 
 class _Rows(NamedTuple):
@@ -213,11 +220,13 @@ class _Rows(NamedTuple):
         weight = np.ones(codes.shape[1], np.float32) if table.weight is None else table.weight.astype(np.float32)
         return _Rows(codes, weight)
 
-    def mean_log_probability(self, nodes: Nodes, tables: Tables, run: Run) -> float:
-        """Mean log-probability of the rows; NaN of none."""
-        if len(self.weight) == 0:
-            return np.nan
-        return float(np.average(log_probabilities(nodes, tables, self.codes, run), weights=self.weight))
+    def log_probability(self, nodes: Nodes, tables: Tables, run: Run) -> np.ndarray:
+        """Log-probability of each row."""
+        return log_probabilities(nodes, tables, self.codes, run)
+
+    def mean(self, values: np.ndarray) -> float:
+        """Mean of values of the rows; NaN of none."""
+        return float(np.average(values, weights=self.weight)) if len(values) else np.nan
 
 
 def _pass(

@@ -11,7 +11,7 @@ from ...models.hidden_tree.tables import TreeTables
 from ...runtime.progress import bar
 from ...runtime.threads import map_ordered, of_finite, one_blas_thread
 from .constants import FIXED
-from .learn import LearnSettings, Progress, learn_and_test
+from .learn import LearnSettings, Progress, held_out_rows, learn_and_test
 from .start import features
 from .structure import CodeColumn, CodeTable, code_columns
 
@@ -136,20 +136,40 @@ def _by_direction(sums: np.ndarray, mass: np.ndarray) -> np.ndarray:
 
 
 class Learned(NamedTuple):
-    """Hidden trees, and the mean log-probability of held-out rows.
+    """Hidden trees, and the log-probability of held-out rows.
 
     Attributes
     ----------
     trees : tuple of L TreeTables
     share : float64 array (L,)
         Of each leaf's rows.
-    held_out : float
-        Mean log-probability of rows held out; NaN where there are none.
+    held_out : float64 array (n,)
+        Log-probability of each row that was held out; NaN of the others. The seed alone says which rows these are, so
+        that settings are compared on the same rows.
     """
 
     trees: tuple[TreeTables, ...]
     share: np.ndarray
-    held_out: float
+    held_out: np.ndarray
+
+
+def mean_of(values: np.ndarray, weight: np.ndarray | None) -> float:
+    """Mean of the values (..., n) of held-out rows; the others are NaN."""
+    mass = np.where(np.isnan(values), 0.0, 1.0 if weight is None else weight)
+    return float((mass * np.nan_to_num(values)).sum() / mass.sum())
+
+
+def exceeds(values: np.ndarray, others: np.ndarray, weight: np.ndarray | None) -> bool:
+    """Whether held-out rows have a higher mean by more than its standard error.
+
+    A smaller gain may be chance, and the setting with fewer parameters is then the safer choice. The values (..., n)
+    are of the same rows, and NaN of those that were learned, so that the error is that of paired differences.
+    """
+    gain = values - others
+    mean = mean_of(gain, weight)
+    mass = np.where(np.isnan(gain), 0.0, 1.0 if weight is None else weight)
+    error = np.sqrt((mass**2 * np.nan_to_num(gain - mean) ** 2).sum()) / mass.sum()
+    return bool(mean > error)
 
 
 def learn_trees(
@@ -169,10 +189,13 @@ def learn_trees(
         tree, held_out = learn_and_test(table, settings, seed, n_jobs, progress, information)
         return Learned((tree,), np.ones(1), held_out)
     leaves = _leaves(table, settings, seed)
+    is_held_out = np.zeros(len(table.codes), bool)
+    is_held_out[held_out_rows(table, np.random.default_rng(seed))] = True
 
-    def one(leaf: Leaf, own_seed: int) -> tuple[TreeTables, float]:
+    def one(leaf: Leaf, own_seed: int) -> tuple[TreeTables, np.ndarray]:
         few = settings._replace(n_states=max(min(settings.n_states, len(leaf.rows) // FIXED.rows_a_state), 1))
-        return learn_and_test(table.take(leaf.rows), few, own_seed, 1, told.tell, None, leaf.allowed)
+        held = np.flatnonzero(is_held_out[leaf.rows] & (len(leaf.rows) >= FIXED.fewest_held_out_from))
+        return learn_and_test(table.take(leaf.rows), few, own_seed, 1, told.tell, None, leaf.allowed, held)
 
     seeds = np.random.default_rng([seed, 1]).integers(2**31, size=len(leaves)).tolist()
     passes = settings.passes * len(leaves)
@@ -182,7 +205,9 @@ def learn_trees(
     weight = np.ones(len(table.codes)) if table.weight is None else table.weight
     mass = np.array([weight[leaf.rows].sum() for leaf in leaves])
     share = mass / mass.sum()
-    held_out = float(share @ (np.log(share) + [value for _, value in found]))
+    held_out = np.full(len(table.codes), np.nan)
+    for leaf, log_share, (_, of_rows) in zip(leaves, np.log(share), found, strict=True):
+        held_out[leaf.rows] = log_share + of_rows
     return Learned(tuple(tree for tree, _ in found), share, held_out)
 
 
