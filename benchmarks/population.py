@@ -5,7 +5,8 @@ of the classifier two-sample test (1 is best) against rows of the table and agai
 advantage of guessing by density which rows were learned, and the log-density of both. For comparison there are rows
 of the table drawn with replacement, and held-out rows beside the table. Binary tables have a line for the log-density
 of their own validation rows; ``--test`` reads their test rows, after everything is learned from the other two parts.
-Recorded runs of other tables and seeds are kept.
+``--causes`` shows where learned rows are more probable than held-out rows, and ``--states`` adds trees of so many
+states. Recorded runs of other tables and seeds are kept.
 """
 
 from __future__ import annotations
@@ -14,12 +15,16 @@ import time
 import warnings
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 from _common import arguments, finish, over_seeds, progress, read, recorded_tables, verdict
 
 import jointforest as jf
+from jointforest.data.discretization.discretizer import Scale, codes_of
+from jointforest.data.discretization.learn import MAX_POINTS, learn_scale
+from jointforest.data.frames import encode
 from jointforest.data.infer_schema import infer_schema
 from jointforest.evaluation.columns_and_pairs import Cells, read_cells
 from jointforest.evaluation.privacy import advantage
@@ -30,6 +35,11 @@ BINARY = {"nltcs": 6.00, "plants": 12.30, "jester": 52.3, "dna": 80.0, "pumsb_st
 """Binary tables, and the negative log-likelihoods that one tree is to have."""
 OBJECTIVES = ("draws", "likelihood")
 RUNS, MEANS = "Every run", "Against the table and against held-out rows, mean over seeds"
+CAUSES = (
+    "Where learned rows are more probable than held-out rows",
+    "Fewest rows that give a value a point mass inside a bin",
+    "Rows that have a value, in as many new rows, by its number of learned rows",
+)
 SHARE = 0.75
 DRAWS = 3
 """Drawn tables of one joint whose scores are averaged: one score of 8,000 rows has a standard error of about .01."""
@@ -88,6 +98,45 @@ def of_learner(table: str, split: Split, name: str, learner: jf.HiddenTreeForest
     return row | {"held out": float(unseen[possible].mean()), "impossible": float(1.0 - possible.mean())} | spent
 
 
+def causes(table: str, split: Split, seed: int, jobs: int) -> tuple[list[dict[str, Any]], ...]:
+    """The tables of `CAUSES` for one hidden tree for draws, which enforces no rules."""
+    learner = jf.HiddenTreeForest(rules="off", random_state=seed, n_jobs=jobs).fit(split.learn)
+    hidden = learner.joint_.distribution.hidden
+    frames = split.learn, split.held_out
+    total, cells = [learner.joint_.log_density(rows) for rows in frames], [encode(hidden.schema, X)[0] for X in frames]
+    columns = {j: column for j, column in enumerate(hidden.schema.columns) if not column.is_categorical}
+
+    def inside(scales: dict[int, Scale]) -> dict[int, list[np.ndarray]]:
+        """Log-densities inside the bins of each column, of learned rows and of held-out rows."""
+        return {j: [np.nan_to_num(codes_of(scale, X[:, j])[1]) for X in cells] for j, scale in scales.items()}
+
+    now = inside({j: hidden.scales[j] for j in columns})
+    gap = {columns[j].name: float(learned.mean() - new.mean()) for j, (learned, new) in now.items()}
+    nats = {f"values inside the bins of {column}": value for column, value in gap.items() if value > 0.02}
+    nats["values inside the bins of other columns"] = sum(gap.values()) - sum(nats.values())
+    nats["states of all columns"] = float(total[0].mean() - total[1].mean()) - sum(gap.values())
+
+    points = []
+    for text, most, singles in (("none", 0, False), ("two rows", MAX_POINTS, False), ("one row", MAX_POINTS, True)):
+        with mock.patch("jointforest.data.discretization.learn.MAX_POINTS", most):
+            bins = learner._most_bins(len(cells[0]))
+            other = inside({j: learn_scale(c, cells[0][:, j], None, bins, 0.0, singles) for j, c in columns.items()})
+        seen, unseen = (total[k] + sum(other[j][k] - now[j][k] for j in columns) for k in (0, 1))
+        gained, error = advantage(seen, unseen)
+        means = {"log-density": float(seen.mean()), "held out": float(unseen.mean())}
+        points.append({"point masses from": text, "advantage": gained, "se": error} | means)
+
+    top = max(columns, key=lambda j: gap[columns[j].name])
+    value, count = np.unique(cells[0][:, top], return_counts=True)
+    new = np.searchsorted(np.sort(cells[1][:, top]), [value, np.nextafter(value, np.inf)])
+    met = (new[1] - new[0]) * len(cells[0]) / len(cells[1])
+    met_by_count = [
+        {"column": columns[top].name, "learned": n, "new": float(met[count == n].mean())} for n in (1, 2, 3)
+    ]
+    parts = [{"part": part, "nats": value} for part, value in nats.items()]
+    return tuple([{"table": table, "seed": seed} | row for row in rows] for rows in (parts, points, met_by_count))
+
+
 def binary(data: Path, table: str, objective: str, jobs: int, with_test: bool, quick: bool) -> dict[str, Any]:
     """One tree of a binary table: negative log-likelihood of its validation rows, or of its test rows."""
     learn, asked = read(data, f"debd/{table}.train"), read(data, f"debd/{table}.valid")
@@ -117,17 +166,28 @@ def main() -> None:
         seeds=dict(type=int, nargs="+", default=[0, 1, 2]),
         binary=dict(nargs="*", choices=list(BINARY), default=list(BINARY)),
         objectives=dict(nargs="*", choices=OBJECTIVES, default=OBJECTIVES),
+        causes=dict(action="store_true", help="show only what the differences come from"),
+        states=dict(type=int, nargs="*", default=[], help="also learn trees of so many states"),
         test=dict(action="store_true", help="read the test rows of binary tables"),
         jobs=dict(type=int, default=-1),
     )
     runs: list[dict[str, Any]] = []
+    found: list[list[dict[str, Any]]] = [[], [], []]
     for table in options.tables:
         for seed in options.seeds:
             split = Split(read(options.data, FILES[table]), seed, 1_500 if options.quick else None)
+            if options.causes:
+                for rows, more in zip(found, causes(table, split, seed, options.jobs), strict=True):
+                    rows += more
+                continue
             runs += comparison(table, split, seed)
             for objective in options.objectives:
                 learner = jf.HiddenTreeForest(objective=objective, random_state=seed, n_jobs=options.jobs)
                 runs.append(of_learner(table, split, f"hidden tree, {objective}", learner, seed))
+                progress(str(runs[-1]))
+            for n in options.states:
+                learner = jf.HiddenTreeForest(n_states=n, random_state=seed, n_jobs=options.jobs)
+                runs.append(of_learner(table, split, f"hidden tree, draws, {n} states", learner, seed))
                 progress(str(runs[-1]))
     lines: list[dict[str, Any]] = []
     for table in options.binary:
@@ -138,9 +198,19 @@ def main() -> None:
     if not options.quick:
         runs = kept(RUNS, runs, ("table", "rows", "seed"))
         lines = kept(title, lines, ("table", "objective"))
+        keys = [
+            ("table", "seed", "part"),
+            ("table", "seed", "point masses from"),
+            ("table", "seed", "column", "learned"),
+        ]
+        found = [kept(title, rows, names) for title, rows, names in zip(CAUSES, found, keys, strict=True)]
     others = {name: rows for name, rows in recorded_tables("population").items() if not options.quick}
     means = over_seeds([{MEANS: [row for row in runs if row["seed"] == s]} for s in sorted({r["seed"] for r in runs})])
-    tables = {name: rows for name, rows in (others | {RUNS: runs, title: lines} | means).items() if rows}
+    tables = {
+        name: rows
+        for name, rows in (others | {RUNS: runs, title: lines} | means | dict(zip(CAUSES, found, strict=True))).items()
+        if rows
+    }
     finish("population", tables, {"share": SHARE, "draws": DRAWS}, options.quick)
 
 

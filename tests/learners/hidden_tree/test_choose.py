@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jointforest.learners.hidden_tree import choose
-from jointforest.learners.hidden_tree.choose import choose_settings, states_and_leaves
+from jointforest.learners.hidden_tree.choose import choose_settings, settings_in_full
 from jointforest.learners.hidden_tree.learn import LearnSettings
 from jointforest.learners.hidden_tree.leaves import exceeds, learn_trees
 from jointforest.learners.hidden_tree.structure import CodeTable
@@ -43,8 +43,8 @@ def test_states_are_those_of_the_likeliest_tree_learned_in_full():
 
     for table in (independent_blocks(2_000), independent_blocks(2_000, seed=1)):
         expected = settings._replace(n_states=max((4, 8, 16, 32), key=held_out))
-        assert states_and_leaves(table, settings, (True, False), 5, None) == expected
-        assert states_and_leaves(table, settings, (False, False), 5, None) == settings
+        assert settings_in_full(table, settings, (True, False, False), 5, None) == expected
+        assert settings_in_full(table, settings, (False, False, False), 5, None) == settings
 
 
 def test_a_gain_counts_if_it_exceeds_its_standard_error():
@@ -73,7 +73,7 @@ def test_leaves_for_likelihood_are_those_that_new_rows_want():
     settings = LearnSettings(n_states=16, passes=4)
     for cells, n_leaves in ((codes, 8), (rng.integers(8, size=(4_000, 4)), 1)):
         table = CodeTable(cells, np.full(4, 8), np.zeros(4, bool))
-        assert states_and_leaves(table, settings, (False, True), 0, None) == settings._replace(n_leaves=n_leaves)
+        assert settings_in_full(table, settings, (False, True, False), 0, None) == settings._replace(n_leaves=n_leaves)
 
 
 def test_held_out_rows_are_those_of_the_seed_and_have_their_probability_by_all_leaves():

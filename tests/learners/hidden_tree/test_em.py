@@ -65,6 +65,31 @@ def test_expected_counts_against_enumeration(seed, n):
         assert cell[-1].sum() == pytest.approx(weight[codes[:, j] == n_codes[j]].sum(), abs=1e-5)
 
 
+@pytest.mark.parametrize("n", [2, 4, 12])
+@pytest.mark.parametrize("seed", range(4))
+def test_hidden_cells_are_summed_out(seed, n):
+    """A hidden cell counts as one that may be missing or not: its probability is that of all that it may be."""
+    rng = np.random.default_rng(seed)
+    tree, n_codes = random_tree(rng, d=4)
+    codes = rng.integers(0, n_codes, (n, 4))
+    is_hidden = rng.random(codes.shape) < 0.5
+    weight = rng.uniform(0.2, 3.0, n)
+    found_pairs, found_cells, log_p = counted(tree, np.where(is_hidden, n_codes + 1, codes), weight)
+    pairs, cells, total = oracle.expected_counts(
+        tree.column, tree.parent, tree.transition, tree.emission,
+        np.where(is_hidden, n_codes, codes).tolist(), weight.tolist(),
+    )  # fmt: skip
+    for a, b in zip(found_pairs + [cell[:-1].T for cell in found_cells], pairs + cells, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-5)
+    assert log_p @ weight == pytest.approx(total, abs=1e-5)
+    assert all((cell[-1] == 0.0).all() for cell in found_cells)
+    with_missing = replace(tree, blank=tuple(rng.random(h).astype(np.float32) for h in tree.n_states))
+    row = codes[:1].repeat(n_codes[0] + 2, axis=0)
+    row[:, 0] = np.arange(n_codes[0] + 2)
+    log_p = counted(with_missing, row)[2]
+    assert log_p[-1] == pytest.approx(np.logaddexp.reduce(log_p[:-1]), abs=1e-5)
+
+
 def test_the_counts_of_many_rows_are_the_sum_of_those_of_few():
     rng = np.random.default_rng(3)
     tree, n_codes = random_tree(rng, d=6, n_states=70)

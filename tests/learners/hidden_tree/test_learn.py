@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from jointforest.learners.hidden_tree.em import Smoothing, from_tree, log_probabilities
-from jointforest.learners.hidden_tree.learn import LearnSettings, _n_batches, learn_tree
+from jointforest.learners.hidden_tree.em import Smoothing, from_tree, log_probabilities, nodes_of
+from jointforest.learners.hidden_tree.learn import (
+    LearnSettings,
+    _n_batches,
+    _with_hidden,
+    learn_tree,
+)
 from jointforest.learners.hidden_tree.structure import CodeTable
 from jointforest.models.hidden_tree.messages import log_probability
 
@@ -140,3 +145,14 @@ def test_rows_held_out_count_in_the_end():
     share = [float(learn_tree(table, settings._replace(refit=refit)).emission[0][0, 1]) for refit in (False, True)]
     assert share[1] == pytest.approx(0.5, abs=1e-6)
     assert share[0] != pytest.approx(0.5, abs=1e-6)
+
+
+def test_a_share_of_the_cells_is_hidden_and_the_others_stay():
+    n_codes = np.array([2, 5, 3])
+    nodes = nodes_of(np.array([2, 0, 1]), np.array([-1, 0, 0]), np.array([2, 2, 2]), n_codes)
+    codes = np.random.default_rng(0).integers(0, n_codes[:, None], (3, 2_000)).astype(np.int32)
+    found = _with_hidden(nodes, codes, 0.2, np.random.default_rng(1))
+    is_hidden = found != codes
+    assert found.dtype == codes.dtype and is_hidden.mean(axis=1) == pytest.approx(0.2, abs=0.03)
+    assert all((found[j, is_hidden[j]] == n_codes[j] + 1).all() for j in range(3))
+    assert (found == _with_hidden(nodes, codes, 0.2, np.random.default_rng(1))).all()

@@ -183,26 +183,35 @@ def _climb(
     return best, top
 
 
-def states_and_leaves(
-    table: CodeTable, settings: LearnSettings, is_free: tuple[bool, bool], seed: int, n_jobs: int | None
+def settings_in_full(
+    table: CodeTable, settings: LearnSettings, is_free: tuple[bool, bool, bool], seed: int, n_jobs: int | None
 ) -> LearnSettings:
-    """Settings with the states and leaves, as far as ``is_free`` says, of the highest validation log-likelihood.
+    """Settings with the states, smoothing of transitions, dropout and leaves of the highest validation log-likelihood.
 
     Each trial is learned from all rows in all passes but those at the end. On some of the rows, in a few passes, many
-    states do not yet fit the rows too closely, and such trials choose too many. Eight leaves must gain more than the
-    standard error.
+    states do not yet fit the rows too closely, and such trials choose too many. What is tried after the states must
+    gain more than the standard error. ``is_free`` says whether states, leaves and smoothing are chosen.
     """
 
     def held_out(trial: LearnSettings) -> np.ndarray:
         return learn_trees(table, trial._replace(full=0, perturb=0.0), seed, n_jobs).held_out
 
-    top = None
     if is_free[0]:
         settings, top = _climb(settings, len(table.codes), held_out, table.weight)
-    if is_free[1] and len(table.codes) >= FIXED.leaves * settings.n_states * FIXED.rows_a_state:
-        more = settings._replace(n_leaves=FIXED.leaves)
-        if exceeds(held_out(more), held_out(settings) if top is None else top, table.weight):
-            settings = more
+    else:
+        top = held_out(settings)
+    has_rows = len(table.codes) >= FIXED.leaves * settings.n_states * FIXED.rows_a_state
+    smoothing = settings.smoothing._replace(transition=FIXED.more_transition)
+    for is_tried, change in (
+        (is_free[2], {"smoothing": smoothing}),
+        (True, {"dropout": FIXED.dropout}),
+        (is_free[1] and has_rows, {"n_leaves": FIXED.leaves}),
+    ):
+        if is_tried:
+            trial = settings._replace(**change)
+            values = held_out(trial)
+            if exceeds(values, top, table.weight):
+                settings, top = trial, values
     return settings
 
 

@@ -77,6 +77,8 @@ class Constants:
     """States of the trials that choose the start, before the number of states is chosen."""
     states_tried: tuple[int, ...] = (4, 8, 16, 32, 64, 128, 256)
     """Numbers of states that are tried, in this order, until two in a row bring nothing."""
+    more_transition: float = 0.3
+    """`Smoothing.transition` that is tried where the likelihood of new rows matters."""
     leaves: int = 8
     """Leaves of the decision tree that is tried beside none."""
     rows_a_state: int = 4
@@ -111,6 +113,9 @@ class Constants:
     wide_batches: int = 12
     """Most batches of a pass in wide tables. Twice as many gained .02 nats of validation log-likelihood on a table of
     180 columns (dna), and nothing on one of 220."""
+    dropout: float = 0.2
+    """Share of the cells that passes in batches hide, where held-out rows gain by it. Draws do not (see the experiment
+    on the population)."""
     patience: int = 2
     """Passes in a row that may bring no gain."""
     piece_entries: int = 1 << 15

@@ -2,7 +2,8 @@
 
 Tables of all nodes lie one after the other in flat float32 arrays (`em.Nodes`, `em.Tables`). The transition table of
 node k has the shape (states of the parent, states); its cell table has the shape (codes + 1, states), and the last row
-is that of the missing cell.
+is that of the missing cell. The code K + 1 is that of a hidden cell, which is in no table: whether it is missing is not
+known either.
 """
 
 from __future__ import annotations
@@ -138,9 +139,12 @@ def rescale(x, log_probability):
 
 @array_kernel
 def multiply_cells(x, table, code, rows):
-    """Multiply each row of x by the row of the table that its cell has."""
+    """Multiply each row of x by the row of the table that its cell has; a hidden cell says nothing."""
     for r in range(len(rows)):
-        row, of_cell = x[r], table[code[rows[r]]]
+        at = code[rows[r]]
+        if at == len(table):
+            continue
+        row, of_cell = x[r], table[at]
         for s in range(len(row)):
             row[s] *= of_cell[s]
 
@@ -211,12 +215,33 @@ def multiply_into(count, table, product):
 
 @array_kernel
 def add_to_cells(count, x, code, rows):
-    """Add each row of x to the row of its cell."""
+    """Add each row of x to the row of its cell; hidden cells are not counted."""
     count[:] = ZERO
     for r in range(len(rows)):
-        to, row = count[code[rows[r]]], x[r]
+        at = code[rows[r]]
+        if at == len(count):
+            continue
+        to, row = count[at], x[r]
         for s in range(len(row)):
             to[s] += row[s]
+
+
+@array_kernel
+def add_hidden(pairs, transition, above, code, rows, hidden):
+    """Add what is expected of a node whose cell is hidden, given the posteriors of its parent."""
+    mass = np.zeros(len(pairs), np.float32)
+    is_any = False
+    for r in range(len(rows)):
+        if code[rows[r]] == hidden:
+            is_any = True
+            row = above[r]
+            for s in range(len(row)):
+                mass[s] += row[s]
+    if is_any:
+        for s in range(len(pairs)):
+            to, row = pairs[s], transition[s]
+            for t in range(len(row)):
+                to[t] += mass[s] * row[t]
 
 
 @array_kernel
@@ -254,6 +279,7 @@ def pass_down(nodes, tables, codes, rows, weight, inside, message, of_cell, coun
                     row[s] /= factor[s]
             transposed_multiply(others, table, product)
             multiply_into(pairs, transition, product)
+            add_hidden(pairs, transition, above, code, rows, len(table))
             multiply(others, transition, count)
             multiply_into(count, table, count)
             continue

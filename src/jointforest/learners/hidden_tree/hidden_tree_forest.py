@@ -22,7 +22,7 @@ from ..batches.improve import improve
 from ..batches.passes import fold_of
 from ..batches.sample import take_weighed
 from ..rules import reduce_table, wanted_rules
-from .choose import choose_settings, states_and_leaves
+from .choose import choose_settings, settings_in_full
 from .constants import FIXED
 from .em import Smoothing
 from .learn import LearnSettings, Progress
@@ -312,10 +312,10 @@ class HiddenTreeForest(TableScores, Learner):
         if not isinstance(self.smoothing, str):
             settings = settings._replace(smoothing=settings.smoothing._replace(normal=float(self.smoothing)))
         elif is_chosen:
-            free += ["near", "normal", "transition"]
+            free += ["near", "normal"] if is_large else ["near", "normal", "transition"]
         if is_large and is_chosen and passes > 0:
-            are_free = self.n_states == "auto", self.max_leaf_nodes == "auto"
-            settings = states_and_leaves(table, settings, are_free, seed, self.n_jobs)
+            are_free = self.n_states == "auto", self.max_leaf_nodes == "auto", self.smoothing == "auto"
+            settings = settings_in_full(table, settings, are_free, seed, self.n_jobs)
         if free and passes > 0:
             settings = choose_settings(table, settings, free, seed, self.n_jobs)
         if is_large:

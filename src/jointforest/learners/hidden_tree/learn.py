@@ -59,6 +59,9 @@ class LearnSettings(NamedTuple):
         Whether these passes also see the validation rows, after those have determined when to stop.
     joined : tuple of two ints, optional
         Columns that are joined whatever their mutual information (`structure.join`).
+    dropout : float
+        Share of the cells that passes in batches hide, drawn anew in each batch, so that states are not determined by
+        single cells (Srivastava et al. 2014 do so with the units of a network). Passes over all rows hide none.
     perturb : float
         Mutual information is multiplied by exp(perturb x N(0, 1)), so that members of a mixture differ.
     """
@@ -76,6 +79,7 @@ class LearnSettings(NamedTuple):
     full: int = 2
     refit: bool = False
     joined: tuple[int, int] | None = None
+    dropout: float = 0.0
     perturb: float = 0.0
 
 
@@ -188,7 +192,7 @@ def _learn(
     with bar(settings.passes + settings.full, "learning states") as tick:
         for i in range(settings.passes):
             smoothing = _smoothing(settings, i + 1)
-            tables = _pass(nodes, tables, counts, seen, step, smoothing, shares[i], rng, run)
+            tables = _pass(nodes, tables, counts, seen, step, smoothing, shares[i], rng, run, settings.dropout)
             of_now = unseen.log_probability(nodes, tables, run)
             now = unseen.mean(of_now)
             tick()
@@ -239,16 +243,21 @@ def _pass(
     shares: np.ndarray,
     rng: np.random.Generator,
     run: Run,
+    dropout: float = 0.0,
 ) -> Tables:
     """One pass over the rows in random order; ``shares`` (batches,) are those of each batch in the running counts.
 
-    The running counts are changed in place.
+    The running counts are changed in place. ``dropout`` is the share of cells that are hidden.
     """
     mass = float(rows.weight.sum(dtype=np.float64))
     for i, (batch, share) in enumerate(
         zip(np.array_split(rng.permutation(len(rows.weight)), len(shares)), shares.tolist(), strict=True)
     ):
-        news = expected_counts(nodes, tables, rows.codes, batch, rows.weight, run)
+        if dropout > 0.0:
+            codes, weight = _with_hidden(nodes, rows.codes[:, batch], dropout, rng), rows.weight[batch]
+            news = expected_counts(nodes, tables, codes, np.arange(len(batch)), weight, run)
+        else:
+            news = expected_counts(nodes, tables, rows.codes, batch, rows.weight, run)
         gain = share * mass / max(float(rows.weight[batch].sum(dtype=np.float64)), 1e-12)
         for old, new in zip(counts, news, strict=True):
             em_kernels.move(old, new, np.float32(1.0 - share), np.float32(gain))
@@ -256,6 +265,13 @@ def _pass(
             step.fit_normals(counts, smoothing)
         tables = step.tables(counts, smoothing)
     return tables
+
+
+def _with_hidden(nodes: Nodes, codes: np.ndarray, dropout: float, rng: np.random.Generator) -> np.ndarray:
+    """Codes (d, n), a share of them replaced by that of a hidden cell."""
+    hidden = np.empty(len(codes), codes.dtype)
+    hidden[nodes.column] = nodes.n_cells
+    return np.where(rng.random(codes.shape) < dropout, hidden[:, None], codes)
 
 
 def _n_batches(n: int, settings: LearnSettings, d: int) -> int:
