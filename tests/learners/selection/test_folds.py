@@ -1,4 +1,4 @@
-"""Rows held out: each once, duplicates together, every column known to whoever learns."""
+"""Rows held out: each once, copies together, every column known to whoever learns."""
 
 from __future__ import annotations
 
@@ -31,6 +31,19 @@ def test_equal_rows_are_on_one_side(n: int, folds: int) -> None:
         np.testing.assert_array_equal(np.sort(np.concatenate(fold)), np.arange(n))
     if folds > 1:
         np.testing.assert_array_equal(np.sort(np.concatenate([fold.held for fold in found])), np.arange(n))
+
+
+@pytest.mark.parametrize("folds", [1, 5])
+def test_cases_of_few_values_recur_among_held_out_rows(folds: int) -> None:
+    """Held-out rows are then as often equal to a learned row as any rows are."""
+    X = np.random.default_rng(0).integers(0, 2, (2_000, 9)).astype(float)
+    for fold in cut(X, 10_000, folds, 0.2, 0):
+        learned = rows_of(X[fold.learn])
+        assert len(fold.held) == 400
+        assert np.mean([tuple(map(str, row)) in learned for row in X[fold.held]]) > 0.9
+    amounts = np.column_stack([X, np.random.default_rng(1).integers(0, 30, 2_000)])
+    for fold in cut(amounts, 10_000, folds, 0.2, 0):
+        assert not rows_of(amounts[fold.learn]) & rows_of(amounts[fold.held])
 
 
 def test_a_share_is_held_out_of_some_rows() -> None:

@@ -24,6 +24,9 @@ class Constants:
     """Told-apart score by which a candidate may be worse than the best: three standard errors of 2,400 rows' score."""
     held_share: float = 0.2
     """Share of the rows that validate where each row is not held out once: one fold of five."""
+    rows_a_value: int = 100
+    """Fewest mean rows of a value, in each column, from which on equal rows are no copies. Set by hand: levels have so
+    many in tables of thousands of rows, and amounts have not."""
     folds: int = 5
     """Folds of small tables."""
     first_share: float = 0.1

@@ -1,10 +1,12 @@
-"""Rows to learn from and rows held out to judge by, duplicates of a row on one side."""
+"""Rows to learn from and rows held out to judge by, copies of a row on one side."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
+
+from .constants import FIXED
 
 
 class Fold(NamedTuple):
@@ -18,13 +20,17 @@ def cut(cells: np.ndarray, rows: int, folds: int, share: float, seed: int) -> li
     """Folds of at most ``rows`` of the rows of cells (n, d): as many as asked for, each row held out once.
 
     One fold holds out a ``share`` of the rows. There is none where all rows are equal, as none of them can be held out.
+    Equal rows are on one side, as they may be copies, but for tables of few values: there cases recur, in new rows too,
+    and held-out rows that equal no learned row would not be like new rows.
     """
     random = np.random.default_rng(seed)
     chosen = some_rows(cells, rows, seed)
     group = _same(cells[chosen])
-    n_groups = int(group.max()) + 1
-    if n_groups < 2:
+    if group.max() == 0:
         return []
+    if _has_few_values(cells[chosen]):
+        group = np.arange(len(chosen))
+    n_groups = int(group.max()) + 1
     place = _place(group, random)
     if folds == 1:
         sides = [place >= 1.0 - share]
@@ -51,6 +57,11 @@ def _same(cells: np.ndarray) -> np.ndarray:
     words[np.isnan(words)] = np.nan
     key = words.view([("", words.dtype)] * words.shape[1]).view(f"V{8 * words.shape[1]}").ravel()
     return np.unique(key, return_inverse=True)[1].ravel()
+
+
+def _has_few_values(cells: np.ndarray) -> bool:
+    """Whether each value of each column recurs in many rows, so that equal rows are no copies."""
+    return all(len(np.unique(column)) * FIXED.rows_a_value <= len(cells) for column in cells.T)
 
 
 def _place(group: np.ndarray, random: np.random.Generator) -> np.ndarray:
