@@ -38,13 +38,17 @@ def test_states_are_those_of_the_likeliest_tree_learned_in_full():
     """The best of all numbers of states is among those tried here."""
     settings = LearnSettings(n_states=32, passes=3, start="local")
 
-    def held_out(n_states):
-        return np.nanmean(learn_trees(table, settings._replace(n_states=n_states, full=0), 5).held_out)
+    def held_out(n_states, dropout=0.0):
+        trial = settings._replace(n_states=n_states, dropout=dropout, full=0)
+        return np.nanmean(learn_trees(table, trial, 5).held_out)
 
     for table in (independent_blocks(2_000), independent_blocks(2_000, seed=1)):
         expected = settings._replace(n_states=max((4, 8, 16, 32), key=held_out))
-        assert settings_in_full(table, settings, (True, False, False), 5, None) == expected
-        assert settings_in_full(table, settings, (False, False, False), 5, None) == settings
+        for is_free, states in (((True, False), expected), ((False, False), settings)):
+            chosen = settings_in_full(table, settings, is_free, 5, None)
+            assert chosen._replace(dropout=0.0) == states
+            dropped = held_out(states.n_states, 0.2)
+            assert chosen.dropout == (0.2 if dropped > held_out(states.n_states) else 0.0)
 
 
 def test_a_gain_counts_if_it_exceeds_its_standard_error():
@@ -62,18 +66,6 @@ def test_a_gain_counts_if_it_exceeds_its_standard_error():
     gain = np.tile(noise[:500] - noise[:500].mean(), 2)
     gain *= 1.0 / gain.std()
     assert not exceeds(old + gain + 1.3 * error, old, weight) and exceeds(old + gain + 1.5 * error, old, weight)
-
-
-def test_leaves_for_likelihood_are_those_that_new_rows_want():
-    """Eight leaves fit the cases of each week, and are one too many split where columns are independent."""
-    rng = np.random.default_rng(0)
-    week, day = rng.integers(8, size=4_000), rng.integers(8, size=4_000)
-    case = rng.integers(64, size=(8, 8))
-    codes = np.column_stack([week, day, case[week, day] // 8, case[week, day] % 8])
-    settings = LearnSettings(n_states=16, passes=4)
-    for cells, n_leaves in ((codes, 8), (rng.integers(8, size=(4_000, 4)), 1)):
-        table = CodeTable(cells, np.full(4, 8), np.zeros(4, bool))
-        assert settings_in_full(table, settings, (False, True, False), 0, None) == settings._replace(n_leaves=n_leaves)
 
 
 def test_held_out_rows_are_those_of_the_seed_and_have_their_probability_by_all_leaves():

@@ -127,12 +127,13 @@ def _is_quick(settings: LearnSettings) -> bool:
 def _n_leaves(table: CodeTable, settings: LearnSettings, seed: int, n_jobs: int | None) -> tuple[int, Learned | None]:
     """One leaf or eight, by validation log-likelihood after few passes; with eight leaves, trials have half the states.
 
-    The trials learn from all rows. On fewer rows eight leaves would have fewer states each, and the comparison would
-    favour one leaf. One leaf is taken without a trial if there are too few rows for eight. Where learning is soon over,
-    trials are of one pass with half as many states again, in which one tree makes as many steps as each of the eight,
-    and only tables of numbers, which start locally, are tried. Columns that stand for several are tried as these: a
-    combination that no row of a leaf has costs likelihood there, but draws are better with eight leaves all the same
-    (see the experiment on enforced rules). Also what one leaf learned, of the table's own columns.
+    Eight leaves must gain more than the standard error. The trials learn from all rows. On fewer rows eight leaves
+    would have fewer states each, and the comparison would favour one leaf. One leaf is taken without a trial if there
+    are too few rows for eight. Where learning is soon over, trials are of one pass with half as many states again, in
+    which one tree makes as many steps as each of the eight, and only tables of numbers, which start locally, are tried.
+    Columns that stand for several are tried as these: a combination that no row of a leaf has costs likelihood there,
+    but draws are better with eight leaves all the same (see the experiment on enforced rules). Also what one leaf
+    learned, of the table's own columns.
     """
     if len(table.codes) < FIXED.leaves * settings.n_states * FIXED.rows_a_state:
         return 1, None
@@ -184,35 +185,38 @@ def _climb(
 
 
 def settings_in_full(
-    table: CodeTable, settings: LearnSettings, is_free: tuple[bool, bool, bool], seed: int, n_jobs: int | None
+    table: CodeTable, settings: LearnSettings, is_free: tuple[bool, bool], seed: int, n_jobs: int | None
 ) -> LearnSettings:
-    """Settings with the states, smoothing of transitions, dropout and leaves of the highest validation log-likelihood.
+    """Settings with the states, smoothing of transitions, and dropout of the highest validation log-likelihood.
 
     Each trial is learned from all rows in all passes but those at the end. On some of the rows, in a few passes, many
-    states do not yet fit the rows too closely, and such trials choose too many. What is tried after the states must
-    gain more than the standard error. ``is_free`` says whether states, leaves and smoothing are chosen.
+    states do not yet fit the rows too closely, and such trials choose too many. ``is_free`` says whether states and
+    smoothing are chosen.
     """
 
     def held_out(trial: LearnSettings) -> np.ndarray:
         return learn_trees(table, trial._replace(full=0, perturb=0.0), seed, n_jobs).held_out
 
     if is_free[0]:
-        settings, top = _climb(settings, len(table.codes), held_out, table.weight)
+        best, top = _climb(settings, len(table.codes), held_out, table.weight)
     else:
-        top = held_out(settings)
-    has_rows = len(table.codes) >= FIXED.leaves * settings.n_states * FIXED.rows_a_state
-    smoothing = settings.smoothing._replace(transition=FIXED.more_transition)
-    for is_tried, change in (
-        (is_free[2], {"smoothing": smoothing}),
-        (True, {"dropout": FIXED.dropout}),
-        (is_free[1] and has_rows, {"n_leaves": FIXED.leaves}),
-    ):
-        if is_tried:
-            trial = settings._replace(**change)
-            values = held_out(trial)
-            if exceeds(values, top, table.weight):
-                settings, top = trial, values
-    return settings
+        best, top = settings, held_out(settings)
+    if is_free[1]:
+        smoothing = best.smoothing._replace(transition=FIXED.more_transition)
+        best, top = _likelier(best, top, best._replace(smoothing=smoothing), held_out, table.weight)
+    return _likelier(best, top, best._replace(dropout=FIXED.dropout), held_out, table.weight)[0]
+
+
+def _likelier(
+    best: LearnSettings,
+    top: np.ndarray,
+    trial: LearnSettings,
+    held_out: Callable[[LearnSettings], np.ndarray],
+    weight: np.ndarray | None,
+) -> tuple[LearnSettings, np.ndarray]:
+    """The best settings or those of a trial, whichever give held-out rows the higher mean, and what they give them."""
+    values = held_out(trial)
+    return (trial, values) if mean_of(values - top, weight) > 0.0 else (best, top)
 
 
 def _some(table: CodeTable, settings: LearnSettings, seed: int) -> np.ndarray:

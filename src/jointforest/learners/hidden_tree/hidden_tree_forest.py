@@ -67,9 +67,10 @@ class HiddenTreeForest(TableScores, Learner):
     objective : "draws" or "likelihood"
         What "auto" settings are for. "draws": drawn rows that a classifier cannot tell from those of the table.
         "likelihood": a high log-density of new rows. The validation log-likelihood then chooses states and smoothing
-        for tables of any size. A value of one row may have a point mass, as values often recur. With ``rules="auto"``
-        no found rule is enforced. An attacker can often tell more easily which rows were learned (on two of three
-        tables, see ``docs/experiments/population.md``).
+        for tables of any size, and from 5,000 rows on whether passes hide a fifth of the cells (dropout). A value of
+        one row may have a point mass, as values often recur. With ``rules="auto"`` no found rule is enforced. An
+        attacker can often tell more easily which rows were learned (on two of three tables, see
+        ``docs/experiments/population.md``).
     kinds : dict or None
         Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``.
     rules : "auto", "all", "off" or list
@@ -304,7 +305,7 @@ class HiddenTreeForest(TableScores, Learner):
         if not isinstance(self.max_leaf_nodes, str):
             settings = settings._replace(n_leaves=self.max_leaf_nodes)
         elif is_large:
-            free += ["joined"] if is_chosen else ["n_leaves", "joined"]
+            free += ["n_leaves", "joined"]
         if self.start != "auto":
             settings = settings._replace(start=self.start)
         elif not is_large:  # trials of few states prefer local starts where many states do better with shared ones
@@ -314,7 +315,7 @@ class HiddenTreeForest(TableScores, Learner):
         elif is_chosen:
             free += ["near", "normal"] if is_large else ["near", "normal", "transition"]
         if is_large and is_chosen and passes > 0:
-            are_free = self.n_states == "auto", self.max_leaf_nodes == "auto", self.smoothing == "auto"
+            are_free = self.n_states == "auto", self.smoothing == "auto"
             settings = settings_in_full(table, settings, are_free, seed, self.n_jobs)
         if free and passes > 0:
             settings = choose_settings(table, settings, free, seed, self.n_jobs)
