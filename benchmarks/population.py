@@ -5,8 +5,8 @@ of the classifier two-sample test (1 is best) against rows of the table and agai
 advantage of guessing by density which rows were learned, and the log-density of both. For comparison there are rows
 of the table drawn with replacement, and held-out rows beside the table. Binary tables have a line for the log-density
 of their own validation rows; ``--test`` reads their test rows, after everything is learned from the other two parts.
-``--causes`` shows where learned rows are more probable than held-out rows, and ``--states`` adds trees of so many
-states. Recorded runs of other tables and seeds are kept.
+``--causes`` shows where learned rows are more probable than held-out rows. Recorded runs of other tables and seeds are
+kept.
 """
 
 from __future__ import annotations
@@ -167,7 +167,6 @@ def main() -> None:
         binary=dict(nargs="*", choices=list(BINARY), default=list(BINARY)),
         objectives=dict(nargs="*", choices=OBJECTIVES, default=OBJECTIVES),
         causes=dict(action="store_true", help="show only what the differences come from"),
-        states=dict(type=int, nargs="*", default=[], help="also learn trees of so many states"),
         test=dict(action="store_true", help="read the test rows of binary tables"),
         jobs=dict(type=int, default=-1),
     )
@@ -184,10 +183,6 @@ def main() -> None:
             for objective in options.objectives:
                 learner = jf.HiddenTreeForest(objective=objective, random_state=seed, n_jobs=options.jobs)
                 runs.append(of_learner(table, split, f"hidden tree, {objective}", learner, seed))
-                progress(str(runs[-1]))
-            for n in options.states:
-                learner = jf.HiddenTreeForest(n_states=n, random_state=seed, n_jobs=options.jobs)
-                runs.append(of_learner(table, split, f"hidden tree, draws, {n} states", learner, seed))
                 progress(str(runs[-1]))
     lines: list[dict[str, Any]] = []
     for table in options.binary:

@@ -36,7 +36,7 @@ def test_as_many_states_as_held_out_rows_want():
 
 def test_states_are_those_of_the_likeliest_tree_learned_in_full():
     """The best of all numbers of states is among those tried here."""
-    settings = LearnSettings(n_states=32, passes=3, start="local")
+    settings = LearnSettings(n_states=32, passes=4, start="local")
 
     def held_out(n_states, dropout=0.0):
         trial = settings._replace(n_states=n_states, dropout=dropout, full=0)
@@ -49,6 +49,8 @@ def test_states_are_those_of_the_likeliest_tree_learned_in_full():
             assert chosen._replace(dropout=0.0) == states
             dropped = held_out(states.n_states, 0.2)
             assert chosen.dropout == (0.2 if dropped > held_out(states.n_states) else 0.0)
+    quick = settings._replace(passes=3)
+    assert settings_in_full(table, quick, (False, True), 5, None) == quick
 
 
 def test_a_gain_counts_if_it_exceeds_its_standard_error():

@@ -190,8 +190,8 @@ def settings_in_full(
     """Settings with the states, smoothing of transitions, and dropout of the highest validation log-likelihood.
 
     Each trial is learned from all rows in all passes but those at the end. On some of the rows, in a few passes, many
-    states do not yet fit the rows too closely, and such trials choose too many. ``is_free`` says whether states and
-    smoothing are chosen.
+    states do not yet fit the rows too closely, and such trials choose too many. Given states are not tried with
+    other settings where learning is soon over. ``is_free`` says whether states and smoothing are chosen.
     """
 
     def held_out(trial: LearnSettings) -> np.ndarray:
@@ -199,6 +199,8 @@ def settings_in_full(
 
     if is_free[0]:
         best, top = _climb(settings, len(table.codes), held_out, table.weight)
+    elif _is_quick(settings):
+        return settings
     else:
         best, top = settings, held_out(settings)
     if is_free[1]:
