@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jointforest.learners.hidden_tree import choose
-from jointforest.learners.hidden_tree.choose import choose_settings, settings_in_full
+from jointforest.learners.hidden_tree.choose import choose_settings, settings_for_likelihood
 from jointforest.learners.hidden_tree.learn import LearnSettings
 from jointforest.learners.hidden_tree.leaves import exceeds, learn_trees
 from jointforest.learners.hidden_tree.structure import CodeTable
@@ -34,23 +34,25 @@ def test_as_many_states_as_held_out_rows_want():
     assert choose_settings(independent_blocks(1000), settings, ("n_states",)).n_states >= 8
 
 
-def test_states_are_those_of_the_likeliest_tree_learned_in_full():
-    """The best of all numbers of states is among those tried here."""
+def test_states_and_smoothing_are_those_of_the_likeliest_trees_learned_in_full():
+    """The best number of states is among those tried here. Smoothing is tried with half of the states, and dropout."""
     settings = LearnSettings(n_states=32, passes=4, start="local")
 
-    def held_out(n_states, dropout=0.0):
-        trial = settings._replace(n_states=n_states, dropout=dropout, full=0)
+    def held_out(n_states, dropout=0.0, transition=settings.smoothing.transition):
+        smoothing = settings.smoothing._replace(transition=transition)
+        trial = settings._replace(n_states=n_states, dropout=dropout, smoothing=smoothing, full=0)
         return np.nanmean(learn_trees(table, trial, 5).held_out)
 
     for table in (independent_blocks(2_000), independent_blocks(2_000, seed=1)):
-        expected = settings._replace(n_states=max((4, 8, 16, 32), key=held_out))
-        for is_free, states in (((True, False), expected), ((False, False), settings)):
-            chosen = settings_in_full(table, settings, is_free, 5, None)
-            assert chosen._replace(dropout=0.0) == states
-            dropped = held_out(states.n_states, 0.2)
-            assert chosen.dropout == (0.2 if dropped > held_out(states.n_states) else 0.0)
+        best = max((4, 8, 16, 32), key=held_out)
+        expected = settings._replace(n_states=best, dropout=0.2)
+        assert settings_for_likelihood(table, settings, (True, False), 5, None) == expected
+        transition = max((settings.smoothing.transition, 0.3), key=lambda rows: held_out(16, 0.2, rows))
+        chosen = settings_for_likelihood(table, settings, (False, True), 5, None)
+        smoothing = settings.smoothing._replace(transition=transition)
+        assert chosen == settings._replace(dropout=0.2, smoothing=smoothing)
     quick = settings._replace(passes=3)
-    assert settings_in_full(table, quick, (False, True), 5, None) == quick
+    assert settings_for_likelihood(table, quick, (False, True), 5, None) == quick
 
 
 def test_a_gain_counts_if_it_exceeds_its_standard_error():

@@ -184,41 +184,32 @@ def _climb(
     return best, top
 
 
-def settings_in_full(
+def settings_for_likelihood(
     table: CodeTable, settings: LearnSettings, is_free: tuple[bool, bool], seed: int, n_jobs: int | None
 ) -> LearnSettings:
-    """Settings with the states, smoothing of transitions, and dropout of the highest validation log-likelihood.
+    """Settings with dropout, and with the states and smoothing of transitions of the highest validation log-likelihood.
 
     Each trial is learned from all rows in all passes but those at the end. On some of the rows, in a few passes, many
-    states do not yet fit the rows too closely, and such trials choose too many. Given states are not tried with
-    other settings where learning is soon over. ``is_free`` says whether states and smoothing are chosen.
+    states do not yet fit the rows too closely, and such trials choose too many. Trials of smoothing have half of the
+    states, which bounds the time. ``is_free`` says whether states and smoothing are chosen. Given states have no
+    dropout, and no trial of smoothing, where learning is soon over.
     """
 
     def held_out(trial: LearnSettings) -> np.ndarray:
         return learn_trees(table, trial._replace(full=0, perturb=0.0), seed, n_jobs).held_out
 
     if is_free[0]:
-        best, top = _climb(settings, len(table.codes), held_out, table.weight)
+        settings, _ = _climb(settings, len(table.codes), held_out, table.weight)
     elif _is_quick(settings):
         return settings
-    else:
-        best, top = settings, held_out(settings)
+    settings = settings._replace(dropout=FIXED.dropout)
     if is_free[1]:
-        smoothing = best.smoothing._replace(transition=FIXED.more_transition)
-        best, top = _likelier(best, top, best._replace(smoothing=smoothing), held_out, table.weight)
-    return _likelier(best, top, best._replace(dropout=FIXED.dropout), held_out, table.weight)[0]
-
-
-def _likelier(
-    best: LearnSettings,
-    top: np.ndarray,
-    trial: LearnSettings,
-    held_out: Callable[[LearnSettings], np.ndarray],
-    weight: np.ndarray | None,
-) -> tuple[LearnSettings, np.ndarray]:
-    """The best settings or those of a trial, whichever give held-out rows the higher mean, and what they give them."""
-    values = held_out(trial)
-    return (trial, values) if mean_of(values - top, weight) > 0.0 else (best, top)
+        half = settings._replace(n_states=max(settings.n_states // 2, 1))
+        smoothing = settings.smoothing._replace(transition=FIXED.more_transition)
+        gain = held_out(half._replace(smoothing=smoothing)) - held_out(half)
+        if mean_of(gain, table.weight) > 0.0:
+            settings = settings._replace(smoothing=smoothing)
+    return settings
 
 
 def _some(table: CodeTable, settings: LearnSettings, seed: int) -> np.ndarray:

@@ -114,8 +114,8 @@ class Constants:
     """Most batches of a pass in wide tables. Twice as many gained .02 nats of validation log-likelihood on a table of
     180 columns (dna), and nothing on one of 220."""
     dropout: float = 0.2
-    """Share of the cells that passes in batches hide, where held-out rows gain by it. Draws do not (see the experiment
-    on the population)."""
+    """Share of the cells that passes in batches hide in tables of many rows, where the likelihood of new rows matters.
+    Draws do not gain by it (see the experiment on the population)."""
     patience: int = 2
     """Passes in a row that may bring no gain."""
     piece_entries: int = 1 << 15

@@ -22,7 +22,7 @@ from ..batches.improve import improve
 from ..batches.passes import fold_of
 from ..batches.sample import take_weighed
 from ..rules import reduce_table, wanted_rules
-from .choose import choose_settings, settings_in_full
+from .choose import choose_settings, settings_for_likelihood
 from .constants import FIXED
 from .em import Smoothing
 from .learn import LearnSettings, Progress
@@ -67,10 +67,9 @@ class HiddenTreeForest(TableScores, Learner):
     objective : "draws" or "likelihood"
         What "auto" settings are for. "draws": drawn rows that a classifier cannot tell from those of the table.
         "likelihood": a high log-density of new rows. The validation log-likelihood then chooses states and smoothing
-        for tables of any size, and from 5,000 rows on whether passes hide a fifth of the cells (dropout). A value of
-        one row may have a point mass, as values often recur. With ``rules="auto"`` no found rule is enforced. An
-        attacker can often tell more easily which rows were learned (on two of three tables, see
-        ``docs/experiments/population.md``).
+        for tables of any size. From 5,000 rows on, passes hide a fifth of the cells (dropout). A value of one row may
+        have a point mass, as values often recur. With ``rules="auto"`` no found rule is enforced. An attacker can often
+        tell more easily which rows were learned (on two of three tables, see ``docs/experiments/population.md``).
     kinds : dict or None
         Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``.
     rules : "auto", "all", "off" or list
@@ -316,7 +315,7 @@ class HiddenTreeForest(TableScores, Learner):
             free += ["near", "normal"] if is_large else ["near", "normal", "transition"]
         if is_large and is_chosen and passes > 0:
             are_free = self.n_states == "auto", self.smoothing == "auto"
-            settings = settings_in_full(table, settings, are_free, seed, self.n_jobs)
+            settings = settings_for_likelihood(table, settings, are_free, seed, self.n_jobs)
         if free and passes > 0:
             settings = choose_settings(table, settings, free, seed, self.n_jobs)
         if is_large:

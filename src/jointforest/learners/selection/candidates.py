@@ -61,10 +61,8 @@ def _hidden(budget: Budget, n: int, d: int, n_jobs: int | None, objective: str) 
     is_large = n >= HIDDEN.many_rows or (n >= FIXED.few_rows and budget.chooses_settings)
     is_up_to = is_large and objective == "likelihood" and states == HIDDEN.states
     seconds = members * _hidden_seconds(d, states, passes)
-    if is_large and objective == "likelihood" and budget.chooses_settings:
-        # A tree of each number of states is learned, of which the likeliest is chosen, and two with other settings.
-        tried = HIDDEN.states_tried if is_up_to else (states,)
-        seconds += sum(_hidden_seconds(d, n_states, passes) for n_states in (*tried, states, states))
+    if is_up_to:  # a tree of each number of states is learned, of which the likeliest is chosen
+        seconds += sum(_hidden_seconds(d, tried, passes) for tried in HIDDEN.states_tried)
     name = f"{members} hidden tree{'s' * (members > 1)} of {'up to ' * is_up_to}{states} states"
     given: dict[str, Any] = {"n_states": "auto" if is_up_to else states, "objective": objective, "n_jobs": n_jobs}
     if is_large:
