@@ -575,9 +575,13 @@ def page(lines: list[dict[str, Any]]) -> str:
     shown = [f"{len(losses[c])} tables and {len(of[c])} lines learned from rows, {c}" for c in CONDITIONS]
     kept = sum("expected additive model" in line for line in lines)
     native = sum("boosting" in line for line in lines)
+    sources = {line["source"]: [] for line in lines}
+    for line in lines:
+        sources[line["source"]].append(f"{line['table']} {line['fold']} {line['condition']}")
     parts = [
-        f"{'; '.join(shown)}. Sources of the predictor: {sorted({line['source'] for line in lines})}. "
-        f"The additive model is kept in {kept} of {len(lines)} runs, boosting by its own rule in {native}.",
+        f"{'; '.join(shown)}. The additive model is kept in {kept} of {len(lines)} runs, boosting by its own rule in "
+        f"{native}.",
+        *(f"Measured with the source {name}: {', '.join(keys)}." for name, keys in sources.items()),
         "Mean ranks",
         markdown(["method", *[f"{rate:.0%}" for _ in CONDITIONS for rate in RATES]], page_of_ranks(losses)),
         "Shares of cases",
@@ -598,7 +602,8 @@ def page(lines: list[dict[str, Any]]) -> str:
 
 def markdown(head: list[str], rows: list[list[str]]) -> str:
     """A table in Markdown."""
-    return "\n".join(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *rows])
+    lines = [f"| {' | '.join(row)} |" for row in (head, *rows)]
+    return "\n".join([lines[0], "|" + "---|" * len(head), *lines[1:]])
 
 
 def page_of_ranks(losses: dict[str, dict[str, dict[str, np.ndarray]]]) -> list[list[str]]:
