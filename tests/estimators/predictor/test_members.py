@@ -16,7 +16,17 @@ import jointforest as jf
 from jointforest.data.evidence import build
 from jointforest.data.frames import encode
 from jointforest.estimators.predictor import boosting
-from jointforest.estimators.predictor.boosting import HistBoosting, Labelled, Table, adopted, boosted, grow, table_of
+from jointforest.estimators.predictor.boosting import (
+    HistBoosting,
+    Labelled,
+    Table,
+    adopted,
+    boosted,
+    grow,
+    table_of,
+    try_shape,
+    weights_towards_complete,
+)
 from jointforest.estimators.predictor.constants import FIXED, Shape
 from jointforest.estimators.predictor.hiding import at_random, copies, in_blocks, validation_rows
 from jointforest.estimators.predictor.members import (
@@ -242,6 +252,46 @@ def test_levels_are_in_order_where_that_validates_better() -> None:
         assert len(trees) == 2 and settings is not None and settings[0].in_order == wanted
         again = boosting.cross_fit([(third[2], third[0])], settings)[1]
         assert again is not None and again[0] == settings[0]
+
+
+def test_losses_are_read_at_fewer_missing_cells() -> None:
+    """Of losses that are a line in the share of missing cells, exactly; not too far from the rows that are there."""
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((400, 6)) < 0.3, np.nan, 0.0)
+    share = np.isnan(X).mean(axis=1)
+    weight = weights_towards_complete(X)
+    assert weight.mean() == pytest.approx(1.0)
+    assert (weight * (2.0 + 3.0 * share)).mean() == pytest.approx(2.0 + 3.0 * share.mean() / 2)
+    wide = np.where(rng.random((400, 900)) < 0.3, np.nan, 0.0)
+    share = np.isnan(wide).mean(axis=1)
+    there = (weights_towards_complete(wide) * share).mean()
+    assert there == pytest.approx(share.mean() - 2.0 * share.std()) and (weights_towards_complete(wide) < 0).any()
+    np.testing.assert_array_equal(weights_towards_complete(np.zeros((5, 2))), 1.0)
+
+
+def test_trees_in_expectation_are_chosen_by_the_loss_of_more_complete_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the value of a least squares line through the losses of validation rows, at half the mean missing share."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(rng.normal(size=(900, 3)), columns=list("abc"))
+    y = np.where(np.sin(2 * frame["a"]) + frame["c"] > 0.5, "yes", "no")
+    training = read_training(frame.mask(rng.random(frame.shape) < 0.3), y, "categorical")
+    rows, table = Labelled(training.X[:, :-1], training.X[:, -1]), table_of(training.schema)
+    held = rows.take(np.arange(600, 900))
+    pairs = [(rows.take(np.arange(0, 600)), held)]
+    trial = try_shape(table, SHAPE, pairs, 2, 0, True)[0]
+    share, own = np.isnan(held.X).mean(axis=1), (np.arange(300), held.y.astype(int))
+    wanted = []
+    for p in trial.model.staged_predict_proba(held.X):
+        slope, at_zero = np.polyfit(share, -np.log(p[own]), 1)
+        wanted.append(300 * (at_zero + slope * share.mean() / 2))
+    np.testing.assert_allclose(trial.loss, wanted, rtol=1e-6)
+    monkeypatch.setattr(boosting, "FIXED", replace(FIXED, shapes=(SHAPE,)))
+    (_, for_complete), (trees, as_they_are) = HistBoosting(table, 2, 0).cross_fit_twice(pairs)
+    assert for_complete == (SHAPE, 1 + int(np.argmin(wanted)))
+    assert as_they_are == (SHAPE, 1 + int(trial.plain.argmin()))
+    evidence = build(training.schema, np.column_stack([held.X, np.full(300, np.nan)]))
+    staged = list(trial.model.staged_predict_proba(held.X))
+    np.testing.assert_allclose(trees[0].native(evidence, 1), staged[int(trial.plain.argmin())])
 
 
 def test_some_rows_choose_the_shape(monkeypatch: pytest.MonkeyPatch) -> None:

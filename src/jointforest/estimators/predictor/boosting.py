@@ -131,26 +131,46 @@ class Trial(NamedTuple):
     ranks : dict of int to float64 array
         Of columns with more levels than scikit-learn takes: the number that stands for each level.
     loss : float64 array (iterations,)
-        Sum over the validation rows.
+        Sum over the validation rows, as they are weighted.
+    plain : float64 array (iterations,)
+        The sum without weights.
     """
 
     model: Any
     ranks: dict[int, np.ndarray]
     loss: np.ndarray
+    plain: np.ndarray
 
 
-def try_shape(table: Table, shape: Shape, pairs: list[Pair], n_classes: int, seed: int) -> list[Trial]:
+def weights_towards_complete(X: np.ndarray) -> np.ndarray:
+    """Weights (n,) of rows (n, d), by which a mean loss is that of rows with fewer missing cells.
+
+    The loss is taken as a straight line in the share of missing cells. It is read at a share below the mean one, and
+    no farther away than rows can tell (see `Constants.toward_complete`). The weights may be negative.
+    """
+    off = np.isnan(X).mean(axis=1)
+    mean, spread = float(off.mean()), float(off.std())
+    if spread == 0.0:
+        return np.ones(len(X))
+    back = min(FIXED.toward_complete * mean, FIXED.most_deviations * spread)
+    return np.asarray(1.0 - back * (off - mean) / spread**2)
+
+
+def try_shape(
+    table: Table, shape: Shape, pairs: list[Pair], n_classes: int, seed: int, for_complete: bool = False
+) -> list[Trial]:
     """Trees of each fold, all with as many iterations as the first fold has tried."""
     trials: list[Trial] = []
     for rows, held in pairs:
+        weight = weights_towards_complete(held.X) if for_complete else np.ones(len(held.y))
         n_iter = len(trials[0].loss) if trials else FIXED.iterations_at_once
         model, ranks = grow(table, shape, rows, n_classes, n_iter, seed)
         X, X_held = _numbers(rows.X, ranks), _numbers(held.X, ranks)
-        loss = _losses(model, X_held, held.y, n_classes)
+        loss, plain = _losses(model, X_held, held.y, weight, n_classes)
         while not trials and loss.argmin() + FIXED.patience > len(loss) and len(loss) < FIXED.most_iterations:
             model.set_params(warm_start=True, max_iter=len(loss) + FIXED.iterations_at_once).fit(X, rows.y)
-            loss = _losses(model, X_held, held.y, n_classes)
-        trials.append(Trial(model, ranks, loss))
+            loss, plain = _losses(model, X_held, held.y, weight, n_classes)
+        trials.append(Trial(model, ranks, loss, plain))
     return trials
 
 
@@ -204,6 +224,10 @@ class Tried(NamedTuple):
     loss: float
 
 
+Fitted = tuple[list[Boosted], Settings]
+"""Trees of each fold, and their settings."""
+
+
 class Boosting(Protocol):
     """What learns boosted trees."""
 
@@ -211,11 +235,14 @@ class Boosting(Protocol):
     def learns(self) -> bool:
         """Whether trees are learned, and are not those of a fitted model alone."""
 
-    def cross_fit(self, pairs: list[Pair], like: Settings = None) -> tuple[list[Boosted], Settings]:
+    def cross_fit(self, pairs: list[Pair], like: Settings = None) -> Fitted:
         """Trees of each fold, and the settings with the least validation loss, if they were chosen.
 
         With ``like``, of its shape. No trees if the estimator refuses rows with missing cells.
         """
+
+    def cross_fit_twice(self, pairs: list[Pair]) -> tuple[Fitted, Fitted]:
+        """As `cross_fit`: trees that are best for completed rows, and trees that are best for rows as they are."""
 
     def learn(self, rows: Labelled, settings: Settings) -> Boosted:
         """Trees of all rows."""
@@ -232,33 +259,48 @@ class HistBoosting(NamedTuple):
     def learns(self) -> bool:
         return True
 
-    def cross_fit(self, pairs: list[Pair], like: Settings = None) -> tuple[list[Boosted], Settings]:
+    def cross_fit(self, pairs: list[Pair], like: Settings = None) -> Fitted:
         """As declared; the first folds alone choose the settings. Of many rows some choose the shape."""
+        return self._cross_fit(pairs, like, False)[0]
+
+    def cross_fit_twice(self, pairs: list[Pair]) -> tuple[Fitted, Fitted]:
+        """As declared; both have one shape, and the iterations of one are the first ones of the other."""
+        return self._cross_fit(pairs, None, True)
+
+    def _cross_fit(self, pairs: list[Pair], like: Settings, for_complete: bool) -> tuple[Fitted, Fitted]:
+        """Trees that are chosen by the loss of more complete rows, if that is wanted, and by the plain loss."""
         if not pairs:
-            return [], None
+            return ([], None), ([], None)
         first, rest = pairs[: FIXED.shape_folds], pairs[FIXED.shape_folds :]
         n = len(pairs[0][0].y)
         if like is None and n > FIXED.shape_rows:
             some = np.random.default_rng(self.seed).permutation(n)[: FIXED.shape_rows]
-            like = self._choose([(rows.take(some), held) for rows, held in first]).settings
-        chosen = self._choose(first) if like is None else self._best([like[0]], first)
-        tried = [boosted(self.table, one.model, one.ranks, chosen.settings[1]) for one in chosen.trials]
-        return [*tried, *(self.learn(rows, chosen.settings) for rows, _ in rest)], chosen.settings
+            like = self._choose([(rows.take(some), held) for rows, held in first], for_complete).settings
+        chosen = self._choose(first, for_complete) if like is None else self._best([like[0]], first, for_complete)
+        shape, n_iter = chosen.settings
+        n_plain = 1 + int(np.sum([one.plain for one in chosen.trials], axis=0).argmin())
+        grown = [(one.model, one.ranks) for one in chosen.trials]
+        most = max(n_iter, n_plain)
+        grown += [grow(self.table, shape, rows, self.n_classes, most, self.seed) for rows, _ in rest]
+        found = [
+            ([boosted(self.table, *one, k) for one in grown], (shape, k)) for k in dict.fromkeys((n_iter, n_plain))
+        ]
+        return found[0], found[-1]
 
-    def _choose(self, pairs: list[Pair]) -> Tried:
+    def _choose(self, pairs: list[Pair], for_complete: bool) -> Tried:
         """The best shape, and the same with levels in order if that is better."""
         n = len(pairs[0][0].y)
-        best = self._best([shape for shape in FIXED.shapes if shape.fewest <= n <= shape.most], pairs)
+        best = self._best([shape for shape in FIXED.shapes if shape.fewest <= n <= shape.most], pairs, for_complete)
         if (self.table.n_levels[self.table.is_set] > 2).any():
-            ordered = self._best([replace(best.settings[0], in_order=True)], pairs)
+            ordered = self._best([replace(best.settings[0], in_order=True)], pairs, for_complete)
             best = min(best, ordered, key=lambda one: one.loss)
         return best
 
-    def _best(self, shapes: list[Shape], pairs: list[Pair]) -> Tried:
+    def _best(self, shapes: list[Shape], pairs: list[Pair], for_complete: bool) -> Tried:
         """The shape, and its number of iterations, with the least loss."""
         found = []
         for shape in shapes:
-            trials = try_shape(self.table, shape, pairs, self.n_classes, self.seed)
+            trials = try_shape(self.table, shape, pairs, self.n_classes, self.seed, for_complete)
             loss = np.sum([trial.loss for trial in trials], axis=0)
             found.append(Tried(trials, (shape, 1 + int(loss.argmin())), float(loss.min())))
         return min(found, key=lambda one: one.loss)
@@ -289,13 +331,18 @@ class GivenBoosting(NamedTuple):
     def learns(self) -> bool:
         return self.estimator is not None
 
-    def cross_fit(self, pairs: list[Pair], like: Settings = None) -> tuple[list[Boosted], Settings]:
+    def cross_fit(self, pairs: list[Pair], like: Settings = None) -> Fitted:
         try:
             return [self._grow(rows) for rows, _ in pairs], None
         except ValueError:  # of missing cells, it seems; if not, it is raised again by rows without
             if not any(np.isnan(rows.X).any() for rows, _ in pairs):
                 raise
             return [], None
+
+    def cross_fit_twice(self, pairs: list[Pair]) -> tuple[Fitted, Fitted]:
+        """As declared; an estimator has settings of its own, so the trees are the same."""
+        both = self.cross_fit(pairs)
+        return both, both
 
     def learn(self, rows: Labelled, settings: Settings) -> Boosted:
         return self._grow(rows)
@@ -379,12 +426,17 @@ def _shown(labels: tuple[Any, ...]) -> str:
     return ", ".join(map(repr, labels[:5])) + (", ..." if len(labels) > 5 else "")
 
 
-def _losses(model: Any, X: np.ndarray, y: np.ndarray, n_classes: int) -> np.ndarray:
-    """Sum of log-losses, or of squared errors, after each iteration."""
-    if not n_classes:
-        return np.array([((answer - y) ** 2).sum() for answer in model.staged_predict(X)])
-    own = np.arange(len(y)), y.astype(np.int64)
-    return np.array([-np.log(np.maximum(p[own], FIXED.floor)).sum() for p in model.staged_predict_proba(X)])
+def _losses(
+    model: Any, X: np.ndarray, y: np.ndarray, weight: np.ndarray, n_classes: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted and plain sums of log-losses, or of squared errors, after each iteration."""
+    if n_classes:
+        own = np.arange(len(y)), y.astype(np.int64)
+        each = (-np.log(np.maximum(p[own], FIXED.floor)) for p in model.staged_predict_proba(X))
+    else:
+        each = ((answer - y) ** 2 for answer in model.staged_predict(X))
+    both = np.array([(weight @ loss, loss.sum()) for loss in each])
+    return both[:, 0], both[:, 1]
 
 
 def _order(codes: np.ndarray, y: np.ndarray, n_levels: int, n_classes: int) -> np.ndarray:

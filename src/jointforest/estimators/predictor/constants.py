@@ -84,6 +84,12 @@ class Constants:
     """Iterations of which the best number is chosen."""
     patience: int = 20
     """Iterations without a better validation loss after which no more are tried."""
+    toward_complete: float = 0.5
+    """How far towards complete rows the loss is extrapolated by which trees that answer in expectation are chosen, as a
+    part of the mean share of missing cells. Rows with missing cells are best with fewer iterations."""
+    most_deviations: float = 2.0
+    """The farthest that this may be, in standard deviations of the share: the variance of the loss is five times as
+    large there. Rows of wide tables have nearly as many missing cells each."""
     copies: int = 6
     """Most copies of each row with cells hidden at random rates, beside the row itself."""
     copied_rows: int = 100_000

@@ -225,7 +225,7 @@ def _learn(problem: Problem) -> Learned:
     for name in kept:
         if name in trees and name not in final:
             final[name] = trees[name][0][0] if are_final else problem.boosting.learn(rows[name], trees[name][1])
-            if name in (EXPECTED, NATIVE):  # the same trees
+            if name in (EXPECTED, NATIVE) and trees.get(NATIVE) is trees[EXPECTED]:
                 final[EXPECTED] = final[NATIVE] = final[name]
     clock.stop("boosted trees", problem.tell)
     total = sums[0] if are_final or ADDITIVE not in kept else additive.learn(completed, penalty)
@@ -263,7 +263,8 @@ def _cross_fit(
 ) -> tuple[dict[str, Labelled], Trees]:
     """Rows that boosted trees learn from in the end, and those of the folds: as they are, and copies with cells hidden.
 
-    Where cells are missing at learning, the trees also answer by their own rule, which knows what a missing cell tells.
+    Where cells are missing at learning, trees also answer by their own rule, which knows what a missing cell tells.
+    Their number of iterations is best for such rows. Those that answer in expectation see completed rows.
     An estimator that refuses missing cells learns from rows that are completed by draws, and from no copies. A fitted
     model that cannot be learned anew answers by its own rule instead of from copies.
     """
@@ -273,12 +274,12 @@ def _cross_fit(
     def pairs(plain: Labelled) -> list[Pair]:
         return [(plain.take(fold.learn), plain.take(fold.held)) for fold in folds]
 
-    trees[EXPECTED] = problem.boosting.cross_fit(pairs(rows[EXPECTED]))
+    trees[EXPECTED], native = problem.boosting.cross_fit_twice(pairs(rows[EXPECTED]))
     if folds and not trees[EXPECTED][0]:
         rows[EXPECTED] = completed
         trees[EXPECTED] = problem.boosting.cross_fit(pairs(rows[EXPECTED]))
     elif np.isnan(rows[EXPECTED].X).any() or not problem.boosting.learns:
-        rows[NATIVE], trees[NATIVE] = rows[EXPECTED], trees[EXPECTED]
+        rows[NATIVE], trees[NATIVE] = rows[EXPECTED], native
     if not problem.boosting.learns:
         return rows, trees
     of_copies = [
