@@ -59,6 +59,7 @@ def distribution(model, target, head, length, rows, now):
     h, n = len(model.columns.head), len(model.columns.rows)
     share = np.ones(int(trees.target_codes[target]))
     past = [row[(target - h) % n] for row in rows]
+    usual = usual_code(model, (target - h) % n, head, length, rows, now) if target >= h + n else 0
     for tree in range(trees.tree_start[target], trees.tree_start[target + 1]):
         node = int(trees.root[tree])
         while trees.child[node] >= 0:
@@ -66,7 +67,8 @@ def distribution(model, target, head, length, rows, now):
             node = int(trees.child[node]) + (value > trees.threshold[node])
         sort, at = int(trees.tree_class[tree]), -1 - int(trees.child[node])
         share *= [
-            trees.table[at + (code if sort in (0, 4) else class_of(sort, code, past))] for code in range(len(share))
+            trees.table[at + (code if sort in (0, 4) else class_of(sort, code, past, usual))]
+            for code in range(len(share))
         ]
     return share / share.sum()
 
@@ -101,14 +103,51 @@ def context(model, kind, column, head, length, rows, now):
         17: lambda: less(past[-1], past[0]),
         18: lambda: less(past[-1], past[-2] if len(past) > 1 else past[-1]),
         19: lambda: less(past[-1], mean(known)),
+        21: lambda: expected_code(model, column, head, length, rows, now),
+        22: lambda: less(past[-1], expected_code(model, column, head, length, rows, now)),
+        23: lambda: 64 + mean(excesses(model, column, head, length, rows)),
+        24: lambda: (*(64 + one for one in excesses(model, column, head, length, rows)), 0)[
+            len(known) - 1 if known else 0
+        ],
+        25: lambda: less(past[-1], usual_code(model, column, head, length, rows, now)),
     }[kind]()
 
 
-def class_of(sort, code, past):
+def expected_code(model, column, head, length, rows, now):
+    """The code in the leaf of the expectation tree of a column; 0 without a tree."""
+    trees = model.columns.expectations
+    node = int(trees.root[column])
+    if node < 0:
+        return 0
+    while trees.child[node] >= 0:
+        value = context(model, int(trees.kind[node]), int(trees.column[node]), head, length, rows, now)
+        node = int(trees.child[node]) + (value > trees.threshold[node])
+    return -1 - int(trees.child[node])
+
+
+def excesses(model, column, head, length, rows):
+    """Code less expected code, of each row in which the cell is not missing."""
+    return [
+        row[column] - expected_code(model, column, head, length, rows[:k], row[:column])
+        for k, row in enumerate(rows)
+        if row[column] > 0
+    ]
+
+
+def usual_code(model, column, head, length, rows, now):
+    """The expected code plus the mean excess, within the codes; 0 without a tree."""
+    if model.columns.expectations.root[column] < 0:
+        return 0
+    expected = expected_code(model, column, head, length, rows, now)
+    most = model.columns.rows[column].coding.n_codes - 1
+    return min(max(expected + mean(excesses(model, column, head, length, rows)), 1), most)
+
+
+def class_of(sort, code, past, usual):
     """Class of a code in trees of ratios."""
     if sort == 1:
         return 0 if code == past[-1] else 1 if code == before_change(past) else 2 if code in past else 3
-    reference = past[0] if sort == 2 else mean([one for one in past if one > 0])
+    reference = usual if sort == 5 else past[0] if sort == 2 else mean([one for one in past if one > 0])
     if code == 0:
         return 16
     if reference == 0:

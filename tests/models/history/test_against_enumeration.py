@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
+from contextlib import ExitStack
+from dataclasses import replace
 from functools import cache
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -13,6 +16,16 @@ import pytest
 
 import jointforest as jf
 from jointforest.api.history_joint import HistoryJoint
+from jointforest.learners.history import expectations, history_forest, targets
+from jointforest.learners.history.constants import FIXED
+from jointforest.models.history.contexts import (
+    EXCESS,
+    EXPECTED,
+    FROM_EXPECTED,
+    FROM_USUAL,
+    LAST_EXCESS,
+    OFFSET_USUAL,
+)
 from tests.oracle import histories as oracle
 from tests.oracle.scale import base_density
 
@@ -20,7 +33,10 @@ LEVELS, COLUMNS = ("x", "y"), ("level", "number")
 
 
 def table(seed: int, n: int = 2000) -> pd.DataFrame:
-    """Subjects of 1 to 3 rows: a constant column, a sticky level, and a number from 0 to 2 that may be missing."""
+    """Subjects of 1 to 3 rows: a constant column, a sticky level, and a number from 0 to 2 that may be missing.
+
+    For an odd seed the number is often twice the level.
+    """
     rng = np.random.default_rng(seed)
     rows = []
     for i in range(n):
@@ -30,13 +46,28 @@ def table(seed: int, n: int = 2000) -> pd.DataFrame:
             rows.append((i, "uv"[kind], LEVELS[level], np.nan if rng.random() < 0.15 else float(number)))
             level = level if rng.random() < 0.8 else 1 - level
             number = (number + int(rng.integers(2)) + level) % 3 if rng.random() < 0.6 else number
+            number = 2 * level if seed % 2 and rng.random() < 0.5 else number
     return pd.DataFrame(rows, columns=["id", "kind", "level", "number"])
 
 
 @cache
 def learned(seed: int) -> tuple[HistoryJoint, list[oracle.History]]:
-    joint = jf.HistoryForest(smoothing=0, random_state=seed).fit(table(seed), group="id").joint_
-    columns = joint.model.columns
+    """A joint and all its histories; for an odd seed with an expectation tree, and many splits on what it tells."""
+    expected, many = bool(seed % 2), replace(FIXED, value_gain=0.5, gain_a_type=0.0, ratio_gain=0.5)
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(expectations, "_judge", lambda columns, *_: columns.expectations.root.max()))
+        if expected:
+            stack.enter_context(patch.object(targets, "OWN", ()))
+            stack.enter_context(patch.object(targets, "OWN_NUMBER", ()))
+            stack.enter_context(patch.object(history_forest, "smoothed", lambda *_: many))
+        else:
+            stack.enter_context(patch.object(expectations, "_judge", lambda *_: 0.0))
+        joint = jf.HistoryForest(smoothing=0, random_state=seed).fit(table(seed), group="id").joint_
+    columns, trees = joint.model.columns, joint.model.conditionals
+    assert (columns.expectations.root.max() >= 0) == expected == (OFFSET_USUAL in trees.tree_class)
+    assert not expected or {EXPECTED, FROM_EXPECTED, EXCESS, LAST_EXCESS, FROM_USUAL} <= set(
+        trees.kind[trees.child >= 0]
+    )
     assert [v.coding.column.name for v in columns.head] == ["kind", "number of rows"]
     assert joint.model.n_trees > 8 and joint.model.n_leaves > 15 and not columns.changes
     assert not any(v.coding.repeat.any() for v in columns.rows)
@@ -107,9 +138,9 @@ def test_log_density_of_whole_histories(seed: int) -> None:
     assert (joint.standard_error(frame[frame["id"] < 50]) == 0.0).all()
 
 
-@pytest.mark.parametrize("ended", [True, False])
-def test_log_density_with_unknown_cells(ended: bool) -> None:
-    joint, every = learned(0)
+@pytest.mark.parametrize(("ended", "seed"), [(True, 0), (False, 0), (True, 1), (False, 1)])
+def test_log_density_with_unknown_cells(ended: bool, seed: int) -> None:
+    joint, every = learned(seed)
     rng = np.random.default_rng(5)
     known = [some_histories(joint, rng, 0.5) for _ in range(40)]
     frame = pd.concat([frame_of(joint, head, rows, k) for k, (head, rows) in enumerate(known)])
@@ -129,8 +160,9 @@ def test_attribution_sums_to_the_log_density() -> None:
 # ---- Rows to come.
 
 
-def test_forecasts() -> None:
-    joint, every = learned(0)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_forecasts(seed: int) -> None:
+    joint, every = learned(seed)
     rng = np.random.default_rng(2)
     known = [(head, rows[:n]) for n in (1, 2) for head, rows in [some_histories(joint, rng, 0.3) for _ in range(12)]]
     known = [(head, rows) for head, rows in known if len(rows) < 3]
@@ -206,8 +238,9 @@ def test_cells_are_imputed_given_rows_before_and_after() -> None:
 # ---- New subjects.
 
 
-def test_drawn_subjects_follow_the_distribution() -> None:
-    joint, every = learned(0)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_drawn_subjects_follow_the_distribution(seed: int) -> None:
+    joint, every = learned(seed)
     n = 20_000
     drawn = joint.sample(n, random_state=0)
     length = drawn.groupby("id").size()

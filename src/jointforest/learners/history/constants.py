@@ -22,6 +22,8 @@ class Constants:
 
     # ---- trees
 
+    expectation_rows: int = 50
+    """Fewest rows of a leaf of an expectation tree."""
     min_rows: int = 10
     """Fewest rows of a leaf of a value tree."""
     value_gain: float = 8.0

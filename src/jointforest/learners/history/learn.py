@@ -8,12 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from ...data.discretization.discretizer import codes_of
-from ...models.history.columns import Coded, HistoryColumns, code_histories
+from ...models.history.columns import Coded, HistoryColumns, code_histories, no_expectations
 from ...models.history.history_model import HistoryModel
 from ...models.history.known_kernels import log_probabilities
 from ...models.history.records import Histories, empty_state, of_subjects
 from ...runtime.threads import map_ordered
 from .constants import Constants
+from .expectations import choose_expectations
 from .order import order_rows, others_of, take_subjects
 from .prepare import Prepared, with_changes
 from .targets import targets_of
@@ -45,7 +46,9 @@ def learn_histories(
     names = [variable.coding.column.name for variable in columns.rows]
     tell(f"{len(columns.head)} constant variables; the columns of a row are drawn in this order: {', '.join(names)}")
     histories = _code(columns, prepared).histories
-    targets = targets_of(columns, others_of(columns, histories))
+    others = others_of(columns, histories)
+    columns = replace(columns, expectations=choose_expectations(columns, histories, others, seed, constants, n_jobs))
+    targets = targets_of(columns, others)
     learned = _learn_all(columns, histories, targets, seed, constants, n_jobs)
     lengths, counts = np.unique(prepared.rows.length, return_counts=True)
     return HistoryModel(columns, conditionals_of(learned, columns.layout), lengths, counts)
@@ -89,8 +92,8 @@ def choose_changes(prepared: Prepared, seed: int, constants: Constants, n_jobs: 
     changed = {j: with_changes(columns.rows[j], prepared.X[:, columns.rows[j].source], is_first) for j in candidates}
 
     def work(j: int) -> bool:
-        by_value = replace(columns, rows=(columns.rows[j],))
-        by_change = replace(columns, rows=(changed[j],))
+        by_value = replace(columns, rows=(columns.rows[j],), expectations=no_expectations(1))
+        by_change = replace(by_value, rows=(changed[j],))
         scores = [_judge(one, prepared, seed, constants) for one in (by_value, by_change)]
         return scores[1] > scores[0]
 

@@ -14,7 +14,16 @@ from ...data.frames import read, with_names
 from ...data.history_rows import HistoryRows, check_names, group_rows, order_column, split_columns
 from ...data.schema import Column, Schema
 from ...models.history.coding import Coding, single_values
-from ...models.history.columns import GAP, LENGTH, START, HistoryColumns, Variable, first_known, last_known
+from ...models.history.columns import (
+    GAP,
+    LENGTH,
+    START,
+    HistoryColumns,
+    Variable,
+    first_known,
+    last_known,
+    no_expectations,
+)
 from ..base import read_table
 from .constants import FIXED
 
@@ -111,7 +120,7 @@ def columns_of(
     subject = np.cumsum(is_first) - 1
     variables = in_order_of_likeness([*head, *varying], X, subject)
     return HistoryColumns(schema, names, group, time, step, begin, tuple(variables[: len(head)]),
-                          tuple(variables[len(head) :]))  # fmt: skip
+                          tuple(variables[len(head) :]), no_expectations(len(varying)))  # fmt: skip
 
 
 # ---- Codes of levels in an order in which neighbours are alike: splits then divide them better.

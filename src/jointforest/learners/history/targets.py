@@ -13,21 +13,27 @@ from ...models.history.contexts import (
     CHANGES,
     CODE,
     DISTINCT,
+    EXCESS,
+    EXPECTED,
     FIRST,
+    FROM_EXPECTED,
     FROM_FIRST,
     FROM_LAG2,
     FROM_MEAN,
+    FROM_USUAL,
     HEAD,
     HIGH,
     KNOWN,
     LAG2,
     LAST_CHANGE,
+    LAST_EXCESS,
     LENGTH,
     LOW,
     MEAN,
     NOW,
     OFFSET_FIRST,
     OFFSET_MEAN,
+    OFFSET_USUAL,
     POSITION,
     PREVIOUS,
     REMAINING,
@@ -40,6 +46,8 @@ OWN = (LAG2, FIRST, BACK, KNOWN, CHANGES, RUN, DISTINCT)
 """Memories of the column itself."""
 OWN_NUMBER = (MEAN, LOW, HIGH, FROM_FIRST, FROM_LAG2, FROM_MEAN)
 """Those that need an order of the codes."""
+BESIDE_EXPECTED = (EXPECTED, FROM_EXPECTED, EXCESS, LAST_EXCESS, FROM_USUAL)
+"""Those of columns with an expectation tree."""
 
 
 def targets_of(columns: HistoryColumns, others: Sequence[Sequence[int]]) -> list[Target]:
@@ -71,7 +79,11 @@ def targets_of(columns: HistoryColumns, others: Sequence[Sequence[int]]) -> list
         contexts += [(kind, j) for kind in OWN + (OWN_NUMBER if is_number else ())]
         if coding.change is not None:
             contexts.append((LAST_CHANGE, j))
-        sorts = (SOURCE, OFFSET_FIRST, OFFSET_MEAN, CODE) if is_number else (SOURCE, CODE)
+        has_expected = columns.expectations.root[j] >= 0
+        contexts += [(kind, j) for kind in (BESIDE_EXPECTED if has_expected else ())]
+        sorts: tuple[int, ...] = (SOURCE, OFFSET_FIRST, OFFSET_MEAN, CODE) if is_number else (SOURCE, CODE)
+        if has_expected:
+            sorts = (OFFSET_USUAL, *sorts)
         may_miss = coding.has_missing and variable.source != GAP
         found.append(_target(h + d + j, coding.n_targets, is_number, may_miss, contexts, sorts))
     return found

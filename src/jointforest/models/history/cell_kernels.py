@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from ...runtime.compile import kernel
-from .contexts import CENTER, CODE, OFFSET_EDGES, OFFSET_FIRST, SOURCE
-from .memory_kernels import M_BACK, M_FIRST, M_PREVIOUS, N_MEMORY, context, mean_code
+from .contexts import CENTER, CODE, OFFSET_EDGES, OFFSET_FIRST, OFFSET_USUAL, SOURCE
+from .memory_kernels import M_BACK, M_FIRST, M_PREVIOUS, N_MEMORY, context, mean_code, usual_code
 
 _ONE = np.uint64(1)
 N_OFFSETS = len(OFFSET_EDGES) + 1
@@ -56,8 +56,8 @@ def offset_class(code, reference):
 
 
 @kernel
-def class_of(sort, code, memory, mean, seen):
-    """Class of a code of values, for classes of this sort; ``mean`` is `mean_code` of the memory."""
+def class_of(sort, code, memory, mean, usual, seen):
+    """Class of a code of values, for classes of this sort; with `mean_code` and `usual_code` of the memory."""
     if sort == SOURCE:
         if code == memory[M_PREVIOUS]:
             return 0
@@ -66,7 +66,24 @@ def class_of(sort, code, memory, mean, seen):
         return 2 if (seen >> np.uint64(code)) & _ONE else 3
     if sort == CODE:
         return code
+    if sort == OFFSET_USUAL:
+        return offset_class(code, usual)
     return offset_class(code, memory[M_FIRST] if sort == OFFSET_FIRST else mean)
+
+
+@kernel
+def fill_classes(sort, n_codes, memory, mean, usual, seen, place):
+    """Class of each code of values, as `class_of` gives it."""
+    if sort == SOURCE:
+        for c in range(n_codes):
+            place[c] = 3 - ((seen >> np.uint64(c)) & _ONE)
+        place[memory[M_BACK]] = 1
+        place[memory[M_PREVIOUS]] = 0
+        return
+    reference = usual if sort == OFFSET_USUAL else memory[M_FIRST] if sort == OFFSET_FIRST else mean
+    place[0] = N_OFFSETS
+    for c in range(1, n_codes):
+        place[c] = _CLASS_OF_STEPS[c - reference + CENTER] if reference > 0 else 0
 
 
 @kernel
@@ -93,26 +110,28 @@ def distribution(conditionals, layout, target, state, h, row, out):
     for tree in range(first, conditionals.tree_start[target + 1]):
         node = leaf_node(conditionals, tree, state, h, row, layout)
         state.leaf[h, tree - first] = -1 - conditionals.child[node]
-    find_classes(conditionals, layout, target, state, state.past[h])
+    find_classes(conditionals, layout, target, state, h)
     return by_leaves(conditionals, layout, target, state, h, out)
 
 
 @kernel
-def find_classes(conditionals, layout, target, state, p):
-    """Note the class that each code of a target has in each of its trees of ratios, under past p."""
+def find_classes(conditionals, layout, target, state, h):
+    """Note the class that each code of a target has in each of its trees of ratios, under hypothesis h."""
     j = target - layout.n_head - layout.n_codes.shape[0]
     if j < 0:
         return
-    k, first = layout.change[j], conditionals.tree_start[target]
+    p, k, first = state.past[h], layout.change[j], conditionals.tree_start[target]
     memory, seen = state.memory[p, j], state.seen[p, j]
-    mean = mean_code(memory)
+    mean, usual = mean_code(memory), usual_code(memory, state.expected[h, j], layout.n_codes[j])
     for t in range(1, conditionals.tree_start[target + 1] - first):
         sort, place = conditionals.tree_class[first + t], state.place[t]
         if sort == CODE and k < 0:
             continue
+        if k < 0:
+            fill_classes(sort, conditionals.target_codes[target], memory, mean, usual, seen, place)
+            continue
         for c in range(conditionals.target_codes[target]):
-            code = c if k < 0 else value_code(layout, k, c, state.value[p, j])
-            place[c] = class_of(sort, code, memory, mean, seen)
+            place[c] = class_of(sort, value_code(layout, k, c, state.value[p, j]), memory, mean, usual, seen)
 
 
 @kernel
@@ -134,15 +153,27 @@ def by_leaves(conditionals, layout, target, state, h, out):
         else:
             for c in range(n):
                 out[c] *= entry[place[c]]
-    total = 0.0
-    for c in range(n):
-        total += out[c]
-    scale = 1.0 / total
+    scale = 1.0 / total_of(out, n)
     for c in range(n):
         out[c] *= scale
     if layout.change[j] >= 0:
         keep_in_range(layout, layout.change[j], state.value[state.past[h], j], n, out)
     return n
+
+
+@kernel
+def total_of(x, n):
+    """Sum of the first n numbers, in four parts: one sum would wait for each addition."""
+    a = b = c = d = 0.0
+    whole = n - n % 4
+    for i in range(0, whole, 4):
+        a += x[i]
+        b += x[i + 1]
+        c += x[i + 2]
+        d += x[i + 3]
+    for i in range(whole, n):
+        a += x[i]
+    return (a + b) + (c + d)
 
 
 @kernel
@@ -152,7 +183,11 @@ def is_alike(layout, target, n_trees, state, a, b):
         if state.leaf[a, tree] != state.leaf[b, tree]:
             return False
     j, p, q = target - layout.n_head - layout.n_codes.shape[0], state.past[a], state.past[b]
-    if j < 0 or p == q:
+    if j < 0:
+        return True
+    if state.expected[a, j] != state.expected[b, j]:
+        return False
+    if p == q:
         return True
     for m in range(N_MEMORY):
         if state.memory[p, j, m] != state.memory[q, j, m]:

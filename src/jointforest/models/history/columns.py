@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,6 +39,22 @@ class Variable:
     coding: Coding
 
 
+class Expectations(NamedTuple):
+    """Trees that tell the expected code of columns of a row from the columns before it: see `Layout`."""
+
+    root: np.ndarray
+    kind: np.ndarray
+    column: np.ndarray
+    threshold: np.ndarray
+    child: np.ndarray
+
+
+def no_expectations(d: int) -> Expectations:
+    """Expectations of d columns of which none has a tree."""
+    none = np.empty(0, dtype=np.int16)
+    return Expectations(np.full(d, -1, dtype=np.int64), none, none, none, np.empty(0, dtype=np.int64))
+
+
 @dataclass(frozen=True, eq=False)
 class HistoryColumns:
     """The columns of a table of histories.
@@ -60,6 +77,7 @@ class HistoryColumns:
         the number of rows is modelled.
     rows : tuple of Variable
         Variables of a row, in the order in which they are drawn.
+    expectations : Expectations
     """
 
     schema: Schema
@@ -70,6 +88,7 @@ class HistoryColumns:
     begin: float
     head: tuple[Variable, ...]
     rows: tuple[Variable, ...]
+    expectations: Expectations
 
     @property
     def has_length(self) -> bool:
@@ -114,6 +133,7 @@ class HistoryColumns:
             step=np.array([c.column.step for c in of_changes], dtype=np.float64),
             low=np.array([c.column.minimum for c in of_changes], dtype=np.float64),
             high=np.array([c.column.maximum for c in of_changes], dtype=np.float64),
+            **{f"expect_{name}": array for name, array in self.expectations._asdict().items()},
         )
 
 

@@ -49,6 +49,17 @@ FROM_MEAN = 19
 LAST_CHANGE = 20
 """Code of the change of a column of changes in the row before; 0 if unknown."""
 
+EXPECTED = 21
+"""The code that the earlier columns of the row suggest: of columns with an expectation tree."""
+FROM_EXPECTED = 22
+"""Previous code less the expected one."""
+EXCESS = 23
+"""Mean of code less expected code so far, rounded."""
+LAST_EXCESS = 24
+"""Code less expected code in the last row whose cell was not missing."""
+FROM_USUAL = 25
+"""Previous code less the usual one, which is the expected one plus the mean excess."""
+
 OF_ROW = (POSITION, LENGTH, REMAINING)
 """Contexts without a column."""
 N_VALUES = 128
@@ -66,6 +77,8 @@ OFFSET_FIRST = 2
 """Steps from the first code, in 16 classes; 16: the cell is missing."""
 OFFSET_MEAN = 3
 """Steps from the mean of the codes so far."""
+OFFSET_USUAL = 5
+"""Steps from the usual code."""
 CODE = 4
 """Every code of values is a class: of trees that look at other columns alone."""
 VALUE = 0
@@ -73,5 +86,5 @@ VALUE = 0
 
 OFFSET_EDGES = (-25, -12, -7, -4, -3, -2, -1, 0, 1, 2, 3, 4, 7, 12, 25)
 """Last offset of each class of offsets but the last."""
-N_CLASSES = {SOURCE: 4, OFFSET_FIRST: 17, OFFSET_MEAN: 17, CODE: 64}
+N_CLASSES = {SOURCE: 4, OFFSET_FIRST: 17, OFFSET_MEAN: 17, OFFSET_USUAL: 17, CODE: 64}
 """Number of classes, at most."""

@@ -17,7 +17,7 @@ from ...runtime.compile import entry, kernel
 from ...runtime.random_kernels import start_stream, uniform
 from ...runtime.records import record
 from .cell_kernels import distribution, leaf_node, target_of
-from .memory_kernels import forget, remember
+from .memory_kernels import expect, forget, remember
 from .walk_kernels import GOLDEN, take_code
 
 
@@ -198,6 +198,8 @@ def draw_rows(conditionals, layout, drawing, state, start, code, value):
 def draw_cell(conditionals, layout, drawing, state, j, row, n, start, code, value):
     """Draw column j of a row of the first n subjects of ``order``, those of each target together."""
     d = layout.n_codes.shape[0]
+    for i in range(n):
+        expect(layout, state, drawing.order[i], j, row)
     for later in range(2):
         target = layout.n_head + later * d + j
         # subjects of this target come first

@@ -15,8 +15,21 @@ from ...data.discretization.discretizer import Scale
 from ...data.schema import Column, Schema
 from ...data.schema_check import column_from_dict, schema_from_dict
 from .coding import Coding
-from .columns import GAP, LENGTH, START, HistoryColumns, Variable
-from .contexts import CHANGED, CODE, HEAD, LAST_CHANGE, MAX_CODES, N_CLASSES, NOW, OF_ROW, VALUE
+from .columns import GAP, LENGTH, START, Expectations, HistoryColumns, Variable
+from .contexts import (
+    CHANGED,
+    CODE,
+    EXPECTED,
+    FROM_USUAL,
+    HEAD,
+    MAX_CODES,
+    N_CLASSES,
+    NOW,
+    OF_ROW,
+    OFFSET_USUAL,
+    POSITION,
+    VALUE,
+)
 from .history_model import HistoryModel
 from .records import MOST_TREES, Conditionals
 
@@ -39,6 +52,7 @@ _TREES = {
     "child": "i8",
     "table": "f4",
 }
+_EXPECTATIONS = {"root": "i8", "kind": "i2", "column": "i2", "threshold": "i2", "child": "i8"}
 _LENGTHS = {"lengths": "i8", "length_counts": "i8"}
 
 # ---- To arrays.
@@ -49,6 +63,7 @@ def history_to_arrays(model: HistoryModel) -> tuple[dict[str, Any], dict[str, np
     columns = model.columns
     arrays = {name: getattr(model, name) for name in _LENGTHS}
     arrays |= {name: getattr(model.conditionals, name) for name in _TREES}
+    arrays |= {f"expect.{name}": getattr(columns.expectations, name) for name in _EXPECTATIONS}
     variables = []
     for k, variable in enumerate((*columns.head, *columns.rows)):
         coding = variable.coding
@@ -119,13 +134,15 @@ def history_from_arrays(schema_data: Any, about: Any, arrays: dict[str, np.ndarr
         begin=_number(about["begin"], "histories.begin"),
         head=tuple(variables[:h]),
         rows=tuple(variables[h:]),
+        expectations=Expectations(**{name: arrays[f"expect.{name}"] for name in _EXPECTATIONS}),
     )
     _check_columns(columns)
+    check_expectations(columns)
     lengths, counts = arrays["lengths"], arrays["length_counts"]
     _check_lengths(columns, lengths, counts)
     codes = [v.coding.n_codes for v in (*columns.head, *columns.rows)] + [v.coding.n_targets for v in columns.rows]
     conditionals = Conditionals(np.array(codes, dtype=np.int64), **{name: arrays[name] for name in _TREES})
-    check_conditionals(conditionals, len(columns.head), columns.layout.n_codes)
+    check_conditionals(conditionals, len(columns.head), columns.layout.n_codes, columns.expectations.root)
     return HistoryModel(columns, conditionals, lengths, counts)
 
 
@@ -136,7 +153,7 @@ def _need(holds: bool | np.bool_, message: str) -> None:
 
 def _check_arrays(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
     """The arrays that these metadata tell of, each with its type and one axis."""
-    expected = _TREES | _LENGTHS
+    expected = _TREES | _LENGTHS | {f"expect.{name}": kind for name, kind in _EXPECTATIONS.items()}
     for k, entry in enumerate((*about["head"], *about["rows"])):
         at = f"histories: variable {k}"
         _need(isinstance(entry, dict) and set(entry) == _VARIABLE, f"{at}: expected {', '.join(sorted(_VARIABLE))}")
@@ -243,7 +260,31 @@ def _check_lengths(columns: HistoryColumns, lengths: np.ndarray, counts: np.ndar
 # ---- The trees.
 
 
-def check_conditionals(trees: Conditionals, n_head: int, n_codes: np.ndarray) -> None:
+def check_expectations(columns: HistoryColumns) -> None:
+    """See that expectation trees end, look at columns that came before, and give codes of numbers."""
+    trees, h, d = columns.expectations, len(columns.head), len(columns.rows)
+    n_nodes = len(trees.child)
+    for name in ("kind", "column", "threshold"):
+        _need(len(getattr(trees, name)) == n_nodes, f"expect.{name}: expected one for each node")
+    _need(trees.root.shape == (d,), "expect.root: expected one for each column of a row")
+    having = np.flatnonzero(trees.root >= 0)
+    ends = np.append(trees.root[having], n_nodes)
+    _need(ends[0] == 0 and (np.diff(ends) > 0).all(), "expect.root: expected to rise from 0")
+    for j, first, end in zip(having.tolist(), ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+        coding, child, place = columns.rows[j].coding, trees.child[first:end], np.arange(first, end)
+        inner = child >= 0
+        _need(not coding.column.is_categorical, "expect.root: only columns of numbers have expectation trees")
+        is_after = (child > place) & (child + 1 < end)
+        _need(is_after[inner].all(), "expect.child: expected nodes after their parents")
+        code = -1 - child[~inner]
+        _need(((code >= 1) & (code < coding.n_codes)).all(), "expect.child: expected codes of the column")
+        kind, column = trees.kind[first:end][inner], trees.column[first:end][inner]
+        most = np.where(kind == HEAD, h - int(columns.has_length), np.where(kind == NOW, j, 1))
+        _need(np.isin(kind, (POSITION, HEAD, NOW)).all(), "expect.kind: expected the row, constants, earlier columns")
+        _need(((column >= 0) & (column < most)).all(), "expect.column: expected one that came before")
+
+
+def check_conditionals(trees: Conditionals, n_head: int, n_codes: np.ndarray, expect_root: np.ndarray) -> None:
     """See that trees read no entry outside their arrays, end, and give distributions.
 
     Parameters
@@ -253,6 +294,8 @@ def check_conditionals(trees: Conditionals, n_head: int, n_codes: np.ndarray) ->
         Head variables.
     n_codes : int64 array (d,)
         Codes of the values of each column of a row.
+    expect_root : int64 array (d,)
+        -1 for columns without an expectation tree.
 
     Raises
     ------
@@ -279,10 +322,12 @@ def check_conditionals(trees: Conditionals, n_head: int, n_codes: np.ndarray) ->
             _need(sort == VALUE, f"tree {t}: the first tree of a target gives its codes")
         else:
             _need(sort in N_CLASSES and target >= n_head + n_columns, f"tree_class[{t}]: not expected there")
+            has_expected = expect_root[(target - n_head) % n_columns] >= 0
+            _need(sort != OFFSET_USUAL or has_expected, f"tree_class[{t}]: the column has no expectation tree")
         width = int(trees.target_codes[target]) if sort == VALUE else N_CLASSES[sort]
         width = int(n_codes[target - n_head - n_columns]) if sort == CODE else width
         _check_nodes(trees, int(trees.root[t]), int(ends[t]), width, t)
-        _check_contexts(trees, slice(int(trees.root[t]), int(ends[t])), target, n_head, n_columns)
+        _check_contexts(trees, slice(int(trees.root[t]), int(ends[t])), target, n_head, expect_root)
 
 
 def _check_nodes(trees: Conditionals, first: int, end: int, width: int, t: int) -> None:
@@ -300,14 +345,18 @@ def _check_nodes(trees: Conditionals, first: int, end: int, width: int, t: int) 
         _need((entries > 0.0).all(), f"table: leaves of tree {t} must be above 0")
 
 
-def _check_contexts(trees: Conditionals, nodes: slice, target: int, n_head: int, n_columns: int) -> None:
+def _check_contexts(trees: Conditionals, nodes: slice, target: int, n_head: int, expect_root: np.ndarray) -> None:
     """Splits look at contexts that there are, and of the same row at columns before."""
+    n_columns = len(expect_root)
     inner = trees.child[nodes] >= 0
     kind, column = trees.kind[nodes][inner], trees.column[nodes][inner]
-    _need(((kind >= 0) & (kind <= LAST_CHANGE)).all(), "kind: expected a kind of context")
+    _need(((kind >= 0) & (kind <= FROM_USUAL)).all(), "kind: expected a kind of context")
     is_head, is_now = kind == HEAD, np.isin(kind, (NOW, CHANGED))
     n_known = min(target, n_head)
     n_before = (target - n_head) % n_columns if target >= n_head else 0
     most = np.where(is_head, n_known, np.where(is_now, n_before, n_columns))
     _need(((column >= 0) & ((column < most) | np.isin(kind, OF_ROW))).all(), "column: expected one that came before")
+    of_own = column[kind >= EXPECTED]
+    is_own = (of_own == n_before) & (expect_root[n_before] >= 0)
+    _need(is_own.all(), "kind: only the column's own expected code is known")
     _need(target >= n_head or is_head.all(), "kind: head variables look at head variables")

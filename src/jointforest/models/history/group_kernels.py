@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from ...runtime.compile import kernel
 from .cell_kernels import by_leaves, find_classes, is_alike, target_of
-from .contexts import CHANGED, HEAD, LENGTH, NOW, REMAINING
-from .memory_kernels import context
+from .contexts import CHANGED, EXPECTED, FROM_EXPECTED, FROM_USUAL, HEAD, LENGTH, NOW, REMAINING
+from .memory_kernels import context, expect
 
 NOTHING, PAST, ALL_BUT_LENGTH = range(3)
 """What all hypotheses have in common; with the last one they are in the order of their numbers of rows."""
@@ -27,7 +27,9 @@ def has_ended(layout, state, h, row):
 def find_groups(conditionals, layout, scratch, state, n, j, row):
     """Group n hypotheses by their distributions of column j, which are put into ``scratch.share``; how many groups."""
     d, groups = layout.n_codes.shape[0], 0
-    for later in range(2):
+    expect_all(layout, scratch, state, n, j, row)
+    first, last = (0, 1) if row == 0 else (0, 2) if layout.change[j] >= 0 else (1, 2)
+    for later in range(first, last):
         target = layout.n_head + later * d + j
         having = 0
         for h in range(n):
@@ -42,6 +44,19 @@ def find_groups(conditionals, layout, scratch, state, n, j, row):
 
 
 @kernel
+def expect_all(layout, scratch, state, n, j, row):
+    """Note the expected code of column j under every hypothesis."""
+    if layout.expect_root[j] < 0:
+        return
+    expect(layout, state, 0, j, row)
+    for h in range(1, n):
+        if scratch.common[0] == ALL_BUT_LENGTH:
+            state.expected[h, j] = state.expected[0, j]
+        else:
+            expect(layout, state, h, j, row)
+
+
+@kernel
 def group_by_leaves(conditionals, layout, scratch, state, target, row, n, groups):
     """Group the first n hypotheses of ``order``, all of one target; the number of groups with those before."""
     order, first = scratch.order, conditionals.tree_start[target]
@@ -49,7 +64,8 @@ def group_by_leaves(conditionals, layout, scratch, state, target, row, n, groups
     # the first tree comes last: hypotheses of one leaf of it are then beside each other
     for t in range(n_trees - 1, -1, -1):
         sort_through(conditionals, layout, scratch, state, first + t, t, row, n)
-    begin, classes_of = groups, -1
+    j = (target - layout.n_head) % layout.n_codes.shape[0]
+    begin, classes_of, expected = groups, -1, -1
     for i in range(n):
         h = order[i]
         if i > 0 and state.leaf[h, 0] != state.leaf[order[i - 1], 0]:
@@ -60,9 +76,9 @@ def group_by_leaves(conditionals, layout, scratch, state, target, row, n, groups
             g -= 1
         scratch.group[0, h] = g if g >= first_g else groups
         if g < first_g:
-            if state.past[h] != classes_of:
-                classes_of = state.past[h]
-                find_classes(conditionals, layout, target, state, classes_of)
+            if state.past[h] != classes_of or state.expected[h, j] != expected:
+                classes_of, expected = state.past[h], state.expected[h, j]
+                find_classes(conditionals, layout, target, state, h)
             by_leaves(conditionals, layout, target, state, h, scratch.share[groups])
             scratch.group[1, groups] = h
             groups += 1
@@ -108,7 +124,7 @@ def is_common(layout, kind, column, common):
         return False
     if kind == HEAD:
         return common == ALL_BUT_LENGTH and column < layout.n_head - layout.has_length
-    return common == ALL_BUT_LENGTH or (kind != NOW and kind != CHANGED)
+    return common == ALL_BUT_LENGTH or kind not in (NOW, CHANGED, EXPECTED, FROM_EXPECTED, FROM_USUAL)
 
 
 @kernel

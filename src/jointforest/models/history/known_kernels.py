@@ -6,7 +6,7 @@ import math
 
 from ...runtime.compile import entry, kernel
 from .cell_kernels import FLOOR, class_of, distribution, target_of, value_code
-from .memory_kernels import context, forget, mean_code, remember
+from .memory_kernels import context, expect, forget, mean_code, remember, usual_code
 
 
 @kernel
@@ -55,6 +55,7 @@ def collect_contexts(layout, histories, kinds, columns, target, state, out):
             for j in range(d):
                 take_cell(layout, histories, r, j, state)
             j = (target - layout.n_head) % d
+            expect(layout, state, 0, j, row)
             if target_of(layout, state, 0, j, row) == target:
                 for f in range(kinds.shape[0]):
                     out[f, found] = context(kinds[f], columns[f], state, 0, row, layout)
@@ -111,18 +112,19 @@ def expected_classes(layout, conditionals, histories, target, sort, state, share
             row = r - histories.start[i]
             for other in range(d):
                 take_cell(layout, histories, r, other, state)
+            expect(layout, state, 0, j, row)
             if target_of(layout, state, 0, j, row) == target:
                 n = distribution(conditionals, layout, target, state, 0, row, share)
                 memory, seen = state.memory[0, j], state.seen[0, j]
-                mean = mean_code(memory)
+                mean, usual = mean_code(memory), usual_code(memory, state.expected[0, j], layout.n_codes[j])
                 for c in range(expected.shape[1]):
                     expected[found, c] = 0.0
                 for c in range(n):
                     code = c if k < 0 else value_code(layout, k, c, state.value[0, j])
-                    expected[found, class_of(sort, code, memory, mean, seen)] += share[c]
+                    expected[found, class_of(sort, code, memory, mean, usual, seen)] += share[c]
                 c = histories.code[r, j] if k < 0 else histories.change[r, k]
                 code = c if k < 0 else value_code(layout, k, c, state.value[0, j])
-                observed[found] = class_of(sort, code, memory, mean, seen)
+                observed[found] = class_of(sort, code, memory, mean, usual, seen)
                 found += 1
             remember(state, 0, row)
     return found
@@ -152,6 +154,7 @@ def log_probabilities(layout, conditionals, histories, state, share, of_head, of
             row = r - histories.start[i]
             for j in range(d):
                 take_cell(layout, histories, r, j, state)
+                expect(layout, state, 0, j, row)
                 target = target_of(layout, state, 0, j, row)
                 distribution(conditionals, layout, target, state, 0, row, share)
                 k = layout.change[j]

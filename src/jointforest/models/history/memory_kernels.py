@@ -13,15 +13,20 @@ from .contexts import (
     CHANGED,
     CHANGES,
     DISTINCT,
+    EXCESS,
+    EXPECTED,
     FIRST,
+    FROM_EXPECTED,
     FROM_FIRST,
     FROM_LAG2,
     FROM_MEAN,
+    FROM_USUAL,
     HEAD,
     HIGH,
     KNOWN,
     LAG2,
     LAST_CHANGE,
+    LAST_EXCESS,
     LENGTH,
     LOW,
     MEAN,
@@ -33,7 +38,8 @@ from .contexts import (
 )
 
 M_PREVIOUS, M_LAG2, M_FIRST, M_BACK, M_KNOWN, M_CHANGES, M_RUN, M_SUM, M_COUNT, M_LOW, M_HIGH, M_CHANGE = range(12)
-N_MEMORY = 12
+M_EXCESS, M_EXCESSES = 12, 13
+N_MEMORY = 14
 """Entries of the memory of a column."""
 
 _ONE = np.uint64(1)
@@ -73,6 +79,31 @@ def mean_code(memory):
 
 
 @kernel
+def mean_excess(memory):
+    """Mean of code less expected code so far, rounded."""
+    n = memory[M_COUNT]
+    return (2 * memory[M_EXCESSES] + n) // (2 * n) if n > 0 else 0
+
+
+@kernel
+def usual_code(memory, expected, n_codes):
+    """The expected code plus the mean excess, among the codes; 0 if there is no expected code."""
+    return min(max(expected + mean_excess(memory), 1), n_codes - 1) if expected > 0 else 0
+
+
+@kernel
+def expect(layout, state, h, j, row):
+    """Note the code that the earlier columns of the row suggest for column j, if it has an expectation tree."""
+    node = layout.expect_root[j]
+    if node < 0:
+        return
+    while layout.expect_child[node] >= 0:
+        found = context(layout.expect_kind[node], layout.expect_column[node], state, h, row, layout)
+        node = layout.expect_child[node] + (1 if found > layout.expect_threshold[node] else 0)
+    state.expected[h, j] = -1 - layout.expect_child[node]
+
+
+@kernel
 def context(kind, column, state, h, row, layout):
     """The context of a kind and column for hypothesis ``h`` of the state, in row number ``row``."""
     if kind == NOW:
@@ -95,7 +126,25 @@ def context(kind, column, state, h, row, layout):
     if kind == REMAINING:
         return count_bin(state.length[h] - row)
     p = state.past[h]
+    if kind >= EXPECTED:
+        return expected_context(kind, state.memory[p, column], state.expected[h, column], layout.n_codes[column])
     return memory_context(kind, state.memory[p, column], state.seen[p, column])
+
+
+@kernel
+def expected_context(kind, memory, expected, n_codes):
+    """The context of a kind that looks at the expected code of a column."""
+    if kind == EXPECTED:
+        return expected
+    if kind == FROM_EXPECTED:
+        return difference(memory[M_PREVIOUS], expected)
+    if kind == EXCESS:
+        return CENTER + mean_excess(memory)
+    if kind == LAST_EXCESS:
+        return memory[M_EXCESS]
+    if kind == FROM_USUAL:
+        return difference(memory[M_PREVIOUS], usual_code(memory, expected, n_codes))
+    return 0
 
 
 @kernel
@@ -141,6 +190,7 @@ def forget(state, h):
         state.value[h, j] = math.nan
         state.next_value[h, j] = math.nan
         state.change[h, j] = 0
+        state.expected[h, j] = 0
         for m in range(N_MEMORY):
             state.memory[h, j, m] = 0
 
@@ -174,6 +224,10 @@ def remember(state, h, row):
             memory[M_HIGH] = max(memory[M_HIGH], code)
             memory[M_SUM] += code
             memory[M_COUNT] += 1
+            expected = state.expected[h, j]
+            if expected > 0:
+                memory[M_EXCESS] = difference(code, expected)
+                memory[M_EXCESSES] += code - expected
 
 
 @kernel

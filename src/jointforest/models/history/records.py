@@ -41,6 +41,12 @@ class Layout(NamedTuple):
         Step of the grid of the column's values, 0 if there is none.
     low, high : float64 array (m,)
         Range of the values of columns of changes.
+    expect_root : int64 array (d,)
+        First node of the expectation tree of each column, -1 if it has none.
+    expect_kind, expect_column, expect_threshold : int16 array (E,)
+        Splits of these trees, as of `Conditionals`.
+    expect_child : int64 array (E,)
+        Left child (the right one follows it), or -1 - the expected code.
     """
 
     n_head: int
@@ -55,6 +61,11 @@ class Layout(NamedTuple):
     step: np.ndarray
     low: np.ndarray
     high: np.ndarray
+    expect_root: np.ndarray
+    expect_kind: np.ndarray
+    expect_column: np.ndarray
+    expect_threshold: np.ndarray
+    expect_child: np.ndarray
 
 
 @record
@@ -146,13 +157,15 @@ class State(NamedTuple):
         Codes of the row so far, and of the changes since the row before (0 if unknown).
     next_value : float64 array (H, d)
         Last known value of columns of changes after the row.
+    expected : int32 array (H, d)
+        Codes that the earlier columns of the row suggest; 0 for columns without an expectation tree.
     leaf : int64 array (H, 8)
         Of the trees of the cell at hand: the first entry of the leaf.
     past : int64 array (H,)
         Which of the P pasts below is that of the hypothesis.
     value : float64 array (P, d)
         Last known value of columns of changes before the row.
-    memory : int32 array (P, d, 12)
+    memory : int32 array (P, d, 14)
         What is remembered of the rows before: `memory_kernels`.
     seen : uint64 array (P, d)
         Codes met so far, as bits.
@@ -166,6 +179,7 @@ class State(NamedTuple):
     now: np.ndarray
     change: np.ndarray
     next_value: np.ndarray
+    expected: np.ndarray
     leaf: np.ndarray
     past: np.ndarray
     value: np.ndarray
@@ -354,10 +368,11 @@ def empty_state(n_hypotheses: int, n_head: int, d: int, n_pasts: int | None = No
         now=np.zeros((n, d), dtype=np.int32),
         change=np.zeros((n, d), dtype=np.int32),
         next_value=np.full((n, d), np.nan),
+        expected=np.zeros((n, d), dtype=np.int32),
         leaf=np.zeros((n, MOST_TREES), dtype=np.int64),
         past=np.arange(n),
         value=np.full((p, d), np.nan),
-        memory=np.zeros((p, d, 12), dtype=np.int32),
+        memory=np.zeros((p, d, 14), dtype=np.int32),
         seen=np.zeros((p, d), dtype=np.uint64),
         place=np.zeros((MOST_TREES, MAX_CODES + 1), dtype=np.uint8),
     )

@@ -13,7 +13,7 @@ import math
 
 from ...runtime.compile import entry, kernel
 from ...runtime.random_kernels import start_stream, uniform
-from .cell_kernels import FLOOR, N_PARTS, bin_of, distribution, target_of
+from .cell_kernels import FLOOR, N_PARTS, bin_of, distribution, target_of, total_of
 from .coding import PRESENT
 from .group_kernels import ALL_BUT_LENGTH, NOTHING, PAST, find_groups, has_ended
 from .memory_kernels import forget, move_past, remember
@@ -31,15 +31,18 @@ GOLDEN = 0.6180339887498949
 
 
 @kernel
-def copy_hypothesis(source, a, target, b):
-    """Copy hypothesis a of a state to hypothesis b of another."""
+def copy_hypothesis(layout, source, a, target, b, n_known):
+    """Copy hypothesis a of a state to hypothesis b of another; of the row the first columns, which are known."""
     target.length[b], target.past[b] = source.length[a], source.past[a]
     for v in range(source.head.shape[1]):
         target.head[b, v] = source.head[a, v]
-    for j in range(source.now.shape[1]):
+    for j in range(n_known):
         target.now[b, j] = source.now[a, j]
         target.change[b, j] = source.change[a, j]
-        target.next_value[b, j] = source.next_value[a, j]
+        target.expected[b, j] = source.expected[a, j]
+    for j in range(source.now.shape[1]):
+        if layout.change[j] >= 0:
+            target.next_value[b, j] = source.next_value[a, j]
 
 
 @kernel
@@ -76,23 +79,25 @@ def keep_candidates(scratch, state, n, n_codes, cap, is_drawn):
     # a point of its own in each of ``cap`` strata: evenly spaced points would take the same code under hypotheses of
     # equal weight
     last_h, last_c = last_candidate(scratch, state, n, n_codes, LEAST * total)
-    before, drawn, point, kept = 0.0, 0, uniform(scratch.random), 0
+    stratum = total / cap
+    before, drawn, point, kept = 0.0, 0, stratum * uniform(scratch.random), 0
     for h in range(last_h + 1):
         up_to = before
         before += state.weight[h] * mass_of(scratch, h)
-        if point >= cap * before / total and h < last_h:
-            continue
+        g, weight = scratch.group[0, h], state.weight[h]
         for c in range(codes_of_group(scratch, h, n_codes)):
-            up_to += candidate(scratch, state, h, c)
+            if point >= before and h < last_h:
+                break
+            up_to += weight * scratch.share[g, c] if g >= 0 else weight
             is_last, first = h == last_h and c == last_c, drawn
-            while drawn < cap and (point < cap * up_to / total or is_last):
+            while drawn < cap and (point < up_to or is_last):
                 if is_drawn:
-                    keep(scratch, kept, h, c, total / cap)
+                    keep(scratch, kept, h, c, stratum)
                     kept += 1
                 drawn += 1
-                point = drawn + uniform(scratch.random)
+                point = stratum * (drawn + uniform(scratch.random))
             if drawn > first and not is_drawn:
-                keep(scratch, kept, h, c, (drawn - first) * total / cap)
+                keep(scratch, kept, h, c, (drawn - first) * stratum)
                 kept += 1
             if is_last:
                 break
@@ -178,12 +183,13 @@ def meet_head(conditionals, layout, scratch, state, n, v, code):
 @kernel
 def weigh_group(scratch, g, n_codes, weight, mode, marginal):
     """Take the code of missing cells out of the distribution of a group, if need be; add it to the marginal."""
+    share = scratch.share[g]
     if mode == PRESENT:
-        scratch.share[g, 0] = 0.0
-    scratch.mass[g] = 0.0
-    for c in range(n_codes):
-        scratch.mass[g] += scratch.share[g, c]
-        marginal[c] += weight * scratch.share[g, c]
+        share[0] = 0.0
+    scratch.mass[g] = total_of(share, n_codes)
+    if weight > 0.0:
+        for c in range(n_codes):
+            marginal[c] += weight * share[c]
 
 
 @kernel
@@ -197,7 +203,7 @@ def split_head(conditionals, layout, task, scratch, state, other, n, v, mode, ev
         weigh_group(scratch, h, n_codes, state.weight[h], mode, marginal)
     kept, is_all = keep_candidates(scratch, state, n, n_codes, task.cap, False)
     for k in range(kept):
-        copy_hypothesis(state, scratch.parent[k], other, k)
+        copy_hypothesis(layout, state, scratch.parent[k], other, k, 0)
         other.weight[k] = scratch.kept[k]
         other.head[k, v] = scratch.code[k]
         note_kept(scratch, event, k, scratch.code[k], math.nan)
@@ -222,7 +228,7 @@ def split_length(conditionals, layout, task, scratch, state, other, n, i, n_rows
             scratch.mass[h] += share[c + 1]
     kept, is_all = keep_candidates(scratch, state, n, n_lengths + 1, task.cap, False)
     for k in range(kept):
-        copy_hypothesis(state, scratch.parent[k], other, k)
+        copy_hypothesis(layout, state, scratch.parent[k], other, k, 0)
         other.weight[k] = scratch.kept[k]
         c = scratch.code[k] - 1
         other.length[k] = task.length_number[c] if c >= 0 else n_rows
@@ -300,7 +306,7 @@ def split_cell(conditionals, layout, task, scratch, state, other, n, j, row, mod
     kept, is_all = keep_candidates(scratch, state, n, widest, task.cap, not is_value)
     for k in range(kept):
         h = scratch.parent[k]
-        copy_hypothesis(state, h, other, k)
+        copy_hypothesis(layout, state, h, other, k, j + 1)
         other.weight[k] = scratch.kept[k]
         is_change = target_of(layout, state, h, j, row) >= layout.n_head + d
         x = take_code(layout, other, k, j, scratch.code[k], is_change, uniform(scratch.random))
