@@ -10,6 +10,8 @@ known, and each number of the next row is forecast. Then a fifth of the known ce
 - vector autoregression: a linear regression of each number on all cells of the two rows before, with normal errors.
 - histories: `HistoryForest(ends=False)`. Its log-densities are given the time of the next row.
 
+Imputed numbers of histories are values of the column's grid, so interpolation is also rounded to its nearest value.
+
 CRPS is twice the mean pinball loss of the five quantiles. The log-density of a number is that of a cell of its grid,
 divided by the width of the cell.
 """
@@ -293,12 +295,16 @@ def imputation(panel: Panel, task: Task, joint: jf.HistoryJoint, title: str) -> 
         line[name] = forward[name]
     for name in panel.numbers:
         line[name] = groups[name].transform(lambda x: x.astype(float).interpolate(limit_direction="both"))
+    on_grid = line.copy()
+    for name, step in panel.numbers.items():
+        on_grid[name] = (line[name].astype(float) / step).round() * step
     ours = joint.impute(ordered, random_state=0)
     rows = []
     for name in (*panel.numbers, *panel.levels):
         hidden = (ordered[name].isna() & truth[name].notna()).to_numpy()
         row: dict[str, Any] = {"panel": title, "column": name, "cells": int(hidden.sum())}
-        for method, answer in (("forward fill", forward), ("interpolation", line), ("histories", ours)):
+        methods = {"forward fill": forward, "interpolation": line, "its nearest value": on_grid, "histories": ours}
+        for method, answer in methods.items():
             a, b = answer[name][hidden], truth[name][hidden]
             if name in panel.numbers:
                 fill = task.train[name].mean()

@@ -72,6 +72,7 @@ def test_files(tmp_path: Path) -> None:
         ("tree_start", 1, 0),
         ("lengths", 0, -1),
         ("0.repeat", 0, 2.0),
+        ("line_share", 0, 2.0),
         ("expect.root", -1, 10**6),
         ("expect.child", 0, 10**6),
         ("expect.child", -1, -100),

@@ -384,6 +384,10 @@ class HistoryJoint:
     ) -> Any:
         """Fill the missing cells given the whole history, rows before and after; every known cell stays what it is.
 
+        An imputed mean of a number lies between the mean of the joint and the straight line in time between the known
+        neighbours in its column, or the value of the only one. How near to the line was learned for each column, from
+        cells of held-out subjects that were hidden. So these means are not exactly those of the joint. Draws are.
+
         Parameters
         ----------
         frame : frame of N rows
@@ -415,7 +419,7 @@ class HistoryJoint:
             raise ValueError(f"m must be a positive integer, and goes with method='sample'; got m={m!r}, {method!r}")
         given = self._read(frame, True, empty_is_unknown=True)
         drawn = impute_codes(
-            self.model, given.X, given.coded, method, m or 1, IMPUTE_CAP, seed_of(random_state), n_jobs
+            self.model, given.X, given.coded, given.rows.time, method, m or 1, IMPUTE_CAP, seed_of(random_state), n_jobs
         )
         frames = [self._filled(given, X) for X in drawn]
         return frames if m is not None else frames[0]

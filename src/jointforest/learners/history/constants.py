@@ -74,5 +74,18 @@ class Constants:
     judged_share: float = 0.25
     """Share of the sample by which values and changes are compared."""
 
+    # ---- imputed means
+
+    line_rows: int = 40_000
+    """Rows of the sample that tells how near imputed means are to the line between their neighbours."""
+    judged_line_rows: int = 3_000
+    """Rows of it in which cells are hidden, about."""
+    hidden_share: float = 0.2
+    """Share of these cells that is hidden."""
+    fewest_hidden: int = 50
+    """Fewest hidden cells of a column; with fewer its means are those of the joint."""
+    line_hypotheses: int = 512
+    """Hypotheses of these imputations: half as many as those of `HistoryJoint.impute`, in half the time."""
+
 
 FIXED = Constants()

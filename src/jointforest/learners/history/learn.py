@@ -15,6 +15,7 @@ from ...models.history.records import Histories, empty_state, of_subjects
 from ...runtime.threads import map_ordered
 from .constants import Constants
 from .expectations import choose_expectations
+from .lines import learn_line_shares
 from .order import order_rows, others_of, take_subjects
 from .prepare import Prepared, with_changes
 from .targets import targets_of
@@ -49,9 +50,15 @@ def learn_histories(
     others = others_of(columns, histories)
     columns = replace(columns, expectations=choose_expectations(columns, histories, others, seed, constants, n_jobs))
     targets = targets_of(columns, others)
-    learned = _learn_all(columns, histories, targets, seed, constants, n_jobs)
     lengths, counts = np.unique(prepared.rows.length, return_counts=True)
-    return HistoryModel(columns, conditionals_of(learned, columns.layout), lengths, counts)
+    none = np.zeros((len(columns.rows), 2))
+
+    def model_of(some: Histories) -> HistoryModel:
+        learned = _learn_all(columns, some, targets, seed, constants, n_jobs)
+        return HistoryModel(columns, conditionals_of(learned, columns.layout), lengths, counts, none)
+
+    shares = learn_line_shares(columns, histories, prepared, model_of, seed, constants, n_jobs)
+    return replace(model_of(histories), line_share=shares)
 
 
 def _code(columns: HistoryColumns, prepared: Prepared) -> Coded:

@@ -63,6 +63,7 @@ def history_to_arrays(model: HistoryModel) -> tuple[dict[str, Any], dict[str, np
     columns = model.columns
     arrays = {name: getattr(model, name) for name in _LENGTHS}
     arrays |= {name: getattr(model.conditionals, name) for name in _TREES}
+    arrays["line_share"] = model.line_share.ravel()
     arrays |= {f"expect.{name}": getattr(columns.expectations, name) for name in _EXPECTATIONS}
     variables = []
     for k, variable in enumerate((*columns.head, *columns.rows)):
@@ -143,7 +144,10 @@ def history_from_arrays(schema_data: Any, about: Any, arrays: dict[str, np.ndarr
     codes = [v.coding.n_codes for v in (*columns.head, *columns.rows)] + [v.coding.n_targets for v in columns.rows]
     conditionals = Conditionals(np.array(codes, dtype=np.int64), **{name: arrays[name] for name in _TREES})
     check_conditionals(conditionals, len(columns.head), columns.layout.n_codes, columns.expectations.root)
-    return HistoryModel(columns, conditionals, lengths, counts)
+    line_share = arrays["line_share"]
+    _need(len(line_share) == 2 * len(columns.rows), "line_share: expected two for each column of a row")
+    _need(((line_share >= 0.0) & (line_share <= 1.0)).all(), "line_share: expected shares from 0 to 1")
+    return HistoryModel(columns, conditionals, lengths, counts, line_share.reshape(-1, 2))
 
 
 def _need(holds: bool | np.bool_, message: str) -> None:
@@ -154,6 +158,7 @@ def _need(holds: bool | np.bool_, message: str) -> None:
 def _check_arrays(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
     """The arrays that these metadata tell of, each with its type and one axis."""
     expected = _TREES | _LENGTHS | {f"expect.{name}": kind for name, kind in _EXPECTATIONS.items()}
+    expected["line_share"] = "f8"
     for k, entry in enumerate((*about["head"], *about["rows"])):
         at = f"histories: variable {k}"
         _need(isinstance(entry, dict) and set(entry) == _VARIABLE, f"{at}: expected {', '.join(sorted(_VARIABLE))}")

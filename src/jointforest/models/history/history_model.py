@@ -65,12 +65,16 @@ class HistoryModel:
         Numbers of rows of the subjects learned from, ascending, distinct.
     length_counts : int64 array (k,)
         How many subjects had them.
+    line_share : float64 array (d, 2)
+        How much the imputed means of each column of a row follow the straight line between known neighbours, 0 to 1;
+        and how much, with one known neighbour, its value.
     """
 
     columns: HistoryColumns
     conditionals: Conditionals
     lengths: np.ndarray
     length_counts: np.ndarray
+    line_share: np.ndarray
 
     @property
     def n_leaves(self) -> int:

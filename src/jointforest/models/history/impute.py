@@ -15,9 +15,19 @@ IMPUTE_CAP = 1024
 
 
 def impute_codes(
-    model: HistoryModel, X: np.ndarray, coded: Coded, method: str, m: int, cap: int, seed: int, n_jobs: int | None
+    model: HistoryModel,
+    X: np.ndarray,
+    coded: Coded,
+    time: np.ndarray | None,
+    method: str,
+    m: int,
+    cap: int,
+    seed: int,
+    n_jobs: int | None,
 ) -> list[np.ndarray]:
     """Cells (N, number of schema columns) with the unknown ones filled in.
+
+    Means of numbers are moved towards the straight line between known neighbours: see ``HistoryModel.line_share``.
 
     Parameters
     ----------
@@ -25,6 +35,8 @@ def impute_codes(
     X : float64 array
     coded : Coded
         Histories whose empty cells are unknown.
+    time : float64 array (N,) or None
+        Times of the rows.
     method : {"mean", "sample"}
     m : int
         Number of draws.
@@ -72,9 +84,35 @@ def impute_codes(
             x = answer[at, k]
             if method == "sample" and variable.coding.change is None:
                 x = _draws_in_rows(variable.coding, histories, j, row, x, X[:, variable.source], rng)
+            if method == "mean" and variable.source >= 0 and model.line_share[j].any():
+                line, is_end = (one[row] for one in line_of(histories.start, time, X[:, variable.source]))
+                x = np.where(np.isnan(line), x, x + model.line_share[j][is_end.astype(np.intp)] * (line - x))
             if variable.source >= 0:
                 filled[k][row, variable.source] = x
     return filled
+
+
+def line_of(start: np.ndarray, time: np.ndarray | None, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The straight line in time between the known neighbours of each cell, and which cells have but one of them.
+
+    Without times, rows are one apart. With one known neighbour, its value is the line; without, and at known cells, the
+    line is NaN. Two arrays (N,), of float64 and bool.
+    """
+    row = np.arange(len(x))
+    t = row.astype(np.float64) if time is None else time
+    length = np.diff(start)
+    first, last = np.repeat(start[:-1], length), np.repeat(start[1:] - 1, length)
+    known = ~np.isnan(x)
+    before = np.maximum.accumulate(np.where(known, row, -1))
+    after = np.minimum.accumulate(np.where(known, row, len(x))[::-1])[::-1]
+    has_before, has_after = before >= first, after <= last
+    a = np.where(has_before, before, after)
+    b = np.where(has_after, after, before)
+    found = np.full(len(x), np.nan)
+    at = np.flatnonzero(~known & (has_before | has_after))
+    a, b = a[at], b[at]
+    found[at] = x[a] + (x[b] - x[a]) * (t[at] - t[a]) / np.where(a < b, t[b] - t[a], 1.0)
+    return found, has_before != has_after
 
 
 def _mean_answers(columns: HistoryColumns, number: np.ndarray, found: Found) -> np.ndarray:

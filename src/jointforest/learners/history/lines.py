@@ -1,0 +1,64 @@
+"""How much imputed means follow the straight line between known neighbours, learned from cells that are hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...models.history.columns import HistoryColumns, code_histories
+from ...models.history.history_model import HistoryModel
+from ...models.history.impute import impute_codes, line_of
+from ...models.history.records import Histories, of_subjects
+from .constants import Constants
+from .order import take_subjects
+from .prepare import Prepared
+
+
+def split_off(histories: Histories, seed: int, constants: Constants) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of subjects to learn a trial model from, and of others whose cells it imputes; both ascending."""
+    sample = take_subjects(histories, constants.line_rows, seed)
+    mixed = np.random.default_rng([seed, 4]).permutation(sample)
+    wanted = min(constants.judged_line_rows, constants.judged_share * np.diff(histories.start)[mixed].sum())
+    n = np.searchsorted(np.cumsum(np.diff(histories.start)[mixed]), wanted)
+    return np.sort(mixed[n:]), np.sort(mixed[:n])
+
+
+def learn_line_shares(
+    columns: HistoryColumns,
+    histories: Histories,
+    prepared: Prepared,
+    learn: Callable[[Histories], HistoryModel],
+    seed: int,
+    constants: Constants,
+    n_jobs: int | None,
+) -> np.ndarray:
+    """Weights of the line for each column of a row, float64 (d, 2): those of least squares over hidden cells.
+
+    A fifth of the numbers of some subjects is hidden, and imputed by a model that is learned from others.
+    """
+    numbers = [j for j, v in enumerate(columns.rows) if v.source >= 0 and not v.coding.column.is_categorical]
+    kept, judged = split_off(histories, seed, constants)
+    found = np.zeros((len(columns.rows), 2))
+    if not numbers or not len(judged):
+        return found
+    rows = prepared.rows
+    length = rows.length[judged]
+    start = np.concatenate([[0], np.cumsum(length)])
+    at = np.repeat(rows.start[judged] - start[:-1], length) + np.arange(start[-1])
+    truth, time = prepared.X[at], None if rows.time is None else rows.time[at]
+    X, rng = truth.copy(), np.random.default_rng([seed, 5])
+    for j in numbers:
+        X[rng.random(len(X)) < constants.hidden_share, columns.rows[j].source] = np.nan
+    trial = learn(of_subjects(histories, kept))
+    coded = code_histories(columns, start, X, time, length, empty_is_unknown=True)
+    (means,) = impute_codes(trial, X, coded, time, "mean", 1, constants.line_hypotheses, seed, n_jobs)
+    for j in numbers:
+        source = columns.rows[j].source
+        line, is_end = line_of(start, time, X[:, source])
+        for k in range(2):
+            at = np.flatnonzero((is_end == bool(k)) & ~np.isnan(line) & ~np.isnan(truth[:, source]))
+            if len(at) >= constants.fewest_hidden:
+                away, error = line[at] - means[at, source], truth[at, source] - means[at, source]
+                found[j, k] = np.clip((away @ error) / max(away @ away, 1e-300), 0.0, 1.0)
+    return found
