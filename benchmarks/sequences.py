@@ -42,10 +42,16 @@ def part_of(frame: pd.DataFrame, group: str, share: float, seed: int) -> tuple[p
 
 
 def measure(
-    training: pd.DataFrame, holdout: pd.DataFrame, group: str, order: str | None, seed: int
+    training: pd.DataFrame,
+    holdout: pd.DataFrame,
+    group: str,
+    order: str | None,
+    smoothing: float | str,
+    seed: int,
 ) -> dict[str, list[dict[str, Any]]]:
     """Tables of seconds, of accuracy and of two-sample tests."""
-    fit, joint = timed(lambda: jf.fit(training, group=group, order=order, random_state=seed))
+    learner = jf.HistoryForest(smoothing=smoothing, random_state=seed)
+    fit, joint = timed(lambda: learner.fit(training, group=group, order=order).joint_)
     progress(f"learned in {fit:.1f} s")
     n = training[group].nunique()
     draw, _ = timed(lambda: joint.sample(n, seed))
@@ -114,6 +120,7 @@ def main() -> None:
         folder={"type": Path, "help": "folder of training.parquet and holdout.parquet"},
         group={"default": "group_id", "help": "column of subjects"},
         order={"help": "column of times; default: rows as they stand"},
+        smoothing={"default": "auto", "help": "smoothing of the learner, a number or auto (default)"},
         validate={
             "action": "store_true",
             "help": "hold out 20 %% of the training subjects in place of holdout.parquet",
@@ -133,9 +140,11 @@ def main() -> None:
         holdout = pd.read_parquet(folder / "holdout.parquet")
     few = training[training[options.group].isin(set(training[options.group].unique()[:100]))]
     jf.fit(few, group=options.group, order=options.order, random_state=0).fidelity(few, few)  # compiles
-    tables = measure(training, holdout, options.group, options.order, options.seed)
-    settings = {"seed": options.seed, "validate": options.validate}
-    finish("sequences.validate" if options.validate else "sequences", tables, settings, options.quick)
+    smoothing = options.smoothing if options.smoothing == "auto" else float(options.smoothing)
+    tables = measure(training, holdout, options.group, options.order, smoothing, options.seed)
+    settings = {"seed": options.seed, "validate": options.validate, "smoothing": options.smoothing}
+    name = "sequences.validate" if options.validate else "sequences"
+    finish(name if smoothing == "auto" else f"{name}.smoothing-{smoothing:g}", tables, settings, options.quick)
 
 
 if __name__ == "__main__":
