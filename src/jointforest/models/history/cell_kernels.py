@@ -111,6 +111,7 @@ def distribution(conditionals, layout, target, state, h, row, out):
         node = leaf_node(conditionals, tree, state, h, row, layout)
         state.leaf[h, tree - first] = -1 - conditionals.child[node]
     find_classes(conditionals, layout, target, state, h)
+    multiply_ratios(conditionals, layout, target, state, h)
     return by_leaves(conditionals, layout, target, state, h, out)
 
 
@@ -135,24 +136,60 @@ def find_classes(conditionals, layout, target, state, h):
 
 
 @kernel
-def by_leaves(conditionals, layout, target, state, h, out):
-    """Distribution over the codes of a target by the leaves and classes found, into ``out``; its number of codes."""
-    n, first = conditionals.target_codes[target], conditionals.tree_start[target]
-    leaf = state.leaf[h]
-    entry = conditionals.table[leaf[0] :]
-    for c in range(n):
-        out[c] = entry[c]
+def multiply_ratios(conditionals, layout, target, state, h):
+    """Multiply the ratios of each code by the leaves and classes found, but those of every code by its own number."""
     j = target - layout.n_head - layout.n_codes.shape[0]
     if j < 0:
-        return n
+        return
+    product, first = state.product, conditionals.tree_start[target]
+    for c in range(conditionals.target_codes[target]):
+        product[c] = 1.0
     for t in range(1, conditionals.tree_start[target + 1] - first):
-        entry, place = conditionals.table[leaf[t] :], state.place[t]
-        if conditionals.tree_class[first + t] == CODE and layout.change[j] < 0:
+        if is_by_code(conditionals, layout, first + t, j):
+            continue
+        entry, place = conditionals.table[state.leaf[h, t] :], state.place[t]
+        for c in range(conditionals.target_codes[target]):
+            product[c] *= entry[place[c]]
+
+
+@kernel
+def is_by_code(conditionals, layout, tree, j):
+    """Whether a tree of ratios of column j has an entry for each code that is predicted."""
+    return conditionals.tree_class[tree] == CODE and layout.change[j] < 0
+
+
+@kernel
+def has_same_ratios(conditionals, layout, target, state, a, b):
+    """Whether `multiply_ratios` gives the same for two hypotheses."""
+    j, first = target - layout.n_head - layout.n_codes.shape[0], conditionals.tree_start[target]
+    if j < 0:
+        return True
+    if state.past[a] != state.past[b] or state.expected[a, j] != state.expected[b, j]:
+        return False
+    for t in range(1, conditionals.tree_start[target + 1] - first):
+        if state.leaf[a, t] != state.leaf[b, t] and not is_by_code(conditionals, layout, first + t, j):
+            return False
+    return True
+
+
+@kernel
+def by_leaves(conditionals, layout, target, state, h, out):
+    """Distribution over the codes of a target by its leaves and the product of ratios, into ``out``; how many codes."""
+    n, first = conditionals.target_codes[target], conditionals.tree_start[target]
+    entry = conditionals.table[state.leaf[h, 0] :]
+    j = target - layout.n_head - layout.n_codes.shape[0]
+    if j < 0:
+        for c in range(n):
+            out[c] = entry[c]
+        return n
+    product = state.product
+    for c in range(n):
+        out[c] = entry[c] * product[c]
+    for t in range(1, conditionals.tree_start[target + 1] - first):
+        if is_by_code(conditionals, layout, first + t, j):
+            entry = conditionals.table[state.leaf[h, t] :]
             for c in range(n):
                 out[c] *= entry[c]
-        else:
-            for c in range(n):
-                out[c] *= entry[place[c]]
     scale = 1.0 / total_of(out, n)
     for c in range(n):
         out[c] *= scale

@@ -6,7 +6,7 @@ Hypotheses are sorted through each tree together: what they share is looked at o
 from __future__ import annotations
 
 from ...runtime.compile import kernel
-from .cell_kernels import by_leaves, find_classes, is_alike, target_of
+from .cell_kernels import by_leaves, find_classes, has_same_ratios, is_alike, multiply_ratios, target_of
 from .contexts import CHANGED, EXPECTED, FROM_EXPECTED, FROM_USUAL, HEAD, LENGTH, NOW, REMAINING
 from .memory_kernels import context, expect
 
@@ -65,7 +65,7 @@ def group_by_leaves(conditionals, layout, scratch, state, target, row, n, groups
     for t in range(n_trees - 1, -1, -1):
         sort_through(conditionals, layout, scratch, state, first + t, t, row, n)
     j = (target - layout.n_head) % layout.n_codes.shape[0]
-    begin, classes_of, expected = groups, -1, -1
+    begin, classes_of, expected, ratios_of = groups, -1, -1, -1
     for i in range(n):
         h = order[i]
         if i > 0 and state.leaf[h, 0] != state.leaf[order[i - 1], 0]:
@@ -76,9 +76,12 @@ def group_by_leaves(conditionals, layout, scratch, state, target, row, n, groups
             g -= 1
         scratch.group[0, h] = g if g >= first_g else groups
         if g < first_g:
-            if state.past[h] != classes_of or state.expected[h, j] != expected:
-                classes_of, expected = state.past[h], state.expected[h, j]
-                find_classes(conditionals, layout, target, state, h)
+            if i == 0 or not has_same_ratios(conditionals, layout, target, state, ratios_of, h):
+                if state.past[h] != classes_of or state.expected[h, j] != expected:
+                    classes_of, expected = state.past[h], state.expected[h, j]
+                    find_classes(conditionals, layout, target, state, h)
+                multiply_ratios(conditionals, layout, target, state, h)
+                ratios_of = h
             by_leaves(conditionals, layout, target, state, h, scratch.share[groups])
             scratch.group[1, groups] = h
             groups += 1

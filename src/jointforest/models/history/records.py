@@ -171,6 +171,8 @@ class State(NamedTuple):
         Codes met so far, as bits.
     place : uint8 array (8, 64)
         Of the trees of the cell at hand: the class of each code.
+    product : float64 array (64,)
+        Of the cell at hand: the product of the ratios of each code that trees tie to the past.
     """
 
     weight: np.ndarray
@@ -186,6 +188,7 @@ class State(NamedTuple):
     memory: np.ndarray
     seen: np.ndarray
     place: np.ndarray
+    product: np.ndarray
 
 
 @record
@@ -375,6 +378,7 @@ def empty_state(n_hypotheses: int, n_head: int, d: int, n_pasts: int | None = No
         memory=np.zeros((p, d, 14), dtype=np.int32),
         seen=np.zeros((p, d), dtype=np.uint64),
         place=np.zeros((MOST_TREES, MAX_CODES + 1), dtype=np.uint8),
+        product=np.zeros(MAX_CODES + 1),
     )
 
 
@@ -382,4 +386,6 @@ def with_pasts_of(state: State) -> State:
     """Room for as many other hypotheses with the same pasts."""
     n, d = state.now.shape
     other = empty_state(n, state.head.shape[1], d, 0)
-    return other._replace(value=state.value, memory=state.memory, seen=state.seen, place=state.place)
+    return other._replace(
+        value=state.value, memory=state.memory, seen=state.seen, place=state.place, product=state.product
+    )
