@@ -68,7 +68,7 @@ def questions(table: Table, new: pd.DataFrame, seed: int) -> dict[str, Callable[
 
     def write(joint: jf.Joint) -> None:
         with tempfile.TemporaryDirectory() as folder:
-            joint.report(Path(folder) / "report.html", random_state=seed)
+            joint.report(Path(folder) / "report.html")
 
     return {
         "mean of a part given the sum": lambda joint: joint.given(about).mean(part),

@@ -416,6 +416,7 @@ def test_whether_a_row_is_estimated_depends_on_the_row_alone(joint: jf.Joint, mo
     rows = rows[["total", "end", "shop", "a"]].reindex(columns=list(joint.columns))
     rows.loc[::2, "end"] = pd.NaT  # what is left is exact
     monkeypatch.setattr(translate, "MOST_ROWS", 8)
+    monkeypatch.setattr(translate, "FEW_PLACES", 0)
     together = joint.given(rows).state
     assert np.isinf(together.effective_draws).tolist() == [True, False] * 6
     with warnings.catch_warnings():

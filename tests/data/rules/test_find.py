@@ -113,3 +113,21 @@ def test_rules_from_files_are_checked() -> None:
     for rule in broken:
         with pytest.raises(ValueError, match=r"rules\[0\]"):
             rules_from_list([rule], names)
+
+
+def test_rare_combinations_are_no_rule_if_independent_columns_would_often_have_them() -> None:
+    count = np.array([[9, 3, 3, 3], [1_500, 400, 400, 400], *[[1_000, 0, 0, 0]] * 8])
+
+    def found(count: np.ndarray) -> set[str]:
+        month, day = np.repeat(np.indices(count.shape).reshape(2, -1), count.ravel(), axis=1)
+        order = np.random.default_rng(0).permutation(len(month))
+        names = {"month": np.char.add("m", month.astype(str)), "day": np.char.add("d", day.astype(str))}
+        return _found(pd.DataFrame({name: x[order] for name, x in names.items()}))
+
+    assert "combinations(month, day)" in found(count)
+    count[9] = [997, 3, 0, 0]  # as rare, where independent columns would have 38 rows
+    assert not found(count)
+    count[9] = [988, 12, 0, 0]
+    assert not found(count)  # as the first month has few rows still
+    count[0] *= 4
+    assert "combinations(month, day)" in found(count)

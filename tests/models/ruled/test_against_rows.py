@@ -54,7 +54,7 @@ def test_many_rows_are_translated_in_pieces(monkeypatch: pytest.MonkeyPatch, siz
     X[rng.random(X.shape) < 0.5] = np.nan
     evidence = Evidence.of_values(X)
     filled = case.ruled.impute(evidence)[0]
-    monkeypatch.setattr(translate, "PIECE", size)
+    monkeypatch.setattr(translate, "_PIECE_ROWS", size * translate.DRAWS)
     assert len(list(case.ruled.rows(evidence))) > 2
     assert np.allclose(case.ruled.log_density(evidence), case.table.log_density(evidence), rtol=1e-9)
     assert np.allclose(case.ruled.impute(evidence)[0], filled, equal_nan=True)

@@ -11,6 +11,7 @@ import pytest
 import jointforest as jf
 from jointforest.data.conditions import Interval, likely
 from jointforest.data.evidence import Evidence, build
+from jointforest.models.ruled import translate
 from jointforest.models.ruled.posterior import RuledPosterior
 from jointforest.models.ruled.ruled import RuledDistribution
 
@@ -29,6 +30,12 @@ def _frame() -> pd.DataFrame:
     frame = pd.DataFrame({"kind": kind, "a": a, "b": b, "c": c, "late": (a + c + rng.integers(0, 2, n)) // 2})
     frame["total"] = a + 2 * b - c + 3
     return frame
+
+
+@pytest.fixture(autouse=True)
+def _links_short_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums of few values are linked too, which are rows otherwise."""
+    monkeypatch.setattr(translate, "FEW_PLACES", 0)
 
 
 @pytest.fixture(scope="module", params=["total = a + 2 * b - c + 3"])
@@ -95,6 +102,17 @@ def test_rows_asked_together_are_answered_as_each_alone(models: tuple[RuledDistr
         for j in (ruled.schema.index(name) for name in NUMBERS):
             assert np.allclose(together.moments(j)[0][i], alone.moments(j)[0][0], rtol=1e-5)
         assert np.array_equal(ruled.impute(one)[0][0], filled[i])
+
+
+def test_many_totals_beside_the_same_evidence(models: tuple[RuledDistribution, TableDistribution]) -> None:
+    ruled, table = models
+    X = np.full((60, len(ruled.schema.columns)), np.nan)
+    X[:, ruled.schema.index("total")] = np.tile(np.arange(12.0), 5)
+    X[:, ruled.schema.index("late")] = np.repeat([0.0, 1.0, 2.0, np.nan, 3.0], 12)
+    evidence = Evidence.of_values(X)
+    expected = table.log_density(evidence)
+    some = expected > -12.0
+    assert some.sum() > 30 and np.allclose(ruled.log_density(evidence)[some], expected[some], atol=1e-3)
 
 
 def test_draws(models: tuple[RuledDistribution, TableDistribution]) -> None:

@@ -30,8 +30,13 @@ _MOST_LEVELS = 200
 _FEWEST_ROWS = 500
 """Fewest rows of a rule about combinations."""
 _FEWEST = 10
-"""Fewest rows of each combination that occurs. With 3, rules of Adult and bank that were found in three quarters of the
-rows had exceptions among the others, and with 10 none (see the experiment on rules)."""
+"""Fewest rows of each combination that occurs, unless it is as common as the next limits say."""
+_FEWEST_COMMON = 3
+"""Fewest rows of each combination of two columns where all are as common as if the columns were independent."""
+_LEAST_RATIO = 0.5
+"""Least ratio of their rows to those that independent columns would have. Rules with fewer than ten rows that had
+exceptions in another quarter of the table had at most 0.33, and those without exceptions at least 0.59 (see the
+experiment on rules)."""
 _ABSENT = 0.05
 """Least share of the rows that would be in combinations that do not occur, if the columns were independent."""
 
@@ -213,7 +218,7 @@ def _holds(sample: np.ndarray, a: int, b: int, y: int) -> bool:
 
 
 def find_combinations(table: CodedTable, functions: Sequence[Function]) -> list[Combinations]:
-    """Columns of which only some combinations of values occur, each in many rows, so that hardly any is unseen.
+    """Columns of which only some combinations of values occur, none of them rare, so that hardly any is unseen.
 
     Combinations that follow from functions are left out: of columns in one function, or with a common determining
     column, and of a column that is a function of another one in such combinations.
@@ -230,8 +235,8 @@ def find_combinations(table: CodedTable, functions: Sequence[Function]) -> list[
         (a, b)
         for a, b in itertools.combinations(few, 2)
         if frozenset((a, b)) not in tied and not above[a] & above[b]
-        and _is_restricted(table.sample[:, a], table.sample[:, b], 0)
-        and _is_restricted(table.codes(a), table.codes(b), _FEWEST)
+        and _is_restricted(table.sample[:, a], table.sample[:, b], False)
+        and _is_restricted(table.codes(a), table.codes(b), True)
     ]  # fmt: skip
     linked = {frozenset(pair) for pair in pairs}
     pairs = [
@@ -255,19 +260,25 @@ def _determining(d: int, one: list[tuple[int, int]]) -> list[set[int]]:
     return above
 
 
-def _is_restricted(a: np.ndarray, b: np.ndarray, fewest: int) -> bool:
-    """Whether only some combinations of two columns occur, each so often at least."""
+def _is_restricted(a: np.ndarray, b: np.ndarray, in_all_rows: bool) -> bool:
+    """Whether combinations of two columns do not occur that would be common, were the columns independent.
+
+    In all rows, none of the others may be rare. Where columns merely depend on each other, some combinations are far
+    rarer than of independent columns, so that unseen ones may be rarer still.
+    """
     known = (a >= 0) & (b >= 0)
-    if not known.all():
-        a, b = a[known], b[known]
+    a, b = a[known], b[known]
     n = len(a)
     if n < _FEWEST_ROWS:
         return False
     A, B = int(a.max()) + 1, int(b.max()) + 1
     count = np.bincount(a.astype(np.int64) * B + b, minlength=A * B).reshape(A, B)
     share = np.outer(count.sum(axis=1), count.sum(axis=0)) / n**2
-    absent = share[count == 0].sum()
-    return bool(absent > _ABSENT and count[count > 0].min() >= fewest)
+    occurs = count > 0
+    if not share[~occurs].sum() > _ABSENT:
+        return False
+    are_common = bool((count >= _LEAST_RATIO * n * share)[occurs].all())
+    return not in_all_rows or bool(count[occurs].min() >= (_FEWEST_COMMON if are_common else _FEWEST))
 
 
 def _joined(table: CodedTable, pairs: list[tuple[int, int]]) -> list[tuple[int, ...]]:
@@ -298,7 +309,7 @@ def _cliques(pairs: list[tuple[int, int]], size: int) -> Iterator[tuple[int, ...
 
 
 def _is_closed(table: CodedTable, group: tuple[int, ...]) -> bool:
-    """Whether each combination of the columns occurs in enough rows."""
+    """Whether each combination of three columns or more occurs in enough rows."""
     codes = [table.codes(j) for j in group]
     known = np.logical_and.reduce([code >= 0 for code in codes])
     return bool(np.bincount(combined([code[known] for code in codes])).min() >= _FEWEST)

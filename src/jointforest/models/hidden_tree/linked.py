@@ -51,8 +51,42 @@ class LinkedRows(KeptRows):
 
     def log_probability(self, n_jobs: int | None = -1) -> np.ndarray:
         if self._log_joint is None:
-            self._log_joint = np.concatenate(self._of_each(lambda batch: batch.log_joint, n_jobs))
+            first, place = self._alike()
+            if 2 * len(first) <= len(place):
+                self._log_joint = self._from_totals(first, place, n_jobs)
+            else:
+                self._log_joint = np.concatenate(self._of_each(lambda batch: batch.log_joint, n_jobs))
         return np.asarray(np.logaddexp.reduce(self._log_joint, axis=1))
+
+    def _alike(self) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of rows that stand for all that differ in the total alone, and the place of each row's among them."""
+        if any(log_like.any() for one in self.sums for log_like in one.log_like):
+            every = np.arange(len(self.sums))
+            return every, every
+        key = [np.array([id(values) for values in one.values], np.float64) for one in self.sums]
+        said = [self._evidence.value, self._evidence.cell_regions(), np.array(key)]
+        return np.unique(np.nan_to_num(np.hstack(said), nan=np.inf), axis=0, return_index=True, return_inverse=True)[1:]
+
+    def _from_totals(self, first: np.ndarray, place: np.ndarray, n_jobs: int | None) -> np.ndarray:
+        """`log_joint` from the laws of the totals of the rows that stand for all."""
+        place = place.reshape(-1)
+
+        def work(a: int, b: int) -> np.ndarray:
+            some = first[a:b]
+            sums = [self.sums[i]._replace(likelihood=np.ones(len(self.sums[i].likelihood))) for i in some.tolist()]
+            batch = _Batch(self._hidden, [of.take(some) for of in self.known], sums)
+            rows = np.flatnonzero((place >= a) & (place < b))
+            out = np.full((len(rows), batch.log_joint.shape[1]), -np.inf)
+            for t, possible, tree in batch.trees:
+                laws = dict(zip(possible.tolist(), tree.totals(), strict=True))
+                for k, (i, at) in enumerate(zip(rows.tolist(), (place[rows] - a).tolist(), strict=True)):
+                    p = float(laws[at] @ self.sums[i].likelihood) if at in laws else 0.0
+                    out[k, t] = batch.log_joint[at, t] + np.log(p) if p > 0.0 else -np.inf
+            return np.column_stack([rows, out])
+
+        with one_blas_thread():
+            found = np.concatenate(list(map_ordered(work, chunks(len(first), _ROWS), n_jobs)))
+        return np.asarray(found[np.argsort(found[:, 0], kind="stable"), 1:])
 
     def posterior(self, wanted: Sequence[int], n_jobs: int | None = -1) -> CodePosterior:
         lacking = [j for j in wanted if j not in self._codes]

@@ -91,7 +91,7 @@ class RuledDistribution(Distribution):
             if len(of_all) < len(place):
                 evidence = evidence.take(of_all)
         out, draws = np.empty(len(evidence.value)), np.inf
-        for some, rows in self.rows(evidence):
+        for some, rows in translate(self.coordinates, self.inner, evidence, self.linker, 0):  # all sums are linked
             state = RuledPosterior(self, self.inner, evidence.take(some), rows, self.linker)
             out[some] = state.log_probability(n_jobs)
             draws = min(draws, float(state.effective_draws.min(initial=np.inf)))

@@ -26,8 +26,10 @@ MOST_ROWS = 1 << 14
 """Most rows that the sums over grids make of one row of evidence; of one that would become more, draws are made."""
 DRAWS = 1 << 10
 """Draws in place of a sum over grids, for each row."""
-PIECE = 8
-"""Rows of evidence whose sums over grids, or draws, are made together."""
+FEW_PLACES = 512
+"""Most combinations of values of the shorter parts that are rows: so many are as fast as a linked sum, or faster."""
+_PIECE_ROWS = 1 << 16
+"""Rows that sums over grids, or draws, make together."""
 TAIL = 1e-12
 """Share of a part's distribution beyond either end of the sum over its grid."""
 
@@ -105,11 +107,16 @@ class Rows:
 
 
 def translate(
-    coordinates: Coordinates, inner: Distribution, evidence: Evidence, linker: Linker | None = None
+    coordinates: Coordinates,
+    inner: Distribution,
+    evidence: Evidence,
+    linker: Linker | None = None,
+    few: int | None = None,
 ) -> Iterator[tuple[np.ndarray, Rows]]:
     """The rows about coordinates that stand for rows of evidence about the table: numbers of some of these, and theirs.
 
-    With a ``linker`` sums stay beside the rows where it makes them. Groups of rows that become many are small.
+    With a ``linker`` sums stay beside the rows where it makes them, and grids would be more than ``few`` rows (default
+    `FEW_PLACES`). Groups of rows that become many are small.
     """
     cells = Cells.of(coordinates, evidence)
     cells.solve()
@@ -121,12 +128,13 @@ def translate(
     for k in range(int(pattern.max(initial=-1)) + 1):
         some = opened[pattern == k]
         if linker is not None:
-            linked, rows = _with_sums(linker, cells.alone(some))
+            linked, rows = _with_sums(linker, cells.alone(some), FEW_PLACES if few is None else few)
             if rows is not None:
                 yield some[linked], rows
             some = np.delete(some, linked)
-        for first in range(0, len(some), PIECE):
-            piece = some[first : first + PIECE]
+        size = max(_PIECE_ROWS // _rows_each(cells.alone(some[:1]), inner), 1) if len(some) else 1
+        for first in range(0, len(some), size):
+            piece = some[first : first + size]
             yield piece, _spread_out(cells.alone(piece), inner)
 
 
@@ -141,19 +149,27 @@ def spread_out(coordinates: Coordinates, inner: Distribution, evidence: Evidence
     return Rows(cells.take(np.argsort(cells.owner, kind="stable")), is_exact)
 
 
-def _with_sums(linker: Linker, cells: Cells) -> tuple[np.ndarray, Rows | None]:
+def _with_sums(linker: Linker, cells: Cells, few: int) -> tuple[np.ndarray, Rows | None]:
     """Which rows, all of one pattern, have a linked sum, and these with it; None if there are none."""
     none = np.empty(0, np.int64)
     if cells.pending[0].sum() != 1:
         return none, None
     column = cells.coordinates.sums[int(np.argmax(cells.pending[0]))]
     sums = linker.sums(cells, column)
-    linked = np.array([i for i, one in enumerate(sums) if one is not None], np.int64)
+    is_long = [one is not None and math.prod(map(len, one.values[:-1])) > few for one in sums]
+    sums = [one for one, is_one in zip(sums, is_long, strict=True) if is_one]
+    linked = np.flatnonzero(is_long)
     if not len(linked):
         return none, None
     found = cells.alone(linked)
     found.log_weight += np.where(np.isnan(found.said[:, column]), 0.0, cells.coordinates.unit(column))
     return linked, Rows(found, np.ones(len(linked), bool), [one for one in sums if one is not None], column)
+
+
+def _rows_each(cells: Cells, inner: Distribution) -> int:
+    """About how many rows grids, or draws, make of a row."""
+    sizes = sorted(min(_size(inner.schema.columns[at]), MOST_ROWS) for at in cells.unknown())
+    return int(min(max(math.prod(sizes[:-1]), DRAWS), MOST_ROWS))
 
 
 def _spread_out(cells: Cells, inner: Distribution) -> Rows:
