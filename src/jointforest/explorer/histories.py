@@ -22,9 +22,11 @@ from .state import place_of
 from .subject import all_shown, cell_text, fingerprint
 
 POPULATION = 2_000
-"""Drawn subjects behind the columns over row numbers."""
+"""Most drawn subjects behind the columns over row numbers."""
 REFERENCE = 300
-"""Drawn subjects with whose cells those of a subject are compared."""
+"""Most drawn subjects with whose cells those of a subject are compared."""
+MOST_DRAWN = 200_000
+"""Most rows of drawn subjects: of joints with long histories fewer subjects are drawn."""
 DRAWS = 200
 """Draws of unknown cells and of the next rows."""
 MOST_STEPS = 50
@@ -102,13 +104,19 @@ class HistorySubject:
     @cached_property
     def drawn(self) -> Table:
         """Drawn histories."""
-        return self.read(self.joint.sample(POPULATION, random_state=0))
+        return self.read(self._drawn(POPULATION, 0))
 
     @cached_property
     def reference(self) -> list[np.ndarray]:
         """For each column the ascending log-densities of its cells in drawn histories, given the cells before them."""
-        logs = self.joint.attribution(self.joint.sample(REFERENCE, random_state=1), random_state=0)
+        logs = self.joint.attribution(self._drawn(REFERENCE, 1), random_state=0)
         return [np.sort(column[~np.isnan(column)]) for column in logs.T]
+
+    def _drawn(self, n: int, seed: int) -> Any:
+        """A frame of n drawn subjects, of fewer where histories are long."""
+        info = self.joint.info()
+        most = max(MOST_DRAWN * info["subjects"] // info["rows"], FEW)
+        return self.joint.sample(min(n, most), random_state=seed)
 
     def read(self, frame: Any) -> Table:
         """The rows of a frame, subject after subject in the order of time."""
