@@ -53,7 +53,7 @@ class HiddenTreeForest(TableScores, Learner):
     max_leaf_nodes : "auto" or int
         Leaves of a decision tree that cuts the table first, each leaf with a hidden tree of its own. "auto": 1, which
         means no tree, or 8 where that has the higher validation log-likelihood. It is 1 in tables of fewer than 5,000
-        rows, or of fewer than 32 rows for each state.
+        rows, or of fewer than 32 rows for each state, and with ``objective="likelihood"``.
     start : "auto", "shared" or "local"
         First states: clusters of rows over all columns, or for each column others, of what depends on it. "auto":
         "local" where half of the columns or more are numbers, else "shared"; in tables of fewer than 5,000 rows the
@@ -304,7 +304,7 @@ class HiddenTreeForest(TableScores, Learner):
         if not isinstance(self.max_leaf_nodes, str):
             settings = settings._replace(n_leaves=self.max_leaf_nodes)
         elif is_large:
-            free += ["n_leaves", "joined"]
+            free += ["joined"] if is_chosen else ["n_leaves", "joined"]
         if self.start != "auto":
             settings = settings._replace(start=self.start)
         elif not is_large:  # trials of few states prefer local starts where many states do better with shared ones
