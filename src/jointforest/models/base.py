@@ -394,6 +394,10 @@ class PosteriorState(ABC):
 
     # ---- default implementations
 
+    def prepare(self, columns: Sequence[int]) -> None:
+        """Find at once what questions about each of these columns need, if it is kept."""
+        return None
+
     def mean_and_histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
         """Means (n,) and the histogram (n, q + 1) of a numeric column, which may cost less together."""
         return self.moments(j, n_jobs)[0], self.histogram(j, cuts, n_jobs)

@@ -161,6 +161,10 @@ class HiddenTreePosterior(PosteriorState):
         n, K = len(self.evidence.value), max(scale.n_codes for scale in self.hidden.scales)
         return KeptRows(self.hidden, self.evidence) if n == 1 or n * K <= _KEPT_ENTRIES else None
 
+    def prepare(self, columns: Sequence[int]) -> None:
+        if self.kept is not None:
+            self.kept.posterior(columns)
+
     @cached_property
     def log_evidence(self) -> float:
         if self.kept is None:

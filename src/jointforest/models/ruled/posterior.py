@@ -417,6 +417,7 @@ class RuledPosterior(PosteriorState):
             Z = self.of_inner.impute(self.rows.evidence, n_jobs)[0]
         else:
             columns = range(len(self.coordinates.inner.columns))
+            self.inner.prepare(columns)
             Z = np.column_stack([self._filled_coordinate(at, n_jobs) for at in columns])
         self._restore_sums(Z)
         self._keep_to_ranges(Z)

@@ -28,8 +28,8 @@ DRAWS = 1 << 10
 """Draws in place of a sum over grids, for each row."""
 FEW_PLACES = 512
 """Most combinations of values of the shorter parts that are rows: so many are as fast as a linked sum, or faster."""
-_PIECE_ROWS = 1 << 16
-"""Rows that sums over grids, or draws, make together."""
+_PIECE_ROWS = 1 << 12
+"""Rows that sums over grids, or draws, make together: so few that their posteriors are kept for further questions."""
 TAIL = 1e-12
 """Share of a part's distribution beyond either end of the sum over its grid."""
 
