@@ -122,7 +122,7 @@ def test_what_is_not_offered_is_refused(run: object, home: Path, model: Path, wo
 
 def test_a_trained_model_beside_histories_is_refused(run: object, home: Path, model: Path) -> None:
     done = run("explore", model, "--model", home / "trees.json", "--no-browser")
-    assert done.code == 2 and "holds a joint of histories; a model predicts from single rows" in done.err
+    assert done.code == 2 and "holds one; trained models predict single rows" in done.err
 
 
 @pytest.mark.parametrize(

@@ -352,7 +352,7 @@ def sample(
 def explore(model: str, table: str | None, trained: str | None, port: int, no_browser: bool, source: Input) -> None:
     """Show MODEL in the browser: evidence by a click, and everything else follows.
 
-    Of a joint of histories it shows one subject's rows with a forecast, or all columns over row numbers.
+    For a joint of histories, it shows one subject's rows with a forecast, or all columns over row numbers.
     The page is served to this machine alone, until Ctrl+C. When another file takes MODEL's place, the page follows.
     """
     from pathlib import Path
@@ -365,7 +365,9 @@ def explore(model: str, table: str | None, trained: str | None, port: int, no_br
     warnings.simplefilter("ignore", UnsupportedEvidenceWarning)  # the page says it
     if history_commands.is_of_histories(joint):
         if trained is not None:
-            raise click.UsageError(f"--model: {model} holds a joint of histories; a model predicts from single rows")
+            raise click.UsageError(
+                f"--model: not for joints of histories, and {model} holds one; trained models predict single rows"
+            )
         page = joint.explore(rows, title=Path(model).name, port=port, browser=not no_browser)
     else:
         ensemble = None if trained is None else read_model_file(trained)

@@ -399,9 +399,9 @@ def test_estimates_from_draws_say_so(joint: jf.Joint, monkeypatch: pytest.Monkey
         (joint.impute, r"imputed cells are estimated .* imputed mean is about 0\.\d+ standard deviations of its cell"),
         (
             lambda of: joint.impute(of, method="sample"),
-            r"rows are drawn from weighted draws, worth .* same values again",
+            r"rows are drawn from weighted draws, worth .* repeat their values",
         ),
-        (lambda of: joint.given(of).sample(2), r"rows are drawn from weighted draws, worth .* same values again"),
+        (lambda of: joint.given(of).sample(2), r"rows are drawn from weighted draws, worth .* repeat their values"),
         (lambda of: joint.given(of).mean("net"), r"answers are estimated .* that of a mean about 0\.\d"),
     ):
         with warnings.catch_warnings(record=True) as said:

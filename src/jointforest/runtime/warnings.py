@@ -56,10 +56,12 @@ def warn_of_draws(draws: float, what: str = "answers") -> None:
     error = 1.0 / max(draws, 1.0) ** 0.5
     hints = {
         "answers": f"the standard error of a probability is at most {0.5 * error:.2g}, that of a mean about "
-        f"{error:.2g} standard deviations of its column",
+        f"{error:.2g} standard deviations of its posterior",
         "log-densities": f"the standard error of a log-density is about {error:.2g}",
-        "imputed cells": f"the standard error of an imputed mean is about {error:.2g} standard deviations of its cell",
-        "rows": "more rows than that have the same values again in the unknown parts of a sum",
+        "imputed cells": f"the standard error of an imputed mean is about {error:.2g} standard deviations of its "
+        "posterior",
+        "rows": f"about {draws:,.0f} drawn rows differ in the unknown parts of the sum; further rows repeat their "
+        "values",
     }
     done = "drawn" if what == "rows" else "estimated"
     said = f"{what} are {done} from weighted draws, worth {draws:,.0f} draws of equal weight"
