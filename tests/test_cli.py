@@ -417,7 +417,7 @@ def test_predict(run: object, home: Path) -> None:
         (("query", "HOME/p.joint", "P(sex = Man)"), 1, "'Man' is not one of its 2 levels"),
         (("query", "HOME/p.joint", "P(sex | body_mass_g > 4, body_mass_g < 3)"), 1, "probability 0"),
         (("score", "HOME/p.joint", "HOME/none.csv"), 1, "none.csv: No such file or directory"),
-        (("score", "HOME/p.joint", "HOME/p.joint"), 1, "--format"),
+        (("score", "HOME/p.joint", "HOME/p.joint"), 1, "got a learned joint; give the table"),
         (("score", "HOME/p.joint", "HOME/p.joint", "--format", "parquet"), 1, "is not a parquet table"),
         (("predict", "HOME/p.joint", "HOME/penguins.csv", "--target", "mass"), 1, "mass"),
         (("sample", "HOME/p.joint", "-n", "3", "-o", "HOME/none/x.csv"), 1, "none/x.csv: No such file or directory"),

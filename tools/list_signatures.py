@@ -54,10 +54,20 @@ NOT_ASKED = {
         "schema",
         "to_spflow",
     },
-    "Posterior": {"n_rows", "marginal", "check", "draw", "evidence_text", "give", "log_event", "probability_of"},
+    "Posterior": {
+        "n_rows",
+        "marginal",
+        "check",
+        "check_support",
+        "draw",
+        "evidence_text",
+        "give",
+        "log_event",
+        "probability_of",
+    },
     "Marginal": set(),
     "HistoryJoint": {"columns", "constant", "group", "order", "schema", "varying"},
-    "Forecast": set(),
+    "Forecast": {"columns"},
     "ExpectedPredictor": set(),
     "GenerativeForestClassifier": LEARNING,
     "GenerativeForestRegressor": LEARNING | {"robustness"},
@@ -460,8 +470,18 @@ def of_histories(joint: Any, frame: pd.DataFrame, gaps: pd.DataFrame, folder: Pa
     yield "fidelity", lambda: joint.fidelity(frame, **SEED)
     yield "info", lambda: joint.info()
     yield "save", lambda: (joint.save(folder / "h.joint"), jf.load(folder / "h.joint").log_density(gaps))
+    yield "explore", lambda: first_history(joint, gaps)
     for rows in (frame, gaps):
         yield "forecast", lambda rows=rows: joint.forecast(rows, 3, n_draws=20, **SEED)
+
+
+def first_history(joint: Any, frame: pd.DataFrame) -> list[Any]:
+    """What the page of a joint of histories asks at first."""
+    from jointforest.explorer.histories import forecast, history, history_subject_of, prepare
+
+    subject = history_subject_of(joint, "joint", frame)
+    prepare(subject)
+    return [forecast(subject, history(subject, {"place": 0}) | {"steps": 2})]
 
 
 def of_forecast(joint: Any, frame: pd.DataFrame) -> Questions:
@@ -471,6 +491,7 @@ def of_forecast(joint: Any, frame: pd.DataFrame) -> Questions:
         for name in ("mean", "proba", "missing_probability", "interval"):
             yield name, partial(getattr(forecast, name), column)
         yield "quantile", lambda column=column: forecast.quantile(column, [0.1, 0.5])
+        yield "probability", lambda column=column: forecast.probability({column: jf.between(None, 100.0)})
     yield "sample", lambda: forecast.sample(2)
 
 
@@ -508,7 +529,7 @@ def of_package(table: Table) -> Questions:
     yield "mix", lambda: jf.mix([joint, joint]).log_density(few)
     yield "worst_margin", lambda: margin(joint, few, level)  # not public yet, but tested
     plain = jf.AdversarialForest(2, leaf="normal", **SEED)
-    yield "shared_posterior", lambda: of_shared_cells(plain.fit(numbers).joint_, numbers)
+    yield "shared_posteriors", lambda: of_shared_cells(plain.fit(numbers).joint_, numbers)
     yield "counterfactual", lambda: of_numbers.counterfactual(numbers.head(1), forest, y.iloc[-1], n=2, **SEED)
 
 
@@ -516,10 +537,11 @@ def of_shared_cells(joint: Any, rows: pd.DataFrame) -> Any:
     """Posteriors of rows that share their cells, as expected predictions of many masks ask for."""
     from jointforest.data.evidence import build
     from jointforest.data.frames import encode
-    from jointforest.models.box_forest.posterior import shared_posterior
+    from jointforest.models.box_forest.posterior import shared_posteriors
 
     repeated = rows.iloc[[0] * 20].mask(np.random.default_rng(5).random((20, rows.shape[1])) < 0.5)
-    return shared_posterior(joint.distribution.forest_for("this"), build(joint.schema, *encode(joint.schema, repeated)))
+    evidence = build(joint.schema, *encode(joint.schema, repeated))
+    return shared_posteriors(joint.distribution.forest_for("this"), evidence)(0, len(repeated))
 
 
 # ---- Asking.

@@ -396,7 +396,10 @@ def test_estimates_from_draws_say_so(joint: jf.Joint, monkeypatch: pytest.Monkey
     monkeypatch.setattr(translate, "MOST_ROWS", 8)
     for ask, what in (
         (joint.log_density, r"log-densities are estimated .* standard error of a log-density is about 0\.\d"),
-        (joint.impute, r"imputed cells are estimated .* imputed mean is about 0\.\d+ standard deviations of its cell"),
+        (
+            joint.impute,
+            r"imputed cells are estimated .* imputed mean is about 0\.\d+ standard deviations of its posterior",
+        ),
         (
             lambda of: joint.impute(of, method="sample"),
             r"rows are drawn from weighted draws, worth .* repeat their values",
