@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,7 +11,11 @@ import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 import jointforest as jf
+from jointforest.explorer.histories import history_subject_of
+from jointforest.explorer.notebook import heard, picture_of, script
 from jointforest.explorer.open import Explorer
+
+from .test_widget import MODEL, PAGE
 
 
 @pytest.fixture(scope="module")
@@ -177,6 +182,22 @@ def test_a_server_that_is_gone_is_said_and_a_new_joint_is_followed(
     server.close()
     shown.page.get_by_role("button", name="draw a new subject").click()
     expect(shown.page.locator("jf-notice")).to_contain_text("the explorer was stopped")
+
+
+def test_in_a_cell_of_a_notebook_cells_can_be_changed(
+    new_context: Callable[..., BrowserContext], joint: jf.HistoryJoint, visits: pd.DataFrame
+) -> None:
+    subject, page = history_subject_of(joint, "visits", visits), new_context().new_page()
+    page.expose_function("kernel", lambda said: heard(subject, said))
+    page.set_content(PAGE.replace("BACKGROUND", "white"))
+    page.evaluate(MODEL.replace("PICTURE", json.dumps(picture_of(joint))), script("widget_histories.js"))
+    shown = Histories(page)
+    expect(shown.card("pressure").locator(".dot.ahead")).to_have_count(3)
+    assert page.evaluate("() => getComputedStyle(document.querySelector('#own')).color") == "rgb(1, 2, 3)"
+    shown.type(shown.cell("weight", 2), "")
+    expect(shown.card("weight").locator(".dot.filled-in")).to_have_count(1)
+    page.evaluate("() => window.leave()")
+    expect(page.locator(".time-card")).to_have_count(0)
 
 
 @pytest.mark.parametrize("options", [{"viewport": {"width": 360, "height": 740}}, {"color_scheme": "dark"}])

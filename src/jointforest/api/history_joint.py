@@ -385,8 +385,9 @@ class HistoryJoint:
         """Fill the missing cells given the whole history, rows before and after; every known cell stays what it is.
 
         An imputed mean of a number lies between the mean of the joint and the straight line in time between the known
-        neighbours in its column, or the value of the only one. How near to the line was learned for each column, from
-        cells of held-out subjects that were hidden. So these means are not exactly those of the joint. Draws are.
+        neighbours in its column. If only one neighbour is known, its value replaces the line. How near to the line was
+        learned for each column, from hidden cells of held-out subjects. So imputed means are not exactly those of the
+        joint. Imputed draws are.
 
         Parameters
         ----------

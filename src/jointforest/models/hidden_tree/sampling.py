@@ -46,10 +46,10 @@ def sample(
     return out
 
 
-def _draw(
-    hidden: HiddenTrees, known: list[CodeEvidence], n: int, m: int, rng: np.random.Generator, missing: bool
-) -> np.ndarray:
-    """m draws for each of n rows, (n * m, d)."""
+def _weighed(
+    hidden: HiddenTrees, known: list[CodeEvidence], n: int
+) -> tuple[np.ndarray, list[list[Message]], list[np.ndarray | slice]]:
+    """log p(tree, evidence) of n rows, (n, T); of each tree its upward messages, and the rows that it has them of."""
     joint = np.full((n, len(hidden.trees)), -np.inf)
     inside: list[list[Message]] = []
     possible = possible_rows(hidden, known)
@@ -60,6 +60,14 @@ def _draw(
         if upward is not None:
             joint[rows, t] = upward.log_probability
     joint += hidden.log_weight + np.sum([of.log_base for of in known], axis=0)[:, None]
+    return joint, inside, possible
+
+
+def _draw(
+    hidden: HiddenTrees, known: list[CodeEvidence], n: int, m: int, rng: np.random.Generator, missing: bool
+) -> np.ndarray:
+    """m draws for each of n rows, (n * m, d)."""
+    joint, inside, possible = _weighed(hidden, known, n)
     chosen = _trees(joint, m, rng)
     code = np.zeros((n * m, len(known)), np.int64)
     blank = np.zeros(code.shape, bool)
@@ -219,16 +227,7 @@ def completions(
 
 def _complete(hidden: HiddenTrees, known: list[CodeEvidence], n: int, row: np.ndarray, spread: _Spread) -> np.ndarray:
     """A draw for each entry of ``row`` (r,), which ascends: (r, d)."""
-    joint = np.full((n, len(hidden.trees)), -np.inf)
-    inside: list[list[Message]] = []
-    possible = possible_rows(hidden, known)
-    for t, (tree, rows) in enumerate(zip(hidden.trees, possible, strict=True)):
-        said = [of.take(rows) for of in known]
-        upward = up(tree, own_messages(tree, said), len(said[0].code)) if len(said[0].code) else None
-        inside.append([] if upward is None else upward.inside)
-        if upward is not None:
-            joint[rows, t] = upward.log_probability
-    joint += hidden.log_weight + np.sum([of.log_base for of in known], axis=0)[:, None]
+    joint, inside, possible = _weighed(hidden, known, n)
     is_possible = joint.max(axis=1) > -np.inf
     with np.errstate(invalid="ignore"):
         share = np.nan_to_num(np.exp(joint - joint.max(axis=1, keepdims=True)))
