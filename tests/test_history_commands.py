@@ -59,6 +59,19 @@ def test_the_joint_is_that_of_python(model: Path) -> None:
     assert isinstance(loaded.sample(2, 0), pd.DataFrame)
 
 
+def test_several_files_are_learned_in_batches(run: object, home: Path) -> None:
+    table = visits().assign(date=pd.to_datetime(visits()["date"]))
+    for k, name in enumerate(("first.parquet", "second.parquet")):  # rows of most subjects are in both
+        table.iloc[k::2].to_parquet(home / name)
+    words = ("--group", "patient", "--order", "date", "--seed", 0, "-o", home / "parts.joint")
+    done = run("fit", home / "first.parquet", home / "second.parquet", *words)
+    assert done.code == 0 and "200 subjects (patient)" in done.err
+    expected = jf.HistoryForest(random_state=0).fit_batches(table, group="patient", order="date").joint_
+    np.testing.assert_allclose(jf.load(home / "parts.joint").log_density(table), expected.log_density(table))
+    done = run("fit", home / "visits.csv", "--out-of-core", *words[:-1], home / "csv.joint", "--drop", "sex")
+    assert done.code == 0 and jf.load(home / "csv.joint").columns == ("status", "weight", "pressure")
+
+
 def test_info(run: object, model: Path) -> None:
     lines = run("info", model).out.splitlines()
     assert lines[0].startswith("200 subjects (patient)") and "trees" in lines[1]
@@ -130,7 +143,7 @@ def test_a_trained_model_beside_histories_is_refused(run: object, home: Path, mo
     [
         (("--order", "date"), 2, "--order goes with --group"),
         (("--group", "patient", "--target", "sex"), 2, "leave out --target"),
-        (("--group", "patient", "--out-of-core"), 2, "leave out --out-of-core"),
+        (("--group", "patient", "--rules", "all"), 2, "leave out --rules"),
         (("--group", "patiens"), 1, "did you mean 'patient'"),
         (("--group", "patient", "--order", "status"), 1, "expected numbers or dates, got 'well'"),
         (("--group", "sex", "--order", "patient"), 1, "order: column 'patient'"),

@@ -139,9 +139,9 @@ def fit(
     from .data.table_files import check_writable
 
     _check_together(budget, learner, target, more)
-    others = {name: more[name] for name in ("trees", "min_leaf", "out_of_core", "rule", "rules", "objective")}
+    others = {name: more[name] for name in ("trees", "min_leaf", "rule", "rules", "objective")}
     others |= {"budget": budget, "learner": learner, "target": target}
-    history_commands.check_options(order, group, tables, others)
+    history_commands.check_options(order, group, others)
     settings: dict[str, Any] = {"random_state": more["seed"], "n_jobs": more["jobs"]}
     settings |= {"objective": more["objective"]} if more["objective"] else {}
     if more["rule"] or more["rules"]:
@@ -154,9 +154,15 @@ def fit(
     work = _seconds(budget or "default")
     check_writable(output)
     if group is not None:
-        frame = read(tables[0], source, text=levels)
-        settings["kinds"] = commands.kinds_of(frame.column_names, given, drop, columns)
-        histories = history_commands.learn(frame, group, order, settings)
+        table: Any
+        if more["out_of_core"] or commands.is_past_memory(tables, source, budget):
+            table = commands.batches_of_tables(tables, source, levels)
+            names = commands.names_in_batches(tables, source, levels) if drop or columns else []
+        else:
+            table = read(tables[0], source, text=levels)
+            names = table.column_names
+        settings["kinds"] = commands.kinds_of(names, given, drop, columns)
+        histories = history_commands.learn(table, group, order, settings)
         history_commands.in_frames_of("file", histories).save(output)
         history_commands.tell(histories)
         return

@@ -218,6 +218,20 @@ def names_in_batches(tables: tuple[str, ...], source: Input, text: list[str]) ->
     return list(first.column_names)
 
 
+def batches_of_tables(tables: tuple[str, ...], source: Input, text: list[str]) -> Callable[[], Generator[pa.Table]]:
+    """Gives the batches of tables that are learned in batches, afresh at each call."""
+    from .data import large_files
+
+    files = _files_of(tables)
+    large_files.count_rows(file for file in files if large_files.is_parquet_file(file, source.form))  # are they whole?
+
+    def parts() -> Generator[pa.Table]:
+        for _, part in large_files.read_batches(files, source.form, csv_form(files[0], source), text):
+            yield part
+
+    return parts
+
+
 def joint_of_batches(
     tables: tuple[str, ...],
     target: str | None,
@@ -227,16 +241,12 @@ def joint_of_batches(
     text: list[str],
 ) -> tuple[Joint, int]:
     """Joint of tables that are read in batches, by the learner named if there is no target; their number of rows."""
-    from .data import large_files
-
-    files = _files_of(tables)
-    large_files.count_rows(file for file in files if large_files.is_parquet_file(file, source.form))  # are they whole?
-    n = 0
+    n, read_all = 0, batches_of_tables(tables, source, text)
 
     def parts() -> Generator[pa.Table]:
         nonlocal n
         n = 0
-        for _, part in large_files.read_batches(files, source.form, csv_form(files[0], source), text):
+        for part in read_all():
             n += part.num_rows
             yield part
 

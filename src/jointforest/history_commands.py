@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,7 @@ def in_frames_of(library: Frame, joint: HistoryJoint) -> HistoryJoint:
     return HistoryJoint(replace(joint.model, columns=replace(columns, schema=schema)))
 
 
-def check_options(order: str | None, group: str | None, tables: tuple[str, ...], more: dict[str, Any]) -> None:
+def check_options(order: str | None, group: str | None, more: dict[str, Any]) -> None:
     """Refuse options of ``fit`` that do not go with histories; ``more`` holds those given, by their names."""
     if group is None:
         if order is not None:
@@ -50,19 +51,18 @@ def check_options(order: str | None, group: str | None, tables: tuple[str, ...],
     others = [f"--{name.replace('_', '-')}" for name, value in more.items() if value]
     if others:
         raise click.UsageError(f"--group: there is one learner of histories; leave out {' and '.join(others)}")
-    if len(tables) > 1:
-        raise click.UsageError("--group: histories are learned from one table; give one file")
 
 
-def learn(frame: pa.Table, group: str, order: str | None, settings: dict[str, Any]) -> HistoryJoint:
-    """The joint of the histories of a table."""
+def learn(
+    table: pa.Table | Callable[[], Iterator[pa.Table]], group: str, order: str | None, settings: dict[str, Any]
+) -> HistoryJoint:
+    """The joint of the histories of a table, or of one that comes in batches."""
     from .learners.history.history_forest import HistoryForest
 
     kinds = {name: kind for name, kind in (settings["kinds"] or {}).items() if name not in (group, order)}
-    shown = sys.stderr.isatty()
-    return (
-        HistoryForest(verbose=shown, **{**settings, "kinds": kinds or None}).fit(frame, group=group, order=order).joint_
-    )
+    forest = HistoryForest(verbose=sys.stderr.isatty(), **{**settings, "kinds": kinds or None})
+    fitted = forest.fit_batches if callable(table) else forest.fit
+    return fitted(table, group=group, order=order).joint_
 
 
 def tell(joint: HistoryJoint) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ import narwhals as nw
 import numpy as np
 
 from ..data.frames import encode, fill, read, warn_unseen, with_names
-from ..data.history_rows import HistoryRows, check_names, group_rows, split_columns
+from ..data.history_rows import HistoryRows, check_names, group_rows, split_columns, whole_subjects
 from ..data.schema import Column, Schema
 from ..evaluation.columns_and_pairs import Cells, cells_of
 from ..evaluation.histories import HistoryCells, HistoryFidelity, history_fidelity
@@ -187,14 +188,46 @@ class HistoryJoint:
         """What a frame calls its subjects, in the order of answers."""
         return self._rows(with_names(frame)).labels
 
+    def in_batches(self, source: Any, rows: int = 100_000) -> Iterator[Any]:
+        """Frames of whole subjects, one after the other, from a table larger than memory: to ask about each of them.
+
+        Parameters
+        ----------
+        source : path or list of paths, pyarrow.dataset.Dataset, polars.LazyFrame, DuckDB relation, callable, or a frame
+            As `HistoryForest.fit_batches` takes it. The rows of each subject must stand together, in any order.
+        rows : int
+            Rows of a frame, at most; a subject with more rows has a frame of its own.
+
+        Yields
+        ------
+        frame
+
+        Raises
+        ------
+        ValueError
+            If the column of subjects is not there, a row has no subject, or rows of a subject stand apart.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> visits = jf.datasets.make_visits(300, random_state=0)
+        >>> joint = jf.fit(visits, group="patient", order="date", random_state=0)
+        >>> batches = lambda: (visits[k : k + 500] for k in range(0, len(visits), 500))
+        >>> sum(len(joint.log_density(part)) for part in joint.in_batches(batches, rows=1000))
+        300
+        """
+        check_number("rows", rows, 1, whole=True)
+        return whole_subjects(source, self.group, int(rows))
+
     @property
     def _keys(self) -> list[str]:
         """Names of the columns of subjects and of times."""
         return [self.group] if self.order is None else [self.group, self.order]
 
     def _rows(self, frame: Any) -> HistoryRows:
-        check_names(read(frame), self.group, self.order)
-        return group_rows(frame, self.group, self.model.columns.time)
+        reader = read(frame)
+        check_names(reader, self.group, self.order)
+        return group_rows(reader, self.group, self.model.columns.time)
 
     def _read(self, frame: Any, ended: bool, empty_is_unknown: bool = False) -> Given:
         """The histories of a frame."""

@@ -126,8 +126,19 @@ def _gaps(like: ColumnCells, missing: np.ndarray) -> ColumnCells:
     return replace(like, values=values, missing=missing, codes=None if like.codes is None else np.full(n, -1))
 
 
+def check_orders(name: str, a: Any, b: Any) -> None:
+    """Raise ValueError if labels of two parts of a table are ordered, and not the same."""
+    if a.ordered and b.ordered and tuple(a.labels) != tuple(b.labels):
+        raise ValueError(
+            f"column {name!r}: an ordered category with other levels, or another order of them, in a part of the "
+            "table; give all parts one type"
+        )
+
+
 def joined(name: str, a: ColumnCells, b: ColumnCells) -> ColumnCells:
     """The cells of a column in two parts of a table, those of a first.
+
+    An order of labels that the type of both parts declares stays, others are lost.
 
     Raises ValueError if they are of sorts that no column holds together.
     """
@@ -136,9 +147,12 @@ def joined(name: str, a: ColumnCells, b: ColumnCells) -> ColumnCells:
     if a.sort != b.sort and not {a.sort, b.sort} <= {"number", "integer"}:
         raise ValueError(f"column {name!r}: cells of sort {a.sort} in one part of the table, {b.sort} in another")
     if a.codes is not None and b.codes is not None:
+        check_orders(name, a, b)
         place = {label: k for k, label in enumerate(a.labels)}
         of_b = np.array([place.setdefault(label, len(place)) for label in b.labels] + [-1])
-        return replace(a, missing=missing, codes=np.concatenate([a.codes, of_b[b.codes]]), labels=list(place))
+        codes, is_same = np.concatenate([a.codes, of_b[b.codes]]), list(a.labels) == list(b.labels)
+        declared, ordered = is_same and a.declared and b.declared, is_same and a.ordered and b.ordered
+        return replace(a, missing=missing, codes=codes, labels=list(place), declared=declared, ordered=ordered)
     if a.sort == "datetime":
         per_second = max(a.per_second, b.per_second)
         ticks = [part.values * round(per_second / part.per_second) for part in (a, b)]

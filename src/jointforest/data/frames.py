@@ -25,6 +25,8 @@ from .times import seconds, unit_of, zone_of
 def read(frame: Any) -> FrameReader:
     """Take apart a pandas, polars or pyarrow table, a 2-D numpy array, or any eager frame that narwhals knows.
 
+    A frame that is taken apart already stays as it is.
+
     Raises
     ------
     TypeError
@@ -37,6 +39,8 @@ def read(frame: Any) -> FrameReader:
     UserWarning
         If two columns have the same name: they are numbered.
     """
+    if isinstance(frame, FrameReader):
+        return frame
     frame = with_names(frame)
     if isinstance(frame, np.ndarray):
         from .backends import numpy as _numpy

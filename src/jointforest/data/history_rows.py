@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
+from .batches import batches_of
 from .cells import ColumnCells, FrameReader
-from .frames import encode, read
+from .frames import encode_cells, read
 from .infer_schema import infer_schema
+from .sample_rows import row_keys
 from .schema import Column, Schema, near, shortened
 
 
@@ -69,7 +71,12 @@ def split_columns(frame: Any, names: Collection[str]) -> tuple[Any, Any]:
     return whole[:, chosen].to_native(), whole[:, others].to_native()
 
 
-def order_column(frame: Any, reader: FrameReader, order: str) -> Column:
+def some_columns(reader: FrameReader, names: Collection[str]) -> FrameReader:
+    """The columns of these names alone, in the order of the frame."""
+    return replace(reader, names=[name for name in reader.names if name in names])
+
+
+def order_column(reader: FrameReader, order: str) -> Column:
     """What is known of the column of times.
 
     Raises
@@ -77,7 +84,7 @@ def order_column(frame: Any, reader: FrameReader, order: str) -> Column:
     ValueError
         If it holds neither numbers nor dates.
     """
-    one, _ = split_columns(frame, [order])
+    one = some_columns(reader, [order])
     sort = reader.cells(order).sort
     try:
         schema = infer_schema(one, {order: "integer"} if sort == "integer" else None)
@@ -95,7 +102,7 @@ def order_column(frame: Any, reader: FrameReader, order: str) -> Column:
     return column
 
 
-def group_rows(frame: Any, group: str, order: Column | None) -> HistoryRows:
+def group_rows(reader: FrameReader, group: str, order: Column | None) -> HistoryRows:
     """Rows by subject, each subject's in the order of time, or as they stand if there is no column of times.
 
     Raises
@@ -103,14 +110,12 @@ def group_rows(frame: Any, group: str, order: Column | None) -> HistoryRows:
     ValueError
         If a row has no subject or no time, or a subject has two rows of one time.
     """
-    reader = read(frame)
     if reader.n == 0:
         raise ValueError("the table has no rows; at least one is needed")
     subject, labels = _subjects(reader.cells(group), group)
     time = None
     if order is not None:
-        one, _ = split_columns(frame, [order.name])
-        time = encode(Schema((order,), reader.frame), one)[0][:, 0]
+        time = encode_cells(Schema((order,), reader.frame), some_columns(reader, [order.name]))[0][:, 0]
         lost = np.flatnonzero(np.isnan(time))
         if len(lost):
             raise ValueError(
@@ -132,14 +137,19 @@ def group_rows(frame: Any, group: str, order: Column | None) -> HistoryRows:
     return HistoryRows(labels, start.astype(np.int64), place.astype(np.int64), time)
 
 
-def _subjects(cells: ColumnCells, group: str) -> tuple[np.ndarray, list[Any]]:
-    """Number of the subject of each row, by first appearance, and what the frame calls them."""
+def check_subjects(cells: ColumnCells, group: str) -> None:
+    """Raise ValueError if a row has no subject."""
     lost = np.flatnonzero(cells.missing)
     if len(lost):
         raise ValueError(
             f"group: column {group!r} is missing in {len(lost)} rows, the first of them row {lost[0]}; "
             "drop these rows, or name their subjects"
         )
+
+
+def _subjects(cells: ColumnCells, group: str) -> tuple[np.ndarray, list[Any]]:
+    """Number of the subject of each row, by first appearance, and what the frame calls them."""
+    check_subjects(cells, group)
     key = cells.values if cells.codes is None else cells.codes
     distinct, first, number = np.unique(key, return_index=True, return_inverse=True)
     rank = np.empty(len(distinct), dtype=np.int64)
@@ -149,3 +159,81 @@ def _subjects(cells: ColumnCells, group: str) -> tuple[np.ndarray, list[Any]]:
     if cells.sort == "integer":
         names = [int(name) for name in names]
     return rank[number], [names[k] for k in by_first.tolist()]
+
+
+# ---- Tables larger than memory.
+
+
+def whole_subjects(source: Any, group: str, n_rows: int) -> Iterator[Any]:
+    """Frames of whole subjects from a table in batches, in which the rows of each subject stand together.
+
+    Parameters
+    ----------
+    source
+        As `batches.batches_of` takes it.
+    group : str
+        The column of subjects.
+    n_rows : int
+        Rows of a frame, at most; a subject with more rows has a frame of its own.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column, a row has no subject, or rows of a subject stand apart.
+    """
+    met = np.empty(0, np.uint64)
+    waiting: list[Any] = []
+    for batch in batches_of(source)():
+        waiting.append(nw.from_native(batch, eager_only=True))
+        if sum(len(part) for part in waiting) <= n_rows:
+            continue
+        table, start = _subject_starts(waiting, group)
+        met = _meet(table, group, start[:-1], met)
+        yield from _cut(table, start, n_rows)
+        waiting = [table[int(start[-1]) :]]
+    if waiting:
+        table, start = _subject_starts(waiting, group)
+        _meet(table, group, start, met)
+        yield from _cut(table, np.append(start, len(table)), n_rows)
+
+
+def _subject_starts(parts: list[Any], group: str) -> tuple[Any, np.ndarray]:
+    """Parts of a table as one, and the first row of each subject in it, ascending."""
+    table = nw.concat([nw.maybe_reset_index(part) for part in parts], how="vertical") if len(parts) > 1 else parts[0]
+    keys = _subject_keys(table, group)
+    return table, np.flatnonzero(np.append(len(keys) > 0, keys[1:] != keys[:-1])) if len(keys) else np.zeros(1, int)
+
+
+def _subject_keys(table: Any, group: str) -> np.ndarray:
+    """Keys of the subjects of rows, uint64 (n,)."""
+    reader = read(table.to_native())
+    check_names(reader, group, None)
+    cells = reader.cells(group)
+    check_subjects(cells, group)
+    return row_keys([(group, cells)], reader.n, 0)
+
+
+def _meet(table: Any, group: str, start: np.ndarray, met: np.ndarray) -> np.ndarray:
+    """Keys of all subjects met so far, ascending: those of ``met`` and of the rows ``start``."""
+    if not len(start) or not len(table):
+        return met
+    keys = _subject_keys(table[start.tolist()], group)
+    together = np.unique(np.append(met, keys))
+    if len(together) < len(met) + len(keys):
+        again = next(k for k, key in enumerate(keys) if key in met or key in keys[:k])
+        who = table[int(start[again]) : int(start[again]) + 1].to_native()
+        name = _subjects(read(who).cells(group), group)[1][0]
+        raise ValueError(
+            f"group: the rows of subject {name!r} stand apart; sort the table by {group!r}, so that the rows of each "
+            "subject stand together"
+        )
+    return together
+
+
+def _cut(table: Any, start: np.ndarray, n_rows: int) -> Iterator[Any]:
+    """Frames of the subjects whose rows begin at ``start``, up to the last entry, with at most so many rows each."""
+    at = 0
+    while at < len(start) - 1:
+        end = max(at + 1, int(np.searchsorted(start, start[at] + n_rows, side="right")) - 1)
+        yield table[int(start[at]) : int(start[end])].to_native()
+        at = end

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .cells import ColumnCells, FrameReader
+from .cells import ColumnCells, FrameReader, check_orders
 from .schema import MAX_ATOMS, Frame
 from .times import TIME_STEPS, zone_of
 
@@ -511,15 +511,20 @@ def merge_looks(a: Look, b: Look) -> Look:
 
     Raises ValueError if they have other columns, or cells of a column are of sorts that no column can hold together.
     """
-    if set(a.names) != set(b.names):
-        lost, more = sorted(set(a.names) - set(b.names)), sorted(set(b.names) - set(a.names))
-        said = [f"{how} {', '.join(map(repr, names[:3]))}" for how, names in (("lacks", lost), ("has", more)) if names]
-        raise ValueError(f"a part of the table {' and '.join(said)}, unlike another part; every part needs all columns")
+    check_alike(a.names, b.names)
     if a.frame != b.frame:
         raise ValueError(f"a part of the table is of {b.frame}, another of {a.frame}; give parts of one library")
     of_b = dict(zip(b.names, b.columns, strict=True))
     columns = tuple(_merged(name, seen, of_b[name]) for name, seen in zip(a.names, a.columns, strict=True))
     return Look(a.frame, a.names, a.number_names | b.number_names, a.n + b.n, columns)
+
+
+def check_alike(a: Collection[str], b: Collection[str]) -> None:
+    """Raise ValueError if two parts of a table have columns of different names."""
+    if set(a) != set(b):
+        lost, more = sorted(set(a) - set(b)), sorted(set(b) - set(a))
+        said = [f"{how} {', '.join(map(repr, names[:3]))}" for how, names in (("lacks", lost), ("has", more)) if names]
+        raise ValueError(f"a part of the table {' and '.join(said)}, unlike another part; every part needs all columns")
 
 
 def _merged(name: str, a: Seen, b: Seen) -> Seen:
@@ -568,11 +573,7 @@ def _merge_labels(name: str, a: Labels, b: Any) -> Labels:
     """An order that both parts' types declare stays; labels of types that list others are sorted later."""
     if a.labels == b.labels:
         return Labels(a.labels, a.counts + b.counts, a.declared and b.declared, a.ordered and b.ordered)
-    if a.ordered and b.ordered:
-        raise ValueError(
-            f"column {name!r}: an ordered category with other levels, or another order of them, in a part of the "
-            "table; give all parts one type"
-        )
+    check_orders(name, a, b)
     counts = dict(zip(a.labels, a.counts.tolist(), strict=True))
     for label, count in zip(b.labels, b.counts.tolist(), strict=True):
         counts[label] = counts.get(label, 0) + count

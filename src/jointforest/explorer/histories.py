@@ -121,8 +121,9 @@ class HistorySubject:
     def read(self, frame: Any) -> Table:
         """The rows of a frame, subject after subject in the order of time."""
         frame = with_names(frame)
-        check_names(read(frame), self.joint.group, self.joint.order)
-        rows = group_rows(frame, self.joint.group, self.time)
+        reader = read(frame)
+        check_names(reader, self.joint.group, self.joint.order)
+        rows = group_rows(reader, self.joint.group, self.time)
         _, rest = split_columns(frame, [self.joint.group, *([] if self.time is None else [self.time.name])])
         X, _ = encode(self.schema, rest)
         return Table(rows, np.ascontiguousarray(X[rows.place]))

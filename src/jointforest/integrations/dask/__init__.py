@@ -11,6 +11,7 @@ from .learners import (
     GenerativeForestClassifier,
     GenerativeForestRegressor,
     HiddenTreeForest,
+    HistoryForest,
     JointTree,
 )
 
@@ -20,6 +21,7 @@ __all__ = [
     "GenerativeForestClassifier",
     "GenerativeForestRegressor",
     "HiddenTreeForest",
+    "HistoryForest",
     "JointTree",
     "impute",
     "log_density",

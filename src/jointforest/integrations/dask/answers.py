@@ -11,20 +11,25 @@ import numpy as np
 import pandas as pd
 from dask.delayed import delayed
 
+from ...api.history_joint import HistoryJoint
 from ...api.joint import Joint
-from ...data.frames import decode
+from ...data.frames import decode, read
+from ...data.history_rows import check_names
 from ...inference.sampling import BLOCK, sample_block
 from ...runtime.parameters import check_number
 from ...runtime.random_state import seed_of
 from ...runtime.threads import chunks
 
 
-def log_density(joint: Joint, frame: dd.DataFrame) -> dd.Series:
+def log_density(joint: Joint | HistoryJoint, frame: dd.DataFrame) -> dd.Series:
     """Log-density of each row, float64, with the frame's index and divisions: see `Joint.log_density`.
+
+    Of a joint of histories, the log-density of the history of each subject, with the subjects as the index: see
+    `HistoryJoint.log_density`. The rows of each subject are then brought together by a shuffle.
 
     Parameters
     ----------
-    joint : Joint
+    joint : Joint or HistoryJoint
     frame : dask.dataframe.DataFrame
 
     Returns
@@ -36,6 +41,8 @@ def log_density(joint: Joint, frame: dd.DataFrame) -> dd.Series:
     ------
     TypeError
         If it is no Dask frame.
+    ValueError
+        If the frame has no column of subjects, or the joint of histories has no column of times.
 
     Examples
     --------
@@ -48,6 +55,9 @@ def log_density(joint: Joint, frame: dd.DataFrame) -> dd.Series:
     >>> found.npartitions, found.dtype, bool((found.compute() == joint.log_density(penguins)).all())
     (3, dtype('float64'), True)
     """
+    if isinstance(joint, HistoryJoint):
+        meta = _log_densities(_subjects_of(joint, frame)._meta, joint)
+        return _by_subject(_log_densities, joint, frame, meta)
     return series(_log_density, joint, frame, "log_density")
 
 
@@ -98,12 +108,17 @@ def predict_proba(joint: Joint, frame: dd.DataFrame, target: str) -> dd.DataFram
     return by_partition(_predict_proba, joint, frame, target)
 
 
-def impute(joint: Joint, frame: dd.DataFrame, method: str = "mean", random_state: Any = None) -> dd.DataFrame:
-    """Fill the missing cells; every known one stays what it is: see `Joint.impute`.
+def impute(
+    joint: Joint | HistoryJoint, frame: dd.DataFrame, method: str = "mean", random_state: Any = None
+) -> dd.DataFrame:
+    """Fill the missing cells; every known one stays what it is: see `Joint.impute` and `HistoryJoint.impute`.
+
+    For a joint of histories, the rows of each subject are brought together by a shuffle. The rows keep their index, but
+    neither their order nor the divisions of the frame.
 
     Parameters
     ----------
-    joint : Joint
+    joint : Joint or HistoryJoint
     frame : dask.dataframe.DataFrame
     method : {"mean", "sample"}
         Means of numbers and the most probable levels, or one joint draw a row. Draws depend on how the frame is cut.
@@ -119,11 +134,15 @@ def impute(joint: Joint, frame: dd.DataFrame, method: str = "mean", random_state
     TypeError
         If it is no Dask frame.
     ValueError
-        If there is no such method.
+        If there is no such method, or as of `log_density`.
     """
     if method not in ("mean", "sample"):
         raise ValueError(f"method must be 'mean' or 'sample', got {method!r}")
-    return by_partition(_impute, joint, frame, method, seed_of(random_state))
+    seed = seed_of(random_state)
+    if isinstance(joint, HistoryJoint):
+        meta = _no_rows(joint, _subjects_of(joint, frame)._meta)
+        return _by_subject(_impute_histories, joint, frame, meta, method, seed, meta)
+    return by_partition(_impute, joint, frame, method, seed)
 
 
 def sample(joint: Joint, n: int, random_state: Any = None, missing: bool = False) -> dd.DataFrame:
@@ -178,6 +197,55 @@ def by_partition(function: Callable[..., Any], model: Any, frame: Any, *args: An
 def series(function: Callable[..., Any], model: Any, frame: Any, name: str, *args: Any) -> dd.Series:
     """A series of what ``function(partition, model, *args)`` gives, an array with an entry a row, lazily."""
     return by_partition(_named, model, frame, function, name, args)
+
+
+# ---- Histories: all rows of a subject must be in one partition.
+
+
+def _subjects_of(joint: HistoryJoint, frame: Any) -> dd.DataFrame:
+    """The frame, which has columns of subjects and times.
+
+    Raises TypeError if it is no Dask frame, and ValueError if it has no such columns.
+    """
+    if not isinstance(frame, dd.DataFrame):
+        raise TypeError(f"expected a Dask DataFrame, got {type(frame).__name__}; ask the joint itself about others")
+    if joint.order is None:
+        raise ValueError("the joint was learned without order=, but rows of a Dask frame stand in no order")
+    check_names(read(frame._meta), joint.group, joint.order)
+    return frame
+
+
+def _by_subject(function: Callable[..., Any], joint: HistoryJoint, frame: dd.DataFrame, meta: Any, *args: Any) -> Any:
+    """``function(partition, joint, *args)`` of partitions that hold whole subjects, lazily."""
+    whole_joint = delayed(joint, pure=False, traverse=False)
+    return frame.shuffle(on=joint.group).map_partitions(function, whole_joint, *args, meta=meta, enforce_metadata=False)
+
+
+def _log_densities(part: pd.DataFrame, joint: HistoryJoint) -> pd.Series:
+    """The log-density of each subject."""
+    found = joint.log_density(part, n_jobs=None) if len(part) else np.empty(0)
+    subjects = joint.subjects(part) if len(part) else []
+    index = pd.Index(subjects, dtype=part[joint.group].dtype, name=joint.group)
+    return pd.Series(found, index, name="log_density", dtype=np.float64)
+
+
+def _impute_histories(
+    part: pd.DataFrame, joint: HistoryJoint, method: str, seed: int, meta: pd.DataFrame, partition_info: Any = None
+) -> pd.DataFrame:
+    """The rows with their missing cells filled in."""
+    if not len(part):
+        return meta
+    number = 0 if partition_info is None else partition_info["number"]
+    filled = _as_pandas(joint.impute(part, method, None, np.random.default_rng([seed, number]), None))
+    filled.index = part.index
+    return filled
+
+
+def _no_rows(joint: HistoryJoint, like: pd.DataFrame) -> pd.DataFrame:
+    """An imputed frame without rows; its columns of subjects and times have the types of ``like``."""
+    filled = _as_pandas(joint.impute(joint.sample(1, 0), random_state=0)).iloc[:0]
+    keys = [name for name in (joint.group, joint.order) if name is not None]
+    return filled.set_axis(like.index).assign(**{name: like[name] for name in keys})[list(like.columns)]
 
 
 def _answer(part: pd.DataFrame, model: Any, function: Callable[..., Any], args: Any, partition_info: Any = None) -> Any:

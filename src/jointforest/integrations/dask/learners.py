@@ -15,6 +15,7 @@ from ...estimators import outliers
 from ...learners.adversarial import adversarial_forest
 from ...learners.generative import classifier, regressor
 from ...learners.hidden_tree import hidden_tree_forest
+from ...learners.history import history_forest
 from ...learners.joint_tree import joint_tree
 from .answers import by_partition, series
 from .rows import DaskRows, table_of
@@ -31,7 +32,7 @@ def with_client(init: Callable[..., None]) -> Callable[..., None]:
     return __init__
 
 
-class DaskEstimator:
+class WithClient:
     """What learners of Dask frames have beside those of the package.
 
     Attributes
@@ -51,6 +52,14 @@ class DaskEstimator:
         local.__dict__.update({name: value for name, value in vars(self).items() if name != "client"})
         return local
 
+    def __getstate__(self) -> Any:
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "client"}
+
+
+class DaskEstimator(WithClient):
+    """What learners of Dask frames have whose rows are asked about one by one."""
+
     def score_samples(self, X: Any) -> Any:
         """Log-density of each row; of a Dask frame a lazy series."""
         return self._ask("score_samples", X)
@@ -65,10 +74,6 @@ class DaskEstimator:
     def _alone(self) -> Any:
         """The local learner in one thread: other partitions have the others."""
         return self.to_local().set_params(n_jobs=None)
-
-    def __getstate__(self) -> Any:
-        state: Any = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "client"}
 
 
 class DaskLearner(DaskEstimator):
@@ -171,6 +176,47 @@ class HiddenTreeForest(DaskLearner, hidden_tree_forest.HiddenTreeForest):
 
     _local = hidden_tree_forest.HiddenTreeForest
     __init__ = with_client(hidden_tree_forest.HiddenTreeForest.__init__)
+
+
+class HistoryForest(WithClient, history_forest.HistoryForest):
+    """`jointforest.HistoryForest` of Dask frames; with ``client``.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> import jointforest as jf
+    >>> from jointforest.integrations.dask import HistoryForest
+    >>> table = dd.from_pandas(jf.datasets.make_visits(200, random_state=0), npartitions=3)
+    >>> HistoryForest(random_state=0).fit(table, group="patient", order="date").joint_
+    HistoryJoint(200 subjects; constant: sex; varying: status, weight, pressure; ... trees, ... leaves)
+    """
+
+    _local = history_forest.HistoryForest
+    __init__ = with_client(history_forest.HistoryForest.__init__)
+
+    def fit(self, X: Any, y: None = None, *, group: str, order: str | None = None) -> Self:
+        """Learn from a Dask frame, as ``fit_batches`` learns from the same rows: one joint, however they are cut.
+
+        Parameters
+        ----------
+        X : dask.dataframe.DataFrame
+            The rows of a subject may be spread over partitions.
+        y : ignored
+        group, order : str
+            Columns of subjects and times; both are needed, because the rows of a Dask frame have no order.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError
+            If it is no Dask frame.
+        ValueError
+            As `HistoryForest.fit_batches` raises it.
+        """
+        return self.fit_batches(DaskRows(table_of(X), client_of(self.client)), group=group, order=order)
 
 
 class ForestOutlierDetector(DaskLearner, outliers.ForestOutlierDetector):

@@ -50,6 +50,12 @@ Fold = Callable[[Pass, int | None], Any]
 """Makes a pass over all rows of a table, of which it may have so many: gives their sums."""
 
 
+def has_own_passes(source: Any) -> bool:
+    """Whether a source is an engine that makes passes itself, by a method ``fold``."""
+    # of its class: a frame may have a column of that name; frames of polars have a method that folds columns
+    return callable(getattr(type(source), "fold", None)) and not nw.dependencies.is_into_dataframe(source)
+
+
 def fold_of(source: Any, n_jobs: int | None) -> Fold:
     """How passes over a source are made: by its own method ``fold``, or here, one batch after the other.
 
@@ -59,8 +65,7 @@ def fold_of(source: Any, n_jobs: int | None) -> Fold:
     n_jobs : int or None
         Threads, where passes are made here.
     """
-    # of its class: a frame may have a column of that name; frames of polars have a method that folds columns
-    if callable(getattr(type(source), "fold", None)) and not nw.dependencies.is_into_dataframe(source):
+    if has_own_passes(source):
         return source.fold
     batches, total = batches_of(source), known_rows(source)
 

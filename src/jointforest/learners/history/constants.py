@@ -9,6 +9,11 @@ from dataclasses import dataclass
 class Constants:
     """Numbers of the learner."""
 
+    # ---- the table
+
+    batch_rows: int = 1_000_000
+    """Most rows of the sample that is learned from where a table comes in batches: of six columns they take 1 GB."""
+
     # ---- codes
 
     codes: int = 63

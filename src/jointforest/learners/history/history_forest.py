@@ -11,9 +11,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from ...api.history_joint import HistoryJoint
+from ...data.cells import FrameReader
+from ...data.frames import read
 from ...runtime.parameters import ANY, FLAG, VERBOSE, Allowed, Number, check_parameters
 from ...runtime.progress import write_line
 from ...runtime.threads import n_threads
+from ..batches.passes import fold_of, has_own_passes
+from .batches import sample_subjects
 from .constants import FIXED, Constants
 from .learn import learn_histories
 from .prepare import prepare
@@ -86,15 +90,6 @@ class HistoryForest(BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def __getattr__(self, name: str) -> Any:
-        """Say what to do instead of learning from batches, which other learners can."""
-        if name == "fit_batches":
-            raise AttributeError(
-                "HistoryForest learns from one table in memory: fit(frame, group=..., order=...); of a larger table, "
-                "give all rows of a random part of its subjects (a million rows of six columns take 1 GB)"
-            )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
     def fit(self, X: Any, y: None = None, *, group: str, order: str | None = None) -> Self:
         """Learn from a frame (pandas, polars, pyarrow) with several rows for each subject.
 
@@ -119,17 +114,75 @@ class HistoryForest(BaseEstimator):
             within a subject, or no subject has two rows.
         """
         start = time.monotonic()
+        seed = self._check()
+        return self._learn(read(X), group, order, seed, start)
+
+    def fit_batches(self, source: Any, *, group: str, order: str | None = None) -> Self:
+        """Learn from a table larger than memory, in one pass over batches of its rows.
+
+        The joint is learned from a sample of whole subjects, with at most 1,000,000 rows: those whose identifiers have
+        the smallest hashes. The rows of a subject may be spread over batches. From a smaller table it learns what
+        ``fit`` learns from the subjects in the order of their hashes. With ``order``, the joint depends neither on how
+        the table is cut into batches nor on the order of its rows. See ``docs/how-to/large-tables.md``.
+
+        Parameters
+        ----------
+        source : path or list of paths, pyarrow.dataset.Dataset, polars.LazyFrame, DuckDB relation, callable, or a frame
+            Parquet or CSV files, or folders of Parquet files. A callable gives an iterable of frames (pandas, polars,
+            pyarrow tables or record batches). Or an engine that makes the pass: an object with a method ``fold``, see
+            ``docs/how-to/clusters.md``.
+        group, order : str
+            As of `fit`. An engine needs ``order``, because its batches have none.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            As `fit` raises it, and if batches have other columns or types that no column can combine.
+        FileNotFoundError
+            If there is no such file.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> visits = jf.datasets.make_visits(200, random_state=0)
+        >>> forest = jf.HistoryForest(random_state=0)
+        >>> batches = lambda: (visits[k : k + 500] for k in range(0, len(visits), 500))
+        >>> forest.fit_batches(batches, group="patient", order="date").joint_
+        HistoryJoint(200 subjects; constant: sex; varying: status, weight, pressure; ... trees, ... leaves)
+        """
+        start = time.monotonic()
+        seed = self._check()
+        if order is None and has_own_passes(source):
+            raise ValueError("order: the batches of an engine have no order; name the column of times")
+        fold, time_column = fold_of(source, self.n_jobs), None if order is None else str(order)
+        reader, n_rows = sample_subjects(fold, str(group), time_column, FIXED.batch_rows, seed)
+        if reader.n < n_rows:
+            self._tell(f"{n_rows} rows, from {reader.n} of which whole subjects are learned")
+        return self._learn(reader, group, order, seed, start)
+
+    def _check(self) -> int:
+        """Refuse parameters out of range; a seed."""
         check_parameters(self._allowed, vars(self))
         n_threads(self.n_jobs)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        prepared = prepare(X, group, order, self.kinds, self.ends)
-        tell = write_line if self.verbose else _be_quiet
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _tell(self, text: str) -> None:
+        if self.verbose:
+            write_line(text)
+
+    def _learn(self, reader: FrameReader, group: str, order: str | None, seed: int, start: float) -> Self:
+        """Learn from a frame that is read."""
+        prepared = prepare(reader, group, order, self.kinds, self.ends)
         size = len(prepared.rows.labels), *prepared.X.shape
-        tell("{} subjects, {} rows, {} columns".format(*size))
+        self._tell("{} subjects, {} rows, {} columns".format(*size))
         constants = smoothed(self.smoothing, len(prepared.X))
-        model = learn_histories(prepared, seed, constants, self.n_jobs, tell)
+        model = learn_histories(prepared, seed, constants, self.n_jobs, self._tell)
         self.joint_ = HistoryJoint(model)
-        tell(f"{model.n_trees} trees, {model.n_leaves} leaves, in {time.monotonic() - start:.1f} s")
+        self._tell(f"{model.n_trees} trees, {model.n_leaves} leaves, in {time.monotonic() - start:.1f} s")
         return self
 
 
@@ -142,7 +195,3 @@ def smoothed(smoothing: float | str, n_rows: int) -> Constants:
         FIXED, gain_a_type=float(smoothing), near=pseudo, far=pseudo, ratio_pseudo=10.0 + 10.0 * smoothing,
         binned_share=FIXED.binned_share if smoothing >= 1.0 else FIXED.binned_share_of_many,
     )  # fmt: skip
-
-
-def _be_quiet(text: str) -> None:
-    pass

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...data.cells import FrameReader
 from ...data.discretization.discretizer import Scale, codes_of
 from ...data.discretization.learn import learn_scale
-from ...data.frames import read, with_names
-from ...data.history_rows import HistoryRows, check_names, group_rows, order_column, split_columns
+from ...data.history_rows import HistoryRows, check_names, group_rows, order_column, some_columns
 from ...data.schema import Column, Schema
 from ...models.history.coding import Coding, single_values
 from ...models.history.columns import (
@@ -44,8 +44,8 @@ class Prepared(NamedTuple):
     X: np.ndarray
 
 
-def prepare(frame: Any, group: Any, order: Any, kinds: Mapping[str, str] | None, ends: bool) -> Prepared:
-    """Read a frame with several rows for each subject.
+def prepare(reader: FrameReader, group: Any, order: Any, kinds: Mapping[str, str] | None, ends: bool) -> Prepared:
+    """The histories of a frame with several rows for each subject.
 
     Raises
     ------
@@ -53,11 +53,9 @@ def prepare(frame: Any, group: Any, order: Any, kinds: Mapping[str, str] | None,
         If a column is not there, a subject or time is missing or repeated, no subject has two rows, or there is no
         other column that varies within subjects.
     """
-    frame = with_names(frame)
-    reader = read(frame)
     group, order = check_names(reader, group, order)
-    time = None if order is None else order_column(frame, reader, order)
-    rows = group_rows(frame, group, time)
+    time = None if order is None else order_column(reader, order)
+    rows = group_rows(reader, group, time)
     if int(rows.length.max()) < 2:
         raise ValueError(
             f"every subject has a single row; histories need subjects with several rows. Is {group!r} the column of "
@@ -66,8 +64,7 @@ def prepare(frame: Any, group: Any, order: Any, kinds: Mapping[str, str] | None,
     drop = [group] if order is None else [group, order]
     if len(reader.names) == len(drop):
         raise ValueError(f"there is no column beside {' and '.join(drop)}")
-    _, rest = split_columns(frame, drop)
-    schema, _, X = read_table(rest, kinds)
+    schema, _, X = read_table(some_columns(reader, set(reader.names) - set(drop)), kinds)
     X = np.ascontiguousarray(X[rows.place])
     columns = columns_of(schema, tuple(reader.names), _group_column(reader, group), time, rows, X, ends)
     if not columns.rows:
@@ -78,7 +75,7 @@ def prepare(frame: Any, group: Any, order: Any, kinds: Mapping[str, str] | None,
     return Prepared(columns, rows, X)
 
 
-def _group_column(reader: Any, group: str) -> Column:
+def _group_column(reader: FrameReader, group: str) -> Column:
     """The column of subjects: its name and type; new subjects are numbered."""
     cells = reader.cells(group)
     kind = "integer" if cells.sort == "integer" else "continuous" if cells.sort == "number" else "categorical"
