@@ -93,7 +93,7 @@ def of_joint(joint: Any, frame: pd.DataFrame, number: str, level: str, evidence:
     yield "condition", lambda: joint.condition(**evidence).log_density(few)
     yield "keep", lambda: joint.select(number, level).log_density(some[[number, level]])
     yield "explain", lambda: str(one.explain(k=3))
-    yield "rules", lambda: joint.rules()
+    yield "tree_text", lambda: joint.tree_text()
     yield "reverse", lambda: joint.reverse(event, k=3).rules
     yield "entropy", lambda: joint.entropy(level)
     yield "entropy, sampled", lambda: joint.entropy(number, level, n_samples=200, random_state=0)

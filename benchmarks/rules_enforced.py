@@ -79,7 +79,7 @@ def run(name: str, learn: pd.DataFrame, test: pd.DataFrame, rules: str, seed: in
     target = TABLES[name][1]
     rows = joint.sample(DRAWN, random_state=seed, missing=True)
     table, drawn = (joint._encode(frame)[0] for frame in (learn, rows))
-    found = [rule for rule in joint.column_rules if not rule.exceptions]
+    found = [rule for rule in joint.rules if not rule.exceptions]
     broken = [is_broken(rule, joint, table, drawn) for rule in found]
     enforced = [out for rule, out in zip(found, broken, strict=True) if rule.is_enforced]
     log_density = joint.log_density(test)

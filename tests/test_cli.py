@@ -146,7 +146,7 @@ def test_fit_enforces_rules(run: object, tmp_path: Path) -> None:
     words = ("fit", tmp_path / "t.csv", "-o", tmp_path / "m.joint", "--learner", "hidden", "--seed", 0)
     done = run(*words, "--rule", "total = net + tax", "--rules", "off")
     assert done.code == 0
-    rules = {str(rule): rule.is_enforced for rule in jf.load(tmp_path / "m.joint").column_rules}
+    rules = {str(rule): rule.is_enforced for rule in jf.load(tmp_path / "m.joint").rules}
     assert rules.pop("total = net + tax") and not any(rules.values())
     rows = pd.read_csv(io.StringIO(run("sample", tmp_path / "m.joint", "-n", 500, "--seed", 0).out))
     assert (rows["total"] == rows["net"] + rows["tax"]).all()
@@ -154,7 +154,7 @@ def test_fit_enforces_rules(run: object, tmp_path: Path) -> None:
     assert np.isfinite(pd.read_csv(io.StringIO(done.out)).iloc[:, -1]).all()
     for more, is_enforced in (((), False), (("--rules", "auto"), False), (("--rules", "all"), True)):
         assert run(*words, "--objective", "likelihood", *more).code == 0
-        rules = {str(rule): rule.is_enforced for rule in jf.load(tmp_path / "m.joint").column_rules}
+        rules = {str(rule): rule.is_enforced for rule in jf.load(tmp_path / "m.joint").rules}
         assert len(rules) > 1 and any(rules.values()) == is_enforced
     done = run(*words, "--rule", "total = net")
     assert done.code == 1 and "rows contradict it" in done.err

@@ -62,7 +62,7 @@ def table() -> pd.DataFrame:
 
 def test_rules_and_explanations_stay_readable() -> None:
     joint = jf.JointTree(min_samples_leaf=5, min_impurity_decrease=0, random_state=0).fit(table()).joint_
-    text, whole = joint.rules(max_leaves=10), joint.rules(max_leaves=None)
+    text, whole = joint.tree_text(max_leaves=10), joint.tree_text(max_leaves=None)
     assert joint.n_leaves > 20 and len(whole) > 2 * len(text)
     folded = [int(line.split("[... ")[1].split()[0]) for line in text.splitlines() if "[... " in line]
     shown = sum("[circuit" in line or "[leaf" in line for line in text.splitlines())
@@ -76,7 +76,7 @@ def test_rules_and_explanations_stay_readable() -> None:
     assert shown_rule("s not in {'a, b', 'c''}', d, e}", 2) == "s not in {'a, b', 'c''}', ... 2 others}"
     assert shown_rule("s in {'a', 'b', 'c'}", 2) == "s in {'a', 'b', 'c'}"
     with pytest.raises(ValueError, match="max_leaves"):
-        joint.rules(max_leaves=0)
+        joint.tree_text(max_leaves=0)
 
 
 def test_what_is_too_much_says_so() -> None:

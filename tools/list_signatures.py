@@ -42,7 +42,7 @@ REFUSALS = (ValueError, TypeError, AttributeError, NotImplementedError, ImportEr
 LEARNING = {"fit", "fit_batches", "from_forest", "from_joint"}
 NOT_ASKED = {
     "Joint": {
-        "column_rules",
+        "rules",
         "columns",
         "epsilon",
         "kinds",
@@ -229,7 +229,7 @@ def of_joint(joint: Any, table: Table, folder: Path) -> Questions:
         yield "uncertainty", lambda beta=beta: joint.uncertainty(few, level, frame.head(30), beta=beta)
         for shift in ("leaf", "column"):
             yield "robustness", lambda beta=beta, shift=shift: joint.robustness(few, level, beta=beta, shift=shift)
-    yield "rules", lambda: joint.rules()
+    yield "tree_text", lambda: joint.tree_text()
     yield "reverse", lambda: joint.reverse(table.event, k=3)
     for columns in ((level,), (number,), (number, level), table.numbers[:2]):
         yield "entropy", lambda columns=columns: joint.entropy(*columns, **draws)

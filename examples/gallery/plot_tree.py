@@ -10,7 +10,7 @@ from jointforest import plot
 
 penguins = jf.datasets.load_penguins()
 joint = jf.JointTree(min_samples_leaf=0.1, random_state=0).fit(penguins).joint_
-print(joint.rules())
+print(joint.tree_text())
 
 # %%
 # The tree as a picture, with a test on each branch and one line for each leaf. A column has the same

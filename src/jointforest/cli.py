@@ -281,7 +281,7 @@ def info(model: str, as_json: bool) -> None:
             click.echo(f"{'':<{width}}  {'':<11}  note: {note}")
     for name, reason in about["set_aside"].items():
         click.echo(f"{name}: set aside, because it {reason}")
-    for rule in joint.column_rules:
+    for rule in joint.rules:
         click.echo(f"rule: {in_words(rule)}")
 
 

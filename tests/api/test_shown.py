@@ -91,7 +91,7 @@ def test_what_cannot_be_said_is_no_error() -> None:
 
 
 def test_rules_are_lines_in_a_notebook() -> None:
-    rules = forest().rules(0, 5)
+    rules = forest().tree_text(0, 5)
     html = rules._repr_html_()
     assert (
         isinstance(rules, str)

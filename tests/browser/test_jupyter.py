@@ -23,7 +23,7 @@ CELLS = [
     "joint.given(species='Gentoo')",
     "joint.given(species='Gentoo').marginal('body_mass_g')",
     "jf.fidelity(joint, penguins, only=['marginals'], random_state=0)",
-    "joint.rules()",
+    "joint.tree_text()",
     "joint.explore()",
 ]
 TEXTS = [

@@ -46,7 +46,7 @@ N_DRAWS = 100_000
 
 def _contradictions(joint: jf.Joint, rows: pd.DataFrame) -> dict[str, int]:
     X = joint._encode(rows)[0]
-    return {str(rule): int(contradicted(rule, joint.schema, X).sum()) for rule in joint.column_rules}
+    return {str(rule): int(contradicted(rule, joint.schema, X).sum()) for rule in joint.rules}
 
 
 def test_a_table_comes_back_from_its_coordinates(frame: pd.DataFrame) -> None:
@@ -194,13 +194,13 @@ def test_rules_are_declared_or_off(frame: pd.DataFrame) -> None:
     settings = {"n_states": 2, "max_iter": 1, "random_state": 0}
     for none in ("off", False, []):
         off = jf.HiddenTreeForest(rules=none, **settings).fit(few).joint_
-        assert len(off.column_rules) == 2 and not any(rule.is_enforced for rule in off.column_rules)
+        assert len(off.rules) == 2 and not any(rule.is_enforced for rule in off.rules)
     one = jf.HiddenTreeForest(rules=["low <= middle"], **settings).fit(few).joint_
-    assert {str(rule): rule.is_enforced for rule in one.column_rules} == {
+    assert {str(rule): rule.is_enforced for rule in one.rules} == {
         "low <= middle": True, "total = net + fee": False,
     }  # fmt: skip
     both = jf.HiddenTreeForest(rules=[jf.rule("fee < total"), "all"], **settings).fit(few).joint_
-    assert {str(rule) for rule in both.column_rules} == {"fee < total", "total = net + fee", "low <= middle"}
+    assert {str(rule) for rule in both.rules} == {"fee < total", "total = net + fee", "low <= middle"}
 
 
 def test_functions_are_enforced_by_default_and_sums_are_not(frame: pd.DataFrame) -> None:
@@ -209,7 +209,7 @@ def test_functions_are_enforced_by_default_and_sums_are_not(frame: pd.DataFrame)
     )
     few["side"] = few["many"] % 2
     joint = jf.HiddenTreeForest(n_states=2, max_iter=1, random_state=0).fit(few).joint_
-    assert {str(rule): rule.is_enforced for rule in joint.column_rules} == {
+    assert {str(rule): rule.is_enforced for rule in joint.rules} == {
         "shop -> town": True, "total = net + fee": False, "delay missing iff state = 'gone'": True,
         "many -> side": False,
     }  # fmt: skip
@@ -269,7 +269,7 @@ def test_sums_that_others_imply_are_enforced(frame: pd.DataFrame) -> None:
     few = frame[["net", "fee", "total"]].iloc[:300].assign(more=frame["total"] + 2)
     rules = ["total = net + fee", "more = total + 2", "net = more - fee - 2", "total = more - 2"]
     joint = jf.HiddenTreeForest(n_states=2, max_iter=0, rules=rules, random_state=0).fit(few).joint_
-    assert [str(rule) for rule in joint.column_rules if rule.is_enforced][:4] == rules
+    assert [str(rule) for rule in joint.rules if rule.is_enforced][:4] == rules
     drawn = joint.sample(300, random_state=0)
     assert (drawn["net"] == drawn["more"] - drawn["fee"] - 2).all()
 
@@ -277,9 +277,9 @@ def test_sums_that_others_imply_are_enforced(frame: pd.DataFrame) -> None:
 def test_few_rows_enforce_only_what_is_declared(frame: pd.DataFrame) -> None:
     few = frame.iloc[:200][["shop", "town"]]
     settings = {"n_states": 2, "max_iter": 1, "random_state": 0}
-    assert not any(r.is_enforced for r in jf.HiddenTreeForest(**settings).fit(few).joint_.column_rules)
+    assert not any(r.is_enforced for r in jf.HiddenTreeForest(**settings).fit(few).joint_.rules)
     declared = jf.HiddenTreeForest(rules=["shop -> town"], **settings).fit(few).joint_
-    assert [rule.is_enforced for rule in declared.column_rules] == [True]
+    assert [rule.is_enforced for rule in declared.rules] == [True]
     assert (declared.sample(500, random_state=0).groupby("shop")["town"].nunique() == 1).all()
 
 
@@ -295,16 +295,16 @@ def test_found_rules_are_not_enforced_by_default_for_likelihood(frame: pd.DataFr
         (["low <= middle", "all"], {"low <= middle", "shop -> town"}),
     ):
         joint = learner.set_params(rules=rules).fit(few).joint_
-        assert {str(rule) for rule in joint.column_rules} == {"low <= middle", "shop -> town"}
-        assert {str(rule) for rule in joint.column_rules if rule.is_enforced} == enforced
+        assert {str(rule) for rule in joint.rules} == {"low <= middle", "shop -> town"}
+        assert {str(rule) for rule in joint.rules if rule.is_enforced} == enforced
         exception = few.head(1).assign(shop="s0", town="t1")
         assert np.isfinite(joint.log_density(exception)[0]) == ("shop -> town" not in enforced)
     both = [
         jf.fit(few, budget="fast", objective="likelihood", rules=rules, random_state=0) for rules in ("auto", "all")
     ]
-    assert [{rule.is_enforced for rule in joint.column_rules} for joint in both] == [{False}, {True}]
+    assert [{rule.is_enforced for rule in joint.rules} for joint in both] == [{False}, {True}]
     by_default = jf.fit(few, budget="fast", random_state=0)
-    assert {str(rule): rule.is_enforced for rule in by_default.column_rules} == {
+    assert {str(rule): rule.is_enforced for rule in by_default.rules} == {
         "shop -> town": True, "low <= middle": False,
     }  # fmt: skip
 
@@ -313,20 +313,20 @@ def test_batches_enforce_rules_of_whole_tables(frame: pd.DataFrame) -> None:
     few = frame[["shop", "town", "total"]]
     forest = jf.HiddenTreeForest(n_states=2, max_iter=1, random_state=0)
     joint = forest.fit_batches(lambda: (few[k : k + 1_500] for k in (0, 1_500, 3_000))).joint_
-    assert [rule.is_enforced for rule in joint.column_rules] == [True]
+    assert [rule.is_enforced for rule in joint.rules] == [True]
 
 
 @pytest.mark.filterwarnings("ignore::jointforest.LostDependenceWarning")
 def test_fit_enforces_rules_whatever_it_chooses(frame: pd.DataFrame) -> None:
     few = frame[["net", "fee", "total", "low", "middle", "shop", "town"]].iloc[:600]
     joint = jf.fit(few, budget="fast", rules="all", random_state=0, holdout=frame[few.columns].iloc[600:700])
-    assert joint.fitted_by is not None and all(rule.is_enforced for rule in joint.column_rules)
+    assert joint.fitted_by is not None and all(rule.is_enforced for rule in joint.rules)
     rows = joint.sample(2_000, random_state=0)
     assert all(n == 0 for n in _contradictions(joint, rows).values())
     off = jf.fit(few, budget="fast", random_state=0, rules="off")
-    assert not any(rule.is_enforced for rule in off.column_rules)
+    assert not any(rule.is_enforced for rule in off.rules)
     forest = jf.AdversarialForest(3, random_state=0).fit(few).joint_
-    assert not any(rule.is_enforced for rule in forest.column_rules)
+    assert not any(rule.is_enforced for rule in forest.rules)
 
 
 def test_explanations_speak_of_the_table(joint: jf.Joint) -> None:
@@ -357,7 +357,7 @@ def test_conditioned_and_selected_joints_keep_the_rules(joint: jf.Joint, tmp_pat
     few = joint.select("net", "fee", "total", "town", "high", "low")
     few.save(tmp_path / "few.joint")
     for one in (few, jf.load(tmp_path / "few.joint")):
-        assert {str(rule) for rule in one.column_rules if rule.is_enforced} == {"total = net + fee"}
+        assert {str(rule) for rule in one.rules if rule.is_enforced} == {"total = net + fee"}
         rows = one.sample(500, random_state=0)
         assert (rows["total"] == rows["net"] + rows["fee"]).all() and (rows["low"] < rows["high"]).all()
 
@@ -367,7 +367,7 @@ def test_mixtures_enforce_what_all_components_do(joint: jf.Joint, frame: pd.Data
     other = jf.HiddenTreeForest(n_states=4, max_iter=1, max_leaf_nodes=1, start="shared", smoothing=30.0, rules=some,
                                 random_state=0).fit(frame).joint_  # fmt: skip
     mixed = jf.mix([joint, other], [1, 3])
-    assert {str(rule) for rule in mixed.column_rules if rule.is_enforced} == set(some)
+    assert {str(rule) for rule in mixed.rules if rule.is_enforced} == set(some)
     mixed.save(tmp_path / "mixed.joint")
     loaded = jf.load(tmp_path / "mixed.joint")
     rows = frame.head(50)

@@ -168,7 +168,7 @@ def test_evidence_that_one_part_rules_out_is_the_other_parts() -> None:
 @pytest.mark.parametrize(
     ("ask", "name"),
     [
-        (lambda joint: joint.rules(), "rules"),
+        (lambda joint: joint.tree_text(), "tree_text"),
         (lambda joint: joint.reverse("place = here"), "reverse"),
         (lambda joint: joint.robustness(ALL, "place"), "robustness"),
         (lambda joint: joint.predict(ALL, "place", beta=0.5), "beta"),

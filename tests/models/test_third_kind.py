@@ -109,7 +109,7 @@ def test_an_answer_is_the_count(ask: Callable[[], Any], expected: Any) -> None:
 
 
 REFUSED: list[tuple[str, Callable[[], Any], str]] = [
-    ("Joint.rules", lambda: JOINT.rules(), "rules needs a joint that is one forest"),
+    ("Joint.tree_text", lambda: JOINT.tree_text(), "tree_text needs a joint that is one forest"),
     ("Joint.reverse", lambda: JOINT.reverse("place = here"), "reverse needs a joint that is one forest"),
     ("Joint.tree_log_density", lambda: JOINT.tree_log_density(ROWS), "needs a joint that is one forest"),
     ("Joint.rake", lambda: JOINT.rake(ROWS), "rake needs a joint that is one forest"),

@@ -75,7 +75,7 @@ def test_panels_of_a_tree_are_its_leaves(joint: jf.Joint) -> None:
 
 def test_a_tree_names_every_test(joint: jf.Joint, penguins: pd.DataFrame) -> None:
     texts = [found.get_text() for found in plot.tree(joint).axes[0].texts]
-    outline = joint.rules()
+    outline = joint.tree_text()
     tests = [text for text in texts[::2] if text != "all rows"]
     assert len(tests) == 2 * joint.n_leaves - 2 and all(f" {test}  " in outline for test in tests)
     shares = [float(text.split("%")[0]) for text in texts[1::2] if "leaf" in text]
@@ -117,7 +117,7 @@ def test_dates_atoms_and_awkward_levels_are_drawn() -> None:
 def test_of_a_forest_the_tree_asked_for() -> None:
     joint = jf.JointTree(3, min_samples_leaf=0.1, random_state=0).fit(mixed_table()).joint_
     for tree in range(3):
-        leaves = int(re.search(r": (\d+) leaves", joint.rules(tree)).group(1))
+        leaves = int(re.search(r": (\d+) leaves", joint.tree_text(tree)).group(1))
         assert len(plot.tree(joint, tree, columns=["day"]).axes) == 1 + leaves
     with pytest.raises(ValueError, match="0 to 2"):
         plot.tree(joint, 3)
@@ -165,7 +165,7 @@ def read_dot(text: str) -> tuple[dict[int, str], dict[tuple[int, int], str]]:
 def test_dot_is_the_tree(joint: jf.Joint) -> None:
     nodes, edges = read_dot(plot.tree_dot(joint, columns=["species"]))
     assert len(nodes) == 2 * joint.n_leaves - 1 and {child for _, child in edges} == set(nodes) - {0}
-    outline = joint.rules()
+    outline = joint.tree_text()
     assert all(f" {test}  " in outline for test in edges.values())
     leaves = [label for label in nodes.values() if "leaf" in label]
     assert len(leaves) == joint.n_leaves and all("species " in label for label in leaves)

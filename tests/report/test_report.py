@@ -88,12 +88,12 @@ def test_sections_are_there(hostile: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::jointforest.LostDependenceWarning")
-def test_rules_of_a_small_tree_and_no_sections_that_were_not_asked_for() -> None:
+def test_text_of_a_small_tree_and_no_sections_that_were_not_asked_for() -> None:
     penguins = jf.datasets.load_penguins()
     joint = jf.JointTree(leaf="quantile", max_leaf_nodes=3, random_state=0).fit(penguins).joint_
     text = report_text(joint, Wanted())
     assert [one["id"] for one in Elements(text).of("h2") if "id" in one] == [
-        "summary", "learned", "read", "columns", "depend", "rules",
+        "summary", "learned", "read", "columns", "depend", "tree",
     ]  # fmt: skip
     assert "The joint itself is in this file" in text
     assert data_of(text)["table"]["can"] == []

@@ -119,7 +119,7 @@ class Joint:
         return reading_of(self.schema)
 
     @property
-    def column_rules(self) -> tuple[Rule, ...]:
+    def rules(self) -> tuple[Rule, ...]:
         """Rules between columns that the table obeys, such as ``education <-> education_num``: found, or declared.
 
         ``str`` gives a rule's text; ``rows`` are the rows that support it, and ``exceptions`` those that contradict it.
@@ -132,7 +132,7 @@ class Joint:
         >>> rows = range(1000)
         >>> frame = pd.DataFrame({"net": [k % 17 for k in rows], "tax": [k % 7 for k in rows]})
         >>> joint = jf.JointTree(random_state=0).fit(frame.assign(total=frame["net"] + frame["tax"])).joint_
-        >>> str(joint.column_rules[0]), joint.column_rules[0].rows
+        >>> str(joint.rules[0]), joint.rules[0].rows
         ('total = net + tax', 1000)
         """
         return self.schema.rules
@@ -648,7 +648,7 @@ class Joint:
 
     # -- explanations
 
-    def rules(self, tree: int = 0, max_leaves: int | None = 100) -> str:
+    def tree_text(self, tree: int = 0, max_leaves: int | None = 100) -> str:
         """A tree as indented text: every test, with its share of the tree's rows, and the distribution in each leaf.
 
         Numbers by their mean and the interval of equal tails that holds 90 %, levels by the three most probable.
@@ -670,10 +670,10 @@ class Joint:
         --------
         >>> import jointforest as jf
         >>> joint = jf.JointTree(max_leaf_nodes=3, random_state=0).fit(jf.datasets.load_penguins()).joint_
-        >>> joint.rules().splitlines()[:2]
+        >>> joint.tree_text().splitlines()[:2]
         ["tree 0 of 1: 3 leaves; shares are of the tree's rows", '(all rows)  100.0%']
         """
-        return tree_text(self.distribution.box_trees_for("rules"), tree, max_leaves)
+        return tree_text(self.distribution.box_trees_for("tree_text"), tree, max_leaves)
 
     def reverse(
         self, event: str | Mapping[str, Any], k: int = 10, min_share: float = 0.01, n_jobs: int | None = -1

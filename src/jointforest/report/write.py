@@ -26,10 +26,10 @@ from .embed import Embedded, embedded, wire
 from .one_file import render
 from .summary import judged, summary
 
-# ---- What was learned, in words: kinds of columns, what was compared, rules of a small tree.
+# ---- What was learned, in words: kinds of columns, what was compared, a small tree.
 
 MOST_LEAVES = 24
-"""Leaves of a tree whose rules can be read."""
+"""Leaves of a tree that can be read as text."""
 
 
 def facts(joint: Any) -> list[tuple[str, str]]:
@@ -49,11 +49,11 @@ def facts(joint: Any) -> list[tuple[str, str]]:
     return found
 
 
-def rules(joint: Any) -> str | None:
-    """The rules of a joint that is one tree of few leaves; None of any other."""
+def outline(joint: Any) -> str | None:
+    """The tree of a joint of one tree with few leaves, as text; None of any other."""
     if joint.n_trees != 1 or not 1 < joint.n_leaves <= MOST_LEAVES or joint.n_states:
         return None
-    return tree_text(joint.distribution.box_trees_for("rules"), 0, MOST_LEAVES)
+    return tree_text(joint.distribution.box_trees_for("tree_text"), 0, MOST_LEAVES)
 
 
 # ---- The rows of a table that the joint finds least probable, and which of their cells make them so.
@@ -132,7 +132,7 @@ def report_text(joint: Any, wanted: Wanted) -> str:
         summary=summary(joint.schema, joint.schema.n_rows, depends, target, faithful, unusual, reading),
         facts=facts(joint),
         reading=reading,
-        column_rules=[in_words(rule) for rule in joint.column_rules],
+        rules=[in_words(rule) for rule in joint.rules],
         fidelity=None if faithful is None else _figures(faithful),
         columns=columns(subject, X),
         n_rows=None if X is None else len(X),
@@ -141,7 +141,7 @@ def report_text(joint: Any, wanted: Wanted) -> str:
         target=target,
         predictors=[] if depends is None or target is None else predictors(depends, target),
         unusual=unusual,
-        rules=rules(joint),
+        outline=outline(joint),
     )
 
 

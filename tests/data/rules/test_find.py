@@ -98,7 +98,7 @@ def test_the_reading_says_rules_and_files_keep_them(tmp_path) -> None:
     joint = jf.JointTree(random_state=0).fit(frame).joint_
     joint.save(tmp_path / "m.joint")
     again = jf.load(tmp_path / "m.joint")
-    assert again.column_rules == joint.column_rules and again.reading == joint.reading
+    assert again.rules == joint.rules and again.reading == joint.reading
     assert again.reading.notice == "rule: shop -> town (985 rows; not enforced)"
     assert again.info()["rules"] == [{"rule": "shop -> town", "rows": 985, "exceptions": 0, "enforced": False}]
 

@@ -111,14 +111,14 @@ def test_rules_show_every_leaf_and_its_share() -> None:
     trees = joint.distribution.box_trees_for("this")
     assert joint.n_trees == 2 and joint.n_leaves == len(trees.log_weight) - 1 and joint.n_states == 0
     assert joint.epsilon == pytest.approx(0.01) and repr(joint).endswith(f"2 trees, {joint.n_leaves} Chow-Liu leaves)")
-    ends = [line for tree in (0, 1) for line in joint.rules(tree).splitlines() if "[Chow-Liu leaf" in line]
+    ends = [line for tree in (0, 1) for line in joint.tree_text(tree).splitlines() if "[Chow-Liu leaf" in line]
     assert len(ends) == joint.n_leaves
     share = np.exp(trees.log_weight[:-1]) * 2 / 0.99
     for line in ends:
         number = int(line.rsplit(" ", 1)[1][:-1])
         assert float(line.split("  ")[-2].split("%")[0]) == pytest.approx(100 * share[number], abs=0.051)
     with pytest.raises(ValueError, match="the number of a tree, 0 to 1"):
-        joint.rules(2)
+        joint.tree_text(2)
 
 
 def test_reverse_asks_the_joint_itself() -> None:
@@ -164,8 +164,8 @@ def test_what_is_no_forest_any_more_says_so() -> None:
         joint.select("x", "count"),
         jf.mix([joint, joint.select(*joint.columns)]),
     ):
-        with pytest.raises(ValueError, match="rules needs a joint that is one forest of boxes"):
-            other.rules()
+        with pytest.raises(ValueError, match="tree_text needs a joint that is one forest of boxes"):
+            other.tree_text()
     with pytest.raises(ValueError, match=r"robustness needs .*Chow-Liu leaves; learn with leaf='quantile'"):
         joint.robustness(table(0), "flag")
 
@@ -182,8 +182,8 @@ def test_files_keep_the_boxes(tmp_path: object) -> None:
     joint = learned(2, n_trees=2)
     joint.save(f"{tmp_path}/a.joint")
     again = jf.load(f"{tmp_path}/a.joint")
-    assert again.rules(1) == joint.rules(1) and repr(again) == repr(joint)
-    assert jf.from_arrow(joint.to_arrow()).rules(0) == joint.rules(0)
+    assert again.tree_text(1) == joint.tree_text(1) and repr(again) == repr(joint)
+    assert jf.from_arrow(joint.to_arrow()).tree_text(0) == joint.tree_text(0)
 
 
 def test_broken_boxes_are_named() -> None:
@@ -216,4 +216,4 @@ def test_the_default_keeps_a_pair_and_has_rules() -> None:
         joint = jf.JointTree(random_state=0).fit(frame).joint_
     drawn = joint.sample(20_000, random_state=0)
     assert all(abs(drawn[f"a{k}"].corr(drawn[f"b{k}"]) - 0.95) < 0.1 for k in range(4))
-    assert "Chow-Liu leaf" in joint.rules()
+    assert "Chow-Liu leaf" in joint.tree_text()

@@ -296,10 +296,10 @@ def test_learned_leaves_hold_what_their_rules_say(name: str) -> None:
     for rule in rules:
         assert joint.probability(rule["rule"]) == pytest.approx(rule["weight"], abs=1e-9)
         assert joint.given(rule["rule"]).explain(1).rules[0]["leaf"] == rule["leaf"]
-    assert paths(joint.rules(max_leaves=None)) == pytest.approx(
+    assert paths(joint.tree_text(max_leaves=None)) == pytest.approx(
         {rule["leaf"]: rule["weight"] for rule in rules}, abs=6e-4
     )
-    for leaf, path in leaf_paths(joint.rules(max_leaves=None)).items():
+    for leaf, path in leaf_paths(joint.tree_text(max_leaves=None)).items():
         weight = next(rule["weight"] for rule in rules if rule["leaf"] == leaf)
         assert joint.probability(path) == pytest.approx(weight, abs=1e-9)
 
@@ -326,7 +326,7 @@ def paths(text: str) -> dict[int, float]:
 def test_the_paths_of_the_whole_tree_are_its_boxes(seed: int) -> None:
     model = random_model(seed, n_trees=1, background=False)
     joint = joint_of(model)
-    found = leaf_paths(joint.rules(max_leaves=None))
+    found = leaf_paths(joint.tree_text(max_leaves=None))
     assert sorted(found) == list(range(joint.n_leaves))
     for leaf, path in found.items():
         share = joint.probability(path) if path else 1.0
@@ -367,17 +367,17 @@ tree 0 of 1: 3 leaves; shares are of the tree's rows
         x b 100%
     x != 'b'  20.0%  [leaf 2]
         x c 75%, d 25%"""
-    assert joint_of(Forest(schema, columns, trees, leaves, has_background=False)).rules() == expected
+    assert joint_of(Forest(schema, columns, trees, leaves, has_background=False)).tree_text() == expected
 
 
 def test_rules_of_a_forest_are_a_tree_s_own() -> None:
     model = random_model(4, n_trees=3)
     joint = joint_of(model)
-    mine = [sorted(leaf_paths(joint.rules(tree))) for tree in range(3)]
+    mine = [sorted(leaf_paths(joint.tree_text(tree))) for tree in range(3)]
     assert [leaf for leaves in mine for leaf in leaves] == list(range(joint.n_leaves))
     for tree in (3, -1, True, "a"):
         with pytest.raises(ValueError, match="tree must be the number of a tree, 0 to 2"):
-            joint.rules(tree)
+            joint.tree_text(tree)
 
 
 # ----------------------------------------------------------------------------------------------------------- reverse
@@ -455,4 +455,4 @@ def test_errors_say_what_is_wrong(tmp_path: Path) -> None:
     with pytest.raises(jf.QuerySyntaxError, match="no column is called"):
         joint.reverse("smoke")
     joint.save(tmp_path / "tree.joint")
-    assert jf.load(tmp_path / "tree.joint").rules() == joint.rules()
+    assert jf.load(tmp_path / "tree.joint").tree_text() == joint.tree_text()

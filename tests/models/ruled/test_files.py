@@ -22,7 +22,7 @@ def test_files_keep_rules(joint: jf.Joint, tmp_path: Path) -> None:
     joint.save(tmp_path / "m.joint")
     again = jf.load(tmp_path / "m.joint")
     frame = obedient(50, 3)
-    assert again.column_rules == joint.column_rules and any(rule.is_enforced for rule in again.column_rules)
+    assert again.rules == joint.rules and any(rule.is_enforced for rule in again.rules)
     assert np.array_equal(again.log_density(frame), joint.log_density(frame))
     assert again.sample(20, random_state=0, missing=True).equals(joint.sample(20, random_state=0, missing=True))
     again.save(tmp_path / "n.joint")
