@@ -429,3 +429,17 @@ def test_whether_a_row_is_estimated_depends_on_the_row_alone(joint: jf.Joint, mo
             alone = joint.given(rows.iloc[[i]]).state
             assert np.isclose(alone.effective_draws[0], together.effective_draws[i])
             assert np.isclose(joint.log_density(rows.iloc[[i]])[0], log_density[i])
+
+
+def test_dates_of_many_values_keep_their_order_under_all_found_rules() -> None:
+    """A compound of more combinations than codes loses what a date tells of other columns."""
+    rng = np.random.default_rng(0)
+    day = rng.integers(0, 1_500, 12_000)
+    frame = pd.DataFrame({"day": day, "weekday": day % 7, "year": day // 365 + (rng.random(len(day)) < 0.02)})
+    settings = {"n_states": 16, "max_iter": 1, "random_state": 0}
+    joint = jf.HiddenTreeForest(rules="all", **settings).fit(frame).joint_
+    assert {str(rule): rule.is_enforced for rule in joint.rules} == {"day -> weekday": False}
+    drawn = joint.sample(2_000, random_state=0)
+    assert drawn["day"].corr(drawn["year"]) > 0.9
+    declared = jf.HiddenTreeForest(rules=["day -> weekday"], **settings).fit(frame).joint_.sample(500, random_state=0)
+    assert (declared["day"] % 7 == declared["weekday"]).all()

@@ -94,7 +94,7 @@ def reduce_table(wanted: Wanted, X: np.ndarray) -> Reduced | None:
     made = _Maker(wanted.schema, X)
     mine, found = wanted.rules[: wanted.n_declared], wanted.rules[wanted.n_declared :]
     made.add(mine)  # what is declared comes before what is found
-    made.has_few_levels = wanted.has_few_levels
+    made.has_few_levels, made.is_found = wanted.has_few_levels, True
     made.add(found)
     about_missing = [rule for rule in wanted.rules if isinstance(rule, MissingTogether | MissingWhere)]
     reduced = made.finished(about_missing)
@@ -120,6 +120,9 @@ class _Maker:
         self.enforced: list[Rule] = []
         self.indicators: set[str] = set()
         self.has_few_levels = False  # whether blocks that are made now may have few combinations only
+        # Whether rules are found ones. Combinations of a number or date of many values have to share codes, which then
+        # do not keep its order, nor what it tells of other columns. Only declared rules make such combinations.
+        self.is_found = False
         self.why: dict[Rule, str] = {}  # rules that are not enforced, and the reason
 
     def add(self, rules: Sequence[Rule]) -> None:
@@ -247,10 +250,10 @@ class _Maker:
         n_levels = int(key.max()) + 1
         if n_levels > min(MAX_LEVELS, known.sum() / ROWS_A_LEVEL):
             return f"its columns have {n_levels:,} combinations of values in {known.sum():,} rows, which are too many"
-        widest = max(int(ranked(x).max()) + 1 for x in cells.T)
+        alone = [len(np.unique(self.X[known, j])) for j in joined if self.schema.columns[j].is_categorical]
+        widest = max(alone, default=0) if self.is_found else max(int(ranked(x).max()) + 1 for x in cells.T)
         if n_levels > max(MAX_LEVEL_CODES, MORE_LEVELS * widest):
             return f"its columns have {n_levels:,} combinations of values, which are too many"
-        alone = [len(np.unique(self.X[known, j])) for j in joined if self.schema.columns[j].is_categorical]
         if self.has_few_levels and n_levels > max(AUTO_LEVELS, *alone, 0):
             return f"its columns have {n_levels:,} combinations of values, which are many"
         if np.mean(~known & ~np.isnan(cells).all(axis=1)) > LOST:
