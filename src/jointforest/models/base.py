@@ -74,15 +74,34 @@ class LinkedSum(NamedTuple):
         What the evidence says of each of them.
     places : tuple of int64 arrays (S_i,)
         What each adds to the total, in steps of the lattice above the least.
+    first : int
+        Place of the first total that is given a likelihood.
     likelihood : float64 array (L,)
-        Of each total, from that of the least values on, by what is known of the total.
+        Of the totals from there on, by what is known of the total; that of all others is 0.
     """
 
     columns: tuple[int, ...]
     values: tuple[np.ndarray, ...]
     log_like: tuple[np.ndarray, ...]
     places: tuple[np.ndarray, ...]
+    first: int
     likelihood: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """Number of totals on the lattice, from that of the least values on."""
+        return sum(int(x.max()) for x in self.places) + 1
+
+    @property
+    def is_known(self) -> bool:
+        """Whether so few totals are possible that they are taken one by one."""
+        return int(np.count_nonzero(self.likelihood)) <= 4
+
+    def all_totals(self) -> np.ndarray:
+        """Likelihood of each total on the lattice."""
+        out = np.zeros(self.size)
+        out[self.first : self.first + len(self.likelihood)] = self.likelihood
+        return out
 
 
 class Distribution(ABC):

@@ -11,6 +11,7 @@ import pytest
 import jointforest as jf
 from jointforest.data.conditions import Interval, likely
 from jointforest.data.evidence import Evidence, build
+from jointforest.models.hidden_tree import linked
 from jointforest.models.ruled import translate
 from jointforest.models.ruled.posterior import RuledPosterior
 from jointforest.models.ruled.ruled import RuledDistribution
@@ -113,6 +114,41 @@ def test_many_totals_beside_the_same_evidence(models: tuple[RuledDistribution, T
     expected = table.log_density(evidence)
     some = expected > -12.0
     assert some.sum() > 30 and np.allclose(ruled.log_density(evidence)[some], expected[some], atol=1e-3)
+    X[:, ruled.schema.index("c")] = 1.0  # two parts are unknown
+    evidence = Evidence.of_values(X)
+    expected = table.log_density(evidence)
+    some = expected > -12.0
+    assert some.sum() > 20 and np.allclose(ruled.log_density(evidence)[some], expected[some], atol=1e-3)
+
+
+def test_totals_of_rows_alike_are_as_those_of_each_row_alone(
+    models: tuple[RuledDistribution, TableDistribution], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ruled, _ = models
+    X = np.full((24, len(ruled.schema.columns)), np.nan)
+    X[:, ruled.schema.index("total")] = np.tile(np.arange(12.0), 2)
+    X[12:, ruled.schema.index("a")] = 2.0
+    together = ruled.log_density(Evidence.of_values(X))
+    alone = [ruled.log_density(Evidence.of_values(row[None]))[0] for row in X]
+    assert np.allclose(together, alone, rtol=1e-9)
+    monkeypatch.setattr(linked, "_MOST_ASKED", 0)
+    assert np.allclose(ruled.log_density(Evidence.of_values(X)), alone, rtol=1e-9)
+
+
+def test_a_known_sum_of_two_long_parts_is_linked(
+    models: tuple[RuledDistribution, TableDistribution], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ruled, table = models
+    assert ruled.linker is not None
+    monkeypatch.setattr("jointforest.models.ruled.linked._MOST_PLACES", 2)
+    for said, is_linked in (
+        ({"total": 8, "c": 1}, True), ({"total": 8}, False), ({"total": Interval(4, 9), "c": 1}, False)
+    ):  # fmt: skip
+        evidence = build(ruled.schema, conditions=said)
+        state = ruled.observe(evidence)
+        assert isinstance(state, RuledPosterior) and (state.rows.sums is not None) == is_linked
+        j = ruled.schema.index("a")
+        assert np.allclose(state.moments(j)[0], table.observe(evidence).moments(j)[0], atol=2e-4)
 
 
 def test_draws(models: tuple[RuledDistribution, TableDistribution]) -> None:

@@ -235,9 +235,8 @@ class LinkedPosterior(HiddenTreePosterior, LinkedState):
         columns = self.sums[0].columns if self.sums else ()
         if j not in columns:
             return None
-        i, of = columns.index(j), self.distribution.schema.columns[j]
-        laws = self.kept.law(j, n_jobs)
-        return [Points(of, one.values[i], law) for one, law in zip(self.sums, laws, strict=True)]
+        of = self.distribution.schema.columns[j]
+        return [Points(of, *law) for law in self.kept.points(j, n_jobs)]
 
     def level_probabilities(self, j: int, n_jobs: int | None = -1) -> np.ndarray:
         if (points := self._points(j, n_jobs)) is None:

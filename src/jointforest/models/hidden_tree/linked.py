@@ -2,8 +2,9 @@
 
 The parts of the sum are independent given the state of a node that lies on the paths between them, the *hinge*. So the
 total is distributed, in each of its states, as the convolution of the parts' distributions. Evidence about the total
-weighs the states of the hinge and the values of the parts. What it says of a node on the path to a part follows from
-the codes of that part, and what it says of any other node from the states of its neighbour.
+weighs the states of the hinge and the values of the parts. Two parts of a known total are pairs of values, of which
+most have the same two codes as the next: such runs are all that the states need. What evidence says of a node on the
+path to a part follows from the codes of that part, and what it says of any other node from the states of its neighbour.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from ...data.discretization.discretizer import codes_of
 from ...data.evidence import Evidence
@@ -31,6 +33,8 @@ _PAIRS = 1 << 22
 """Most pairs of places whose table is held."""
 _FEW = 4
 """Totals of one likelihood that are taken one by one."""
+_MOST_ASKED = 64
+"""Most totals beside the same other evidence that are taken one by one."""
 
 
 class LinkedRows(KeptRows):
@@ -45,7 +49,7 @@ class LinkedRows(KeptRows):
     def __init__(self, hidden: HiddenTrees, evidence: Evidence, sums: Sequence[LinkedSum]) -> None:
         super().__init__(hidden, evidence)
         self.sums = sums
-        self._laws: dict[int, list[np.ndarray]] = {}
+        self._laws: dict[int, list[_Law]] = {}
         self._missing: dict[int, np.ndarray] = {}
         self._one: _Batch | None = None
 
@@ -68,25 +72,30 @@ class LinkedRows(KeptRows):
         return np.unique(np.nan_to_num(np.hstack(said), nan=np.inf), axis=0, return_index=True, return_inverse=True)[1:]
 
     def _from_totals(self, first: np.ndarray, place: np.ndarray, n_jobs: int | None) -> np.ndarray:
-        """`log_joint` from the laws of the totals of the rows that stand for all."""
+        """`log_joint`, where rows that differ in the total alone share what they have in common."""
         place = place.reshape(-1)
+        order = np.argsort(place, kind="stable")
+        ends = np.searchsorted(place[order], np.arange(len(first) + 1))
 
-        def work(a: int, b: int) -> np.ndarray:
-            some = first[a:b]
-            sums = [self.sums[i]._replace(likelihood=np.ones(len(self.sums[i].likelihood))) for i in some.tolist()]
-            batch = _Batch(self._hidden, [of.take(some) for of in self.known], sums)
-            rows = np.flatnonzero((place >= a) & (place < b))
-            out = np.full((len(rows), batch.log_joint.shape[1]), -np.inf)
+        def work(a: int, b: int) -> tuple[np.ndarray, np.ndarray]:
+            batch = _Batch(self._hidden, [of.take(first[a:b]) for of in self.known], [self.sums[i] for i in first[a:b]])
+            rows = order[ends[a] : ends[b]]
+            asked = [self.sums[i] for i in rows.tolist()]
+            pairs = _pairs_of(self._hidden, asked, _parts_of(self._hidden, asked))
+            out = np.full((len(rows), len(self._hidden.trees)), -np.inf)
             for t, possible, tree in batch.trees:
-                laws = dict(zip(possible.tolist(), tree.totals(), strict=True))
-                for k, (i, at) in enumerate(zip(rows.tolist(), (place[rows] - a).tolist(), strict=True)):
-                    p = float(laws[at] @ self.sums[i].likelihood) if at in laws else 0.0
-                    out[k, t] = batch.log_joint[at, t] + np.log(p) if p > 0.0 else -np.inf
-            return np.column_stack([rows, out])
+                for k, at in enumerate(possible.tolist()):
+                    some = slice(ends[a + at] - ends[a], ends[a + at + 1] - ends[a])
+                    with np.errstate(divide="ignore"):
+                        out[some, t] = np.log(tree.probabilities(k, asked[some], pairs[some]))
+                    out[some, t] += tree.upward.log_probability[k] + self._hidden.log_weight[t] + batch.log_base[at]
+            return rows, out
 
         with one_blas_thread():
-            found = np.concatenate(list(map_ordered(work, chunks(len(first), _ROWS), n_jobs)))
-        return np.asarray(found[np.argsort(found[:, 0], kind="stable"), 1:])
+            found = list(map_ordered(work, chunks(len(first), _ROWS), n_jobs))
+        out = np.empty((len(place), len(self._hidden.trees)))
+        out[np.concatenate([rows for rows, _ in found])] = np.concatenate([each for _, each in found])
+        return out
 
     def posterior(self, wanted: Sequence[int], n_jobs: int | None = -1) -> CodePosterior:
         lacking = [j for j in wanted if j not in self._codes]
@@ -101,7 +110,20 @@ class LinkedRows(KeptRows):
     def law(self, j: int, n_jobs: int | None = -1) -> list[np.ndarray]:
         """Posterior of the values of a part, by its column, in each row; NaN where the evidence is impossible."""
         self.posterior([j], n_jobs)
-        return self._laws[j]
+        i = self.sums[0].columns.index(j)
+        out = [np.zeros(len(one.values[i])) for one in self.sums]
+        for row, law in zip(out, self._laws[j], strict=True):
+            row[law.first : law.first + len(law.p)] = law.p
+        return out
+
+    def points(self, j: int, n_jobs: int | None = -1) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The same as values and their probabilities; values of probability 0 may be left out at both ends."""
+        self.posterior([j], n_jobs)
+        i = self.sums[0].columns.index(j)
+        return [
+            (one.values[i][law.first : law.first + len(law.p)], law.p)
+            for one, law in zip(self.sums, self._laws[j], strict=True)
+        ]
 
     def missing(self, columns: Sequence[int]) -> np.ndarray:
         """P(cell missing | evidence) of some columns of which nothing is said, (n, len(columns))."""
@@ -137,6 +159,13 @@ class LinkedRows(KeptRows):
             return list(map_ordered(work, chunks(len(sums), _ROWS), n_jobs))
 
 
+class _Law(NamedTuple):
+    """Posterior of the values of a part, from one of them on; that of all others is 0."""
+
+    first: int
+    p: np.ndarray
+
+
 class _Found(NamedTuple):
     """Posteriors of n rows, over all trees.
 
@@ -145,15 +174,15 @@ class _Found(NamedTuple):
     log_joint : float64 array (n, T)
         log weight + log p_t(evidence).
     codes : dict of column to float64 array (n, K_j)
-    laws : dict of column to list of n float64 arrays
-        Of the values of parts.
+    laws : dict of column to list of n _Law
+        Of parts.
     missing : dict of column to float64 array (n, 1)
         P(cell missing).
     """
 
     log_joint: np.ndarray
     codes: dict[int, np.ndarray]
-    laws: dict[int, list[np.ndarray]]
+    laws: dict[int, list[_Law]]
     missing: dict[int, np.ndarray]
 
 
@@ -163,17 +192,24 @@ class _Batch:
     @of_finite
     def __init__(self, hidden: HiddenTrees, known: list[CodeEvidence], sums: Sequence[LinkedSum]) -> None:
         self.hidden, self.sums, n = hidden, sums, len(sums)
-        self.log_joint = np.full((n, len(hidden.trees)), -np.inf)
         self.trees: list[tuple[int, np.ndarray, _TreeRows]] = []
+        self.log_base = np.sum([of.log_base for of in known], axis=0)
         parts = _parts_of(hidden, sums)
+        self.pairs = _pairs_of(hidden, sums, parts)
         for t, (tree, possible) in enumerate(zip(hidden.trees, possible_rows(hidden, known), strict=True)):
             rows = np.arange(n)[possible]
             if len(rows):
                 some = rows.tolist()
-                said, of = [of.take(rows) for of in known], ([sums[i] for i in some], [parts[i] for i in some])
-                self.trees.append((t, rows, _TreeRows(tree, said, *of)))
-                self.log_joint[rows, t] = self.trees[-1][2].log_probability() + hidden.log_weight[t]
-        self.log_joint += np.sum([of.log_base for of in known], axis=0)[:, None]
+                of = [sums[i] for i in some], [parts[i] for i in some], [self.pairs[i] for i in some]
+                self.trees.append((t, rows, _TreeRows(tree, [of.take(rows) for of in known], *of)))
+
+    @cached_property
+    def log_joint(self) -> np.ndarray:
+        """log weight + log p_t(evidence with the sum), (n, T)."""
+        out = np.full((len(self.sums), len(self.hidden.trees)), -np.inf)
+        for t, rows, tree in self.trees:
+            out[rows, t] = tree.log_probability() + self.hidden.log_weight[t]
+        return out + self.log_base[:, None]
 
     def _mixed(self, out: list[np.ndarray], each: Sequence[Sequence[np.ndarray] | np.ndarray]) -> list[np.ndarray]:
         """Answers of each tree, weighed by their shares, into ``out`` (n zeros); NaN of impossible rows."""
@@ -200,14 +236,18 @@ class _Batch:
             missing[j] = np.array(self._mixed([np.zeros(1) for _ in range(n)], [tree.missing[j] for tree in trees]))
         for i, j in enumerate(self.sums[0].columns):
             if j in wanted:
-                none = [np.zeros(len(one.values[i])) for one in self.sums]
-                laws[j] = self._mixed(none, [tree.laws[i] for tree in trees])
+                spans = [
+                    (0, len(one.values[i])) if pair is None else pair.spans[i]
+                    for one, pair in zip(self.sums, self.pairs, strict=True)
+                ]
+                mixed = self._mixed([np.zeros(size) for _, size in spans], [tree.laws[i] for tree in trees])
+                laws[j] = [_Law(first, p) for (first, _), p in zip(spans, mixed, strict=True)]
         return _Found(self.log_joint, codes, laws, missing)
 
     @of_finite
     def totals(self) -> list[np.ndarray]:
         """Posteriors of the totals."""
-        none = [np.zeros(len(one.likelihood)) for one in self.sums]
+        none = [np.zeros(one.size) for one in self.sums]
         return self._mixed(none, [tree.totals() for _, _, tree in self.trees])
 
 
@@ -237,13 +277,80 @@ def _parts_of(hidden: HiddenTrees, sums: Sequence[LinkedSum]) -> list[tuple[_Par
     return found
 
 
+class _Pairs:
+    """Pairs of values of two parts that make a known total, in one row.
+
+    Attributes
+    ----------
+    value : pair of int64 arrays (P,)
+        Numbers of the values of each part.
+    weight : float64 array (P,)
+    run : int64 array (P,)
+        The run of each pair: pairs next to each other that have the same two codes.
+    code : pair of int64 arrays (R,)
+        The codes of each run.
+    table : sparse array (K_0, K_1)
+        Total weight of the pairs of each two codes.
+    spans : pair of (int, int)
+        Of each part: number of its first value that is in a pair, and how many from there to the last one.
+    """
+
+    def __init__(self, one: LinkedSum, parts: tuple[_Part, ...], at: np.ndarray, shape: tuple[int, int]) -> None:
+        values, weights = [], []
+        for k in np.flatnonzero(one.likelihood).tolist():
+            place = one.first + k - one.places[0]
+            first = np.flatnonzero((place >= 0) & (place < len(at)))
+            second = at[place[first]]
+            first, second = first[second >= 0], second[second >= 0]
+            values.append((first, second))
+            weights.append(one.likelihood[k] * parts[0].weight[first] * parts[1].weight[second])
+        self.value = tuple(np.concatenate([pair[i] for pair in values]) if values else _NONE for i in range(2))
+        self.weight = np.concatenate(weights) if values else np.empty(0)
+        codes = [part.code[value] for part, value in zip(parts, self.value, strict=True)]
+        is_new = (np.diff(codes[0], prepend=-1) != 0) | (np.diff(codes[1], prepend=-1) != 0)
+        self.run = np.cumsum(is_new) - 1
+        self.code = codes[0][is_new], codes[1][is_new]
+        self.of_runs = np.bincount(self.run, self.weight, len(self.code[0]))
+        self.table = csr_array((self.of_runs, self.code), shape=shape)
+        self.spans = tuple((int(x.min()), int(np.ptp(x)) + 1) if len(x) else (0, 0) for x in self.value)
+
+
+_NONE = np.empty(0, np.int64)
+
+
+def _pairs_of(hidden: HiddenTrees, sums: Sequence[LinkedSum], parts: list[tuple[_Part, ...]]) -> list[_Pairs | None]:
+    """Pairs of the rows whose sum has two unknown parts and is known; equal rows share them."""
+    at: dict[int, np.ndarray] = {}
+    kept: dict[tuple[Any, ...], _Pairs] = {}
+    found: list[_Pairs | None] = []
+    for one, of in zip(sums, parts, strict=True):
+        if len(one.columns) != 2 or not one.is_known:
+            found.append(None)
+            continue
+        key = (*map(id, of), *map(id, one.places), one.first, one.likelihood.tobytes())
+        if key not in kept:
+            places = one.places[1]
+            if id(places) not in at:
+                at[id(places)] = np.full(int(places.max()) + 1, -1)
+                at[id(places)][places] = np.arange(len(places))
+            shape = hidden.scales[one.columns[0]].n_codes, hidden.scales[one.columns[1]].n_codes
+            kept[key] = _Pairs(one, of, at[id(places)], shape)
+        found.append(kept[key])
+    return found
+
+
 class _TreeRows:
     """Rows of evidence with sums, in one tree."""
 
     def __init__(
-        self, tree: TreeTables, known: list[CodeEvidence], sums: Sequence[LinkedSum], parts: list[tuple[_Part, ...]]
+        self,
+        tree: TreeTables,
+        known: list[CodeEvidence],
+        sums: Sequence[LinkedSum],
+        parts: list[tuple[_Part, ...]],
+        pairs: list[_Pairs | None],
     ) -> None:
-        self.tree, self.known, self.sums, self.parts = tree, known, sums, parts
+        self.tree, self.known, self.sums, self.parts, self.pairs = tree, known, sums, parts, pairs
         self.n = len(sums)
         self.own = own_messages(tree, known)
         self.upward = up(tree, self.own, self.n)
@@ -258,7 +365,8 @@ class _TreeRows:
         self.codes: dict[int, np.ndarray] = {}
         self.missing: dict[int, np.ndarray] = {}
         self.laws: dict[int, list[np.ndarray]] = {}
-        self._at_hinge: dict[int, _AtHinge] = {}
+        self._log_probability: np.ndarray | None = None
+        self._one: _AtHinge | _PairsAtHinge | None = None
         self._short: dict[tuple[Any, ...], _Short] = {}
         self._known: dict[tuple[Any, ...], _Known] = {}
 
@@ -274,36 +382,81 @@ class _TreeRows:
             found.append(_divided((found[-1] * weight[:, None, :]) @ table.T, total[:, None, :]))
         return found[::-1]
 
-    def at_hinge(self, i: int) -> _AtHinge:
+    def _codes_at_hinge(self, i: int) -> list[np.ndarray]:
+        """p(code | state of the hinge, evidence) of each part in row i, (K, H)."""
+        return [codes[0][min(i, len(codes[0]) - 1)] for codes in self.by_code]
+
+    def at_hinge(self, i: int) -> _AtHinge | _PairsAtHinge:
         """Row i at the hinge; a single row is kept, of others what several have in common."""
-        if i in self._at_hinge:
-            return self._at_hinge[i]
-        one, parts = self.sums[i], self.parts[i]
-        by_code = [codes[0][min(i, len(codes[0]) - 1)] for codes in self.by_code]
-        if any(len(codes[0]) > 1 for codes in self.by_code[:-1]):
-            known = _Known(one, parts, _Short(one, parts, by_code))
+        if self._one is not None:
+            return self._one
+        one, parts, pairs, by_code = self.sums[i], self.parts[i], self.pairs[i], self._codes_at_hinge(i)
+        found: _AtHinge | _PairsAtHinge
+        if pairs is not None:
+            found = _PairsAtHinge(self.state[i], by_code, one, pairs)
+        elif any(len(codes[0]) > 1 for codes in self.by_code[:-1]):
+            short = _Short(one, parts, by_code, one.first + len(one.likelihood))
+            found = _AtHinge(self.state[i], by_code, _Known(one, parts, short))
         else:
-            key = (*map(id, parts[:-1]), b"")
-            if key not in self._short:
-                self._short[key] = _Short(one, parts, by_code)
-            short, key = self._short[key], (*map(id, parts), one.likelihood.tobytes())
+            short = self._shared_short(one, parts, by_code)
+            key = (*map(id, parts), one.first, one.likelihood.tobytes())
             if key not in self._known:
                 self._known[key] = _Known(one, parts, short)
-            known = self._known[key]
-        found = _AtHinge(self.state[i], by_code, known)
+            found = _AtHinge(self.state[i], by_code, self._known[key])
         if self.n == 1:
-            self._at_hinge[i] = found
+            self._one = found
         return found
+
+    def _rows(self) -> list[_AtHinge | _PairsAtHinge]:
+        """All rows at the hinge; sets what `log_probability` answers."""
+        rows = [self.at_hinge(r) for r in range(self.n)]
+        with np.errstate(divide="ignore"):
+            probability = np.log([row.probability for row in rows])
+        self._log_probability = np.asarray(self.upward.log_probability + probability)
+        return rows
+
+    def _shared_short(self, one: LinkedSum, parts: tuple[_Part, ...], by_code: list[np.ndarray]) -> _Short:
+        key = tuple(map(id, parts[:-1]))
+        if key not in self._short:
+            self._short[key] = _Short(one, parts, by_code, one.size)
+        return self._short[key]
+
+    def probabilities(self, i: int, asked: list[LinkedSum], pairs: list[_Pairs | None]) -> list[float]:
+        """Probabilities of what several rows say of the total, given all other evidence of row i."""
+        state, by_code, parts = self.state[i], self._codes_at_hinge(i), self.parts[i]
+        if pairs[0] is not None:
+            both = (by_code[0] * state) @ by_code[1].T
+            return [float(of.of_runs @ both[of.code]) for of in pairs if of is not None]
+        one = asked[0]
+        is_shared = all(len(codes[0]) == 1 for codes in self.by_code[:-1])
+        short = self._shared_short(one, parts, by_code) if is_shared else _Short(one, parts, by_code, one.size)
+        a, b = short.sum * state, _placed(parts[-1], one.places[-1], by_code[-1])
+        if sum(np.count_nonzero(of.likelihood) for of in asked) > _MOST_ASKED:
+            law = _law_of_total(a, b, one.size)
+            return [float(law[of.first : of.first + len(of.likelihood)] @ of.likelihood) for of in asked]
+        backwards = np.ascontiguousarray(b[::-1])
+        out = []
+        for of in asked:
+            p = 0.0
+            for k in np.flatnonzero(of.likelihood).tolist():
+                total = of.first + k
+                low, high = max(total - len(b) + 1, 0), min(total + 1, len(a))
+                start = len(b) - 1 - total
+                if low < high:
+                    p += of.likelihood[k] * float(np.vdot(a[low:high], backwards[start + low : start + high]))
+            out.append(p)
+        return out
 
     def log_probability(self) -> np.ndarray:
         """log p(evidence with the sum) of each row, (n,)."""
-        with np.errstate(divide="ignore"):
-            probability = np.log([self.at_hinge(i).probability for i in range(self.n)])
-        return np.asarray(self.upward.log_probability + probability)
+        if self._log_probability is None:
+            self._rows()
+        assert self._log_probability is not None
+        return self._log_probability
 
     def totals(self) -> list[np.ndarray]:
         """The law of the total in each row."""
-        return [self.at_hinge(i).totals() for i in range(self.n)]
+        return [row.totals() for row in self._rows()]
 
     def find(self, wanted: Sequence[int]) -> None:
         """Find the posteriors of the wanted columns' codes, of missing cells, and the laws of parts among them."""
@@ -311,8 +464,8 @@ class _TreeRows:
         after = [path[1] if len(path) > 1 else -1 for path in self.paths]
         behind = {[*_path(tree, self.hinge, tree.node[j]), -2][1] for j in wanted}
         needed = [i for i, j in enumerate(columns) if j in wanted or after[i] in behind]
-        state = self._states(needed)
-        rows = [self.at_hinge(r) for r in range(self.n)]
+        rows = self._rows()
+        state = self._states(needed, rows)
         self.laws = {i: [row.law(i) for row in rows] for i in needed if columns[i] in wanted}
         for j in wanted:
             k = tree.node[j]
@@ -320,21 +473,18 @@ class _TreeRows:
             self.missing[j] = _shares(state[k]) @ tree.blank[k] if tree.blank else np.zeros(self.n)
             if j in columns:
                 i, K = columns.index(j), tree.emission[k].shape[1]
-                self.codes[j] = np.stack(
-                    [np.bincount(p[i].code, law, K) for p, law in zip(self.parts, self.laws[i], strict=True)]
-                )
+                self.codes[j] = np.stack([row.codes(i, K) for row in rows])
             else:
                 rest = state[k] if own is None else _divided(state[k], own)
                 self.codes[j] = column_codes(rest, tree, k, self.known[j])
 
     def states(self) -> list[np.ndarray]:
         """Posterior of the state of each node, (n, H) each."""
-        return [_shares(state) for state in self._states(range(len(self.paths)))]
+        return [_shares(state) for state in self._states(range(len(self.paths)), self._rows())]
 
-    def _states(self, needed: Sequence[int]) -> list[np.ndarray]:
+    def _states(self, needed: Sequence[int], rows: list[_AtHinge | _PairsAtHinge]) -> list[np.ndarray]:
         """The same up to factors, but for nodes behind parts that are not needed."""
         state = [np.empty(0)] * len(self.tree)
-        rows = [self.at_hinge(r) for r in range(self.n)]
         state[self.hinge] = np.stack([row.posterior_state for row in rows])
         for i in needed:
             path, by_code = self.paths[i], self.by_code[i]
@@ -359,7 +509,7 @@ class _TreeRows:
 
 
 class _Short:
-    """The parts but the last, given each state of the hinge; places count steps of the lattice.
+    """The parts but the last, given each state of the hinge; places count steps of the lattice, below ``most``.
 
     Attributes
     ----------
@@ -369,9 +519,11 @@ class _Short:
         The same of their sum.
     """
 
-    def __init__(self, one: LinkedSum, parts: tuple[_Part, ...], by_code: list[np.ndarray]) -> None:
-        self.each = [_placed(*of) for of in zip(parts[:-1], one.places[:-1], by_code[:-1], strict=True)]
-        self.sum = self.each[0] if len(self.each) == 1 else convolved(self.each[0], self.each[1])
+    def __init__(self, one: LinkedSum, parts: tuple[_Part, ...], by_code: list[np.ndarray], most: int) -> None:
+        self.each = [_placed(*of)[:most] for of in zip(parts[:-1], one.places[:-1], by_code[:-1], strict=True)]
+        self.sum = self.each[0]
+        if len(self.each) == 2:
+            self.sum = convolved(*self.each, min(sum(map(len, self.each)) - 1, most))
 
 
 class _Known:
@@ -388,7 +540,7 @@ class _Known:
     def __init__(self, one: LinkedSum, parts: tuple[_Part, ...], short: _Short) -> None:
         self.one, self.parts, self.short = one, parts, short
         last, places = parts[-1], one.places[-1]
-        self.likelihood = _weighed(short.sum, one.likelihood, int(places.max()) + 1)
+        self.likelihood = _weighed(short.sum, one.all_totals(), int(places.max()) + 1)
         self.of_codes = summed_codes(last.weight, last.code, places, self.likelihood, int(last.code.max()) + 1)
 
 
@@ -417,10 +569,12 @@ class _AtHinge:
     @cached_property
     def _others(self) -> list[np.ndarray]:
         """Likelihood of each short part at each place and in each state, by the other parts and the total, (L_i, H)."""
-        ahead, each = _weighed(self.last, self.one.likelihood, len(self.short.sum)), self.short.each
+        ahead, each = _weighed(self.last, self.one.all_totals(), len(self.short.sum)), self.short.each
         if len(each) == 1:
             return [ahead]
-        return [correlated(ahead, each[1 - i], len(each[i])) for i in range(2)]
+        some = np.flatnonzero(ahead.any(axis=1))
+        low, high = (int(some[0]), int(some[-1]) + 1) if len(some) else (0, 0)
+        return [correlated(ahead, low, high, each[1 - i], len(each[i])) for i in range(2)]
 
     def weights(self, i: int) -> np.ndarray:
         """Likelihood of each code of part i and state of the hinge, (K, H)."""
@@ -436,17 +590,59 @@ class _AtHinge:
         part, places = self.parts[i], self.one.places[i]
         other = self.known.likelihood if i == len(self.short.each) else self._others[i]
         by_state = (self.by_code[i] * (self.state * self._scale))[part.code]
-        return np.asarray(part.weight * (other[places] * by_state).sum(axis=1))
+        law = np.zeros(len(places))
+        some = places < len(other)
+        law[some] = part.weight[some] * (other[places[some]] * by_state[some]).sum(axis=1)
+        return law
+
+    def codes(self, i: int, size: int) -> np.ndarray:
+        """Posterior of the codes of part i, (size,)."""
+        return np.bincount(self.parts[i].code, self.law(i), size)
 
     def totals(self) -> np.ndarray:
         """The law of the total, (L,)."""
-        a, b, size = self.short.sum * self.state, self.last, len(self.one.likelihood)
-        if len(a) * len(b) <= _PAIRS:
-            place = np.add.outer(np.arange(len(a)), np.arange(len(b)))
-            law: np.ndarray = np.bincount(place.ravel(), (a @ b.T).ravel(), size)
-        else:
-            law = np.fft.irfft((np.fft.rfft(a, size, axis=0) * np.fft.rfft(b, size, axis=0)).sum(axis=1), size)
-        return np.maximum(law, 0.0) * self.one.likelihood * self._scale
+        law = _law_of_total(self.short.sum * self.state, self.last, self.one.size)
+        return law * self.one.all_totals() * self._scale
+
+
+class _PairsAtHinge:
+    """Two parts of a known total in one row, given each state of the hinge."""
+
+    def __init__(self, state: np.ndarray, by_code: list[np.ndarray], one: LinkedSum, pairs: _Pairs) -> None:
+        self.state, self.by_code, self.one, self.pairs = state, by_code, one, pairs
+        self._ahead = pairs.table @ by_code[1]
+        by_state = state * (by_code[0] * self._ahead).sum(axis=0)
+        self.probability = max(float(by_state.sum()), 0.0)
+        self._scale = 1.0 / self.probability if self.probability > 0.0 else 0.0
+        self.posterior_state = by_state * self._scale
+
+    def weights(self, i: int) -> np.ndarray:
+        """Likelihood of each code of part i and state of the hinge, (K, H)."""
+        return np.asarray((self.pairs.table.T @ self.by_code[0] if i else self._ahead) * self._scale)
+
+    @cached_property
+    def _of_runs(self) -> np.ndarray:
+        """Posterior of each pair of a run, divided by its weight, (R,)."""
+        return np.asarray(((self.by_code[0] * (self.state * self._scale)) @ self.by_code[1].T)[self.pairs.code])
+
+    @property
+    def _posterior(self) -> np.ndarray:
+        """The law of the pairs, (P,)."""
+        return np.asarray(self.pairs.weight * self._of_runs[self.pairs.run])
+
+    def law(self, i: int) -> np.ndarray:
+        """The law of the values of part i within their span."""
+        first, size = self.pairs.spans[i]
+        return np.bincount(self.pairs.value[i] - first, self._posterior, size)
+
+    def codes(self, i: int, size: int) -> np.ndarray:
+        """Posterior of the codes of part i, (size,)."""
+        return np.bincount(self.pairs.code[i], self._of_runs * self.pairs.of_runs, size)
+
+    def totals(self) -> np.ndarray:
+        """The law of the total, (L,)."""
+        first, second = (places[value] for places, value in zip(self.one.places, self.pairs.value, strict=True))
+        return np.bincount(first + second, self._posterior, self.one.size)
 
 
 # ---- Sums over places of the lattice, in each of H states.
@@ -455,6 +651,15 @@ class _AtHinge:
 def _placed(part: _Part, places: np.ndarray, by_code: np.ndarray) -> np.ndarray:
     """p(part is at a place | state), (L, H); ``by_code`` is p(code | state), (K, H)."""
     return placed(part.weight, part.code, places, np.ascontiguousarray(by_code), int(places.max()) + 1)
+
+
+def _law_of_total(a: np.ndarray, b: np.ndarray, size: int) -> np.ndarray:
+    """sum_h sum_y a[x - y, h] b[y, h] for each place x, (size,)."""
+    if len(a) * len(b) <= _PAIRS:
+        place = np.add.outer(np.arange(len(a)), np.arange(len(b)))
+        return np.bincount(place.ravel(), (a @ b.T).ravel(), size)
+    law = np.fft.irfft((np.fft.rfft(a, size, axis=0) * np.fft.rfft(b, size, axis=0)).sum(axis=1), size)
+    return np.maximum(law, 0.0)
 
 
 def _weighed(p: np.ndarray, likelihood: np.ndarray, size: int) -> np.ndarray:

@@ -19,31 +19,33 @@ def placed(weight, code, place, by_code, size):
 
 @entry
 def summed_codes(weight, code, place, other, size):
-    """sum of weight * other[place] over the values of each code, (size, H)."""
+    """sum of weight * other[place] over the values of each code, (size, H); 0 of places beyond the others."""
     out = np.zeros((size, other.shape[1]))
     for s in range(weight.shape[0]):
+        if place[s] >= other.shape[0]:
+            continue
         for h in range(other.shape[1]):
             out[code[s], h] += weight[s] * other[place[s], h]
     return out
 
 
 @entry
-def convolved(a, b):
-    """Distribution of the sum of two independent numbers, of a (L, H) and b (M, H): (L + M - 1, H)."""
-    out = np.zeros((a.shape[0] + b.shape[0] - 1, a.shape[1]))
-    for x in range(a.shape[0]):
-        for y in range(b.shape[0]):
+def convolved(a, b, size):
+    """First ``size`` places of the sum of two independent numbers, of a (L, H) and b (M, H): (size, H)."""
+    out = np.zeros((size, a.shape[1]))
+    for x in range(min(a.shape[0], size)):
+        for y in range(min(b.shape[0], size - x)):
             for h in range(a.shape[1]):
                 out[x + y, h] += a[x, h] * b[y, h]
     return out
 
 
 @entry
-def correlated(ahead, other, size):
-    """sum_y ahead[x + y] other[y] for the first ``size`` places x, (size, H)."""
+def correlated(ahead, low, high, other, size):
+    """sum_y ahead[x + y] other[y] for the first ``size`` places x, (size, H); outside low to high ``ahead`` is 0."""
     out = np.zeros((size, ahead.shape[1]))
-    for x in range(size):
-        for y in range(other.shape[0]):
+    for x in range(min(size, high)):
+        for y in range(max(low - x, 0), min(other.shape[0], high - x)):
             for h in range(ahead.shape[1]):
                 out[x, h] += ahead[x + y, h] * other[y, h]
     return out

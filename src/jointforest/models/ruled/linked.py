@@ -17,6 +17,8 @@ from .coordinates import Coordinates, Term
 
 _MOST_PLACES = 1 << 16
 """Most steps of the lattice in a part."""
+_MOST_OF_KNOWN = 1 << 19
+"""The same of a known sum of two parts, in which each value of one has one value of the other beside it."""
 _MOST_PAIRS = 1 << 18
 """Most pairs of places of the two shorter of three parts."""
 _TAIL = 1e-9
@@ -40,6 +42,8 @@ class Linker:
         self._ends: dict[int, tuple[float, float]] = {}
         self._lattices: dict[tuple[int, tuple[int, ...]], Lattice | None] = {}
         self._grids: dict[tuple[int, float, float], np.ndarray] = {}
+        self._adds: dict[tuple[int, int, int, float], tuple[np.ndarray, float, int]] = {}
+        self._nothing: dict[int, np.ndarray] = {}
 
     def sums(self, cells: Cells, j: int) -> list[LinkedSum | None]:
         """The sum that makes column j in each row; None where its unknown parts are not two or three short ones."""
@@ -59,7 +63,8 @@ class Linker:
         if one is None or not one.likelihood.any():
             return None
         sizes = [int(x.max()) + 1 for x in one.places]
-        is_long = max(sizes) > _MOST_PLACES or (len(sizes) == 3 and sizes[0] * sizes[1] > _MOST_PAIRS)
+        most = _MOST_OF_KNOWN if len(sizes) == 2 and one.is_known else _MOST_PLACES
+        is_long = max(sizes) > most or (len(sizes) == 3 and sizes[0] * sizes[1] > _MOST_PAIRS)
         return None if is_long else one
 
     def _sum(self, cells: Cells, i: int, j: int, unknown: np.ndarray) -> LinkedSum | None:
@@ -67,29 +72,37 @@ class Linker:
         if lattice is None:
             return None
         values = [self._values(cells, i, term.at) for term in lattice.terms]
-        adds = [_added(term, x) for term, x in zip(lattice.terms, values, strict=True)]
-        places = [np.rint((x - x.min()) / lattice.step).astype(np.int64) for x in adds]
+        added = [self._added(j, term, x, lattice.step) for term, x in zip(lattice.terms, values, strict=True)]
         least = self._least(cells, i, j, lattice, values)
-        totals = least + lattice.step * np.arange(sum(int(x.max()) for x in places) + 1)
-        likelihood = self._likelihood(cells, i, j, totals)
+        size = sum(top for _, _, top in added) + 1
+        first, likelihood = self._likelihood(cells, i, j, least, lattice.step, size)
         log_like = [self._log_like(cells, i, term.at, x) for term, x in zip(lattice.terms, values, strict=True)]
         columns = tuple(term.at for term in lattice.terms)
-        return LinkedSum(columns, tuple(values), tuple(log_like), tuple(places), likelihood)
+        return LinkedSum(columns, tuple(values), tuple(log_like), tuple(x for x, _, _ in added), first, likelihood)
 
     def totals(self, cells: Cells, j: int, one: LinkedSum) -> np.ndarray:
         """The totals of the sum of a single row on its lattice, (L,)."""
         unknown = tuple(t for t, term in enumerate(self.coordinates.sources[j].terms) if term.at in one.columns)
         lattice = self._lattice(j, unknown)
         assert lattice is not None
-        return self._least(cells, 0, j, lattice, one.values) + lattice.step * np.arange(len(one.likelihood))
+        return self._least(cells, 0, j, lattice, one.values) + lattice.step * np.arange(one.size)
 
     def _least(self, cells: Cells, i: int, j: int, lattice: Lattice, values: Sequence[np.ndarray]) -> float:
         """The least total in row i."""
         source = self.coordinates.sources[j]
         unknown = {term.at for term in lattice.terms}
         known = [term for term in source.terms if term.at not in unknown]
-        low = [float(_added(term, x).min()) for term, x in zip(lattice.terms, values, strict=True)]
+        low = [self._added(j, term, x, lattice.step)[1] for term, x in zip(lattice.terms, values, strict=True)]
         return source.constant + sum(low) + sum(t.coefficient * t.values(cells.value[[i]])[0] for t in known)
+
+    def _added(self, j: int, term: Term, values: np.ndarray, step: float) -> tuple[np.ndarray, float, int]:
+        """What values of a part add to sum j: steps above the least, the least, and the most steps."""
+        key = (j, term.at, id(values), step)
+        if key not in self._adds:
+            adds = term.coefficient * (values if term.table is None else term.table[values.astype(np.int64)])
+            places = np.rint((adds - adds.min()) / step).astype(np.int64)
+            self._adds[key] = places, float(adds.min()), int(places.max())
+        return self._adds[key]
 
     def _lattice(self, j: int, unknown: tuple[int, ...]) -> Lattice | None:
         """The lattice of some terms of a sum; None if they, or the sum, have none."""
@@ -148,22 +161,23 @@ class Linker:
         """What row i says of the values of a coordinate."""
         number = int(cells.region[i, at])
         if number < 0:
-            return np.zeros(len(values))
+            if len(values) not in self._nothing:
+                self._nothing[len(values)] = np.zeros(len(values))
+            return self._nothing[len(values)]
         return log_likelihoods(self.inner.schema.columns[at], cells.table.regions[number], values)
 
-    def _likelihood(self, cells: Cells, i: int, j: int, totals: np.ndarray) -> np.ndarray:
-        """Likelihood of totals, by what row i says of column j."""
+    def _likelihood(self, cells: Cells, i: int, j: int, least: float, step: float, size: int) -> tuple[int, np.ndarray]:
+        """Likelihood of totals, by what row i says of column j, and the place of the first of these."""
         column, said, number = self.coordinates.schema.columns[j], cells.said[i, j], int(cells.said_region[i, j])
-        if not math.isnan(said):
-            return (np.abs(totals - said) <= cells.tolerance(j)).astype(np.float64)
-        if number < 0:
-            return np.ones(len(totals))
-        return np.exp(log_likelihoods(column, cells.table.regions[number], snapped(column, totals)))
-
-
-def _added(term: Term, values: np.ndarray) -> np.ndarray:
-    """What values of a part add to the sum."""
-    return term.coefficient * (values if term.table is None else term.table[values.astype(np.int64)])
+        if math.isnan(said):
+            totals = least + step * np.arange(size)
+            if number < 0:
+                return 0, np.ones(size)
+            return 0, np.exp(log_likelihoods(column, cells.table.regions[number], snapped(column, totals)))
+        tolerance = cells.tolerance(j)
+        low, high = (np.clip((said + sign * tolerance - least) / step, 0, size) for sign in (-1.0, 1.0))
+        places = np.arange(max(int(low) - 1, 0), min(int(high) + 2, size))
+        return int(places[0]) if len(places) else 0, (np.abs(least + step * places - said) <= tolerance).astype(float)
 
 
 def _grid(column: Column, low: float, high: float) -> np.ndarray:
@@ -171,6 +185,6 @@ def _grid(column: Column, low: float, high: float) -> np.ndarray:
     if column.is_categorical:
         return np.arange(low, high + 1.0)
     first, last = (round((x - column.center) / column.step) for x in (low, high))
-    if last - first > _MOST_PLACES:
-        last = first + _MOST_PLACES + 1  # too many, whatever they are
+    if last - first > _MOST_OF_KNOWN:
+        last = first + _MOST_OF_KNOWN + 1  # too many, whatever they are
     return np.asarray(snapped(column, column.center + np.arange(first, max(first, last) + 1.0) * column.step))
