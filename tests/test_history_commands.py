@@ -166,7 +166,6 @@ def test_bad_words_of_fit(run: object, home: Path, words: tuple[str, ...], code:
         (("forecast", "rows.joint", "visits.csv"), 1, "needs one of histories: fit --group"),
         (("forecast", "v.joint", "visits.csv", "--steps", "100000"), 1, "GB are allowed"),
         (("score", "v.joint", "nodate.csv"), 1, "order: there is no column 'date'"),
-        (("score", "v.joint", "twice.csv"), 1, "has two rows with date"),
         (("impute", "v.joint", "nobody.csv"), 1, "group: column 'patient' is missing in 1 rows"),
     ],
 )
@@ -175,7 +174,6 @@ def test_bad_input_of_answers(
 ) -> None:
     table = visits()
     table.drop(columns="date").to_csv(home / "nodate.csv", index=False)
-    pd.concat([table, table.iloc[:1]]).to_csv(home / "twice.csv", index=False)
     table.assign(patient=table["patient"].where(table.index > 0)).to_csv(home / "nobody.csv", index=False)
     done = run(words[0], *[home / word if "." in word else word for word in words[1:]])
     assert (done.code, fault in done.err) == (code, True), done.err

@@ -174,7 +174,7 @@ def test_numbers_lie_in_their_intervals() -> None:
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
-        (lambda f: f.assign(date=f["date"].iloc[0]), "two rows with date"),
+        (lambda f: f.assign(date=f["date"].iloc[0]), "rows of each subject have one .date., which does not order them"),
         (lambda f: f.drop(columns="patient"), "group: there is no column 'patient'"),
         (lambda f: f.assign(patient=f["patient"].where(f.index > 0)), "group: column 'patient' is missing in 1 rows"),
         (lambda f: f.assign(date=f["date"].where(f.index > 0)), "order: column 'date' is missing in 1 rows"),
@@ -278,3 +278,37 @@ def test_columns_called_like_those_of_a_forecast_are_kept() -> None:
     drawn = jf.fit(steps, group="patient", order="date", random_state=0).forecast(steps, 2, random_state=0).sample(3)
     assert drawn.columns.tolist()[:3] == ["draw", "step_2", "patient"]
     assert set(drawn["step"]) <= {"well", "ill", "severe"} and set(drawn["step_2"]) == {1, 2}
+
+
+def test_first_values_of_changes_are_drawn_as_learned() -> None:
+    rng = np.random.default_rng(0)
+    first = rng.choice([0, 50, 100, 150, 200], 150, p=[0.4, 0.1, 0.2, 0.2, 0.1])
+    walks = first[:, None] + np.hstack([np.zeros((150, 1), int), rng.choice([-5, 0, 5], (150, 7))]).cumsum(axis=1)
+    frame = pd.DataFrame({"id": np.repeat(np.arange(150), 8), "x": walks.ravel()})
+    joint = jf.fit(frame, group="id", random_state=0)
+    assert joint.info()["changes"] == ["x"]
+    drawn = joint.sample(400, random_state=0)
+    assert (drawn["x"] % 5 == 0).mean() > 0.95
+    begin = drawn.groupby("id")["x"].first()
+    assert (begin == 0).mean() == pytest.approx((first == 0).mean(), abs=0.1)
+
+
+def test_rows_of_one_time_stay_in_the_order_of_the_table() -> None:
+    rng = np.random.default_rng(0)
+    subject = np.repeat(np.arange(200), 6)
+    day = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.choice([0, 0, 1, 3], (200, 6)).cumsum(axis=1).ravel(), "D")
+    frame = pd.DataFrame({"id": subject, "day": day, "x": np.tile(np.arange(6.0), 200) + rng.normal(0, 0.1, 1200)})
+    ties = (frame.groupby("id")["day"].diff() == pd.Timedelta(0)).sum()
+    with pytest.warns(UserWarning, match=f"order: {ties} rows have the 'day' of the row before of their subject"):
+        joint = jf.fit(frame, group="id", order="day", random_state=0)
+    drawn = joint.sample(500, random_state=0)
+    gaps = drawn.groupby("id")["day"].diff().dropna()
+    assert (gaps == pd.Timedelta(0)).mean() == pytest.approx(ties / 1000, abs=0.05)
+    assert drawn.groupby("id")["day"].is_monotonic_increasing.all()
+    assert drawn.groupby("id")["x"].diff().mean() == pytest.approx(1.0, abs=0.05)
+    # a table whose rows stand in another order has the same histories, if rows of one time keep theirs
+    other = frame.sort_values("day", kind="stable")
+    assert np.sort(joint.log_density(other)) == pytest.approx(np.sort(joint.log_density(frame)), abs=1e-12)
+    assert joint.forecast(frame, 2, random_state=0).mean("day").shape == (200, 2)
+    gaps = frame.assign(x=frame["x"].mask(frame.index % 6 == 3))
+    assert np.abs(joint.impute(gaps, random_state=0)["x"] - frame["x"]).max() < 1.0

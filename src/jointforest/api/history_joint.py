@@ -12,11 +12,11 @@ import numpy as np
 
 from ..data.frames import encode, fill, read, warn_unseen, with_names
 from ..data.history_rows import HistoryRows, check_names, group_rows, split_columns, whole_subjects
-from ..data.schema import Column, Schema
+from ..data.schema import Schema
 from ..evaluation.columns_and_pairs import Cells, cells_of
 from ..evaluation.histories import HistoryCells, HistoryFidelity, history_fidelity
 from ..models.file import save_model
-from ..models.history.columns import GAP, LENGTH, START, Coded, code_histories, first_known
+from ..models.history.columns import GAP, LENGTH, START, Coded, HistoryColumns, code_histories, first_known
 from ..models.history.frames import frame_of
 from ..models.history.history_model import HistoryModel, draw_values
 from ..models.history.impute import IMPUTE_CAP, impute_codes
@@ -530,7 +530,7 @@ class HistoryJoint:
                 gap = x
             else:
                 X[:, variable.source] = x
-        time = None if columns.time is None else times_of(begin[subject], gap, is_first, columns.time)
+        time = None if columns.time is None else times_of(begin[subject], gap, is_first, columns)
         return self._frame(np.arange(n)[subject], time, X)
 
     def fidelity(
@@ -634,9 +634,11 @@ class HistoryJoint:
         return frame_of(self.model.columns, group, subject, time, X, first_new=0)
 
 
-def times_of(begin: np.ndarray, gap: np.ndarray, is_first: np.ndarray, column: Column) -> np.ndarray:
-    """Times of rows from those of the first rows and the time between rows, strictly rising within a subject."""
-    least = column.step if column.step > 0 else 1e-9
+def times_of(begin: np.ndarray, gap: np.ndarray, is_first: np.ndarray, columns: HistoryColumns) -> np.ndarray:
+    """Times of rows from those of the first rows and the time between rows, rising as at learning."""
+    assert columns.time is not None
+    shortest = [v.coding.column.minimum for v in columns.rows if v.source == GAP]
+    least = 0.0 if shortest == [0.0] else columns.time.step if columns.time.step > 0 else 1e-9
     moved = np.where(is_first, 0.0, np.maximum(gap, least))
     total = np.cumsum(moved)
     first = np.maximum.accumulate(np.where(is_first, np.arange(len(total)), 0))

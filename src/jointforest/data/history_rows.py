@@ -103,12 +103,12 @@ def order_column(reader: FrameReader, order: str) -> Column:
 
 
 def group_rows(reader: FrameReader, group: str, order: Column | None) -> HistoryRows:
-    """Rows by subject, each subject's in the order of time, or as they stand if there is no column of times.
+    """Rows by subject, each subject's in the order of time; rows of one time, and rows without times, as they stand.
 
     Raises
     ------
     ValueError
-        If a row has no subject or no time, or a subject has two rows of one time.
+        If a row has no subject or no time.
     """
     if reader.n == 0:
         raise ValueError("the table has no rows; at least one is needed")
@@ -125,15 +125,7 @@ def group_rows(reader: FrameReader, group: str, order: Column | None) -> History
     place = np.argsort(subject, kind="stable") if time is None else np.lexsort((time, subject))
     subject = subject[place]
     start = np.searchsorted(subject, np.arange(len(labels) + 1))
-    if time is not None and order is not None:
-        time = time[place]
-        again = np.flatnonzero((np.diff(time) <= 0) & (np.diff(subject) == 0))
-        if len(again):
-            raise ValueError(
-                f"subject {labels[subject[again[0]]]!r} has two rows with {order.name} = "
-                f"{shortened(str(order.from_number(float(time[again[0]]))))}, and {len(again)} rows in all repeat a "
-                f"time of their subject; keep one of them, or leave out order if the rows stand in their order"
-            )
+    time = None if time is None else time[place]
     return HistoryRows(labels, start.astype(np.int64), place.astype(np.int64), time)
 
 

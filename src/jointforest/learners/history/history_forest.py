@@ -101,7 +101,8 @@ class HistoryForest(BaseEstimator):
         group : str
             The column that names the subject of each row.
         order : str, optional
-            The column of times, numbers or dates. Without it the rows of a subject are in order as they stand.
+            The column of times, numbers or dates. Rows of one time, and rows without this column, are in order as they
+            stand.
 
         Returns
         -------
@@ -110,8 +111,8 @@ class HistoryForest(BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is out of its range, a column is not there, a subject or time is missing, a time is repeated
-            within a subject, or no subject has two rows.
+            If a parameter is out of its range, a column is not there, a subject or time is missing, all rows of each
+            subject have one time, or no subject has two rows.
         """
         start = time.monotonic()
         seed = self._check()

@@ -12,7 +12,7 @@ from ...data.cells import FrameReader
 from ...data.discretization.discretizer import Scale, codes_of
 from ...data.discretization.learn import learn_scale
 from ...data.history_rows import HistoryRows, check_names, group_rows, order_column, some_columns
-from ...data.schema import Column, Schema
+from ...data.schema import Column, Schema, shortened
 from ...models.history.coding import Coding, single_values
 from ...models.history.columns import (
     GAP,
@@ -24,6 +24,7 @@ from ...models.history.columns import (
     last_known,
     no_expectations,
 )
+from ...runtime.warnings import warn
 from ..base import read_table
 from .constants import FIXED
 
@@ -50,8 +51,8 @@ def prepare(reader: FrameReader, group: Any, order: Any, kinds: Mapping[str, str
     Raises
     ------
     ValueError
-        If a column is not there, a subject or time is missing or repeated, no subject has two rows, or there is no
-        other column that varies within subjects.
+        If a column is not there, a subject or time is missing, no subject has two rows, all rows of each subject have
+        one time, or there is no other column that varies within subjects.
     """
     group, order = check_names(reader, group, order)
     time = None if order is None else order_column(reader, order)
@@ -61,6 +62,8 @@ def prepare(reader: FrameReader, group: Any, order: Any, kinds: Mapping[str, str
             f"every subject has a single row; histories need subjects with several rows. Is {group!r} the column of "
             "subjects? Without several rows a subject, fit the table without group"
         )
+    if time is not None:
+        _check_times(rows, time)
     drop = [group] if order is None else [group, order]
     if len(reader.names) == len(drop):
         raise ValueError(f"there is no column beside {' and '.join(drop)}")
@@ -73,6 +76,27 @@ def prepare(reader: FrameReader, group: Any, order: Any, kinds: Mapping[str, str
             f"keep one row for each {group!r} and fit the table without group"
         )
     return Prepared(columns, rows, X)
+
+
+def _check_times(rows: HistoryRows, time: Column) -> None:
+    """Warn of rows that have the time of another row of their subject; refuse a table in which all of them do."""
+    assert rows.time is not None
+    same = np.diff(rows.time) == 0
+    same[rows.start[1:-1] - 1] = False
+    n, at = int(same.sum()), int(same.argmax())
+    if n == 0:
+        return
+    if n == len(rows.time) - len(rows.labels):
+        raise ValueError(
+            f"order: the rows of each subject have one {time.name!r}, which does not order them; leave out order if "
+            "they stand in their order"
+        )
+    subject = rows.labels[int(np.searchsorted(rows.start, at, side="right")) - 1]
+    first = shortened(str(time.from_number(float(rows.time[at]))))
+    warn(
+        f"order: {n} rows have the {time.name!r} of the row before of their subject, such as those of {subject!r} at "
+        f"{first}; rows of one time are taken in the order of the table"
+    )
 
 
 def _group_column(reader: FrameReader, group: str) -> Column:

@@ -128,6 +128,7 @@ class HistoryColumns:
             change=change,
             edge_start=_starts(edges),
             edge=np.concatenate([*edges, np.empty(0)]),
+            inside=np.concatenate([*(inner_quantiles(c.scale) for c in of_changes), np.empty((0, N_PARTS + 1))]),
             quantile_start=_starts(parts),
             quantile=np.concatenate([*parts, np.empty((0, N_PARTS + 1))]),
             step=np.array([c.column.step for c in of_changes], dtype=np.float64),

@@ -111,7 +111,10 @@ def line_of(start: np.ndarray, time: np.ndarray | None, x: np.ndarray) -> tuple[
     found = np.full(len(x), np.nan)
     at = np.flatnonzero(~known & (has_before | has_after))
     a, b = a[at], b[at]
-    found[at] = x[a] + (x[b] - x[a]) * (t[at] - t[a]) / np.where(a < b, t[b] - t[a], 1.0)
+    span = t[b] - t[a]
+    # neighbours of one time leave the cell halfway
+    share = np.where(a == b, 0.0, np.where(span > 0.0, (t[at] - t[a]) / np.where(span > 0.0, span, 1.0), 0.5))
+    found[at] = x[a] + (x[b] - x[a]) * share
     return found, has_before != has_after
 
 

@@ -33,6 +33,8 @@ class Layout(NamedTuple):
         ``edge[edge_start[k]:edge_start[k + 1]]`` are the upper ends of the bins of column of changes k.
     edge : float64 array
         Ascending in each column.
+    inside : float64 array (E, 17)
+        Beside each edge the quantiles 0, 1/16, ..., 1 of the values inside its bin.
     quantile_start : int64 array (m + 1,)
     quantile : float64 array (Q, 17)
         Rows ``quantile_start[k]:quantile_start[k + 1]`` hold the quantiles 0, 1/16, ..., 1 of the changes inside each
@@ -56,6 +58,7 @@ class Layout(NamedTuple):
     change: np.ndarray
     edge_start: np.ndarray
     edge: np.ndarray
+    inside: np.ndarray
     quantile_start: np.ndarray
     quantile: np.ndarray
     step: np.ndarray

@@ -243,27 +243,29 @@ def split_length(conditionals, layout, task, scratch, state, other, n, i, n_rows
 
 
 @kernel
-def changed_value(layout, k, change, reference, u):
-    """A value that a change of this code leads to, the one at share u of the code."""
-    at = layout.quantile_start[k] + change - 1
+def between_quantiles(quantiles, step, u):
+    """The value at share u of a code with these quantiles; on a grid one of them, since others may never occur."""
     part = min(int(u * N_PARTS), N_PARTS - 1)
     inside = u * N_PARTS - part
-    low, high = layout.quantile[at, part], layout.quantile[at, part + 1]
-    if layout.step[k] > 0.0:
-        return reference + (low if inside < 0.5 else high)
-    return min(max(reference + low + inside * (high - low), layout.low[k]), layout.high[k])
+    low, high = quantiles[part], quantiles[part + 1]
+    if step > 0.0:
+        return low if inside < 0.5 else high
+    return low + inside * (high - low)
+
+
+@kernel
+def changed_value(layout, k, change, reference, u):
+    """A value that a change of this code leads to, the one at share u of the code."""
+    step = layout.step[k]
+    x = reference + between_quantiles(layout.quantile[layout.quantile_start[k] + change - 1], step, u)
+    return x if step > 0.0 else min(max(x, layout.low[k]), layout.high[k])
 
 
 @kernel
 def first_value(layout, k, code, u):
-    """A value of column of changes k with this code of values."""
-    at = layout.edge_start[k]
-    low = max(layout.edge[at + code - 2], layout.low[k]) if code > 1 else layout.low[k]
-    high = min(layout.edge[at + code - 1], layout.high[k])
-    x = low + u * max(high - low, 0.0)
-    if layout.step[k] > 0.0:
-        return layout.low[k] + layout.step[k] * math.floor((x - layout.low[k]) / layout.step[k] + 0.5)
-    return x
+    """A value of column of changes k with this code of values, the one at share u of the code."""
+    x = between_quantiles(layout.inside[layout.edge_start[k] + code - 1], layout.step[k], u)
+    return min(max(x, layout.low[k]), layout.high[k])
 
 
 @kernel
