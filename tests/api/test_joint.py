@@ -303,7 +303,7 @@ def test_evidence_without_support() -> None:
         (lambda: JOINT.given(sex="Femal"), "did you mean 'Female'"),
         (lambda: JOINT.given().mean("sex"), r"use proba\('sex'\)"),
         (lambda: JOINT.given().quantile("sex", 0.5), "has no quantiles"),
-        (lambda: JOINT.given().proba("age"), "has no levels"),
+        (lambda: JOINT.given().proba("age"), r"has no levels.*kinds={'age': 'categorical'} .*--kinds age=categorical"),
         (lambda: JOINT.given().quantile("age", 1.0), "between 0 and 1"),
         (lambda: JOINT.given().quantile("age", "x"), "q must be a number.*got 'x'"),
         (lambda: JOINT.given().quantile("age", [0.1, [0.2]]), "q must be a number"),

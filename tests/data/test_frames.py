@@ -460,7 +460,9 @@ def test_empty_and_all_missing_queries():
 @pytest.mark.parametrize(
     ("frame", "message"),
     [
-        (pd.DataFrame({"n": ["1", "x"]}), "column 'n' .continuous.: expected numbers, got the text '1'"),
+        (pd.DataFrame({"n": ["1", "x"]}), "column 'n' .continuous.: expected numbers, got the text 'x'; .*--na x"),
+        (pd.DataFrame({"n": ["1", "n d", "x y", "2"]}), "got the text 'n d' and 1 more; .*--na 'n d'"),
+        (pd.DataFrame({"n": ["1", "2"]}), "got the text '1'; turn the column into numbers"),
         (pd.DataFrame({"n": [1.0, np.inf, -np.inf]}), "column 'n': 2 infinite values"),
         (pd.DataFrame({"n": TIMES[:2]}), "column 'n'.*got dates"),
         (pd.DataFrame({"s": [1, 2]}), "column 's': expected one of its levels such as 'a', got 1"),
@@ -525,3 +527,8 @@ def test_categories_of_pandas_cut_come_back_as_intervals(values: pd.Series, bins
         filled = one.impute(holes)
         assert filled["x"].dtype == frame["x"].dtype and filled["x"].notna().all()
         assert (filled["x"].drop(3) == frame["x"].drop(3)).all()
+        # an interval of pandas is evidence as its text is
+        interval = frame["x"].iloc[0]
+        mean = one.given(x=str(interval)).mean("y")
+        assert one.given(x=interval).mean("y") == one.given(frame[["x"]].iloc[0]).mean("y") == mean
+        assert one.given(x=[interval]).mean("y") == mean

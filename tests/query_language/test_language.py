@@ -180,6 +180,13 @@ def test_names_that_were_set_aside_are_quoted_too() -> None:
         parse_query("P(order-no = 3)", KINDS, {"order-no": "names the rows"})
 
 
+def test_names_with_spaces_at_their_ends_are_shown_as_they_are_written() -> None:
+    kinds = {**KINDS, " Aktiv": KINDS["sex"]}
+    for text, name in (("P(aktiv = yes)", " Aktiv"), ("P(Name = 'A1')", " Name")):
+        with pytest.raises(QuerySyntaxError, match=f"spaces at their ends are quoted: `{name}`"):
+            parse_query(text, kinds, {" Name": "names the rows"})
+
+
 def test_the_line_at_fault_is_shown_alone() -> None:
     with pytest.raises(QuerySyntaxError) as caught:
         parse_query("P(sex\n | age >\n)", KINDS)

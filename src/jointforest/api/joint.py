@@ -17,7 +17,7 @@ from ..data.frames import encode, fill, warn_unseen
 from ..data.meaning import refuse_pair
 from ..data.reading import Reading, reading_of
 from ..data.rules.rule import Rule
-from ..data.schema import Schema, snap
+from ..data.schema import Schema, as_levels, snap
 from ..inference.counterfactual.counterfactual import counterfactual
 from ..inference.counterfactual.result import Counterfactuals
 from ..inference.explanation.explain import Explanation
@@ -1096,7 +1096,7 @@ class Joint:
         """
         column = self.schema[target]
         if not column.is_categorical:
-            hint = "use predict, or given(frame).quantile"
+            hint = "use predict, or given(frame).quantile" + as_levels(column)
             raise ValueError(f"column {target!r} is {column.kind}: it has no levels; {hint}")
         evidence = self._without(frame, target, n_jobs, beta)
         return self.distribution.observe_by_trees(evidence, beta).level_probabilities(self.schema.index(target), n_jobs)

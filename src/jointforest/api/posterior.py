@@ -14,7 +14,7 @@ from ..data.conditions import AnyOf, Missing, Not, check_hard, n_rows, normal, w
 from ..data.evidence import Evidence, build, intersect
 from ..data.frames import decode
 from ..data.meaning import refuse_pair
-from ..data.schema import Schema, seconds_apart
+from ..data.schema import Schema, as_levels, seconds_apart
 from ..inference.explanation.explain import Explanation, explain
 from ..inference.histogram import bin_edges, histogram
 from ..inference.information.projection import Estimate
@@ -1074,7 +1074,7 @@ class Marginal:
     def _level_shares(self, n_jobs: int | None) -> np.ndarray:
         """Probabilities of the levels, shape (n, K)."""
         if not self._column.is_categorical:
-            hint = "use quantile or interval, or probability of an event"
+            hint = "use quantile or interval, or probability of an event" + as_levels(self._column)
             raise ValueError(f"column {self._column.name!r} is {self._column.kind}: it has no levels; {hint}")
         self._posterior.check(n_jobs)
         return self._shares(n_jobs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
@@ -312,17 +313,35 @@ def _same_sort(column: Column, labels: list[Any], codes: np.ndarray) -> None:
             raise ValueError(f"column {column.name!r}: expected True or False, got {label!r}")
 
 
+def _got_text(texts: list[str], n_labels: int) -> str:
+    """What stands in a column of numbers, and what to do; of texts, one that is no number is named."""
+    odd = [text for text in texts if not _is_number(text)]
+    if not odd or (len(odd) == len(texts) == n_labels):
+        return f"got the text {texts[0]!r}; turn the column into numbers, with NaN for what is not known"
+    others = f" and {len(odd) - 1} more" if len(odd) > 1 else ""
+    return (
+        f"got the text {odd[0]!r}{others}; if it means missing, make such cells missing (on the command line: "
+        f"--na {shlex.quote(odd[0])}), and turn the column into numbers"
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _numbers(column: Column, cells: ColumnCells) -> np.ndarray:
     values = cells.values
     if cells.sort == "datetime":
         raise ValueError(f"column {column.name!r} ({column.kind}): expected numbers, got dates")
     if cells.codes is not None:
-        for code, label in enumerate(cells.labels):
-            if isinstance(label, str) and np.any(cells.codes == code):
-                raise ValueError(
-                    f"column {column.name!r} ({column.kind}): expected numbers, got the text {label!r}; "
-                    "turn the column into numbers, with NaN for what is not known"
-                )
+        used = np.unique(cells.codes[~cells.missing]).tolist()
+        texts = [cells.labels[code] for code in used if isinstance(cells.labels[code], str)]
+        if texts:
+            raise ValueError(f"column {column.name!r} ({column.kind}): expected numbers, {_got_text(texts, len(used))}")
         numbers = [np.nan if isinstance(label, str) else float(label) for label in cells.labels]
         values = np.array([*numbers, np.nan])[cells.codes]
     infinite = int(np.count_nonzero(np.isinf(values)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import shlex
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -194,6 +195,8 @@ class Column:
         if isinstance(value, np.generic) and not isinstance(value, np.datetime64):
             value = value.item()
         if self.is_categorical:
+            if self.dtype.startswith("category[interval["):
+                value = str(value)  # a level is the text of an interval of pandas
             code = self.codes.get(value) if isinstance(value, str | bool | int | float) else None
             if code is None:
                 hint, said = near(value, self.levels), shortened(value)
@@ -434,6 +437,17 @@ def shortened(value: Any) -> str:
     text = repr(value[: _LONGEST + 1] if isinstance(value, str) else value)
     length = f" ({len(value)} characters)" if isinstance(value, str) else ""
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}...{length}"
+
+
+def as_levels(column: Column) -> str:
+    """Hint for who wants the probability of each value of a column of whole numbers; of other columns empty."""
+    if column.kind != "integer":
+        return ""
+    option = shlex.quote(f"{column.name}=categorical")
+    return (
+        f"; for the probability of each value, learn it as levels: kinds={{{column.name!r}: 'categorical'}} (on the "
+        f"command line: --kinds {option})"
+    )
 
 
 def near(value: Any, known: Iterable[Any], n: int = 3) -> str:

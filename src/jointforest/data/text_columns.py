@@ -78,7 +78,7 @@ def read_cells(form: WrittenForm, cells: ColumnCells, name: str, dtype: str) -> 
         elif not form.is_missing(label):
             raise ValueError(
                 f"column {name!r}: expected {form.in_words} such as {form.example!r}, got the text {label!r}; "
-                "make it missing, or write it in the same form"
+                f"make it missing (on the command line: --na {shlex.quote(label)}), or write it in the same form"
             )
     values = table[cells.codes]
     missing = np.isnan(values)

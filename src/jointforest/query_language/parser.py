@@ -277,8 +277,11 @@ class Cursor:
 
     def similar(self, name: str) -> str:
         """Hint for a name that is no column."""
-        names = list(self.kinds or ())
-        longer = [other for other in (*names, *self.aside) if other.startswith(name)]
+        names = [*(self.kinds or ()), *self.aside]
+        spaced = [other for other in names if other != other.strip() and other.strip().casefold() == name.casefold()]
+        if spaced:
+            return f"names with spaces at their ends are quoted: {column_text(spaced[0])}"
+        longer = [other for other in names if other.startswith(name)]
         if longer and not self.is_symbol("=", "<", ">"):
             # The name was cut off at a dash or a space.
             return f"names with dots, dashes or spaces are quoted: `{longer[0]}`"
