@@ -61,6 +61,7 @@ OURS, MEMBERS = (
         "expected additive model",
         "boosting on masked copies",
         "boosting",
+        "expected boosting on completed rows",
     ),
 )
 Frame = pd.DataFrame

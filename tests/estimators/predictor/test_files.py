@@ -12,7 +12,7 @@ import pytest
 from xgboost import XGBRegressor
 
 import jointforest as jf
-from jointforest.estimators.predictor.members import FOREST, MASKED
+from jointforest.estimators.predictor.members import COMPLETED, FOREST, MASKED, NATIVE
 from jointforest.integrations.ensembles.check import check_ensemble
 from jointforest.models import file as store
 from jointforest.models.file import ModelFileError
@@ -49,6 +49,17 @@ def test_saved_and_loaded_answer_alike(kind: str, saved: dict[str, tuple[Any, Pa
             and again.predict(rows[:9]).tolist() == one.predict(rows[:9]).tolist()
         )
     np.testing.assert_array_equal(again.explain(rows[:1]).values, one.explain(rows[:1]).values)
+
+
+@KINDS
+def test_all_members_are_saved(kind: str, tmp_path: Path) -> None:
+    """So few rows that none is held out, and every member is kept."""
+    frame, _, score = table(4, seed=32, missing=0.4)
+    one = fitted(kind, frame, ["low", "high", "low", "high"], score)
+    one.save(tmp_path / "one.joint")
+    again = jf.load_predictor(tmp_path / "one.joint")
+    assert {COMPLETED, NATIVE} < set(one.members_) and again.members_ == one.members_
+    np.testing.assert_array_equal(answers(again, frame), answers(one, frame))
 
 
 @KINDS

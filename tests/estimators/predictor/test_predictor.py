@@ -25,8 +25,9 @@ from xgboost import XGBClassifier, XGBRegressor
 
 import jointforest as jf
 from jointforest.estimators.predictor import base, learn, members
+from jointforest.estimators.predictor.boosting import HistBoosting, Labelled
 from jointforest.estimators.predictor.learn import cut_folds
-from jointforest.estimators.predictor.members import EXPECTED, MASKED, NATIVE
+from jointforest.estimators.predictor.members import COMPLETED, EXPECTED, MASKED, NATIVE
 from jointforest.runtime.warnings import UnseenLevelWarning
 
 from ...quick_predictors import SMALL
@@ -398,12 +399,37 @@ def test_explanations_are_shapley_values_of_the_predictor(monkeypatch: pytest.Mo
 
 
 @KINDS
+def test_many_missing_cells_add_trees_that_learned_from_completed_rows(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few missing cells do not, and a column of which nothing is known does not; known cells stay as they are."""
+    learned: list[Labelled] = []
+    learn_trees = HistBoosting.learn
+
+    def watched(self: HistBoosting, rows: Labelled, settings: Any) -> Any:
+        learned.append(rows)
+        return learn_trees(self, rows, settings)
+
+    monkeypatch.setattr(HistBoosting, "learn", watched)
+    for missing, wanted in ((0.0, set()), (0.02, {NATIVE}), (0.3, {NATIVE, COMPLETED})):
+        learned.clear()
+        frame, label, score = table(seed=23, missing=missing)
+        one = fitted(kind, frame.assign(none=np.nan), label, score)
+        assert {NATIVE, COMPLETED} & {member.name for member in one.fitted_by.members} == wanted
+        completed = [rows for rows in learned if len(rows.X) < len(frame)]  # of the folds
+        assert len(completed) == (one.fitted_by.n_folds if COMPLETED in wanted else 0)
+        for rows in completed:
+            assert not np.isnan(rows.X[:, :4]).any()
+            assert np.isin(rows.X[:, 0], frame["x"]).mean() == pytest.approx(1.0 - missing, abs=0.1)
+
+
+@KINDS
 def test_report_says_what_was_compared(kind: str) -> None:
     frame, label, score = table(seed=14)
     one = fitted(kind, frame, label, score)
     report = one.fitted_by
     assert [member.name for member in report.members][-1] == "all together"
-    assert len(report.members) == 7 and all(len(member.loss) == 5 for member in report.members)
+    assert len(report.members) == 8 and all(len(member.loss) == 5 for member in report.members)
     assert report.measure == ("log-loss" if kind == "classifier" else "root mean squared error")
     assert "240 validation rows" in report.in_words or "validation rows" in report.in_words
     for name in one.members_:
@@ -527,3 +553,11 @@ def test_a_model_of_other_columns_is_refused() -> None:
     model = RandomForestClassifier(3, random_state=0).fit(numeric(frame).rename(columns={"x": "z"}), label)
     with pytest.raises(ValueError, match="takes columns that the joint does not have: 'z'"):
         jf.JointClassifier.from_model(model, numeric(frame), label)
+
+
+def test_large_errors_are_shown_in_columns() -> None:
+    """As whole numbers, so that columns do not touch each other."""
+    frame, label, score = table(seed=24)
+    report = fitted("regressor", frame, label, 1e5 * score).fitted_by
+    line = next(line for line in str(report).splitlines() if line.strip().startswith("all together"))
+    assert len(line.split()) == 7 and "," in line and "e+" not in line

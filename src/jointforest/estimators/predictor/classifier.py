@@ -17,10 +17,11 @@ class JointClassifier(ClassifierMixin, JointPredictor):
     """Predict classes from rows with any cells missing, by the best mix of boosted trees, a forest and a joint.
 
     These members answer: a generative forest; the joint distribution of the table; boosted trees and an additive model,
-    both in expectation over what is missing; boosted trees trained on rows with cells hidden; and, if cells are missing
-    at learning, boosted trees by their own rule. They are combined by weights of least log-loss on validation rows,
-    from which cells are hidden at several rates. The weights depend on how much of a row is missing. Members without
-    weight are not kept. Patterns of missing cells need not have been seen before.
+    both in expectation over what is missing; boosted trees trained on rows with cells hidden. If cells are missing at
+    learning, boosted trees by their own rule are a member; if many are, so are boosted trees trained on completed rows.
+    The members are combined by weights of least log-loss on validation rows, from which cells are hidden at several
+    rates. The weights depend on how much of a row is missing. Members without weight are not kept. Patterns
+    of missing cells need not have been seen before.
 
     Columns of frames are found by name, in any order; absent ones count as missing, others are refused. A level never
     seen at learning counts as missing, with a warning.

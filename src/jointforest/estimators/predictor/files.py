@@ -22,6 +22,7 @@ from .additive import Additive
 from .boosting import Boosted, table_of
 from .members import (
     ADDITIVE,
+    COMPLETED,
     EXPECTED,
     FOREST,
     JOINT,
@@ -164,7 +165,7 @@ def _saved_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Saved:
             members[name] = ExpectedAdditive(_additive_of(schema, part, K), table_of(schema).is_level)
             continue
         trees = _boosted_of(schema, part, own["links"][name], K if is_class else 0)
-        members[name] = ExpectedBoosting(trees, joint) if name == EXPECTED else NativeBoosting(trees)
+        members[name] = ExpectedBoosting(trees, joint) if name in (EXPECTED, COMPLETED) else NativeBoosting(trees)
     pool = _pool_of(own["kind"], mine, len(names), sum(name in (FOREST, JOINT) for name in names), K)
     return Saved(joint, own["kind"], members, pool, known, own["seed"], own["own"], own["labels"])
 
@@ -175,10 +176,10 @@ def _check_about(own: Any) -> None:
         isinstance(own, dict) and set(own) == _FIELDS and own["kind"] in _POOL_FIELDS, "metadata missing or unknown"
     )
     names, links = own["members"], own["links"]
-    known = [FOREST, JOINT, EXPECTED, MASKED, NATIVE, ADDITIVE]
+    known = [FOREST, JOINT, EXPECTED, MASKED, NATIVE, COMPLETED, ADDITIVE]
     _require(isinstance(names, list) and len(names) > 0 and all(name in known for name in names), "unknown members")
     _require(len(set(names)) == len(names), "a member is there twice")
-    boosted = {name for name in names if name in (EXPECTED, MASKED, NATIVE)}
+    boosted = {name for name in names if name in (EXPECTED, MASKED, NATIVE, COMPLETED)}
     _require(isinstance(links, dict) and set(links) == boosted and all(x in LINKS for x in links.values()), "links")
     _require(type(own["has_background"]) is bool, "has_background: expected true or false")
     _require(isinstance(own["dial"], int | float) and 0 <= own["dial"] <= 1, "dial: not from 0 to 1")
@@ -189,7 +190,7 @@ def _check_about(own: Any) -> None:
 
 def _fields_of(name: str) -> frozenset[str]:
     """Names of a member's arrays."""
-    if name in (EXPECTED, MASKED, NATIVE):
+    if name in (EXPECTED, MASKED, NATIVE, COMPLETED):
         return frozenset(_BOOSTED)
     if name == ADDITIVE:
         return frozenset(Additive._fields)

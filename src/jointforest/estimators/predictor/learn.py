@@ -23,6 +23,7 @@ from .constants import FIXED
 from .hiding import Hidden, copies, validation_rows
 from .members import (
     ADDITIVE,
+    COMPLETED,
     EXPECTED,
     FOREST,
     JOINT,
@@ -90,6 +91,11 @@ class Problem(NamedTuple):
     def known(self) -> np.ndarray:
         """How often each feature is known at learning, (d,)."""
         return np.asarray((~np.isnan(self.training.X[:, :-1])).mean(axis=0))
+
+    def has_holes(self) -> bool:
+        """Whether more than a few cells of the features are missing at learning."""
+        known = self.known()
+        return bool((1.0 - known[known > 0.0]).mean() >= FIXED.few_missing)
 
     def goal(self) -> Goal:
         """What is predicted."""
@@ -264,7 +270,8 @@ def _cross_fit(
     """Rows that boosted trees learn from in the end, and those of the folds: as they are, and copies with cells hidden.
 
     Where cells are missing at learning, trees also answer by their own rule, which knows what a missing cell tells.
-    Their number of iterations is best for such rows. Those that answer in expectation see completed rows.
+    Their number of iterations is best for such rows. Those that answer in expectation see completed rows. If many cells
+    are missing, others with the same settings have also learned from completed rows.
     An estimator that refuses missing cells learns from rows that are completed by draws, and from no copies. A fitted
     model that cannot be learned anew answers by its own rule instead of from copies.
     """
@@ -289,6 +296,9 @@ def _cross_fit(
     masked = problem.boosting.cross_fit(of_copies, trees[EXPECTED][1])
     if masked[0] or not folds:
         trees[MASKED] = masked
+    if NATIVE in trees and problem.has_holes():
+        rows[COMPLETED], settings = completed, trees[EXPECTED][1]
+        trees[COMPLETED] = [problem.boosting.learn(completed.take(fold.learn), settings) for fold in folds], settings
     return rows, trees
 
 
@@ -321,6 +331,7 @@ def _compare(
         each_rate = at_rates(pool.scores(stack([each[name] for name in kept]), judged))
         return float((each_rate if problem.n_classes else np.log(np.maximum(each_rate, 1e-300))).mean())
 
+    least_gain = FIXED.least_gain_holed if problem.has_holes() else FIXED.least_gain
     kept = list(names)
     pool = fit(kept)
     for name in [FOREST, *boosted, ADDITIVE, JOINT]:  # the slowest to be asked first
@@ -328,7 +339,7 @@ def _compare(
         knows_spread = problem.n_classes > 0 or FOREST in others or JOINT in others
         if others and knows_spread and name != anchor:
             without = fit(others)
-            if score(others, without) < score(kept, pool) + FIXED.least_gain:
+            if score(others, without) < score(kept, pool) + least_gain:
                 kept, pool = others, without
 
     alone = {name: at_rates(goal.losses(stack([each[name]]), judged)) for name in names}
@@ -350,8 +361,9 @@ def _members(
         JOINT: Conditional(joint, 1.0, grid),
         ADDITIVE: ExpectedAdditive(additive, table_of(joint.schema).is_level),
     }
-    if EXPECTED in trees:
-        found[EXPECTED] = ExpectedBoosting(trees[EXPECTED], joint)
+    for name in (EXPECTED, COMPLETED):
+        if name in trees:
+            found[name] = ExpectedBoosting(trees[name], joint)
     for name in (MASKED, NATIVE):
         if name in trees:
             found[name] = NativeBoosting(trees[name])

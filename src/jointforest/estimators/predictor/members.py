@@ -24,6 +24,7 @@ from .pooling import LEVEL_WEIGHT, LEVELS, Answer, joined
 
 FOREST, JOINT, ADDITIVE = "generative forest", "joint", "expected additive model"
 EXPECTED, MASKED, NATIVE = "expected boosting", "boosting on masked copies", "boosting"
+COMPLETED = "expected boosting on completed rows"
 """Names of the members."""
 
 

@@ -84,10 +84,10 @@ class PredictorReport:
         width = max(len(one.name) for one in self.members)
         lines = [f"{sum(self.seconds.values()):.1f} s; joint: {self.joint.in_words}"]
         head = "".join(f"{rate:>9.0%}" for rate in self.rates)
-        lines.append(f"  {self.measure} with cells hidden{'':<{max(0, width - 30)}}")
+        lines.append(f"  {self.measure} with cells hidden")
         lines.append(f"  {'':<{width}}{head}")
         lines += [
-            f"  {one.name:<{width}}" + "".join(f"{loss:>9.4g}" for loss in one.loss)
+            f"  {one.name:<{width}}" + "".join(f"{_figure(loss):>9}" for loss in one.loss)
             for one in self.members
             if not np.isnan(one.loss).any()
         ]
@@ -106,10 +106,15 @@ class PredictorReport:
         header = ["member", *(f"{rate:.0%} hidden" for rate in self.rates)]
         losses = [
             [Html(f"<b>{html.words(one.name)}</b>") if one is self.members[-1] else one.name]
-            + [f"{loss:.4g}" for loss in one.loss]
+            + [_figure(loss) for loss in one.loss]
             for one in self.members
         ]
         weights = [[one.name, *(f"{weight:.2f}" for weight in one.weight)] for one in self.members if one.is_kept]
         tables = [html.table(losses, header)] if self.n_held else []
         tables.append(html.table(weights, ["weight", *(f"{share:.0%} missing" for share in self.shares)]))
         return html.view(f"Predictor: {self.measure}", [f"chosen: {self.in_words}"], tables)
+
+
+def _figure(loss: float) -> str:
+    """A loss with four digits, or as a whole number."""
+    return f"{loss:.4g}" if loss < 1000 else f"{loss:,.0f}"
