@@ -176,10 +176,35 @@ def of_others(target: Target, j: int) -> np.ndarray:
 
 
 def _tree(sort: int, grown: Grown, n_nodes: int, table: np.ndarray) -> Tree:
-    feature = grown.feature[:n_nodes].copy()
+    feature = grown.feature[:n_nodes]
+    order = depth_first(np.where(feature < 0, -1, grown.child[:n_nodes]))
+    number = np.empty(n_nodes, dtype=np.int32)
+    number[order] = np.arange(n_nodes)
+    feature = feature[order]
     leaf = feature < 0
-    child = np.where(leaf, -1, grown.child[:n_nodes]).astype(np.int32)
-    return Tree(sort, feature, grown.threshold[:n_nodes].copy(), child, table[:n_nodes][leaf].astype(np.float32))
+    child = np.where(leaf, -1, number[grown.child[:n_nodes][order]]).astype(np.int32)
+    return Tree(sort, feature, grown.threshold[:n_nodes][order], child, table[order[leaf]].astype(np.float32))
+
+
+def depth_first(child: np.ndarray) -> np.ndarray:
+    """Nodes of a tree with small subtrees together, which are then near each other in memory; children side by side.
+
+    Parameters
+    ----------
+    child : int array (M,)
+        Left child of each node, which the right one follows; -1 at leaves.
+
+    Returns
+    -------
+    int64 array (M,)
+    """
+    left, order, waiting = child.tolist(), [0], [0]
+    while waiting:
+        first = left[waiting.pop()]
+        if first >= 0:
+            order += (first, first + 1)
+            waiting += (first + 1, first)
+    return np.array(order, dtype=np.int64)
 
 
 def conditionals_of(learned: Sequence[tuple[Target, Sequence[Tree]]], layout: Layout) -> Conditionals:
