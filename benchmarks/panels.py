@@ -12,6 +12,9 @@ known, and each number of the next row is forecast. Then a fifth of the known ce
 
 Imputed numbers of histories are values of the column's grid, so interpolation is also rounded to its nearest value.
 
+With ``--sides``, only imputed numbers are measured, on training subjects that a trial model does not see: between known
+cells of the column, after the last one and before the first one.
+
 CRPS is twice the mean pinball loss of the five quantiles. The log-density of a number is that of a cell of its grid,
 divided by the width of the cell.
 """
@@ -19,6 +22,7 @@ divided by the width of the cell.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -315,6 +319,40 @@ def imputation(panel: Panel, task: Task, joint: jf.HistoryJoint, title: str) -> 
     return rows
 
 
+SIDE_ROWS = 8_000
+"""Training rows of the subjects whose cells are hidden for the errors by side, about."""
+
+
+def errors_by_side(panel: Panel, task: Task, title: str, seed: int) -> list[dict[str, Any]]:
+    """Root mean square errors of hidden numbers of training subjects, by which known neighbours a cell has."""
+    rng = np.random.default_rng([seed, 1])
+    size = task.train.groupby(panel.group).size()
+    subjects = rng.permutation(size.index.to_numpy())
+    judged = set(subjects[: int(np.searchsorted(np.cumsum(size[subjects].to_numpy()), SIDE_ROWS))])
+    is_judged = task.train[panel.group].isin(judged)
+    truth = task.train[is_judged].sort_values([panel.group, panel.order]).reset_index(drop=True)
+    hidden = truth.copy()
+    for name in (*panel.numbers, *panel.levels):
+        hidden[name] = hidden[name].mask(rng.random(len(hidden)) < HIDDEN)
+    learner = jf.HistoryForest(ends=False, random_state=seed)
+    moved = learner.fit(task.train[~is_judged], group=panel.group, order=panel.order).joint_
+    alone = jf.HistoryJoint(replace(moved.model, line_share=np.zeros_like(moved.model.line_share)))
+    groups = hidden.groupby(panel.group, sort=False)
+    rows = []
+    filled = {"mean of the joint": alone.impute(hidden, random_state=0), "moved": moved.impute(hidden, random_state=0)}
+    for name, step in panel.numbers.items():
+        line = groups[name].transform(lambda x: x.astype(float).interpolate(limit_direction="both"))
+        answers = {"interpolation": (line / step).round() * step} | {how: of[name] for how, of in filled.items()}
+        before, after = groups[name].ffill().notna(), groups[name].bfill().notna()
+        sides = {"between": before & after, "after the last": before & ~after, "before the first": ~before & after}
+        for side, where in sides.items():
+            at = where & hidden[name].isna() & truth[name].notna()
+            away = {how: (of - truth[name])[at].astype(float) for how, of in answers.items()}
+            errors = {how: float(np.sqrt((of**2).mean())) for how, of in away.items()}
+            rows.append({"panel": title, "column": name, "side": side, "cells": int(at.sum())} | errors)
+    return rows
+
+
 class Measured(NamedTuple):
     """Rows of the tables of one panel."""
 
@@ -346,9 +384,16 @@ def measure(title: str, panel: Panel, n_test: int, seed: int) -> Measured:
 
 
 def main() -> None:
-    options = arguments(__doc__, panels={"nargs": "+", "choices": list(PANELS), "default": list(PANELS)})
+    sides = {"action": "store_true", "help": "imputed numbers of training subjects, by their known neighbours"}
+    options = arguments(__doc__, panels={"nargs": "+", "choices": list(PANELS), "default": list(PANELS)}, sides=sides)
     n_test = 40 if options.quick else 200
     for title in options.panels:
+        if options.sides:
+            panel = PANELS[title](options.data, options.seed)
+            task = task_of(panel, n_test, options.seed)
+            tables = {"Errors of hidden numbers": errors_by_side(panel, task, title, options.seed)}
+            finish("panels.sides", tables, {"seed": options.seed}, options.quick, part=title)
+            continue
         found = measure(title, PANELS[title](options.data, options.seed), n_test, options.seed)
         tables = {
             "Forecasts of the next row": found.forecasts,

@@ -419,8 +419,8 @@ class HistoryJoint:
 
         An imputed mean of a number lies between the mean of the joint and the straight line in time between the known
         neighbours in its column. If only one neighbour is known, its value replaces the line. How near to the line was
-        learned for each column, from hidden cells of held-out subjects. So imputed means are not exactly those of the
-        joint. Imputed draws are.
+        learned for each column, from hidden cells of held-out subjects: between known cells, after the last one, and
+        before the first one. So imputed means are not exactly those of the joint. Imputed draws are.
 
         Parameters
         ----------

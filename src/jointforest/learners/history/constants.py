@@ -81,16 +81,18 @@ class Constants:
 
     # ---- imputed means
 
-    line_rows: int = 40_000
+    line_rows: int = 15_000
     """Rows of the sample that tells how near imputed means are to the line between their neighbours."""
-    judged_line_rows: int = 3_000
-    """Rows of it in which cells are hidden, about."""
+    judged_line_share: float = 0.34
+    """Share of it in which cells are hidden."""
     hidden_share: float = 0.2
     """Share of these cells that is hidden."""
-    fewest_hidden: int = 50
-    """Fewest hidden cells of a column; with fewer its means are those of the joint."""
-    line_hypotheses: int = 512
-    """Hypotheses of these imputations: half as many as those of `HistoryJoint.impute`, in half the time."""
+    fewest_hidden: int = 30
+    """Fewest hidden cells of a column on a side of its known ones; with fewer its means are those of the joint."""
+    line_doubt: float = 1.0
+    """Standard errors by which the weights of the line are lower than those of least squares."""
+    line_hypotheses: int = 128
+    """Hypotheses of these imputations: an eighth of those of `HistoryJoint.impute`, in an eighth of the time."""
 
 
 FIXED = Constants()

@@ -51,7 +51,7 @@ def learn_histories(
     columns = replace(columns, expectations=choose_expectations(columns, histories, others, seed, constants, n_jobs))
     targets = targets_of(columns, others)
     lengths, counts = np.unique(prepared.rows.length, return_counts=True)
-    none = np.zeros((len(columns.rows), 2))
+    none = np.zeros((len(columns.rows), 3))
 
     def model_of(some: Histories) -> HistoryModel:
         learned = _learn_all(columns, some, targets, seed, constants, n_jobs)

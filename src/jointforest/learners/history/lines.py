@@ -8,7 +8,7 @@ import numpy as np
 
 from ...models.history.columns import HistoryColumns, code_histories
 from ...models.history.history_model import HistoryModel
-from ...models.history.impute import impute_codes, line_of
+from ...models.history.impute import AFTER, BEFORE, BETWEEN, impute_codes, line_of
 from ...models.history.records import Histories, of_subjects
 from .constants import Constants
 from .order import take_subjects
@@ -19,7 +19,7 @@ def split_off(histories: Histories, seed: int, constants: Constants) -> tuple[np
     """Numbers of subjects to learn a trial model from, and of others whose cells it imputes; both ascending."""
     sample = take_subjects(histories, constants.line_rows, seed)
     mixed = np.random.default_rng([seed, 4]).permutation(sample)
-    wanted = min(constants.judged_line_rows, constants.judged_share * np.diff(histories.start)[mixed].sum())
+    wanted = constants.judged_line_share * np.diff(histories.start)[mixed].sum()
     n = np.searchsorted(np.cumsum(np.diff(histories.start)[mixed]), wanted)
     return np.sort(mixed[n:]), np.sort(mixed[:n])
 
@@ -33,13 +33,16 @@ def learn_line_shares(
     constants: Constants,
     n_jobs: int | None,
 ) -> np.ndarray:
-    """Weights of the line for each column of a row, float64 (d, 2): those of least squares over hidden cells.
+    """Weights of the line for each column of a row, float64 (d, 3): by least squares over hidden cells.
 
-    A fifth of the numbers of some subjects is hidden, and imputed by a model that is learned from others.
+    They are lower by one standard error, so that few cells or a few large errors do not move the means.
+
+    A fifth of the numbers of some subjects is hidden, and imputed by a model that is learned from others. Both come
+    from a small sample: a larger one takes longer, and changes the weights little.
     """
     numbers = [j for j, v in enumerate(columns.rows) if v.source >= 0 and not v.coding.column.is_categorical]
     kept, judged = split_off(histories, seed, constants)
-    found = np.zeros((len(columns.rows), 2))
+    found = np.zeros((len(columns.rows), 3))
     if not numbers or not len(judged):
         return found
     rows = prepared.rows
@@ -55,10 +58,13 @@ def learn_line_shares(
     (means,) = impute_codes(trial, X, coded, time, "mean", 1, constants.line_hypotheses, seed, n_jobs)
     for j in numbers:
         source = columns.rows[j].source
-        line, is_end = line_of(start, time, X[:, source])
-        for k in range(2):
-            at = np.flatnonzero((is_end == bool(k)) & ~np.isnan(line) & ~np.isnan(truth[:, source]))
+        line, sides = line_of(start, time, X[:, source])
+        for k in (BETWEEN, AFTER, BEFORE):
+            at = np.flatnonzero((sides == k) & ~np.isnan(line) & ~np.isnan(truth[:, source]))
             if len(at) >= constants.fewest_hidden:
                 away, error = line[at] - means[at, source], truth[at, source] - means[at, source]
-                found[j, k] = np.clip((away @ error) / max(away @ away, 1e-300), 0.0, 1.0)
+                total = max(away @ away, 1e-300)
+                share = (away @ error) / total
+                uncertain = np.sqrt(((error - share * away) ** 2 * away**2).sum()) / total
+                found[j, k] = np.clip(share - constants.line_doubt * uncertain, 0.0, 1.0)
     return found

@@ -12,7 +12,7 @@ import numpy as np
 from ...data.discretization.base_density import quantiles
 from ...data.discretization.discretizer import Scale, codes_of
 from ...data.schema import Column, Schema
-from .cell_kernels import N_PARTS
+from .cell_kernels import MIDDLE, N_PARTS
 from .coding import UNKNOWN, Coding
 from .records import Histories, Layout
 
@@ -134,6 +134,7 @@ class HistoryColumns:
             step=np.array([c.column.step for c in of_changes], dtype=np.float64),
             low=np.array([c.column.minimum for c in of_changes], dtype=np.float64),
             high=np.array([c.column.maximum for c in of_changes], dtype=np.float64),
+            spread=np.array([max(np.median(np.abs(part[:, MIDDLE])), 1e-300) for part in parts], dtype=np.float64),
             **{f"expect_{name}": array for name, array in self.expectations._asdict().items()},
         )
 

@@ -145,9 +145,9 @@ def history_from_arrays(schema_data: Any, about: Any, arrays: dict[str, np.ndarr
     conditionals = Conditionals(np.array(codes, dtype=np.int64), **{name: arrays[name] for name in _TREES})
     check_conditionals(conditionals, len(columns.head), columns.layout.n_codes, columns.expectations.root)
     line_share = arrays["line_share"]
-    _need(len(line_share) == 2 * len(columns.rows), "line_share: expected two for each column of a row")
+    _need(len(line_share) == 3 * len(columns.rows), "line_share: expected three for each column of a row")
     _need(((line_share >= 0.0) & (line_share <= 1.0)).all(), "line_share: expected shares from 0 to 1")
-    return HistoryModel(columns, conditionals, lengths, counts, line_share.reshape(-1, 2))
+    return HistoryModel(columns, conditionals, lengths, counts, line_share.reshape(-1, 3))
 
 
 def _need(holds: bool | np.bool_, message: str) -> None:

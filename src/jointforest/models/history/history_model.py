@@ -65,9 +65,9 @@ class HistoryModel:
         Numbers of rows of the subjects learned from, ascending, distinct.
     length_counts : int64 array (k,)
         How many subjects had them.
-    line_share : float64 array (d, 2)
+    line_share : float64 array (d, 3)
         How much the imputed means of each column of a row follow the straight line between known neighbours, 0 to 1;
-        and how much, with one known neighbour, its value.
+        and how much the value of the only known neighbour, where that is earlier, and where it is later.
     """
 
     columns: HistoryColumns
@@ -118,6 +118,7 @@ class HistoryModel:
         seed: int,
         n_draws: int = 0,
         marginals: bool = True,
+        looks_ahead: bool = False,
         n_jobs: int | None = None,
         each: Callable[[int, int, Found], Any],
     ) -> list[Any]:
@@ -135,6 +136,8 @@ class HistoryModel:
             Draws of the unknown cells of each subject.
         marginals : bool
             Whether the distributions of unknown cells are wanted.
+        looks_ahead : bool
+            Whether draws of unknown cells take account of the next known value in the column: see `records.Task`.
         n_jobs : int or None
         each : function of (a, b, found)
             Called with the answers about subjects a to b - 1; its results are returned.
@@ -148,7 +151,7 @@ class HistoryModel:
         def work(a: int, b: int) -> Any:
             part = part_of(histories, a, b)
             n_cells = n_unknown[a:b]
-            task = self._task(part, steps[a:b], cap, seed, n_draws, marginals, a)
+            task = self._task(part, steps[a:b], cap, seed, n_draws, marginals, looks_ahead, a)
             found = self._room(part, n_cells, int(steps[a:b].max(initial=0)), n_draws, marginals)
             widest = max(MAX_CODES + 1, len(task.length_number) + 1)
             scratch = empty_scratch(cap, widest, int(n_cells.max(initial=0)), self._size[1])
@@ -238,7 +241,15 @@ class HistoryModel:
         )
 
     def _task(
-        self, part: Histories, steps: np.ndarray, cap: int, seed: int, n_draws: int, marginals: bool, first: int
+        self,
+        part: Histories,
+        steps: np.ndarray,
+        cap: int,
+        seed: int,
+        n_draws: int,
+        marginals: bool,
+        looks_ahead: bool,
+        first: int,
     ) -> Task:
         number, code, share = self._lengths
         n_rows = np.diff(part.start).astype(np.float64)
@@ -249,7 +260,7 @@ class HistoryModel:
         return Task(
             steps=steps.astype(np.int64), number=first + np.arange(len(n_rows)), length_number=number,
             length_code=code, length_share=share, own_code=own_code, own_share=own_share, cap=cap, seed=seed,
-            n_draws=n_draws, marginals=int(marginals),
+            n_draws=n_draws, marginals=int(marginals), looks_ahead=int(looks_ahead),
         )  # fmt: skip
 
     @cached_property

@@ -13,6 +13,9 @@ from .records import Found, Histories
 IMPUTE_CAP = 1024
 """Hypotheses when cells are imputed: of the first row of a history there must be some that fit the rows after it."""
 
+BETWEEN, AFTER, BEFORE = range(3)
+"""Where an unknown cell lies: between known cells of its column, after the last one, before the first one."""
+
 
 def impute_codes(
     model: HistoryModel,
@@ -63,8 +66,9 @@ def impute_codes(
 
     steps = np.zeros(len(histories.length), dtype=np.int64)
     parts = model.walk(
-        histories, steps, cap=cap, seed=seed, n_draws=n_draws, marginals=method == "mean", n_jobs=n_jobs, each=each
-    )
+        histories, steps, cap=cap, seed=seed, n_draws=n_draws, marginals=method == "mean", looks_ahead=True,
+        n_jobs=n_jobs, each=each,
+    )  # fmt: skip
     subject, cell, answer = (np.concatenate(one) for one in zip(*parts, strict=True))
     for v, variable in enumerate(columns.head):
         if variable.source < 0:
@@ -85,18 +89,18 @@ def impute_codes(
             if method == "sample" and variable.coding.change is None:
                 x = _draws_in_rows(variable.coding, histories, j, row, x, X[:, variable.source], rng)
             if method == "mean" and variable.source >= 0 and model.line_share[j].any():
-                line, is_end = (one[row] for one in line_of(histories.start, time, X[:, variable.source]))
-                x = np.where(np.isnan(line), x, x + model.line_share[j][is_end.astype(np.intp)] * (line - x))
+                line, sides = (one[row] for one in line_of(histories.start, time, X[:, variable.source]))
+                x = np.where(np.isnan(line), x, x + model.line_share[j][sides] * (line - x))
             if variable.source >= 0:
                 filled[k][row, variable.source] = x
     return filled
 
 
 def line_of(start: np.ndarray, time: np.ndarray | None, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The straight line in time between the known neighbours of each cell, and which cells have but one of them.
+    """The straight line in time between the known neighbours of each cell, and which neighbours it has.
 
     Without times, rows are one apart. With one known neighbour, its value is the line; without, and at known cells, the
-    line is NaN. Two arrays (N,), of float64 and bool.
+    line is NaN. Two arrays (N,), of float64 and int64: `BETWEEN`, `AFTER` the last known cell, `BEFORE` the first one.
     """
     row = np.arange(len(x))
     t = row.astype(np.float64) if time is None else time
@@ -115,7 +119,7 @@ def line_of(start: np.ndarray, time: np.ndarray | None, x: np.ndarray) -> tuple[
     # neighbours of one time leave the cell halfway
     share = np.where(a == b, 0.0, np.where(span > 0.0, (t[at] - t[a]) / np.where(span > 0.0, span, 1.0), 0.5))
     found[at] = x[a] + (x[b] - x[a]) * share
-    return found, has_before != has_after
+    return found, np.where(has_before == has_after, BETWEEN, np.where(has_before, AFTER, BEFORE))
 
 
 def _mean_answers(columns: HistoryColumns, number: np.ndarray, found: Found) -> np.ndarray:

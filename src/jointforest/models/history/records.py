@@ -43,6 +43,8 @@ class Layout(NamedTuple):
         Step of the grid of the column's values, 0 if there is none.
     low, high : float64 array (m,)
         Range of the values of columns of changes.
+    spread : float64 array (m,)
+        Typical size of their changes from one row to the next.
     expect_root : int64 array (d,)
         First node of the expectation tree of each column, -1 if it has none.
     expect_kind, expect_column, expect_threshold : int16 array (E,)
@@ -64,6 +66,7 @@ class Layout(NamedTuple):
     step: np.ndarray
     low: np.ndarray
     high: np.ndarray
+    spread: np.ndarray
     expect_root: np.ndarray
     expect_kind: np.ndarray
     expect_column: np.ndarray
@@ -164,6 +167,9 @@ class State(NamedTuple):
         Codes that the earlier columns of the row suggest; 0 for columns without an expectation tree.
     leaf : int64 array (H, 8)
         Of the trees of the cell at hand: the first entry of the leaf.
+    ahead : float64 array (H, d)
+        Factor of the weight that says how well an unknown cell agrees with the next known value in its column; it is
+        taken out when that value is met. 1 elsewhere.
     past : int64 array (H,)
         Which of the P pasts below is that of the hypothesis.
     value : float64 array (P, d)
@@ -186,6 +192,7 @@ class State(NamedTuple):
     next_value: np.ndarray
     expected: np.ndarray
     leaf: np.ndarray
+    ahead: np.ndarray
     past: np.ndarray
     value: np.ndarray
     memory: np.ndarray
@@ -219,6 +226,9 @@ class Task(NamedTuple):
         Draws of the unknown cells of each subject.
     marginals : int
         1 if the distributions of unknown cells are wanted, else 0.
+    looks_ahead : int
+        1 if draws of unknown cells take account of the next known value in the column, else 0. Log-probabilities of
+        single known cells are then not those given all before them.
     """
 
     steps: np.ndarray
@@ -232,6 +242,7 @@ class Task(NamedTuple):
     seed: int
     n_draws: int
     marginals: int
+    looks_ahead: int
 
 
 @record
@@ -246,6 +257,11 @@ class Scratch(NamedTuple):
         Sum of each of them.
     of_code : float64 array (65,)
         Distribution of the code of the number of rows.
+    next_known : float64 array (2,)
+        Next known value in the column of the cell at hand, and one over the typical distance from it; 0 if the draws of
+        the cell do not look ahead.
+    factor : float64 array (cap, C + 1)
+        For each hypothesis and code: how well the code agrees with this value.
     common : int64 array (1,)
         What all hypotheses have in common: see `group_kernels`.
     group : int64 array (2, cap)
@@ -276,6 +292,8 @@ class Scratch(NamedTuple):
     share: np.ndarray
     mass: np.ndarray
     of_code: np.ndarray
+    next_known: np.ndarray
+    factor: np.ndarray
     common: np.ndarray
     group: np.ndarray
     order: np.ndarray
@@ -345,6 +363,8 @@ def empty_scratch(cap: int, n_candidates: int, n_events: int, d: int) -> Scratch
         share=np.zeros((cap, n_candidates + 1)),
         mass=np.zeros(cap),
         of_code=np.zeros(MAX_CODES + 2),
+        next_known=np.zeros(2),
+        factor=np.ones((cap, n_candidates + 1)),
         common=np.zeros(1, dtype=np.int64),
         group=np.zeros((2, cap), dtype=np.int64),
         order=np.zeros(cap, dtype=np.int64),
@@ -376,6 +396,7 @@ def empty_state(n_hypotheses: int, n_head: int, d: int, n_pasts: int | None = No
         next_value=np.full((n, d), np.nan),
         expected=np.zeros((n, d), dtype=np.int32),
         leaf=np.zeros((n, MOST_TREES), dtype=np.int64),
+        ahead=np.ones((n, d)),
         past=np.arange(n),
         value=np.full((p, d), np.nan),
         memory=np.zeros((p, d, 14), dtype=np.int32),

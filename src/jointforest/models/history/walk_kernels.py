@@ -24,6 +24,12 @@ LEAST = 1e-12
 """Share of all weight below which a hypothesis is dropped."""
 LAG = 64
 """Unknown cells after an unknown cell whose evidence counts for its distribution."""
+TAIL = 0.002
+"""Share of a change code beyond each of its outer quantiles."""
+OTHER_VALUE = 1e-9
+"""Share of a change code of a single value that other values have."""
+AHEAD = 1.0
+"""Typical distance of a value from the next known one, in typical changes: times the root of the rows between."""
 GOLDEN = 0.6180339887498949
 """Steps of this size spread over the unit interval evenly."""
 
@@ -34,6 +40,8 @@ GOLDEN = 0.6180339887498949
 def copy_hypothesis(layout, source, a, target, b, n_known):
     """Copy hypothesis a of a state to hypothesis b of another; of the row the first columns, which are known."""
     target.length[b], target.past[b] = source.length[a], source.past[a]
+    for j in range(source.now.shape[1]):
+        target.ahead[b, j] = source.ahead[a, j]
     for v in range(source.head.shape[1]):
         target.head[b, v] = source.head[a, v]
     for j in range(n_known):
@@ -61,12 +69,13 @@ def keep_candidates(scratch, state, n, n_codes, cap, is_drawn):
     """Choose among the candidates (hypothesis, code): all of them, or ``cap`` stratified draws; how many, and if all.
 
     Hypothesis h with code c has its weight times ``share[group[h], c]``, or all of it with code 0 if it has no group.
+    Where draws look ahead, this is multiplied by ``factor[h, c]``.
     With ``is_drawn`` there are always ``cap`` draws, each a hypothesis of its own: a value inside the code is drawn
     next.
     """
     total = 0.0
     for h in range(n):
-        total += state.weight[h] * mass_of(scratch, h)
+        total += state.weight[h] * mass_of(scratch, h, n_codes)
     if not is_drawn and count_candidates(scratch, state, n, n_codes, LEAST * total, cap) <= cap:
         kept = 0
         for h in range(n):
@@ -83,12 +92,11 @@ def keep_candidates(scratch, state, n, n_codes, cap, is_drawn):
     before, drawn, point, kept = 0.0, 0, stratum * uniform(scratch.random), 0
     for h in range(last_h + 1):
         up_to = before
-        before += state.weight[h] * mass_of(scratch, h)
-        g, weight = scratch.group[0, h], state.weight[h]
+        before += state.weight[h] * mass_of(scratch, h, n_codes)
         for c in range(codes_of_group(scratch, h, n_codes)):
             if point >= before and h < last_h:
                 break
-            up_to += weight * scratch.share[g, c] if g >= 0 else weight
+            up_to += candidate(scratch, state, h, c)
             is_last, first = h == last_h and c == last_c, drawn
             while drawn < cap and (point < up_to or is_last):
                 if is_drawn:
@@ -105,9 +113,17 @@ def keep_candidates(scratch, state, n, n_codes, cap, is_drawn):
 
 
 @kernel
-def mass_of(scratch, h):
-    """Sum of the distribution of a hypothesis."""
-    return scratch.mass[scratch.group[0, h]] if scratch.group[0, h] >= 0 else 1.0
+def mass_of(scratch, h, n_codes):
+    """Sum of the distribution of a hypothesis, with its factors where draws look ahead."""
+    g = scratch.group[0, h]
+    if g < 0:
+        return 1.0
+    if scratch.next_known[1] == 0.0:
+        return scratch.mass[g]
+    total = 0.0
+    for c in range(n_codes):
+        total += scratch.share[g, c] * scratch.factor[h, c]
+    return total
 
 
 @kernel
@@ -120,7 +136,10 @@ def codes_of_group(scratch, h, n_codes):
 def candidate(scratch, state, h, c):
     """Weight of hypothesis h with code c."""
     g = scratch.group[0, h]
-    return state.weight[h] * scratch.share[g, c] if g >= 0 else state.weight[h]
+    if g < 0:
+        return state.weight[h]
+    weight = state.weight[h] * scratch.share[g, c]
+    return weight * scratch.factor[h, c] if scratch.next_known[1] > 0.0 else weight
 
 
 @kernel
@@ -153,10 +172,13 @@ def keep(scratch, k, h, c, weight):
 
 @kernel
 def record_event(scratch, state, event, n):
-    """Note the weights before an unknown cell."""
+    """Note the weights before an unknown cell, without factors of what lies ahead."""
     scratch.event_size[event] = n
     for h in range(n):
-        scratch.event_weight[event, h] = state.weight[h]
+        weight = state.weight[h]
+        for j in range(state.ahead.shape[1]):
+            weight /= state.ahead[h, j]
+        scratch.event_weight[event, h] = weight
 
 
 @kernel
@@ -285,6 +307,51 @@ def take_code(layout, state, h, j, code, is_change, u):
 
 
 @kernel
+def find_next_known(layout, histories, task, scratch, i, row, j):
+    """Note the next known value of a column of changes after a row, and how near to it values of the row lie."""
+    k = layout.change[j]
+    scratch.next_known[1] = 0.0
+    if task.looks_ahead == 0 or k < 0:
+        return
+    first = histories.start[i] + row
+    for r in range(first + 1, histories.start[i + 1]):
+        if histories.code[r, j] > 0:
+            scratch.next_known[0] = histories.value[r, k]
+            scratch.next_known[1] = 1.0 / (AHEAD * layout.spread[k] * math.sqrt(r - first))
+            return
+
+
+@kernel
+def look_ahead(layout, scratch, state, n, j, row):
+    """Fill the factors of all hypotheses: a Cauchy density of the distance from the next known value.
+
+    It has heavy tails, so no hypothesis gets a large weight when its factor is taken out.
+    """
+    d, k = layout.n_codes.shape[0], layout.change[j]
+    for h in range(n):
+        if scratch.group[0, h] < 0:
+            continue
+        is_change = target_of(layout, state, h, j, row) >= layout.n_head + d
+        n_codes = layout.quantile_start[k + 1] - layout.quantile_start[k] + 1 if is_change else layout.n_codes[j]
+        scratch.factor[h, 0] = 1.0
+        for c in range(1, n_codes):
+            if is_change:
+                x = changed_value(layout, k, c, state.value[state.past[h], j], 0.5)
+            else:
+                x = first_value(layout, k, c, 0.5)
+            z = (x - scratch.next_known[0]) * scratch.next_known[1]
+            scratch.factor[h, c] = 1.0 / (1.0 + z * z)
+
+
+@kernel
+def forget_ahead(state, n, j):
+    """Take the factors of an earlier cell of column j out of the weights."""
+    for h in range(n):
+        state.weight[h] /= state.ahead[h, j]
+        state.ahead[h, j] = 1.0
+
+
+@kernel
 def split_cell(conditionals, layout, task, scratch, state, other, n, j, row, mode, event, marginal):
     """Split hypotheses by the codes of an unknown cell; how many, and if all are kept.
 
@@ -293,6 +360,7 @@ def split_cell(conditionals, layout, task, scratch, state, other, n, j, row, mod
     d = layout.n_codes.shape[0]
     widest = max(layout.n_codes[j], conditionals.target_codes[layout.n_head + d + j])
     is_value = layout.change[j] < 0
+    forget_ahead(state, n, j)
     record_event(scratch, state, event, n)
     n_groups = find_groups(conditionals, layout, scratch, state, n, j, row)
     for g in range(n_groups):
@@ -305,17 +373,21 @@ def split_cell(conditionals, layout, task, scratch, state, other, n, j, row, mod
         for c in range(n_codes, widest):
             scratch.share[g, c] = 0.0
         weigh_group(scratch, g, widest, scratch.kept[g] if is_value else 0.0, mode, marginal)
+    if scratch.next_known[1] > 0.0:
+        look_ahead(layout, scratch, state, n, j, row)
     kept, is_all = keep_candidates(scratch, state, n, widest, task.cap, not is_value)
     for k in range(kept):
         h = scratch.parent[k]
         copy_hypothesis(layout, state, h, other, k, j + 1)
         other.weight[k] = scratch.kept[k]
+        if scratch.next_known[1] > 0.0 and scratch.group[0, h] >= 0:
+            other.ahead[k, j] = scratch.factor[h, scratch.code[k]]
         is_change = target_of(layout, state, h, j, row) >= layout.n_head + d
         x = take_code(layout, other, k, j, scratch.code[k], is_change, uniform(scratch.random))
         note_kept(scratch, event, k, other.now[k, j], x)
         if not is_value and not has_ended(layout, state, h, row):
             marginal[other.now[k, j]] += scratch.kept[k]
-    scratch.common[0] = min(scratch.common[0], PAST)
+    scratch.common[0], scratch.next_known[1] = min(scratch.common[0], PAST), 0.0
     scratch.differs[j] = 1
     return kept, is_all
 
@@ -337,16 +409,24 @@ def change_code(layout, k, step):
 
 @kernel
 def change_density(layout, k, code, step):
-    """Density of a change inside its code, about: constant between neighbouring quantiles."""
+    """Density of a change inside its code, about: constant between neighbouring quantiles, with exponential tails.
+
+    The tails hold what lies beyond the outer quantiles, which are those of 0.2 and 99.8 %.
+    """
     at = layout.quantile_start[k] + code - 1
-    low, high = layout.quantile[at, 0], layout.quantile[at, N_PARTS]
+    low, high, grid = layout.quantile[at, 0], layout.quantile[at, N_PARTS], layout.step[k]
+    beyond = max(low - step, step - high, 0.0)
     if high <= low:
-        return 1.0 / layout.step[k] if layout.step[k] > 0.0 else 1.0
+        unit = grid if grid > 0.0 else 1.0
+        return 1.0 / unit if beyond <= 0.5 * grid else OTHER_VALUE * math.exp(-beyond / unit) / unit
     part = 0
     while part < N_PARTS - 1 and step > layout.quantile[at, part + 1]:
         part += 1
-    width = layout.quantile[at, part + 1] - layout.quantile[at, part]
-    return 1.0 / (N_PARTS * max(width, layout.step[k] / N_PARTS, 1e-3 * (high - low)))
+    width = max(layout.quantile[at, part + 1] - layout.quantile[at, part], grid / N_PARTS, 1e-3 * (high - low))
+    if beyond <= 0.5 * grid:
+        return 1.0 / (N_PARTS * width)
+    width = max(width, grid)
+    return TAIL * math.exp(-beyond / width) / width
 
 
 @kernel
@@ -356,6 +436,7 @@ def meet_cell(conditionals, layout, histories, scratch, state, n, r, j, row):
     Where an earlier cell of a column of changes was unknown, hypotheses differ in the change that leads to the value.
     """
     d, k = layout.n_codes.shape[0], layout.change[j]
+    forget_ahead(state, n, j)
     find_groups(conditionals, layout, scratch, state, n, j, row)
     for h in range(n):
         code, density = histories.code[r, j], 1.0
@@ -516,7 +597,7 @@ def walk(conditionals, layout, histories, task, scratch, state, other, found):
         forget(state, 0)
         state.weight[0], state.length[0] = 1.0, max(histories.length[i], 0)
         for j in range(d):
-            scratch.differs[j] = 0
+            scratch.differs[j], state.ahead[0, j] = 0, 1.0
         for v in range(layout.n_head):
             code = histories.head[i, v]
             if code >= 0:
@@ -556,10 +637,11 @@ def walk(conditionals, layout, histories, task, scratch, state, other, found):
                     log_likelihood += math.log(total)
                     smoothed = event
                     continue
-                marginal = found.marginal[(first + event) * task.marginals]
+                find_next_known(layout, histories, task, scratch, i, row, j)
                 n, is_all = split_cell(
-                    conditionals, layout, task, scratch, state, other, n, j, row, code, event, marginal
-                )
+                    conditionals, layout, task, scratch, state, other, n, j, row, code, event,
+                    found.marginal[(first + event) * task.marginals],
+                )  # fmt: skip
                 state, other = other, state
                 found.cell[first + event] = layout.n_head + row * d + j
                 event += 1
