@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 from jointforest.explorer import server
-from jointforest.explorer.questions import ASKS
+from jointforest.explorer.questions import ASKS, OF_ROWS
 from jointforest.explorer.server import MOST_BYTES, App
 from jointforest.explorer.subject import Subject
 
@@ -311,7 +311,7 @@ def test_overtaken_questions_are_dropped(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_once_a_page_is_at_rest_what_its_buttons_ask_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Subject] = []
-    monkeypatch.setattr(server, "compile_ahead", asked.append)
+    monkeypatch.setattr(server, "questions_of", lambda subject: OF_ROWS._replace(compile_ahead=asked.append))
     with forest().explore(browser=False) as page:
         link = http.client.HTTPConnection(page.url.split("/")[2], timeout=60)
         for exact, wanted in ((False, []), (True, [page._app.subject])):

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..data import times
 from ..data.conditions import Missing, Not
 from ..data.schema import Column
 from ..inference.histogram import divergence_bits, histogram
 from ..runtime.threads import map_ordered
 from .known import Known
 from .state import place_of, python_call, shell_command, write_evidence, written_condition
-from .subject import Bins, Subject, all_shown, to_shown
+from .subject import Subject, described, to_shown
 
 # ---- One column given evidence: masses of bins or levels, mean and interval, how much it moved.
 
@@ -124,7 +123,7 @@ def table(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
         "said": size(subject.joint),
         "rows": None if subject.rows is None else len(subject.rows),
         "columns": [
-            _about(column, bins) | {"can_miss": column.name in can_miss}
+            described(column, bins.edges, bins.atoms) | {"can_miss": column.name in can_miss}
             for column, bins in zip(subject.columns, subject.bins, strict=True)
         ],
     }
@@ -186,25 +185,6 @@ def prepare(subject: Subject) -> None:
             table(subject, {})
             found = columns_given(subject, Known(subject, None), list(range(len(subject.columns))), False)
             subject.kept.update(enumerate(found))
-
-
-def _about(column: Column, bins: Bins) -> dict[str, Any]:
-    about: dict[str, Any] = {
-        "name": column.name,
-        "kind": column.kind,
-        "levels": None,
-        "labels": None,
-        "edges": None,
-        "step": None,
-        "atoms": [],
-        "zone": None,
-    }
-    if column.is_categorical:
-        return about | {"levels": list(column.levels), "labels": [str(level) for level in column.levels]}
-    step = column.step * 1e3 if column.kind == "datetime" else column.step
-    zone = times.zone_of(column.dtype) if column.kind == "datetime" else None
-    shown = {"edges": all_shown(column, bins.edges), "atoms": all_shown(column, bins.atoms)}
-    return about | shown | {"step": step or None, "zone": zone}
 
 
 def size(joint: Any) -> str:

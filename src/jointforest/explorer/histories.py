@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..data import times
 from ..data.frames import encode, read, with_names
 from ..data.history_rows import HistoryRows, check_names, group_rows, split_columns
 from ..data.schema import Column, Schema
@@ -19,7 +18,7 @@ from ..models.history.frames import frame_of
 from ..models.history.impute import IMPUTE_CAP, impute_codes
 from .panels import DIGITS, column_numbers, number_of_text
 from .state import place_of
-from .subject import all_shown, cell_text, fingerprint
+from .subject import Questions, all_shown, cell_text, described, fingerprint
 
 POPULATION = 2_000
 """Most drawn subjects behind the columns over row numbers."""
@@ -163,13 +162,7 @@ def table(subject: HistorySubject, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _about(column: Column) -> dict[str, Any]:
-    """Name, kind, levels or range of a column."""
-    about: dict[str, Any] = {"name": column.name, "kind": column.kind, "labels": None, "edges": None, "step": None}
-    about["zone"] = times.zone_of(column.dtype) if column.kind == "datetime" else None
-    if column.is_categorical:
-        return about | {"labels": [str(level) for level in column.levels]}
-    step = column.step * 1e3 if column.kind == "datetime" else column.step
-    return about | {"edges": all_shown(column, np.array([column.minimum, column.maximum])), "step": step or None}
+    return described(column, np.array([column.minimum, column.maximum]), np.empty(0))
 
 
 def subjects(subject: HistorySubject, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -429,3 +422,10 @@ ASKS: dict[str, Callable[..., Any]] = {
 def prepare(subject: HistorySubject) -> None:
     """Work out what the questions need, so that the first of a page finds it."""
     _ = subject.table, subject.reference, subject.drawn
+
+
+def _nothing(subject: HistorySubject) -> None:
+    """Compile nothing: the first forecast has compiled all."""
+
+
+QUESTIONS = Questions(ASKS, prepare, False, _nothing)

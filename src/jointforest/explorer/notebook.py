@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..integrations.ensembles.table import Ensemble
-from .questions import answer, asks_of, replaced, subject_for
+from .questions import answer, questions_of, replaced, subject_for
 from .subject import Subject
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def heard(subject: Subject | HistorySubject, said: Any) -> dict[str, Any] | None
     if not isinstance(page, str) or len(page) > 64 or not is_number:
         return None
     to = {"kind": "answer", "page": page, "number": number}
-    asks = asks_of(subject)
+    asks = questions_of(subject).asks
     if not isinstance(what, str) or what not in asks:
         return to | {"status": 404, "said": {"error": f"there is no such question; there are {', '.join(asks)}"}}
     if not isinstance(body, dict) or _is_long(body):

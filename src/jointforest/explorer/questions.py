@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import answers, panels, reasons
 from .state import ImpossibleEvidence
-from .subject import Subject, subject_of
+from .subject import Questions, Subject, subject_of
 
 if TYPE_CHECKING:
     from ..integrations.ensembles.table import Ensemble
@@ -27,13 +27,16 @@ ASKS: dict[str, Callable[..., Any]] = {
 }
 
 
-def asks_of(subject: Subject | HistorySubject) -> dict[str, Callable[..., Any]]:
-    """The questions that a page may ask, by name."""
-    if isinstance(subject, Subject):
-        return ASKS
-    from .histories import ASKS as OF_HISTORIES  # pages of tables do not wait for this import
+OF_ROWS = Questions(ASKS, answers.prepare, True, panels.compile_ahead)
 
-    return OF_HISTORIES
+
+def questions_of(subject: Subject | HistorySubject) -> Questions:
+    """What a page of this joint may ask."""
+    if isinstance(subject, Subject):
+        return OF_ROWS
+    from .histories import QUESTIONS  # pages of tables do not wait for this import
+
+    return QUESTIONS
 
 
 def subject_for(joint: Any, title: str, rows: Any = None, trained: Ensemble | None = None) -> Subject | HistorySubject:
@@ -64,21 +67,6 @@ def replaced(old: Subject | HistorySubject, joint: Any, title: str | None) -> Su
     return new
 
 
-def prepare(subject: Subject | HistorySubject) -> None:
-    """Work out what all questions need, once."""
-    if isinstance(subject, Subject):
-        return answers.prepare(subject)
-    from . import histories
-
-    return histories.prepare(subject)
-
-
-def compile_ahead(subject: Subject | HistorySubject) -> None:
-    """Compile what the buttons of a page of a table ask."""
-    if isinstance(subject, Subject):
-        panels.compile_ahead(subject)
-
-
 class Answer(NamedTuple):
     """What is said, a dict of JSON or, of "csv", a text; and what kind of answer it is, as a status of HTTP."""
 
@@ -94,7 +82,7 @@ def always() -> bool:
 def answer(
     subject: Subject | HistorySubject, what: str, body: Mapping[str, Any], is_wanted: Callable[[], bool] = always
 ) -> Answer:
-    """The answer to one of `asks_of`; of what cannot be answered, why.
+    """The answer to one of `questions_of`; of what cannot be answered, why.
 
     Raises
     ------
@@ -104,9 +92,10 @@ def answer(
     try:
         if not is_wanted():
             raise answers.Overtaken
-        if isinstance(subject, Subject):
-            answers.prepare(subject)
-        ask = asks_of(subject)[what]
+        questions = questions_of(subject)
+        if questions.waits:
+            questions.prepare(subject)
+        ask = questions.asks[what]
         return Answer(200, ask(subject, body, is_wanted) if what == "posterior" else ask(subject, body))
     except answers.Overtaken:
         raise

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from .answers import Overtaken
-from .questions import answer, asks_of, compile_ahead, prepare
+from .questions import answer, questions_of
 from .subject import Subject
 
 if TYPE_CHECKING:
@@ -116,13 +116,13 @@ class App:
 
     def prepare(self) -> None:
         """Work out what all questions need, once."""
-        prepare(self.subject)
+        questions_of(self.subject).prepare(self.subject)
 
     def compile_ahead(self) -> None:
         """Wait until a page shows exact numbers, and has nothing to compile itself; compile what its buttons ask."""
         self._at_rest.wait()
         if not self._is_closed:
-            compile_ahead(self.subject)
+            questions_of(self.subject).compile_ahead(self.subject)
 
     def close(self) -> None:
         """Take no more questions; those that wait are dropped."""
@@ -146,7 +146,7 @@ class App:
         if request.method != "POST":
             raise Refused(405, "only GET and POST are known here")
         what = path.removeprefix("ask/")
-        asks = asks_of(self.subject)
+        asks = questions_of(self.subject).asks
         if not path.startswith("ask/") or what not in asks:
             raise Refused(404, f"there is no such question; there are {', '.join(asks)}")
         return await self._ask(what, await _body(request))

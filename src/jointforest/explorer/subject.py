@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -234,6 +235,27 @@ def subject_of(joint: Any, title: str, rows: Any, trained: Ensemble | None) -> S
     return subject
 
 
+class Questions(NamedTuple):
+    """What the pages of one kind of joint ask.
+
+    Attributes
+    ----------
+    asks : dict
+        What answers each question, by name.
+    prepare : callable
+        Works out, once, what the questions need.
+    waits : bool
+        Whether a question waits until this is done; otherwise it works out what it needs.
+    compile_ahead : callable
+        Compiles what the buttons of a page ask.
+    """
+
+    asks: dict[str, Callable[..., Any]]
+    prepare: Callable[[Any], None]
+    waits: bool
+    compile_ahead: Callable[[Any], None]
+
+
 # ---- A column's numbers as the page has them: dates in milliseconds since 1970, everything else as it is.
 
 _ULPS = 8 * 2.0**-52
@@ -248,6 +270,22 @@ def to_shown(column: Column, number: float) -> float | None:
 def all_shown(column: Column, numbers: np.ndarray) -> list[float | None]:
     """`to_shown` of an array."""
     return [to_shown(column, x) for x in numbers.tolist()]
+
+
+def described(column: Column, edges: np.ndarray, atoms: np.ndarray) -> dict[str, Any]:
+    """Name, kind, levels or grid of a column, with ends of bins and atoms of numbers."""
+    is_number, is_date = not column.is_categorical, column.kind == "datetime"
+    step = column.step * 1e3 if is_date else column.step
+    return {
+        "name": column.name,
+        "kind": column.kind,
+        "levels": None if is_number else list(column.levels),
+        "labels": None if is_number else [str(level) for level in column.levels],
+        "edges": all_shown(column, edges) if is_number else None,
+        "step": step or None if is_number else None,
+        "atoms": all_shown(column, atoms) if is_number else [],
+        "zone": times.zone_of(column.dtype) if is_date else None,
+    }
 
 
 def from_shown(column: Column, shown: float) -> float:
