@@ -601,3 +601,14 @@ def test_report_writes_one_file(run: object, home: Path, tmp_path: Path) -> None
     assert "<title>m.joint</title>" in text and "What predicts" in text
     wrong = run("report", model, "-o", path, "--target", "nothing")
     assert wrong.code != 0 and "nothing" in wrong.err
+
+
+def test_a_target_of_two_whole_numbers_may_be_classes(run: object, tmp_path: Path) -> None:
+    pd.DataFrame({"x": range(200), "churn": [0, 1] * 100}).to_csv(tmp_path / "t.csv", index=False)
+    words = ("fit", tmp_path / "t.csv", "--target", "churn", "--seed", 0, "--budget", "fast")
+    done = run(*words, "-o", tmp_path / "t.joint")
+    assert done.code == 0 and "the values 0 and 1 and is learned as a number; --kinds churn=categorical" in done.err
+    done = run(*words, "--kinds", "churn=categorical", "-o", tmp_path / "t.joint")
+    assert done.code == 0 and "learned as a number" not in done.err
+    done = run("predict", tmp_path / "t.joint", tmp_path / "t.csv", "--target", "churn", "--proba")
+    assert done.code == 0 and pd.read_csv(io.StringIO(done.out)).shape == (200, 2)

@@ -138,6 +138,18 @@ def test_a_trained_model_beside_histories_is_refused(run: object, home: Path, mo
     assert done.code == 2 and "holds one; trained models predict single rows" in done.err
 
 
+def test_rows_without_subject_or_time_are_left_out(run: object, home: Path) -> None:
+    table = visits()
+    table.assign(patient=table["patient"].where(table.index > 1), date=table["date"].where(table.index != 7)).to_csv(
+        home / "nobody.csv", index=False
+    )
+    done = run("fit", home / "nobody.csv", "--group", "patient", "--order", "date", "--seed", 0, "-o", home / "n.joint")
+    assert done.code == 0 and f"{len(table) - 3} rows in the order of date" in done.err
+    assert (
+        "rows are left out: patient is missing there" in done.err and "rows are left out: date is missing" in done.err
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "code", "fault"),
     [

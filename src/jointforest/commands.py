@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -317,7 +318,7 @@ def predictor_for_target(frame: Any, target: str, budget: str | float, settings:
     from .estimators.predictor.regressor import JointRegressor
 
     is_class = _is_class(frame, target, settings)
-    frame = _with_target(frame, target)
+    frame = where_known(frame, target)
     predictor = (JointClassifier if is_class else JointRegressor)(
         budget=budget, verbose=sys.stderr.isatty(), **settings
     )
@@ -326,13 +327,13 @@ def predictor_for_target(frame: Any, target: str, budget: str | float, settings:
     return predictor
 
 
-def _with_target(frame: Any, target: str) -> Any:
-    """The rows in which the target is known; tells how many are left out."""
+def where_known(frame: Any, column: str) -> Any:
+    """The rows in which a column is known; tells how many are left out."""
     import pyarrow.compute as pc
 
-    known = frame.filter(pc.invert(pc.is_null(frame[target], nan_is_null=True)))
+    known = frame.filter(pc.invert(pc.is_null(frame[column], nan_is_null=True)))
     if known.num_rows < frame.num_rows:
-        say(f"{frame.num_rows - known.num_rows} of {frame.num_rows} rows are left out: {target} is missing there")
+        say(f"{frame.num_rows - known.num_rows} of {frame.num_rows} rows are left out: {column} is missing there")
     return known
 
 
@@ -355,7 +356,12 @@ def _is_class(frame: Any, target: str, settings: dict[str, Any]) -> bool:
         raise ValueError(f"--target: there is no column {target!r}; there are {', '.join(frame.column_names)}")
     kinds = settings["kinds"] or {}
     own = {target: kinds[target]} if target in kinds else None
-    return infer_schema(frame.select([target]), own).columns[0].is_categorical
+    column = infer_schema(frame.select([target]), own).columns[0]
+    if own is None and column.kind == "integer" and column.maximum - column.minimum == 1.0:
+        ends = f"{column.minimum:.0f} and {column.maximum:.0f}"
+        option = shlex.quote(f"{target}=categorical")
+        say(f"{target} has the values {ends} and is learned as a number; --kinds {option} learns their probabilities")
+    return column.is_categorical
 
 
 def _for_target(frame: Any, target: str, settings: dict[str, Any]) -> Any:
