@@ -161,8 +161,9 @@ def fit(
         else:
             table = read(tables[0], source, text=levels)
             names = table.column_names
-            for name in [name for name in (group, order) if name in names]:
-                table = commands.where_known(table, name)
+            for name in (group, order):
+                if name is not None and name in names:
+                    table = commands.where_known(table, name)
         settings["kinds"] = commands.kinds_of(names, given, drop, columns)
         histories = history_commands.learn(table, group, order, settings)
         history_commands.in_frames_of("file", histories).save(output)
