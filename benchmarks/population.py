@@ -5,14 +5,16 @@ of the classifier two-sample test (1 is best) against rows of the table and agai
 advantage of guessing by density which rows were learned, and the log-density of both. For comparison there are rows
 of the table drawn with replacement, and held-out rows beside the table. Binary tables have a line for the log-density
 of their own validation rows; ``--test`` reads their test rows, after everything is learned from the other two parts.
-``--causes`` shows where learned rows are more probable than held-out rows. Recorded runs of other tables and seeds are
-kept.
+``--causes`` shows where learned rows are more probable than held-out rows, ``--dropout`` compares passes that hide
+cells with passes that do not, and ``--best`` lets `jf.fit` choose for likelihood with its best budget. Recorded runs of
+other tables and seeds are kept.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -29,6 +31,7 @@ from jointforest.data.infer_schema import infer_schema
 from jointforest.evaluation.columns_and_pairs import Cells, read_cells
 from jointforest.evaluation.privacy import advantage
 from jointforest.evaluation.two_sample_test import told_apart
+from jointforest.learners.hidden_tree.constants import FIXED
 
 FILES = {"adult": "adult_train", "beijing": "synth/beijing", "shoppers": "synth/shoppers", "bank": "gef/bank"}
 BINARY = {"nltcs": 6.00, "plants": 12.30, "jester": 52.3, "dna": 80.0, "pumsb_star": 23.0}
@@ -40,6 +43,9 @@ CAUSES = (
     "Fewest rows that give a value a point mass inside a bin",
     "Rows that have a value, in as many new rows, by its number of learned rows",
 )
+DROPOUT = "Log-density of validation rows, or of held-out rows, by the share of cells that are hidden in passes"
+BEST = "Validation rows of binary tables, best budget"
+DROPOUT_STATES = 128
 SHARE = 0.75
 DRAWS = 3
 """Drawn tables of one joint whose scores are averaged: one score of 8,000 rows has a standard error of about .01."""
@@ -152,6 +158,35 @@ def binary(data: Path, table: str, objective: str, jobs: int, with_test: bool, q
     return row | {"states": chosen.n_states, "leaves": chosen.n_leaves, "seconds": spent}
 
 
+def of_dropout(data: Path, table: str, jobs: int, quick: bool) -> list[dict[str, Any]]:
+    """Log-density of rows that were not learned, with `DROPOUT_STATES`, without dropout and with the share in use."""
+    if table in BINARY:
+        learn, new = read(data, f"debd/{table}.train"), read(data, f"debd/{table}.valid")
+    else:
+        split = Split(read(data, FILES[table]), 0, None)
+        learn, new = split.learn, split.held_out
+    states = 8 if quick else DROPOUT_STATES
+    rows = []
+    for share in (0.0, FIXED.dropout):
+        learner = jf.HiddenTreeForest(n_states=states, objective="likelihood", random_state=0, n_jobs=jobs)
+        with mock.patch("jointforest.learners.hidden_tree.choose.FIXED", replace(FIXED, dropout=share)):
+            joint = learner.fit(learn.iloc[:5_000] if quick else learn).joint_
+        rows.append({"table": table, "dropout": share, "log-density": float(joint.log_density(new).mean())})
+    return rows
+
+
+def best(data: Path, table: str, jobs: int, quick: bool) -> dict[str, Any]:
+    """What `jf.fit` chooses for likelihood with its best budget, on validation rows of a binary table."""
+    learn, new = read(data, f"debd/{table}.train"), read(data, f"debd/{table}.valid")
+    start = time.perf_counter()
+    joint = jf.fit(
+        learn.iloc[:300] if quick else learn, budget="best", objective="likelihood", random_state=0, n_jobs=jobs
+    )
+    spent = time.perf_counter() - start
+    chosen = ", ".join(joint.fitted_by.chosen)
+    return {"table": table, "chosen": chosen, "NLL": -float(joint.log_density(new).mean()), "seconds": spent}
+
+
 def kept(title: str, rows: list[dict[str, Any]], names: tuple[str, ...]) -> list[dict[str, Any]]:
     """The recorded rows of a table, those measured anew in place of theirs."""
     known = {tuple(row[name] for name in names): row for row in recorded_tables("population").get(title, [])}
@@ -167,12 +202,22 @@ def main() -> None:
         binary=dict(nargs="*", choices=list(BINARY), default=list(BINARY)),
         objectives=dict(nargs="*", choices=OBJECTIVES, default=OBJECTIVES),
         causes=dict(action="store_true", help="show only what the differences come from"),
+        dropout=dict(action="store_true", help="show only what dropout changes"),
+        best=dict(action="store_true", help="show only what jf.fit chooses with its best budget, on binary tables"),
         test=dict(action="store_true", help="read the test rows of binary tables"),
         jobs=dict(type=int, default=-1),
     )
     runs: list[dict[str, Any]] = []
     found: list[list[dict[str, Any]]] = [[], [], []]
-    for table in options.tables:
+    trials: dict[str, list[dict[str, Any]]] = {DROPOUT: [], BEST: []}
+    for table in (*options.tables, *options.binary):
+        if options.dropout:
+            trials[DROPOUT] += of_dropout(options.data, table, options.jobs, options.quick)
+        if options.best and table in BINARY:
+            trials[BEST].append(best(options.data, table, options.jobs, options.quick))
+            progress(str(trials[BEST][-1]))
+    is_main = not (options.dropout or options.best)
+    for table in options.tables if is_main else ():
         for seed in options.seeds:
             split = Split(read(options.data, FILES[table]), seed, 1_500 if options.quick else None)
             if options.causes:
@@ -185,7 +230,7 @@ def main() -> None:
                 runs.append(of_learner(table, split, f"hidden tree, {objective}", learner, seed))
                 progress(str(runs[-1]))
     lines: list[dict[str, Any]] = []
-    for table in options.binary:
+    for table in options.binary if is_main and not options.causes else ():
         for objective in options.objectives:
             lines.append(binary(options.data, table, objective, options.jobs, options.test, options.quick))
             progress(str(lines[-1]))
@@ -198,12 +243,16 @@ def main() -> None:
             ("table", "seed", "point masses from"),
             ("table", "seed", "column", "learned"),
         ]
+        for name, key in ((DROPOUT, ("table", "dropout")), (BEST, ("table",))):
+            trials[name] = kept(name, trials[name], key)
         found = [kept(title, rows, names) for title, rows, names in zip(CAUSES, found, keys, strict=True)]
     others = {name: rows for name, rows in recorded_tables("population").items() if not options.quick}
     means = over_seeds([{MEANS: [row for row in runs if row["seed"] == s]} for s in sorted({r["seed"] for r in runs})])
     tables = {
         name: rows
-        for name, rows in (others | {RUNS: runs, title: lines} | means | dict(zip(CAUSES, found, strict=True))).items()
+        for name, rows in (
+            others | {RUNS: runs, title: lines} | means | dict(zip(CAUSES, found, strict=True)) | trials
+        ).items()
         if rows
     }
     finish("population", tables, {"share": SHARE, "draws": DRAWS}, options.quick)

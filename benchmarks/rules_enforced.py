@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from _common import arguments, finish, progress, read, timed, verdict
+from _common import arguments, finish, progress, read, recorded_tables, timed, verdict
 from sklearn.metrics import r2_score, roc_auc_score
 from xgboost import XGBClassifier, XGBRegressor
 
@@ -121,6 +121,9 @@ def main() -> None:
             runs[-1] |= verdict(runs[-1]["draws that break an enforced one"], 0)
             before = next(one for one in runs if (one["table"], one["rules"]) == (name, "off"))
             runs[-1]["times the seconds"] = runs[-1]["processor seconds"] / before["processor seconds"]
+    if not options.quick:  # recorded runs of other tables are kept
+        others = recorded_tables("rules_enforced").get("Hidden trees", [])
+        runs = [row for row in others if row["table"] not in options.tables] + runs
     finish("rules_enforced", {"Hidden trees": runs}, {"seed": options.seed, "drawn": DRAWN}, options.quick)
 
 

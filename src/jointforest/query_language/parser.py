@@ -34,6 +34,7 @@ pair a column.
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import re
 import unicodedata
@@ -84,6 +85,7 @@ class QuerySyntaxError(ValueError):
 
 
 _NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_DATE = re.compile(r"[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}(?:[T ][0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?)?")
 _PAIRS = frozenset(["<=", ">=", "==", "!=", "<>"])
 _SYMBOLS = _PAIRS | frozenset("<>=()[]{},|+-:*/")
 _SPELLINGS = {"==": "=", "<>": "!=", "\u2264": "<=", "\u2265": ">=", "\u2260": "!="}
@@ -292,6 +294,7 @@ class Cursor:
         sign = self.advance() if self.is_symbol("+", "-") else None
         token = self.token
         if token.sort == "number" and not isinstance(token.value, str):
+            self.check_date(token)
             self.advance()
             return -token.value if sign and sign.value == "-" else token.value
         if sign:
@@ -303,6 +306,22 @@ class Cursor:
             return self.word()
         hint = "values are numbers, 'text in single quotes', or single words"
         raise self.fail(f"expected a value, found {self.shown_token()}", hint=hint)
+
+    def check_date(self, token: Token) -> None:
+        """An error if a number begins a date, which stands in quotes; it says whether there is such a date at all."""
+        found = _DATE.match(self.text, token.start)
+        if not found:
+            return
+        words = [str(before.value) for before in self.tokens[: self.at] if before.sort not in ("string", "number")]
+        columns = [word for word in words if word in (self.kinds or ())]
+        of = f"column {columns[-1]!r}: " if columns else ""
+        hint = f"write '{found[0]}'"
+        try:
+            dt.datetime.fromisoformat(found[0])
+        except ValueError as error:
+            hint = str(error) if "isoformat" not in str(error) else ""
+        what = "expected a date or time in single quotes such as '2024-03-01 12:30'"
+        raise self.fail(f"{of}{what}, got {found[0]}", token, hint)
 
     def word(self) -> str | bool:
         """Read a bare word as a value: true and false are booleans, signs of a missing value an error."""

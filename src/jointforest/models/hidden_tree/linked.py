@@ -29,6 +29,8 @@ from .tables import TreeTables
 
 _ROWS = 32
 """Rows whose messages are held at once: each has those of all codes of the parts."""
+_PAIRS_AT_ONCE = 128
+"""Rows whose pairs of values are held at once."""
 _PAIRS = 1 << 22
 """Most pairs of places whose table is held."""
 _FEW = 4
@@ -81,14 +83,20 @@ class LinkedRows(KeptRows):
             batch = _Batch(self._hidden, [of.take(first[a:b]) for of in self.known], [self.sums[i] for i in first[a:b]])
             rows = order[ends[a] : ends[b]]
             asked = [self.sums[i] for i in rows.tolist()]
-            pairs = _pairs_of(self._hidden, asked, _parts_of(self._hidden, asked))
+            parts = _parts_of(self._hidden, asked)
             out = np.full((len(rows), len(self._hidden.trees)), -np.inf)
-            for t, possible, tree in batch.trees:
-                for k, at in enumerate(possible.tolist()):
-                    some = slice(ends[a + at] - ends[a], ends[a + at + 1] - ends[a])
-                    with np.errstate(divide="ignore"):
-                        out[some, t] = np.log(tree.probabilities(k, asked[some], pairs[some]))
-                    out[some, t] += tree.upward.log_probability[k] + self._hidden.log_weight[t] + batch.log_base[at]
+            size = len(rows) if len(asked[0].columns) == 3 else _PAIRS_AT_ONCE
+            for first_row, stop in chunks(len(rows), size):
+                pairs = _pairs_of(self._hidden, asked[first_row:stop], parts[first_row:stop])
+                for t, possible, tree in batch.trees:
+                    for k, at in enumerate(possible.tolist()):
+                        low, high = np.clip(ends[a + at : a + at + 2] - ends[a], first_row, stop).tolist()
+                        if low == high:
+                            continue
+                        p = tree.probabilities(k, asked[low:high], pairs[low - first_row : high - first_row])
+                        with np.errstate(divide="ignore"):
+                            out[low:high, t] = np.log(p) + tree.upward.log_probability[k]
+                        out[low:high, t] += self._hidden.log_weight[t] + batch.log_base[at]
             return rows, out
 
         with one_blas_thread():

@@ -27,7 +27,8 @@ MOST_ROWS = 1 << 14
 DRAWS = 1 << 10
 """Draws in place of a sum over grids, for each row."""
 FEW_PLACES = 512
-"""Most combinations of values of the shorter parts that are rows: so many are as fast as a linked sum, or faster."""
+"""Most combinations of values of the shorter parts that are rows: so many are as fast as a linked sum, or faster. A
+known sum of two parts is always linked."""
 _PIECE_ROWS = 1 << 12
 """Rows that sums over grids, or draws, make together: so few that their posteriors are kept for further questions."""
 TAIL = 1e-12
@@ -115,8 +116,8 @@ def translate(
 ) -> Iterator[tuple[np.ndarray, Rows]]:
     """The rows about coordinates that stand for rows of evidence about the table: numbers of some of these, and theirs.
 
-    With a ``linker`` sums stay beside the rows where it makes them, and grids would be more than ``few`` rows (default
-    `FEW_PLACES`). Groups of rows that become many are small.
+    With a ``linker`` sums stay beside the rows where it makes them, if they are known sums of two parts, or grids would
+    be more than ``few`` rows (default `FEW_PLACES`). Groups of rows that become many are small.
     """
     cells = Cells.of(coordinates, evidence)
     cells.solve()
@@ -156,14 +157,19 @@ def _with_sums(linker: Linker, cells: Cells, few: int) -> tuple[np.ndarray, Rows
         return none, None
     column = cells.coordinates.sums[int(np.argmax(cells.pending[0]))]
     sums = linker.sums(cells, column)
-    is_long = [one is not None and math.prod(map(len, one.values[:-1])) > few for one in sums]
-    sums = [one for one, is_one in zip(sums, is_long, strict=True) if is_one]
-    linked = np.flatnonzero(is_long)
+    is_fast = [one is not None and _is_fast(one, few) for one in sums]
+    sums = [one for one, is_one in zip(sums, is_fast, strict=True) if is_one]
+    linked = np.flatnonzero(is_fast)
     if not len(linked):
         return none, None
     found = cells.alone(linked)
     found.log_weight += np.where(np.isnan(found.said[:, column]), 0.0, cells.coordinates.unit(column))
     return linked, Rows(found, np.ones(len(linked), bool), [one for one in sums if one is not None], column)
+
+
+def _is_fast(one: LinkedSum, few: int) -> bool:
+    """Whether a linked sum takes less time than its rows: a known one of two parts, or more than ``few`` rows."""
+    return (len(one.columns) == 2 and one.is_known) or math.prod(map(len, one.values[:-1])) > few
 
 
 def _rows_each(cells: Cells, inner: Distribution) -> int:
