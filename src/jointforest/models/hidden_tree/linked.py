@@ -438,7 +438,7 @@ class _TreeRows:
         one = asked[0]
         is_shared = all(len(codes[0]) == 1 for codes in self.by_code[:-1])
         short = self._shared_short(one, parts, by_code) if is_shared else _Short(one, parts, by_code, one.size)
-        a, b = short.sum * state, _placed(parts[-1], one.places[-1], by_code[-1])
+        a, b = short.sum * state, _placed(parts[-1], one.places[-1], by_code[-1], one.size)
         if sum(np.count_nonzero(of.likelihood) for of in asked) > _MOST_ASKED:
             law = _law_of_total(a, b, one.size)
             return [float(law[of.first : of.first + len(of.likelihood)] @ of.likelihood) for of in asked]
@@ -528,7 +528,7 @@ class _Short:
     """
 
     def __init__(self, one: LinkedSum, parts: tuple[_Part, ...], by_code: list[np.ndarray], most: int) -> None:
-        self.each = [_placed(*of)[:most] for of in zip(parts[:-1], one.places[:-1], by_code[:-1], strict=True)]
+        self.each = [_placed(*of, most) for of in zip(parts[:-1], one.places[:-1], by_code[:-1], strict=True)]
         self.sum = self.each[0]
         if len(self.each) == 2:
             self.sum = convolved(*self.each, min(sum(map(len, self.each)) - 1, most))
@@ -539,8 +539,10 @@ class _Known:
 
     Attributes
     ----------
+    most : int
+        Places of the last part that the total may reach.
     likelihood : float64 array (M, H)
-        Of each place of the last part, in each state of the hinge.
+        Of these places, in each state of the hinge.
     of_codes : float64 array (K, H)
         The same of its codes.
     """
@@ -548,7 +550,8 @@ class _Known:
     def __init__(self, one: LinkedSum, parts: tuple[_Part, ...], short: _Short) -> None:
         self.one, self.parts, self.short = one, parts, short
         last, places = parts[-1], one.places[-1]
-        self.likelihood = _weighed(short.sum, one.all_totals(), int(places.max()) + 1)
+        self.most = one.first + len(one.likelihood)
+        self.likelihood = _weighed(short.sum, one.all_totals(), min(int(places.max()) + 1, self.most))
         self.of_codes = summed_codes(last.weight, last.code, places, self.likelihood, int(last.code.max()) + 1)
 
 
@@ -572,7 +575,7 @@ class _AtHinge:
     @cached_property
     def last(self) -> np.ndarray:
         """p(last part is at a place | state), (M, H)."""
-        return _placed(self.parts[-1], self.one.places[-1], self.by_code[-1])
+        return _placed(self.parts[-1], self.one.places[-1], self.by_code[-1], self.known.most)
 
     @cached_property
     def _others(self) -> list[np.ndarray]:
@@ -656,9 +659,9 @@ class _PairsAtHinge:
 # ---- Sums over places of the lattice, in each of H states.
 
 
-def _placed(part: _Part, places: np.ndarray, by_code: np.ndarray) -> np.ndarray:
-    """p(part is at a place | state), (L, H); ``by_code`` is p(code | state), (K, H)."""
-    return placed(part.weight, part.code, places, np.ascontiguousarray(by_code), int(places.max()) + 1)
+def _placed(part: _Part, places: np.ndarray, by_code: np.ndarray, most: int) -> np.ndarray:
+    """p(part is at a place | state) for at most ``most`` places, (L, H); ``by_code`` is p(code | state), (K, H)."""
+    return placed(part.weight, part.code, places, np.ascontiguousarray(by_code), min(int(places.max()) + 1, most))
 
 
 def _law_of_total(a: np.ndarray, b: np.ndarray, size: int) -> np.ndarray:

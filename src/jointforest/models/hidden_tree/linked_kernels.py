@@ -9,9 +9,14 @@ from ...runtime.compile import entry
 
 @entry
 def placed(weight, code, place, by_code, size):
-    """p(place | state), (size, H), of S values with a weight, a code and a place each; ``by_code`` is (K, H)."""
+    """p(place | state) of the first ``size`` places, (size, H), of S values with weights, codes and places.
+
+    ``by_code`` is (K, H).
+    """
     out = np.zeros((size, by_code.shape[1]))
     for s in range(weight.shape[0]):
+        if place[s] >= size:
+            continue
         for h in range(by_code.shape[1]):
             out[place[s], h] += weight[s] * by_code[code[s], h]
     return out
