@@ -270,3 +270,19 @@ def test_estimators_number_columns_with_the_same_name() -> None:
         right = (classifier.predict(frame) == label).mean()
     assert list(filled.columns) == ["x", "y", "x_2"] and not filled.isna().any(axis=None)
     assert len(scores) == n and right > 0.9
+
+
+@pytest.mark.parametrize(
+    ("name", "is_counter"),
+    [
+        ("Kunden-Nr", True),
+        ("Order No.", True),
+        ("invoice_number", True),
+        (" id", True),
+        ("amino", False),
+        ("year", False),
+    ],
+)
+def test_names_of_counters(name: str, is_counter: bool) -> None:
+    frame = pd.DataFrame({name: range(1000, 1200), "x": [k % 7 for k in range(200)]})
+    assert bool(infer_schema(frame).unknown) == is_counter

@@ -410,7 +410,9 @@ _DISTINCT = 0.95
 """Least share of distinct values among the cells of a column of identifiers."""
 _WORDS = 5.0
 """Least mean number of words in a cell of free text."""
-_ID_NAME = re.compile(r"(.*[^a-z])?(id|ids|key|uuid|guid|index|rownum|row_?number|unnamed: ?\d+)|.*[a-z](Id|ID)|")
+_ID_NAME = re.compile(
+    r"(.*[^a-z])?(id|ids|key|uuid|guid|index|rownum|row_?number|no|nr|number|nummer|unnamed: ?\d+)\.?|.*[a-z](Id|ID)|"
+)
 
 
 def set_aside(name: str, seen: Seen, kind: str | None) -> Column | None:
