@@ -299,7 +299,7 @@ def test_rows_of_one_time_stay_in_the_order_of_the_table() -> None:
     day = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.choice([0, 0, 1, 3], (200, 6)).cumsum(axis=1).ravel(), "D")
     frame = pd.DataFrame({"id": subject, "day": day, "x": np.tile(np.arange(6.0), 200) + rng.normal(0, 0.1, 1200)})
     ties = (frame.groupby("id")["day"].diff() == pd.Timedelta(0)).sum()
-    with pytest.warns(UserWarning, match=f"order: {ties} rows have the 'day' of the row before of their subject"):
+    with pytest.warns(UserWarning, match=f"order: {ties} rows have the 'day' of the row before, such as of subject"):
         joint = jf.fit(frame, group="id", order="day", random_state=0)
     drawn = joint.sample(500, random_state=0)
     gaps = drawn.groupby("id")["day"].diff().dropna()

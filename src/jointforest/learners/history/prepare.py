@@ -94,8 +94,8 @@ def _check_times(rows: HistoryRows, time: Column) -> None:
     subject = rows.labels[int(np.searchsorted(rows.start, at, side="right")) - 1]
     first = shortened(str(time.from_number(float(rows.time[at]))))
     warn(
-        f"order: {n} rows have the {time.name!r} of the row before of their subject, such as those of {subject!r} at "
-        f"{first}; rows of one time are taken in the order of the table"
+        f"order: {n} {'row has' if n == 1 else 'rows have'} the {time.name!r} of the row before, such as of subject "
+        f"{subject!r} at {first}; rows of one time are taken in the order of the table"
     )
 
 
