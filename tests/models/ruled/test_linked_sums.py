@@ -133,6 +133,8 @@ def test_totals_of_rows_alike_are_as_those_of_each_row_alone(
     assert np.allclose(together, alone, rtol=1e-9)
     monkeypatch.setattr(linked, "_MOST_ASKED", 0)
     assert np.allclose(ruled.log_density(Evidence.of_values(X)), alone, rtol=1e-9)
+    monkeypatch.setattr(linked, "_PAIRS", 0)  # by Fourier transforms
+    assert np.allclose(ruled.log_density(Evidence.of_values(X)), alone, rtol=1e-6)
 
 
 def test_a_known_sum_of_two_long_parts_is_linked(

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import fft
 from scipy.sparse import csr_array
 
 from ...data.discretization.discretizer import codes_of
@@ -29,6 +30,8 @@ from .tables import TreeTables
 
 _ROWS = 32
 """Rows whose messages are held at once: each has those of all codes of the parts."""
+_STATES = 32
+"""States whose transforms are held at once."""
 _PAIRS_AT_ONCE = 128
 """Rows whose pairs of values are held at once."""
 _PAIRS = 1 << 22
@@ -669,12 +672,18 @@ def _law_of_total(a: np.ndarray, b: np.ndarray, size: int) -> np.ndarray:
     if len(a) * len(b) <= _PAIRS:
         place = np.add.outer(np.arange(len(a)), np.arange(len(b)))
         return np.bincount(place.ravel(), (a @ b.T).ravel(), size)
-    law = np.fft.irfft((np.fft.rfft(a, size, axis=0) * np.fft.rfft(b, size, axis=0)).sum(axis=1), size)
-    return np.maximum(law, 0.0)
+    n = fft.next_fast_len(size, real=True)
+    found = np.zeros(n // 2 + 1, np.complex128)
+    for first, stop in chunks(a.shape[1], _STATES):
+        left, right = (fft.rfft(np.ascontiguousarray(x[:, first:stop].T), n) for x in (a, b))
+        found += (left * right).sum(axis=0)
+    return np.maximum(fft.irfft(found, n)[:size], 0.0)
 
 
 def _weighed(p: np.ndarray, likelihood: np.ndarray, size: int) -> np.ndarray:
     """sum_y likelihood[x + y] p[y] for the first ``size`` places x, (size, H)."""
+    if (likelihood == likelihood[0]).all():
+        return np.tile(likelihood[0] * p.sum(axis=0), (size, 1))
     if size * len(p) <= _PAIRS and np.count_nonzero(likelihood) > _FEW:
         return np.lib.stride_tricks.sliding_window_view(likelihood, len(p))[:size] @ p
     out = np.zeros((size, p.shape[1]))
