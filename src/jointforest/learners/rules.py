@@ -33,7 +33,9 @@ MORE_LEVELS = 1.25
 AUTO_LEVELS = 64
 """Most combinations of columns that become one by default, unless one of them is categorical with as many levels."""
 AUTO_KINDS = (Function, Combinations, MissingTogether, MissingWhere)
-"""Kinds of found rules that are enforced by default."""
+"""Kinds of found rules that are enforced by default, beside equations."""
+AUTO_TERMS = 3
+"""Most columns with a grid that found sums have if they are enforced by default: hidden trees answer these exactly."""
 
 
 class Reduced(NamedTuple):
@@ -574,8 +576,16 @@ def wanted_rules(given: Any, schema: Schema, X: np.ndarray, objective: str = "dr
     found = [one for one in others if not one.exceptions and one.rows >= ENOUGH_ROWS]
     if "all" not in said:
         is_auto = "auto" in said and objective == "draws"
-        found = [one for one in found if is_auto and isinstance(one, AUTO_KINDS)]
+        found = [one for one in found if is_auto and _is_default(one, schema)]
     return Wanted(replace(schema, rules=(*mine, *others)), (*mine, *found), len(mine), "all" not in said)
+
+
+def _is_default(rule: Rule, schema: Schema) -> bool:
+    """Whether a found rule is enforced by default: not orders, nor sums for which answers may be estimates."""
+    if isinstance(rule, Equation):
+        has_grid = all(schema[name].step > 0.0 for name in rule.columns)
+        return len(rule.terms) == 1 or (has_grid and len(rule.terms) <= AUTO_TERMS)
+    return isinstance(rule, AUTO_KINDS)
 
 
 def declared(schema: Schema, X: np.ndarray, rules: Sequence[Rule]) -> tuple[Rule, ...]:

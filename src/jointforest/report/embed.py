@@ -23,7 +23,7 @@ from ..models.hidden_tree.hidden_trees import HiddenTrees
 from ..models.hidden_tree.tables import TreeTables
 from ..models.mixture import Mixture
 from .cuts import ColumnCuts, code_shares, page_cuts
-from .errors import FEW_PIECES, PIECES, Errors, measured_errors, random_pieces
+from .errors import FEW_PIECES, PIECES, RULED_PIECES, Errors, measured_errors, random_pieces
 from .pack import Packer, distributions, quantized, restored
 
 MOST_BYTES = 3 << 20
@@ -84,7 +84,7 @@ def embedded(subject: Subject) -> Embedded:
     n = max(min(DRAWS, MOST_CELLS // len(subject.columns)), 1)
     X = sample(subject.joint.distribution, subject.nothing.evidence, n, 0, missing=True)
     small, bits, written = _smaller(subject, X)
-    pieces = PIECES if _is_plain(subject) else FEW_PIECES  # sums of columns take long to ask for
+    pieces = PIECES if _is_plain(subject) else RULED_PIECES
     errors = _errors(subject, rounded(small.joint.distribution, bits), pieces)
     return Embedded(small, False, n, bits, errors, written)
 

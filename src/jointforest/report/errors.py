@@ -21,6 +21,8 @@ PIECES = 1_000
 """Pieces of random evidence."""
 FEW_PIECES = 200
 """Pieces where the joint is known to be near, and only its rounding is measured."""
+RULED_PIECES = 50
+"""Pieces where the joint has enforced rules: an answer about a sum of columns takes up to 0.1 seconds."""
 MOST_COLUMNS = 3
 """Most columns that a piece says something of."""
 SEVERAL = 0.3

@@ -74,9 +74,9 @@ class HiddenTreeForest(TableScores, Learner):
         Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``.
     rules : "auto", "all", "off" or list
         Rules between columns that are enforced: rows that contradict them have probability 0, and are never drawn.
-        "auto": rules about missing cells, and functions and combinations of few values, that are found (none of them
-        with ``objective="likelihood"``); "all": all that are found; "off" or False: none. A list has rules of
-        `jf.rule`, or their texts, and "auto" or "all" if found rules are wanted beside them. See
+        "auto": found rules about missing cells, found conversions and sums, and found functions and combinations of
+        few values (none of these with ``objective="likelihood"``); "all": all that are found; "off" or False: none. A
+        list has rules of `jf.rule`, or their texts, and "auto" or "all" if found rules are wanted beside them. See
         ``docs/how-to/rules.md``.
     n_jobs : int or None
         Threads (-1: all cores). The result does not depend on it.
