@@ -15,7 +15,7 @@ from scipy import stats
 import jointforest as jf
 from jointforest.data.meaning import contains
 from jointforest.data.rules.contradictions import contradicted
-from jointforest.data.rules.rule import Combinations
+from jointforest.data.rules.rule import Combinations, Equation
 from jointforest.learners.base import read_table
 from jointforest.learners.rules import Wanted, reduce_table, wanted_rules
 from jointforest.models.ruled import translate
@@ -212,6 +212,21 @@ def test_functions_and_sums_on_grids_are_enforced_by_default(frame: pd.DataFrame
     assert {str(rule): rule.is_enforced for rule in joint.rules} == {
         "shop -> town": True, "total = net + fee": True, "delay missing iff state = 'gone'": True,
         "many -> side": False,
+    }  # fmt: skip
+
+
+def test_only_sums_of_few_steps_are_enforced_by_default() -> None:
+    """Others would be answered by estimates."""
+    rng = np.random.default_rng(0)
+    wide, small = rng.integers(0, 200_000, 1_000), rng.integers(0, 90, (2, 1_000))
+    frame = pd.DataFrame(
+        {"wide": wide, "a": small[0], "b": small[1], "much": wide + small[0], "sum": small.sum(axis=0)}
+    )
+    frame["x"], frame["y"] = rng.normal(size=1_000), rng.normal(size=1_000)
+    frame["z"], frame["half"] = frame["x"] + frame["y"], frame["x"] / 2
+    joint = jf.HiddenTreeForest(n_states=2, max_iter=0, random_state=0).fit(frame).joint_
+    assert {str(rule): rule.is_enforced for rule in joint.rules if isinstance(rule, Equation)} == {
+        "much = wide + a": False, "sum = a + b": True, "z = x + y": False, "half = 0.5 * x": True,
     }  # fmt: skip
 
 

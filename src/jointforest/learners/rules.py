@@ -12,7 +12,7 @@ from ..data.conditions import Interval
 from ..data.discretization.learn import MAX_LEVEL_CODES
 from ..data.evidence import build
 from ..data.infer_schema import infer_schema
-from ..data.rules.contradictions import NEAR, combined, contradicted, gap, ranked, total
+from ..data.rules.contradictions import NEAR, combined, contradicted, gap, ranked, spread, total
 from ..data.rules.rule import ENOUGH_ROWS, Combinations, Equation, Function, MissingTogether, MissingWhere, Order, Rule
 from ..data.schema import MAX_LEVELS, Column, Schema, snapped
 from ..models.base import Distribution
@@ -35,7 +35,9 @@ AUTO_LEVELS = 64
 AUTO_KINDS = (Function, Combinations, MissingTogether, MissingWhere)
 """Kinds of found rules that are enforced by default, beside equations."""
 AUTO_TERMS = 3
-"""Most columns with a grid that found sums have if they are enforced by default: hidden trees answer these exactly."""
+"""Most columns that found sums add up if they are enforced by default."""
+AUTO_PLACES = 1 << 15
+"""Most steps of the finest grid in the range of each of their columns. Hidden trees answer such sums exactly."""
 
 
 class Reduced(NamedTuple):
@@ -582,10 +584,11 @@ def wanted_rules(given: Any, schema: Schema, X: np.ndarray, objective: str = "dr
 
 def _is_default(rule: Rule, schema: Schema) -> bool:
     """Whether a found rule is enforced by default: not orders, nor sums for which answers may be estimates."""
-    if isinstance(rule, Equation):
-        has_grid = all(schema[name].step > 0.0 for name in rule.columns)
-        return len(rule.terms) == 1 or (has_grid and len(rule.terms) <= AUTO_TERMS)
-    return isinstance(rule, AUTO_KINDS)
+    if isinstance(rule, Equation) and len(rule.terms) > 1:
+        step = min(abs(c) * schema[name].step for c, name in ((1.0, rule.column), *rule.terms))
+        has_few_values = all(spread(schema[name]) <= AUTO_PLACES * step for name in rule.columns)
+        return step > 0.0 and has_few_values and len(rule.terms) <= AUTO_TERMS
+    return isinstance(rule, (Equation, *AUTO_KINDS))
 
 
 def declared(schema: Schema, X: np.ndarray, rules: Sequence[Rule]) -> tuple[Rule, ...]:
