@@ -86,8 +86,8 @@ def fit(
     group : str, optional
         The column that names the subject of each row. Budget and holdout do not go with it.
     order : str, optional
-        The column of times within a subject, numbers or dates. Rows of one time, and rows without this column, are in
-        order as they stand.
+        The column of times within a subject, numbers or dates. Rows of a subject with the same time keep their order in
+        the table. Without ``order``, all rows do.
     budget : "fast", "default", "best" or float
         How much work: with 32,561 rows of 15 columns and two cores about five seconds, about one minute, or about
         five; larger tables take longer. It sets the number of hidden trees and states. A number is of seconds, held

@@ -635,10 +635,14 @@ class HistoryJoint:
 
 
 def times_of(begin: np.ndarray, gap: np.ndarray, is_first: np.ndarray, columns: HistoryColumns) -> np.ndarray:
-    """Times of rows from those of the first rows and the time between rows, rising as at learning."""
+    """Times of rows from those of the first rows and the time between rows.
+
+    They rise strictly within a subject, unless rows of a learned subject had the same time.
+    """
     assert columns.time is not None
-    shortest = [v.coding.column.minimum for v in columns.rows if v.source == GAP]
-    least = 0.0 if shortest == [0.0] else columns.time.step if columns.time.step > 0 else 1e-9
+    least = columns.time.step if columns.time.step > 0 else 1e-9
+    if any(v.source == GAP and v.coding.column.minimum == 0.0 for v in columns.rows):
+        least = 0.0
     moved = np.where(is_first, 0.0, np.maximum(gap, least))
     total = np.cumsum(moved)
     first = np.maximum.accumulate(np.where(is_first, np.arange(len(total)), 0))

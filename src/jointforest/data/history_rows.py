@@ -103,7 +103,7 @@ def order_column(reader: FrameReader, order: str) -> Column:
 
 
 def group_rows(reader: FrameReader, group: str, order: Column | None) -> HistoryRows:
-    """Rows by subject, each subject's in the order of time; rows of one time, and rows without times, as they stand.
+    """Rows by subject, each subject's in the order of time, and in that of the table if times are equal or absent.
 
     Raises
     ------
@@ -173,27 +173,31 @@ def whole_subjects(source: Any, group: str, n_rows: int) -> Iterator[Any]:
     ValueError
         If there is no such column, a row has no subject, or rows of a subject stand apart.
     """
-    met = np.empty(0, np.uint64)
+    seen = np.empty(0, np.uint64)
     waiting: list[Any] = []
     for batch in batches_of(source)():
         waiting.append(nw.from_native(batch, eager_only=True))
         if sum(len(part) for part in waiting) <= n_rows:
             continue
         table, start = _subject_starts(waiting, group)
-        met = _meet(table, group, start[:-1], met)
+        seen = _check_apart(table, group, start[:-1], seen)
         yield from _cut(table, start, n_rows)
         waiting = [table[int(start[-1]) :]]
     if waiting:
         table, start = _subject_starts(waiting, group)
-        _meet(table, group, start, met)
+        _check_apart(table, group, start, seen)
         yield from _cut(table, np.append(start, len(table)), n_rows)
 
 
 def _subject_starts(parts: list[Any], group: str) -> tuple[Any, np.ndarray]:
     """Parts of a table as one, and the first row of each subject in it, ascending."""
-    table = nw.concat([nw.maybe_reset_index(part) for part in parts], how="vertical") if len(parts) > 1 else parts[0]
+    table = parts[0]
+    if len(parts) > 1:
+        table = nw.concat([nw.maybe_reset_index(part) for part in parts], how="vertical")
+    if len(table) == 0:
+        return table, np.zeros(1, int)
     keys = _subject_keys(table, group)
-    return table, np.flatnonzero(np.append(len(keys) > 0, keys[1:] != keys[:-1])) if len(keys) else np.zeros(1, int)
+    return table, np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
 
 
 def _subject_keys(table: Any, group: str) -> np.ndarray:
@@ -205,14 +209,14 @@ def _subject_keys(table: Any, group: str) -> np.ndarray:
     return row_keys([(group, cells)], reader.n, 0)
 
 
-def _meet(table: Any, group: str, start: np.ndarray, met: np.ndarray) -> np.ndarray:
-    """Keys of all subjects met so far, ascending: those of ``met`` and of the rows ``start``."""
+def _check_apart(table: Any, group: str, start: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """Keys of ``seen`` and of the subjects of the rows ``start``, ascending; an error if one is among them twice."""
     if not len(start) or not len(table):
-        return met
+        return seen
     keys = _subject_keys(table[start.tolist()], group)
-    together = np.unique(np.append(met, keys))
-    if len(together) < len(met) + len(keys):
-        again = next(k for k, key in enumerate(keys) if key in met or key in keys[:k])
+    together = np.unique(np.append(seen, keys))
+    if len(together) < len(seen) + len(keys):
+        again = next(k for k, key in enumerate(keys) if key in seen or key in keys[:k])
         who = table[int(start[again]) : int(start[again]) + 1].to_native()
         name = _subjects(read(who).cells(group), group)[1][0]
         raise ValueError(

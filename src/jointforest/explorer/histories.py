@@ -428,4 +428,4 @@ def _nothing(subject: HistorySubject) -> None:
     """Compile nothing: the first forecast has compiled all."""
 
 
-QUESTIONS = Questions(ASKS, prepare, False, _nothing)
+QUESTIONS = Questions(ASKS, prepare=prepare, waits=False, compile_ahead=_nothing)

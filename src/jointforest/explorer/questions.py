@@ -27,7 +27,7 @@ ASKS: dict[str, Callable[..., Any]] = {
 }
 
 
-OF_ROWS = Questions(ASKS, answers.prepare, True, panels.compile_ahead)
+OF_ROWS = Questions(ASKS, prepare=answers.prepare, waits=True, compile_ahead=panels.compile_ahead)
 
 
 def questions_of(subject: Subject | HistorySubject) -> Questions:

@@ -34,10 +34,11 @@ AUTO_LEVELS = 64
 """Most combinations of columns that become one by default, unless one of them is categorical with as many levels."""
 AUTO_KINDS = (Function, Combinations, MissingTogether, MissingWhere)
 """Kinds of found rules that are enforced by default, beside equations."""
-AUTO_TERMS = 3
-"""Most columns that found sums add up if they are enforced by default."""
 AUTO_PLACES = 1 << 15
-"""Most steps of the finest grid in the range of each of their columns. Hidden trees answer such sums exactly."""
+"""Most steps of the finest grid from the least to the largest value of a sum that is enforced by default, and of its
+parts. Hidden trees answer such sums of two or three parts exactly."""
+AUTO_PAIRS = 1 << 16
+"""Most pairs of such steps of the two shorter of three parts."""
 
 
 class Reduced(NamedTuple):
@@ -584,11 +585,13 @@ def wanted_rules(given: Any, schema: Schema, X: np.ndarray, objective: str = "dr
 
 def _is_default(rule: Rule, schema: Schema) -> bool:
     """Whether a found rule is enforced by default: not orders, nor sums for which answers may be estimates."""
-    if isinstance(rule, Equation) and len(rule.terms) > 1:
-        step = min(abs(c) * schema[name].step for c, name in ((1.0, rule.column), *rule.terms))
-        has_few_values = all(spread(schema[name]) <= AUTO_PLACES * step for name in rule.columns)
-        return step > 0.0 and has_few_values and len(rule.terms) <= AUTO_TERMS
-    return isinstance(rule, (Equation, *AUTO_KINDS))
+    if not isinstance(rule, Equation) or len(rule.terms) == 1:
+        return isinstance(rule, (Equation, *AUTO_KINDS))
+    step = min(abs(c) * schema[name].step for c, name in ((1.0, rule.column), *rule.terms))
+    if step == 0.0 or len(rule.terms) > 3 or spread(schema[rule.column]) > AUTO_PLACES * step:
+        return False
+    steps = sorted(spread(schema[name]) / step for _, name in rule.terms)
+    return steps[-1] <= AUTO_PLACES and (len(steps) == 2 or steps[0] * steps[1] <= AUTO_PAIRS)
 
 
 def declared(schema: Schema, X: np.ndarray, rules: Sequence[Rule]) -> tuple[Rule, ...]:

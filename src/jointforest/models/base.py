@@ -93,7 +93,7 @@ class LinkedSum(NamedTuple):
         return sum(int(x.max()) for x in self.places) + 1
 
     @property
-    def is_known(self) -> bool:
+    def has_few_totals(self) -> bool:
         """Whether so few totals are possible that they are taken one by one."""
         return int(np.count_nonzero(self.likelihood)) <= 4
 

@@ -60,11 +60,12 @@ class Constants:
     """Most steps of the search for weights; it ends earlier nearly always."""
     least_gain: float = 5e-4
     """Validation loss that a member must be worth, in nats, or as a share of the error of a number: it costs time."""
-    least_gain_holed: float = 2e-4
-    """The same where many cells are missing at learning: a member may be worth more for rows that are more complete
-    than any validation row."""
-    few_missing: float = 0.05
-    """Share of missing cells at learning that is few: completed rows are then nearly the rows as they are."""
+    least_gain_with_missing: float = 2e-4
+    """The same from this share of missing cells at learning on: new rows may be more complete than all validation rows,
+    and some members help more with such rows."""
+    least_missing: float = 0.05
+    """Share of missing cells at learning from which boosted trees on completed rows are a member: with fewer, completed
+    rows are nearly the rows as they are."""
     floor: float = 1e-3
     """Share of the classes' own frequencies in each member's answer, so that no logarithm is large."""
 

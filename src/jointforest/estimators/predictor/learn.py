@@ -92,10 +92,10 @@ class Problem(NamedTuple):
         """How often each feature is known at learning, (d,)."""
         return np.asarray((~np.isnan(self.training.X[:, :-1])).mean(axis=0))
 
-    def has_holes(self) -> bool:
+    def misses_cells(self) -> bool:
         """Whether more than a few cells of the features are missing at learning."""
         known = self.known()
-        return bool((1.0 - known[known > 0.0]).mean() >= FIXED.few_missing)
+        return bool((1.0 - known[known > 0.0]).mean() >= FIXED.least_missing)
 
     def goal(self) -> Goal:
         """What is predicted."""
@@ -296,7 +296,7 @@ def _cross_fit(
     masked = problem.boosting.cross_fit(of_copies, trees[EXPECTED][1])
     if masked[0] or not folds:
         trees[MASKED] = masked
-    if NATIVE in trees and problem.has_holes():
+    if NATIVE in trees and problem.misses_cells():
         rows[COMPLETED], settings = completed, trees[EXPECTED][1]
         trees[COMPLETED] = [problem.boosting.learn(completed.take(fold.learn), settings) for fold in folds], settings
     return rows, trees
@@ -331,7 +331,7 @@ def _compare(
         each_rate = at_rates(pool.scores(stack([each[name] for name in kept]), judged))
         return float((each_rate if problem.n_classes else np.log(np.maximum(each_rate, 1e-300))).mean())
 
-    least_gain = FIXED.least_gain_holed if problem.has_holes() else FIXED.least_gain
+    least_gain = FIXED.least_gain_with_missing if problem.misses_cells() else FIXED.least_gain
     kept = list(names)
     pool = fit(kept)
     for name in [FOREST, *boosted, ADDITIVE, JOINT]:  # the slowest to be asked first

@@ -27,7 +27,7 @@ class JointRegressor(RegressorMixin, JointPredictor):
 
     These members answer: a generative forest; the joint distribution of the table; boosted trees and an additive model,
     both in expectation over what is missing; boosted trees trained on rows with cells hidden. If cells are missing at
-    learning, boosted trees by their own rule are a member; if many are, so are boosted trees trained on completed rows.
+    learning, boosted trees by their own rule are a member. If at least 5 % are, so are boosted trees on completed rows.
     Their means are combined by least squares on validation rows, from which cells are hidden at several rates. The
     forest and the joint say how far quantiles lie from the mean, which is combined by the CRPS. The weights
     depend on how much of a row is missing.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,7 +83,7 @@ def sample_subjects(fold: Fold, group: str, order: str | None, most_rows: int, s
 
 
 def _nothing() -> None:
-    return None
+    """The sample of no rows; a function that can be sent to other machines."""
 
 
 def _add(
@@ -112,7 +112,12 @@ def _no_cells(cells: Cells, name: str) -> ColumnCells:
 
 
 def _merge(a: SubjectSample | None, b: SubjectSample | None, most_rows: int) -> SubjectSample | None:
-    return b if a is None else a if b is None else merge_subjects(a, b, most_rows)
+    """The same, where an engine has found no rows in a part."""
+    if a is None:
+        return b
+    if b is None:
+        return a
+    return merge_subjects(a, b, most_rows)
 
 
 def merge_subjects(a: SubjectSample, b: SubjectSample, most_rows: int) -> SubjectSample:
@@ -144,6 +149,6 @@ def _kept(sample: SubjectSample, most_rows: int) -> SubjectSample:
 def _in_one(name: str, columns: Sequence[ColumnCells]) -> ColumnCells:
     """Cells of a column in many parts as one; neighbours are joined first, so that each cell is copied few times."""
     while len(columns) > 1:
-        pairs = [columns[k : k + 2] for k in range(0, len(columns), 2)]
-        columns = [reduce(partial(joined, name), pair) for pair in pairs]
+        last = [] if len(columns) % 2 == 0 else [columns[-1]]
+        columns = [joined(name, a, b) for a, b in zip(columns[::2], columns[1::2], strict=False)] + last
     return columns[0]

@@ -101,8 +101,8 @@ class HistoryForest(BaseEstimator):
         group : str
             The column that names the subject of each row.
         order : str, optional
-            The column of times, numbers or dates. Rows of one time, and rows without this column, are in order as they
-            stand.
+            The column of times, numbers or dates. Rows of a subject with the same time keep their order in the table.
+            Without ``order``, all rows do.
 
         Returns
         -------
@@ -111,8 +111,8 @@ class HistoryForest(BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is out of its range, a column is not there, a subject or time is missing, all rows of each
-            subject have one time, or no subject has two rows.
+            If a parameter is out of its range, a column is not there, a subject or time is missing, no two rows of any
+            subject differ in time, or no subject has two rows.
         """
         start = time.monotonic()
         seed = self._check()

@@ -335,7 +335,7 @@ def _pairs_of(hidden: HiddenTrees, sums: Sequence[LinkedSum], parts: list[tuple[
     kept: dict[tuple[Any, ...], _Pairs] = {}
     found: list[_Pairs | None] = []
     for one, of in zip(sums, parts, strict=True):
-        if len(one.columns) != 2 or not one.is_known:
+        if len(one.columns) != 2 or not one.has_few_totals:
             found.append(None)
             continue
         key = (*map(id, of), *map(id, one.places), one.first, one.likelihood.tobytes())

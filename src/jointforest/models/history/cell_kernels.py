@@ -18,6 +18,8 @@ FLOOR = 1e-30
 """Least probability of a known cell, so that its logarithm is finite."""
 N_PARTS = 16
 """Parts of equal mass inside a change code."""
+TAIL = 0.002
+"""Share of a code beyond each of its two outer quantiles."""
 MIDDLE = N_PARTS // 2
 
 

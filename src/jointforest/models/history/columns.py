@@ -12,7 +12,7 @@ import numpy as np
 from ...data.discretization.base_density import quantiles
 from ...data.discretization.discretizer import Scale, codes_of
 from ...data.schema import Column, Schema
-from .cell_kernels import MIDDLE, N_PARTS
+from .cell_kernels import MIDDLE, N_PARTS, TAIL
 from .coding import UNKNOWN, Coding
 from .records import Histories, Layout
 
@@ -157,8 +157,8 @@ def upper_ends(scale: Scale) -> np.ndarray:
 
 
 def inner_quantiles(scale: Scale) -> np.ndarray:
-    """Quantiles 0, 1/16, ..., 1 of what is inside each code, (K, 17), all finite."""
-    q = np.clip(np.arange(N_PARTS + 1) / N_PARTS, 0.002, 0.998)
+    """Quantiles 0.002, 1/16, ..., 15/16, 0.998 of what is inside each code, (K, 17), all finite."""
+    q = np.clip(np.arange(N_PARTS + 1) / N_PARTS, TAIL, 1.0 - TAIL)
     return quantiles(scale, np.eye(scale.n_codes), q)
 
 

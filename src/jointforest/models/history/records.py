@@ -34,11 +34,11 @@ class Layout(NamedTuple):
     edge : float64 array
         Ascending in each column.
     inside : float64 array (E, 17)
-        Beside each edge the quantiles 0, 1/16, ..., 1 of the values inside its bin.
+        Beside each edge the quantiles 0.002, 1/16, ..., 15/16, 0.998 of the values inside its bin.
     quantile_start : int64 array (m + 1,)
     quantile : float64 array (Q, 17)
-        Rows ``quantile_start[k]:quantile_start[k + 1]`` hold the quantiles 0, 1/16, ..., 1 of the changes inside each
-        change code from 1 on of column of changes k.
+        Rows ``quantile_start[k]:quantile_start[k + 1]`` hold the quantiles 0.002, 1/16, ..., 15/16, 0.998 of the
+        changes inside each change code from 1 on of column of changes k.
     step : float64 array (m,)
         Step of the grid of the column's values, 0 if there is none.
     low, high : float64 array (m,)

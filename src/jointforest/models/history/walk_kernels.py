@@ -13,7 +13,7 @@ import math
 
 from ...runtime.compile import entry, kernel
 from ...runtime.random_kernels import start_stream, uniform
-from .cell_kernels import FLOOR, N_PARTS, bin_of, distribution, target_of, total_of
+from .cell_kernels import FLOOR, N_PARTS, TAIL, bin_of, distribution, target_of, total_of
 from .coding import PRESENT
 from .group_kernels import ALL_BUT_LENGTH, NOTHING, PAST, find_groups, has_ended
 from .memory_kernels import forget, move_past, remember
@@ -24,12 +24,8 @@ LEAST = 1e-12
 """Share of all weight below which a hypothesis is dropped."""
 LAG = 64
 """Unknown cells after an unknown cell whose evidence counts for its distribution."""
-TAIL = 0.002
-"""Share of a change code beyond each of its outer quantiles."""
 OTHER_VALUE = 1e-9
 """Share of a change code of a single value that other values have."""
-AHEAD = 1.0
-"""Typical distance of a value from the next known one, in typical changes: times the root of the rows between."""
 GOLDEN = 0.6180339887498949
 """Steps of this size spread over the unit interval evenly."""
 
@@ -266,7 +262,7 @@ def split_length(conditionals, layout, task, scratch, state, other, n, i, n_rows
 
 @kernel
 def between_quantiles(quantiles, step, u):
-    """The value at share u of a code with these quantiles; on a grid one of them, since others may never occur."""
+    """The value at share u of a code with these quantiles; on a grid one of them: other values may never occur."""
     part = min(int(u * N_PARTS), N_PARTS - 1)
     inside = u * N_PARTS - part
     low, high = quantiles[part], quantiles[part + 1]
@@ -317,7 +313,7 @@ def find_next_known(layout, histories, task, scratch, i, row, j):
     for r in range(first + 1, histories.start[i + 1]):
         if histories.code[r, j] > 0:
             scratch.next_known[0] = histories.value[r, k]
-            scratch.next_known[1] = 1.0 / (AHEAD * layout.spread[k] * math.sqrt(r - first))
+            scratch.next_known[1] = 1.0 / (layout.spread[k] * math.sqrt(r - first))
             return
 
 
@@ -411,7 +407,7 @@ def change_code(layout, k, step):
 def change_density(layout, k, code, step):
     """Density of a change inside its code, about: constant between neighbouring quantiles, with exponential tails.
 
-    The tails hold what lies beyond the outer quantiles, which are those of 0.2 and 99.8 %.
+    The tails hold what lies beyond the outer quantiles.
     """
     at = layout.quantile_start[k] + code - 1
     low, high, grid = layout.quantile[at, 0], layout.quantile[at, N_PARTS], layout.step[k]

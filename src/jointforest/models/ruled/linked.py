@@ -63,7 +63,7 @@ class Linker:
         if one is None or not one.likelihood.any():
             return None
         sizes = [int(x.max()) + 1 for x in one.places]
-        most = _MOST_OF_KNOWN if len(sizes) == 2 and one.is_known else _MOST_PLACES
+        most = _MOST_OF_KNOWN if len(sizes) == 2 and one.has_few_totals else _MOST_PLACES
         is_long = max(sizes) > most or (len(sizes) == 3 and sizes[0] * sizes[1] > _MOST_PAIRS)
         return None if is_long else one
 

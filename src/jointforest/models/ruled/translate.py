@@ -169,7 +169,7 @@ def _with_sums(linker: Linker, cells: Cells, few: int) -> tuple[np.ndarray, Rows
 
 def _is_fast(one: LinkedSum, few: int) -> bool:
     """Whether a linked sum takes less time than its rows: a known one of two parts, or more than ``few`` rows."""
-    return (len(one.columns) == 2 and one.is_known) or math.prod(map(len, one.values[:-1])) > few
+    return (len(one.columns) == 2 and one.has_few_totals) or math.prod(map(len, one.values[:-1])) > few
 
 
 def _rows_each(cells: Cells, inner: Distribution) -> int:
