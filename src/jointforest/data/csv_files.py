@@ -375,7 +375,7 @@ def _doubt_header(table: pa.Table, name: str) -> None:
     odd = []
     for field in table.schema:
         if pa.types.is_integer(field.type) or pa.types.is_floating(field.type):
-            alike = _is_number(field.name)
+            alike = is_number(field.name)
         else:
             alike = pa.types.is_string(field.type) and field.name in _some_texts(table[field.name])
         odd += [field.name] if alike else []
@@ -393,7 +393,8 @@ def _some_texts(column: pa.ChunkedArray) -> set[str]:
     return set(column.slice(0, _MOST).drop_null().to_pylist())
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether Python reads a text as a number."""
     try:
         float(text)
     except ValueError:

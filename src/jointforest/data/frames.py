@@ -15,7 +15,7 @@ import numpy as np
 
 from ..runtime.warnings import UnseenLevelWarning, warn
 from .cells import ColumnCells, FrameReader, absent
-from .csv_files import SPREADSHEET_ERRORS, numbered
+from .csv_files import SPREADSHEET_ERRORS, is_number, numbered
 from .schema import Column, Schema, is_number_name, near, snapped
 from .text_columns import read_cells
 from .times import seconds, unit_of, zone_of
@@ -315,7 +315,7 @@ def _same_sort(column: Column, labels: list[Any], codes: np.ndarray) -> None:
 
 def _got_text(texts: list[str], n_labels: int) -> str:
     """What stands in a column of numbers, and what to do; of texts, one that is no number is named."""
-    odd = [text for text in texts if not _is_number(text)]
+    odd = [text for text in texts if not is_number(text)]
     if not odd or (len(odd) == len(texts) == n_labels):
         return f"got the text {texts[0]!r}; turn the column into numbers, with NaN for what is not known"
     others = f" and {len(odd) - 1} more" if len(odd) > 1 else ""
@@ -323,14 +323,6 @@ def _got_text(texts: list[str], n_labels: int) -> str:
         f"got the text {odd[0]!r}{others}; if it means missing, make such cells missing (on the command line: "
         f"--na {shlex.quote(odd[0])}), and turn the column into numbers"
     )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _numbers(column: Column, cells: ColumnCells) -> np.ndarray:
