@@ -93,7 +93,7 @@ class Problem(NamedTuple):
         return np.asarray((~np.isnan(self.training.X[:, :-1])).mean(axis=0))
 
     def misses_cells(self) -> bool:
-        """Whether more than a few cells of the features are missing at learning."""
+        """Whether so many cells are missing that completed rows differ from the rows as they are."""
         known = self.known()
         return bool((1.0 - known[known > 0.0]).mean() >= FIXED.least_missing)
 
