@@ -179,41 +179,34 @@ def whole_subjects(source: Any, group: str, n_rows: int) -> Iterator[Any]:
         waiting.append(nw.from_native(batch, eager_only=True))
         if sum(len(part) for part in waiting) <= n_rows:
             continue
-        table, start = _subject_starts(waiting, group)
-        seen = _check_apart(table, group, start[:-1], seen)
+        table, start, keys = _subject_starts(waiting, group)
+        seen = _check_apart(table, group, start[:-1], keys[:-1], seen)
         yield from _cut(table, start, n_rows)
         waiting = [table[int(start[-1]) :]]
     if waiting:
-        table, start = _subject_starts(waiting, group)
-        _check_apart(table, group, start, seen)
+        table, start, keys = _subject_starts(waiting, group)
+        _check_apart(table, group, start, keys, seen)
         yield from _cut(table, np.append(start, len(table)), n_rows)
 
 
-def _subject_starts(parts: list[Any], group: str) -> tuple[Any, np.ndarray]:
-    """Parts of a table as one, and the first row of each subject in it, ascending."""
+def _subject_starts(parts: list[Any], group: str) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Parts of a table as one, the first row of each subject in it, ascending, and the subjects' keys, uint64."""
     table = parts[0]
     if len(parts) > 1:
         table = nw.concat([nw.maybe_reset_index(part) for part in parts], how="vertical")
     if len(table) == 0:
-        return table, np.zeros(1, int)
-    keys = _subject_keys(table, group)
-    return table, np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
-
-
-def _subject_keys(table: Any, group: str) -> np.ndarray:
-    """Keys of the subjects of rows, uint64 (n,)."""
+        return table, np.zeros(1, int), np.empty(0, np.uint64)
     reader = read(table.to_native())
     check_names(reader, group, None)
     cells = reader.cells(group)
     check_subjects(cells, group)
-    return row_keys([(group, cells)], reader.n, 0)
+    key = row_keys([(group, cells)], reader.n, 0)
+    start = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
+    return table, start, key[start]
 
 
-def _check_apart(table: Any, group: str, start: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """Keys of ``seen`` and of the subjects of the rows ``start``, ascending; an error if one is among them twice."""
-    if not len(start) or not len(table):
-        return seen
-    keys = _subject_keys(table[start.tolist()], group)
+def _check_apart(table: Any, group: str, start: np.ndarray, keys: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """Keys seen before and these, ascending; an error if one is among them twice. Subjects begin at rows ``start``."""
     together = np.unique(np.append(seen, keys))
     if len(together) < len(seen) + len(keys):
         again = next(k for k, key in enumerate(keys) if key in seen or key in keys[:k])

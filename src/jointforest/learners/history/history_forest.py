@@ -123,8 +123,9 @@ class HistoryForest(BaseEstimator):
 
         The joint is learned from a sample of whole subjects, with at most 1,000,000 rows: those whose identifiers have
         the smallest hashes. The rows of a subject may be spread over batches. From a smaller table it learns what
-        ``fit`` learns from the subjects in the order of their hashes. With ``order``, the joint depends neither on how
-        the table is cut into batches nor on the order of its rows. See ``docs/how-to/large-tables.md``.
+        ``fit`` learns from the subjects in the order of their hashes. With ``order``, the joint does not depend on how
+        the table is cut into batches, nor on the order of its rows, unless rows of a subject have the same time. See
+        ``docs/how-to/large-tables.md``.
 
         Parameters
         ----------

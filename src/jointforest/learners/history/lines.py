@@ -19,8 +19,8 @@ def split_off(histories: Histories, seed: int, constants: Constants) -> tuple[np
     """Numbers of subjects to learn a trial model from, and of others whose cells it imputes; both ascending."""
     sample = take_subjects(histories, constants.line_rows, seed)
     mixed = np.random.default_rng([seed, 4]).permutation(sample)
-    wanted = constants.judged_line_share * np.diff(histories.start)[mixed].sum()
-    n = np.searchsorted(np.cumsum(np.diff(histories.start)[mixed]), wanted)
+    rows = np.cumsum(np.diff(histories.start)[mixed])
+    n = np.searchsorted(rows, constants.judged_line_share * rows[-1])
     return np.sort(mixed[n:]), np.sort(mixed[:n])
 
 
