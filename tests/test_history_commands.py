@@ -156,6 +156,7 @@ def test_rows_without_subject_or_time_are_left_out(run: object, home: Path) -> N
         (("--order", "date"), 2, "--order goes with --group"),
         (("--group", "patient", "--target", "sex"), 2, "leave out --target"),
         (("--group", "patient", "--rules", "all"), 2, "leave out --rules"),
+        (("--group", "patient", "--trees", "5"), 2, "leave out --trees"),
         (("--group", "patiens"), 1, "did you mean 'patient'"),
         (("--group", "patient", "--order", "status"), 1, "expected numbers or dates, got 'well'"),
         (("--group", "sex", "--order", "patient"), 1, "order: column 'patient'"),
@@ -178,6 +179,8 @@ def test_bad_words_of_fit(run: object, home: Path, words: tuple[str, ...], code:
         (("forecast", "rows.joint", "visits.csv"), 1, "needs one of histories: fit --group"),
         (("forecast", "v.joint", "visits.csv", "--steps", "100000"), 1, "GB are allowed"),
         (("score", "v.joint", "nodate.csv"), 1, "order: there is no column 'date'"),
+        (("score", "v.joint", "folder.d"), 1, "folder.d is a folder: this command takes one file"),
+        (("impute", "v.joint", "folder.d"), 1, "folder.d is a folder: this command takes one file"),
         (("impute", "v.joint", "nobody.csv"), 1, "group: column 'patient' is missing in 1 rows"),
     ],
 )
@@ -187,6 +190,7 @@ def test_bad_input_of_answers(
     table = visits()
     table.drop(columns="date").to_csv(home / "nodate.csv", index=False)
     table.assign(patient=table["patient"].where(table.index > 0)).to_csv(home / "nobody.csv", index=False)
+    (home / "folder.d").mkdir(exist_ok=True)
     done = run(words[0], *[home / word if "." in word else word for word in words[1:]])
     assert (done.code, fault in done.err) == (code, True), done.err
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from .api.joint import Joint
-    from .estimators.predictor.classifier import JointClassifier
-    from .estimators.predictor.regressor import JointRegressor
 
 
 try:
@@ -95,8 +93,8 @@ def app() -> None:
 @app.command()
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 @click.option("-o", "--output", required=True, metavar="MODEL", help="Model file to write.")
-@click.option("--budget", metavar="BUDGET", help="fast, default, best, or seconds: the work on the joint.")
-@click.option("--learner", type=click.Choice(LEARNERS), help="This one; default: the best of them.")
+@click.option("--budget", metavar="BUDGET", help="Work: fast, default, best, or seconds; fast is usual with --target.")
+@click.option("--learner", type=click.Choice(LEARNERS), help="The learner; usually that with the best validation.")
 @click.option("--target", metavar="COLUMN", help="Learn a predictor of this column, for any missing cells.")
 @click.option("--group", metavar="COLUMN", help="Learn histories: the column that names the subject of each row.")
 @click.option("--order", metavar="COLUMN", help="The column of times of histories; default: rows as they stand.")
@@ -128,7 +126,7 @@ def fit(
     """Learn the joint distribution of TABLE, by the learner with the highest validation log-likelihood.
 
     --learner names one: hidden trees or an adversarial forest. With --target, the file also holds a predictor of that
-    column, which the command predict uses.
+    column, which the command predict uses; of a table learned in batches it holds the joint alone.
 
     With --group, TABLE has several rows for each subject, such as visits of patients; the joint is that of histories.
 
@@ -138,10 +136,10 @@ def fit(
     """
     from .data.table_files import check_writable
 
-    _check_together(budget, learner, target, more)
     others = {name: more[name] for name in ("trees", "min_leaf", "rule", "rules", "objective")}
     others |= {"budget": budget, "learner": learner, "target": target}
     history_commands.check_options(order, group, others)
+    _check_together(budget, learner, target, more)
     settings: dict[str, Any] = {"random_state": more["seed"], "n_jobs": more["jobs"]}
     settings |= {"objective": more["objective"]} if more["objective"] else {}
     if more["rule"] or more["rules"]:
@@ -554,6 +552,7 @@ def impute(
         write_answers(joint, table, output, source, filled, BLOCK if method == "sample" else None)
         return
     as_text = format_of(output, source.form) == "csv"
+    commands.check_one_file(table)
     csv = commands.csv_form(table, source)
     frame, texts = read_with_texts(table, source.form, csv, text_columns(joint), as_text)
     if method == "mean":
@@ -578,7 +577,7 @@ def impute(
 @click.argument("model")
 @click.argument("table")
 @click.option("--steps", type=click.IntRange(1), default=1, show_default=True, help="Rows to come of each subject.")
-@click.option("--level", type=click.FloatRange(0, 1), default=0.9, show_default=True, help="Of intervals.")
+@click.option("--level", type=click.FloatRange(0, 1), default=0.9, show_default=True, help="Probability of intervals.")
 @click.option("--draws", type=click.IntRange(1), help="Write so many draws of the next rows instead.")
 @_seed
 @_jobs
@@ -653,21 +652,17 @@ def predict(model: str, table: str, target: str, proba: bool, jobs: int, output:
     import pyarrow as pa
 
     joint, predictor = load(model), commands.predictor_of(model, target)
+    if predictor is not None:
+        predictor.set_params(n_jobs=jobs)
 
     def answer(frame: pa.Table, _: int) -> pa.Table:
-        if predictor is not None and (not proba or joint.levels(target)):
-            return predicted(predictor, frame)
         if proba:
-            share = joint.predict_proba(frame, target, jobs)
+            has_own = predictor is not None and joint.levels(target)
+            share = predictor.predict_proba(frame) if has_own else joint.predict_proba(frame, target, jobs)
             return pa.table({f"{target}={level}": share[:, k] for k, level in enumerate(joint.levels(target))})
-        return pa.table({target: pa.array(joint.predict(frame, target, jobs), from_pandas=True)})
-
-    def predicted(predictor: JointClassifier | JointRegressor, frame: pa.Table) -> pa.Table:
-        predictor.set_params(n_jobs=jobs)
-        if not proba:
+        if predictor is not None:
             return pa.table({target: pa.array(predictor.predict(frame).tolist())})
-        share = predictor.predict_proba(frame)
-        return pa.table({f"{target}={level}": share[:, k] for k, level in enumerate(joint.levels(target))})
+        return pa.table({target: pa.array(joint.predict(frame, target, jobs), from_pandas=True)})
 
     write_answers(joint, table, output, source, answer)
 

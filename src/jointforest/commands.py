@@ -93,7 +93,14 @@ def read(path: str, source: Input, joint: Any = None, text: Iterable[str] = ()) 
     """A table; columns that the model knows as text are read as text."""
     from .data.table_files import read_table
 
+    check_one_file(path)
     return read_table(path, source.form, csv_form(path, source), text_columns(joint) if joint else text)
+
+
+def check_one_file(path: str) -> None:
+    """Refuse a folder where a command reads one table into memory."""
+    if os.path.isdir(path):
+        raise ValueError(f"{path} is a folder: this command takes one file here; call it for each file of the folder")
 
 
 def text_columns(joint: Any) -> list[str]:

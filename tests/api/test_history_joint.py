@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cache
 from pathlib import Path
 
@@ -312,3 +313,18 @@ def test_rows_of_one_time_stay_in_the_order_of_the_table() -> None:
     assert joint.forecast(frame, 2, random_state=0).mean("day").shape == (200, 2)
     gaps = frame.assign(x=frame["x"].mask(frame.index % 6 == 3))
     assert np.abs(joint.impute(gaps, random_state=0)["x"] - frame["x"]).max() < 1.0
+
+
+def test_lengths_are_drawn_from_all_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = joint().sample(300, 0)
+    monkeypatch.setattr(history_model, "MANY_LENGTHS", 4)  # hypotheses about the length are then few
+    again = jf.HistoryJoint(dataclasses.replace(joint().model))
+    assert len(again.model._lengths[0]) < drawn.groupby("patient").size().nunique()
+    pd.testing.assert_frame_equal(again.sample(300, 0), drawn)
+
+
+def test_times_of_forecasts_rise() -> None:
+    table = visits().assign(date=lambda t: t["date"] + pd.to_timedelta(t.index % 3, "D"))
+    found = jf.fit(table, group="patient", order="date", random_state=0).forecast(table, steps=4).sample(20)
+    gap = found.groupby(["patient", "draw"])["date"].diff().dropna()
+    assert (gap > pd.Timedelta(0)).all()

@@ -251,3 +251,22 @@ def test_the_page_is_served() -> None:
         assert httpx.post(page.url + "ask/posterior", json={}).status_code == 404
         page.show(joint(), "other.joint")
         assert httpx.post(page.url + "ask/table", json={}).json()["title"] == "other.joint"
+
+
+def test_levels_never_seen_are_named() -> None:
+    table = visits().copy()
+    table["status"] = table["status"].astype(object)
+    first = table.index[table["patient"] == 12][1]
+    table.loc[first, "status"] = "unheard of"
+    shown = history_subject_of(joint(), "visits.joint", table)
+    assert ask("history", {"place": shown.labels.index("12")}, shown)["unseen"] == ["status 'unheard of' in row 2"]
+    assert ask("history", {"place": shown.labels.index("13")}, shown)["unseen"] == []
+
+
+def test_rows_that_no_draw_reaches_have_no_numbers() -> None:
+    said = ask("history", {"place": place_of(12)})
+    found = ask("forecast", {"constant": said["constant"], "rows": said["rows"], "steps": 50})
+    times = np.array(found["time"]["next"]["mean"], dtype=np.float64)
+    assert np.isnan(times).any() and np.nanmin(times) > 0.0
+    for mean, band in zip(times, found["time"]["next"]["band"], strict=True):
+        assert not np.isnan(mean) or band == [None] * 4

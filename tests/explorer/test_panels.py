@@ -204,3 +204,14 @@ def test_rows_of_any_frame() -> None:
     wanted = panels.row(Subject(joint, rows=plain), {"row": 4})
     for rows in (polars.from_pandas(plain), pyarrow.Table.from_pandas(plain, preserve_index=False)):
         assert panels.row(Subject(joint, rows=rows), {"row": 4}) == wanted
+
+
+def test_a_level_never_seen_costs_what_it_costs_the_joint() -> None:
+    rows = frame().copy()
+    rows.loc[4, "town"] = "nowhere"
+    found = panels.row(Subject(forest(), rows=rows), {"row": 4})
+    with pytest.warns(jf.UnseenLevelWarning):
+        assert found["log_density"] == pytest.approx(forest().log_density(rows.iloc[[4]])[0])
+    cell = {c["name"]: c for c in found["cells"]}["town"]
+    assert (cell["unseen"], cell["known"], cell["text"]) == ("nowhere", False, None)
+    assert all(c["unseen"] is None for c in found["cells"] if c["name"] != "town")

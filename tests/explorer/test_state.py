@@ -215,9 +215,11 @@ def test_python_and_shell_ask_the_same() -> None:
     asked = eval(call, {"joint": forest()})
     assert asked.log_probability == pytest.approx(forest().given(found).log_probability)
     assert python_call({}) == "joint.given()"
-    command = shell_command("my file.joint", found, SCHEMA["x"])
+    command = shell_command("my file.joint", found, [SCHEMA["age"], SCHEMA["x"]])
     words = shlex.split(command)
     assert words[:3] == ["jointforest", "query", "my file.joint"]
+    assert words[3].startswith("E(x | ")  # age has evidence
+    assert shlex.split(shell_command("joint", found, [SCHEMA["x"]]))[2] == "MODEL.joint"
     assert forest().query(words[3]) == pytest.approx(forest().given(found).mean("x"))
 
 

@@ -256,7 +256,7 @@ class Forecast:
         for j, variable in enumerate(columns.rows):
             if variable.source == GAP:
                 gap = self._values(j)
-        return np.asarray(self._last.time[:, None, None] + np.cumsum(np.maximum(gap, 0.0), axis=2))
+        return np.asarray(self._last.time[:, None, None] + np.cumsum(np.maximum(gap, columns.least_gap), axis=2))
 
     def _as_times(self, numbers: np.ndarray) -> np.ndarray:
         """What the column of times calls numbers."""

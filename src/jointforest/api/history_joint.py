@@ -635,15 +635,8 @@ class HistoryJoint:
 
 
 def times_of(begin: np.ndarray, gap: np.ndarray, is_first: np.ndarray, columns: HistoryColumns) -> np.ndarray:
-    """Times of rows from those of the first rows and the time between rows.
-
-    They rise strictly within a subject, unless rows of a learned subject had the same time.
-    """
-    assert columns.time is not None
-    least = columns.time.step if columns.time.step > 0 else 1e-9
-    if any(v.source == GAP and v.coding.column.minimum == 0.0 for v in columns.rows):
-        least = 0.0
-    moved = np.where(is_first, 0.0, np.maximum(gap, least))
+    """Times of rows from those of the first rows and the time between rows."""
+    moved = np.where(is_first, 0.0, np.maximum(gap, columns.least_gap))
     total = np.cumsum(moved)
     first = np.maximum.accumulate(np.where(is_first, np.arange(len(total)), 0))
     return np.asarray(begin + total - total[first])

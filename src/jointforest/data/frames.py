@@ -538,6 +538,11 @@ def _with_cells(out: np.ndarray, j: int, cells: list[Any]) -> np.ndarray:
 # ---- A warning of levels that were never seen at learning.
 
 
+def labels_at(cells: ColumnCells, rows: np.ndarray) -> list[Any]:
+    """What the frame holds in these rows of a column, of which no cell is missing."""
+    return cells.values[rows].tolist() if cells.codes is None else [cells.labels[k] for k in cells.codes[rows]]
+
+
 def warn_unseen(schema: Schema, frame: Any, unseen: np.ndarray) -> None:
     """One warning that names the columns and the levels; ``unseen`` (n, d) as `data.frames.encode` marks them.
 
@@ -554,8 +559,7 @@ def warn_unseen(schema: Schema, frame: Any, unseen: np.ndarray) -> None:
         name = f"x{schema.places[j]}" if reader.frame == "numpy" else schema.names[j]
         cells = reader.cells(name)
         rows = unseen[:, j]
-        labels = cells.values[rows].tolist() if cells.codes is None else [cells.labels[k] for k in cells.codes[rows]]
-        levels = list(dict.fromkeys(labels))
+        levels = list(dict.fromkeys(labels_at(cells, rows)))
         shown = ", ".join(repr(level) for level in levels[:5]) + (", ..." if len(levels) > 5 else "")
         parts.append(f"{schema.names[j]!r}: {shown} ({int(rows.sum())} cells)")
     warn(UnseenLevelWarning("levels never seen at learning count as missing: " + "; ".join(parts)))

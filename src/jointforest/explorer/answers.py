@@ -144,6 +144,7 @@ def posterior(subject: Subject, body: Mapping[str, Any], is_wanted: Callable[[],
     known = Known(subject, body.get("evidence"))
     wanted, is_exact = _places(body.get("columns"), len(subject.columns)), body.get("exact") is True
     columns = columns_given(subject, known, wanted, is_exact, is_wanted)
+    asked = [subject.columns[j] for j in wanted] or subject.columns
     return {
         "id": body.get("id"),
         "version": subject.version,
@@ -151,7 +152,7 @@ def posterior(subject: Subject, body: Mapping[str, Any], is_wanted: Callable[[],
         "sentence": known.sentence,
         "notes": list(known.notes),
         "python": python_call(known.conditions),
-        "shell": shell_command(subject.title, known.conditions, subject.columns[wanted[0] if wanted else 0]),
+        "shell": shell_command(subject.title, known.conditions, asked),
         "probability": None if known.is_density else min(math.exp(known.log_probability), 1.0),
         "log_probability": known.log_probability,
         "supported": known.is_supported,

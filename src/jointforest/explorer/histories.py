@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..data.frames import encode, read, with_names
+from ..data.frames import encode, labels_at, read, with_names
 from ..data.history_rows import HistoryRows, check_names, group_rows, split_columns
 from ..data.schema import Column, Schema
 from ..models.history.columns import code_histories
 from ..models.history.frames import frame_of
 from ..models.history.impute import IMPUTE_CAP, impute_codes
 from .panels import DIGITS, column_numbers, number_of_text
-from .state import place_of
+from .state import place_of, whole_number
 from .subject import Questions, all_shown, cell_text, described, fingerprint
 
 POPULATION = 2_000
@@ -49,11 +49,14 @@ class Table:
     ----------
     rows : HistoryRows
     X : float64 array (N, d)
-        Cells of the columns other than those of subject and time.
+        Cells of the columns other than those of subject and time; NaN where missing, or a level was never seen.
+    unseen : dict of (row, column) to str
+        The texts of levels that learning never saw, by their places in ``X``.
     """
 
     rows: HistoryRows
     X: np.ndarray
+    unseen: dict[tuple[int, int], str]
 
 
 @dataclass(frozen=True)
@@ -124,8 +127,13 @@ class HistorySubject:
         check_names(reader, self.joint.group, self.joint.order)
         rows = group_rows(reader, self.joint.group, self.time)
         _, rest = split_columns(frame, [self.joint.group, *([] if self.time is None else [self.time.name])])
-        X, _ = encode(self.schema, rest)
-        return Table(rows, np.ascontiguousarray(X[rows.place]))
+        X, unseen = encode(self.schema, rest)
+        texts: dict[tuple[int, int], str] = {}
+        for j in np.flatnonzero(unseen.any(axis=0)).tolist():
+            at = np.flatnonzero(unseen[rows.place, j])
+            labels = labels_at(reader.cells(self.schema.names[j]), rows.place[at])
+            texts |= {(i, j): str(label) for i, label in zip(at.tolist(), labels, strict=True)}
+        return Table(rows, np.ascontiguousarray(X[rows.place]), texts)
 
     def frame(self, time: np.ndarray | None, X: np.ndarray) -> Any:
         """A frame with the rows of one subject."""
@@ -185,10 +193,13 @@ NO_TABLE = "no table was loaded beside the joint: draw a subject, or start with 
 
 
 def history(subject: HistorySubject, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The rows, as texts, of the subject of the table with the number ``place``, or of a drawn one (``seed``)."""
+    """The rows, as texts, of the subject of the table with the number ``place``, or of a drawn one (``seed``).
+
+    ``unseen`` says which cells hold a level that learning never saw: the page counts them as empty.
+    """
     if "seed" in body:
-        chosen, k = subject.read(subject.joint.sample(1, random_state=_seed(body["seed"]))), 0
-        label = f"drawn subject {body['seed'] + 1}"
+        seed, k = whole_number(body, "seed", 0, 0, 2**32 - 1), 0
+        chosen, label = subject.read(subject.joint.sample(1, random_state=seed)), f"drawn subject {seed + 1}"
     else:
         if subject.table is None:
             raise ValueError(NO_TABLE)
@@ -200,11 +211,12 @@ def history(subject: HistorySubject, body: Mapping[str, Any]) -> dict[str, Any]:
         begin, label = end - MOST_ROWS, f"{label}, its last {MOST_ROWS:,} rows"
     part = slice(begin, end)
     time = None if chosen.rows.time is None else chosen.rows.time[part]
-    return {"label": label} | _texts(subject, time, chosen.X[part])
-
-
-def _seed(said: Any) -> int:
-    return place_of(said, 2**31, "seed")
+    unseen = [
+        f"{subject.schema.names[j]} {text!r} in row {i - begin + 1}"
+        for (i, j), text in chosen.unseen.items()
+        if begin <= i < end
+    ]
+    return {"label": label, "unseen": unseen} | _texts(subject, time, chosen.X[part])
 
 
 def _texts(subject: HistorySubject, time: np.ndarray | None, X: np.ndarray) -> dict[str, Any]:
@@ -234,7 +246,7 @@ def forecast(subject: HistorySubject, body: Mapping[str, Any]) -> dict[str, Any]
     Of each column: its numbers, or codes of levels, row by row; of each known cell the share of drawn cells that are
     less probable given what comes before them; of each unknown one what it may be given all rows; and the next rows.
     """
-    steps = place_of(body.get("steps", 1), MOST_STEPS + 1, "steps")
+    steps = whole_number(body, "steps", 1, 0, MOST_STEPS)
     time, X = _numbers(subject, body)
     order = np.arange(len(X)) if time is None else np.argsort(time, kind="stable")
     time, X = None if time is None else time[order], X[order]

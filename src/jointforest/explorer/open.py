@@ -39,6 +39,7 @@ class Explorer:
         except ImportError as error:
             raise ImportError(_HINT) from error
         check_number("port", port, 0, 65_535, whole=True, text="a whole number from 0 to 65535")
+        subject = subject_for(joint, title, rows, trained)  # before the port is taken: it may raise
         # with its protocol named, asyncio sends at once (TCP_NODELAY): else an answer takes 40 ms longer
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
@@ -50,7 +51,7 @@ class Explorer:
             raise OSError(f"port {port} of {HOST} cannot be used: {error.strerror}; give another one") from None
         number, token = self._socket.getsockname()[1], secrets.token_urlsafe(24)
         self.url = f"http://{HOST}:{number}/{token}/"
-        self._app = App(subject_for(joint, title, rows, trained), number, token)
+        self._app = App(subject, number, token)
         self._server = uvicorn.Server(
             uvicorn.Config(
                 self._app,

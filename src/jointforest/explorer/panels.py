@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..data.evidence import Evidence, build
-from ..data.frames import encode
+from ..data.frames import encode, labels_at, read
 from ..data.schema import Column
 from ..data.shown_values import cell_in_words
 from ..data.table_files import plain
@@ -23,7 +23,7 @@ from ..models.base import Distribution, PosteriorState
 from ..query_language.parser import parse_conditions
 from ..query_language.render import condition_text
 from .known import Known
-from .state import place_of
+from .state import place_of, whole_number
 from .subject import Subject, all_shown, cell_text
 
 MOST_ROWS, MOST_CSV_ROWS = 1_000, 100_000
@@ -104,7 +104,7 @@ def why(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
 def pair(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
     """The joint distribution of two columns given evidence, and what one tells of the other."""
     known = Known(subject, body.get("evidence"))
-    said, bins = body.get("columns"), _whole(body, "bins", 20, 2, MOST_BINS)
+    said, bins = body.get("columns"), whole_number(body, "bins", 20, 2, MOST_BINS)
     if not isinstance(said, list) or len(said) != 2:
         raise ValueError("columns: expected the places of two columns")
     columns = [subject.columns[place_of(j, len(subject.columns), "columns")] for j in said]
@@ -121,24 +121,8 @@ def pair(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _drawn(subject: Subject, body: Mapping[str, Any], most: int) -> np.ndarray:
     known = Known(subject, body.get("evidence"))
-    n, seed = _whole(body, "n", 20, 0, most), _whole(body, "seed", 0, 0, 2**32 - 1)
+    n, seed = whole_number(body, "n", 20, 0, most), whole_number(body, "seed", 0, 0, 2**32 - 1)
     return sample(known.model, known.evidence, n, seed, missing=True)
-
-
-def _whole(body: Mapping[str, Any], name: str, usual: int, least: int, most: int) -> int:
-    """A whole number that a question brings.
-
-    Raises
-    ------
-    ValueError
-        If it is none of least to most.
-    """
-    said = body.get(name)
-    if said is None:
-        return usual
-    if not isinstance(said, int) or isinstance(said, bool) or not least <= said <= most:
-        raise ValueError(f"{name}: expected a whole number of {least:,} to {most:,}, got {str(said)[:40]}")
-    return said
 
 
 def _texts(columns: Sequence[Column], X: np.ndarray, digits: int | None = None) -> list[list[str | None]]:
@@ -175,10 +159,11 @@ def _axis(column: Column, cuts: Any) -> dict[str, Any]:
 
 
 def column_numbers(column: Column, cuts: np.ndarray) -> np.ndarray:
-    """The column's numbers of what it calls them; moments of columns with a time zone are in UTC."""
+    """The column's numbers of its values, NaN of NaT; moments of columns with a time zone are in UTC."""
     if column.kind != "datetime":
         return np.asarray(cuts, np.float64)
-    return cuts.astype("datetime64[us]").astype(np.int64) / 1e6 - column.origin
+    seconds = cuts.astype("datetime64[us]").astype(np.int64) / 1e6 - column.origin
+    return np.where(np.isnat(cuts), np.nan, seconds)
 
 
 def _information(mass: np.ndarray) -> float:
@@ -210,17 +195,21 @@ def row(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
     The row is ``cells``, texts by column, or the number ``row`` of the table beside the joint. Cells of the columns
     that ``without`` names are there, but not known: what is said of all others, and the density, are without them.
     ``unlikely`` is, in nats, -log of the probability of a cell that is at least as far out: of a level as improbable,
-    of a number as far in its tail. ``prediction`` is of `Predictor.ask`, where there is a trained model.
+    of a number as far in its tail. ``unseen`` is the text of a level that learning never saw: such a cell counts as
+    unknown, with a penalty. ``prediction`` is of `Predictor.ask`, where there is a trained model.
     """
-    x = _cells(subject, body["cells"]) if "cells" in body else _of_table(subject, body.get("row"))
-    is_told = ~np.isnan(x) & ~_without(subject, body.get("without"))
-    model, known = subject.joint.distribution, build(subject.joint.schema, np.where(is_told, x, np.nan)[None])
+    x, unseen = (_cells(subject, body["cells"]), {}) if "cells" in body else _of_table(subject, body.get("row"))
+    left_out = _without(subject, body.get("without"))
+    is_told = ~np.isnan(x) & ~left_out
+    is_unseen = np.array([column.name in unseen for column in subject.columns]) & ~left_out
+    model = subject.joint.distribution
+    known = build(subject.joint.schema, np.where(is_told, x, np.nan)[None], is_unseen[None])
     whole = model.observe(known)
     cells = []
     for j, column in enumerate(subject.columns):
         others = known.without(j) if is_told[j] else known
         weighed = whole if others is known else model.observe(others)
-        about = {"name": column.name, "known": bool(is_told[j])}
+        about = {"name": column.name, "known": bool(is_told[j]), "unseen": unseen.get(column.name)}
         cells.append(_cell(subject, others, weighed, j, float(x[j])) | about)
     density = float(model.log_density(known)[0])
     predictor = subject.predictor
@@ -276,13 +265,15 @@ def number_of_text(column: Column, text: Any) -> float:
     return column.to_number(text)
 
 
-def _of_table(subject: Subject, number: Any) -> np.ndarray:
-    """Numbers and codes (d,) of a row of the table beside the joint."""
+def _of_table(subject: Subject, number: Any) -> tuple[np.ndarray, dict[str, str]]:
+    """Numbers and codes (d,) of a row of the table beside the joint; and its levels never seen, by column name."""
     if subject.rows is None:
         raise ValueError("no table was loaded beside the joint: give cells, or start with --table")
     i = place_of(number, len(subject.rows), "row")
-    X, _ = encode(subject.joint.schema, _slice(subject.rows, i))
-    return np.asarray(X[0])
+    frame = _slice(subject.rows, i)
+    X, unseen = encode(subject.joint.schema, frame)
+    names = [column.name for column, is_unseen in zip(subject.columns, unseen[0], strict=True) if is_unseen]
+    return X[0], {name: str(labels_at(read(frame).cells(name), np.array([0]))[0]) for name in names}
 
 
 def _slice(frame: Any, i: int) -> Any:

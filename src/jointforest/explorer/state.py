@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..data.conditions import AllOf, AnyOf, Closed, Interval, Missing, Not, has_soft, without_missing
@@ -91,8 +91,11 @@ def python_call(conditions: Conditions) -> str:
     return f"joint.given({sentence(conditions)!r})" if conditions else "joint.given()"
 
 
-def shell_command(path: str, conditions: Conditions, column: Column) -> str:
-    """A command that asks for one column given the evidence."""
+def shell_command(title: str, conditions: Conditions, columns: Iterable[Column]) -> str:
+    """A command that asks for the first of the columns that has no evidence, or for the first one if all have."""
+    columns = list(columns)
+    column = next((one for one in columns if one.name not in conditions), columns[0])
+    path = title if title.endswith(".joint") else "MODEL.joint"
     of = f"P({column_text(column.name)}" if column.is_categorical else f"E({column_text(column.name)}"
     bar = f" | {sentence(conditions)})" if conditions else ")"
     return f"jointforest query {shlex.quote(path)} {shlex.quote(of + bar)}"
@@ -128,6 +131,22 @@ def place_of(said: Any, n: int, what: str) -> int:
     """
     if not isinstance(said, int) or isinstance(said, bool) or not 0 <= said < n:
         raise ValueError(f"{what}: expected a place of 0 to {n - 1}, got {str(said)[:40]}")
+    return said
+
+
+def whole_number(body: Mapping[str, Any], name: str, usual: int, least: int, most: int) -> int:
+    """A whole number that a question may bring; ``usual`` if it brings none.
+
+    Raises
+    ------
+    ValueError
+        If it is none of least to most.
+    """
+    said = body.get(name)
+    if said is None:
+        return usual
+    if not isinstance(said, int) or isinstance(said, bool) or not least <= said <= most:
+        raise ValueError(f"{name}: expected a whole number of {least:,} to {most:,}, got {str(said)[:40]}")
     return said
 
 

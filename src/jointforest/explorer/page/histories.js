@@ -201,6 +201,7 @@ class HistoriesPage {
       this.view = { steps: this.view.steps, view: this.view.view, ...which };
       this.label = "seed" in which ? found.label : `${this.table.group} ${found.label}`;
       this.matches.hidden = true;
+      this.unseen = found.unseen.length ? `; never seen, counted as empty: ${found.unseen.join(", ")}` : "";
       this.constant = found.constant;
       this.rows = found.rows;
       this.original = structuredClone({ constant: found.constant, rows: found.rows });
@@ -244,7 +245,7 @@ class HistoriesPage {
     if (this.view.view === "all") return say(this.who, "All subjects");
     const n = this.rows.length;
     const changed = this.#isChanged() ? ", changed" : "";
-    return say(this.who, `${this.label}: ${n === 1 ? "1 row" : `${count(n)} rows`}${changed}`);
+    return say(this.who, `${this.label}: ${n === 1 ? "1 row" : `${count(n)} rows`}${changed}${this.unseen ?? ""}`);
   }
 
   #isChanged() {

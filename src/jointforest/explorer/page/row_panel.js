@@ -85,7 +85,7 @@ export class RowPanel {
     [...this.answer.querySelectorAll("[data-known]")].find((box) => box.dataset.known === name)?.focus();
   }
 
-  #line({ name, text, unlikely, expected, known }) {
+  #line({ name, text, unlikely, expected, known, unseen }) {
     const isOdd = unlikely !== null && unlikely > ODD;
     const isOut = text !== null && !known;
     const box = el("input", {
@@ -101,7 +101,7 @@ export class RowPanel {
       type: "text",
       dir: "auto",
       value: text ?? "",
-      placeholder: "missing",
+      placeholder: unseen === null ? "missing" : `${unseen} (never seen)`,
       spellcheck: "false",
       "aria-label": name,
       onchange: () => this.#edit(name, field.value),

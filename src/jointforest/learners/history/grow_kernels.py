@@ -360,10 +360,11 @@ def smooth_values(grown, n_nodes, code, is_number, near, far, marginal, count, t
 
     With n rows and t distinct codes in the node,
 
-        p = (counts + near t * kernel + far t * p_parent) / (n + near t + far t)
+        p = (counts + near t * kernel + (far t + 1/2) p_parent) / (n + near t + far t + 1/2)
 
     where ``kernel`` are the node's counts of a number, smoothed over neighbouring codes relative to the marginal (a
-    normal kernel of Silverman's width). Witten and Bell (1991) smooth texts by the number of distinct words.
+    normal kernel of Silverman's width). Witten and Bell (1991) smooth texts by the number of distinct words. Because of
+    the 1/2, no code of the marginal has probability 0, also where ``far`` is 0.
 
     Parameters
     ----------

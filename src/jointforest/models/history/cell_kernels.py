@@ -21,6 +21,8 @@ N_PARTS = 16
 TAIL = 0.002
 """Share of a code beyond each of its two outer quantiles."""
 MIDDLE = N_PARTS // 2
+OUT_OF_RANGE = 1e-6
+"""What is left of the probability of a change that leads out of the range of the values."""
 
 
 @kernel
@@ -236,14 +238,17 @@ def is_alike(layout, target, n_trees, state, a, b):
 
 @kernel
 def keep_in_range(layout, k, reference, n, out):
-    """Give changes that lead out of the range of the values no probability."""
+    """Take nearly all probability from changes that lead out of the range of the values.
+
+    A history that left the range keeps a density above 0.
+    """
     total, kept = 0.0, 0.0
     for c in range(n):
         total += out[c]
         if c > 0:
             x = reference + layout.quantile[layout.quantile_start[k] + c - 1, MIDDLE]
             if x < layout.low[k] or x > layout.high[k]:
-                out[c] *= 1e-6
+                out[c] *= OUT_OF_RANGE
         kept += out[c]
     for c in range(n):
         out[c] *= total / kept

@@ -95,6 +95,13 @@ class HistoryColumns:
         """Whether the number of rows is modelled."""
         return bool(self.head) and self.head[-1].source == LENGTH
 
+    @property
+    def least_gap(self) -> float:
+        """Least time between two drawn rows; 0 if rows of a learned subject had the same time."""
+        if self.time is None or any(v.source == GAP and v.coding.column.minimum == 0.0 for v in self.rows):
+            return 0.0
+        return self.time.step if self.time.step > 0 else 1e-9
+
     @cached_property
     def frame_schema(self) -> Schema:
         """Schema of whole frames, the columns of subjects and of time among the others; subjects without levels."""

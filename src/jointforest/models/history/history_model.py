@@ -195,10 +195,10 @@ class HistoryModel:
         """Numbers of rows, (n,), of subjects with these codes of it."""
         if not self.columns.has_length:
             return self.lengths[spread_draws(self.length_counts, len(code), rng)]
-        number, of, share = (one[:-1] for one in self._lengths)
+        number, code_of_number, share = self._all_lengths
         length = np.zeros(len(code), dtype=np.int64)
         for c in np.unique(code):
-            at, having = np.flatnonzero(code == c), np.flatnonzero(of == c)
+            at, having = np.flatnonzero(code == c), np.flatnonzero(code_of_number == c - 1)
             length[at] = number[having[spread_draws(share[having], len(at), rng)]]
         return length
 
@@ -264,32 +264,31 @@ class HistoryModel:
         )  # fmt: skip
 
     @cached_property
+    def _all_lengths(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """All numbers of rows that a history may have, their codes from 0, and the probability of each in its code."""
+        coding = self.columns.head[-1].coding
+        number = np.arange(int(coding.column.minimum), int(coding.column.maximum) + 1, dtype=np.int64)
+        code, log_base = codes_of(coding.scale, number.astype(np.float64))
+        share = np.exp(log_base)
+        return number, code, share / np.bincount(code, share, coding.scale.n_codes)[code]
+
+    @cached_property
     def _lengths(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Numbers of rows that stand for all of them, their codes and shares; the last one is endless."""
         if not self.columns.has_length:
             return np.array([ENDLESS]), np.array([1]), np.array([1.0])
-        coding = self.columns.head[-1].coding
-        low, high = int(coding.column.minimum), int(coding.column.maximum)
-        number = np.arange(low, high + 1, dtype=np.int64)
-        code, log_base = codes_of(coding.scale, number.astype(np.float64))
-        share = np.exp(log_base)
+        number, code, share = self._all_lengths
+        n_codes = self.columns.head[-1].coding.scale.n_codes
         if len(number) > MANY_LENGTHS:
-            per_code = MANY_LENGTHS // coding.scale.n_codes
-            chosen = [_spread(np.flatnonzero(code == c), per_code) for c in range(coding.scale.n_codes)]
+            chosen = [_spread(np.flatnonzero(code == c), MANY_LENGTHS // n_codes) for c in range(n_codes)]
             keep = np.concatenate(chosen)
-            number, code, share = number[keep], code[keep], np.ones(len(keep))
-        total = np.bincount(code, share, coding.scale.n_codes)
-        share = share / total[code] * (1.0 - ENDLESS_SHARE)
+            number, code = number[keep], code[keep]
+            share = 1.0 / np.bincount(code, minlength=n_codes)[code]
         return (
             np.append(number, ENDLESS),
-            np.append(code + 1, coding.scale.n_codes).astype(np.int64),
-            np.append(share, ENDLESS_SHARE),
+            np.append(code + 1, n_codes).astype(np.int64),
+            np.append(share * (1.0 - ENDLESS_SHARE), ENDLESS_SHARE),
         )
-
-    @property
-    def longest(self) -> int:
-        """Most rows of a drawn history."""
-        return int(self._lengths[0][-2]) if self.columns.has_length else int(self.lengths[-1])
 
 
 def _spread(numbers: np.ndarray, n: int) -> np.ndarray:
