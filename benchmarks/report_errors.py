@@ -16,7 +16,7 @@ from _common import arguments, finish, progress, read
 from playwright.sync_api import sync_playwright
 
 import jointforest as jf
-from jointforest.explorer.subject import Subject
+from jointforest.explorer.shown import ShownJoint
 from jointforest.report.embed import embedded
 from jointforest.report.errors import answers_of, evidence_of, random_pieces
 
@@ -44,8 +44,8 @@ ASK = """async pieces => {
 
 def row(page: Any, name: str, joint: Any, n: int) -> dict[str, Any]:
     """A row of the table of results."""
-    subject = Subject(joint, name)
-    pieces = random_pieces(subject, n)
+    shown = ShownJoint(joint, name)
+    pieces = random_pieces(shown, n)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "report.html"
         joint.report(path, title=name)
@@ -53,12 +53,12 @@ def row(page: Any, name: str, joint: Any, n: int) -> dict[str, Any]:
         page.goto(path.as_uri())
         page.wait_for_selector("#live[data-state=exact]")
         answer = page.evaluate(ASK, pieces)
-    exact = answers_of(joint.distribution, evidence_of(joint.schema, pieces), subject.bins)
+    exact = answers_of(joint.distribution, evidence_of(joint.schema, pieces), shown.bins)
     worst = np.zeros(n)
     for j, masses in enumerate(exact):
         mine = np.array([found[j] for found in answer["found"]])
         worst = np.maximum(worst, np.nan_to_num(np.abs(mine - masses).max(axis=1)))
-    what = embedded(subject)
+    what = embedded(shown)
     progress(f"{name}: largest error {100 * worst.max():.3f} points, {size:.2f} MB")
     return {
         "table": name,

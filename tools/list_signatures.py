@@ -262,10 +262,10 @@ def of_any(joint: Any, table: Table) -> Questions:
 def first_page(joint: Any, table: Table) -> list[Any]:
     """What the explorer's page asks at first."""
     from jointforest.explorer.questions import answer
-    from jointforest.explorer.subject import subject_of
+    from jointforest.explorer.shown import shown_joint
 
-    subject = subject_of(joint, "joint", table.frame, None)
-    return [answer(subject, what, {}) for what in ("table", "posterior")]
+    shown = shown_joint(joint, "joint", table.frame, None)
+    return [answer(shown, what, {}) for what in ("table", "posterior")]
 
 
 def of_posterior(joint: Any, table: Table) -> Questions:
@@ -477,11 +477,11 @@ def of_histories(joint: Any, frame: pd.DataFrame, gaps: pd.DataFrame, folder: Pa
 
 def first_history(joint: Any, frame: pd.DataFrame) -> list[Any]:
     """What the page of a joint of histories asks at first."""
-    from jointforest.explorer.histories import forecast, history, history_subject_of, prepare
+    from jointforest.explorer.histories import forecast, history, prepare, shown_histories
 
-    subject = history_subject_of(joint, "joint", frame)
-    prepare(subject)
-    return [forecast(subject, history(subject, {"place": 0}) | {"steps": 2})]
+    shown = shown_histories(joint, "joint", frame)
+    prepare(shown)
+    return [forecast(shown, history(shown, {"place": 0}) | {"steps": 2})]
 
 
 def of_forecast(joint: Any, frame: pd.DataFrame) -> Questions:

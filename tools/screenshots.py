@@ -24,8 +24,9 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from sklearn.ensemble import RandomForestClassifier
 
 import jointforest as jf
-from jointforest.explorer.notebook import heard, script
-from jointforest.explorer.subject import Subject
+from jointforest.explorer.notebook import heard
+from jointforest.explorer.scripts import script
+from jointforest.explorer.shown import ShownJoint
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -124,8 +125,8 @@ async (text) => {
 
 def notebook(page: Page, joint: jf.Joint, scheme: str) -> None:
     """The page as a cell of a notebook shows it; this program plays the kernel."""
-    subject = Subject(joint, "penguins")
-    page.expose_function("kernel", lambda said: heard(subject, said))
+    shown = ShownJoint(joint, "penguins")
+    page.expose_function("kernel", lambda said: heard(shown, said))
     page.set_content(NOTEBOOK.format("#ffffff" if scheme == "light" else "#111111"))
     page.evaluate(PLAY, script("widget_main.js"))
     page.wait_for_selector(".page[data-state=exact]")

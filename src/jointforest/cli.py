@@ -164,7 +164,7 @@ def fit(
                     table = commands.where_known(table, name)
         settings["kinds"] = commands.kinds_of(names, given, drop, columns)
         histories = history_commands.learn(table, group, order, settings)
-        history_commands.in_frames_of("file", histories).save(output)
+        commands.in_frames_of("file", histories).save(output)
         history_commands.tell(histories)
         return
     if more["out_of_core"] or commands.is_past_memory(tables, source, budget):
@@ -271,7 +271,7 @@ def info(model: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(plain(about), indent=2))
         return
-    if history_commands.is_of_histories(joint):
+    if joint.is_of_histories:
         click.echo("\n".join(history_commands.about(joint)))
         return
     click.echo(f"{_size(about)}, background {about['epsilon']:g}")
@@ -325,7 +325,7 @@ def sample(
     from .runtime.progress import bar
 
     joint = load_any(model)
-    if history_commands.is_of_histories(joint):
+    if joint.is_of_histories:
         history_commands.check_sample(rows, given, where, missing)
         write(joint, joint.sample(rows, seed, jobs), output, form)
         return
@@ -370,7 +370,7 @@ def explore(model: str, table: str | None, trained: str | None, port: int, no_br
     joint = load_any(model)
     rows = None if table is None else read(table, source, joint)
     warnings.simplefilter("ignore", UnsupportedEvidenceWarning)  # the page says it
-    if history_commands.is_of_histories(joint):
+    if joint.is_of_histories:
         if trained is not None:
             raise click.UsageError(
                 f"--model: not for joints of histories, and {model} holds one; trained models predict single rows"
@@ -447,7 +447,7 @@ def score(model: str, table: str, jobs: int, output: str, source: Input) -> None
     import pyarrow as pa
 
     joint = load_any(model)
-    if history_commands.is_of_histories(joint):
+    if joint.is_of_histories:
         scores = history_commands.scores(joint, read(table, source, joint), jobs)
         write(joint, scores, output, source.form)
         mean = pa.compute.mean(scores.column(1)).as_py()
@@ -495,7 +495,7 @@ def fidelity(
     joint = load_any(model)
     frame = read(table, source, joint)
     new = None if holdout is None else read(holdout, source, joint)
-    if history_commands.is_of_histories(joint):
+    if joint.is_of_histories:
         if output != "-":
             raise click.UsageError("-o: the figures of histories are only shown; leave it out")
         click.echo(joint.fidelity(frame, new, random_state=seed, n_jobs=jobs))
@@ -539,7 +539,7 @@ def impute(
     from .data.table_files import format_of, read_with_texts, to_arrow, write_texts
 
     joint = load_any(model)
-    by_rows = not history_commands.is_of_histories(joint)
+    by_rows = not joint.is_of_histories
     if by_rows and not draws and is_large(table, output, source.form):
         from .inference.sampling import BLOCK, seed_of_block
         from .runtime.random_state import seed_of
@@ -600,7 +600,7 @@ def forecast(
     numbers and dates; the most probable level, and the probability of each level.
     """
     joint = load_any(model)
-    if not history_commands.is_of_histories(joint):
+    if not joint.is_of_histories:
         raise ValueError(f"{model} holds a joint of single rows; forecast needs one of histories: fit --group")
     frame = read(table, source, joint)
     found = joint.forecast(frame, steps, n_draws=max(draws or 0, 100), random_state=seed, n_jobs=jobs)

@@ -41,7 +41,7 @@ def say(text: str) -> None:
 def load(path: str) -> Joint:
     """The joint of a table in a file, which answers in pyarrow tables: the command line needs no other frames."""
     joint = load_any(path)
-    if history_commands.is_of_histories(joint):
+    if joint.is_of_histories:
         raise history_commands.refuse_histories(path)
     return joint
 
@@ -51,18 +51,17 @@ def load_any(path: str) -> Any:
     from .api.exchange import load
 
     joint = load(path)
-    if joint.schema.frame != "file":
-        return joint
-    of_histories = history_commands.is_of_histories(joint)
-    return (history_commands.in_frames_of if of_histories else in_frames_of)("pyarrow", joint)
+    return in_frames_of("pyarrow", joint) if joint.schema.frame == "file" else joint
 
 
-def in_frames_of(library: Frame, joint: Joint) -> Joint:
+def in_frames_of(library: Frame, joint: Any) -> Any:
     """The same joint, with answers in frames of this library."""
-    from .api.joint import Joint
-
+    if joint.is_of_histories:
+        columns = joint.model.columns
+        schema = replace(columns.schema, frame=library)
+        return type(joint)(replace(joint.model, columns=replace(columns, schema=schema)))
     model = joint.distribution
-    return Joint(model.with_schema(replace(model.schema, frame=library)), joint.fitted_by)
+    return type(joint)(model.with_schema(replace(model.schema, frame=library)), joint.fitted_by)
 
 
 def csv_form(path: str, source: Input) -> CsvForm:
@@ -105,7 +104,7 @@ def check_one_file(path: str) -> None:
 
 def text_columns(joint: Any) -> list[str]:
     """Columns of texts, also those that stand for numbers, dates or times."""
-    of_histories = history_commands.is_of_histories(joint)
+    of_histories = joint.is_of_histories
     columns = (joint.model.columns.frame_schema if of_histories else joint.schema).columns
     return [c.name for c in columns if c.written or (c.levels and all(isinstance(level, str) for level in c.levels))]
 

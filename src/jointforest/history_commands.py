@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,12 +16,7 @@ if TYPE_CHECKING:
 
     from .api.forecast import Forecast
     from .api.history_joint import HistoryJoint
-    from .data.schema import Column, Frame
-
-
-def is_of_histories(joint: Any) -> bool:
-    """Whether it is a joint of histories."""
-    return not hasattr(joint, "distribution")
+    from .data.schema import Column
 
 
 def refuse_histories(path: str) -> ValueError:
@@ -31,15 +25,6 @@ def refuse_histories(path: str) -> ValueError:
         f"{path} holds a joint of histories, which this command cannot ask; info, explore, sample, score, "
         f"impute, forecast and fidelity can, and Python: jf.load({path!r})"
     )
-
-
-def in_frames_of(library: Frame, joint: HistoryJoint) -> HistoryJoint:
-    """The same joint, with answers in frames of this library."""
-    from .api.history_joint import HistoryJoint
-
-    columns = joint.model.columns
-    schema = replace(columns.schema, frame=library)
-    return HistoryJoint(replace(joint.model, columns=replace(columns, schema=schema)))
 
 
 def check_options(order: str | None, group: str | None, more: dict[str, Any]) -> None:

@@ -11,9 +11,10 @@ import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 import jointforest as jf
-from jointforest.explorer.histories import history_subject_of
-from jointforest.explorer.notebook import heard, picture_of, script
+from jointforest.explorer.histories import shown_histories
+from jointforest.explorer.notebook import heard, picture_of
 from jointforest.explorer.open import Explorer
+from jointforest.explorer.scripts import script
 
 from .test_widget import MODEL, PAGE
 
@@ -187,8 +188,8 @@ def test_a_server_that_is_gone_is_said_and_a_new_joint_is_followed(
 def test_in_a_cell_of_a_notebook_cells_can_be_changed(
     new_context: Callable[..., BrowserContext], joint: jf.HistoryJoint, visits: pd.DataFrame
 ) -> None:
-    subject, page = history_subject_of(joint, "visits", visits), new_context().new_page()
-    page.expose_function("kernel", lambda said: heard(subject, said))
+    shown, page = shown_histories(joint, "visits", visits), new_context().new_page()
+    page.expose_function("kernel", lambda said: heard(shown, said))
     page.set_content(PAGE.replace("BACKGROUND", "white"))
     page.evaluate(MODEL.replace("PICTURE", json.dumps(picture_of(joint))), script("widget_histories.js"))
     shown = Histories(page)

@@ -15,8 +15,8 @@ from playwright.sync_api import BrowserContext, Page
 import jointforest as jf
 from jointforest.cards.format import percent
 from jointforest.explorer import answers
+from jointforest.explorer.shown import ShownJoint
 from jointforest.explorer.state import ImpossibleEvidence
-from jointforest.explorer.subject import Subject
 from jointforest.report import embed
 from jointforest.report.embed import Embedded, embedded
 from jointforest.report.errors import random_pieces
@@ -43,13 +43,13 @@ def reports(tmp_path_factory: pytest.TempPathFactory, penguins: Any, mixed: Any)
         rows = jf.datasets.load_penguins() if name == "penguins" else tables.mixed()
         target = joint.columns[0]
         joint.report(path, rows, holdout=rows.head(50), target=target, examples=3, title=f"{name}.joint")
-        found[name] = path, embedded(Subject(joint, f"{name}.joint"))
+        found[name] = path, embedded(ShownJoint(joint, f"{name}.joint"))
     with pytest.MonkeyPatch.context() as patch:  # so many digits that an error of the arithmetic is seen
         patch.setattr(embed, "BITS", (16,))
         for name, joint in JOINTS.items():
             path = tmp_path_factory.mktemp("report") / "joint.html"
             joint().report(path, title=f"{name}.joint")
-            found[name] = path, embedded(Subject(joint(), f"{name}.joint"))
+            found[name] = path, embedded(ShownJoint(joint(), f"{name}.joint"))
             assert found[name][1].is_itself
     return found
 
@@ -97,7 +97,7 @@ def test_a_click_is_evidence_and_every_card_follows(opened: Callable[..., Page],
     face.bar("species", "Gentoo").click()
     page.wait_for_selector("#live[data-state=exact] jf-card.evident")
     assert face.sentence == "species = 'Gentoo'"
-    known = answers.posterior(reports["penguins"][1].subject, {"evidence": {"text": "species = 'Gentoo'"}})
+    known = answers.posterior(reports["penguins"][1].shown, {"evidence": {"text": "species = 'Gentoo'"}})
     assert before != face.shares("island")
     assert list(face.shares("island").values()) == [percent(p) for p in known["columns"][1]["mass"]]
     face.bar("species", "Gentoo").click()
@@ -114,7 +114,7 @@ def test_what_the_file_cannot_do_is_not_offered(opened: Callable[..., Page]) -> 
 
 
 def test_what_is_typed_is_evidence(opened: Callable[..., Page], reports: Any) -> None:
-    page, subject = opened("mixed"), reports["mixed"][1].subject
+    page, shown = opened("mixed"), reports["mixed"][1].shown
     face = Face(page)
     typed = {
         "age": ("30-50", "30 <= age <= 50"),
@@ -124,7 +124,7 @@ def test_what_is_typed_is_evidence(opened: Callable[..., Page], reports: Any) ->
         "real": ("missing", "real is missing"),
     }
     for name, (text, said) in typed.items():
-        known = answers.posterior(subject, {"evidence": {"text": said}})
+        known = answers.posterior(shown, {"evidence": {"text": said}})
         sentence = known["sentence"]
         field = face.card(name).get_by_role("textbox", name=f"evidence on {name}")
         field.fill(text)
@@ -145,25 +145,25 @@ def test_what_is_typed_is_evidence(opened: Callable[..., Page], reports: Any) ->
     assert "Python" in (page.locator("textarea.sentence").get_attribute("title") or "")
 
 
-def pieces(subject: Subject) -> list[list[dict[str, Any]]]:
+def pieces(shown: ShownJoint) -> list[list[dict[str, Any]]]:
     """Evidence of every kind on every column, its intervals between edges of bins; and on several columns."""
     found: list[list[dict[str, Any]]] = [[]]
-    for j, column in enumerate(subject.columns):
+    for j, column in enumerate(shown.columns):
         if column.is_categorical:
             n = len(column.levels)
             found += [[{"column": j, "levels": [0]}], [{"column": j, "levels": list(range(1, n))}]]
             continue
-        edges = answers.table(subject, {})["columns"][j]["edges"]
+        edges = answers.table(shown, {})["columns"][j]["edges"]
         low, high = edges[len(edges) // 4], edges[len(edges) // 2]
         found.append([{"column": j, "low": low, "high": high, "low_in": True, "high_in": True}])
         found.append([{"column": j, "low": None, "high": high, "low_in": True, "high_in": True}])
         found.append([{"column": j, "low": low, "high": None, "low_in": True, "high_in": True}])
         found += [
             [{"column": j, "low": x, "high": x, "low_in": True, "high_in": True}]
-            for x in answers.table(subject, {})["columns"][j]["atoms"][:1]
+            for x in answers.table(shown, {})["columns"][j]["atoms"][:1]
         ]
-    for j, column in enumerate(subject.columns):
-        if column.name in subject.can_miss:
+    for j, column in enumerate(shown.columns):
+        if column.name in shown.can_miss:
             found += [[{"column": j, "missing": True}], [{"column": j, "missing": False}]]
     single = [piece[0] for piece in found[1:]]
     others = [[a, b] for a, b in zip(single, single[3:] + single[:3], strict=True) if a["column"] < b["column"]]
@@ -172,12 +172,12 @@ def pieces(subject: Subject) -> list[list[dict[str, Any]]]:
 
 @pytest.mark.parametrize("name", JOINTS)
 def test_its_answers_are_pythons(opened: Callable[..., Page], reports: Any, name: str) -> None:
-    page, subject = opened(name), reports[name][1].subject
-    for evidence in pieces(subject) + random_pieces(subject, 60):
+    page, shown = opened(name), reports[name][1].shown
+    for evidence in pieces(shown) + random_pieces(shown, 60):
         body = {"evidence": evidence, "exact": True, "columns": None, "id": 1}
         found = page.evaluate(ASK, body)
         try:
-            expected = answers.posterior(subject, body)
+            expected = answers.posterior(shown, body)
         except ImpossibleEvidence:
             assert found["impossible"] is True, evidence
             continue
@@ -186,7 +186,7 @@ def test_its_answers_are_pythons(opened: Callable[..., Page], reports: Any, name
             assert found[key] == expected[key], (evidence, key)
         for key in ("probability", "log_probability"):
             assert_close(found[key], expected[key], NEAR, (evidence, key))
-        for j, column in enumerate(subject.columns):
+        for j, column in enumerate(shown.columns):
             one, other = found["columns"][j], expected["columns"][j]
             where = (evidence, column.name)
             assert_close(one["mass"], other["mass"], NEAR, where)
@@ -196,7 +196,7 @@ def test_its_answers_are_pythons(opened: Callable[..., Page], reports: Any, name
             if column.is_categorical:
                 assert_close([one[key] for key in NUMBERS], [other[key] for key in NUMBERS], NEAR, where)
                 continue
-            ends = answers.table(subject, {})["columns"][j]["edges"]
+            ends = answers.table(shown, {})["columns"][j]["edges"]
             for key in NUMBERS:  # the page knows nothing beyond the ends of its histograms
                 mine, exact = (float(np.clip(each[key], ends[0], ends[-1])) for each in (one, other))
                 assert abs(mine - exact) < 0.02 * (ends[-1] - ends[0]), (where, key)
@@ -216,19 +216,19 @@ def test_answers_of_random_joints_are_pythons(
     monkeypatch.setattr(embed, "BITS", (16,))
     page, n = opened("penguins"), 0
     for seed in range(5):
-        subject = Subject(random_joint(kind, seed))
-        embedded_joint = embedded(subject)
+        shown = ShownJoint(random_joint(kind, seed))
+        embedded_joint = embedded(shown)
         assert embedded_joint.is_itself
         page.evaluate(SHOW, embed.wire(embedded_joint, "random", ""))
-        for evidence in random_pieces(subject, 12, seed):
+        for evidence in random_pieces(shown, 12, seed):
             body = {"evidence": evidence, "exact": False, "columns": None, "id": 1}
-            found, expected = page.evaluate(ASK, body), answers.posterior(subject, body)
+            found, expected = page.evaluate(ASK, body), answers.posterior(shown, body)
             if BEYOND in found.get("error", ""):  # of evidence on a tail, which the page refuses by design
                 continue
             n += 1
             assert_close(found["log_probability"], expected["log_probability"], 10 * NEAR, (seed, evidence))
             assert found["supported"] == expected["supported"]
-            for column, one, other in zip(subject.columns, found["columns"], expected["columns"], strict=True):
+            for column, one, other in zip(shown.columns, found["columns"], expected["columns"], strict=True):
                 where = (seed, evidence, column.name, column.kind)
                 assert_close(one["mass"], other["mass"], 4 * NEAR, where)
                 assert_close(one["atoms"], other["atoms"], 4 * NEAR, where)

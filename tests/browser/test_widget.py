@@ -11,8 +11,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page
 
 import jointforest as jf
-from jointforest.explorer.notebook import heard, script
-from jointforest.explorer.subject import Subject
+from jointforest.explorer.notebook import heard
+from jointforest.explorer.scripts import script
+from jointforest.explorer.shown import ShownJoint
 
 from .face import Face
 from .states import faults
@@ -53,7 +54,7 @@ class Notebook:
     """A page with one cell, and what the kernel shows in it."""
 
     def __init__(self, page: Page, joint: Any, background: str = "white", is_busy: bool = False) -> None:
-        self.page, self.subject = page, Subject(joint, "penguins")
+        self.page, self.shown = page, ShownJoint(joint, "penguins")
         self.asked: list[dict[str, Any]] = []
         self.is_busy = is_busy
         page.expose_function("kernel", self._kernel)
@@ -65,10 +66,10 @@ class Notebook:
 
     def _kernel(self, said: dict[str, Any]) -> Any:
         self.asked.append(said)
-        return None if self.is_busy else heard(self.subject, said)
+        return None if self.is_busy else heard(self.shown, said)
 
     def show(self, joint: Any) -> None:
-        self.subject = Subject(joint, "penguins")
+        self.shown = ShownJoint(joint, "penguins")
         self.page.evaluate("model.tell({ kind: 'changed' })")
 
 
@@ -179,7 +180,7 @@ def test_a_busy_kernel_is_said_and_waited_for(new_notebook: Callable[..., Notebo
     notebook.face.bar("species", "Gentoo").click()
     notebook.page.locator("jf-notice").get_by_text("Python is busy").wait_for()
     notebook.is_busy = False
-    said = heard(notebook.subject, notebook.asked[-1])
+    said = heard(notebook.shown, notebook.asked[-1])
     notebook.page.evaluate("said => model.tell(said)", said)
     notebook.face.settle()
     assert notebook.face.trouble == "" and notebook.face.shares("species")["Gentoo"] == "100%"
@@ -197,7 +198,7 @@ def test_where_nobody_answers_it_is_the_static_picture_until_somebody_does(
     # the picture has the colour of the text around it, here a red, and as it is static its cards take no focus
     assert {one["id"] for one in found["violations"]} <= {"color-contrast", "scrollable-region-focusable"}
     notebook.is_busy = False
-    notebook.page.evaluate("said => model.tell(said)", heard(notebook.subject, notebook.asked[0]))
+    notebook.page.evaluate("said => model.tell(said)", heard(notebook.shown, notebook.asked[0]))
     notebook.face.settle()
     assert cell.locator(".page").is_visible() and cell.get_by_text("No Python answers here").is_hidden()
     notebook.face.bar("species", "Gentoo").click()

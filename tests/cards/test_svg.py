@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from jointforest.cards import html, palette, svg
-from jointforest.explorer.notebook import PAGE
+from jointforest.explorer.scripts import PAGE
 
 
 def tops(drawn: str) -> list[float]:

@@ -13,8 +13,8 @@ import pytest
 
 import jointforest as jf
 from jointforest.explorer import answers
+from jointforest.explorer.shown import ShownJoint
 from jointforest.explorer.state import ImpossibleEvidence
-from jointforest.explorer.subject import Subject
 
 from .tables import JOINTS, NAMES, frame
 
@@ -33,13 +33,13 @@ EVIDENCE = [
 
 
 @cache
-def subject(name: str) -> Subject:
-    return Subject(JOINTS[name](), f"{name}.joint")
+def shown(name: str) -> ShownJoint:
+    return ShownJoint(JOINTS[name](), f"{name}.joint")
 
 
 def asked(name: str, text: str, **more: Any) -> dict[str, Any]:
     """The answer, through JSON."""
-    found = answers.posterior(subject(name), {"evidence": {"text": text}, **more})
+    found = answers.posterior(shown(name), {"evidence": {"text": text}, **more})
     return json.loads(json.dumps(found, allow_nan=False))
 
 
@@ -53,7 +53,7 @@ def number(column: Any, value: Any) -> float:
 
 @pytest.mark.parametrize("name", JOINTS)
 def test_the_table_names_all_columns_and_cuts(name: str) -> None:
-    found = json.loads(json.dumps(answers.table(subject(name), {}), allow_nan=False))
+    found = json.loads(json.dumps(answers.table(shown(name), {}), allow_nan=False))
     joint = JOINTS[name]()
     assert [c["name"] for c in found["columns"]] == list(joint.columns)
     assert found["title"] == f"{name}.joint" and found["rows"] is None and "10 columns" in found["said"]
@@ -76,13 +76,13 @@ def test_the_table_names_all_columns_and_cuts(name: str) -> None:
 def test_masses_are_the_posterior_s(name: str, text: str) -> None:
     found, known = asked(name, text), JOINTS[name]().given(text or None)
     assert found["log_probability"] <= 0 or found["probability"] is None
-    table = answers.table(subject(name), {})["columns"]
+    table = answers.table(shown(name), {})["columns"]
     for about, c, column in zip(table, found["columns"], JOINTS[name]().schema.columns, strict=True):
         assert sum(c["mass"]) == pytest.approx(1.0, abs=1e-6)
         if column.is_categorical:
             assert c["mass"] == pytest.approx(list(known.proba(column.name).values()), abs=1e-7)
             continue
-        edges = subject(name).bins[column_place(name, column.name)].edges
+        edges = shown(name).bins[column_place(name, column.name)].edges
         wanted = np.diff(known.state.cdf(column_place(name, column.name), edges[1:-1])[0], prepend=0.0, append=1.0)
         assert c["mass"] == pytest.approx(wanted.tolist(), abs=2e-6)
         for atom, mass in zip(about["atoms"], c["atoms"], strict=True):
@@ -117,7 +117,7 @@ def test_exact_numbers_are_the_posterior_s(name: str, text: str) -> None:
 @pytest.mark.parametrize("name", JOINTS)
 def test_fast_numbers_are_near_the_exact_ones(name: str, text: str) -> None:
     fast, exact = asked(name, text), asked(name, text, exact=True)
-    table = answers.table(subject(name), {})["columns"]
+    table = answers.table(shown(name), {})["columns"]
     for about, a, b in zip(table, fast["columns"], exact["columns"], strict=True):
         assert a["mass"] == b["mass"] and a["moved"] == b["moved"] and a["missing"] == b["missing"]
         if about["edges"] is not None:
@@ -181,7 +181,7 @@ def test_work_ends_where_nobody_waits(exact: bool) -> None:
         return len(asked_for) <= 3
 
     with pytest.raises(answers.Overtaken):
-        answers.posterior(subject("forest"), {"evidence": {"text": "age > 30"}, "exact": exact}, is_wanted)
+        answers.posterior(shown("forest"), {"evidence": {"text": "age > 30"}, "exact": exact}, is_wanted)
     assert len(asked_for) <= 10
 
 
@@ -205,25 +205,25 @@ def test_some_columns_alone() -> None:
 )
 def test_impossible_evidence(said: list[dict[str, Any]]) -> None:
     with pytest.raises(ImpossibleEvidence, match="evidence has probability 0"):
-        answers.posterior(subject("forest"), {"evidence": said})
+        answers.posterior(shown("forest"), {"evidence": said})
 
 
 @pytest.mark.parametrize("name", JOINTS)
 def test_the_same_joint_has_the_same_version(name: str, tmp_path: Any) -> None:
     joint = JOINTS[name]()
     joint.save(tmp_path / "a.joint")
-    again = Subject(jf.load(tmp_path / "a.joint"))
-    assert again.version == subject(name).version == asked(name, "")["version"]
-    assert len({subject(n).version for n in JOINTS}) == 3
+    again = ShownJoint(jf.load(tmp_path / "a.joint"))
+    assert again.version == shown(name).version == asked(name, "")["version"]
+    assert len({shown(n).version for n in JOINTS}) == 3
 
 
 def test_names_and_levels_are_data() -> None:
-    found = answers.table(subject("forest"), {})["columns"]
+    found = answers.table(shown("forest"), {})["columns"]
     hard = found[[c["name"] for c in found].index(NAMES["script"])]
     assert set(hard["levels"]) == {NAMES["level"], NAMES["right_to_left"], NAMES["emoji"]}
     for k in range(3):
         place = found.index(hard)
-        got = answers.posterior(subject("forest"), {"evidence": [{"column": place, "levels": [k]}]})
+        got = answers.posterior(shown("forest"), {"evidence": [{"column": place, "levels": [k]}]})
         assert got["columns"][place]["mass"][k] == 1.0
         again = asked("forest", got["sentence"])
         assert again["columns"][place]["mass"][k] == 1.0
@@ -236,7 +236,7 @@ def test_small_and_odd_tables() -> None:
             joint = jf.AdversarialForest(n_estimators=1, random_state=0).fit(table).joint_
         except ValueError:
             continue
-        one = Subject(joint)
+        one = ShownJoint(joint)
         json.dumps(answers.table(one, {}), allow_nan=False)
         for exact in (False, True):
             found = answers.posterior(one, {"evidence": [], "exact": exact})

@@ -13,9 +13,10 @@ import pytest
 
 import jointforest as jf
 from jointforest.explorer import histories
-from jointforest.explorer.histories import ASKS, BAND, DRAWS, HistorySubject, history_subject_of
-from jointforest.explorer.notebook import NotebookExplorer, heard, script
-from jointforest.explorer.questions import answer, replaced, subject_for
+from jointforest.explorer.histories import ASKS, BAND, DRAWS, ShownHistories, shown_histories
+from jointforest.explorer.notebook import NotebookExplorer, heard
+from jointforest.explorer.questions import answer, replaced, shown_of
+from jointforest.explorer.scripts import script
 
 from .tables import forest
 
@@ -33,26 +34,26 @@ def joint() -> jf.HistoryJoint:
 
 
 @cache
-def subject() -> HistorySubject:
+def shown() -> ShownHistories:
     """The joint with its table, whose rows are in no order."""
-    return history_subject_of(joint(), "visits.joint", visits().sample(frac=1.0, random_state=0))
+    return shown_histories(joint(), "visits.joint", visits().sample(frac=1.0, random_state=0))
 
 
-def ask(what: str, body: Any, of: HistorySubject | None = None) -> Any:
+def ask(what: str, body: Any, of: ShownHistories | None = None) -> Any:
     """An answer, through JSON."""
-    status, said = answer(of or subject(), what, body)
+    status, said = answer(of or shown(), what, body)
     assert status == 200, said
     return json.loads(json.dumps(said, allow_nan=False))
 
 
-def refusal(what: str, body: Any, of: HistorySubject | None = None) -> str:
-    status, said = answer(of or subject(), what, body)
+def refusal(what: str, body: Any, of: ShownHistories | None = None) -> str:
+    status, said = answer(of or shown(), what, body)
     assert status == 400
     return str(said["error"])
 
 
 def place_of(patient: int) -> int:
-    return subject().labels.index(str(patient))
+    return shown().labels.index(str(patient))
 
 
 def rows_of(patient: int) -> pd.DataFrame:
@@ -64,8 +65,8 @@ def test_the_table_says_what_the_columns_are() -> None:
     assert [c["name"] for c in said["columns"]] == ["sex", "status", "weight", "pressure"]
     assert [c["constant"] for c in said["columns"]] == [True, False, False, False]
     assert (said["group"], said["time"]["name"], said["subjects"], said["ends"]) == ("patient", "date", 200, True)
-    assert said["version"] == ask("table", {}, HistorySubject(joint()))["version"]
-    assert ask("table", {}, HistorySubject(joint()))["subjects"] is None
+    assert said["version"] == ask("table", {}, ShownHistories(joint()))["version"]
+    assert ask("table", {}, ShownHistories(joint()))["subjects"] is None
 
 
 def test_subjects_are_found_by_a_part_of_their_names() -> None:
@@ -76,7 +77,7 @@ def test_subjects_are_found_by_a_part_of_their_names() -> None:
     assert all(one["rows"] == len(rows_of(int(one["label"]))) for one in found["subjects"])
     assert ask("subjects", {"word": "nobody"}) == {"found": 0, "subjects": []}
     assert len(ask("subjects", {"word": ""})["subjects"]) == 50
-    assert "no table was loaded" in refusal("subjects", {"word": ""}, HistorySubject(joint()))
+    assert "no table was loaded" in refusal("subjects", {"word": ""}, ShownHistories(joint()))
 
 
 def test_a_subject_has_its_rows_in_the_order_of_time() -> None:
@@ -178,7 +179,7 @@ def test_columns_over_row_numbers_are_those_of_the_table() -> None:
     np.testing.assert_allclose(status["table"]["proba"][0], [(first["status"] == level).mean() for level in levels])
     np.testing.assert_allclose(found["having"]["table"][1], (ordered.groupby("patient").size() >= 2).mean())
     assert found["columns"][0] is None and abs(pressure["drawn"]["mean"][0] - first["pressure"].mean()) < 3.0
-    assert set(ask("population", {}, HistorySubject(joint()))["subjects"]) == {"drawn"}
+    assert set(ask("population", {}, ShownHistories(joint()))["subjects"]) == {"drawn"}
 
 
 @pytest.mark.parametrize(
@@ -207,21 +208,21 @@ def test_wrong_questions_are_refused(what: str, change: dict[str, Any], fault: s
 
 def test_a_table_that_does_not_fit_is_refused_at_once() -> None:
     with pytest.raises(ValueError, match="group: there is no column 'patient'"):
-        history_subject_of(joint(), "visits", visits().drop(columns="patient"))
+        shown_histories(joint(), "visits", visits().drop(columns="patient"))
     with pytest.raises(ValueError, match="predicts from single rows"):
-        subject_for(joint(), "visits", None, object())  # type: ignore[arg-type]
+        shown_of(joint(), "visits", None, object())  # type: ignore[arg-type]
 
 
 def test_a_page_stays_with_its_kind_of_joint() -> None:
-    assert replaced(subject(), joint(), "again").title == "again"
+    assert replaced(shown(), joint(), "again").title == "again"
     with pytest.raises(ValueError, match="shows a joint of histories, and the new one is of single rows"):
-        replaced(HistorySubject(joint()), forest(), None)
+        replaced(ShownHistories(joint()), forest(), None)
 
 
 def test_subjects_with_names_and_without_times() -> None:
     frame = visits().drop(columns="date").assign(patient=lambda x: "p" + x["patient"].astype(str))
     found = jf.fit(frame, group="patient", random_state=0)
-    of = history_subject_of(found, "named", frame)
+    of = shown_histories(found, "named", frame)
     said = ask("history", {"place": 7}, of)
     assert said["label"] == frame["patient"].unique()[7]
     answer = ask("forecast", said | {"steps": 2}, of)
@@ -229,12 +230,12 @@ def test_subjects_with_names_and_without_times() -> None:
 
 
 def test_in_a_notebook_the_page_of_histories_is_shown() -> None:
-    shown = NotebookExplorer(joint(), "visits", visits())
-    shown.widget = None
-    assert "HistoryJoint(200 subjects" in shown._repr_mimebundle_()["text/html"]
-    found = heard(subject(), {"kind": "ask", "page": "p", "number": 1, "what": "table", "body": {}})
+    explorer = NotebookExplorer(joint(), "visits", visits())
+    explorer.widget = None
+    assert "HistoryJoint(200 subjects" in explorer._repr_mimebundle_()["text/html"]
+    found = heard(shown(), {"kind": "ask", "page": "p", "number": 1, "what": "table", "body": {}})
     assert found is not None and set(ASKS) <= set(found["said"]["can"])
-    refused = heard(subject(), {"kind": "ask", "page": "p", "number": 1, "what": "posterior", "body": {}})
+    refused = heard(shown(), {"kind": "ask", "page": "p", "number": 1, "what": "posterior", "body": {}})
     assert refused is not None and refused["status"] == 404
     assert "HistoriesPage" in script("widget_histories.js") and "timeline" in script("widget_histories.js")
 
@@ -247,7 +248,7 @@ def test_the_page_is_served() -> None:
         for name in ("histories_main.js", "histories.js", "timeline.js", "histories.css"):
             assert httpx.get(page.url + name).status_code == 200
         found = httpx.post(page.url + "ask/history", json={"place": 0}).json()
-        assert found["label"] == subject_for(joint(), "v", visits()).labels[0]  # type: ignore[union-attr]
+        assert found["label"] == shown_of(joint(), "v", visits()).labels[0]  # type: ignore[union-attr]
         assert httpx.post(page.url + "ask/posterior", json={}).status_code == 404
         page.show(joint(), "other.joint")
         assert httpx.post(page.url + "ask/table", json={}).json()["title"] == "other.joint"
@@ -258,7 +259,7 @@ def test_levels_never_seen_are_named() -> None:
     table["status"] = table["status"].astype(object)
     first = table.index[table["patient"] == 12][1]
     table.loc[first, "status"] = "unheard of"
-    shown = history_subject_of(joint(), "visits.joint", table)
+    shown = shown_histories(joint(), "visits.joint", table)
     assert ask("history", {"place": shown.labels.index("12")}, shown)["unseen"] == ["status 'unheard of' in row 2"]
     assert ask("history", {"place": shown.labels.index("13")}, shown)["unseen"] == []
 

@@ -13,46 +13,46 @@ from typing import Any
 
 import pytest
 
-from jointforest.explorer import notebook
+from jointforest.explorer import notebook, scripts
 from jointforest.explorer.notebook import NotebookExplorer, heard
 from jointforest.explorer.open import Explorer, explore
 from jointforest.explorer.questions import ASKS
-from jointforest.explorer.subject import Subject
+from jointforest.explorer.shown import ShownJoint
 
 from .tables import NAMES, forest, frame
 
 
 @pytest.fixture
-def subject() -> Subject:
-    return Subject(forest(), "a.joint", frame())
+def shown() -> ShownJoint:
+    return ShownJoint(forest(), "a.joint", frame())
 
 
-def ask(subject: Subject, what: Any, body: Any = None) -> Any:
+def ask(shown: ShownJoint, what: Any, body: Any = None) -> Any:
     """The answer to one question, through JSON."""
-    said = heard(subject, {"kind": "ask", "page": "p", "number": 3, "what": what, "body": {} if body is None else body})
+    said = heard(shown, {"kind": "ask", "page": "p", "number": 3, "what": what, "body": {} if body is None else body})
     found = json.loads(json.dumps(said, allow_nan=False))
     assert (found["kind"], found["page"], found["number"]) == ("answer", "p", 3)
     return found
 
 
-def test_questions_are_answered_as_the_server_answers_them(subject: Subject) -> None:
+def test_questions_are_answered_as_the_server_answers_them(shown: ShownJoint) -> None:
     bodies: dict[str, Any] = {"pair": {"columns": [0, 2]}, "row": {"row": 3}, "csv": {"n": 3}}
     bodies["reasons"] = {"evidence": {"text": "age > 30"}, "column": 0}
     for what, function in ASKS.items():
-        found = ask(subject, what, bodies.get(what))
+        found = ask(shown, what, bodies.get(what))
         assert found["status"] == 200
-        wanted = function(subject, bodies.get(what, {}))
+        wanted = function(shown, bodies.get(what, {}))
         wanted = wanted if isinstance(wanted, str) else json.loads(json.dumps(wanted))
         if what == "table":
             assert {"text", "mode", "row"} <= set(found["said"].pop("can")) and "shell" not in found["said"]
         assert found["said"] == wanted
 
 
-def test_what_cannot_be_answered_is_said(subject: Subject) -> None:
-    assert ask(subject, "posterior", {"evidence": {"text": "agee > 3"}})["status"] == 400
-    found = ask(subject, "posterior", {"evidence": {"text": "age > 40 and age < 30"}})
+def test_what_cannot_be_answered_is_said(shown: ShownJoint) -> None:
+    assert ask(shown, "posterior", {"evidence": {"text": "agee > 3"}})["status"] == 400
+    found = ask(shown, "posterior", {"evidence": {"text": "age > 40 and age < 30"}})
     assert found["status"] == 409 and found["said"]["impossible"] is True
-    assert "there is no such question" in ask(subject, "__class__")["said"]["error"]
+    assert "there is no such question" in ask(shown, "__class__")["said"]["error"]
 
 
 def deep(n: int) -> list:
@@ -63,8 +63,8 @@ def deep(n: int) -> list:
 
 
 @pytest.mark.parametrize("what", ["", None, 3, [], {}, "ask", "../table", "__init__", "TABLE", "x" * 10**6])
-def test_questions_that_there_are_not(subject: Subject, what: Any) -> None:
-    assert ask(subject, what)["status"] == 404
+def test_questions_that_there_are_not(shown: ShownJoint, what: Any) -> None:
+    assert ask(shown, what)["status"] == 404
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_questions_that_there_are_not(subject: Subject, what: Any) -> None:
         {"evidence": {"text": NAMES["script"]}},
     ],
 )
-def test_hostile_bodies_are_refused(subject: Subject, body: Any) -> None:
-    found = ask(subject, "posterior", body)
+def test_hostile_bodies_are_refused(shown: ShownJoint, body: Any) -> None:
+    found = ask(shown, "posterior", body)
     assert found["status"] == 400 and found["said"]["error"]
 
 
@@ -106,8 +106,8 @@ def test_hostile_bodies_are_refused(subject: Subject, body: Any) -> None:
         {"kind": "ask", "page": "p", "number": "1", "what": "table", "body": {}},
     ],
 )
-def test_messages_that_are_no_questions_are_not_answered(subject: Subject, said: Any) -> None:
-    assert heard(subject, said) is None
+def test_messages_that_are_no_questions_are_not_answered(shown: ShownJoint, said: Any) -> None:
+    assert heard(shown, said) is None
 
 
 # ------------------------------------------------------------ the widget
@@ -194,7 +194,7 @@ def test_the_script_is_one_module_that_asks_nobody(main: str) -> None:
 
 
 def test_scripts_follow_those_that_they_import() -> None:
-    found = list(notebook.reached("main.js", [notebook.PAGE]))
+    found = list(scripts.reached("main.js", [scripts.PAGE]))
     assert found[-1] == "main.js" and found.index("dom.js") < found.index("card.js") < found.index("explorer.js")
 
 
@@ -202,8 +202,8 @@ def test_circles_and_other_imports_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.js").write_text('import "./b.js";\n')
     (tmp_path / "b.js").write_text('import { a } from "./a.js";\n')
     with pytest.raises(ValueError, match=r"a\.js imports b\.js imports a\.js"):
-        notebook.one_script("a.js", [tmp_path])
+        scripts.one_script("a.js", [tmp_path])
     (tmp_path / "b.js").write_text("export const b = 1;\n")
     (tmp_path / "a.js").write_text('import b from "./b.js";\n')
     with pytest.raises(ValueError, match="another form"):
-        notebook.one_script("a.js", [tmp_path])
+        scripts.one_script("a.js", [tmp_path])

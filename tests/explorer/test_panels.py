@@ -13,14 +13,14 @@ import pytest
 
 import jointforest as jf
 from jointforest.explorer import panels
-from jointforest.explorer.subject import Subject
+from jointforest.explorer.shown import ShownJoint
 
 from .tables import JOINTS, forest, frame
 
 
 def ask(question: Any, name: str, **body: Any) -> Any:
     """The answer, through JSON."""
-    return json.loads(json.dumps(question(Subject(JOINTS[name](), "a.joint", frame()), body), allow_nan=False))
+    return json.loads(json.dumps(question(ShownJoint(JOINTS[name](), "a.joint", frame()), body), allow_nan=False))
 
 
 @pytest.mark.parametrize("name", JOINTS)
@@ -75,7 +75,7 @@ def test_kernels_of_forests_are_compiled_ahead(name: str, monkeypatch: pytest.Mo
     asked = []
     monkeypatch.setattr(panels, "model_modes", lambda *of: asked.append("mode"))
     monkeypatch.setattr(panels, "explain", lambda *of: asked.append("why"))
-    panels.compile_ahead(Subject(JOINTS[name]()))
+    panels.compile_ahead(ShownJoint(JOINTS[name]()))
     assert asked == ([] if name == "hidden trees" else ["mode", "why"])
 
 
@@ -194,22 +194,22 @@ def test_what_cannot_be_asked_is_named(question: Any, body: dict[str, Any], part
 
 def test_a_row_needs_a_table() -> None:
     with pytest.raises(ValueError, match="no table was loaded"):
-        panels.row(Subject(forest()), {"row": 0})
+        panels.row(ShownJoint(forest()), {"row": 0})
 
 
 def test_rows_of_any_frame() -> None:
     polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
     plain = frame()[["x", "age", "town"]]
     joint = jf.AdversarialForest(n_estimators=1, random_state=0).fit(plain).joint_
-    wanted = panels.row(Subject(joint, rows=plain), {"row": 4})
+    wanted = panels.row(ShownJoint(joint, rows=plain), {"row": 4})
     for rows in (polars.from_pandas(plain), pyarrow.Table.from_pandas(plain, preserve_index=False)):
-        assert panels.row(Subject(joint, rows=rows), {"row": 4}) == wanted
+        assert panels.row(ShownJoint(joint, rows=rows), {"row": 4}) == wanted
 
 
 def test_a_level_never_seen_costs_what_it_costs_the_joint() -> None:
     rows = frame().copy()
     rows.loc[4, "town"] = "nowhere"
-    found = panels.row(Subject(forest(), rows=rows), {"row": 4})
+    found = panels.row(ShownJoint(forest(), rows=rows), {"row": 4})
     with pytest.warns(jf.UnseenLevelWarning):
         assert found["log_density"] == pytest.approx(forest().log_density(rows.iloc[[4]])[0])
     cell = {c["name"]: c for c in found["cells"]}["town"]

@@ -14,7 +14,7 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier,
 
 import jointforest as jf
 from jointforest.explorer import panels
-from jointforest.explorer.subject import Subject
+from jointforest.explorer.shown import ShownJoint
 from jointforest.integrations.ensembles.read import read_ensemble, read_model_file
 
 from .tables import JOINTS, forest, frame
@@ -36,8 +36,8 @@ def models() -> dict[str, Any]:
 
 def asked(model: Any, joint: jf.Joint, **body: Any) -> Any:
     """The answer, through JSON."""
-    subject = Subject(joint, rows=frame(), trained=read_ensemble(model))
-    return json.loads(json.dumps(panels.row(subject, body), allow_nan=False))
+    shown = ShownJoint(joint, rows=frame(), trained=read_ensemble(model))
+    return json.loads(json.dumps(panels.row(shown, body), allow_nan=False))
 
 
 def wanted(model: Any, predictor: jf.ExpectedPredictor, row: pd.DataFrame) -> list[float]:
@@ -77,7 +77,7 @@ def test_cells_taken_out_count_nowhere() -> None:
     assert found["log_density"] == pytest.approx(float(joint.log_density(known)[0]))
     cells = {cell["name"]: cell for cell in found["cells"]}
     assert cells["size"]["text"] == row["size"].iloc[0] and not cells["size"]["known"] and cells["x"]["known"]
-    plain = {c["name"]: c for c in panels.row(Subject(joint, rows=frame()), {"row": i, "without": ["age"]})["cells"]}
+    plain = {c["name"]: c for c in panels.row(ShownJoint(joint, rows=frame()), {"row": i, "without": ["age"]})["cells"]}
     share = joint.given(known).proba("size")[0]
     own = share[joint.schema["size"].codes[row["size"].iloc[0]]]
     assert np.exp(-cells["size"]["unlikely"]) == pytest.approx(share[share <= own + 1e-12].sum(), rel=1e-6)
@@ -85,7 +85,7 @@ def test_cells_taken_out_count_nowhere() -> None:
 
 
 def test_without_a_model_there_is_none_and_what_does_not_fit_is_said() -> None:
-    assert panels.row(Subject(forest(), rows=frame()), {"row": 1})["prediction"] is None
+    assert panels.row(ShownJoint(forest(), rows=frame()), {"row": 1})["prediction"] is None
     with pytest.raises(ValueError, match="without: expected a list"):
         asked(models()["number"], forest(), row=1, without="age")
     with pytest.raises(ValueError, match="agee"):

@@ -12,7 +12,7 @@ import pytest
 from jointforest.explorer import reasons
 from jointforest.explorer.questions import answer
 from jointforest.explorer.reasons import shapley
-from jointforest.explorer.subject import Subject
+from jointforest.explorer.shown import ShownJoint
 
 from . import tables
 
@@ -33,10 +33,10 @@ def by_orders(value: Any, n: int) -> np.ndarray:
 @pytest.mark.parametrize("column", ["member", "x"])
 def test_amounts_are_shapley_values_of_the_posterior(name: str, column: str) -> None:
     joint = tables.JOINTS[name]()
-    subject = Subject(joint)
+    shown = ShownJoint(joint)
     j = joint.columns.index(column)
     text = " and ".join(SAID.values())
-    status, found = answer(subject, "reasons", {"evidence": {"text": text}, "column": j})
+    status, found = answer(shown, "reasons", {"evidence": {"text": text}, "column": j})
     assert status == 200 and found["is_exact"]
     names = list(SAID)
 
@@ -66,7 +66,7 @@ def test_of_many_pieces_orders_are_drawn(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_without_evidence_on_another_column_it_says_so() -> None:
-    subject = Subject(tables.hidden())
+    shown = ShownJoint(tables.hidden())
     j = tables.hidden().columns.index("member")
-    status, found = answer(subject, "reasons", {"evidence": {"text": "member = True"}, "column": j})
+    status, found = answer(shown, "reasons", {"evidence": {"text": "member = True"}, "column": j})
     assert status == 400 and "give evidence on another column" in found["error"]

@@ -23,8 +23,9 @@ import pytest
 
 from jointforest.explorer import server
 from jointforest.explorer.questions import ASKS, OF_ROWS
+from jointforest.explorer.scripts import PAGE
 from jointforest.explorer.server import MOST_BYTES, App
-from jointforest.explorer.subject import Subject
+from jointforest.explorer.shown import ShownJoint
 
 from .tables import forest, frame, hidden
 
@@ -55,7 +56,7 @@ class Client:
 
 @pytest.fixture(scope="module")
 def app() -> Iterator[App]:
-    app = App(Subject(forest(), "a.joint", frame()), PORT, TOKEN)
+    app = App(ShownJoint(forest(), "a.joint", frame()), PORT, TOKEN)
     app.prepare()
     yield app
     app.close()
@@ -79,8 +80,8 @@ def ask(client: Client, what: str, body: Any = None, **headers: str) -> Any:
 def test_the_page_and_its_files(client: Client) -> None:
     page = client.get(f"/{TOKEN}/")
     assert page.status_code == 200 and page.headers["content-type"] == "text/html; charset=utf-8"
-    assert page.text == (server.FILES / "index.html").read_text(encoding="utf-8")
-    for path in server.FILES.iterdir():
+    assert page.text == (PAGE / "index.html").read_text(encoding="utf-8")
+    for path in PAGE.iterdir():
         found = client.get(f"/{TOKEN}/{path.name}")
         assert found.status_code == 200 and found.content == path.read_bytes()
         assert found.headers["content-type"].partition("/")[0] in ("text", "image", "application")
@@ -279,11 +280,11 @@ def test_nothing_of_a_joint_is_markup(client: Client) -> None:
 
 
 def test_overtaken_questions_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = App(Subject(forest()), PORT, TOKEN)
+    app = App(ShownJoint(forest()), PORT, TOKEN)
     app.prepare()
     asked, go = [], threading.Event()
 
-    def slow(subject: Subject, body: Any, is_wanted: Any) -> dict[str, Any]:
+    def slow(shown: ShownJoint, body: Any, is_wanted: Any) -> dict[str, Any]:
         asked.append(body["id"])
         assert go.wait(20)
         return {"id": body["id"]}
@@ -310,11 +311,11 @@ def test_overtaken_questions_are_dropped(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_once_a_page_is_at_rest_what_its_buttons_ask_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Subject] = []
-    monkeypatch.setattr(server, "questions_of", lambda subject: OF_ROWS._replace(compile_ahead=asked.append))
+    asked: list[ShownJoint] = []
+    monkeypatch.setattr(server, "questions_of", lambda shown: OF_ROWS._replace(compile_ahead=asked.append))
     with forest().explore(browser=False) as page:
         link = http.client.HTTPConnection(page.url.split("/")[2], timeout=60)
-        for exact, wanted in ((False, []), (True, [page._app.subject])):
+        for exact, wanted in ((False, []), (True, [page._app.shown])):
             link.request("POST", f"/{page.url.split('/')[3]}/ask/posterior", json.dumps({"exact": exact}), JSON)
             assert link.getresponse().read()
             if exact:
@@ -323,25 +324,25 @@ def test_once_a_page_is_at_rest_what_its_buttons_ask_is_compiled(monkeypatch: py
                     thread.join(60)
             assert asked == wanted
         link.close()
-    app = App(Subject(forest()), PORT, TOKEN)
+    app = App(ShownJoint(forest()), PORT, TOKEN)
     app.close()
     app.compile_ahead()  # ends: there is no page to wait for
     assert len(asked) == 1
 
 
 def test_pages_are_forgotten(client: Client, app: App) -> None:
-    for k in range(3 * server.PAGES):
+    for k in range(server.NEWEST + 40):
         assert ask(client, "posterior", {"id": k, "page": f"p{k}", "columns": []}).status_code == 200
-    assert len(app.newest) <= server.PAGES
+    assert len(app.newest) <= server.NEWEST
     for page, number in ((5, 1), ("x" * 100, 1), ("x", "1"), ("x", None), ("x", True), ([], {})):
         assert ask(client, "posterior", {"id": number, "page": page, "columns": []}).status_code == 200
 
 
 def test_another_joint_takes_its_place(client: Client) -> None:
-    app = App(Subject(forest()), PORT, TOKEN)
+    app = App(ShownJoint(forest()), PORT, TOKEN)
     client = Client(app)
     before = ask(client, "posterior").json()["version"]
-    app.subject = Subject(hidden())
+    app.shown = ShownJoint(hidden())
     assert ask(client, "posterior").json()["version"] != before
     app.close()
 

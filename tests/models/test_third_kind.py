@@ -20,7 +20,7 @@ import jointforest as jf
 from jointforest.api.joint import Joint
 from jointforest.data.frames import encode
 from jointforest.explorer import answers
-from jointforest.explorer.subject import Subject
+from jointforest.explorer.shown import ShownJoint
 
 from ..random_cases.table_part import TableDistribution
 
@@ -181,6 +181,6 @@ def test_what_is_built_on_a_joint_works_with_it(tmp_path: Path) -> None:
     assert predicted[0] == pytest.approx(weight @ by_hand / weight.sum(), abs=0.05)
     is_true = JOINT.predict(ROWS.iloc[[0]].drop(columns="flag"), "flag")[0]
     assert len(JOINT.counterfactual(ROWS.iloc[[0]], "flag", not is_true, random_state=0).rows)
-    about = answers.table(Subject(JOINT, "toy"), {})
+    about = answers.table(ShownJoint(JOINT, "toy"), {})
     assert [column["name"] for column in about["columns"]] == list(ROWS)
     assert JOINT.info()["components"][0]["kind"] == "table"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from jointforest.api.joint import Joint
-from jointforest.explorer.subject import Subject
+from jointforest.explorer.shown import ShownJoint
 from jointforest.report import embed
 from jointforest.report.cuts import code_shares, page_cuts
 from jointforest.report.embed import embedded, rounded, wire
@@ -23,8 +23,8 @@ from ..explorer import tables
 @pytest.mark.parametrize("name", tables.JOINTS)
 def test_a_joint_of_any_kind_is_embedded_itself(name: str) -> None:
     joint = tables.JOINTS[name]()
-    found = embedded(Subject(joint))
-    assert found.is_itself and found.errors is None and found.subject.joint is joint
+    found = embedded(ShownJoint(joint))
+    assert found.is_itself and found.errors is None and found.shown.joint is joint
     kinds = [part["kind"] for part in wire(found, "t", "s")["parts"]]
     assert kinds == ["forest" if part.is_forest else "hidden" for part in joint.distribution.components]
     weights = [part["log_weight"] for part in found.written["parts"]]
@@ -34,62 +34,62 @@ def test_a_joint_of_any_kind_is_embedded_itself(name: str) -> None:
 def test_a_large_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embed, "MOST_BYTES", 26_000)
     monkeypatch.setattr(embed, "DRAWS", 1_000)
-    found = embedded(Subject(tables.forest()))
+    found = embedded(ShownJoint(tables.forest()))
     assert not found.is_itself and found.n_rows == 1_000
-    assert found.subject.joint.schema == tables.forest().schema
+    assert found.shown.joint.schema == tables.forest().schema
     assert found.errors is not None and found.errors.n == 1_000
     assert 0.0 < found.errors.usual < found.errors.largest <= 1.0
 
 
 def test_fewer_bits_are_tried_before_a_smaller_joint(monkeypatch: pytest.MonkeyPatch) -> None:
-    subject = Subject(tables.hidden())
-    size = len(embedded(subject).written["packed"])
+    shown = ShownJoint(tables.hidden())
+    size = len(embedded(shown).written["packed"])
     monkeypatch.setattr(embed, "MOST_BYTES", size - 1)
-    found = embedded(subject)
+    found = embedded(shown)
     assert found.is_itself and found.bits == 8
     assert found.errors is not None and found.errors.largest < 0.02
 
 
 def test_the_errors_are_those_of_the_answers() -> None:
-    subject = Subject(tables.hidden())
-    other = rounded(subject.joint.distribution, 3)
+    shown = ShownJoint(tables.hidden())
+    other = rounded(shown.joint.distribution, 3)
     near = Joint(other)
-    for piece in random_pieces(subject, 20):
-        found = measured_errors(subject, other, [piece])
-        text = {subject.columns[c["column"]].name: _said(subject, c) for c in piece}
+    for piece in random_pieces(shown, 20):
+        found = measured_errors(shown, other, [piece])
+        text = {shown.columns[c["column"]].name: _said(shown, c) for c in piece}
         worst = max(
             abs(p - near.given(text).proba(name)[level])
             for name in ("member", "size", "town")
-            for level, p in subject.joint.given(text).proba(name).items()
+            for level, p in shown.joint.given(text).proba(name).items()
         )
         assert worst <= found.largest + 1e-6 and found.n == 1
-    every = measured_errors(subject, subject.joint.distribution, random_pieces(subject, 20))
+    every = measured_errors(shown, shown.joint.distribution, random_pieces(shown, 20))
     assert every.largest == 0.0
 
 
-def _said(subject: Subject, condition: dict[str, Any]) -> Any:
+def _said(shown: ShownJoint, condition: dict[str, Any]) -> Any:
     from jointforest.explorer.state import read_evidence
 
-    name = subject.columns[condition["column"]].name
-    return read_evidence(subject.joint.schema, [condition]).conditions[name]
+    name = shown.columns[condition["column"]].name
+    return read_evidence(shown.joint.schema, [condition]).conditions[name]
 
 
 def test_pieces_are_of_rows_that_there_can_be() -> None:
-    subject = Subject(tables.both())
-    pieces = random_pieces(subject, 50)
-    assert {len(piece) for piece in pieces} <= {0, 1, 2, 3} and pieces == random_pieces(subject, 50)
+    shown = ShownJoint(tables.both())
+    pieces = random_pieces(shown, 50)
+    assert {len(piece) for piece in pieces} <= {0, 1, 2, 3} and pieces == random_pieces(shown, 50)
     for piece in pieces:
-        text = {subject.columns[c["column"]].name: _said(subject, c) for c in piece}
-        assert not text or subject.joint.probability(text) > 0.0
+        text = {shown.columns[c["column"]].name: _said(shown, c) for c in piece}
+        assert not text or shown.joint.probability(text) > 0.0
 
 
 @pytest.mark.parametrize("name", ["hidden trees", "mixture"])
 def test_masses_of_cuts_are_the_joints(name: str) -> None:
-    subject = Subject(tables.JOINTS[name]())
-    part = next(c for c in subject.joint.distribution.components if c.hidden_trees() is not None)
+    shown = ShownJoint(tables.JOINTS[name]())
+    part = next(c for c in shown.joint.distribution.components if c.hidden_trees() is not None)
     hidden = part.hidden_trees()
     assert hidden is not None
-    for j, (column, cuts) in enumerate(zip(subject.columns, page_cuts(subject), strict=True)):
+    for j, (column, cuts) in enumerate(zip(shown.columns, page_cuts(shown), strict=True)):
         cut, code, share = code_shares(hidden.scales[j], column, cuts.bins.cuts)
         np.testing.assert_allclose(np.bincount(code, share), 1.0, atol=1e-9)
         shares = np.zeros((hidden.scales[j].n_codes, cuts.n))
@@ -102,7 +102,7 @@ def test_masses_of_cuts_are_the_joints(name: str) -> None:
         for k in reversed(way):
             state = state @ tree.transition[k]
         mass = state @ tree.emission[tree.node[j]] @ shares
-        alone = Subject(Joint(part))
+        alone = ShownJoint(Joint(part))
         expected = alone.masses[j]
         fine = alone.bins[j].together(expected) if not column.is_categorical else expected
         np.testing.assert_allclose(cuts.bins.together(mass), fine, atol=1e-5)

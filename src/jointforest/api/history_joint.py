@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -103,6 +103,9 @@ class HistoryJoint:
     >>> joint.forecast(visits, steps=2, random_state=0).mean("pressure").shape
     (300, 2)
     """
+
+    is_of_histories: ClassVar[bool] = True
+    """Whether it is a joint of histories, not of single rows."""
 
     def __init__(self, model: HistoryModel) -> None:
         self.model = model

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
@@ -74,6 +74,9 @@ class Joint:
     >>> 0.9 < joint.probability("species = Gentoo", given="body_mass_g > 5500") <= 1.0
     True
     """
+
+    is_of_histories: ClassVar[bool] = False
+    """Whether it is a joint of histories, not of single rows."""
 
     def __init__(self, distribution: Distribution, fitted_by: FitReport | None = None) -> None:
         self.distribution = distribution

@@ -82,7 +82,7 @@ def fidelity(
     seed = seed_of(random_state)
     if hasattr(type(joint_or_rows), "fit"):
         raise TypeError(f"expected a Joint or rows, got {type(joint_or_rows).__name__}; give its joint_")
-    if hasattr(joint_or_rows, "forecast"):
+    if getattr(joint_or_rows, "is_of_histories", False):
         raise TypeError("a joint of histories has figures of its own: joint.fidelity(frame, holdout)")
     joint = joint_or_rows if _is_joint(joint_or_rows) else None
     schema = infer_schema(frame) if joint is None else joint.schema

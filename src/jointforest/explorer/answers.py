@@ -13,9 +13,10 @@ from ..data.conditions import Missing, Not
 from ..data.schema import Column
 from ..inference.histogram import divergence_bits, histogram
 from ..runtime.threads import map_ordered
+from .asking import Overtaken, always
 from .known import Known
+from .shown import ShownJoint, described, to_shown
 from .state import place_of, python_call, shell_command, write_evidence, written_condition
-from .subject import Subject, described, to_shown
 
 # ---- One column given evidence: masses of bins or levels, mean and interval, how much it moved.
 
@@ -24,15 +25,15 @@ TAILS = np.array([0.05, 0.95])
 _Three = tuple[float | None, float | None, float | None]
 
 
-def column_answer(subject: Subject, known: Known, j: int, is_exact: bool) -> dict[str, Any]:
+def column_answer(shown: ShownJoint, known: Known, j: int, is_exact: bool) -> dict[str, Any]:
     """What a page shows of column j; all of it JSON."""
-    column, bins, before = subject.columns[j], subject.bins[j], subject.masses[j]
+    column, bins, before = shown.columns[j], shown.bins[j], shown.masses[j]
     fine = before if not known.conditions else np.maximum(histogram(known.state, j, bins.cuts, 1)[0], 0.0)
     mass = bins.together(fine)
     if column.is_categorical:
         numbers = _of_levels(column, mass)
     else:
-        numbers = _exact(known, j, column) if is_exact else _of_bins(subject, known, j, fine)
+        numbers = _exact(known, j, column) if is_exact else _of_bins(shown, known, j, fine)
     return {
         "mass": _rounded(mass),
         "atoms": _rounded(fine[bins.cell]) if len(bins.cell) else [],
@@ -64,38 +65,38 @@ def _exact(known: Known, j: int, column: Column) -> _Three:
     return to_shown(column, mean), to_shown(column, low), to_shown(column, high)
 
 
-def _of_bins(subject: Subject, known: Known, j: int, fine: np.ndarray) -> _Three:
+def _of_bins(shown: ShownJoint, known: Known, j: int, fine: np.ndarray) -> _Three:
     """The same from masses of cuts (C,): where in a cut, is as it is without evidence."""
-    column, bins = subject.columns[j], subject.bins[j]
-    mean = float(fine @ subject.centers[j])
+    column, bins = shown.columns[j], shown.bins[j]
+    mean = float(fine @ shown.centers[j])
     low, high = np.interp(TAILS, np.concatenate([[0.0], np.cumsum(fine)]), bins.cuts).tolist()
     if column.step > 0.0:
         low, high = (
             column.center + np.ceil((x - column.center) / column.step - 0.5 - 1e-6) * column.step for x in (low, high)
         )
-    shown = [to_shown(column, x) for x in (mean, low, high)]
+    numbers = [to_shown(column, x) for x in (mean, low, high)]
     condition = known.conditions.get(column.name)
     said = {} if condition is None else written_condition(column, condition)
     least, most = said.get("low"), said.get("high")
-    shown = [x if x is None or least is None else max(x, least) for x in shown]
-    mean_, low_, high_ = (x if x is None or most is None else min(x, most) for x in shown)
+    numbers = [x if x is None or least is None else max(x, least) for x in numbers]
+    mean_, low_, high_ = (x if x is None or most is None else min(x, most) for x in numbers)
     return mean_, low_, high_
 
 
 # ---- How probable it is, given evidence, that a cell is missing.
 
 
-def missing_shares(subject: Subject, known: Known) -> list[float | None]:
+def missing_shares(shown: ShownJoint, known: Known) -> list[float | None]:
     """P(the cell is missing | evidence) of each column; None where it never is, or the evidence is of the column."""
-    found: list[float | None] = [None] * len(subject.columns)
+    found: list[float | None] = [None] * len(shown.columns)
     asked = []
-    for j, column in enumerate(subject.columns):
+    for j, column in enumerate(shown.columns):
         said = known.conditions.get(column.name)
         if isinstance(said, Missing):
             found[j] = 1.0
         elif said == Not(Missing()):
             found[j] = 0.0
-        elif said is None and column.name in subject.can_miss:
+        elif said is None and column.name in shown.can_miss:
             asked.append(j)
     if asked:
         for j, x in zip(asked, known.state.missing_probabilities(asked).tolist(), strict=True):
@@ -103,33 +104,25 @@ def missing_shares(subject: Subject, known: Known) -> list[float | None]:
     return found
 
 
-_PREPARING = threading.Lock()
+# ---- What a page asks first: the table, and all columns given evidence.
 
 
-class Overtaken(Exception):
-    """Nobody waits for the answer any more."""
-
-
-def _always() -> bool:
-    return True
-
-
-def table(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
+def table(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     """The columns, and how their histograms are cut; ``body`` says nothing."""
-    can_miss = subject.can_miss
+    can_miss = shown.can_miss
     return {
-        "title": subject.title,
-        "version": subject.version,
-        "said": size(subject.joint),
-        "rows": None if subject.rows is None else len(subject.rows),
+        "title": shown.title,
+        "version": shown.version,
+        "said": size(shown.joint),
+        "rows": None if shown.rows is None else len(shown.rows),
         "columns": [
             described(column, bins.edges, bins.atoms) | {"can_miss": column.name in can_miss}
-            for column, bins in zip(subject.columns, subject.bins, strict=True)
+            for column, bins in zip(shown.columns, shown.bins, strict=True)
         ],
     }
 
 
-def posterior(subject: Subject, body: Mapping[str, Any], is_wanted: Callable[[], bool] = _always) -> dict[str, Any]:
+def posterior(shown: ShownJoint, body: Mapping[str, Any], is_wanted: Callable[[], bool] = always) -> dict[str, Any]:
     """Every column given ``evidence``, or those whose places ``columns`` lists; their own numbers if ``exact``.
 
     Raises
@@ -141,18 +134,18 @@ def posterior(subject: Subject, body: Mapping[str, Any], is_wanted: Callable[[],
     ValueError
         Of evidence or columns that there are not.
     """
-    known = Known(subject, body.get("evidence"))
-    wanted, is_exact = _places(body.get("columns"), len(subject.columns)), body.get("exact") is True
-    columns = columns_given(subject, known, wanted, is_exact, is_wanted)
-    asked = [subject.columns[j] for j in wanted] or subject.columns
+    known = Known(shown, body.get("evidence"))
+    wanted, is_exact = _places(body.get("columns"), len(shown.columns)), body.get("exact") is True
+    columns = columns_given(shown, known, wanted, is_exact, is_wanted)
+    asked = [shown.columns[j] for j in wanted] or shown.columns
     return {
         "id": body.get("id"),
-        "version": subject.version,
-        "evidence": write_evidence(subject.joint.schema, known.conditions),
+        "version": shown.version,
+        "evidence": write_evidence(shown.joint.schema, known.conditions),
         "sentence": known.sentence,
         "notes": list(known.notes),
         "python": python_call(known.conditions),
-        "shell": shell_command(subject.title, known.conditions, asked),
+        "shell": shell_command(shown.title, known.conditions, asked),
         "probability": None if known.is_density else min(math.exp(known.log_probability), 1.0),
         "log_probability": known.log_probability,
         "supported": known.is_supported,
@@ -163,29 +156,32 @@ def posterior(subject: Subject, body: Mapping[str, Any], is_wanted: Callable[[],
 
 
 def columns_given(
-    subject: Subject, known: Known, wanted: list[int], is_exact: bool, is_wanted: Callable[[], bool] = _always
+    shown: ShownJoint, known: Known, wanted: list[int], is_exact: bool, is_wanted: Callable[[], bool] = always
 ) -> list[dict[str, Any]]:
-    """The answers of the wanted columns, worked out side by side; the evidence is weighed once."""
-    if not known.conditions and not is_exact and subject.kept:
-        return [subject.kept[j] for j in wanted]
+    """The answers of the wanted columns, worked out side by side; the evidence is propagated once."""
+    if not known.conditions and not is_exact and shown.kept:
+        return [shown.kept[j] for j in wanted]
 
     def work(j: int) -> dict[str, Any]:
         if not is_wanted():
             raise Overtaken
-        return column_answer(subject, known, j, is_exact)
+        return column_answer(shown, known, j, is_exact)
 
-    missing = missing_shares(subject, known)
+    missing = missing_shares(shown, known)
     found = map_ordered(work, [(j,) for j in wanted])
     return [answer | {"missing": missing[j]} for j, answer in zip(wanted, found, strict=True)]
 
 
-def prepare(subject: Subject) -> None:
+_PREPARING = threading.Lock()
+
+
+def prepare(shown: ShownJoint) -> None:
     """Work out what every question needs, so that the first of a page finds it; once, whoever asks meanwhile."""
     with _PREPARING:
-        if not subject.kept:
-            table(subject, {})
-            found = columns_given(subject, Known(subject, None), list(range(len(subject.columns))), False)
-            subject.kept.update(enumerate(found))
+        if not shown.kept:
+            table(shown, {})
+            found = columns_given(shown, Known(shown, None), list(range(len(shown.columns))), False)
+            shown.kept.update(enumerate(found))
 
 
 def size(joint: Any) -> str:

@@ -16,9 +16,10 @@ from ..data.schema import Column, Schema
 from ..models.history.columns import code_histories
 from ..models.history.frames import frame_of
 from ..models.history.impute import IMPUTE_CAP, impute_codes
+from .asking import Questions
 from .panels import DIGITS, column_numbers, number_of_text
+from .shown import all_shown, cell_text, described, fingerprint
 from .state import place_of, whole_number
-from .subject import Questions, all_shown, cell_text, described, fingerprint
 
 POPULATION = 2_000
 """Most drawn subjects behind the columns over row numbers."""
@@ -37,6 +38,7 @@ FEW = 20
 """Fewest subjects that must have a row number."""
 LISTED = 50
 """Most subjects that a search lists."""
+NO_TABLE = "no table was loaded beside the joint: draw a subject, or start with a table"
 BAND = (0.05, 0.25, 0.75, 0.95)
 """Ends of the intervals that hold 90 and 50 %."""
 
@@ -60,7 +62,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class HistorySubject:
+class ShownHistories:
     """What a page of histories shows.
 
     Attributes
@@ -79,6 +81,7 @@ class HistorySubject:
     index: ClassVar[str] = "histories.html"
     widget: ClassVar[str] = "widget_histories.js"
     """The file of its page, and the script of its widget."""
+    about: ClassVar[str] = "histories"
 
     @cached_property
     def version(self) -> str:
@@ -144,28 +147,28 @@ class HistorySubject:
         return frame_of(columns, group, np.zeros(len(X)), time, X)
 
 
-def history_subject_of(joint: Any, title: str, rows: Any) -> HistorySubject:
+def shown_histories(joint: Any, title: str, rows: Any) -> ShownHistories:
     """What a page shows; errors of the table are raised now, not on the page."""
-    subject = HistorySubject(joint, title, rows)
-    _ = subject.table
-    return subject
+    shown = ShownHistories(joint, title, rows)
+    _ = shown.table
+    return shown
 
 
 # ---- What the joint is about, and which subjects the table beside it has.
 
 
-def table(subject: HistorySubject, body: Mapping[str, Any]) -> dict[str, Any]:
+def table(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of a joint of histories; ``body`` says nothing."""
-    joint = subject.joint
+    joint = shown.joint
     return {
-        "title": subject.title,
-        "version": subject.version,
+        "title": shown.title,
+        "version": shown.version,
         "said": f"{joint.info()['subjects']:,} subjects, {joint.info()['rows']:,} rows, {joint.model.n_trees:,} trees",
         "group": joint.group,
-        "time": None if subject.time is None else _about(subject.time),
+        "time": None if shown.time is None else _about(shown.time),
         "ends": bool(joint.info()["ends"]),
-        "subjects": None if subject.table is None else len(subject.labels),
-        "columns": [_about(column) | {"constant": column.name in joint.constant} for column in subject.schema.columns],
+        "subjects": None if shown.table is None else len(shown.labels),
+        "columns": [_about(column) | {"constant": column.name in joint.constant} for column in shown.schema.columns],
     }
 
 
@@ -173,61 +176,58 @@ def _about(column: Column) -> dict[str, Any]:
     return described(column, np.array([column.minimum, column.maximum]), np.empty(0))
 
 
-def subjects(subject: HistorySubject, body: Mapping[str, Any]) -> dict[str, Any]:
+def subjects(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
     """Subjects of the table whose name contains ``word``: their places, names and numbers of rows."""
     word = body.get("word", "")
     if not isinstance(word, str):
         raise ValueError(f"word: expected a text, got {type(word).__name__}")
-    if subject.table is None:
+    if shown.table is None:
         raise ValueError(NO_TABLE)
-    length = subject.table.rows.length
-    places = [k for k, label in enumerate(subject.labels) if word.lower() in label.lower()]
-    listed = sorted(places, key=lambda k: subject.labels[k].lower() != word.lower())[:LISTED]
+    length = shown.table.rows.length
+    places = [k for k, label in enumerate(shown.labels) if word.lower() in label.lower()]
+    listed = sorted(places, key=lambda k: shown.labels[k].lower() != word.lower())[:LISTED]
     return {
         "found": len(places),
-        "subjects": [{"place": k, "label": subject.labels[k], "rows": int(length[k])} for k in listed],
+        "subjects": [{"place": k, "label": shown.labels[k], "rows": int(length[k])} for k in listed],
     }
 
 
-NO_TABLE = "no table was loaded beside the joint: draw a subject, or start with a table"
-
-
-def history(subject: HistorySubject, body: Mapping[str, Any]) -> dict[str, Any]:
+def history(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
     """The rows, as texts, of the subject of the table with the number ``place``, or of a drawn one (``seed``).
 
     ``unseen`` says which cells hold a level that learning never saw: the page counts them as empty.
     """
     if "seed" in body:
         seed, k = whole_number(body, "seed", 0, 0, 2**32 - 1), 0
-        chosen, label = subject.read(subject.joint.sample(1, random_state=seed)), f"drawn subject {seed + 1}"
+        chosen, label = shown.read(shown.joint.sample(1, random_state=seed)), f"drawn subject {seed + 1}"
     else:
-        if subject.table is None:
+        if shown.table is None:
             raise ValueError(NO_TABLE)
-        chosen = subject.table
-        k = place_of(body.get("place"), len(subject.labels), "place")
-        label = subject.labels[k]
+        chosen = shown.table
+        k = place_of(body.get("place"), len(shown.labels), "place")
+        label = shown.labels[k]
     begin, end = chosen.rows.start[k : k + 2].tolist()
     if end - begin > MOST_ROWS:
         begin, label = end - MOST_ROWS, f"{label}, its last {MOST_ROWS:,} rows"
     part = slice(begin, end)
     time = None if chosen.rows.time is None else chosen.rows.time[part]
     unseen = [
-        f"{subject.schema.names[j]} {text!r} in row {i - begin + 1}"
+        f"{shown.schema.names[j]} {text!r} in row {i - begin + 1}"
         for (i, j), text in chosen.unseen.items()
         if begin <= i < end
     ]
-    return {"label": label, "unseen": unseen} | _texts(subject, time, chosen.X[part])
+    return {"label": label, "unseen": unseen} | _texts(shown, time, chosen.X[part])
 
 
-def _texts(subject: HistorySubject, time: np.ndarray | None, X: np.ndarray) -> dict[str, Any]:
+def _texts(shown: ShownHistories, time: np.ndarray | None, X: np.ndarray) -> dict[str, Any]:
     """Rows as texts: cells of constant columns once, those of the others row by row."""
-    columns, joint = subject.schema.columns, subject.joint
+    columns, joint = shown.schema.columns, shown.joint
     first = {c.name: cell_text(c, _first(X[:, j])) for j, c in enumerate(columns) if c.name in joint.constant}
     varying = [(j, c) for j, c in enumerate(columns) if c.name in joint.varying]
     rows = [{c.name: cell_text(c, float(x[j])) for j, c in varying} for x in X]
-    if time is not None and subject.time is not None:
+    if time is not None and shown.time is not None:
         for row, at in zip(rows, time.tolist(), strict=True):
-            row[subject.time.name] = cell_text(subject.time, at)
+            row[shown.time.name] = cell_text(shown.time, at)
     return {"constant": first, "rows": rows}
 
 
@@ -240,23 +240,23 @@ def _first(x: np.ndarray) -> float:
 # ---- One history: what its cells are, how unlikely they are, what the unknown ones may be, and what comes next.
 
 
-def forecast(subject: HistorySubject, body: Mapping[str, Any]) -> dict[str, Any]:
+def forecast(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
     """The next ``steps`` rows of a history whose cells are texts (``constant`` and ``rows``, as of `history`).
 
     Of each column: its numbers, or codes of levels, row by row; of each known cell the share of drawn cells that are
     less probable given what comes before them; of each unknown one what it may be given all rows; and the next rows.
     """
     steps = whole_number(body, "steps", 1, 0, MOST_STEPS)
-    time, X = _numbers(subject, body)
+    time, X = _numbers(shown, body)
     order = np.arange(len(X)) if time is None else np.argsort(time, kind="stable")
     time, X = None if time is None else time[order], X[order]
-    frame = subject.frame(time, X)
-    next_rows = subject.joint.forecast(frame, max(steps, 1), n_draws=DRAWS, random_state=0, n_jobs=1)
-    filled, spread = _unknown(subject, time, X)
-    less = _less_probable(subject, frame)
+    frame = shown.frame(time, X)
+    next_rows = shown.joint.forecast(frame, max(steps, 1), n_draws=DRAWS, random_state=0, n_jobs=1)
+    filled, spread = _unknown(shown, time, X)
+    less = _less_probable(shown, frame)
     columns = []
-    for j, column in enumerate(subject.schema.columns):
-        is_varying = column.name in subject.joint.varying
+    for j, column in enumerate(shown.schema.columns):
+        is_varying = column.name in shown.joint.varying
         columns.append(
             {
                 "x": all_shown(column, X[:, j]),
@@ -267,42 +267,42 @@ def forecast(subject: HistorySubject, body: Mapping[str, Any]) -> dict[str, Any]
         )
     return {
         "order": order.tolist(),
-        "time": None if time is None or subject.time is None else _times(subject.time, time, next_rows, steps),
+        "time": None if time is None or shown.time is None else _times(shown.time, time, next_rows, steps),
         "columns": columns,
         "ends": _or_null(next_rows.end_probability[0, :steps]),
         "exact": bool(next_rows.exact[0]),
     }
 
 
-def _numbers(subject: HistorySubject, body: Mapping[str, Any]) -> tuple[np.ndarray | None, np.ndarray]:
+def _numbers(shown: ShownHistories, body: Mapping[str, Any]) -> tuple[np.ndarray | None, np.ndarray]:
     """Times and cells of a history from its texts."""
     said, constant = body.get("rows"), body.get("constant", {})
     if not isinstance(said, list) or not said or not all(isinstance(row, Mapping) for row in [*said, constant]):
         raise ValueError("rows: expected a list of rows, at least one, each an object of texts by column name")
     if len(said) > MOST_ROWS:
         raise ValueError(f"rows: expected at most {MOST_ROWS:,}, got {len(said):,}")
-    X = np.full((len(said), len(subject.schema.columns)), np.nan)
-    time = None if subject.time is None else np.full(len(said), np.nan)
+    X = np.full((len(said), len(shown.schema.columns)), np.nan)
+    time = None if shown.time is None else np.full(len(said), np.nan)
     for i, row in enumerate(said):
         for name, text in {**row, **constant}.items():
             if text is None or text == "":
                 continue
-            if time is not None and subject.time is not None and name == subject.time.name:
-                time[i] = number_of_text(subject.time, text)
+            if time is not None and shown.time is not None and name == shown.time.name:
+                time[i] = number_of_text(shown.time, text)
             else:
-                j = subject.schema.index(name)
-                X[i, j] = number_of_text(subject.schema.columns[j], text)
-    if time is not None and subject.time is not None and np.isnan(time).any():
+                j = shown.schema.index(name)
+                X[i, j] = number_of_text(shown.schema.columns[j], text)
+    if time is not None and shown.time is not None and np.isnan(time).any():
         row = int(np.flatnonzero(np.isnan(time))[0])
-        raise ValueError(f"row {row + 1}: its {subject.time.name} is missing; give each row its own")
+        raise ValueError(f"row {row + 1}: its {shown.time.name} is missing; give each row its own")
     return time, X
 
 
-def _unknown(subject: HistorySubject, time: np.ndarray | None, X: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+def _unknown(shown: ShownHistories, time: np.ndarray | None, X: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
     """What unknown cells are expected to be, (N, d), and draws of them, (draws, N, d); None if all are known."""
     if not np.isnan(X).any():
         return None, np.empty((0, *X.shape))
-    model, n = subject.joint.model, len(X)
+    model, n = shown.joint.model, len(X)
     length = np.array([-1 if model.columns.has_length else n])  # the history may go on
     coded = code_histories(model.columns, np.array([0, n]), X, time, length, empty_is_unknown=True)
     filled = impute_codes(model, X, coded, time, "mean", 1, IMPUTE_CAP, 0, 1)[0]
@@ -325,11 +325,11 @@ def _spread(column: Column, x: np.ndarray, filled: np.ndarray, drawn: np.ndarray
     return found
 
 
-def _less_probable(subject: HistorySubject, frame: Any) -> np.ndarray:
+def _less_probable(shown: ShownHistories, frame: Any) -> np.ndarray:
     """Share of the drawn cells of a column that are less probable than a cell, (N, d); NaN of unknown cells."""
-    logs = subject.joint.attribution(frame, random_state=0, n_jobs=1)
+    logs = shown.joint.attribution(frame, random_state=0, n_jobs=1)
     shares = np.full(logs.shape, np.nan)
-    for j, reference in enumerate(subject.reference):
+    for j, reference in enumerate(shown.reference):
         known = ~np.isnan(logs[:, j])
         if len(reference):
             shares[known, j] = np.searchsorted(reference, logs[known, j]) / len(reference)
@@ -381,9 +381,9 @@ def _or_null(numbers: np.ndarray) -> list[float | None]:
 # ---- All subjects: each column by row number, among drawn histories and in the table.
 
 
-def population(subject: HistorySubject, body: Mapping[str, Any]) -> dict[str, Any]:
+def population(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
     """Each varying column by row number, of drawn histories and of those of the table; ``body`` says nothing."""
-    sources = {"drawn": subject.drawn} | ({} if subject.table is None else {"table": subject.table})
+    sources = {"drawn": shown.drawn} | ({} if shown.table is None else {"table": shown.table})
     out: dict[str, Any] = {"subjects": {name: len(one.rows.labels) for name, one in sources.items()}}
     longest = max(_positions(one.rows.length) for one in sources.values())
     out["having"] = {
@@ -391,9 +391,9 @@ def population(subject: HistorySubject, body: Mapping[str, Any]) -> dict[str, An
     }
     out["columns"] = [
         {name: _by_position(column, one, j, longest) for name, one in sources.items()}
-        if column.name in subject.joint.varying
+        if column.name in shown.joint.varying
         else None
-        for j, column in enumerate(subject.schema.columns)
+        for j, column in enumerate(shown.schema.columns)
     ]
     return out
 
@@ -431,13 +431,9 @@ ASKS: dict[str, Callable[..., Any]] = {
 }
 
 
-def prepare(subject: HistorySubject) -> None:
+def prepare(shown: ShownHistories) -> None:
     """Work out what the questions need, so that the first of a page finds it."""
-    _ = subject.table, subject.reference, subject.drawn
+    _ = shown.table, shown.reference, shown.drawn
 
 
-def _nothing(subject: HistorySubject) -> None:
-    """Compile nothing: the first forecast has compiled all."""
-
-
-QUESTIONS = Questions(ASKS, prepare=prepare, waits=False, compile_ahead=_nothing)
+QUESTIONS = Questions(ASKS, prepare=prepare, waits=False, compile_ahead=None)  # the first forecast compiles all

@@ -13,8 +13,8 @@ from ..data.conditions import has_soft, without_missing
 from ..data.evidence import build
 from ..inference.support import FEW, in_words, rows_like
 from ..models.base import SUPPORT, Distribution
+from .shown import ShownJoint
 from .state import ImpossibleEvidence, read_evidence, sentence, tidied
-from .subject import Subject
 
 MODELS = 4
 """Models given which cells are missing that are kept, with the tables they have made."""
@@ -25,7 +25,7 @@ class Known:
 
     Parameters
     ----------
-    subject : Subject
+    shown : ShownJoint
     said : list or dict or None
         As `state.read_evidence` reads it.
 
@@ -51,13 +51,13 @@ class Known:
         As `state.read_evidence`.
     """
 
-    def __init__(self, subject: Subject, said: Any) -> None:
-        schema = subject.joint.schema
+    def __init__(self, shown: ShownJoint, said: Any) -> None:
+        schema = shown.joint.schema
         conditions, self.notes = read_evidence(schema, said)
         self.conditions = tidied(schema, conditions)
         self.sentence = sentence(self.conditions)
         rest, missing = without_missing(self.conditions)
-        model, self._log_missing = _model_given(subject, missing)
+        model, self._log_missing = _model_given(shown, missing)
         if model is None:
             raise ImpossibleEvidence(
                 f"the evidence has probability 0: {self.sentence}; at learning such cells were never, or always, "
@@ -65,7 +65,7 @@ class Known:
             )
         self.model = model
         self.evidence = build(schema, conditions=rest)
-        self.state = model.observe(self.evidence) if self.conditions else subject.nothing
+        self.state = model.observe(self.evidence) if self.conditions else shown.nothing
         self.is_density = self._is_point() or any(map(has_soft, rest.values()))
         if self.log_probability == -math.inf:
             raise ImpossibleEvidence(
@@ -114,14 +114,14 @@ class Known:
         return any(c.step == 0.0 and not c.is_categorical and not math.isnan(x) and x not in c.atoms for c, x in values)
 
 
-def _model_given(subject: Subject, missing: Mapping[str, bool]) -> tuple[Distribution | None, float]:
+def _model_given(shown: ShownJoint, missing: Mapping[str, bool]) -> tuple[Distribution | None, float]:
     """The model given which cells are missing, and the log-probability of that; the last few are kept."""
     if not missing:
-        return subject.joint.distribution, 0.0
-    kept, key = subject.said_missing, tuple(missing.items())
+        return shown.joint.distribution, 0.0
+    kept, key = shown.said_missing, tuple(missing.items())
     found = kept.get(key)
     if found is None:
-        found = subject.joint.distribution.given_missing_cells(missing)
+        found = shown.joint.distribution.given_missing_cells(missing)
         while len(kept) >= MODELS:
             kept.pop(next(iter(kept)), None)
         kept[key] = found

@@ -14,7 +14,7 @@ from ..integrations.ensembles.read import read_ensemble
 from ..integrations.ensembles.table import Ensemble
 from ..runtime.parameters import check_number
 from .notebook import NotebookExplorer, in_notebook
-from .questions import replaced, subject_for
+from .questions import replaced, shown_of
 
 _HINT = "the explorer needs starlette and uvicorn: pip install 'jointforest[explore]'"
 
@@ -39,7 +39,7 @@ class Explorer:
         except ImportError as error:
             raise ImportError(_HINT) from error
         check_number("port", port, 0, 65_535, whole=True, text="a whole number from 0 to 65535")
-        subject = subject_for(joint, title, rows, trained)  # before the port is taken: it may raise
+        shown = shown_of(joint, title, rows, trained)  # before the port is taken: it may raise
         # with its protocol named, asyncio sends at once (TCP_NODELAY): else an answer takes 40 ms longer
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
@@ -51,7 +51,7 @@ class Explorer:
             raise OSError(f"port {port} of {HOST} cannot be used: {error.strerror}; give another one") from None
         number, token = self._socket.getsockname()[1], secrets.token_urlsafe(24)
         self.url = f"http://{HOST}:{number}/{token}/"
-        self._app = App(subject, number, token)
+        self._app = App(shown, number, token)
         self._server = uvicorn.Server(
             uvicorn.Config(
                 self._app,
@@ -91,7 +91,7 @@ class Explorer:
             If it lacks columns of the trained model that is shown beside it, or is of another kind: of single rows
             instead of histories, or the other way round.
         """
-        self._app.subject = replaced(self._app.subject, joint, title)
+        self._app.shown = replaced(self._app.shown, joint, title)
 
     def wait(self, look: Callable[[], None] | None = None) -> None:
         """Serve until it is closed, or interrupted from the keyboard; ``look`` is called now and then meanwhile."""

@@ -23,8 +23,8 @@ from ..models.base import Distribution, PosteriorState
 from ..query_language.parser import parse_conditions
 from ..query_language.render import condition_text
 from .known import Known
+from .shown import ShownJoint, all_shown, cell_text
 from .state import place_of, whole_number
-from .subject import Subject, all_shown, cell_text
 
 MOST_ROWS, MOST_CSV_ROWS = 1_000, 100_000
 """Most rows drawn to look at, and to download."""
@@ -39,32 +39,30 @@ DIGITS = 6
 """Digits of numbers without a grid where they are looked at."""
 
 
-def rows(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
+def rows(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     """``n`` rows drawn given evidence, as texts, null where a cell is missing; the same ``seed``, the same rows."""
-    X = _drawn(subject, body, MOST_ROWS)
-    return {"columns": [c.name for c in subject.columns], "rows": _transposed(_texts(subject.columns, X, DIGITS))}
+    X = _drawn(shown, body, MOST_ROWS)
+    return {"columns": [c.name for c in shown.columns], "rows": _transposed(_texts(shown.columns, X, DIGITS))}
 
 
-def csv_text(subject: Subject, body: Mapping[str, Any]) -> str:
+def csv_text(shown: ShownJoint, body: Mapping[str, Any]) -> str:
     """The same as a CSV file, with all digits."""
-    X = _drawn(subject, body, MOST_CSV_ROWS)
+    X = _drawn(shown, body, MOST_CSV_ROWS)
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([c.name for c in subject.columns])
-    writer.writerows(
-        [["" if cell is None else cell for cell in row] for row in _transposed(_texts(subject.columns, X))]
-    )
+    writer.writerow([c.name for c in shown.columns])
+    writer.writerows([["" if cell is None else cell for cell in row] for row in _transposed(_texts(shown.columns, X))])
     return file.getvalue()
 
 
-def mode(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
+def mode(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     """The most probable row that agrees with the evidence, and a bound on how much more probable another may be."""
-    known = Known(subject, body.get("evidence"))
+    known = Known(shown, body.get("evidence"))
     found = model_modes(known.model, known.evidence, 1, budget_of(known.model))
     density, bound = float(found.log_density[0]), float(found.log_bound)
-    cells = [cell_text(column, x, DIGITS) for column, x in zip(subject.columns, found.X[0].tolist(), strict=True)]
+    cells = [cell_text(column, x, DIGITS) for column, x in zip(shown.columns, found.X[0].tolist(), strict=True)]
     return {
-        "row": dict(zip((c.name for c in subject.columns), cells, strict=True)),
+        "row": dict(zip((c.name for c in shown.columns), cells, strict=True)),
         "log_density": density,
         "bound": bound,
         "certified": bound - density <= 1e-9 * max(1.0, abs(density)),
@@ -77,17 +75,17 @@ def budget_of(model: Distribution) -> int:
     return BUDGET if entries <= ENTRIES else BUDGET * ENTRIES // entries
 
 
-def compile_ahead(subject: Subject) -> None:
+def compile_ahead(shown: ShownJoint) -> None:
     """Ask of forests, as briefly as can be, what buttons ask later, so that its kernels are compiled by then."""
-    known = Known(subject, None)
+    known = Known(shown, None)
     if known.model.uses_kernels():
         model_modes(known.model, known.evidence, 1, 1)
         explain(known.model, known.evidence, LISTED)
 
 
-def why(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
+def why(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     """The leaves, or hidden states, that carry the answers, the heaviest first."""
-    known = Known(subject, body.get("evidence"))
+    known = Known(shown, body.get("evidence"))
     found = explain(known.model, known.evidence, LISTED)
     items = [
         {
@@ -101,14 +99,14 @@ def why(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
     return {"text": found.text, "items": items}
 
 
-def pair(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
+def pair(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     """The joint distribution of two columns given evidence, and what one tells of the other."""
-    known = Known(subject, body.get("evidence"))
+    known = Known(shown, body.get("evidence"))
     said, bins = body.get("columns"), whole_number(body, "bins", 20, 2, MOST_BINS)
     if not isinstance(said, list) or len(said) != 2:
         raise ValueError("columns: expected the places of two columns")
-    columns = [subject.columns[place_of(j, len(subject.columns), "columns")] for j in said]
-    given = subject.joint.given(known.conditions)
+    columns = [shown.columns[place_of(j, len(shown.columns), "columns")] for j in said]
+    given = shown.joint.given(known.conditions)
     found = given.pair(columns[0].name, columns[1].name, bins)
     return {
         "a": _axis(columns[0], found.a),
@@ -119,8 +117,8 @@ def pair(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _drawn(subject: Subject, body: Mapping[str, Any], most: int) -> np.ndarray:
-    known = Known(subject, body.get("evidence"))
+def _drawn(shown: ShownJoint, body: Mapping[str, Any], most: int) -> np.ndarray:
+    known = Known(shown, body.get("evidence"))
     n, seed = whole_number(body, "n", 20, 0, most), whole_number(body, "seed", 0, 0, 2**32 - 1)
     return sample(known.model, known.evidence, n, seed, missing=True)
 
@@ -189,7 +187,7 @@ def _correlation(given: Any, columns: list[Column]) -> float | None:
 _TINY = 1e-300
 
 
-def row(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
+def row(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     """A row's log-density; of each cell what was to be expected given the others, and how unlikely it is.
 
     The row is ``cells``, texts by column, or the number ``row`` of the table beside the joint. Cells of the columns
@@ -198,21 +196,21 @@ def row(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
     of a number as far in its tail. ``unseen`` is the text of a level that learning never saw: such a cell counts as
     unknown, with a penalty. ``prediction`` is of `Predictor.ask`, where there is a trained model.
     """
-    x, unseen = (_cells(subject, body["cells"]), {}) if "cells" in body else _of_table(subject, body.get("row"))
-    left_out = _without(subject, body.get("without"))
+    x, unseen = (_cells(shown, body["cells"]), {}) if "cells" in body else _of_table(shown, body.get("row"))
+    left_out = _without(shown, body.get("without"))
     is_told = ~np.isnan(x) & ~left_out
-    is_unseen = np.array([column.name in unseen for column in subject.columns]) & ~left_out
-    model = subject.joint.distribution
-    known = build(subject.joint.schema, np.where(is_told, x, np.nan)[None], is_unseen[None])
+    is_unseen = np.array([column.name in unseen for column in shown.columns]) & ~left_out
+    model = shown.joint.distribution
+    known = build(shown.joint.schema, np.where(is_told, x, np.nan)[None], is_unseen[None])
     whole = model.observe(known)
     cells = []
-    for j, column in enumerate(subject.columns):
+    for j, column in enumerate(shown.columns):
         others = known.without(j) if is_told[j] else known
         weighed = whole if others is known else model.observe(others)
         about = {"name": column.name, "known": bool(is_told[j]), "unseen": unseen.get(column.name)}
-        cells.append(_cell(subject, others, weighed, j, float(x[j])) | about)
+        cells.append(_cell(shown, others, weighed, j, float(x[j])) | about)
     density = float(model.log_density(known)[0])
-    predictor = subject.predictor
+    predictor = shown.predictor
     return {
         "log_density": density if math.isfinite(density) else None,
         "cells": cells,
@@ -220,25 +218,25 @@ def row(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _without(subject: Subject, said: Any) -> np.ndarray:
+def _without(shown: ShownJoint, said: Any) -> np.ndarray:
     """The columns that are named, bool (d,)."""
     if said is not None and not (isinstance(said, list) and all(isinstance(name, str) for name in said)):
         raise ValueError(f"without: expected a list of columns' names, got {str(said)[:40]}")
-    named = np.zeros(len(subject.columns), dtype=bool)
+    named = np.zeros(len(shown.columns), dtype=bool)
     for name in said or ():
-        named[subject.joint.schema.index(name)] = True
+        named[shown.joint.schema.index(name)] = True
     return named
 
 
-def _cells(subject: Subject, said: Any) -> np.ndarray:
+def _cells(shown: ShownJoint, said: Any) -> np.ndarray:
     """Numbers and codes (d,) of texts by column name, NaN of those that are not said."""
     if not isinstance(said, Mapping):
         raise ValueError(f"cells: expected an object of texts by column name, got {type(said).__name__}")
-    x = np.full(len(subject.columns), np.nan)
+    x = np.full(len(shown.columns), np.nan)
     for name, text in said.items():
-        j = subject.joint.schema.index(name)
+        j = shown.joint.schema.index(name)
         if text is not None and text != "":
-            x[j] = number_of_text(subject.columns[j], text)
+            x[j] = number_of_text(shown.columns[j], text)
     return x
 
 
@@ -265,14 +263,14 @@ def number_of_text(column: Column, text: Any) -> float:
     return column.to_number(text)
 
 
-def _of_table(subject: Subject, number: Any) -> tuple[np.ndarray, dict[str, str]]:
+def _of_table(shown: ShownJoint, number: Any) -> tuple[np.ndarray, dict[str, str]]:
     """Numbers and codes (d,) of a row of the table beside the joint; and its levels never seen, by column name."""
-    if subject.rows is None:
+    if shown.rows is None:
         raise ValueError("no table was loaded beside the joint: give cells, or start with --table")
-    i = place_of(number, len(subject.rows), "row")
-    frame = _slice(subject.rows, i)
-    X, unseen = encode(subject.joint.schema, frame)
-    names = [column.name for column, is_unseen in zip(subject.columns, unseen[0], strict=True) if is_unseen]
+    i = place_of(number, len(shown.rows), "row")
+    frame = _slice(shown.rows, i)
+    X, unseen = encode(shown.joint.schema, frame)
+    names = [column.name for column, is_unseen in zip(shown.columns, unseen[0], strict=True) if is_unseen]
     return X[0], {name: str(labels_at(read(frame).cells(name), np.array([0]))[0]) for name in names}
 
 
@@ -283,9 +281,9 @@ def _slice(frame: Any, i: int) -> Any:
     return frame[i : i + 1]
 
 
-def _cell(subject: Subject, others: Evidence, state: PosteriorState, j: int, x: float) -> dict[str, Any]:
+def _cell(shown: ShownJoint, others: Evidence, state: PosteriorState, j: int, x: float) -> dict[str, Any]:
     """What a cell is, what it was expected to be given the others, weighed, and how unlikely it is."""
-    column = subject.columns[j]
+    column = shown.columns[j]
     if column.is_categorical:
         share = state.level_probabilities(j)[0]
         expected = float(share.argmax())

@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import answers, panels, reasons
+from .asking import Overtaken, Questions, always
+from .shown import ShownJoint, shown_joint
 from .state import ImpossibleEvidence
-from .subject import Questions, Subject, subject_of
 
 if TYPE_CHECKING:
     from ..integrations.ensembles.table import Ensemble
-    from .histories import HistorySubject
+    from .histories import ShownHistories
+
 
 ASKS: dict[str, Callable[..., Any]] = {
     "table": answers.table,
@@ -30,16 +32,16 @@ ASKS: dict[str, Callable[..., Any]] = {
 OF_ROWS = Questions(ASKS, prepare=answers.prepare, waits=True, compile_ahead=panels.compile_ahead)
 
 
-def questions_of(subject: Subject | HistorySubject) -> Questions:
+def questions_of(shown: ShownJoint | ShownHistories) -> Questions:
     """What a page of this joint may ask."""
-    if isinstance(subject, Subject):
+    if isinstance(shown, ShownJoint):
         return OF_ROWS
     from .histories import QUESTIONS  # pages of tables do not wait for this import
 
     return QUESTIONS
 
 
-def subject_for(joint: Any, title: str, rows: Any = None, trained: Ensemble | None = None) -> Subject | HistorySubject:
+def shown_of(joint: Any, title: str, rows: Any = None, trained: Ensemble | None = None) -> ShownJoint | ShownHistories:
     """What a page shows of a joint of single rows or of histories.
 
     Raises
@@ -49,21 +51,20 @@ def subject_for(joint: Any, title: str, rows: Any = None, trained: Ensemble | No
     TypeError
         If the rows are no frame.
     """
-    if hasattr(joint, "distribution"):
-        return subject_of(joint, title, rows, trained)
+    if not joint.is_of_histories:
+        return shown_joint(joint, title, rows, trained)
     if trained is not None:
         raise ValueError("model: a trained model predicts from single rows, and this is a joint of histories")
-    from .histories import history_subject_of
+    from .histories import shown_histories
 
-    return history_subject_of(joint, title, rows)
+    return shown_histories(joint, title, rows)
 
 
-def replaced(old: Subject | HistorySubject, joint: Any, title: str | None) -> Subject | HistorySubject:
+def replaced(old: ShownJoint | ShownHistories, joint: Any, title: str | None) -> ShownJoint | ShownHistories:
     """The same with another joint, whose kind must be the same."""
-    new = subject_for(joint, old.title if title is None else title, old.rows, getattr(old, "trained", None))
-    if new.index != old.index:
-        kinds = {"index.html": "single rows", "histories.html": "histories"}
-        raise ValueError(f"this page shows a joint of {kinds[old.index]}, and the new one is of {kinds[new.index]}")
+    new = shown_of(joint, old.title if title is None else title, old.rows, getattr(old, "trained", None))
+    if type(new) is not type(old):
+        raise ValueError(f"this page shows a joint of {old.about}, and the new one is of {new.about}")
     return new
 
 
@@ -74,13 +75,11 @@ class Answer(NamedTuple):
     said: Any
 
 
-def always() -> bool:
-    """Whether a question is still wanted, of those that nothing overtakes."""
-    return True
-
-
 def answer(
-    subject: Subject | HistorySubject, what: str, body: Mapping[str, Any], is_wanted: Callable[[], bool] = always
+    shown: ShownJoint | ShownHistories,
+    what: str,
+    body: Mapping[str, Any],
+    is_wanted: Callable[[], bool] = always,
 ) -> Answer:
     """The answer to one of `questions_of`; of what cannot be answered, why.
 
@@ -91,13 +90,13 @@ def answer(
     """
     try:
         if not is_wanted():
-            raise answers.Overtaken
-        questions = questions_of(subject)
+            raise Overtaken
+        questions = questions_of(shown)
         if questions.waits:
-            questions.prepare(subject)
+            questions.prepare(shown)
         ask = questions.asks[what]
-        return Answer(200, ask(subject, body, is_wanted) if what == "posterior" else ask(subject, body))
-    except answers.Overtaken:
+        return Answer(200, ask(shown, body, is_wanted) if what == "posterior" else ask(shown, body))
+    except Overtaken:
         raise
     except ImpossibleEvidence as error:
         return Answer(409, {"error": str(error), "impossible": True})

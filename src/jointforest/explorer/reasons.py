@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from .known import Known
+from .shown import ShownJoint, to_shown
 from .state import place_of, sentence, write_evidence
-from .subject import Subject, to_shown
 
 EXACT = 7
 """Up to so many conditions all their subsets are asked."""
@@ -19,32 +19,32 @@ ORDERS = 24
 """Of more, the mean over so many random orders is taken."""
 
 
-def reasons(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
+def reasons(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     """By how much each condition of ``evidence`` moves the prediction of column number ``column``.
 
     The prediction is the mean of a column of numbers, the probability of a level (number ``level``, the most probable
     one by default) of any other. The amounts are conditional Shapley values: the mean, over all orders in which the
     conditions may come to be known, of the change that a condition makes. They sum to the whole change.
     """
-    known = Known(subject, body.get("evidence"))
-    j = place_of(body.get("column"), len(subject.columns), "column")
-    column = subject.columns[j]
+    known = Known(shown, body.get("evidence"))
+    j = place_of(body.get("column"), len(shown.columns), "column")
+    column = shown.columns[j]
     conditions = [name for name in known.conditions if name != column.name]
     if not conditions:
         raise ValueError(f"nothing is known but of column {column.name!r} itself: give evidence on another column")
-    said = {one["column"]: one for one in write_evidence(subject.joint.schema, known.conditions)}
-    pieces = [said[subject.joint.schema.index(name)] for name in conditions]
+    said = {one["column"]: one for one in write_evidence(shown.joint.schema, known.conditions)}
+    pieces = [said[shown.joint.schema.index(name)] for name in conditions]
     level = None
     if column.is_categorical:
-        whole = Known(subject, pieces).state.level_probabilities(j)[0]
+        whole = Known(shown, pieces).state.level_probabilities(j)[0]
         level = int(whole.argmax()) if body.get("level") is None else place_of(body["level"], len(whole), "level")
 
     def predicted(some: frozenset[int]) -> float:
-        state = Known(subject, [pieces[k] for k in sorted(some)]).state
+        state = Known(shown, [pieces[k] for k in sorted(some)]).state
         return float(state.level_probabilities(j)[0, level] if level is not None else state.moments(j)[0][0])
 
     amounts, base, value = shapley(len(pieces), predicted)
-    shown = (lambda x: x) if column.is_categorical else (lambda x: to_shown(column, x))
+    on_page = (lambda x: x) if column.is_categorical else (lambda x: to_shown(column, x))
     unit = 1e3 if column.kind == "datetime" else 1.0  # a difference of dates is one of milliseconds
     steps = [
         {"name": name, "said": sentence({name: known.conditions[name]}), "by": amount * unit}
@@ -54,8 +54,8 @@ def reasons(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "column": column.name,
         "level": None if level is None else str(column.levels[level]),
-        "base": shown(base),
-        "value": shown(value),
+        "base": on_page(base),
+        "value": on_page(value),
         "steps": steps,
         "is_exact": len(pieces) <= EXACT,
     }

@@ -10,19 +10,19 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from .answers import Overtaken
+from .asking import Overtaken
 from .questions import answer, questions_of
-from .subject import Subject
+from .scripts import PAGE
+from .shown import ShownJoint
 
 if TYPE_CHECKING:
-    from .histories import HistorySubject
+    from .histories import ShownHistories
 
 HOST = "127.0.0.1"
 MOST_BYTES = 1_000_000
@@ -33,11 +33,9 @@ WAITING = 64
 """Questions that may wait besides; more are refused."""
 SECONDS = 10.0
 """Time that a body may take to arrive."""
-PAGES = 64
-"""Pages of which the newest question is remembered."""
+NEWEST = 256
+"""Pairs of a page and a kind of question of which the newest question is remembered."""
 
-FILES = Path(__file__).parent / "page"
-"""Where the page's files are."""
 _TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -79,7 +77,7 @@ class App:
 
     Parameters
     ----------
-    subject : Subject or HistorySubject
+    shown : ShownJoint or ShownHistories
         What the page shows; another one may take its place at any time.
     port : int
         Where it is served: what the headers Host and Origin must name.
@@ -92,8 +90,8 @@ class App:
         Number of the newest question of each page, of the pages that asked last.
     """
 
-    def __init__(self, subject: Subject | HistorySubject, port: int, token: str) -> None:
-        self.subject: Subject | HistorySubject = subject
+    def __init__(self, shown: ShownJoint | ShownHistories, port: int, token: str) -> None:
+        self.shown: ShownJoint | ShownHistories = shown
         self.token = token
         self._hosts = {f"{HOST}:{port}", f"localhost:{port}"}
         self._pool = ThreadPoolExecutor(WORKERS, "explore")
@@ -116,13 +114,16 @@ class App:
 
     def prepare(self) -> None:
         """Work out what all questions need, once."""
-        questions_of(self.subject).prepare(self.subject)
+        questions_of(self.shown).prepare(self.shown)
 
     def compile_ahead(self) -> None:
         """Wait until a page shows exact numbers, and has nothing to compile itself; compile what its buttons ask."""
+        if questions_of(self.shown).compile_ahead is None:
+            return
         self._at_rest.wait()
-        if not self._is_closed:
-            questions_of(self.subject).compile_ahead(self.subject)
+        compile_ahead = questions_of(self.shown).compile_ahead
+        if not self._is_closed and compile_ahead is not None:
+            compile_ahead(self.shown)
 
     def close(self) -> None:
         """Take no more questions; those that wait are dropped."""
@@ -142,11 +143,11 @@ class App:
         path = "/".join(rest)
         self._check_site(request, host, is_index=request.method == "GET" and path == "")
         if request.method == "GET":
-            return _file(path or self.subject.index)
+            return _file(path or self.shown.index)
         if request.method != "POST":
             raise Refused(405, "only GET and POST are known here")
         what = path.removeprefix("ask/")
-        asks = questions_of(self.subject).asks
+        asks = questions_of(self.shown).asks
         if not path.startswith("ask/") or what not in asks:
             raise Refused(404, f"there is no such question; there are {', '.join(asks)}")
         return await self._ask(what, await _body(request))
@@ -180,7 +181,7 @@ class App:
         page = name, what
         self.newest[page] = max(number, self.newest.get(page, number))
         self.newest.move_to_end(page)
-        while len(self.newest) > PAGES:
+        while len(self.newest) > NEWEST:
             self.newest.popitem(last=False)
         return page
 
@@ -191,7 +192,7 @@ class App:
             return page is None or self.newest.get(page, 0) <= body["id"]
 
         try:
-            status, said = answer(self.subject, what, body, is_wanted)
+            status, said = answer(self.shown, what, body, is_wanted)
         except Overtaken:
             return _json(200, {"id": body["id"], "overtaken": True})
         if what == "posterior" and body.get("exact"):
@@ -241,7 +242,7 @@ def _no_number(text: str) -> None:
 
 def _file(name: str) -> Response:
     """A file of the page, by its name among those that are there."""
-    known = {path.name: path for path in FILES.iterdir() if path.is_file() and path.suffix in _TYPES}
+    known = {path.name: path for path in PAGE.iterdir() if path.is_file() and path.suffix in _TYPES}
     if name not in known:
         raise Refused(404, "there is no such file")
     return Response(known[name].read_bytes(), media_type=_TYPES[known[name].suffix])

@@ -14,7 +14,7 @@ from ..data.texts import column_text
 from ..query_language.parser import parse_conditions
 from ..query_language.render import condition_text
 from ..query_language.short_forms import Reading, read_short
-from .subject import from_shown, rounding, to_shown, written
+from .shown import from_shown, rounding, to_shown, written
 
 Conditions = dict[str, Any]
 """Conditions by column, in the columns' order."""

@@ -17,7 +17,7 @@ from ..data.conditions import AnyOf, PerRow
 from ..data.evidence import Evidence, intersect
 from ..data.frames import encode
 from ..data.schema import Column, Schema
-from ..explorer.subject import Subject
+from ..explorer.shown import ShownJoint
 from ..inference.explanation.rules import side_condition
 from ..models.base import PosteriorState
 from ..report.dependence import dependence as dependence_of
@@ -348,7 +348,7 @@ def dependence(joint: Joint, columns: Sequence[str] | None = None, ax: Axes | No
     check_joint(joint)
     if columns is not None:
         joint = joint.select(*columns)
-    found = dependence_of(Subject(joint))
+    found = dependence_of(ShownJoint(joint))
     if found is None:
         raise ValueError("dependence: there is one column only; name at least two")
     strength = found.strength.copy()

@@ -13,17 +13,17 @@ from ..data.frames import encode
 from ..data.schema import Column
 from ..data.shown_values import axis_ticks, interval_in_words, number_text
 from ..explorer import answers
-from ..explorer.subject import Bins, Subject, from_shown
+from ..explorer.shown import Bins, ShownJoint, from_shown
 
 MOST_LEVELS = 8
 """Levels of a column that have a bar."""
 
 
-def columns(subject: Subject, X: np.ndarray | None) -> list[dict[str, Any]]:
+def columns(shown: ShownJoint, X: np.ndarray | None) -> list[dict[str, Any]]:
     """What the template says of each column; ``X`` (n, d) are rows to stand beside the joint."""
-    answer = answers.posterior(subject, {"exact": True})["columns"]
+    answer = answers.posterior(shown, {"exact": True})["columns"]
     found = []
-    for j, (column, bins, one) in enumerate(zip(subject.columns, subject.bins, answer, strict=True)):
+    for j, (column, bins, one) in enumerate(zip(shown.columns, shown.bins, answer, strict=True)):
         rows = None if X is None else _of_rows(X[:, j], column, bins)
         about = {"name": column.name, "kind": column.kind, "missing": _shares(one["missing"], X, j)}
         mass = np.array(one["mass"])
@@ -31,9 +31,9 @@ def columns(subject: Subject, X: np.ndarray | None) -> list[dict[str, Any]]:
     return found
 
 
-def encoded(subject: Subject, frame: Any) -> np.ndarray:
+def encoded(shown: ShownJoint, frame: Any) -> np.ndarray:
     """Rows of a frame as the joint has them, (n, d); levels never seen are missing."""
-    return encode(subject.joint.schema, frame)[0]
+    return encode(shown.joint.schema, frame)[0]
 
 
 def _levels(column: Column, bins: Bins, one: Any, mass: np.ndarray, rows: np.ndarray | None) -> dict[str, Any]:

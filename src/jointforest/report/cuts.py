@@ -9,7 +9,7 @@ import numpy as np
 from ..data.discretization import base_density
 from ..data.discretization.discretizer import Scale
 from ..data.schema import Column
-from ..explorer.subject import Bins, Subject, centers_of_cuts
+from ..explorer.shown import Bins, ShownJoint, centers_of_cuts
 
 MOST_CUTS, ALL_CUTS = 4_000, 12_000
 """Most cuts of a column, and of all columns together."""
@@ -42,17 +42,17 @@ class ColumnCuts(NamedTuple):
     n: int
 
 
-def page_cuts(subject: Subject) -> list[ColumnCuts]:
+def page_cuts(shown: ShownJoint) -> list[ColumnCuts]:
     """The cuts of every column."""
-    components = subject.joint.distribution.components
+    components = shown.joint.distribution.components
     hidden = [found for found in (component.hidden_trees() for component in components) if found is not None]
     n_rows = sum(len(c.forest_for("a report").leaves.tree) for c in components if c.is_forest)
     most = ALL_CUTS if not n_rows else min(ALL_CUTS, MOST_ENTRIES // n_rows)
-    scales = [[trees.scales[j] for trees in hidden] for j in range(len(subject.columns))]
-    wanted = [_wanted(*each) for each in zip(subject.columns, subject.bins, scales, strict=True)]
+    scales = [[trees.scales[j] for trees in hidden] for j in range(len(shown.columns))]
+    wanted = [_wanted(*each) for each in zip(shown.columns, shown.bins, scales, strict=True)]
     return [
-        _column(column, bins, scales[j], room, subject, j)
-        for j, (column, bins, room) in enumerate(zip(subject.columns, subject.bins, _rooms(wanted, most), strict=True))
+        _column(column, bins, scales[j], room, shown, j)
+        for j, (column, bins, room) in enumerate(zip(shown.columns, shown.bins, _rooms(wanted, most), strict=True))
     ]
 
 
@@ -76,7 +76,7 @@ def _rooms(wanted: list[int], most: int) -> list[int]:
     return rooms
 
 
-def _column(column: Column, bins: Bins, scales: list[Scale], most: int, subject: Subject, j: int) -> ColumnCuts:
+def _column(column: Column, bins: Bins, scales: list[Scale], most: int, shown: ShownJoint, j: int) -> ColumnCuts:
     if column.is_categorical:
         return ColumnCuts(bins, np.empty(0), np.empty(0, int), len(column.levels))
     cuts = _finer(column, bins.cuts, scales, most)
@@ -84,7 +84,7 @@ def _column(column: Column, bins: Bins, scales: list[Scale], most: int, subject:
     first[0] = 0
     fine = bins._replace(cuts=cuts, first=first, cell=np.searchsorted(cuts, bins.atoms) - 1)
     points = np.empty(0, int) if column.step > 0.0 else _cuts_of_points(column, cuts)
-    return ColumnCuts(fine, centers_of_cuts(subject, j, cuts), points, len(cuts) - 1)
+    return ColumnCuts(fine, centers_of_cuts(shown, j, cuts), points, len(cuts) - 1)
 
 
 def _cuts_of_points(column: Column, cuts: np.ndarray) -> np.ndarray:

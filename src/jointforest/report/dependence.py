@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..explorer.subject import Subject
+from ..explorer.shown import ShownJoint
 from ..inference.sampling import sample
 from ..learners.hidden_tree.structure import coarse, mutual_information, spanning_tree
 
@@ -42,13 +42,13 @@ class Dependence(NamedTuple):
     parent: np.ndarray
 
 
-def dependence(subject: Subject) -> Dependence | None:
+def dependence(shown: ShownJoint) -> Dependence | None:
     """The dependences of a joint; None of a single column."""
-    columns = subject.columns
+    columns = shown.columns
     if len(columns) < 2:
         return None
     n = max(min(DRAWS, MOST_CELLS // len(columns)), 500)
-    X = sample(subject.joint.distribution, subject.nothing.evidence, n, 0)
+    X = sample(shown.joint.distribution, shown.nothing.evidence, n, 0)
     codes, n_codes = np.empty(X.shape, np.int64), np.empty(len(columns), np.int64)
     for j, column in enumerate(columns):
         if column.is_categorical:

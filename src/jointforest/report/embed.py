@@ -11,7 +11,7 @@ from ..data.discretization.discretizer import code_table
 from ..data.discretization.learn import learn_scale
 from ..data.texts import column_text
 from ..explorer.answers import table
-from ..explorer.subject import Subject, all_shown, to_shown
+from ..explorer.shown import ShownJoint, all_shown, to_shown
 from ..inference.sampling import sample
 from ..learners.hidden_tree.learn import LearnSettings, learn_tree
 from ..learners.hidden_tree.structure import CodeTable
@@ -52,7 +52,7 @@ class Embedded(NamedTuple):
 
     Attributes
     ----------
-    subject : Subject
+    shown : ShownJoint
         The joint of the report, or the smaller one.
     is_itself : bool
         Whether it is the joint of the report.
@@ -66,7 +66,7 @@ class Embedded(NamedTuple):
         All that ``in_page_source.js`` reads, but for the page's words.
     """
 
-    subject: Subject
+    shown: ShownJoint
     is_itself: bool
     n_rows: int
     bits: int
@@ -74,51 +74,51 @@ class Embedded(NamedTuple):
     written: dict[str, Any]
 
 
-def embedded(subject: Subject) -> Embedded:
+def embedded(shown: ShownJoint) -> Embedded:
     """The joint itself if it fits in `MOST_BYTES`, else one learned from rows drawn from it."""
-    found = _fitting(subject)
+    found = _fitting(shown)
     if found is not None:
         bits, written = found
-        errors = None if bits >= SURE else _errors(subject, rounded(subject.joint.distribution, bits), FEW_PIECES)
-        return Embedded(subject, True, 0, bits, errors, written)
-    n = max(min(DRAWS, MOST_CELLS // len(subject.columns)), 1)
-    X = sample(subject.joint.distribution, subject.nothing.evidence, n, 0, missing=True)
-    small, bits, written = _smaller(subject, X)
-    pieces = PIECES if _is_plain(subject) else RULED_PIECES
-    errors = _errors(subject, rounded(small.joint.distribution, bits), pieces)
+        errors = None if bits >= SURE else _errors(shown, rounded(shown.joint.distribution, bits), FEW_PIECES)
+        return Embedded(shown, True, 0, bits, errors, written)
+    n = max(min(DRAWS, MOST_CELLS // len(shown.columns)), 1)
+    X = sample(shown.joint.distribution, shown.nothing.evidence, n, 0, missing=True)
+    small, bits, written = _smaller(shown, X)
+    pieces = PIECES if _is_plain(shown) else RULED_PIECES
+    errors = _errors(shown, rounded(small.joint.distribution, bits), pieces)
     return Embedded(small, False, n, bits, errors, written)
 
 
-def _errors(subject: Subject, near: Distribution, n: int) -> Errors:
-    return measured_errors(subject, near, random_pieces(subject, n))
+def _errors(shown: ShownJoint, near: Distribution, n: int) -> Errors:
+    return measured_errors(shown, near, random_pieces(shown, n))
 
 
-def _smaller(subject: Subject, X: np.ndarray) -> tuple[Subject, int, dict[str, Any]]:
+def _smaller(shown: ShownJoint, X: np.ndarray) -> tuple[ShownJoint, int, dict[str, Any]]:
     """A hidden tree learned from draws (n, d) that fits, with as many states as do, its bits, and what is written."""
-    codes = [len(column.levels) or BINS for column in subject.columns]
+    codes = [len(column.levels) or BINS for column in shown.columns]
     for states in STATES:
         if states != STATES[-1] and sum(states * (states + size) for size in codes) > MOST_BYTES:
             continue
-        small = Subject(type(subject.joint)(HiddenTree(_learned(subject, X, states))), subject.title)
+        small = ShownJoint(type(shown.joint)(HiddenTree(_learned(shown, X, states))), shown.title)
         found = _fitting(small)
         if found is not None:
             return small, *found
     return small, BITS[-1], _written(small, BITS[-1])
 
 
-def _is_plain(subject: Subject) -> bool:
+def _is_plain(shown: ShownJoint) -> bool:
     """Whether the joint is of forests and hidden trees, without rules."""
-    return all(c.is_forest or c.hidden_trees() is not None for c in subject.joint.distribution.components)
+    return all(c.is_forest or c.hidden_trees() is not None for c in shown.joint.distribution.components)
 
 
-def _fitting(subject: Subject) -> tuple[int, dict[str, Any]] | None:
+def _fitting(shown: ShownJoint) -> tuple[int, dict[str, Any]] | None:
     """Bits and what is written of a joint with as many bits as fit; None if it does not fit, or is of another kind."""
-    if not _is_plain(subject):
+    if not _is_plain(shown):
         return None
-    if _numbers(subject.joint.distribution) > MOST_NUMBERS:
+    if _numbers(shown.joint.distribution) > MOST_NUMBERS:
         return None
     for bits in BITS:
-        written = _written(subject, bits)
+        written = _written(shown, bits)
         if len(written["packed"]) <= MOST_BYTES:
             return bits, written
     return None
@@ -137,15 +137,15 @@ def _numbers(distribution: Distribution) -> int:
     return total
 
 
-def _learned(subject: Subject, X: np.ndarray, n_states: int) -> HiddenTrees:
+def _learned(shown: ShownJoint, X: np.ndarray, n_states: int) -> HiddenTrees:
     """A hidden tree with the schema of the joint, from draws (n, d)."""
-    columns = subject.columns
+    columns = shown.columns
     scales = tuple(learn_scale(column, X[:, j], None, BINS) for j, column in enumerate(columns))
     codes = code_table(scales, X)
     is_ordered = np.array([not column.is_categorical for column in columns])
     table = CodeTable(np.ascontiguousarray(codes), np.array([scale.n_codes for scale in scales]), is_ordered)
     settings = LearnSettings(n_states=n_states, passes=PASSES, full=1, refit=True)
-    return HiddenTrees(subject.joint.schema, scales, (learn_tree(table, settings, 0),), np.zeros(1))
+    return HiddenTrees(shown.joint.schema, scales, (learn_tree(table, settings, 0),), np.zeros(1))
 
 
 def rounded(distribution: Distribution, bits: int) -> Distribution:
@@ -174,28 +174,28 @@ def _each(tables: tuple[np.ndarray, ...], bits: int) -> tuple[np.ndarray, ...]:
 
 def wire(found: Embedded, title: str, said: str) -> dict[str, Any]:
     """All that ``in_page_source.js`` reads."""
-    about = table(found.subject, {}) | {"title": title, "said": said, "rows": None, "can": []}
-    return {"table": about, "n_rows": found.subject.joint.schema.n_rows} | found.written
+    about = table(found.shown, {}) | {"title": title, "said": said, "rows": None, "can": []}
+    return {"table": about, "n_rows": found.shown.joint.schema.n_rows} | found.written
 
 
-def _written(subject: Subject, bits: int) -> dict[str, Any]:
+def _written(shown: ShownJoint, bits: int) -> dict[str, Any]:
     packer = Packer()
-    cuts = page_cuts(subject)
-    columns = [_column(subject, j, one, packer) for j, one in enumerate(cuts)]
-    distribution = subject.joint.distribution
+    cuts = page_cuts(shown)
+    columns = [_column(shown, j, one, packer) for j, one in enumerate(cuts)]
+    distribution = shown.joint.distribution
     parts = []
     for component, log_weight in zip(distribution.components, distribution.log_weight.tolist(), strict=True):
         hidden = component.hidden_trees()
         if hidden is not None:
-            parts.append(_hidden_part(subject, hidden, cuts, packer, bits) | {"log_weight": log_weight})
+            parts.append(_hidden_part(shown, hidden, cuts, packer, bits) | {"log_weight": log_weight})
         else:
             parts.append(_forest_part(component.forest_for("a report"), packer) | {"log_weight": log_weight})
     return {"columns": columns, "parts": parts, "packed": packer.text()}
 
 
-def _column(subject: Subject, j: int, cuts: ColumnCuts, packer: Packer) -> dict[str, Any]:
+def _column(shown: ShownJoint, j: int, cuts: ColumnCuts, packer: Packer) -> dict[str, Any]:
     """How a column is cut: ends of cuts in the page's numbers, the mean of each, the centre of a cell of its grid."""
-    column, bins = subject.columns[j], cuts.bins
+    column, bins = shown.columns[j], cuts.bins
     about: dict[str, Any] = {"quoted": column_text(column.name)}
     if column.is_categorical:
         return about | {"ordered": column.is_ordered}
@@ -214,11 +214,11 @@ def _column(subject: Subject, j: int, cuts: ColumnCuts, packer: Packer) -> dict[
 
 
 def _hidden_part(
-    subject: Subject, hidden: HiddenTrees, cuts: list[ColumnCuts], packer: Packer, bits: int
+    shown: ShownJoint, hidden: HiddenTrees, cuts: list[ColumnCuts], packer: Packer, bits: int
 ) -> dict[str, Any]:
     """Hidden trees: where each column's codes lie, and the tables of the trees."""
     codes = []
-    for scale, column, one in zip(hidden.scales, subject.columns, cuts, strict=True):
+    for scale, column, one in zip(hidden.scales, shown.columns, cuts, strict=True):
         cut, code, share = code_shares(scale, column, one.bins.cuts)
         places = {"cut": packer.array(cut, "u2"), "code": packer.array(code, "u2"), "share": packer.array(share, "f4")}
         codes.append({"n": scale.n_codes, "cuts": one.n} | places)

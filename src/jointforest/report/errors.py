@@ -10,8 +10,8 @@ import numpy as np
 from ..data.conditions import PerRow
 from ..data.evidence import Evidence, build
 from ..data.schema import Column, Schema
+from ..explorer.shown import Bins, ShownJoint, to_shown
 from ..explorer.state import read_evidence
-from ..explorer.subject import Bins, Subject, to_shown
 from ..inference.histogram import histogram
 from ..inference.sampling import sample
 from ..models.base import Distribution
@@ -47,22 +47,22 @@ class Errors(NamedTuple):
     n: int
 
 
-def random_pieces(subject: Subject, n: int = PIECES, seed: int = 0) -> list[list[dict[str, Any]]]:
+def random_pieces(shown: ShownJoint, n: int = PIECES, seed: int = 0) -> list[list[dict[str, Any]]]:
     """Evidence on one to three columns, in the form in which a page asks for it.
 
     The conditions of a piece hold for a row that is drawn from the joint: a level or one of two, the bin of a
     histogram, an interval, or all values from a value on or up to it.
     """
     rng = np.random.default_rng(seed)
-    model, nothing = subject.joint.distribution, subject.nothing.evidence
+    model, nothing = shown.joint.distribution, shown.nothing.evidence
     X, other = (sample(model, nothing, n, seed + k) for k in (1, 2))
-    return [_piece(subject, X[i], other[i], rng) for i in range(n)]
+    return [_piece(shown, X[i], other[i], rng) for i in range(n)]
 
 
-def _piece(subject: Subject, x: np.ndarray, other: np.ndarray, rng: np.random.Generator) -> list[dict[str, Any]]:
-    d = len(subject.columns)
+def _piece(shown: ShownJoint, x: np.ndarray, other: np.ndarray, rng: np.random.Generator) -> list[dict[str, Any]]:
+    d = len(shown.columns)
     places = sorted(rng.choice(d, min(int(rng.integers(1, MOST_COLUMNS + 1)), d), replace=False).tolist())
-    said = [_condition(subject.columns[j], subject.bins[j], x[j], other[j], rng) | {"column": j} for j in places]
+    said = [_condition(shown.columns[j], shown.bins[j], x[j], other[j], rng) | {"column": j} for j in places]
     return [condition for condition in said if len(condition) > 1]
 
 
@@ -85,10 +85,10 @@ def _condition(column: Column, bins: Bins, x: float, other: float, rng: np.rando
         ends[0] = None
     if ends[1] is not None and ends[1] + half >= edges[-1]:
         ends[1] = None
-    shown = [None if end is None else to_shown(column, float(end)) for end in ends]
-    if shown == [None, None] or (shown[0] == shown[1] and column.step == 0.0):
+    numbers = [None if end is None else to_shown(column, float(end)) for end in ends]
+    if numbers == [None, None] or (numbers[0] == numbers[1] and column.step == 0.0):
         return {}
-    return {"low": shown[0], "high": shown[1]}
+    return {"low": numbers[0], "high": numbers[1]}
 
 
 def _rounded(column: Column, edges: np.ndarray, x: float) -> float:
@@ -99,10 +99,10 @@ def _rounded(column: Column, edges: np.ndarray, x: float) -> float:
     return float(edges[0] + round((x - edges[0]) / step) * step)
 
 
-def measured_errors(subject: Subject, other: Distribution, pieces: Sequence[list[dict[str, Any]]]) -> Errors:
+def measured_errors(shown: ShownJoint, other: Distribution, pieces: Sequence[list[dict[str, Any]]]) -> Errors:
     """How far the answers of a distribution are from those of the subject's joint, on pieces of evidence."""
-    evidence = evidence_of(subject.joint.schema, pieces)
-    true, near = (answers_of(model, evidence, subject.bins) for model in (subject.joint.distribution, other))
+    evidence = evidence_of(shown.joint.schema, pieces)
+    true, near = (answers_of(model, evidence, shown.bins) for model in (shown.joint.distribution, other))
     worst = np.zeros(len(pieces))
     for mine, theirs in zip(true, near, strict=True):
         worst = np.maximum(worst, np.nan_to_num(np.abs(mine - theirs).max(axis=1)))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..explorer.notebook import IMPORT, PAGE, reached, text_of
+from ..explorer.scripts import IMPORT, PAGE, reached, text_of
 
 FILES = Path(__file__).parent / "page"
 """Where the report's own scripts, styles and template are."""

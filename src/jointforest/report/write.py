@@ -17,7 +17,7 @@ from ..evaluation.fidelity import fidelity
 from ..evaluation.result import Fidelity, sections
 from ..explorer.answers import size
 from ..explorer.panels import row
-from ..explorer.subject import Subject
+from ..explorer.shown import ShownJoint
 from ..inference.explanation.tree_text import tree_text
 from ..runtime.parameters import check_number
 from .columns import columns, encoded
@@ -64,15 +64,15 @@ CELLS = 5
 """Cells that are shown of a row."""
 
 
-def unusual_rows(subject: Subject, frame: Any, k: int) -> list[dict[str, Any]]:
+def unusual_rows(shown: ShownJoint, frame: Any, k: int) -> list[dict[str, Any]]:
     """The k rows of least log-density, the least first, each with its least likely cells."""
-    density = np.asarray(subject.joint.log_density(frame))
-    beside = replace(subject, rows=frame)
+    density = np.asarray(shown.joint.log_density(frame))
+    beside = replace(shown, rows=frame)
     found = []
     for i in np.argsort(density, kind="stable")[:k].tolist():
         cells = [cell for cell in row(beside, {"row": i})["cells"] if cell["unlikely"] is not None]
         cells.sort(key=lambda cell: -cell["unlikely"])
-        shown = [
+        listed = [
             {
                 "name": cell["name"],
                 "text": cell["shown"],
@@ -82,7 +82,7 @@ def unusual_rows(subject: Subject, frame: Any, k: int) -> list[dict[str, Any]]:
             }
             for cell in cells[:CELLS]
         ]
-        found.append({"number": i, "log_density": signed(f"{density[i]:.2f}"), "cells": shown})
+        found.append({"number": i, "log_density": signed(f"{density[i]:.2f}"), "cells": listed})
     return found
 
 
@@ -118,14 +118,14 @@ def report_text(joint: Any, wanted: Wanted) -> str:
     data, holdout, target, examples, title = wanted
     _check(joint, wanted)
     title = "joint" if title is None else title
-    subject = Subject(joint, title)
-    X = None if data is None else encoded(subject, data)
-    found, depends = embedded(subject), dependence(subject)
+    shown = ShownJoint(joint, title)
+    X = None if data is None else encoded(shown, data)
+    found, depends = embedded(shown), dependence(shown)
     faithful = None if data is None else fidelity(joint, data, holdout, random_state=0)
-    unusual = unusual_rows(subject, data, examples) if examples else None
+    unusual = unusual_rows(shown, data, examples) if examples else None
     reading = [one for one in joint.reading.columns if one.notes]
     return render(
-        wire(found, title, size(joint) if found.is_itself else f"a smaller joint of {size(found.subject.joint)}"),
+        wire(found, title, size(joint) if found.is_itself else f"a smaller joint of {size(found.shown.joint)}"),
         title=title,
         size=size(joint),
         source=_source(found),
@@ -134,7 +134,7 @@ def report_text(joint: Any, wanted: Wanted) -> str:
         reading=reading,
         rules=[in_words(rule) for rule in joint.rules],
         fidelity=None if faithful is None else _figures(faithful),
-        columns=columns(subject, X),
+        columns=columns(shown, X),
         n_rows=None if X is None else len(X),
         matrix=None if depends is None else matrix(depends),
         tree=None if depends is None else tree(depends),

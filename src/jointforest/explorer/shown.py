@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -65,7 +64,7 @@ class Bins(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Subject:
+class ShownJoint:
     """What a page shows.
 
     Attributes
@@ -87,6 +86,7 @@ class Subject:
     index: ClassVar[str] = "index.html"
     widget: ClassVar[str] = "widget_main.js"
     """The file of its page, and the script of its widget."""
+    about: ClassVar[str] = "single rows"
 
     @cached_property
     def version(self) -> str:
@@ -173,11 +173,11 @@ def _cuts(column: Column, edges: np.ndarray, atoms: np.ndarray) -> np.ndarray:
     return np.concatenate([[low], inner, [high]])
 
 
-def centers_of_cuts(subject: Subject, j: int, cuts: np.ndarray) -> np.ndarray:
+def centers_of_cuts(shown: ShownJoint, j: int, cuts: np.ndarray) -> np.ndarray:
     """Mean of the draws in each cut, (C,), its middle where there are few; what lies beyond counts with the ends."""
     if not len(cuts):
         return cuts
-    drawn = subject.draws[:, j]
+    drawn = shown.draws[:, j]
     place = np.clip(np.searchsorted(cuts, drawn) - 1, 0, len(cuts) - 2)
     n, total = np.bincount(place, minlength=len(cuts) - 1), np.bincount(place, drawn, len(cuts) - 1)
     return np.where(n < FEW, 0.5 * (cuts[:-1] + cuts[1:]), total / np.maximum(n, 1))
@@ -218,7 +218,7 @@ def fingerprint(model: Any) -> str:
     return digest.hexdigest()
 
 
-def subject_of(joint: Any, title: str, rows: Any, trained: Ensemble | None) -> Subject:
+def shown_joint(joint: Any, title: str, rows: Any, trained: Ensemble | None) -> ShownJoint:
     """What a page shows.
 
     Raises
@@ -230,30 +230,9 @@ def subject_of(joint: Any, title: str, rows: Any, trained: Ensemble | None) -> S
     """
     if rows is not None:  # so that it is said now, not on the page
         read(rows)
-    subject = Subject(joint, title, rows, trained)
-    _ = subject.predictor  # so that it is said now if they do not fit
-    return subject
-
-
-class Questions(NamedTuple):
-    """What the pages of one kind of joint ask.
-
-    Attributes
-    ----------
-    asks : dict
-        What answers each question, by name.
-    prepare : callable
-        Works out, once, what the questions need.
-    waits : bool
-        Whether a question waits until this is done; otherwise it works out what it needs.
-    compile_ahead : callable
-        Compiles what the buttons of a page ask.
-    """
-
-    asks: dict[str, Callable[..., Any]]
-    prepare: Callable[[Any], None]
-    waits: bool
-    compile_ahead: Callable[[Any], None]
+    shown = ShownJoint(joint, title, rows, trained)
+    _ = shown.predictor  # so that it is said now if they do not fit
+    return shown
 
 
 # ---- A column's numbers as the page has them: dates in milliseconds since 1970, everything else as it is.
