@@ -188,8 +188,8 @@ def test_a_server_that_is_gone_is_said_and_a_new_joint_is_followed(
 def test_in_a_cell_of_a_notebook_cells_can_be_changed(
     new_context: Callable[..., BrowserContext], joint: jf.HistoryJoint, visits: pd.DataFrame
 ) -> None:
-    shown, page = shown_histories(joint, "visits", visits), new_context().new_page()
-    page.expose_function("kernel", lambda said: heard(shown, said))
+    of, page = shown_histories(joint, "visits", visits), new_context().new_page()
+    page.expose_function("kernel", lambda said: heard(of, said))
     page.set_content(PAGE.replace("BACKGROUND", "white"))
     page.evaluate(MODEL.replace("PICTURE", json.dumps(picture_of(joint))), script("widget_histories.js"))
     shown = Histories(page)
