@@ -25,9 +25,12 @@ from xgboost import XGBClassifier, XGBRegressor
 
 import jointforest as jf
 from jointforest.estimators.predictor import base, learn, members
+from jointforest.estimators.predictor.additive import AdditiveLearner
 from jointforest.estimators.predictor.boosting import HistBoosting, Labelled
 from jointforest.estimators.predictor.learn import cut_folds
 from jointforest.estimators.predictor.members import COMPLETED, EXPECTED, MASKED, NATIVE
+from jointforest.learners.selection.choose import Chosen, Task
+from jointforest.learners.selection.folds import Fold
 from jointforest.runtime.warnings import UnseenLevelWarning
 
 from ...quick_predictors import SMALL
@@ -421,6 +424,55 @@ def test_many_missing_cells_add_trees_that_learned_from_completed_rows(
         for rows in completed:
             assert not np.isnan(rows.X[:, :4]).any()
             assert np.isin(rows.X[:, 0], frame["x"]).mean() == pytest.approx(1.0 - missing, abs=0.1)
+
+
+@KINDS
+@pytest.mark.parametrize("has_joints_of_folds", [False, True])
+def test_validation_rows_have_no_part_in_completed_rows(
+    kind: str, has_joints_of_folds: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the values of the rows held out first are exchanged, the trees of their fold learn from the same rows."""
+    folds: list[Fold] = []
+    of_trees: list[Labelled] = []
+    of_additive: list[Labelled] = []
+    cut, learn_trees, cross_fit, choose = learn.cut_folds, HistBoosting.learn, AdditiveLearner.cross_fit, learn.choose
+
+    def watched_folds(*given: Any) -> list[Fold]:
+        folds[:] = cut(*given)
+        return folds
+
+    def watched_trees(self: HistBoosting, rows: Labelled, settings: Any) -> Any:
+        of_trees.append(rows)
+        return learn_trees(self, rows, settings)
+
+    def watched_additive(self: AdditiveLearner, pairs: Any) -> Any:
+        of_additive.append(pairs[0][0])
+        return cross_fit(self, pairs)
+
+    def choose_with_joints(task: Task) -> Chosen:
+        chosen = choose(task)
+        joints = [chosen.recipe.learn(task.schema, task.cells[fold.learn], task.seed) for fold in folds]
+        return chosen._replace(of_folds=tuple(joints))
+
+    monkeypatch.setattr(learn, "cut_folds", watched_folds)
+    monkeypatch.setattr(HistBoosting, "learn", watched_trees)
+    monkeypatch.setattr(AdditiveLearner, "cross_fit", watched_additive)
+    if has_joints_of_folds:
+        monkeypatch.setattr(learn, "choose", choose_with_joints)
+    frame, label, score = table(seed=23, missing=0.3)
+    fitted(kind, frame, label, score)
+    exchanged = frame.copy()
+    for j in range(frame.shape[1]):
+        known = folds[0].held[frame.iloc[folds[0].held, j].notna()]
+        exchanged.iloc[known, j] = frame.iloc[known[::-1], j].to_numpy()
+    n = len(of_trees)
+    fitted(kind, exchanged, label, score)
+    rows, others = of_trees[0], of_trees[1]  # of the first and of the second fold
+    assert len(rows.X) == len(folds[0].learn) and not np.isnan(rows.X).any()
+    np.testing.assert_array_equal(rows.X, of_trees[n].X)
+    assert (others.X != of_trees[n + 1].X).any()
+    np.testing.assert_array_equal(rows.X, of_additive[0].X)
+    np.testing.assert_array_equal(rows.X, of_additive[1].X)
 
 
 @KINDS

@@ -208,22 +208,24 @@ def _learn(problem: Problem) -> Learned:
     hidden = [validation_rows(fold.held, d, rng, -(-FIXED.most_hidden // len(folds))) for fold in folds]
     forest = learn_forest(some_rows(training, in_the_end), seed, n_jobs)
     clock.stop("generative forest", problem.tell)
-    completed = _completed(problem, chosen.model)
-    rows, trees = _cross_fit(problem, completed, folds, hidden, rng)
+    joints = [chosen.model] if are_final else _joints_of_folds(problem, chosen, folds)
+    clock.stop("joints of the folds", problem.tell)
+    completed = _completed(problem, chosen.model, in_the_end)
+    pairs = [
+        (completed if are_final else _completed(problem, joint, fold.learn), problem.labelled(fold.held))
+        for joint, fold in zip(joints, folds, strict=True)
+    ]
+    rows, trees = _cross_fit(problem, completed, pairs, folds, hidden, rng)
     clock.stop("boosted trees of the folds", problem.tell)
     additive = AdditiveLearner(table_of(training.schema), problem.n_classes, seed)
-    sums, penalty = additive.cross_fit([(completed.take(fold.learn), problem.labelled(fold.held)) for fold in folds])
+    sums, penalty = additive.cross_fit(pairs)
     clock.stop("additive models of the folds", problem.tell)
     answers = []
     for k, fold in enumerate(folds):
-        own, joint = forest, chosen.model
-        if not are_final:
-            part = some_rows(training, fold.learn)
-            own = learn_forest(part, seed, n_jobs, forest)
-            joint = chosen.of_folds[k] if chosen.of_folds else chosen.recipe.learn(part.schema, part.X, seed)
-        team = _members(own, joint, {name: found[k] for name, (found, _) in trees.items()}, sums[k], problem.grid())
+        own = forest if are_final else learn_forest(some_rows(training, fold.learn), seed, n_jobs, forest)
+        team = _members(own, joints[k], {name: found[k] for name, (found, _) in trees.items()}, sums[k], problem.grid())
         evidence = evidence_of(training, hidden[k].row, hidden[k].mask)
-        answers.append(ask(team, joint, evidence, seed, n_jobs))
+        answers.append(ask(team, joints[k], evidence, seed, n_jobs))
     clock.stop("validation", problem.tell)
 
     pool, kept, compared = _compare(problem, list(trees), answers, hidden)
@@ -254,21 +256,36 @@ Trees = dict[str, tuple[list[Boosted], Settings]]
 """By the names of members: boosted trees of each fold, and what was chosen."""
 
 
-def _completed(problem: Problem, joint: Distribution) -> Labelled:
-    """The rows to learn from, whose missing cells are draws given the row and its target."""
-    training = problem.training
-    if not np.isnan(training.X).any():
-        return problem.labelled(np.arange(len(training.X)))
-    X = sample(joint, build(training.schema, training.X), 1, problem.seed, False, problem.n_jobs)
-    X = np.where(np.isnan(X), training.X, X)  # rows of which the joint has no draw keep what is known
-    return Labelled(X[:, :-1], training.X[:, -1])
+def _joints_of_folds(problem: Problem, chosen: Chosen, folds: list[Fold]) -> list[Distribution]:
+    """The joint of each fold, which has not seen the rows that are held out."""
+    if chosen.of_folds:
+        return list(chosen.of_folds)
+    schema, X = problem.training.schema, problem.training.X
+    return [chosen.recipe.learn(schema, X[fold.learn], problem.seed) for fold in folds]
+
+
+def _completed(problem: Problem, joint: Distribution, rows: np.ndarray) -> Labelled:
+    """The rows of these numbers, whose missing cells are draws given the row and its target."""
+    known = problem.training.X[rows]
+    if not np.isnan(known).any():
+        return problem.labelled(rows)
+    X = sample(joint, build(problem.training.schema, known), 1, problem.seed, False, problem.n_jobs)
+    X = np.where(np.isnan(X), known, X)  # rows of which the joint has no draw keep what is known
+    return Labelled(X[:, :-1], known[:, -1])
 
 
 def _cross_fit(
-    problem: Problem, completed: Labelled, folds: list[Fold], hidden: list[Hidden], rng: np.random.Generator
+    problem: Problem,
+    completed: Labelled,
+    completed_pairs: list[Pair],
+    folds: list[Fold],
+    hidden: list[Hidden],
+    rng: np.random.Generator,
 ) -> tuple[dict[str, Labelled], Trees]:
     """Rows that boosted trees learn from in the end, and those of the folds: as they are, and copies with cells hidden.
 
+    The rows to learn from in ``completed_pairs`` are completed by the joint of their fold: else validation rows would
+    have a part in what the trees learn, and these would have too large a weight.
     Where cells are missing at learning, trees also answer by their own rule, which knows what a missing cell tells.
     Their number of iterations is best for such rows. Those that answer in expectation see completed rows. If many cells
     are missing, others with the same settings have also learned from completed rows.
@@ -278,13 +295,11 @@ def _cross_fit(
     every, d = np.arange(len(problem.training.X)), problem.training.X.shape[1] - 1
     rows, trees = {EXPECTED: problem.labelled(every), MASKED: problem.hidden(copies(every, d, rng))}, {}
 
-    def pairs(plain: Labelled) -> list[Pair]:
-        return [(plain.take(fold.learn), plain.take(fold.held)) for fold in folds]
-
-    trees[EXPECTED], native = problem.boosting.cross_fit_twice(pairs(rows[EXPECTED]))
+    pairs = [(problem.labelled(fold.learn), problem.labelled(fold.held)) for fold in folds]
+    trees[EXPECTED], native = problem.boosting.cross_fit_twice(pairs)
     if folds and not trees[EXPECTED][0]:
         rows[EXPECTED] = completed
-        trees[EXPECTED] = problem.boosting.cross_fit(pairs(rows[EXPECTED]))
+        trees[EXPECTED] = problem.boosting.cross_fit(completed_pairs)
     elif np.isnan(rows[EXPECTED].X).any() or not problem.boosting.learns:
         rows[NATIVE], trees[NATIVE] = rows[EXPECTED], native
     if not problem.boosting.learns:
@@ -298,7 +313,7 @@ def _cross_fit(
         trees[MASKED] = masked
     if NATIVE in trees and problem.misses_cells():
         rows[COMPLETED], settings = completed, trees[EXPECTED][1]
-        trees[COMPLETED] = [problem.boosting.learn(completed.take(fold.learn), settings) for fold in folds], settings
+        trees[COMPLETED] = [problem.boosting.learn(part, settings) for part, _ in completed_pairs], settings
     return rows, trees
 
 
