@@ -390,6 +390,18 @@ def test_decimals_come_back_as_written():
     assert decode(schema, drawn).to_numpy().tolist() == [[0.3, 0.3, 0.75], [0.7, 1.15, -0.25]]
 
 
+@pytest.mark.parametrize(("scale", "written"), [(4, "12.3457"), (0, "12"), (18, "12.3456789")])
+def test_decimals_without_a_grid_have_the_decimals_of_the_cells(scale, written):
+    rng = np.random.default_rng(0)
+    cells = [decimal.Decimal(f"{x:.{scale}f}") for x in rng.normal(0.0, 1e6, 300).tolist()]
+    cells[3] = decimal.Decimal(5)  # with fewer decimals than the others
+    schema = infer_schema(pd.DataFrame({"x": [*cells, None]}))
+    back = decode(schema, np.array([[12.3456789], [np.nan]]))["x"].tolist()
+    assert str(back[0]) == written and back[1] is None
+    again = schema_from_dict(schema.to_dict())
+    assert again == schema and decode(again, np.array([[12.3456789]]))["x"].tolist() == back[:1]
+
+
 def test_integers_are_clipped_not_wrapped():
     frame = pd.DataFrame({"u": np.arange(250, 256, dtype=np.uint8), "i": np.arange(6, dtype=np.int64)})
     back = decode(infer_schema(frame), np.array([[300.0, 1e19], [-3.0, -1e19], [254.6, 0.4]]))

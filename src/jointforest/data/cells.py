@@ -202,7 +202,7 @@ _ARROW = (
     rf"({_ARROW_TEXT}|{_ARROW_NUMBER}|date32\[day\]|date64\[ms\]|timestamp\[{_MOMENT}\]"
     rf"|dictionary<values=({_ARROW_TEXT}|{_ARROW_NUMBER}), indices=u?int(8|16|32|64), ordered=[01]>)"
 )
-_OBJECT = r"object\[(str|bool|int|float|decimal|date)(\|nan)?\]"
+_OBJECT = r"object\[(str|bool|int|float|decimal(\(\d{1,2}\))?|date)(\|nan)?\]"
 _NULLABLE = r"(U?Int(8|16|32|64)|Float(32|64)|boolean)"
 _PANDAS_TEXT = r"(str|string):(python|pyarrow)"
 _INTERVALS = rf"interval\[({_NUMBER}|datetime64\[{_MOMENT}\]|timedelta64\[(s|ms|us|ns)\]), (left|right|both|neither)\]"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -85,5 +86,6 @@ def _typed(column: Column, items: list[Any]) -> list[Any]:
     if column.dtype.startswith("object[int"):
         return [round(item) for item in items]
     if column.dtype.startswith("object[decimal"):
-        return [Decimal(str(item)) for item in items]
+        scale = re.search(r"\((\d+)\)", column.dtype)
+        return [Decimal(f"{item:.{scale[1]}f}" if scale else str(item)) for item in items]
     return items

@@ -77,6 +77,7 @@ def _objects(series: pd.Series, name: str) -> ColumnCells:
     }
     if inferred in sorts:
         sort, described = sorts[inferred]
+        described += _scale(series[~missing]) if inferred == "decimal" else ""
         return numbers(sort, f"object[{described}{nan}]", floats(series.to_numpy(), missing))
     if inferred == "date":
         days = series.where(~missing, None).to_numpy().astype("datetime64[D]")
@@ -87,6 +88,13 @@ def _objects(series: pd.Series, name: str) -> ColumnCells:
     shown = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common(4))
     hint = hint_for(next(iter(kinds)).lower() if len(kinds) == 1 else "", "make all its values text or all numbers")
     raise unsupported(name, f"an object column that holds {shown}", hint)
+
+
+def _scale(cells: pd.Series) -> str:
+    """The most decimals of some decimal numbers, in brackets; empty if a float does not hold so many."""
+    exponents = [cell.as_tuple().exponent for cell in cells]
+    most = max(-exponent if isinstance(exponent, int) else 0 for exponent in exponents)
+    return f"({max(most, 0)})" if most <= 15 else ""
 
 
 def _datetimes(series: pd.Series, name: str) -> ColumnCells:
