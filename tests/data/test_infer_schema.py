@@ -274,3 +274,19 @@ def test_row_order_changes_nothing():
     assert infer_schema(frame.sample(frac=1, random_state=0)).to_dict() == infer_schema(frame).to_dict()
     polars = pl.from_pandas(frame).with_columns(pl.col("s").cast(pl.Categorical))
     assert infer_schema(polars.reverse()).to_dict() == infer_schema(polars).to_dict()
+
+
+@pytest.mark.parametrize("digits", [3, 4, 6, 9, 10])
+def test_significant_digits(digits):
+    rng = np.random.default_rng(digits)
+    x = np.array([float(f"{v:.{digits - 1}e}") for v in rng.lognormal(0.0, 3.0, 500).tolist()])
+    assert infer_schema(pd.DataFrame({"x": x})).columns[0].digits == (digits if 4 <= digits <= 9 else 0)
+    x[7] = np.pi
+    assert infer_schema(pd.DataFrame({"x": x})).columns[0].digits == 0
+
+
+def test_digits_that_a_grid_explains_are_not_told():
+    rng = np.random.default_rng(0)
+    prices = rng.choice(rng.integers(100, 99_999, 100), 500) / 100
+    frame = pd.DataFrame({"a": prices, "b": rng.integers(0, 10**6, 500), "c": np.append(prices[1:], 1_234.5)})
+    assert [column.digits for column in infer_schema(frame).columns] == [0, 0, 0]

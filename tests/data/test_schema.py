@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from jointforest.data.schema import Column, Schema, kernel_columns, near
+from jointforest.data.schema import Column, Schema, kernel_columns, near, snapped
 from jointforest.data.schema_check import schema_from_dict
 
 SCHEMA = Schema(
@@ -234,3 +234,25 @@ def test_columns_of_which_nothing_is_known_have_places_of_their_own():
     data["unknown"][1]["place"] = 1
     with pytest.raises(ValueError, match=r"unknown\[1\].place: expected an integer from 2 to 2, got 1"):
         schema_from_dict(data)
+
+
+@pytest.mark.parametrize("digits", [4, 6, 9])
+def test_numbers_are_rounded_to_the_digits_of_a_column(digits):
+    rng = np.random.default_rng(digits)
+    x = np.concatenate([rng.normal(size=2_000) * 10.0 ** rng.integers(-9, 10, 2_000), [0.0, 99_999.96, -1.0, np.nan]])
+    column = Column("x", "continuous", "float64", digits=digits, minimum=-1.0, maximum=99_999.0)
+    x = np.where(np.abs(x) < 1e5, x, 1.0)  # beyond their range numbers have the decimals of the largest
+    expected = [float(f"{v:.{digits - 1}e}") for v in x.tolist()]  # ties are too rare to matter
+    assert np.array_equal(snapped(column, x), expected, equal_nan=True)
+    assert column.from_number(x[0]) == expected[0]
+    assert np.isclose(column.last_digit, 10.0 ** (5 - digits))
+
+
+def test_digits_are_rounded_once_beside_a_grid():
+    column = Column("x", "rounded", "float64", step=1e-4, digits=4, minimum=0.0, maximum=999.0)
+    assert snapped(column, np.array([123.449999, 0.123449999, 2.00049])).tolist() == [123.4, 0.1234, 2.0]
+
+
+def test_numbers_beyond_the_range_have_the_decimals_of_the_largest():
+    column = Column("x", "continuous", "float64", digits=5, minimum=0.0, maximum=987.65)
+    assert snapped(column, np.array([987.6543, 123_456.7891])).tolist() == [987.65, 123_456.79]

@@ -458,3 +458,65 @@ def test_dates_of_many_values_keep_their_order_under_all_found_rules() -> None:
     assert drawn["day"].corr(drawn["year"]) > 0.9
     declared = jf.HiddenTreeForest(rules=["day -> weekday"], **settings).fit(frame).joint_.sample(500, random_state=0)
     assert (declared["day"] % 7 == declared["weekday"]).all()
+
+
+def _rounded_sums(n: int) -> pd.DataFrame:
+    """A mean and a difference of columns in ninths, all written with six significant digits."""
+    rng = np.random.default_rng(3)
+    a, b = (rng.integers(0, 900, n) * rng.choice([1, 10], n) / 9 for _ in range(2))
+    columns = {"a": a, "b": b, "mean": (a + b) / 2, "apart": a - b, "k": rng.integers(0, 3, n).astype(float)}
+    return pd.DataFrame({name: [float(f"{v:.5e}") for v in x.tolist()] for name, x in columns.items()})
+
+
+def test_equations_of_cells_with_few_digits_are_enforced_within_their_rounding(tmp_path: Path) -> None:
+    frame = _rounded_sums(2_000)
+    fit = jf.HiddenTreeForest(n_states=6, max_iter=1, max_leaf_nodes=1, rules="all", random_state=0).fit
+    joint = fit(frame).joint_
+    rules = [rule for rule in joint.rules if isinstance(rule, Equation)]
+    assert len(rules) == 2 and all(rule.is_enforced and 0.0 < rule.tolerance < 0.01 for rule in rules)
+    drawn = joint.sample(20_000, random_state=0)
+    assert not any(_contradictions(joint, drawn).values())
+    for name in ("a", "b", "mean", "apart"):  # as many digits as the cells have
+        within = drawn[name].abs() < 1_000
+        assert within.mean() > 0.95 and all(float(f"{v:.5e}") == v for v in drawn[name][within].tolist())
+    off = (drawn["mean"] - (drawn["a"] + drawn["b"]) / 2).abs()
+    assert off.max() < 0.01 and off.max() > 0.0
+    density = joint.log_density(frame)
+    assert np.isfinite(density).all()
+    # what is left out is known within the tolerance
+    filled = joint.impute(frame.head(50).assign(b=np.nan))
+    assert np.abs(filled["b"] - frame["b"].head(50)).max() < 0.01
+    filled = joint.impute(frame.head(50).assign(mean=np.nan, a=np.nan))
+    assert np.abs(filled["mean"] - frame["mean"].head(50)).max() < 0.01
+    assert np.all(joint.log_density(frame.head(20).assign(mean=frame["mean"] + 0.1)) == -np.inf)
+    joint.save(tmp_path / "j.joint")
+    again = jf.load(tmp_path / "j.joint")
+    assert list(map(str, again.rules)) == list(map(str, joint.rules))
+    assert np.array_equal(again.log_density(frame), density)
+
+
+def test_densities_within_a_tolerance_are_those_of_sums_with_uniform_errors() -> None:
+    """Summed over a fine grid of its values, the density of a sum is that of its parts."""
+    frame = _rounded_sums(2_000)
+    joint = jf.HiddenTreeForest(n_states=4, max_iter=1, max_leaf_nodes=1, rules=["mean = a / 2 + b / 2"],
+                                random_state=0).fit(frame).joint_  # fmt: skip
+    (rule,) = (one for one in joint.rules if one.is_enforced)
+    assert isinstance(rule, Equation) and rule.tolerance > 0.0
+    parts, width = {"a": 44.4444, "b": 55.5556}, 2.0 * rule.tolerance
+    points = 50.0 + rule.tolerance * np.linspace(-1.5, 1.5, 301)
+    rows = pd.DataFrame({**{name: np.full(301, x) for name, x in parts.items()}, "mean": points})
+    density = np.exp(joint.log_density(rows) - joint.log_density(pd.DataFrame({k: [x] for k, x in parts.items()})))
+    assert set(np.round(density * width, 6)) == {0.0, 1.0}
+    assert np.isclose(density.mean() * 1.5 * width, 1.0, atol=0.01)
+
+
+def test_declared_sums_of_few_digits_say_what_they_allow() -> None:
+    frame = _rounded_sums(2_000)
+    fit = jf.HiddenTreeForest(n_states=2, max_iter=1, max_leaf_nodes=1, rules=["apart = a - b", "auto"]).fit
+    texts = [str(rule) for rule in fit(frame).joint_.rules if rule.is_enforced]
+    assert len(texts) == 1 and texts[0].startswith("apart = a - b within 0.00")
+    frame.loc[3, "apart"] += 1.0
+    with pytest.raises(ValueError, match="1 of 2,000 rows contradict it"):
+        fit(frame)
+    loose = jf.HiddenTreeForest(n_states=2, max_iter=1, max_leaf_nodes=1, rules=["apart = a - b within 2"]).fit(frame)
+    assert np.isfinite(loose.joint_.log_density(frame)).all()

@@ -29,6 +29,7 @@ from .observe_table import (
     Wanted,
     count,
     counted_numbers,
+    digits_of,
     find_atoms,
     grid_step,
     is_step,
@@ -306,10 +307,12 @@ def _numeric(column: Column, sort: str, seen: Numbers, counted: np.ndarray | Non
         raise ValueError(f"column {column.name!r}: got numbers in a column to be datetime; turn them into dates first")
     seen = _finite(column, seen)
     column = replace(column, dtype=of_numbers(column.dtype), minimum=seen.low, maximum=seen.high)
+    (values, counts), tally = seen.values.counted(), seen.values.tally
+    step = 0.0 if column.kind in ("continuous", "mixed") else _step(column, sort, seen)
+    if sort == "number" and step != 1.0:
+        column = replace(column, digits=digits_of(values, step, precision(column.dtype)))
     if column.kind == "continuous":
         return column
-    (values, counts), tally = seen.values.counted(), seen.values.tally
-    step = 0.0 if column.kind == "mixed" else _step(column, sort, seen)
     if not tally.is_whole:
         wanted = _candidates(seen, step)
         values, counts = wanted.values, np.zeros(len(wanted.values)) if counted is None else counted

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .cells import ColumnCells, FrameReader, check_orders
-from .schema import MAX_ATOMS, Frame
+from .schema import MAX_ATOMS, MOST_DIGITS, Frame, digit_power
 from .times import TIME_STEPS, zone_of
 
 # ---- How often keys occur, in bounded memory: some keys with exact counts, and candidates for the common keys.
@@ -294,6 +294,34 @@ def is_tied(n: int, n_distinct: int) -> bool:
     Without ties a grid is finer than the rows can show, and a density is the same with less work.
     """
     return n - n_distinct >= max(2.0, 0.05 * n)
+
+
+FEWEST_DIGITS = 4
+"""Fewer significant digits are left to grids."""
+
+
+def digits_of(distinct: np.ndarray, step: float, eps: float) -> int:
+    """Significant digits, 4 to 9, with which distinct values (k,) on a grid of this step (0: none) are written.
+
+    0 if they have more digits, or if the grid says as much: that is, unless so many values would lie on the coarser
+    grids of their own sizes by chance in less than one of a thousand columns.
+    """
+    values = distinct[distinct != 0.0]
+    for digits in range(1, MOST_DIGITS + 1):
+        if _have_digits(values[:_FEW_VALUES], digits, eps) and _have_digits(values, digits, eps):
+            worth = 10.0 ** digit_power(values, digits)
+            finest = step if step > 0.0 else 0.1 * worth.min(initial=1.0)
+            nats = float(np.log(np.maximum(worth / finest, 1.0)).sum())
+            return digits if digits >= FEWEST_DIGITS and nats > math.log(1000.0) and len(values) > FEW else 0
+    return 0
+
+
+def _have_digits(values: np.ndarray, digits: int, eps: float) -> bool:
+    """Whether values have at most so many significant digits, as closely as they are stored."""
+    if 0.01 / eps < 10.0**digits:
+        return False
+    scaled = values * 10.0 ** -digit_power(values, digits)
+    return bool(np.all(np.abs(scaled - np.rint(scaled)) <= np.minimum(4 * eps * np.abs(scaled), 0.03)))
 
 
 def find_atoms(values: np.ndarray, counts: np.ndarray, step: float, n: int, n_distinct: int) -> tuple[float, ...]:

@@ -68,6 +68,9 @@ NUMERIC_KINDS = ("continuous", "mixed", "integer", "rounded", "datetime")
 CATEGORICAL_KINDS = ("boolean", "categorical", "ordered")
 KINDS = NUMERIC_KINDS + CATEGORICAL_KINDS
 GRID_KINDS = ("integer", "rounded", "datetime")
+DIGIT_KINDS = ("continuous", "mixed", "rounded")
+"""Kinds of columns whose cells may have a number of significant digits."""
+MOST_DIGITS = 9
 MAX_ATOMS = 64
 MAX_LEVELS = 10_000
 
@@ -107,6 +110,8 @@ class Column:
     parts : tuple of (bool, tuple of float)
         Of a column that stands for several: whether each of these has numbers, and its number or level code in each
         level. Levels that share a code agree in all parts but the one of most values (`learn_scale`).
+    digits : int
+        Significant digits with which the cells are written, where these say more than a grid does; 0 if not known.
     why_text : str
         Why cells of text, most of which seem to be numbers, dates or times, were not read as such; empty of others.
 
@@ -132,6 +137,7 @@ class Column:
     aside: SetAside | None = None
     parts: tuple[tuple[bool, tuple[float, ...]], ...] = field(default=(), compare=False, repr=False)
     why_text: str = ""
+    digits: int = 0
 
     @property
     def label(self) -> str | int:
@@ -155,6 +161,7 @@ class Column:
             **({"written": asdict(self.written)} if self.written is not None else {}),
             **({"aside": asdict(self.aside)} if self.aside is not None else {}),
             **({"why_text": self.why_text} if self.why_text else {}),
+            **({"digits": self.digits} if self.digits else {}),
         }
 
     @property
@@ -238,6 +245,8 @@ class Column:
             return self.levels[int(number)]
         if self.kind == "datetime":
             return times.moment(round(number / self.step) * self.step, self.origin, self.dtype)
+        if self.digits:
+            return float(snapped(self, np.array([number]))[0])
         if self.step == 0.0:
             return number
         cells = (number - self.origin) / self.step
@@ -287,6 +296,18 @@ class Column:
             return array.astype(np.float64)
         flat = [self.to_number(value) for value in array.astype(object).ravel()]
         return np.array(flat, dtype=np.float64).reshape(array.shape)
+
+    @property
+    def largest(self) -> float:
+        """Largest observed number without its sign."""
+        return max(abs(self.minimum), abs(self.maximum))
+
+    @property
+    def last_digit(self) -> float:
+        """Worth of the last digit of the largest number, by the `digits` of the column; 0 where these are not known."""
+        if not self.digits:
+            return 0.0
+        return float(10.0 ** digit_power(np.array([self.largest]), self.digits)[0])
 
     @property
     def decimals(self) -> int:
@@ -493,9 +514,9 @@ def centers(column: Column, numbers: np.ndarray) -> np.ndarray:
 
 
 def snapped(column: Column, x: np.ndarray) -> np.ndarray:
-    """Numbers moved to the centre of their grid cell, as the nearest float to the decimal; as they are without grid."""
+    """Numbers moved to the centre of their grid cell, and to the digits of the column, as the nearest float."""
     if column.step == 0.0:
-        return np.ascontiguousarray(x)
+        return _with_digits(column, x, np.ascontiguousarray(x))
     with np.errstate(over="ignore", invalid="ignore"):
         if column.center == 0.0 and column.step <= 1.0 and round(1.0 / column.step) * column.step == 1.0:
             per_unit = round(1.0 / column.step)  # dividing whole numbers gives the float nearest to the decimal
@@ -504,7 +525,30 @@ def snapped(column: Column, x: np.ndarray) -> np.ndarray:
             centers = np.rint((x - column.center) / column.step) * column.step + column.center
             centers = np.round(centers, column.decimals)
     far = np.abs(x) > 2.0**52 * column.step
-    return np.asarray(np.where(far, x, centers)) if far.any() else centers
+    return _with_digits(column, x, np.where(far, x, centers) if far.any() else centers)
+
+
+def _with_digits(column: Column, x: np.ndarray, fine: np.ndarray) -> np.ndarray:
+    """Numbers (n,) rounded to the digits of a column; what they are on its grid, ``fine``, where that is no finer.
+
+    Numbers beyond the range of the column are rounded as its largest one, so that sums hold there as well.
+    """
+    if not column.digits:
+        return fine
+    power = digit_power(x, column.digits)
+    power = np.fmin(power, digit_power(np.array([column.largest]), column.digits))
+    up = np.maximum(power, 0.0)
+    per_worth = 10.0 ** (up - power)  # dividing a whole number by another one gives the float nearest to the decimal
+    with np.errstate(invalid="ignore"):
+        rounded = np.rint(x / 10.0**up * per_worth) / per_worth * 10.0**up
+    return np.asarray(np.where(10.0**power > 1.000001 * column.step, rounded, fine))
+
+
+def digit_power(x: np.ndarray, digits: int) -> np.ndarray:
+    """The power of ten that the last of so many significant digits of numbers (n,) counts; 0 for zeros and NaN."""
+    size = np.abs(x)
+    is_number = (size > 1e-200) & (size < 1e200)
+    return np.asarray(np.where(is_number, np.floor(np.log10(np.where(is_number, size, 1.0))) - (digits - 1), 0.0))
 
 
 def snap(columns: Columns, X: np.ndarray) -> np.ndarray:

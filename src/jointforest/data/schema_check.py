@@ -11,12 +11,23 @@ from typing import Any, cast
 from . import cells
 from .identifiers import REASONS, SetAside
 from .rules.plain import rules_from_list
-from .schema import FRAMES, GRID_KINDS, KINDS, MAX_ATOMS, MAX_LEVELS, Column, Frame, Schema
+from .schema import (
+    DIGIT_KINDS,
+    FRAMES,
+    GRID_KINDS,
+    KINDS,
+    MAX_ATOMS,
+    MAX_LEVELS,
+    MOST_DIGITS,
+    Column,
+    Frame,
+    Schema,
+)
 from .times import TIME_STEPS
 from .written_forms import MOST_EXCEPTIONS, SORTS, WrittenForm
 
 _FIELDS = {"name", "kind", "dtype", "step", "origin", "atoms", "levels", "minimum", "maximum", "n_observed"}
-_OPTIONAL = {"has_number_name", "written", "aside", "why_text"}
+_OPTIONAL = {"has_number_name", "written", "aside", "why_text", "digits"}
 MAX_UNKNOWN = 100_000
 
 
@@ -90,6 +101,10 @@ def column_from_dict(entry: Any, at: str, frame: Frame) -> Column:
     if "aside" in entry:
         column = replace(column, aside=_aside(entry["aside"], f"{at}.aside"))
     column = replace(column, why_text=_text(entry.get("why_text", ""), f"{at}.why_text", 0, 10_000))
+    digits = entry.get("digits", 0)
+    if type(digits) is not int or not 0 <= digits <= MOST_DIGITS or (digits and kind not in DIGIT_KINDS):
+        raise ValueError(f"{at}.digits: expected a whole number from 0 to {MOST_DIGITS}, got {digits!r:.80}")
+    column = replace(column, digits=digits)
     _levels_and_range(column, at)
     _grid_and_atoms(column, at)
     try:

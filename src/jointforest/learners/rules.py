@@ -12,7 +12,7 @@ from ..data.conditions import Interval
 from ..data.discretization.learn import MAX_LEVEL_CODES
 from ..data.evidence import build
 from ..data.infer_schema import infer_schema
-from ..data.rules.contradictions import NEAR, combined, contradicted, gap, ranked, spread, total
+from ..data.rules.contradictions import NEAR, combined, contradicted, gap, ranked, spread, total, with_tolerance
 from ..data.rules.rule import ENOUGH_ROWS, Combinations, Equation, Function, MissingTogether, MissingWhere, Order, Rule
 from ..data.schema import MAX_LEVELS, Column, Schema, snapped
 from ..models.base import Distribution
@@ -163,11 +163,10 @@ class _Maker:
         known = ~np.isnan(self.X[:, [y, *columns]]).any(axis=1)
         rest = np.abs(total(rule, self.schema, self.X) - self.X[:, y])[known]
         step = self.schema.columns[y].step
-        is_exact = bool(np.all(rest <= NEAR * step)) if step > 0.0 else True
+        is_exact = not rule.tolerance and (step == 0.0 or bool(np.all(rest <= NEAR * step)))
         others = [j for j in range(self.d) if j != y and any(term.at == y for term in self.sources[j].terms)]
-        if not is_exact and (others or not all(self.sources[j].is_plain for j in columns)):
-            return
-        if self.rounded.intersection(columns):
+        if self._is_beside(rule, is_exact, columns, others):
+            self.why[rule] = "its columns are sums of others only after rounding"
             return
         missing = np.isnan(self.X[:, columns]).sum(axis=1)
         if np.mean(~np.isnan(self.X[:, y]) & (missing > (1 if is_exact else 0))) > LOST:
@@ -175,21 +174,41 @@ class _Maker:
             return
         zero = self.schema.columns[y].zero
         terms: list[Term] = []
-        constant = rule.constant - zero
+        constant, tolerance = rule.constant - zero, rule.tolerance
         for (c, _), j in zip(rule.terms, columns, strict=True):
             constant += c * (self.schema.columns[j].zero + self.sources[j].constant)
+            tolerance += abs(c) * self.sources[j].tolerance
             terms += [term._replace(coefficient=c * term.coefficient) for term in self.sources[j].terms]
-        source = Source(_collected(terms), constant)
+        source = Source(_collected(terms), constant, tolerance)
         if any(term.at == y for term in source.terms) or not source.terms:
             of_y = [j for j in columns if any(term.at == y for term in self.sources[j].terms)]
             self.why[rule] = f"with {self._maker_of((of_y or [y])[0])} it would make {rule.column!r} a sum of itself"
             return
         self.sources[y], self.made_by[y] = source, rule
-        if not is_exact:
+        if not rule.tolerance and with_tolerance(rule, self.schema).tolerance:
+            self._forget_digits(y, *columns)
+        if not is_exact and not tolerance:
             self.rounded.add(y)
         for j in others:
             self._substitute(j, y, source)
         self.enforced.append(rule)
+
+    def _forget_digits(self, *columns: int) -> None:
+        """Leave the cells of some columns unrounded, since rounding them would contradict a rule."""
+        made = list(self.schema.columns)
+        for j in columns:
+            made[j] = replace(made[j], digits=0)
+        self.schema = replace(self.schema, columns=tuple(made))
+
+    def _is_beside(self, rule: Equation, is_exact: bool, columns: Sequence[int], others: Sequence[int]) -> bool:
+        """Whether what rounding does to parts, or to sums of this sum, would contradict the rule or another one."""
+        if self.rounded.intersection(columns):
+            return True
+        if rule.tolerance:
+            return not all(self.sources[j].tolerance for j in others)
+        if any(self.sources[j].tolerance for j in columns):
+            return True
+        return not is_exact and (bool(others) or not all(self.sources[j].is_plain for j in columns))
 
     def _is_implied(self, rule: Equation, y: int, columns: Sequence[int]) -> bool:
         """Whether a sum holds already, by what its columns are made of."""
@@ -215,14 +234,15 @@ class _Maker:
     def _substitute(self, j: int, y: int, source: Source) -> None:
         """Put what column y is made of in its place, in column j."""
         terms: list[Term] = []
-        constant = self.sources[j].constant
+        _, constant, tolerance = self.sources[j]
         for term in self.sources[j].terms:
             if term.at != y:
                 terms.append(term)
                 continue
             constant += term.coefficient * source.constant
+            tolerance += abs(term.coefficient) * source.tolerance
             terms += [part._replace(coefficient=term.coefficient * part.coefficient) for part in source.terms]
-        self.sources[j] = Source(_collected(terms), constant)
+        self.sources[j] = Source(_collected(terms), constant, tolerance)
 
     # ---- functions and combinations
 
@@ -290,6 +310,8 @@ class _Maker:
         if unit > 0.0:
             apart = np.rint(apart / unit)
         base, made = min(ways, key=lambda way: _dependence(self.X[:, way[0]], apart))
+        if rule.is_strict or columns[low].digits != columns[high].digits:
+            self._forget_digits(low, high)
         known = apart[~np.isnan(apart)]
         name = self._new_name(f"{columns[high].name} - {columns[low].name}")
         dtype = _dtype(self.schema.frame, "integer" if unit > 0.0 else "number")
@@ -609,6 +631,9 @@ def declared(schema: Schema, X: np.ndarray, rules: Sequence[Rule]) -> tuple[Rule
             if isinstance(rule, Equation | Order):
                 _check_numbers(rule, columns)
             against = np.flatnonzero(contradicted(rule, schema, X))
+            if len(against) and isinstance(rule, Equation) and not rule.tolerance:
+                rule = with_tolerance(rule, schema)
+                against = np.flatnonzero(contradicted(rule, schema, X))
         except ValueError as error:  # of a column or a value that the table does not have
             raise ValueError(f"rules: {rule}: {error}") from None
         if len(against):

@@ -309,19 +309,29 @@ class Cursor:
 
     def check_date(self, token: Token) -> None:
         """An error if a number begins a date, which stands in quotes; it says whether there is such a date at all."""
-        found = _DATE.match(self.text, token.start)
-        if not found:
+        date = date_at(self.text, token.start)
+        if not date:
             return
-        words = [str(before.value) for before in self.tokens[: self.at] if before.sort not in ("string", "number")]
-        columns = [word for word in words if word in (self.kinds or ())]
-        of = f"column {columns[-1]!r}: " if columns else ""
-        hint = f"write '{found[0]}'"
-        try:
-            dt.datetime.fromisoformat(found[0])
-        except ValueError as error:
-            hint = str(error) if "isoformat" not in str(error) else ""
+        column = self.column_of_value(token.start + len(date))
+        of = f"column {column!r}: " if column is not None else ""
         what = "expected a date or time in single quotes such as '2024-03-01 12:30'"
-        raise self.fail(f"{of}{what}, got {found[0]}", token, hint)
+        raise self.fail(f"{of}{what}, got {date}", token, wrong_date(date) or f"write '{date}'")
+
+    def column_of_value(self, stop: int) -> str | None:
+        """The column that a value ending at ``stop`` is compared with: the one after it, or the last one before."""
+        after = [token for token in self.tokens[self.at :] if token.start >= stop]
+        if len(after) > 1 and after[0].sort == "symbol" and after[0].value in OPERATORS and self._is_column(after[1]):
+            return str(after[1].value)
+        before = [str(token.value) for token in self.tokens[: self.at] if self._is_column(token)]
+        return before[-1] if before else None
+
+    def _is_column(self, token: Token) -> bool:
+        """Whether a token names a column; where the columns are not known, whether it may."""
+        if token.sort not in ("word", "backtick", "double"):
+            return False
+        if self.kinds is not None:
+            return token.value in self.kinds
+        return token.sort != "word" or str(token.value).lower() not in KEYWORDS
 
     def word(self) -> str | bool:
         """Read a bare word as a value: true and false are booleans, signs of a missing value an error."""
@@ -342,6 +352,21 @@ class Cursor:
         if previous.sort in ("word", "number") and self.token.sort != "end":
             return "text with dashes, dots or spaces goes in single quotes: 'Never-married'"
         return ""
+
+
+def wrong_date(text: str) -> str:
+    """What is wrong with a text that looks like a date; empty if there is such a date."""
+    try:
+        dt.datetime.fromisoformat(text)
+    except ValueError as error:
+        return str(error) if "isoformat" not in str(error) else "months, days and hours have two digits: '2024-03-01'"
+    return ""
+
+
+def date_at(text: str, start: int) -> str:
+    """What looks like a date, with or without a time, at this place of a text; empty if nothing does."""
+    found = _DATE.match(text, start)
+    return found[0] if found else ""
 
 
 def _comma_hint(tokens: list[Token]) -> str:

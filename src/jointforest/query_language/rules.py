@@ -4,7 +4,7 @@ Grammar, beside that of `parser`::
 
     rule    = names "->" column | column "<->" column              a function of columns
             | "combinations" "(" names ")"                         only the combinations in the table exist
-            | column "=" sum | sum "=" column                      an equation
+            | (column "=" sum | sum "=" column) ["within" number]  an equation
             | column ("<" | "<=" | ">" | ">=") column              an order
             | names "missing" "together"                           in the same rows
             | column "missing" "iff" where                         in these rows, and no others
@@ -16,16 +16,19 @@ Grammar, beside that of `parser`::
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TypeVar
 
 from ..data.rules.rule import Combinations, Equation, Function, MissingTogether, MissingWhere, Order, Rule
-from .parser import QuerySyntaxError, SumReader, Value
+from .parser import QuerySyntaxError, SumReader, Value, date_at, wrong_date
 
 _HINT = (
     "rules are: start <= end; total = net + tax; city -> country; code <-> name; combinations(country, city); "
     "delay, reason missing together; delay missing iff state = cancelled"
 )
+_WITHIN = "write mean = low / 2 + high / 2 within 0.01"
+_BOUND = "a rule is between columns; bounds of one column are conditions of questions: P(a > 3 | b <= 5)"
 _ONE_EACH = "give one rule for each statement"
 _One = TypeVar("_One")
 
@@ -40,6 +43,7 @@ def rule(text: str) -> Rule:
 
         - ``start <= end`` or ``start < end``: an order of numbers or dates;
         - ``total = net + 0.5 * fee + 3``: a column is a sum of others, rounded to its grid;
+          ``mean = low / 2 + high / 2 within 0.01``: cells are rounded, and may miss the sum by so much;
         - ``city -> country`` or ``origin, target -> distance``: a function; ``code <-> name``: in both directions;
         - ``combinations(country, city)``: only the combinations of values that the table has exist;
         - ``delay, reason missing together``: cells are missing in the same rows;
@@ -147,6 +151,7 @@ class _RuleReader(SumReader):
     def _compared(self) -> Rule:
         """An equation or an order."""
         start = self.token
+        self._refuse_constants()
         left = self.sum()
         if not self.is_symbol("=", "<", "<=", ">", ">="):
             raise self.fail(f"expected a rule, found {self.shown_token()}", hint=_HINT)
@@ -163,11 +168,42 @@ class _RuleReader(SumReader):
                 raise self.fail(
                     "an equation has one column on one side, and a sum of columns on the other", start, hint
                 )
-            return Equation(column=of.terms[0][1], terms=other.terms, constant=other.constant)
+            terms, constant, tolerance = other.terms, other.constant, self._tolerance()
+            return Equation(column=of.terms[0][1], terms=terms, constant=constant, tolerance=tolerance)
+        bounded = left if left.is_column else right
+        if bounded.is_column and not (left.terms and right.terms):
+            bound = left if bounded is right else right
+            name = bounded.terms[0][1]
+            raise self.fail(f"column {name!r}: expected another column beside it, got {bound}", start, _BOUND)
         if not (left.is_column and right.is_column):
             raise self.fail("an order is of two columns as they are", start, "write start <= end")
         low, high = (left, right) if op[0] == "<" else (right, left)
         return Order(low=low.terms[0][1], high=high.terms[0][1], is_strict=len(op) == 1)
+
+    def _refuse_constants(self) -> None:
+        """An error if the text compares a column with a date or another text, which a rule does not."""
+        for at, token in enumerate(self.tokens):
+            date = date_at(self.text, token.start + (token.sort == "string"))
+            if token.sort != "string" and not (token.sort == "number" and date):
+                continue
+            self.at = at
+            column = self.column_of_value(max(token.stop, token.start + len(date)))
+            of, value = f"column {column!r}: " if column is not None else "", date or str(token.value)
+            if date and wrong_date(date):
+                what = f"{of}expected a date or time such as '2024-03-01 12:30', got {value!r}"
+                raise self.fail(what, token, wrong_date(date))
+            raise self.fail(f"{of}expected another column beside it, got {value!r}", token, _BOUND)
+
+    def _tolerance(self) -> float:
+        """The number after ``within``; 0 where this word does not stand."""
+        if not self.is_keyword("within"):
+            return 0.0
+        self.advance()
+        token = self.token
+        if token.sort != "number" or not 0.0 < float(token.value) < math.inf:
+            raise self.fail(f"expected a number above 0 after 'within', found {self.shown_token()}", hint=_WITHIN)
+        self.advance()
+        return float(token.value)
 
     def _values_of(self, n: int) -> tuple[Value, ...]:
         values = self._bracketed(self.value)

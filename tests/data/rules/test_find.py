@@ -10,6 +10,7 @@ import jointforest as jf
 from jointforest.data.rules.contradictions import contradicted
 from jointforest.data.rules.find import find_rules
 from jointforest.data.rules.plain import rules_from_list
+from jointforest.data.rules.rule import Equation
 from jointforest.learners.base import read_table
 
 from .tables import RULES, obedient
@@ -131,3 +132,40 @@ def test_rare_combinations_are_no_rule_if_independent_columns_would_often_have_t
     assert not found(count)  # as the first month has few rows still
     count[0] *= 4
     assert "combinations(month, day)" in found(count)
+
+
+def _written(x: np.ndarray, digits: int) -> np.ndarray:
+    """Numbers as a file has them that writes so many significant digits."""
+    return np.array([float(f"{v:.{digits - 1}e}") for v in x.tolist()])
+
+
+def _pixels(n: int, digits: int, seed: int = 0) -> pd.DataFrame:
+    """Means of nine whole numbers in three columns, their mean and differences, all written with few digits."""
+    rng = np.random.default_rng(seed)
+    red, green, blue = (rng.integers(0, 1_300, n) * rng.choice([1, 10], n) / 9 for _ in range(3))
+    columns = {"red": red, "green": green, "blue": blue, "mean": (red + green + blue) / 3, "excess": 2 * red - green}
+    columns["other"] = columns["mean"] + rng.normal(0.0, 5.0, n)  # a near miss
+    return pd.DataFrame({name: _written(x, digits) for name, x in columns.items()})
+
+
+@pytest.mark.parametrize("digits", [5, 6, 7])
+def test_equations_of_cells_with_few_digits_are_found(digits: int) -> None:
+    frame = _pixels(3_000, digits)
+    rows = read_table(frame, None)
+    assert [column.digits for column in rows.schema.columns] == [digits] * 6
+    equations = [rule for rule in rows.schema.rules if isinstance(rule, Equation)]
+    assert len(equations) == 2 and {"red", "green", "excess"} in [set(rule.columns) for rule in equations]
+    assert sum("mean" in rule.columns for rule in equations) == 1
+    assert not any("other" in rule.columns for rule in equations)
+    for rule in equations:
+        assert rule.rows == 3_000
+        off = frame[rule.column] - sum(c * frame[name] for c, name in rule.terms) - rule.constant
+        most = 10.0 ** (5 - digits) * sum(abs(c) for c in (1.0, *(c for c, _ in rule.terms)))  # of numbers up to 99,999
+        assert off.abs().max() <= rule.tolerance <= most
+        assert str(jf.rule(str(rule))) == str(rule)
+
+
+def test_a_change_beyond_the_rounding_is_an_exception() -> None:
+    frame = _pixels(3_000, 6)
+    frame.loc[17, "excess"] += 0.1
+    assert not any("excess" in rule.columns for rule in read_table(frame, None).schema.rules)

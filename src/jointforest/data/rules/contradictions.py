@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import singledispatch
 
 import numpy as np
@@ -92,11 +93,23 @@ def gap(rule: Order, schema: Schema, X: np.ndarray) -> np.ndarray:
 
 
 def tolerance(rule: Equation, schema: Schema) -> float:
-    """By how much the sum may miss: half a step of a grid; without one what rounding does to its parts."""
+    """By how much the sum may miss: what the rule says, at least half a step of a grid.
+
+    Without a grid, and without a word in the rule, what rounding does to the parts.
+    """
     column = schema[rule.column]
-    if column.step > 0.0:
-        return column.step * (0.5 + NEAR)
+    if column.step > 0.0 or rule.tolerance:
+        return max(column.step * 0.5, rule.tolerance) + NEAR * column.step
     return ROUNDED * sum(abs(c) * spread(schema[name]) for c, name in ((1.0, rule.column), *rule.terms))
+
+
+def with_tolerance(rule: Equation, schema: Schema) -> Equation:
+    """The rule with what the significant digits of its columns let it miss, if that is more than without a word."""
+    silent = replace(rule, tolerance=0.0)
+    half = 0.5 * sum(abs(c) * schema[name].last_digit for c, name in ((1.0, rule.column), *rule.terms))
+    if half <= tolerance(silent, schema):
+        return silent
+    return replace(rule, tolerance=float(f"{1.05 * half:.1e}"))  # two digits are enough, and never too little
 
 
 def spread(column: Column) -> float:

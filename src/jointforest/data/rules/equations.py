@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from .coded import CHANCE, CodedTable
-from .contradictions import ROUNDED, contradicted, tolerance
+from .contradictions import ROUNDED, contradicted, tolerance, with_tolerance
 from .contradictions import spread as range_of
 from .rule import Equation
 
@@ -30,7 +31,7 @@ _DIGITS = (2, 3, 4, 5, 6, 7, 8)
 
 
 def find_equations(table: CodedTable) -> list[Equation]:
-    """Equations between columns of numbers that hold in all rows, up to rounding to the grid of the sum.
+    """Equations between columns of numbers that hold in all rows, up to rounding to a grid or to significant digits.
 
     Candidates are columns that hardly vary once the others are known: by a rank-revealing factorization of the
     correlations, and of each two and three columns. Coefficients are rounded to small fractions, or to few digits.
@@ -39,14 +40,17 @@ def find_equations(table: CodedTable) -> list[Equation]:
     found: list[Equation] = []
     solved: set[int] = set()
     for columns, rows in _complete_parts(table, numeric):
-        rest = [j for j in columns if j not in solved]
-        for y, of in _candidates(table, rows, rest):
-            if y in solved or solved & set(of):
-                continue
-            equation = _fitted(table, rows, y, of)
-            if equation is not None:
-                found.append(equation)
-                solved.add(table.schema.index(equation.column))
+        n_found = -1
+        while len(found) > n_found:  # what is found takes columns from candidates, which become others
+            n_found = len(found)
+            rest = [j for j in columns if j not in solved]
+            for y, of in _candidates(table, rows, rest):
+                if y in solved or solved & set(of):
+                    continue
+                equation = _fitted(table, rows, y, of)
+                if equation is not None:
+                    found.append(equation)
+                    solved.add(table.schema.index(equation.column))
     return found
 
 
@@ -92,7 +96,8 @@ def _candidates(table: CodedTable, rows: np.ndarray, names: list[int]) -> Iterat
     # the share of its variance that a column may leave over because the sum is rounded
     step = np.array([table.schema.columns[j].step for j in number])
     rounded = np.array([range_of(table.schema.columns[j]) for j in number]) * ROUNDED
-    left = 1e-9 + (np.where(step > 0.0, 0.5 * step, rounded) / spread[some]) ** 2
+    digit = np.array([table.schema.columns[j].last_digit for j in number])
+    left = 1e-9 + (np.maximum(np.where(step > 0.0, 0.5 * step, rounded), digit) / spread[some]) ** 2
     p = len(number)
     for a, y in [*itertools.combinations(range(p), 2), *((b, a) for a, b in itertools.combinations(range(p), 2))]:
         if 1.0 - R[a, y] ** 2 < left[y]:
@@ -151,7 +156,7 @@ def _fitted(table: CodedTable, rows: np.ndarray, y: int, of: list[int]) -> Equat
         known = ~np.isnan(x[:, [table.schema.index(name) for name in turned.columns]]).any(axis=1)
         if _is_chance(table, turned, np.flatnonzero(known)):
             return None
-        return Equation(column=turned.column, terms=turned.terms, constant=turned.constant, rows=int(known.sum()))
+        return replace(turned, rows=int(known.sum()))
     return None
 
 
@@ -165,9 +170,12 @@ def _rounded(table: CodedTable, cells: np.ndarray, weights: np.ndarray, group: l
         tried.add(coefficients)
         rest = cells[:, 0] - cells[:, 1:] @ np.array(coefficients)
         constant = _constant(rest)
-        equation = Equation(column=names[0], terms=tuple(zip(coefficients, names[1:], strict=True)), constant=constant)
-        if np.all(np.abs(rest - constant) <= tolerance(equation, table.schema)):
-            yield equation
+        terms = tuple(zip(coefficients, names[1:], strict=True))
+        exact = Equation(column=names[0], terms=terms, constant=constant)
+        off = float(np.abs(rest - constant).max())
+        for equation in dict.fromkeys((exact, with_tolerance(exact, table.schema))):
+            if off <= tolerance(equation, table.schema):
+                yield equation
 
 
 def _as_fractions(weights: np.ndarray) -> tuple[float, ...] | None:
@@ -214,8 +222,9 @@ def _turned(table: CodedTable, equation: Equation) -> Equation:
             best = solved
             break
     order = {name: j for j, name in enumerate(table.schema.names)}
-    return Equation(column=best.column, terms=tuple(sorted(best.terms, key=lambda t: order[t[1]])),
-                    constant=best.constant)  # fmt: skip
+    terms = tuple(sorted(best.terms, key=lambda term: order[term[1]]))
+    turned = Equation(column=best.column, terms=terms, constant=best.constant)
+    return with_tolerance(turned, table.schema) if equation.tolerance else turned
 
 
 def _is_chance(table: CodedTable, equation: Equation, rows: np.ndarray) -> bool:

@@ -72,6 +72,13 @@ def _number(value: Any, at: str) -> float:
     return float(value)
 
 
+def _tolerance(value: Any, at: str) -> float:
+    number = _number(value, at)
+    if number < 0.0:
+        raise ValueError(f"{at}: expected a number >= 0, got {value!r:.80}")
+    return number
+
+
 def _terms(value: Any, at: str) -> tuple[tuple[float, str], ...]:
     pairs = [_items(pair, at) for pair in _items(value, at)]
     if not all(len(pair) == 2 for pair in pairs):
@@ -108,5 +115,6 @@ _READERS: dict[str, Callable[[Any, str], Any]] = {
     "of": _names,
     "terms": _terms,
     "constant": _number,
+    "tolerance": _tolerance,
     "values": _values,
 }

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from ..texts import column_text, sum_text, value_text
+from ..texts import column_text, number_text, sum_text, value_text
 
 ENOUGH_ROWS = 300
 """Rows that support a rule that is enforced without being declared: by the rule of three, then fewer than 1 % of the
@@ -87,19 +87,27 @@ class Equation(Rule):
     """A column is a sum of others: ``total = price + tax``. On a grid the sum is rounded to it.
 
     Date-times count in seconds since 1970, so that ``end = start + 60 * minutes`` is an equation.
+
+    Attributes
+    ----------
+    tolerance : float
+        By how much cells may miss the sum because they are rounded: ``mean = low / 2 + high / 2 within 0.01``. 0 means
+        half a step of the column's grid, or without a grid what six digits leave.
     """
 
     kind: ClassVar[str] = "equation"
     column: str
     terms: tuple[tuple[float, str], ...]
     constant: float = 0.0
+    tolerance: float = 0.0
 
     @property
     def columns(self) -> tuple[str, ...]:
         return (self.column, *(name for _, name in self.terms))
 
     def __str__(self) -> str:
-        return f"{column_text(self.column)} = {sum_text(self.terms, self.constant)}"
+        within = f" within {number_text(self.tolerance)}" if self.tolerance else ""
+        return f"{column_text(self.column)} = {sum_text(self.terms, self.constant)}{within}"
 
 
 @dataclass(frozen=True)

@@ -224,8 +224,9 @@ class Cells:
     def tolerance(self, j: int) -> float:
         """By how much a known value may miss the sum j."""
         column, source = self.coordinates.schema.columns[j], self.coordinates.sources[j]
-        if column.step > 0.0:
-            return column.step * (0.5 + NEAR)
+        half = self.coordinates.half_width(j)
+        if half > 0.0:
+            return half + NEAR * column.step
         inner = self.coordinates.inner.columns
         ranges = [
             abs(term.coefficient) * (spread(inner[term.at]) if term.table is None else float(np.ptp(term.table)))
@@ -270,7 +271,8 @@ class Cells:
         column, inner = self.coordinates.schema.columns[j], self.coordinates.inner.columns[term.at]
         said = self.said[rows, j]
         is_value = ~np.isnan(said)
-        several = inner.step * abs(term.coefficient) < column.step * (1.0 - NEAR)  # numbers round to one value
+        half = self.coordinates.half_width(j)
+        several = inner.step * abs(term.coefficient) < 2.0 * half * (1.0 - NEAR)  # numbers go with one value
         if not several and is_value.any():
             some = np.flatnonzero(is_value)
             self._set(j, term, rows[some], rest[some], said[some])
@@ -284,7 +286,7 @@ class Cells:
                 if math.isnan(key[1]):
                     asked = self.table.regions[key[2]]
                 else:
-                    asked = Region(((key[1] - 0.5 * column.step, key[1] + 0.5 * column.step),), _all_atoms(column))
+                    asked = Region(((key[1] - half, key[1] + half),), _all_atoms(column))
                 kept[key] = _turned(column, asked, inner, term.coefficient, of)
             return kept[key]
 

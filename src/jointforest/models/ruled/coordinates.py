@@ -51,10 +51,20 @@ class Term(NamedTuple):
 
 
 class Source(NamedTuple):
-    """How a column is made: constant + sum of coefficient * value over the terms."""
+    """How a column is made: constant + sum of coefficient * value over the terms.
+
+    Attributes
+    ----------
+    terms : tuple of Term
+    constant : float
+    tolerance : float
+        By how much known cells may miss the sum, beyond half a step of the column's grid: they are taken for the sum
+        with an error that is uniform within it. Cells that are drawn are the sum, rounded.
+    """
 
     terms: tuple[Term, ...]
     constant: float = 0.0
+    tolerance: float = 0.0
 
     @property
     def is_sum(self) -> bool:
@@ -182,9 +192,14 @@ class Coordinates:
         return snapped(self.schema.columns[j], total)
 
     def unit(self, j: int) -> float:
-        """What a known cell adds to the log-density of its mass: -log of the grid's step."""
+        """What a known cell adds to the log-density of its mass: -log of the width in which the sum may lie."""
+        half = self.half_width(j)
+        return -float(np.log(2.0 * half)) if half > 0.0 else 0.0
+
+    def half_width(self, j: int) -> float:
+        """By how much a value of column j may miss what it is made of: half a step or more, 0 without a grid."""
         column = self.schema.columns[j]
-        return 0.0 if column.is_categorical or column.step == 0.0 else -float(np.log(column.step))
+        return 0.0 if column.is_categorical else max(0.5 * column.step, self.sources[j].tolerance)
 
     def needed(self, columns: Iterable[int]) -> list[int]:
         """Coordinates that some columns are made of, ascending."""

@@ -44,7 +44,8 @@ def ruled_to_arrays(coordinates: Coordinates, inner: Distribution) -> tuple[dict
         "columns": [of_column.get(at, -1) for at in range(len(coordinates.inner.columns))],
         "made": Schema(made, coordinates.schema.frame).to_dict()["columns"],
         "sources": [
-            {"terms": [term(one) for one in of.terms], "constant": of.constant} for of in coordinates.sources
+            {"terms": [term(one) for one in of.terms], "constant": of.constant, "tolerance": of.tolerance}
+            for of in coordinates.sources
         ],
         "absences": [
             {"like": one.like, "where": one.where, "values": list(one.values), "by_rule": one.by_rule}
@@ -112,8 +113,10 @@ def _inner(schema: Schema, numbers: Any, made: Any) -> Schema:
 
 
 def _source(entry: Any, table: np.ndarray, start: np.ndarray) -> Source:
-    if not isinstance(entry, dict) or set(entry) != {"terms", "constant"} or not isinstance(entry["terms"], list):
-        raise ValueError("rules.sources: expected terms and a constant")
+    if not isinstance(entry, dict) or set(entry) != {"terms", "constant", "tolerance"}:
+        raise ValueError("rules.sources: expected terms, a constant and a tolerance")
+    if not isinstance(entry["terms"], list):
+        raise ValueError("rules.sources: expected a list of terms")
     terms = []
     for term in entry["terms"]:
         if not isinstance(term, list) or len(term) != 3 or type(term[0]) is not int or type(term[2]) is not int:
@@ -123,7 +126,10 @@ def _source(entry: Any, table: np.ndarray, start: np.ndarray) -> Source:
             raise ValueError(f"rules.sources: there is no table {number}")
         of = None if number < 0 else np.ascontiguousarray(table[start[number] : start[number + 1]])
         terms.append(Term(at, _finite(coefficient, "rules.sources"), of))
-    return Source(tuple(terms), _finite(entry["constant"], "rules.sources"))
+    tolerance = _finite(entry["tolerance"], "rules.sources")
+    if tolerance < 0.0:
+        raise ValueError(f"rules.sources: expected a tolerance >= 0, got {tolerance}")
+    return Source(tuple(terms), _finite(entry["constant"], "rules.sources"), tolerance)
 
 
 def _absence(entry: Any) -> Absence:

@@ -374,7 +374,9 @@ class RuledPosterior(PosteriorState):
                 found.append(law)
             else:
                 cells, log_weight = self.rows.cells.take(mine), self.log_rows[mine]
-                found.append(distribution_of_sum(self.of_inner, column, *source, cells, log_weight))
+                found.append(
+                    distribution_of_sum(self.of_inner, column, source.terms, source.constant, cells, log_weight)
+                )
         return found
 
     def _total(self, i: int, j: int) -> Points | None:
