@@ -136,7 +136,7 @@ def test_a_holdout_judges(penguins: pd.DataFrame) -> None:
 def test_verbose_tells_and_ends_with_the_headline(penguins: pd.DataFrame, capsys: pytest.CaptureFixture[str]) -> None:
     jf.fit(penguins.iloc[:100], budget="fast", random_state=0, verbose=True)
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0].startswith("adversarial forest: held-out log-density -")
+    assert lines[0].startswith("adversarial forest: validation log-density -")
     assert any(line.startswith("chosen: ") for line in lines)
     assert "told apart" in lines[-1]
 

@@ -10,14 +10,14 @@ from ..cards.html import Html
 
 
 @dataclass(frozen=True)
-class Judged:
+class CandidateReport:
     """One candidate.
 
     Attributes
     ----------
     name : str
     log_density : float
-        Mean over the held-out rows, in nats: of numbers on a grid, levels and atoms their mass.
+        Mean over the validation rows, in nats: of numbers on a grid, levels and point masses their mass.
     seconds : float
         To learn it from the rows compared on.
     told_apart : float
@@ -38,12 +38,12 @@ class FitReport:
     Attributes
     ----------
     budget : str or float
-    candidates : tuple of Judged
+    candidates : tuple of CandidateReport
         In the order in which they were learned; a mixture last.
     chosen : dict of str to float
         Members of the joint, by name, and their weights.
     held_out : str
-        Which rows judged.
+        The validation rows, in words.
     why : str
     left_out : tuple of str
         What the budget had no time for.
@@ -52,7 +52,7 @@ class FitReport:
     """
 
     budget: str | float
-    candidates: tuple[Judged, ...]
+    candidates: tuple[CandidateReport, ...]
     chosen: dict[str, float]
     held_out: str
     why: str
@@ -68,7 +68,7 @@ class FitReport:
 
     def __str__(self) -> str:
         width = max((len(one.name) for one in self.candidates), default=0)
-        lines = [f"jf.fit, budget {self.budget!r}: {self.seconds:.1f} s; judged by {self.held_out}"]
+        lines = [f"jf.fit, budget {self.budget!r}: {self.seconds:.1f} s; compared on {self.held_out}"]
         is_told = any(not math.isnan(one.told_apart) for one in self.candidates)
         if self.candidates:
             score = f"  {'told apart':>10}" if is_told else ""
@@ -98,6 +98,6 @@ class FitReport:
         lines = [f"chosen: {self.in_words}"]
         lines += [f"left out: {', '.join(self.left_out)}"] if self.left_out else []
         lines += ["told apart: score of a two-sample test on draws, 1 if they cannot be told from the table"] * is_told
-        title = f"jf.fit, budget {self.budget!r}: {self.seconds:.1f} s; judged by {self.held_out}"
+        title = f"jf.fit, budget {self.budget!r}: {self.seconds:.1f} s; compared on {self.held_out}"
         pieces = [html.table(rows, [*header, "told apart"] if is_told else header)] if rows else []
         return html.view(title, lines, pieces)

@@ -13,9 +13,9 @@ from jointforest.learners.selection.candidates import candidates
 def test_a_forest_takes_as_long_as_its_trees_and_columns(budget: str | float) -> None:
     few, many = (candidates(budget_of(budget), 10**6, d, None)[0] for d in (4, 40))
     assert few.learner.n_estimators == many.learner.n_estimators
-    assert many.seconds == pytest.approx(10 * few.seconds)
-    assert few.seconds == pytest.approx(
-        candidates(budget_of(5.0), 10**6, 4, None)[0].seconds / 10 * few.learner.n_estimators
+    assert many.seconds_per_row == pytest.approx(10 * few.seconds_per_row)
+    assert few.seconds_per_row == pytest.approx(
+        candidates(budget_of(5.0), 10**6, 4, None)[0].seconds_per_row / 10 * few.learner.n_estimators
     )
 
 
@@ -52,7 +52,9 @@ def test_hidden_trees_have_the_objective() -> None:
     assert few.learner.objective == "likelihood"
     assert many.learner.get_params() == HiddenTreeForest(objective="likelihood").get_params()
     assert many.name == "1 hidden tree of up to 256 states"
-    assert many.seconds > 2 * candidates(budget_of("default"), 12_000, 15, -1)[-1].seconds  # each number is tried
+    assert (
+        many.seconds_per_row > 2 * candidates(budget_of("default"), 12_000, 15, -1)[-1].seconds_per_row
+    )  # each number is tried
     (fast,) = candidates(budget_of("fast"), 12_000, 15, -1, "likelihood")
     assert (fast.learner.objective, fast.learner.n_states) == ("likelihood", 128)
-    assert fast.seconds == candidates(budget_of("fast"), 12_000, 15, -1)[0].seconds
+    assert fast.seconds_per_row == candidates(budget_of("fast"), 12_000, 15, -1)[0].seconds_per_row

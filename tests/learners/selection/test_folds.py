@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jointforest.learners.selection.folds import cut, known_levels, some_rows
+from jointforest.learners.selection.folds import cut, known_levels, sample_rows
 
 
 def cells(n: int, seed: int = 0) -> np.ndarray:
@@ -97,8 +97,8 @@ def test_some_rows_know_every_column() -> None:
     X[:, 1] = np.nan
     X[63, 1] = 1.0
     for seed in range(5):
-        found = some_rows(X, 10, seed)
+        found = sample_rows(X, 10, seed)
         assert 63 in found
         assert len(found) in (10, 11)
         assert (np.diff(found) > 0).all()
-    np.testing.assert_array_equal(some_rows(X, 100, 0), np.arange(100))
+    np.testing.assert_array_equal(sample_rows(X, 100, 0), np.arange(100))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from jointforest.learners.selection.choose import judge_mixture, mixed, mixture_weights, sparse_weights
+from jointforest.learners.selection.mixture_weights import mixed, mixture_weights, sparse_weights, validate_mixture
 
 
 def table(seed: int, n: int = 60, k: int = 3) -> np.ndarray:
@@ -64,9 +64,9 @@ def test_members_with_next_to_nothing_are_left_out() -> None:
 def test_a_mixture_is_judged_by_rows_that_did_not_choose_its_weights() -> None:
     log_density = table(2, 400, 6)
     own = mean(log_density, sparse_weights(log_density))
-    judged = judge_mixture(log_density, 0)
+    judged = validate_mixture(log_density, 0)
     assert judged.shape == (400,)
     assert judged.mean() < own
-    np.testing.assert_array_equal(judged, judge_mixture(log_density, 0))
+    np.testing.assert_array_equal(judged, validate_mixture(log_density, 0))
     same = np.repeat(log_density[:, :1], 2, axis=1)
-    np.testing.assert_allclose(judge_mixture(same, 0), log_density[:, 0])
+    np.testing.assert_allclose(validate_mixture(same, 0), log_density[:, 0])

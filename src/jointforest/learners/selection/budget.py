@@ -24,7 +24,8 @@ class Budget(NamedTuple):
     rows : int
         Most rows on which candidates are compared.
     chooses_settings : bool
-        Whether hidden trees of small tables may start in two ways, and those of large tables are compared at all.
+        Whether there is time to choose settings. Then large tables are compared at all, hidden trees of small tables
+        start in two ways, those of others choose their passes, states and number of trees.
     """
 
     seconds: float

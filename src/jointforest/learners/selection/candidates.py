@@ -24,25 +24,25 @@ class Candidate(NamedTuple):
     ----------
     name : str
     learner : learner
-    seconds : float
-        Estimate of what a row takes, on two cores of 2020 or later.
+    seconds_per_row : float
+        Estimate of the time to learn from a row, on two cores of 2020 or later.
     """
 
     name: str
     learner: AdversarialForest | HiddenTreeForest
-    seconds: float
+    seconds_per_row: float
 
 
 def candidates(budget: Budget, n: int, d: int, n_jobs: int | None, objective: str = "draws") -> list[Candidate]:
     """Learners for a table of n rows and d columns, the cheapest first; hidden trees have the objective.
 
-    A named budget that chooses little has one for many cells or columns: comparing would take longer than learning.
+    The fast budget has one candidate for tables of many cells or columns, where comparing takes longer than learning.
     """
     hidden = _hidden(budget, n, d, n_jobs, objective)
     is_large = n >= HIDDEN.many_rows or n * d >= FIXED.many_cells or d >= HIDDEN.wide
     if is_large and not budget.chooses_settings and not budget.is_clock:
         return hidden
-    row = 2.5e-7 * d  # of one tree
+    row = FIXED.forest_seconds * d
     trees = FIXED.most_trees if FIXED.most_trees * n * row <= FIXED.little_share * budget.seconds else budget.n_trees
     least = min(2, max(n // 2, 1))  # of next to no rows, a leaf's must be found in every fold
     listed = [
@@ -71,7 +71,7 @@ def _hidden(budget: Budget, n: int, d: int, n_jobs: int | None, objective: str) 
     given |= {
         "max_leaf_nodes": 1,
         "max_iter": budget.n_passes,
-        "smoothing": 100.0 if n < FIXED.few_rows else 30.0,
+        "smoothing": FIXED.smoothing_of_few_rows if n < FIXED.few_rows else FIXED.smoothing,
     }
     starts = {"shared": "", "local": ", local start"} if budget.chooses_settings else {"shared": ""}
     return [
@@ -102,11 +102,11 @@ def _members_and_states(budget: Budget, n: int, d: int, passes: int) -> tuple[in
 
 
 def _hidden_seconds(d: int, states: int, passes: int) -> float:
-    """What a row takes of one hidden tree: matrix products, and what does not depend on states.
+    """Seconds for a row of one hidden tree: matrix products, and what does not depend on states.
 
-    Half as many passes over all rows follow, about.
+    About half as many passes over all rows follow, hence the 1.5.
     """
-    return 1.5 * d * passes * (1.7e-6 + 9e-11 * states**2)
+    return 1.5 * d * passes * (FIXED.cell_seconds + FIXED.product_seconds * states**2)
 
 
 def learn(learner: AdversarialForest | HiddenTreeForest, schema: Schema, cells: np.ndarray, seed: int) -> Distribution:

@@ -1,4 +1,4 @@
-"""The choice: candidates compared on a part of the rows, the chosen learned from all of them."""
+"""The choice: candidates compared on validation rows, the chosen one learned from all rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from ...api.fit_report import Judged
+from ...api.fit_report import CandidateReport
 from ...data.evidence import build
 from ...data.schema import Schema
 from ...evaluation.columns_and_pairs import cells_of, some
@@ -25,181 +25,14 @@ from ..rules import Reduced
 from .budget import Budget
 from .candidates import Candidate, candidates, learn
 from .constants import FIXED
-from .folds import Fold, cut, known_levels, some_rows
+from .folds import Fold, cut, known_levels, sample_rows
+from .mixture_weights import sparse_weights, validate_mixture
 
-# ---- Candidates learned from some rows, judged by the others, and by a classifier of their draws and the rows.
-
-
-class Split(NamedTuple):
-    """Rows to learn from and rows to judge by, encoded: (n, d) and (m, d)."""
-
-    learn: np.ndarray
-    held: np.ndarray
+_BAR = 1_000
+"""Steps of a progress bar for each second that is expected: a bar needs two steps at least."""
 
 
-class Compared(NamedTuple):
-    """What a candidate gave the held-out rows.
-
-    Attributes
-    ----------
-    candidate : Candidate
-    log_density : float64 array (m,)
-        Of the held-out rows of all splits, one after the other.
-    told_apart : float
-        Score of its draws beside the rows that it learned from (1: cannot be told); NaN in several splits or few rows,
-        and where the objective is likelihood.
-    seconds : float
-        To learn, in all splits, and to judge by log-density.
-    models : tuple of Distribution
-        Of each split, where `Task.folds` asks for them; else of the first alone, as models take memory.
-    """
-
-    candidate: Candidate
-    log_density: np.ndarray
-    told_apart: float
-    seconds: float
-    models: tuple[Distribution, ...]
-
-    @property
-    def mean(self) -> float:
-        return float(self.log_density.mean())
-
-
-def compare(candidate: Candidate, task: Task, splits: list[Split]) -> Compared:
-    """Learn a candidate from each split, and judge it."""
-    start = time.monotonic()
-    schema, seed, n_jobs = task.schema, task.seed_of_learners(), task.n_jobs
-    is_categorical = np.array([column.is_categorical for column in schema.columns])
-    models: list[Distribution] = []
-    log_densities = []
-    for split in splits:
-        model = task.learn(candidate.learner, split.learn)
-        if task.folds or not models:
-            models.append(model)
-        held = known_levels(split.learn, split.held, is_categorical)
-        log_densities.append(model.log_density(build(schema, held), n_jobs))
-    seconds = time.monotonic() - start
-    is_scored = len(splits) == 1 and task.objective == "draws"
-    score = _score(models[0], splits[0].learn, seed, n_jobs) if is_scored else np.nan
-    return Compared(candidate, np.concatenate(log_densities), score, seconds, tuple(models))
-
-
-def _score(model: Distribution, learned: np.ndarray, seed: int, n_jobs: int | None) -> float:
-    """Told-apart score of as many draws as rows, by scikit-learn: the choice must not depend on what is installed."""
-    n, d = learned.shape
-    if n < FIXED.told_rows:
-        return np.nan
-    rows = learned[some(n, max(FIXED.told_cells // d, FIXED.told_rows), np.random.default_rng(seed))]
-    drawn = sample(model, build(model.schema, n=1), len(rows), seed, True, n_jobs)
-    unseen = np.zeros(rows.shape, bool)
-    real, synthetic = (cells_of(model.schema, X, unseen) for X in (rows, drawn))
-    return told_apart(real, synthetic, seed, n_jobs, may_xgboost=False).score
-
-
-# ---- Weights of a mixture by EM on held-out log-densities.
-
-
-def mixture_weights(log_density: np.ndarray) -> np.ndarray:
-    """Weights (K,) that maximise the mean of log sum_k weight[k] exp(log_density[:, k]), log_density: (n, K).
-
-    The mean is concave in the weights, so EM from equal ones ends at its maximum. Rows that are impossible to all
-    members say nothing.
-    """
-    top = log_density.max(axis=1)
-    known = np.isfinite(top)
-    density = np.exp(log_density[known] - top[known, None])
-    weight = np.full(log_density.shape[1], 1.0 / log_density.shape[1])
-    for _ in range(FIXED.em_steps if len(density) else 0):
-        share = density * weight
-        new = (share / share.sum(axis=1, keepdims=True)).mean(axis=0)
-        if np.abs(new - weight).max() < 1e-9:
-            return new
-        weight = new
-    return weight
-
-
-def mixed(log_density: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Log-density (n,) of the mixture; -inf where all members say so. Members of weight 0 do not count."""
-    used = weight > 0
-    with np.errstate(divide="ignore"):
-        log_mixture: np.ndarray = np.logaddexp.reduce(log_density[:, used] + np.log(weight[used]), axis=1)
-    return log_mixture
-
-
-def sparse_weights(log_density: np.ndarray) -> np.ndarray:
-    """As `mixture_weights`, with 0 for members that would have next to none."""
-    weight = np.zeros(log_density.shape[1])
-    used = np.arange(len(weight))
-    while True:
-        weights = mixture_weights(log_density[:, used])
-        if len(used) == 1 or weights.min() >= FIXED.least_weight:
-            weight[used] = weights
-            return weight
-        used = np.delete(used, weights.argmin())
-
-
-def judge_mixture(log_density: np.ndarray, seed: int) -> np.ndarray:
-    """Log-density (n,) of each held-out row by the mixture whose weights were found on the other half of the rows."""
-    half = np.random.default_rng(seed).permutation(len(log_density)) % 2 == 0
-    judged = np.empty(len(log_density))
-    for side in (half, ~half):
-        judged[side] = mixed(log_density[side], sparse_weights(log_density[~side]))
-    return judged
-
-
-# ---- One candidate, or a mixture of some: by held-out rows, among those whose draws are true to the rows.
-
-
-class Decision(NamedTuple):
-    """Weights (K,) of the candidates, the number of the best one alone, the mixture's mean log-density (NaN where there
-    is none), and why."""
-
-    weight: np.ndarray
-    best: int
-    mixture: float
-    why: str
-
-
-def decide(compared: list[Compared], d: int, seed: int, may_mix: bool = True) -> Decision:
-    """The weights of candidates for a table of d columns: one has all, or a mixture is better by enough.
-
-    A candidate whose draws a classifier tells from the rows more easily has weight 0, whatever its validation
-    log-likelihood: a forest in a mixture may raise the likelihood and weaken the dependence of the columns.
-    """
-    means = np.array([one.mean for one in compared])
-    is_true = true_ones(np.array([one.told_apart for one in compared]))
-    best = int(np.where(is_true, means, -np.inf).argmax())
-    alone = np.eye(len(means))[best]
-    if len(means) == 1:
-        return Decision(alone, best, np.nan, "the only candidate")
-    used = np.flatnonzero(is_true)
-    if len(used) == 1:
-        other = max((one.told_apart, one.candidate.name) for one in compared[:best] + compared[best + 1 :])
-        scores = f"score {compared[best].told_apart:.2f}; next {other[0]:.2f}"
-        why = f"rows drawn are the hardest to tell from the table's ({scores})"
-        return Decision(alone, best, np.nan, why)
-    table = np.column_stack([compared[k].log_density for k in used.tolist()])
-    better = f"better by {means[best] - np.delete(means[used], used.searchsorted(best)).max():.3f} nats than the next"
-    if len(used) < len(means):
-        better += f" whose draws are told apart as little (score {compared[best].told_apart:.2f})"
-    if not may_mix or len(table) < 4:
-        return Decision(alone, best, np.nan, better)
-    mixture = float(judge_mixture(table, seed).mean())
-    gain = mixture - means[best]
-    if gain > FIXED.mixture_gain * d:
-        weight = np.zeros(len(means))
-        weight[used] = sparse_weights(table)
-        if np.count_nonzero(weight) > 1:
-            return Decision(weight, best, mixture, f"a mixture is better by {gain:.3f} nats than the best alone")
-    return Decision(alone, best, mixture, f"{better}; a mixture would gain less than {FIXED.mixture_gain * d:.2f}")
-
-
-def true_ones(score: np.ndarray) -> np.ndarray:
-    """Which candidates' told-apart scores (K,) are as good as the best, but for noise; all where any is not known."""
-    if np.isnan(score).any():
-        return np.ones(len(score), bool)
-    is_true: np.ndarray = score >= score.max() - FIXED.told_tolerance
-    return is_true
+# ---- What is chosen for, and what a choice is.
 
 
 class Task(NamedTuple):
@@ -211,7 +44,7 @@ class Task(NamedTuple):
     cells : float64 array (n, d)
         Encoded and snapped.
     holdout : float64 array (m, d), optional
-        Rows to judge by.
+        Validation rows.
     budget : Budget
     seed : int
     n_jobs : int or None
@@ -290,12 +123,15 @@ class Chosen(NamedTuple):
 
     model: Distribution
     recipe: Recipe
-    candidates: tuple[Judged, ...]
+    candidates: tuple[CandidateReport, ...]
     weight: dict[str, float]
     held_out: str
     why: str
     left_out: tuple[str, ...]
     of_folds: tuple[Distribution, ...] = ()
+
+
+# ---- The choice: compare, decide, and learn what was decided in the time that is left.
 
 
 def choose(task: Task) -> Chosen:
@@ -309,8 +145,9 @@ def choose(task: Task) -> Chosen:
         return _without_choice(task, known[0], held_out, "no row can be held out")
     # in seconds that are expected: each candidate learns from the rows of the splits, and one of them from all rows
     rows = sum(len(split.learn) for split in splits)
-    work = sum(rows * one.seconds for one in known) + len(task.cells) * max(one.seconds for one in known)
-    with progress.bar(max(1000 * work, 2.0), "learning"):
+    each_row = [one.seconds_per_row for one in known]
+    work = rows * sum(each_row) + len(task.cells) * max(each_row)
+    with progress.bar(max(_BAR * work, 2.0), "learning"):
         return _choice(task, splits, held_out)
 
 
@@ -319,17 +156,17 @@ def _choice(task: Task, splits: list[Split], held_out: str) -> Chosen:
     compared, left_out = _compare_all(task, splits)
     may_mix = len(splits[0].learn) >= FIXED.share_to_mix * len(task.cells)
     decision = decide(compared, len(task.schema.columns), task.seed, may_mix)
-    judged = [Judged(one.candidate.name, one.mean, one.seconds, one.told_apart) for one in compared]
+    reports = [CandidateReport(one.candidate.name, one.mean, one.seconds, one.told_apart) for one in compared]
     if not np.isnan(decision.mixture):
-        judged.append(Judged("mixture", decision.mixture, 0.0))
+        reports.append(CandidateReport("mixture", decision.mixture, 0.0))
     ending = _in_time(task, compared, decision, splits)
     why = decision.why if not ending.left_out else "the best for which there is time"
     used = np.flatnonzero(ending.weight)
     models = []
     for one in (compared[k] for k in used.tolist()):
-        if len(ending.rows):
+        if ending.rows is not None:
             task.tell(f"{one.candidate.name}: learning from {len(ending.rows):,} rows")
-            with progress.part(1000 * one.candidate.seconds * len(ending.rows)):
+            with progress.part(_BAR * one.candidate.seconds_per_row * len(ending.rows)):
                 models.append(task.learn(one.candidate.learner, task.cells[ending.rows]))
         else:
             models.append(one.models[0])
@@ -339,12 +176,7 @@ def _choice(task: Task, splits: list[Split], held_out: str) -> Chosen:
     each_fold = zip(*(compared[k].models for k in used.tolist()), strict=True)
     of_folds = tuple(_mixed(found, weight) for found in each_fold) if task.folds else ()
     left_out += ending.left_out
-    return Chosen(_mixed(models, weight), recipe, tuple(judged), named, held_out, why, tuple(left_out), of_folds)
-
-
-def _mixed(models: Sequence[Distribution], weight: np.ndarray) -> Distribution:
-    """The mixture; of one model, the model itself."""
-    return models[0] if len(models) == 1 else mix(models, weight)
+    return Chosen(_mixed(models, weight), recipe, tuple(reports), named, held_out, why, tuple(left_out), of_folds)
 
 
 def _without_choice(task: Task, first: Candidate, held_out: str, why: str) -> Chosen:
@@ -353,8 +185,23 @@ def _without_choice(task: Task, first: Candidate, held_out: str, why: str) -> Ch
     return Chosen(model, Recipe((first.learner,), np.ones(1)), (), {first.name: 1.0}, held_out, why, ())
 
 
+def _mixed(models: Sequence[Distribution], weight: np.ndarray) -> Distribution:
+    """The mixture; of one model, the model itself."""
+    return models[0] if len(models) == 1 else mix(models, weight)
+
+
+# ---- Rows to learn from and validation rows.
+
+
+class Split(NamedTuple):
+    """Rows to learn from and validation rows, encoded: (n, d) and (m, d)."""
+
+    learn: np.ndarray
+    held: np.ndarray
+
+
 def _splits(task: Task) -> tuple[list[Split], str]:
-    """Rows to learn from and to judge by, and in words which; no split if all rows are equal."""
+    """Rows to learn from and validation rows, and in words which; no split if all rows are equal."""
     cells, budget = task.cells, task.budget
     n = len(cells)
     if task.folds:
@@ -363,10 +210,10 @@ def _splits(task: Task) -> tuple[list[Split], str]:
     rows = budget.rows
     if budget.is_clock:
         first = task.candidates(budget)[0]
-        rows = min(rows, max(FIXED.fewest_rows, int(FIXED.first_share * budget.seconds / first.seconds)))
+        rows = min(rows, max(FIXED.fewest_rows, int(FIXED.first_share * budget.seconds / first.seconds_per_row)))
         folds = 1 if folds * n > rows else folds
     if task.holdout is not None:
-        chosen = some_rows(cells, rows, task.seed)
+        chosen = sample_rows(cells, rows, task.seed)
         return [Split(cells[chosen], task.holdout)], f"the {len(task.holdout):,} rows of holdout"
     splits = [
         Split(cells[fold.learn], cells[fold.held]) for fold in cut(cells, rows, folds, FIXED.held_share, task.seed)
@@ -382,6 +229,37 @@ def _in_folds(n: int, folds: int) -> str:
     return f"{n:,} rows, each held out once in {folds} folds"
 
 
+# ---- Candidates learned from some rows, compared on the others, and by a classifier of their draws and the rows.
+
+
+class Compared(NamedTuple):
+    """A candidate's results on the validation rows.
+
+    Attributes
+    ----------
+    candidate : Candidate
+    log_density : float64 array (m,)
+        Of the validation rows of all splits, one after the other.
+    told_apart : float
+        Score of its draws beside the rows that it learned from (1: cannot be told); NaN in several splits or few rows,
+        and where the objective is likelihood.
+    seconds : float
+        To learn in all splits, and to compute the log-densities.
+    models : tuple of Distribution
+        Of each split, where `Task.folds` asks for them; else of the first alone, as models take memory.
+    """
+
+    candidate: Candidate
+    log_density: np.ndarray
+    told_apart: float
+    seconds: float
+    models: tuple[Distribution, ...]
+
+    @property
+    def mean(self) -> float:
+        return float(self.log_density.mean())
+
+
 def _compare_all(task: Task, splits: list[Split]) -> tuple[list[Compared], list[str]]:
     """Candidates compared, and the names of those for which the clock leaves no time."""
     n = len(task.cells)
@@ -390,18 +268,19 @@ def _compare_all(task: Task, splits: list[Split]) -> tuple[list[Compared], list[
     compared: list[Compared] = []
     left_out: list[str] = []
     for k in range(len(task.candidates(budget))):
+        # a slower machine has smaller candidates, as many and in the same order
         candidate = task.candidates(budget._replace(seconds=budget.seconds / speed))[k]
-        if compared and not task.fits(speed * candidate.seconds * (rows + FIXED.worth * n)):
+        if compared and not task.fits(speed * candidate.seconds_per_row * (rows + FIXED.worth * n)):
             left_out.append(candidate.name)
             continue
         if budget.is_clock:
             _compile(candidate)
-        with progress.part(1000 * candidate.seconds * rows):
+        with progress.part(_BAR * candidate.seconds_per_row * rows):
             one = compare(candidate, task, splits)
         if budget.is_clock:
-            speed = one.seconds / (rows * candidate.seconds)
+            speed = one.seconds / (rows * candidate.seconds_per_row)
         compared.append(one)
-        task.tell(f"{candidate.name}: held-out log-density {one.mean:.4f}, {one.seconds:.1f} s")
+        task.tell(f"{candidate.name}: validation log-density {one.mean:.4f}, {one.seconds:.1f} s")
     return compared, left_out
 
 
@@ -410,11 +289,120 @@ def _compile(candidate: Candidate) -> None:
     clone(candidate.learner).fit(np.random.default_rng(0).standard_normal((20, 2)))
 
 
-class _Ending(NamedTuple):
-    """Weights of the compared, the rows to learn them from (none: as they are), and what there is no time for."""
+def compare(candidate: Candidate, task: Task, splits: list[Split]) -> Compared:
+    """Learn a candidate from each split, and validate it."""
+    start = time.monotonic()
+    schema, seed, n_jobs = task.schema, task.seed_of_learners(), task.n_jobs
+    is_categorical = np.array([column.is_categorical for column in schema.columns])
+    models: list[Distribution] = []
+    log_densities = []
+    for split in splits:
+        model = task.learn(candidate.learner, split.learn)
+        if task.folds or not models:
+            models.append(model)
+        held = known_levels(split.learn, split.held, is_categorical)
+        log_densities.append(model.log_density(build(schema, held), n_jobs))
+    seconds = time.monotonic() - start
+    is_scored = len(splits) == 1 and task.objective == "draws"
+    score = _score(models[0], splits[0].learn, seed, n_jobs) if is_scored else np.nan
+    return Compared(candidate, np.concatenate(log_densities), score, seconds, tuple(models))
+
+
+def _score(model: Distribution, learned: np.ndarray, seed: int, n_jobs: int | None) -> float:
+    """Told-apart score of as many draws as rows, by scikit-learn: the choice must not depend on what is installed."""
+    n, d = learned.shape
+    if n < FIXED.told_apart_rows:
+        return np.nan
+    rows = learned[some(n, max(FIXED.told_apart_cells // d, FIXED.told_apart_rows), np.random.default_rng(seed))]
+    drawn = sample(model, build(model.schema, n=1), len(rows), seed, True, n_jobs)
+    unseen = np.zeros(rows.shape, bool)
+    real, synthetic = (cells_of(model.schema, X, unseen) for X in (rows, drawn))
+    return told_apart(real, synthetic, seed, n_jobs, may_xgboost=False).score
+
+
+# ---- One candidate, or a mixture of some: by validation rows, among those whose draws are good.
+
+
+class Decision(NamedTuple):
+    """Which candidates are used.
+
+    Attributes
+    ----------
+    weight : float64 array (K,)
+        Of each candidate.
+    best : int
+        Number of the best one alone.
+    mixture : float
+        Mean log-density of the mixture; NaN where there is none.
+    why : str
+    """
 
     weight: np.ndarray
-    rows: np.ndarray
+    best: int
+    mixture: float
+    why: str
+
+
+def decide(compared: list[Compared], d: int, seed: int, may_mix: bool = True) -> Decision:
+    """The weights of candidates for a table of d columns: one has all, or a mixture is better by enough.
+
+    A candidate whose draws a classifier tells from the rows more easily has weight 0, whatever its validation
+    log-likelihood: a forest in a mixture may raise the likelihood and weaken the dependence of the columns.
+    """
+    means = np.array([one.mean for one in compared])
+    is_good = have_good_draws(np.array([one.told_apart for one in compared]))
+    best = int(np.where(is_good, means, -np.inf).argmax())
+    alone = np.eye(len(means))[best]
+    if len(means) == 1:
+        return Decision(alone, best, np.nan, "the only candidate")
+    used = np.flatnonzero(is_good)
+    if len(used) == 1:
+        other = max((one.told_apart, one.candidate.name) for one in compared[:best] + compared[best + 1 :])
+        scores = f"score {compared[best].told_apart:.2f}; next {other[0]:.2f}"
+        why = f"rows drawn are the hardest to tell from the table's ({scores})"
+        return Decision(alone, best, np.nan, why)
+    table = np.column_stack([compared[k].log_density for k in used.tolist()])
+    better = f"better by {means[best] - np.delete(means[used], used.searchsorted(best)).max():.3f} nats than the next"
+    if len(used) < len(means):
+        better += f" whose draws are told apart as little (score {compared[best].told_apart:.2f})"
+    if not may_mix or len(table) < 4:
+        return Decision(alone, best, np.nan, better)
+    mixture = float(validate_mixture(table, seed).mean())
+    gain = mixture - means[best]
+    if gain > FIXED.mixture_gain * d:
+        weight = np.zeros(len(means))
+        weight[used] = sparse_weights(table)
+        if np.count_nonzero(weight) > 1:
+            return Decision(weight, best, mixture, f"a mixture is better by {gain:.3f} nats than the best alone")
+    return Decision(alone, best, mixture, f"{better}; a mixture would gain less than {FIXED.mixture_gain * d:.2f}")
+
+
+def have_good_draws(score: np.ndarray) -> np.ndarray:
+    """Which candidates' told-apart scores (K,) are as good as the best, but for noise; all if one is not known."""
+    if np.isnan(score).any():
+        return np.ones(len(score), bool)
+    is_good: np.ndarray = score >= score.max() - FIXED.told_apart_tolerance
+    return is_good
+
+
+# ---- What the clock leaves time for.
+
+
+class _Ending(NamedTuple):
+    """What there is time for.
+
+    Attributes
+    ----------
+    weight : float64 array (K,)
+        Of each candidate.
+    rows : integer array or None
+        The rows to learn them from; None: the models of the comparison are kept.
+    left_out : list of str
+        What there is no time for.
+    """
+
+    weight: np.ndarray
+    rows: np.ndarray | None
     left_out: list[str]
 
 
@@ -426,7 +414,7 @@ def _in_time(task: Task, compared: list[Compared], decision: Decision, splits: l
     n, seen, weight, best = len(task.cells), len(splits[0].learn), decision.weight, decision.best
     everything = np.arange(n)
     if len(splits) == 1 and seen == n:
-        return _Ending(weight, everything[:0], [])
+        return _Ending(weight, None, [])
     seconds = np.array([one.seconds for one in compared]) * n / sum(len(split.learn) for split in splits)
     if task.fits(float(seconds[weight > 0].sum())):
         return _Ending(weight, everything, [])
@@ -436,6 +424,6 @@ def _in_time(task: Task, compared: list[Compared], decision: Decision, splits: l
         return _Ending(alone, everything, [wanted])
     rows = int(n * FIXED.careful * task.left() / seconds[best])
     if rows <= seen:
-        return _Ending(alone, everything[:0], [f"{n - seen:,} of {n:,} rows"])
-    chosen = some_rows(task.cells, rows, task.seed)
+        return _Ending(alone, None, [f"{n - seen:,} of {n:,} rows"])
+    chosen = sample_rows(task.cells, rows, task.seed)
     return _Ending(alone, chosen, [f"{n - rows:,} of {n:,} rows"])

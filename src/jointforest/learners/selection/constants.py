@@ -9,10 +9,10 @@ from dataclasses import dataclass
 class Constants:
     """Numbers that no parameter sets. Where no experiment is named, a value was set by hand."""
 
-    told_rows: int = 2_000
+    told_apart_rows: int = 2_000
     """Rows below which no classifier compares draws with them: it would learn too little."""
-    told_cells: int = 500_000
-    """Cells that are compared; of wide tables fewer rows are, but `told_rows` at least."""
+    told_apart_cells: int = 500_000
+    """Cells that are compared; of wide tables fewer rows are, but `told_apart_rows` at least."""
     em_steps: int = 1_000
     """Most steps of EM for the weights of a mixture. The mean is concave, so the bound only ends rounding noise."""
     least_weight: float = 0.02
@@ -20,7 +20,7 @@ class Constants:
     mixture_gain: float = 0.01
     """Nats a column by which a mixture must be better: it takes longer to ask, and its draws are told apart more
     easily."""
-    told_tolerance: float = 0.05
+    told_apart_tolerance: float = 0.05
     """Told-apart score by which a candidate may be worse than the best: three standard errors of 2,400 rows' score."""
     held_share: float = 0.2
     """Share of the rows that validate where each row is not held out once: one fold of five."""
@@ -42,7 +42,7 @@ class Constants:
     """Rows on which candidates are compared however little time there is."""
 
     few_rows: int = 3_000
-    """Rows of a small table. Its candidates are judged by all of its rows, each held out once."""
+    """Rows of a small table. All of its rows validate its candidates, each held out once."""
     many_cells: int = 75_000
     """Cells from which the fast budget compares nothing, however few its rows are. See
     ``docs/experiments/budgets.md``."""
@@ -58,6 +58,16 @@ class Constants:
     """Share of the budget that counts as no time: forests that take less have `most_trees`."""
     most_trees: int = 100
     """Trees of an adversarial forest where there is time, as in the best budget."""
+    smoothing: float = 30.0
+    """Smoothing of hidden trees of `few_rows` rows or more, where trials of it would take too long."""
+    smoothing_of_few_rows: float = 100.0
+    """The same for fewer rows, which tell less about each state."""
+    forest_seconds: float = 2.5e-7
+    """Seconds for a cell of a tree of an adversarial forest, measured on two cores of 2020."""
+    cell_seconds: float = 1.7e-6
+    """Seconds for a cell in a pass of a hidden tree, without its matrix products; measured on the same."""
+    product_seconds: float = 9e-11
+    """Seconds for a cell and a pair of states in a pass of a hidden tree; measured on the same."""
     most_members: int = 4
     """Hidden trees of a mixture where there is time, as in the best budget."""
 

@@ -1,4 +1,4 @@
-"""Rows to learn from and rows held out to judge by, copies of a row on one side."""
+"""Rows to learn from and validation rows, copies of a row on one side."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .constants import FIXED
 
 
 class Fold(NamedTuple):
-    """Numbers of the rows to learn from, and of those to judge by, both ascending."""
+    """Numbers of the rows to learn from, and of the validation rows, both ascending."""
 
     learn: np.ndarray
     held: np.ndarray
@@ -24,7 +24,7 @@ def cut(cells: np.ndarray, rows: int, folds: int, share: float, seed: int) -> li
     and held-out rows that equal no learned row would not be like new rows.
     """
     random = np.random.default_rng(seed)
-    chosen = some_rows(cells, rows, seed)
+    chosen = sample_rows(cells, rows, seed)
     group = _same(cells[chosen])
     if group.max() == 0:
         return []
@@ -41,7 +41,7 @@ def cut(cells: np.ndarray, rows: int, folds: int, share: float, seed: int) -> li
     return [fold for fold in folded if len(fold.held)]
 
 
-def some_rows(cells: np.ndarray, rows: int, seed: int) -> np.ndarray:
+def sample_rows(cells: np.ndarray, rows: int, seed: int) -> np.ndarray:
     """Numbers of at most ``rows`` rows of cells (n, d), ascending, and of those that give each column a known cell."""
     if rows >= len(cells):
         return np.arange(len(cells))
