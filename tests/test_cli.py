@@ -390,7 +390,7 @@ def test_query_warns_without_support(run: object, home: Path) -> None:
     done = run("query", home / "p.joint", "P(species | body_mass_g > 50000)")
     assert (
         done.code == 0
-        and done.err.startswith("warning: 1 of 1 rows of evidence are unlike")
+        and done.err.startswith("warning: the evidence is unlike anything learned")
         and done.err.count("\n") == 1
         and "'jointforest score'" in done.err
         and ".supported" not in done.err
@@ -507,7 +507,7 @@ def test_a_messy_file_through_all_commands(run: object, tmp_path: Path) -> None:
     piped = ("fit", "-", "-o", model, "--learner", "adversarial", "--trees", 2, "--columns", "region,day", "--sep", ";")
     assert "2 columns" in run(*piped, stdin=table.read_bytes()).err
     batches = ("fit", table, "-o", model, "--out-of-core", "--trees", 2, "--learner", "adversarial")
-    assert "1 columns" in run(*batches, "--columns", "region").err
+    assert "1 column:" in run(*batches, "--columns", "region").err
     assert run("query", model, "P(region = 'a|b' or region = South)").out.count("(") == 0
 
 
@@ -601,6 +601,41 @@ def test_report_writes_one_file(run: object, home: Path, tmp_path: Path) -> None
     assert "<title>m.joint</title>" in text and "What predicts" in text
     wrong = run("report", model, "-o", path, "--target", "nothing")
     assert wrong.code != 0 and "nothing" in wrong.err
+
+
+def test_later_commands_know_what_means_missing(run: object, tmp_path: Path) -> None:
+    rows = [f"{k % 50};{'abc'[k % 3]};{k % 7},5" for k in range(200)]
+    rows[::10] = [f"k.A.;{'abc'[k % 3]};-999" for k in range(0, 200, 10)]
+    table, model = tmp_path / "t.csv", tmp_path / "t.joint"
+    table.write_text("\n".join(["a;b;c", *rows]) + "\n")
+    options = ("--na", "k.A.", "--na=-999", "--decimal", ",")
+    for more in (("--learner", "hidden"), ("--target", "b"), ("--group", "b")):
+        assert run("fit", table, "-o", model, "--seed", 0, *options, *more).code == 0
+        joint = jf.load(model)
+        schema = joint.model.columns.schema if more[0] == "--group" else joint.schema
+        assert schema["c"].minimum == 0.5 and schema.spelling.decimal == ","
+        assert run("score", model, table).out == run("score", model, table, *options).out
+        filled = run("impute", model, table, "--seed", 0)
+        assert filled.out == run("impute", model, table, "--seed", 0, *options).out
+        assert filled.code == 0 and "k.A." not in filled.out
+        refused = run("score", model, table, "--only-na", "--na", "-999")  # what is said anew counts alone
+        assert refused.code == 1 and "'k.A.'" in refused.err
+    assert run("predict", model, table, "--target", "a").code == 1
+    table.write_text(table.read_text().replace("k.A.", "nichts"))
+    assert "'nichts'" in run("score", model, table).err
+    assert run("score", model, table, "--na", "nichts").code == 0  # besides those of learning
+    assert (
+        run("fit", table, "-o", model, "--na", "nichts", "--na=-999", "--trees", 2, "--learner", "adversarial").code
+        == 0
+    )
+    assert jf.load(model).schema.spelling.na[-2:] == ("nichts", "-999")
+
+
+def test_inspect_refuses_what_fit_refuses(run: object, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a\n1e300\n2e300\n")
+    assert "1e+300 is too large" in run("inspect", tmp_path / "t.csv").err
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    assert run("inspect", tmp_path / "t.csv").out.startswith("1 row, 1 column in the model")
 
 
 def test_a_target_of_two_whole_numbers_may_be_classes(run: object, tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def _reads(command: Callable[..., None]) -> Callable[..., None]:
             "" if encoding == "auto" else encoding,
             decimal,
         )
-        command(source=Input(form, csv), **rest)
+        command(source=Input(form, csv, na, only_na), **rest)
 
     missing = (
         "What also means missing in CSV, repeatable; besides an empty cell, ?, NA, N/A, NaN, null, None and the like."
@@ -164,7 +164,7 @@ def fit(
                     table = commands.where_known(table, name)
         settings["kinds"] = commands.kinds_of(names, given, drop, columns)
         histories = history_commands.learn(table, group, order, settings)
-        commands.in_frames_of("file", histories).save(output)
+        commands.learned_from(source, commands.in_frames_of("file", histories)).save(output)
         history_commands.tell(histories)
         return
     if more["out_of_core"] or commands.is_past_memory(tables, source, budget):
@@ -184,13 +184,13 @@ def fit(
         if target:
             if more["trees"] or more["min_leaf"]:
                 raise click.UsageError("--trees and --min-leaf go with --target in batches alone: leave them out")
-            predictor = commands.predictor_for_target(frame, target, _seconds(budget or "fast"), settings)
+            predictor = commands.predictor_for_target(frame, target, _seconds(budget or "fast"), settings, source)
             predictor.save(output)
             _tell(predictor.joint_, round(predictor.joint_.schema.n_rows), predictor.fitted_by.in_words)
             return
         with commands.errors_of_rules():
             joint = commands.joint_of_frame(frame, learner, work, settings)
-    commands.in_frames_of("file", joint).save(output)
+    commands.learned_from(source, commands.in_frames_of("file", joint)).save(output)
     _tell(joint, n, joint.fitted_by.in_words if joint.fitted_by else _size(joint.info()))
 
 
@@ -198,7 +198,12 @@ def _tell(joint: Joint, n: int, how: str) -> None:
     """Say what was read and learned."""
     if joint.reading.notice and not (joint.fitted_by and sys.stderr.isatty()):  # `jf.fit` has said it there
         say(joint.reading.notice)
-    say(f"{n} rows, {len(joint.columns)} columns: {how}")
+    say(f"{_counted(n, 'row')}, {_counted(len(joint.columns), 'column')}: {how}")
+
+
+def _counted(n: int, thing: str) -> str:
+    """So many of a thing, in words."""
+    return f"{n} {thing}{'' if n == 1 else 's'}"
 
 
 _WHERE_RULES = "Rules are declared when a joint is learned: jointforest fit TABLE --rule TEXT -o MODEL"
@@ -250,12 +255,15 @@ def inspect(table: str, kinds: tuple[str, ...], drop: tuple[str, ...], columns: 
     from .data.infer_schema import infer_schema
     from .data.reading import reading_of
     from .data.rules.find import with_rules
+    from .learners.base import check_cells
 
     wanted = dict(_kind(text) for text in kinds)
     frame = read(table, source, text=[name for name, kind in wanted.items() if kind == "categorical"])
     schema = infer_schema(frame, commands.kinds_of(frame.column_names, wanted, drop, columns))
-    schema = with_rules(schema, encode(schema, frame)[0])
-    click.echo(f"{frame.num_rows} rows, {len(schema.columns)} columns in the model")
+    cells = encode(schema, frame)[0]
+    check_cells(schema.names, cells)
+    schema = with_rules(schema, cells)
+    click.echo(f"{_counted(frame.num_rows, 'row')}, {_counted(len(schema.columns), 'column')} in the model")
     click.echo(str(reading_of(schema)))
 
 
@@ -553,7 +561,7 @@ def impute(
         return
     as_text = format_of(output, source.form) == "csv"
     commands.check_one_file(table)
-    csv = commands.csv_form(table, source)
+    csv = commands.csv_form(table, source, joint)
     frame, texts = read_with_texts(table, source.form, csv, text_columns(joint), as_text)
     if method == "mean":
         tables = [to_arrow(joint.impute(frame, random_state=seed, n_jobs=jobs), joint.schema.names)]

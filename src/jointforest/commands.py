@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from . import history_commands
-from .data.csv_files import CsvForm
+from .data.csv_files import CsvForm, Spelling
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,10 +28,38 @@ if TYPE_CHECKING:
 
 
 class Input(NamedTuple):
-    """How tables are read: their format, if it is said, and how CSV is written."""
+    """How tables are read, as the options of a command say.
+
+    Attributes
+    ----------
+    form : str or None
+        Format, if it is said.
+    csv : CsvForm
+        How CSV is written, whatever a model says.
+    na : tuple of str
+        Further texts that mean a missing cell.
+    only_na : bool
+        Whether nothing else means a missing cell.
+    """
 
     form: str | None
     csv: CsvForm
+    na: tuple[str, ...] = ()
+    only_na: bool = False
+
+    @property
+    def spelling(self) -> Spelling | None:
+        """What a model remembers of the options; None if they say nothing of missing cells and numbers."""
+        is_usual = not self.na and not self.only_na and self.csv.decimal == "."
+        return None if is_usual else Spelling(self.csv.na, self.csv.decimal)
+
+    def like(self, spelling: Spelling | None) -> Input:
+        """The same, with the texts that mean missing, and the decimal sign, of the table that was learned from."""
+        if spelling is None:
+            return self
+        na = self.csv.na if self.only_na else tuple(dict.fromkeys((*spelling.na, *self.na)))
+        decimal = spelling.decimal if self.csv.decimal == "." else self.csv.decimal
+        return self._replace(csv=self.csv._replace(na=na, decimal=decimal))
 
 
 def say(text: str) -> None:
@@ -56,18 +84,33 @@ def load_any(path: str) -> Any:
 
 def in_frames_of(library: Frame, joint: Any) -> Any:
     """The same joint, with answers in frames of this library."""
+    return _with_schema(joint, frame=library)
+
+
+def learned_from(source: Input, joint: Any) -> Any:
+    """The same joint, which remembers how its CSV file was read."""
+    return _with_schema(joint, spelling=source.spelling)
+
+
+def _with_schema(joint: Any, **changes: Any) -> Any:
+    """The same joint, whose schema has these changes."""
     if joint.is_of_histories:
         columns = joint.model.columns
-        schema = replace(columns.schema, frame=library)
+        schema = replace(columns.schema, **changes)
         return type(joint)(replace(joint.model, columns=replace(columns, schema=schema)))
     model = joint.distribution
-    return type(joint)(model.with_schema(replace(model.schema, frame=library)), joint.fitted_by)
+    return type(joint)(model.with_schema(replace(model.schema, **changes)), joint.fitted_by)
 
 
-def csv_form(path: str, source: Input) -> CsvForm:
-    """How a CSV file is written, its separator found if none was said; of other files as said."""
+def csv_form(path: str, source: Input, joint: Any = None) -> CsvForm:
+    """How a CSV file is written, its separator found if none was said; of other files as said.
+
+    What the options do not say of missing cells and numbers is as in the table that the joint was learned from.
+    """
     from .data.table_files import find_separator, format_of
 
+    if joint is not None:
+        source = source.like((joint.model.columns if joint.is_of_histories else joint).schema.spelling)
     if source.csv.separator or format_of(path, source.form) != "csv":
         return source.csv
     return find_separator(path, source.csv)
@@ -93,7 +136,8 @@ def read(path: str, source: Input, joint: Any = None, text: Iterable[str] = ()) 
     from .data.table_files import read_table
 
     check_one_file(path)
-    return read_table(path, source.form, csv_form(path, source), text_columns(joint) if joint else text)
+    csv = csv_form(path, source, joint)
+    return read_table(path, source.form, csv, text if joint is None else text_columns(joint))
 
 
 def check_one_file(path: str) -> None:
@@ -316,7 +360,7 @@ def joint_of_frame(frame: Any, learner: str | None, budget: str | float, setting
     return choose(frame, budget=budget, verbose=sys.stderr.isatty(), **settings)
 
 
-def predictor_for_target(frame: Any, target: str, budget: str | float, settings: dict[str, Any]) -> Any:
+def predictor_for_target(frame: Any, target: str, budget: str | float, settings: dict[str, Any], source: Input) -> Any:
     """A predictor of a column, fitted, whose joint answers in frames of the library that is installed."""
     import narwhals as nw
 
@@ -329,6 +373,7 @@ def predictor_for_target(frame: Any, target: str, budget: str | float, settings:
         budget=budget, verbose=sys.stderr.isatty(), **settings
     )
     predictor.fit(frame.drop_columns([target]), nw.from_native(frame, eager_only=True)[target])
+    predictor.joint_ = learned_from(source, predictor.joint_)
     predictor._set_frame("file")
     return predictor
 

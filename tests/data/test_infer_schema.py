@@ -119,11 +119,28 @@ def test_levels():
         "b",
         "a",
     )
+    enum = pl.DataFrame({"x": ["b", "a"]}, schema={"x": pl.Enum(["z", "b", "a"])})
+    assert infer_schema(enum)["x"].kind == infer_schema(enum.to_arrow())["x"].kind == "ordered"
+    assert infer_schema(enum, {"x": "categorical"})["x"].kind == "categorical"
     assert infer_schema(pl.DataFrame({"x": ["b", "a"]}, schema={"x": pl.Categorical}))["x"].levels == ("a", "b")
     assert infer_schema(pa.table({"x": pa.array(["b", "a"]).dictionary_encode()}))["x"].levels == ("b", "a")
     found = column(["b", "a", None, "b"])
     assert found.n_observed == 3
     assert np.isnan(found.minimum)
+
+
+@pytest.mark.parametrize(("value", "text"), [(-999, "-999"), (9999, "9999"), (-99, None), (98765, None)])
+def test_a_far_value_of_nines_may_mean_missing(value, text):
+    frame = pd.DataFrame({"age": [*range(20, 60), value, value]})
+    if text is None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            infer_schema(frame)
+        return
+    with pytest.warns(
+        UserWarning, match=f"'age': 2 cells are {text}, far from all other values .20 to 59.*--na={text}"
+    ):
+        infer_schema(frame)
 
 
 def test_range():
@@ -231,8 +248,8 @@ def test_unsupported_types(values, message):
         (np.zeros(3, dtype=[("a", float)]), TypeError, "structured"),
         (np.ma.masked_array(np.zeros((2, 2))), TypeError, "masked"),
         (np.array([[1, "a"], ["b", "c"]], dtype=object), TypeError, "column 'x0'.*1 int, 1 str"),
-        ({"x": [1]}, TypeError, r"got builtins.dict.*pandas.DataFrame"),
-        ([[1]], TypeError, "got builtins.list"),
+        ({"x": [1]}, TypeError, r"got dict.*pandas.DataFrame"),
+        ([[1]], TypeError, "got list"),
         (None, TypeError, "NoneType"),
     ],
 )

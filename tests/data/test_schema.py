@@ -36,6 +36,10 @@ def test_json_round_trip():
     "change",
     [
         ("frame", "dask"),
+        ("spelling", ["-999"]),
+        ("spelling", {"na": "-999", "decimal": "."}),
+        ("spelling", {"na": [-999], "decimal": "."}),
+        ("spelling", {"na": [], "decimal": "x"}),
         ("columns", []),
         ("columns", "abc"),
         (0, "name", 3),

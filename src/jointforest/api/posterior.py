@@ -70,14 +70,16 @@ def check_support(background: np.ndarray, text: str | None = None) -> None:
         raise ValueError(f"the evidence has probability 0: {text}; drop or widen one of its conditions")
     n, problems = len(background), []
     if n_weak:
-        problems.append(
-            f"{n_weak} of {n} rows of evidence are unlike anything learned: their answers are mostly those of a "
-            "background or of far tails"
+        which = (
+            "the evidence is unlike anything learned: the answers"
+            if n == 1
+            else f"{n_weak} of {n} rows of evidence are unlike anything learned: their answers"
         )
+        problems.append(f"{which} are mostly those of a background or of far tails")
     if n_impossible:
         problems.append(f"{n_impossible} of {n} rows of evidence have probability 0: their answers are missing")
     if problems:
-        hint = "see .supported; loosen the evidence, or leave those rows out"
+        hint = f"see .supported; loosen the evidence{'' if n == 1 else ', or leave those rows out'}"
         warn(UnsupportedEvidenceWarning("; ".join(problems), hint))
 
 

@@ -54,6 +54,21 @@ class CsvForm(NamedTuple):
     decimal: str = "."
 
 
+class Spelling(NamedTuple):
+    """How CSV files write missing cells and numbers, where the command line was told so.
+
+    Attributes
+    ----------
+    na : tuple of str
+        Texts that mean a missing cell.
+    decimal : str
+        ``.`` or ``,``.
+    """
+
+    na: tuple[str, ...]
+    decimal: str
+
+
 def check_form(form: CsvForm) -> None:
     """Raise ValueError if no CSV file can have this form."""
     if len(form.separator) != 1 or form.separator in '"\r\n':

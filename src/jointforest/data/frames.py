@@ -110,7 +110,8 @@ def library_of(schema: Schema) -> str:
 
 
 def _through_narwhals(frame: Any) -> Any:
-    what = type(frame).__module__.partition(".")[0] + "." + type(frame).__name__
+    library = type(frame).__module__.partition(".")[0]
+    what = type(frame).__name__ if library == "builtins" else f"{library}.{type(frame).__name__}"
     if nw.dependencies.is_polars_lazyframe(frame):
         raise TypeError("got a polars LazyFrame; call .collect() first")
     try:

@@ -43,6 +43,9 @@ from .schema import CATEGORICAL_KINDS, KINDS, MAX_LEVELS, Column, Level, Schema,
 from .text_columns import find_forms, with_forms
 from .times import zone, zone_of
 
+_FAR_RANGES = 10.0
+"""A value that may mean a missing cell is farther from the next one than so many ranges of all others."""
+
 
 class NoRows(ValueError):
     """A table without rows."""
@@ -323,6 +326,8 @@ def _numeric(column: Column, sort: str, seen: Numbers, counted: np.ndarray | Non
         values, counts = snapped(replace(column, step=step), cells * step), np.bincount(place, counts)
         n_distinct = len(values) if tally.is_whole else n_distinct
     atoms = find_atoms(values, counts, step, tally.n, n_distinct)
+    if tally.is_whole:
+        _doubt_far_value(column, values, counts)
     if step > 0:
         kind = column.kind or ("integer" if step == 1.0 else "rounded")
     elif column.kind == "mixed" and not atoms:
@@ -333,6 +338,25 @@ def _numeric(column: Column, sort: str, seen: Numbers, counted: np.ndarray | Non
     else:
         kind = "mixed" if atoms else "continuous"
     return replace(column, kind=kind, step=step, atoms=atoms)
+
+
+def _doubt_far_value(column: Column, values: np.ndarray, counts: np.ndarray) -> None:
+    """Warn of a value of nines alone, such as -999, that recurs far from all others: it often means a missing cell."""
+    if len(values) < 4:
+        return
+    for number, n, beside, end in (
+        (values[0], counts[0], values[1], values[-1]),
+        (values[-1], counts[-1], values[-2], values[0]),
+    ):
+        text = f"{number:.0f}"
+        is_nines = number == float(text) and len(text.lstrip("-")) > 1 and set(text.lstrip("-")) == {"9"}
+        if is_nines and n > 1 and abs(number - beside) > _FAR_RANGES * abs(end - beside):
+            warn(
+                f"column {column.name!r}: {n:.0f} cells are {text}, far from all other values ({min(beside, end):g} to "
+                f"{max(beside, end):g}); if it means a missing cell, make these cells missing (on the command line: "
+                f"--na={text})",
+                UserWarning,
+            )
 
 
 def _to_count(name: str, seen: Seen, kind: str | None) -> Wanted | None:

@@ -17,6 +17,7 @@ from ..runtime.records import record
 from . import times
 
 if TYPE_CHECKING:
+    from .csv_files import Spelling
     from .identifiers import SetAside
     from .rules.rule import Rule
     from .written_forms import WrittenForm
@@ -334,6 +335,8 @@ class Schema:
         Rows that the model was learned from, of a conditioned model those that its evidence stands for; 0 if unknown.
     rules : tuple of Rule
         Rules between the columns: those that the table obeys, as far as they were looked for, or was said to obey.
+    spelling : Spelling or None
+        How the CSV file of the table was read, if the command line was told so. Later commands read theirs like it.
     """
 
     columns: tuple[Column, ...]
@@ -341,6 +344,7 @@ class Schema:
     unknown: tuple[tuple[int, Column], ...] = ()
     n_rows: float = field(default=0.0, compare=False)
     rules: tuple[Rule, ...] = field(default=(), compare=False)
+    spelling: Spelling | None = field(default=None, compare=False)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -375,7 +379,7 @@ class Schema:
         """All columns but column j."""
         unknown = tuple((place - int(place > self.places[j]), column) for place, column in self.unknown)
         columns = self.columns[:j] + self.columns[j + 1 :]
-        return Schema(columns, self.frame, unknown, self.n_rows, self.rules_among(columns))
+        return Schema(columns, self.frame, unknown, self.n_rows, self.rules_among(columns), self.spelling)
 
     def rules_among(self, columns: Iterable[Column]) -> tuple[Rule, ...]:
         """The rules that are about some of the columns alone."""
@@ -421,7 +425,9 @@ class Schema:
         columns = [column.to_dict() for column in self.columns]
         about = {"frame": self.frame, "columns": columns, "n_rows": self.n_rows}
         rules = [rule.to_dict() for rule in self.rules]
-        return about | ({"unknown": unknown} if unknown else {}) | ({"rules": rules} if rules else {})
+        about |= ({"unknown": unknown} if unknown else {}) | ({"rules": rules} if rules else {})
+        spelled = self.spelling and {"na": list(self.spelling.na), "decimal": self.spelling.decimal}
+        return about | ({"spelling": spelled} if spelled else {})
 
 
 def kernel_columns(schema: Schema) -> Columns:

@@ -9,6 +9,7 @@ from dataclasses import fields, replace
 from typing import Any, cast
 
 from . import cells
+from .csv_files import Spelling
 from .identifiers import REASONS, SetAside
 from .rules.plain import rules_from_list
 from .schema import (
@@ -39,7 +40,7 @@ def schema_from_dict(data: Any) -> Schema:
     ValueError
         Naming the field that is not as it must be.
     """
-    _keys(data, {"frame", "columns"}, "schema", {"unknown", "n_rows", "rules"})
+    _keys(data, {"frame", "columns"}, "schema", {"unknown", "n_rows", "rules", "spelling"})
     if not isinstance(data["frame"], str) or data["frame"] not in FRAMES:
         raise ValueError(f"schema.frame: expected one of {', '.join(FRAMES)}, got {data['frame']!r:.80}")
     if not isinstance(data["columns"], list) or not data["columns"]:
@@ -50,12 +51,26 @@ def schema_from_dict(data: Any) -> Schema:
     if n_rows < 0.0:
         raise ValueError(f"schema.n_rows: expected a number >= 0, got {n_rows}")
     rules = rules_from_list(data.get("rules", []), [column.name for column in columns])
-    schema = Schema(columns, frame, _unknown(data.get("unknown", []), frame, len(columns)), n_rows, rules)
+    unknown = _unknown(data.get("unknown", []), frame, len(columns))
+    schema = Schema(columns, frame, unknown, n_rows, rules, _spelling(data.get("spelling")))
     names = schema.all_columns.names
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"schema.columns: the name {twice!r} is there twice")
     return schema
+
+
+def _spelling(data: Any) -> Spelling | None:
+    """How CSV files are written, if the schema says so."""
+    if data is None:
+        return None
+    _keys(data, {"na", "decimal"}, "schema.spelling")
+    na = _list(data["na"], "schema.spelling.na", 10_000)
+    if data["decimal"] not in (".", ","):
+        raise ValueError(f"schema.spelling.decimal: expected '.' or ',', got {data['decimal']!r:.80}")
+    return Spelling(
+        tuple(_text(one, f"schema.spelling.na[{k}]", 0, 10_000) for k, one in enumerate(na)), data["decimal"]
+    )
 
 
 def _unknown(entries: Any, frame: Frame, d: int) -> tuple[tuple[int, Column], ...]:

@@ -168,6 +168,10 @@ def test_what_is_no_forest_any_more_says_so() -> None:
             other.tree_text()
     with pytest.raises(ValueError, match=r"robustness needs .*Chow-Liu leaves; learn with leaf='quantile'"):
         joint.robustness(table(0), "flag")
+    hidden = jf.HiddenTreeForest(n_states=4, max_iter=1, random_state=0).fit(table(0)).joint_
+    for other in (hidden, jf.mix([hidden, jf.AdversarialForest(n_estimators=2, random_state=0).fit(table(0)).joint_])):
+        with pytest.raises(ValueError, match=r"reverse needs .*; learn with AdversarialForest or JointTree"):
+            other.reverse({"flag": True})
 
 
 def test_a_mixture_explains_leaves_of_both_kinds() -> None:

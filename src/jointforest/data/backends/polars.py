@@ -24,7 +24,7 @@ def _cells(series: pl.Series, name: str) -> ColumnCells:
         return empty("Null", len(series))
     if isinstance(dtype, pl.Enum):
         codes = series.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
-        return coded("Enum", codes, dtype.categories.to_list(), True)
+        return coded("Enum", codes, dtype.categories.to_list(), True, True)
     if dtype == pl.String or dtype == pl.Categorical:
         series = series.cast(pl.String)
         labels = series.drop_nulls().unique(maintain_order=True)

@@ -48,7 +48,9 @@ class HiddenTree(Distribution):
 
     @property
     def forest_hint(self) -> str:
-        return "" if self.hidden.grown is None else "; learn with leaf='quantile' to have one"
+        if self.hidden.grown is None:
+            return "; learn with AdversarialForest or JointTree(leaf='quantile') to have one"
+        return "; learn with leaf='quantile' to have one"
 
     @property
     def schema(self) -> Schema:
