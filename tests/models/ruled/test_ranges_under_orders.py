@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -60,3 +62,36 @@ def test_rows_without_evidence_stay_in_range(learned: tuple[pd.DataFrame, jf.Joi
     for name in (joint.columns[j] for j in joint.distribution.coordinates.gaps):
         assert drawn[name].between(frame[name].min() - 1e-9, frame[name].max() + 1e-9).all()
     assert (drawn["low"] <= drawn["high"]).all() and (drawn["high"] < drawn["top"]).all()
+
+
+def test_answers_that_count_rows_beyond_a_range_say_so(learned: tuple[pd.DataFrame, jf.Joint]) -> None:
+    frame, joint = learned
+    distribution = joint.distribution
+    made = {joint.columns[j]: share for j, share in distribution.share_beyond.items()}
+    assert len(made) == 2 and max(made.values()) > 0.001
+    with pytest.warns(jf.EstimatedAnswerWarning, match="leave the observed range of a column"):
+        answers = {t: joint.given().marginal("high").cdf(t) for t in (60.0, 90.0)}
+    drawn = joint.sample(20_000, random_state=1)
+    for t, answer in answers.items():
+        assert abs(answer - (drawn["high"] <= t).mean()) <= sum(made.values()) + 0.015
+    with warnings.catch_warnings():  # where the values are known, nothing is estimated
+        warnings.simplefilter("error", jf.EstimatedAnswerWarning)
+        joint.log_density(frame.head(50))
+        joint.predict(frame.head(5).drop(columns="side"), "side")
+
+
+def test_probabilities_agree_with_draws_where_values_crowd_at_the_end_of_a_range() -> None:
+    rng = np.random.default_rng(1)
+    low = np.clip(rng.normal(60.0, 25.0, 3_000), 0.0, 100.0).round(1)
+    high = np.minimum(low + rng.exponential(15.0, 3_000), 100.0).round(1)
+    frame = pd.DataFrame({"low": low, "high": high})
+    learner = jf.HiddenTreeForest(n_states=8, max_iter=2, max_leaf_nodes=1, rules=["low <= high"], random_state=0)
+    joint = learner.fit(frame).joint_
+    assert max(joint.distribution.share_beyond.values()) > 0.005
+    drawn = joint.sample(40_000, random_state=0)
+    assert (drawn["low"] <= drawn["high"]).all() and drawn["low"].min() == 0.0 and drawn["high"].max() == 100.0
+    with pytest.warns(jf.EstimatedAnswerWarning):
+        given = joint.given()
+    for name in ("low", "high"):
+        for t in (20.0, 50.0, 80.0, 95.0, 99.9):
+            assert abs(given.marginal(name).cdf(t) - (drawn[name] <= t).mean()) < 4.0 * 0.5 / 200.0

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data.rules.contradictions import NEAR
-from ...data.rules.rule import Rule
+from ...data.rules.rule import Order, Rule
 from ...data.schema import Column, Schema, snapped
 
 
@@ -162,6 +162,19 @@ class Coordinates:
         near = NEAR * column.step
         with np.errstate(invalid="ignore"):
             return (x < column.minimum - near) | (x > column.maximum + near)
+
+    def move_gaps(self, j: int, Z: np.ndarray, rows: np.ndarray, low: float, high: float) -> None:
+        """Change the gap of column j in some rows of coordinates Z, so that the column is between low and high.
+
+        As far as its order with the other column allows.
+        """
+        at = self.gaps[j]
+        gap, name = self.inner.columns[at], self.schema.columns[j].name
+        (c,) = (term.coefficient for term in self.sources[j].terms if term.at == at)
+        orders = [rule for rule in self.enforced if isinstance(rule, Order) and name in rule.columns]
+        least = float(gap.step > 0.0 and any(rule.is_strict for rule in orders))
+        x = self.column(j, Z[rows])
+        Z[rows, at] = np.maximum(snapped(gap, Z[rows, at] + (np.clip(x, low, high) - x) / c), least)
 
     @cached_property
     def untouched(self) -> dict[int, int]:

@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 
 from ...data.evidence import Evidence, RegionTable
-from ...data.rules.rule import Order
 from ...data.schema import snapped
 from ...runtime.warnings import warn_of_draws
 from ..base import Distribution, LinkedState, PosteriorState
@@ -455,18 +454,11 @@ class RuledPosterior(PosteriorState):
     def _keep_to_ranges(self, Z: np.ndarray) -> None:
         """Change gaps where a column that an order makes of another one would leave its observed range."""
         for j, at in self.coordinates.gaps.items():
-            column, gap = self.coordinates.schema.columns[j], self.coordinates.inner.columns[at]
-            (c,) = (term.coefficient for term in self.coordinates.sources[j].terms if term.at == at)
-            orders = [
-                rule for rule in self.coordinates.enforced if isinstance(rule, Order) and column.name in rule.columns
-            ]
-            least = float(gap.step > 0.0 and any(rule.is_strict for rule in orders))
-            x = self.coordinates.column(j, Z)
+            column = self.coordinates.schema.columns[j]
             of_gap = [k for k in self.coordinates.sums if at in {term.at for term in self.coordinates.sources[k].terms}]
             is_free = np.isnan(self.evidence.value[:, of_gap]).all(axis=1)
-            rows = np.flatnonzero(self.coordinates.is_outside(j, x) & is_free)
-            moved = Z[rows, at] + (np.clip(x[rows], column.minimum, column.maximum) - x[rows]) / c
-            Z[rows, at] = np.maximum(snapped(gap, moved), least)
+            is_outside = self.coordinates.is_outside(j, self.coordinates.column(j, Z))
+            self.coordinates.move_gaps(j, Z, np.flatnonzero(is_outside & is_free), column.minimum, column.maximum)
 
     def _is_free(self, at: int, i: int) -> bool:
         """Whether nothing in row i of the table says what a coordinate is."""

@@ -13,7 +13,7 @@ from ...data.conditions import AnyOf, Not
 from ...data.evidence import Evidence, build
 from ...data.rules.rule import Rule
 from ...data.schema import Schema
-from ...runtime.warnings import warn_of_draws
+from ...runtime.warnings import EstimatedAnswerWarning, warn, warn_of_draws
 from ..base import Distribution, HiddenState, LinkedState, LinkedSum, PosteriorState
 from ..mixture import Mixture
 from .cells import Cells
@@ -27,6 +27,10 @@ _ROWS = 128
 """Drawn rows by which it is judged whether densities are exact."""
 _MOST_ROUNDS = 100
 """Most times that a row is drawn again because it leaves the range of a column."""
+_RANGE_ROWS = 1 << 12
+"""Drawn rows that tell how often a column leaves its range."""
+_TOLD_SHARE = 1e-3
+"""Least share of rows beyond a column's range that answers warn of."""
 _NEXT_SEED = 1_000_003
 """Between the seeds of two such rounds."""
 _MOST_COMPONENTS = 256
@@ -84,7 +88,34 @@ class RuledDistribution(Distribution):
         for some, rows in self.rows(evidence):
             yield some, RuledPosterior(self, self.inner, evidence.take(some), rows, self.linker)
 
+    @cached_property
+    def share_beyond(self) -> dict[int, float]:
+        """Share of rows in which each column that an order makes of others leaves its observed range."""
+        if not self.coordinates.gaps:
+            return {}
+        X = self.coordinates.rows(self.inner.sample(build(self.inner.schema), _RANGE_ROWS, 0, False, 1))
+        return {j: float(self.coordinates.is_outside(j, X[:, j]).mean()) for j in self.coordinates.gaps}
+
+    def _warn_of_ranges(self, evidence: Evidence) -> None:
+        """Warn where answers count rows beyond the range of a column without a value, which are never drawn."""
+        made = list(self.coordinates.gaps)
+        is_open = np.isnan(evidence.value[:, made]).any(axis=0)
+        share = [self.share_beyond[j] for j in np.array(made)[is_open].tolist()]
+        names = [self.schema.names[j] for j in np.array(made)[is_open].tolist()]
+        told = [(name, x) for name, x in zip(names, share, strict=True) if x > _TOLD_SHARE]
+        if told:
+            shares = ", ".join(f"{name!r} in {x:.1%}" for name, x in told)
+            warn(
+                EstimatedAnswerWarning(
+                    f"under an order, rows may leave the observed range of a column ({shares} of all rows); answers "
+                    "count such rows, and draws have none",
+                    f"without further evidence, probabilities may differ from those in draws by {sum(share):.2g}",
+                )
+            )
+
     def log_density(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+        if len(evidence.value) == 1:  # a question, no table of rows
+            self._warn_of_ranges(evidence)
         place = np.arange(len(evidence.value))
         if len(evidence.value) > 1:
             of_all, place = representatives(evidence, open_rows(self.coordinates, evidence))
@@ -105,6 +136,7 @@ class RuledDistribution(Distribution):
         return all(rows.is_exact.all() for _, rows in self.rows(Evidence.of_values(X)))
 
     def observe(self, evidence: Evidence) -> PosteriorState:
+        self._warn_of_ranges(evidence)
         states = [(some, state.without_tails()) for some, state in self._states(evidence)]
         return states[0][1] if len(states) == 1 else GroupedPosterior(self, evidence, states)
 
@@ -115,7 +147,10 @@ class RuledDistribution(Distribution):
         )
 
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
-        """As the base class; columns that an order makes of others stay in their observed range, by rejection."""
+        """As the base class; columns that an order makes of others stay in their observed range.
+
+        They stop at an end that is a point mass. Other rows that leave a range are drawn again.
+        """
         X, draws = self._drawn(evidence, m, seed, missing, n_jobs)
         warn_of_draws(draws, "rows")
         free = np.isnan(evidence.value) & (evidence.cell_regions() < 0)
@@ -150,6 +185,7 @@ class RuledDistribution(Distribution):
         """Draws of rows of evidence that are one row about coordinates each."""
         Z = self.inner.sample(rows.evidence, m, seed, False, n_jobs)
         Z[np.repeat(rows.log_weight == -np.inf, m)] = np.nan
+        self._keep_to_caps(evidence, Z, m)
         X = self.coordinates.rows(Z)
         hidden = self.inner.sample(rows.evidence, m, seed, True, n_jobs) if missing and self._is_hidden else None
         return self._seen(evidence, X, Z, hidden, m, missing)
@@ -189,9 +225,25 @@ class RuledDistribution(Distribution):
             Z = self.inner.sample(drawn, 1, own, False, n_jobs)
             hidden = self.inner.sample(drawn, 1, own, True, n_jobs) if missing and self._is_hidden else None
             one = state.evidence.take(np.array([i]))
+            self._keep_to_caps(one, Z, m)
             order = rng.permutation(m)
             X[i * m : (i + 1) * m] = self._seen(one, self.coordinates.rows(Z), Z, hidden, m, missing)[order]
         return X
+
+    def _keep_to_caps(self, evidence: Evidence, Z: np.ndarray, m: int) -> None:
+        """Move draws of coordinates (n * m, p) so that columns stop at an end of their range that is a point mass.
+
+        A column whose values crowd at its maximum, such as a percentage at 100, has its rows beyond it there.
+        """
+        free = np.isnan(evidence.value) & (evidence.cell_regions() < 0)
+        for j, at in self.coordinates.gaps.items():
+            column = self.schema.columns[j]
+            low = column.minimum if column.minimum in column.atoms else -np.inf
+            high = column.maximum if column.maximum in column.atoms else np.inf
+            of_gap = [k for k, source in enumerate(self.coordinates.sources) if any(t.at == at for t in source.terms)]
+            is_free = np.repeat(free[:, of_gap].all(axis=1), m)
+            x = self.coordinates.column(j, Z)
+            self.coordinates.move_gaps(j, Z, np.flatnonzero(((x < low) | (x > high)) & is_free), low, high)
 
     @property
     def _is_hidden(self) -> bool:
