@@ -273,6 +273,7 @@ def test_declared_rules_that_exclude_each_other_are_refused(frame: pd.DataFrame)
         (["low = shop + 1"], ValueError, "column 'shop' is categorical, expected numbers or dates in an equation"),
         (["delay missing iff state = lost"], ValueError, "rules: delay missing .* 'lost' is not one of .* known: "),
         (["low <= <="], ValueError, "expected"),
+        (["auto", "off"], ValueError, "'off' stands alone"),
     ],
 )
 def test_wrong_rules_are_refused(frame: pd.DataFrame, rules: object, error: type[Exception], message: str) -> None:
@@ -426,6 +427,7 @@ def test_estimates_from_draws_say_so(joint: jf.Joint, monkeypatch: pytest.Monkey
             warnings.simplefilter("always")
             ask(row)
         said = [str(one.message) for one in said if issubclass(one.category, jf.EstimatedAnswerWarning)]
+        said = [text for text in said if "observed range" not in text]  # of orders
         assert len(said) == 1 and re.search(what, said[0]), said
 
 
@@ -520,3 +522,61 @@ def test_declared_sums_of_few_digits_say_what_they_allow() -> None:
         fit(frame)
     loose = jf.HiddenTreeForest(n_states=2, max_iter=1, max_leaf_nodes=1, rules=["apart = a - b within 2"]).fit(frame)
     assert np.isfinite(loose.joint_.log_density(frame)).all()
+
+
+ORDERS = [
+    (["a <= b", "b <= c", "a <= c"], 3),
+    (["b = 2 * a", "a <= b"], 2),
+    (["total = a + d", "d <= total", "a < total"], 3),
+    (["end = start + 86400 * d", "start < end"], 2),
+    (["rounded = 0.7 * b", "rounded <= b"], 2),
+    (["a <= b", "a <= b", "b >= a"], 1),
+]
+
+
+def _with_orders(n: int) -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    a, d = rng.integers(0, 9, n), rng.integers(1, 6, n)
+    start = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, n), unit="D")
+    frame = pd.DataFrame({"a": a, "b": 2 * a, "c": 2 * a + rng.integers(0, 4, n), "d": d, "total": a + d})
+    frame["rounded"] = np.floor(1.4 * a + 0.5).astype(int)
+    return frame.assign(start=start, end=start + pd.to_timedelta(d, unit="D"))
+
+
+@pytest.mark.parametrize(("rules", "n_enforced"), ORDERS)
+def test_orders_that_other_rules_imply_are_enforced(rules: list[str], n_enforced: int) -> None:
+    frame = _with_orders(1_500)
+    joint = jf.HiddenTreeForest(n_states=4, max_iter=1, max_leaf_nodes=1, rules=rules, random_state=0).fit(frame).joint_
+    assert sum(rule.is_enforced for rule in joint.rules) == n_enforced
+    drawn = joint.sample(20_000, random_state=0)
+    wrong = _contradictions(joint, drawn)
+    assert not any(wrong[str(rule)] for rule in joint.rules if rule.is_enforced)
+    assert np.isfinite(joint.log_density(frame)).all()
+
+
+def test_densities_of_implied_orders_sum_to_one() -> None:
+    frame = _with_orders(1_500)[["a", "d", "total"]]
+    joint = jf.HiddenTreeForest(n_states=4, max_iter=1, max_leaf_nodes=1, random_state=0,
+                                rules=["total = a + d", "d <= total", "a < total"]).fit(frame).joint_  # fmt: skip
+    grid = pd.DataFrame([(a, d) for a in range(-40, 80) for d in range(-40, 80)], columns=["a", "d"])
+    p = np.exp(joint.log_density(grid))
+    assert np.isclose(p.sum(), 1.0, atol=1e-3)
+    assert not p[(grid["a"] < 0) | (grid["d"] < 1)].any()
+
+
+def test_dates_count_in_seconds_is_what_an_error_says() -> None:
+    frame = _with_orders(300)
+    for text, meant in (("end = start + d", "end = start + 86400 * d"), ("d = end - start", "d = end / 86400 - start")):
+        with pytest.raises(ValueError, match=re.escape(meant)):
+            jf.HiddenTreeForest(n_states=2, max_iter=0, rules=[text]).fit(frame)
+
+
+def test_an_error_proposes_a_tolerance_for_rounded_sums() -> None:
+    gross = np.random.default_rng(0).integers(100, 99_999, 400) / 100
+    frame = pd.DataFrame({"gross": gross, "net": np.round(gross / 1.19, 2)})
+    with pytest.raises(
+        ValueError, match=r"which it misses by 0.005\d* where 0.005 is allowed. The rule .* within 0.006"
+    ):
+        jf.HiddenTreeForest(
+            n_states=2, max_iter=0, rules=["gross = 1.19 * net"], kinds={"gross": "rounded", "net": "rounded"}
+        ).fit(frame)

@@ -56,6 +56,8 @@ def test_rules_have_fields() -> None:
         ("a missing iff (b, c) in {(1, 2, 3)}", "expected 2 values"),
         ("a -> a", "each column once"),
         ("a <= b extra", "nothing more"),
+        ("pm2.5 <= a", "backticks"),
+        ("a <= pm2.5", "backticks"),
         ("a = b + c within", "above 0 after 'within'"),
         ("a = b + c within -1", "above 0 after 'within'"),
         ("a = b + c within 0", "above 0 after 'within'"),

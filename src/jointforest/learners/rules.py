@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,7 +12,17 @@ from ..data.conditions import Interval
 from ..data.discretization.learn import MAX_LEVEL_CODES
 from ..data.evidence import build
 from ..data.infer_schema import infer_schema
-from ..data.rules.contradictions import NEAR, combined, contradicted, gap, ranked, spread, total, with_tolerance
+from ..data.rules.contradictions import (
+    NEAR,
+    combined,
+    contradicted,
+    gap,
+    ranked,
+    spread,
+    tolerance,
+    total,
+    with_tolerance,
+)
 from ..data.rules.rule import ENOUGH_ROWS, Combinations, Equation, Function, MissingTogether, MissingWhere, Order, Rule
 from ..data.schema import MAX_LEVELS, Column, Schema, snapped
 from ..models.base import Distribution
@@ -121,6 +131,7 @@ class _Maker:
         self.gaps: list[tuple[Column, float]] = []  # coordinate d + k, and its least value
         self.gap_after: list[int] = []
         self.rounded: set[int] = set()  # columns that are sums only after rounding
+        self.pinned: dict[int, float] = {}  # columns, and least values that make orders hold
         self.made_by: dict[int, Rule] = {}  # the equation or order that makes a column of others
         self.enforced: list[Rule] = []
         self.indicators: set[str] = set()
@@ -298,6 +309,9 @@ class _Maker:
             self.enforced.append(rule)  # by the combinations that there are
             return
         columns = self.schema.columns
+        if self._is_implied_order(rule, low, high):
+            self.enforced.append(rule)
+            return
         ways = [(base, made) for base, made in ((low, high), (high, low)) if self._may_be_made(base, made)]
         if not ways or any(columns[j].is_categorical for j in (low, high)):
             makers = [self.made_by[j] for j in (low, high) if j in self.made_by]
@@ -327,6 +341,41 @@ class _Maker:
         for j in others:
             self._substitute(j, made, source)
         self.enforced.append(rule)
+
+    def _is_implied_order(self, rule: Order, low: int, high: int) -> bool:
+        """Whether high less low is a sum of gaps and of columns that are at least 0, or may be pinned to be so.
+
+        So ``start <= end`` where ``end = start + 60 * minutes`` holds for minutes that are not negative.
+        """
+        columns = self.schema.columns
+        sides = self.sources[high].terms, [t._replace(coefficient=-t.coefficient) for t in self.sources[low].terms]
+        parts = _collected([term for side in sides for term in side])
+        least = self.sources[high].constant + columns[high].zero - self.sources[low].constant - columns[low].zero
+        is_rounded = any(j in self.rounded or self.sources[j].tolerance for j in (low, high))
+        if is_rounded and (columns[high].step, columns[high].digits) != (columns[low].step, columns[low].digits):
+            return False  # rounding to one grid keeps an order, to two it may not
+        if not parts or any(term.coefficient < 0.0 or any(term.at in block for block in self.blocks) for term in parts):
+            return False
+        near = NEAR * max(columns[low].step, columns[high].step)
+        for pins in self._pins(parts):
+            at_least = least + sum(term.coefficient * pins[term.at] for term in parts)
+            if (at_least > near and not is_rounded) if rule.is_strict else at_least >= -near:
+                for at in pins.keys() & range(self.d):
+                    self.pinned[at] = max(pins[at], self.pinned.get(at, pins[at]))
+                return True
+        return False
+
+    def _pins(self, parts: Sequence[Term]) -> Iterator[dict[int, float]]:
+        """Least values of coordinates: of gaps what they are, of columns 0 if none is below, or the observed ones."""
+        for is_zero in (True, False):
+            pins = {}
+            for at in (term.at for term in parts):
+                if at >= self.d:
+                    pins[at] = self.gaps[at - self.d][1]
+                    continue
+                column = self.schema.columns[at]
+                pins[at] = 0.0 if is_zero and column.zero == 0.0 <= column.minimum else column.minimum
+            yield pins
 
     def _may_be_made(self, base: int, made: int) -> bool:
         """Whether a column can be another one plus or minus a gap."""
@@ -372,7 +421,9 @@ class _Maker:
         inner = Schema(tuple(columns), self.schema.frame, (), self.schema.n_rows)
         coordinates = Coordinates(self.schema, inner, sources, (NEVER,) * self.d, ())
         Z = _in_coordinates(coordinates, self.X)
+        of_gaps = {place["gap", k] for k in range(len(self.gaps))}
         low = {place["gap", k]: least for k, (_, least) in enumerate(self.gaps)}
+        low |= {place["column", j]: least for j, least in self.pinned.items()}
         coordinates, Z = self._with_absences(coordinates, Z, about_missing)
         if not self.enforced:
             return None
@@ -383,7 +434,7 @@ class _Maker:
         beside = [
             j
             for j, source in enumerate(coordinates.sources)
-            if source.is_sum and not any(term.at in low for term in source.terms)
+            if source.is_sum and not any(term.at in of_gaps for term in source.terms)
         ]
         made = tuple(self.schema.columns[j] for j in beside)
         learned = replace(coordinates.inner, columns=(*coordinates.inner.columns, *made))
@@ -588,6 +639,8 @@ def wanted_rules(given: Any, schema: Schema, X: np.ndarray, objective: str = "dr
         return Wanted(schema, ())
     is_list = isinstance(said, Iterable) and not isinstance(said, Rule)
     said = list(said) if is_list else []
+    if "off" in [one for one in said if isinstance(one, str)]:
+        raise ValueError("rules: 'off' stands alone; leave it out, or give rules='off'")
     if not is_list or (isinstance(given, str) and given not in ("auto", "all")):
         expected = "'auto', 'all', 'off', or a list such as [jf.rule('start <= end'), 'auto']"
         raise TypeError(f"rules: expected {expected}, got {given!r}")
@@ -595,7 +648,7 @@ def wanted_rules(given: Any, schema: Schema, X: np.ndarray, objective: str = "dr
     wrong = [one for one in rules if not isinstance(one, Rule)]
     if wrong:
         raise TypeError(f"rules: expected rules, such as jf.rule('start <= end'), got {wrong[0]!r}")
-    mine = declared(schema, X, rules)
+    mine = declared(schema, X, list(dict.fromkeys(rules)))
     texts = {str(one) for one in mine}
     others = tuple(one for one in schema.rules if str(one) not in texts)
     found = [one for one in others if not one.exceptions and one.rows >= ENOUGH_ROWS]
@@ -669,7 +722,10 @@ def _expected(rule: Rule, schema: Schema, X: np.ndarray, i: int) -> str:
     """What the rule expects of row i, which contradicts it, in words."""
     if isinstance(rule, Equation):
         column = schema[rule.column]
-        return f"{column.name} = {_value_text(column, float(total(rule, schema, X)[i]))}"
+        expected = float(total(rule, schema, X)[i])
+        off = abs(expected - X[i, schema.index(rule.column)])
+        allowed = f", which it misses by {off:.2g} where {tolerance(rule, schema):.2g} is allowed"
+        return f"{column.name} = {_value_text(column, expected)}{'' if column.kind == 'datetime' else allowed}"
     if isinstance(rule, Order):
         return str(rule)
     if isinstance(rule, MissingTogether):
@@ -708,5 +764,25 @@ def _other_way(rule: Rule, schema: Schema, X: np.ndarray) -> str:
         other = replace(rule, of=(rule.column,), column=rule.of[0], is_mutual=False)
         if rule.is_mutual and contradicted(other, schema, X).any():
             other = replace(rule, is_mutual=False)
+    elif isinstance(rule, Equation):
+        other = next((way for way in _other_sums(rule, schema, X) if not contradicted(way, schema, X).any()), None)
     holds = other is not None and not contradicted(other, schema, X).any()
     return f"The rule {str(other)!r} holds in all rows. " if holds else ""
+
+
+_UNITS = (60.0, 3600.0, 86400.0)
+_SMALL = 1e-3
+"""Largest tolerance that an error proposes, as a share of the range of the column."""
+
+
+def _other_sums(rule: Equation, schema: Schema, X: np.ndarray) -> Iterator[Equation]:
+    """Equations that may have been meant: with another unit of time beside dates, or with a tolerance."""
+    is_date = {name: schema[name].kind == "datetime" for name in rule.columns}
+    if any(is_date.values()):
+        for unit in _UNITS:
+            own = 1.0 if is_date[rule.column] else 1.0 / unit
+            terms = tuple((c * own * (1.0 if is_date[name] else unit), name) for c, name in rule.terms)
+            yield replace(rule, terms=terms)
+    off = float(np.nanmax(np.abs(total(rule, schema, X) - X[:, schema.index(rule.column)])))
+    if off <= _SMALL * spread(schema[rule.column]):
+        yield replace(rule, tolerance=float(f"{1.05 * off:.1e}"))

@@ -29,6 +29,7 @@ _HINT = (
 )
 _WITHIN = "write mean = low / 2 + high / 2 within 0.01"
 _BOUND = "a rule is between columns; bounds of one column are conditions of questions: P(a > 3 | b <= 5)"
+_CUT = "names with dots, dashes or spaces stand in backticks: `pm2.5` <= limit"
 _ONE_EACH = "give one rule for each statement"
 _One = TypeVar("_One")
 
@@ -88,6 +89,8 @@ class _RuleReader(SumReader):
         found = self._combinations() or self._about_names() or self._compared()
         if self.is_symbol(",") or self.is_keyword("and"):
             raise self.fail(f"expected one rule, found {self.shown_token()} after it", hint=_ONE_EACH)
+        if self._is_cut_name():
+            raise self.fail(f"expected nothing more, found {self.shown_token()}", hint=_CUT)
         if self.token.sort == "word":
             hint = (
                 "names with spaces stand in backticks: total = net + `local tax`; in a shell, quote the rule with '...'"
@@ -98,6 +101,11 @@ class _RuleReader(SumReader):
         if len(set(found.columns)) < len(found.columns):
             raise self.fail("a rule names each column once", start)
         return found
+
+    def _is_cut_name(self) -> bool:
+        """Whether the next token follows a bare word without a space, as after the dot of a name."""
+        before = self.tokens[self.at - 1] if self.at else self.token
+        return before.sort == "word" and before.stop == self.token.start and self.text[before.stop :][:1] == "."
 
     def _combinations(self) -> Rule | None:
         if not (self.is_keyword("combinations") and self.is_symbol("(", ahead=1)):
@@ -154,7 +162,8 @@ class _RuleReader(SumReader):
         self._refuse_constants()
         left = self.sum()
         if not self.is_symbol("=", "<", "<=", ">", ">="):
-            raise self.fail(f"expected a rule, found {self.shown_token()}", hint=_HINT)
+            hint = _CUT if self._is_cut_name() else _HINT
+            raise self.fail(f"expected a rule, found {self.shown_token()}", hint=hint)
         op = str(self.advance().value)
         if self.is_symbol("<", ">"):
             raise self.fail(f"there is no comparison '{op}{self.token.value}'", hint="write a >= b, a <= b, or a -> b")
