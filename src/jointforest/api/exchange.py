@@ -138,7 +138,7 @@ def mix(joints: Sequence[Any], weights: Any = None) -> Joint:
     Parameters
     ----------
     joints : sequence of Joint
-        At least one, learned with the same schema: names, kinds, grids, atoms and levels.
+        At least one, learned with the same schema: names, kinds, grids, point masses and levels.
     weights : sequence of float, optional
         One a joint, above 0; they are divided by their sum. Default: equal ones.
 

@@ -16,11 +16,10 @@ from ..learners.rules import reduce_table, wanted_rules
 from ..learners.selection.budget import budget_of
 from ..learners.selection.choose import Task, choose
 from ..runtime.parameters import check
-from ..runtime.progress import write_line
+from ..runtime.progress import be_quiet, write_line
 from ..runtime.random_state import seed_of
 from ..runtime.threads import n_threads
 from ..runtime.warnings import warn
-from .fit_report import FitReport
 from .history_joint import HistoryJoint
 from .joint import Joint
 
@@ -172,11 +171,10 @@ def fit(
     if holdout is not None:
         X, unseen = read_rows(schema, holdout, "holdout")
         others = np.where(unseen, np.nan, X)
-    tell = write_line if verbose else _be_quiet
+    tell = write_line if verbose else be_quiet
     seed = seed_of(random_state)
     chosen = choose(Task(schema, table.X, others, allowed, seed, n_jobs, start, tell, reduced, objective=objective))
-    report = FitReport(budget, chosen.candidates, chosen.weight, chosen.held_out, chosen.why, chosen.left_out,
-                       time.monotonic() - start)  # fmt: skip
+    report = chosen.report(budget, time.monotonic() - start)
     if report.left_out:
         left_out = ", ".join(report.left_out)
         warn(
@@ -192,7 +190,3 @@ def fit(
         only = ["told_apart"]
         write_line(fidelity(joint, frame, holdout, only=only, random_state=random_state, n_jobs=n_jobs).headline)
     return joint
-
-
-def _be_quiet(text: str) -> None:
-    pass

@@ -94,7 +94,7 @@ class Joint:
 
     @property
     def schema(self) -> Schema:
-        """What is known of the columns: kinds, grids, atoms, levels."""
+        """What is known of the columns: kinds, grids, point masses, levels."""
         return self.distribution.schema
 
     @property
@@ -240,8 +240,8 @@ class Joint:
         Raises
         ------
         ValueError
-            If the joint is more than a forest of normal or uniform leaves: background (``epsilon``), atoms, dates,
-            quantile or other dependent leaves; the message names what.
+            If the joint is more than a forest of normal or uniform leaves: background (``epsilon``), point masses,
+            dates, quantile or other dependent leaves; the message names what.
 
         Examples
         --------
@@ -265,7 +265,7 @@ class Joint:
         ------
         ValueError
             If the joint is more than a forest of normal, uniform, quantile or categorical leaves: a background
-            (``epsilon``) beside columns of numbers, atoms, grids, dates, hidden trees; the message names what.
+            (``epsilon``) beside columns of numbers, point masses, grids, dates, hidden trees; the message names what.
         ImportError
             Without SPFlow.
 
@@ -391,7 +391,7 @@ class Joint:
         """Log-density (natural logarithm) of each row; missing cells are marginalised.
 
         Numbers with a density count with it, those on a grid with the mass of their cell over its width, levels and
-        atoms with their mass.
+        point masses with their probability.
 
         Parameters
         ----------

@@ -929,7 +929,7 @@ class Marginal:
     # -- the distribution
 
     def pdf(self, x: Any, n_jobs: int | None = -1) -> Any:
-        """Density at x; on a grid the mass of x's cell over its width, at an atom of a mixed column the atom's mass."""
+        """Density at x; on a grid the mass of x's cell over its width, at a point mass its probability."""
         return self._at(self._state.pdf, "density", x, n_jobs)
 
     def cdf(self, x: Any, n_jobs: int | None = -1) -> Any:
@@ -1011,8 +1011,8 @@ class Marginal:
         """Most probable level, the first of equals; of numbers and dates the value of greatest `pdf`.
 
         On a grid of at most 16,384 cells it is the most probable cell. Of other numbers it is the best of 1,024
-        quantiles and the atoms, refined (but on a grid) between its neighbours: narrower peaks may be missed. An atom's
-        mass stands beside densities.
+        quantiles and the point masses, refined (but on a grid) between its neighbours: narrower peaks may be missed.
+        The probability of a point mass is compared with densities.
         """
         if not self._column.is_categorical:
             self._posterior.check(n_jobs)

@@ -67,6 +67,10 @@ def part(steps: float) -> Iterator[None]:
         outer.step(max(end - outer.done, 0.0))
 
 
+def be_quiet(text: str) -> None:
+    """Write nothing, where `write_line` would write a line."""
+
+
 def write_line(text: str) -> None:
     """Write a line to standard error, above the bar if one is up."""
     for shown in _shown:

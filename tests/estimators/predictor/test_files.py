@@ -167,7 +167,7 @@ def arrays_of(path: Path) -> dict[str, np.ndarray]:
         {"labels": 5},
         {"seed": -1},
         {"seed": 1.5},
-        {"own": 9},
+        {"alone": 9},
         {"has_background": "yes"},
         {"more": 1},
     ],
@@ -231,5 +231,5 @@ def test_nodes_out_of_order_are_refused(saved: dict[str, tuple[Any, Path]]) -> N
 
 def test_metadata_hold_no_rows(saved: dict[str, tuple[Any, Path]]) -> None:
     about, _ = store.opened(store.read(saved["regressor"][1]))
-    assert set(about["predictor"]) == {"kind", "members", "links", "has_background", "dial", "labels", "seed", "own"}
+    assert set(about["predictor"]) == {"kind", "members", "links", "has_background", "dial", "labels", "seed", "alone"}
     assert len(json.dumps(about["predictor"])) < 1_000

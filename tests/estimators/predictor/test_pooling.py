@@ -13,10 +13,11 @@ from jointforest.estimators.predictor.pooling import (
     LEVEL_WEIGHT,
     LEVELS,
     Answer,
+    ClassGoal,
     ClassPool,
-    Goal,
-    Judged,
+    NumberGoal,
     NumberPool,
+    ValidationRows,
     crps,
     fit_class_pool,
     fit_number_pool,
@@ -81,7 +82,7 @@ def test_weights_of_classes_have_the_least_loss() -> None:
     """A search without gradients, over the same penalised loss written out, ends where the fit does."""
     answers, y, share = class_answers(60, 2, 2, seed=3)
     prior = np.bincount(y.astype(int)) / 60
-    pool = fit_class_pool(stack(answers), Judged(y, share, 60), prior)
+    pool = fit_class_pool(stack(answers), ValidationRows(y, share, 60), prior)
     p, penalties = floored(answers, prior), (FIXED.equal / 60, FIXED.smooth / 60, FIXED.unbiased / 60)
 
     def loss(x: np.ndarray) -> float:
@@ -105,7 +106,7 @@ def test_weights_follow_what_is_known() -> None:
     first = np.where((right == (y == 1))[:, None], np.column_stack([1 - sure, sure]), np.column_stack([sure, 1 - sure]))
     right = rng.random(n) < dull
     other = np.where((right == (y == 1))[:, None], np.column_stack([1 - dull, dull]), np.column_stack([dull, 1 - dull]))
-    pool = fit_class_pool(stack([Answer(first), Answer(other)]), Judged(y, share, n), np.array([0.5, 0.5]))
+    pool = fit_class_pool(stack([Answer(first), Answer(other)]), ValidationRows(y, share, n), np.array([0.5, 0.5]))
     np.testing.assert_allclose(pool.weight, 1.0, atol=0.25)  # independent evidence of the truth multiplies
 
 
@@ -116,7 +117,9 @@ def test_an_overconfident_member_is_calibrated() -> None:
     log_odds = rng.normal(size=n)
     y = rng.random(n) < 1 / (1 + np.exp(-log_odds))
     p = 1 / (1 + np.exp(-3 * log_odds))
-    pool = fit_class_pool(stack([Answer(np.column_stack([1 - p, p]))]), Judged(y, rng.random(n), n), np.full(2, 0.5))
+    pool = fit_class_pool(
+        stack([Answer(np.column_stack([1 - p, p]))]), ValidationRows(y, rng.random(n), n), np.full(2, 0.5)
+    )
     np.testing.assert_allclose(pool.weight, 1 / 3, atol=0.08)
     answer = pool.combine(stack([Answer(np.column_stack([1 - p, p]))]), np.full(n, 0.5))[:, 1]
     for low in np.arange(0.1, 0.9, 0.2):
@@ -127,19 +130,19 @@ def test_an_overconfident_member_is_calibrated() -> None:
 def test_an_anchor_answers_alone_where_nothing_is_missing() -> None:
     answers, y, share = class_answers(200, 3, 2, seed=6)
     prior = np.full(2, 0.5)
-    pool = fit_class_pool(stack(answers), Judged(y, share, 200), prior, anchor=1)
+    pool = fit_class_pool(stack(answers), ValidationRows(y, share, 200), prior, anchor=1)
     assert pool.weight[0].tolist() == [0.0, 1.0, 0.0] and not pool.bias[0].any()
     assert pool.weight[1:].min() >= 0 and pool.weight[1, 0] > 0
     np.testing.assert_allclose(pool.combine(stack(answers), np.zeros(200)), answers[1].value, atol=FIXED.floor)
     numbers, y, share = number_answers(200, seed=7)
-    both = fit_number_pool(stack(numbers), Judged(y, share, 200), y, anchor=2)
+    both = fit_number_pool(stack(numbers), ValidationRows(y, share, 200), y, anchor=2)
     np.testing.assert_allclose(both.mean(stack(numbers), np.zeros(200)), numbers[2].value[:, 0])
 
 
 def test_a_member_without_an_answer_counts_as_the_prior() -> None:
     answers, y, share = class_answers(50, 2, 3, seed=8)
     prior = np.array([0.2, 0.3, 0.5])
-    pool = fit_class_pool(stack(answers), Judged(y, share, 50), prior)
+    pool = fit_class_pool(stack(answers), ValidationRows(y, share, 50), prior)
     lost = answers[0].value.copy()
     lost[:5] = np.nan
     as_prior = answers[0].value.copy()
@@ -150,8 +153,8 @@ def test_a_member_without_an_answer_counts_as_the_prior() -> None:
 
 def test_means_are_pooled_by_least_squares() -> None:
     numbers, y, share = number_answers(80, seed=9)
-    judged = Judged(y, share, 80)
-    pool = fit_number_pool(stack(numbers), judged, y)
+    validation = ValidationRows(y, share, 80)
+    pool = fit_number_pool(stack(numbers), validation, y)
     wanted = [
         oracle.pooled_mean(stack(numbers).value[i, :, 0], share[i], KNOTS, pool.weight, y.mean()) for i in range(80)
     ]
@@ -177,7 +180,7 @@ def test_spreads_are_stretched_to_the_least_crps() -> None:
     n = 8_000
     y = rng.normal(size=n)
     answer = Answer(np.zeros((n, 1)), np.tile(0.5 * norm.ppf(LEVELS), (n, 1)))
-    pool = fit_number_pool(stack([answer]), Judged(y, rng.random(n), n), y)
+    pool = fit_number_pool(stack([answer]), ValidationRows(y, rng.random(n), n), y)
     np.testing.assert_allclose(pool.stretch, 2.0, atol=0.15)
     share = np.full(n, 0.5)
     low, high = pool.quantiles(stack([answer]), share)[:, [np.searchsorted(LEVELS, q) for q in (0.05, 0.95)]].T
@@ -197,7 +200,7 @@ def test_quantiles_are_calibrated_by_the_share_that_is_missing() -> None:
     share = rng.random(n)
     y = rng.exponential(size=n) * (1.0 + share) - (1.0 + share)
     answer = stack([Answer(np.zeros((n, 1)), np.tile(norm.ppf(LEVELS), (n, 1)))])
-    pool = fit_number_pool(answer, Judged(y, share, n), y)
+    pool = fit_number_pool(answer, ValidationRows(y, share, n), y)
     assert (np.diff(pool.level) >= 0).all() and pool.level.min() >= 0 and pool.level.max() <= 1
     quantiles = pool.quantiles(answer, share)
     for low in (0.0, 0.3, 0.6):
@@ -212,9 +215,9 @@ def test_cells_of_a_grid_are_spread_evenly() -> None:
     n = 6_000
     z = rng.normal(size=n) * 2
     answer = stack([Answer(np.zeros((n, 1)), np.tile(2 * norm.ppf(LEVELS), (n, 1)))])
-    pool = fit_number_pool(answer, Judged(np.round(z), np.full(n, 0.35), n, step=1.0), np.round(z))
+    pool = fit_number_pool(answer, ValidationRows(np.round(z), np.full(n, 0.35), n, step=1.0), np.round(z))
     np.testing.assert_allclose(pool.level[2], LEVELS, atol=0.04)
-    few = fit_number_pool(answer, Judged(np.round(z), np.zeros(n), n, step=1.0), np.round(z))
+    few = fit_number_pool(answer, ValidationRows(np.round(z), np.zeros(n), n, step=1.0), np.round(z))
     np.testing.assert_allclose(few.level[-1], LEVELS)  # no row is near that knot
 
 
@@ -232,9 +235,9 @@ def test_crps_is_that_of_the_distribution() -> None:
 
 def test_equal_weights_where_no_row_judges() -> None:
     answers, y, share = class_answers(20, 2, 2, seed=12)
-    pool = Goal(y, 2).equal(2, 0, None)
+    pool = ClassGoal(y, 2).equal(2, 0, None)
     p = np.sqrt(np.prod(floored(answers, pool.prior), axis=1))
     np.testing.assert_allclose(pool.combine(stack(answers), share), p / p.sum(axis=1, keepdims=True))
-    number = Goal(np.arange(5.0), 0).equal(3, 2, None)
+    number = NumberGoal(np.arange(5.0)).equal(3, 2, None)
     assert isinstance(number, NumberPool) and number.weight.sum(axis=1) == pytest.approx(1.0)
     assert number.stretch.sum(axis=1) == pytest.approx(1.0) and (number.low, number.high) == (0.0, 4.0)

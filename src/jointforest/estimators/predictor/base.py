@@ -22,14 +22,14 @@ from ...learners.base import Learner
 from ...learners.generative.targets import Training, as_table, read_cells, read_training
 from ...learners.selection.budget import budget_of
 from ...runtime.parameters import ANY, VERBOSE, Allowed, Number
-from ...runtime.progress import write_line
+from ...runtime.progress import be_quiet, write_line
 from ...runtime.random_state import seed_of
 from ...runtime.threads import chunks
 from .boosting import Boosting, GivenBoosting, HistBoosting, adopted, check_estimator, table_of
 from .constants import FIXED
 from .files import Saved, save_predictor
 from .learn import Learned, Problem, learn_predictor, missing_share
-from .members import ADDITIVE, EXPECTED, ask
+from .members import ADDITIVE, EXPECTED, Member, ask
 from .pooling import Pool, Stack, stack
 from .report import MemberReport, PredictorReport
 
@@ -153,18 +153,29 @@ class JointPredictor(Learner):
         boosting: Boosting = HistBoosting(table_of(schema), n_classes, seed)
         if self.boosting is not None or fitted is not None:
             boosting = GivenBoosting(self.boosting, schema, fitted)
-        tell = write_line if self.verbose else _be_quiet
+        tell = write_line if self.verbose else be_quiet
         problem = Problem(training, n_classes, boosting, fitted, budget_of(self.budget), seed, self.n_jobs, tell)
         learned = learn_predictor(problem)
-        chosen, spent = learned.chosen, time.monotonic() - start
-        how = FitReport(
-            self.budget, chosen.candidates, chosen.weight, chosen.held_out, chosen.why, chosen.left_out, spent
-        )
-        self.joint_ = Joint(chosen.model, how)
-        self.members_ = tuple(learned.members)
-        self._report = _report_of(learned, how, n_classes > 0)
-        self._members, self._pool, self._seed, self._known = learned.members, learned.pool, seed, problem.known()
-        self._own = self.members_.index(EXPECTED) if fitted is not None else None
+        chosen, pool = learned.chosen, learned.comparison.pool
+        how = chosen.report(self.budget, time.monotonic() - start)
+        alone = list(learned.members).index(EXPECTED) if fitted is not None else None
+        report = _report_of(learned, how, n_classes > 0)
+        self._set(Joint(chosen.model, how), learned.members, pool, problem.known(), seed, alone, report)
+
+    def _set(
+        self,
+        joint: Joint,
+        members: dict[str, Member],
+        pool: Pool,
+        known: np.ndarray,
+        seed: int,
+        alone: int | None,
+        report: PredictorReport | None,
+    ) -> None:
+        """Set what was learned, or read from a file; ``alone`` is the place of the member for complete rows."""
+        self.joint_, self.members_ = joint, tuple(members)
+        self._members, self._pool, self._known = members, pool, known
+        self._seed, self._alone, self._report = seed, alone, report
 
     @property
     def fitted_by(self) -> PredictorReport | None:
@@ -189,7 +200,9 @@ class JointPredictor(Learner):
         kind = "classifier" if self._target_kind == "categorical" else "regressor"
         labels = self.classes_.dtype.str if hasattr(self, "classes_") else ""
         joint = self.joint_.distribution
-        save_predictor(Saved(joint, kind, self._members, self._pool, self._known, self._seed, self._own, labels), path)
+        save_predictor(
+            Saved(joint, kind, self._members, self._pool, self._known, self._seed, self._alone, labels), path
+        )
 
     def _set_frame(self, frame: Frame) -> None:
         """Let ``joint_`` answer in frames of another library."""
@@ -302,13 +315,16 @@ def _report_of(learned: Learned, joint: FitReport, is_class: bool) -> PredictorR
         settings[ADDITIVE] = f"penalty {learned.penalty:g}"
     members = tuple(
         MemberReport(one.name, tuple(one.loss.tolist()), tuple(one.weight.tolist()), settings.get(one.name, ""))
-        for one in learned.compared
+        for one in learned.comparison.members
     )
-    measure = "log-loss" if is_class else "root mean squared error"
     return PredictorReport(
-        members, measure, FIXED.rates, FIXED.knots, learned.n_held, learned.n_folds, joint, learned.seconds
+        members=members,
+        together=tuple(learned.comparison.pool_loss.tolist()),
+        measure="log-loss" if is_class else "root mean squared error",
+        rates=FIXED.rates,
+        shares=FIXED.knots,
+        n_held=learned.n_held,
+        n_folds=learned.n_folds,
+        joint=joint,
+        seconds=learned.seconds,
     )
-
-
-def _be_quiet(text: str) -> None:
-    pass

@@ -89,8 +89,8 @@ class JointClassifier(ClassifierMixin, JointPredictor):
     def _predict_block(self, evidence: Evidence) -> np.ndarray:
         answers, share = self._stacked(evidence)
         p = self._pool.combine(answers, share)
-        if self._own is not None:
-            p[share == 0.0] = answers.value[share == 0.0, self._own]
+        if self._alone is not None:
+            p[share == 0.0] = answers.value[share == 0.0, self._alone]
         return p
 
     def _output_names(self) -> tuple[str, ...]:

@@ -50,8 +50,8 @@ class Saved(NamedTuple):
         How often each feature is known at learning.
     seed : int
         Of draws.
-    own : int or None
-        The member that alone answers rows without missing cells.
+    alone : int or None
+        Place of the member that alone answers rows without missing cells.
     labels : str
         NumPy's name of the type of classes; empty of numbers.
     """
@@ -62,7 +62,7 @@ class Saved(NamedTuple):
     pool: Pool
     known: np.ndarray
     seed: int
-    own: int | None
+    alone: int | None
     labels: str
 
 
@@ -87,7 +87,7 @@ def save_predictor(saved: Saved, path: str | os.PathLike[str]) -> None:
         "dial": 1.0 if forest is None else float(forest.dial),
         "labels": saved.labels,
         "seed": saved.seed,
-        "own": saved.own,
+        "alone": saved.alone,
     }
     write(pack(about, arrays | {f"{PREDICTOR}.{name}": array for name, array in own.items()}), path)
 
@@ -127,7 +127,7 @@ def _arrays_of(name: str, member: Member) -> dict[str, np.ndarray]:
 
 _BOOSTED: dict[str, str] = DTYPES | {"column": "<i4", "level_value": "<f8", "order": "<i8"}
 _POOL_FIELDS = {"classifier": ClassPool._fields, "regressor": NumberPool._fields}
-_FIELDS = {"kind", "members", "links", "has_background", "dial", "labels", "seed", "own"}
+_FIELDS = {"kind", "members", "links", "has_background", "dial", "labels", "seed", "alone"}
 
 
 def _saved_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Saved:
@@ -167,7 +167,7 @@ def _saved_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Saved:
         trees = _boosted_of(schema, part, own["links"][name], K if is_class else 0)
         members[name] = ExpectedBoosting(trees, joint) if name in (EXPECTED, COMPLETED) else NativeBoosting(trees)
     pool = _pool_of(own["kind"], mine, len(names), sum(name in (FOREST, JOINT) for name in names), K)
-    return Saved(joint, own["kind"], members, pool, known, own["seed"], own["own"], own["labels"])
+    return Saved(joint, own["kind"], members, pool, known, own["seed"], own["alone"], own["labels"])
 
 
 def _check_about(own: Any) -> None:
@@ -184,7 +184,7 @@ def _check_about(own: Any) -> None:
     _require(type(own["has_background"]) is bool, "has_background: expected true or false")
     _require(isinstance(own["dial"], int | float) and 0 <= own["dial"] <= 1, "dial: not from 0 to 1")
     _require(type(own["seed"]) is int and 0 <= own["seed"] < 2**63, "seed: no whole number")
-    _require(own["own"] is None or (type(own["own"]) is int and 0 <= own["own"] < len(names)), "own: no member")
+    _require(own["alone"] is None or (type(own["alone"]) is int and 0 <= own["alone"] < len(names)), "alone: no member")
     _require(isinstance(own["labels"], str) and len(own["labels"]) < 20, "labels: no type")
 
 

@@ -38,12 +38,9 @@ from .members import (
     evidence_of,
     grid_of,
     learn_forest,
-    some_rows,
+    take_rows,
 )
-from .pooling import Answer, Goal, Judged, Pool, joined, stack
-
-TOGETHER = "all together"
-"""The name of the pool in reports."""
+from .pooling import Answer, ClassGoal, Goal, NumberGoal, Pool, ValidationRows, joined, stack
 
 
 class Problem(NamedTuple):
@@ -99,11 +96,12 @@ class Problem(NamedTuple):
 
     def goal(self) -> Goal:
         """What is predicted."""
-        return Goal(self.training.X[:, -1], self.n_classes)
+        y = self.training.X[:, -1]
+        return ClassGoal(y, self.n_classes) if self.n_classes else NumberGoal(y)
 
 
-class Compared(NamedTuple):
-    """What validation rows say of a member, or of the pool.
+class MemberLoss(NamedTuple):
+    """What validation rows say of a member.
 
     Attributes
     ----------
@@ -111,12 +109,31 @@ class Compared(NamedTuple):
     loss : float64 array (rates,)
         Mean log-loss, or root of the mean squared error, at each of `Constants.rates`; NaN without validation rows.
     weight : float64 array (B,)
-        Its weight at the pool's knots: zeros if the member is not kept, empty of the pool itself.
+        Its weight at the pool's knots: zeros if the member is not kept.
     """
 
     name: str
     loss: np.ndarray
     weight: np.ndarray
+
+
+class Comparison(NamedTuple):
+    """The pool, the names of the members that are kept, in its order, and what validation rows say.
+
+    Attributes
+    ----------
+    pool : Pool
+    kept : list of str
+    members : tuple of MemberLoss
+        All members, those that are not kept, too.
+    pool_loss : float64 array (rates,)
+        Loss of the pool, as `MemberLoss` has it.
+    """
+
+    pool: Pool
+    kept: list[str]
+    members: tuple[MemberLoss, ...]
+    pool_loss: np.ndarray
 
 
 class Learned(NamedTuple):
@@ -125,11 +142,9 @@ class Learned(NamedTuple):
     Attributes
     ----------
     members : dict of str to Member
-    pool : Pool
     chosen : Chosen
         The joint, and how it was chosen.
-    compared : tuple of Compared
-        All members, then the pool.
+    comparison : Comparison
     n_held, n_folds : int
         Number of validation rows, and of folds.
     settings : dict of str to Settings
@@ -141,9 +156,8 @@ class Learned(NamedTuple):
     """
 
     members: dict[str, Member]
-    pool: Pool
     chosen: Chosen
-    compared: tuple[Compared, ...]
+    comparison: Comparison
     n_held: int
     n_folds: int
     settings: dict[str, Settings]
@@ -193,63 +207,67 @@ def learn_predictor(problem: Problem) -> Learned:
 
 
 def _learn(problem: Problem) -> Learned:
-    training, seed, n_jobs = problem.training, problem.seed, problem.n_jobs
-    clock, d = _Clock(), training.X.shape[1] - 1
-    rng = np.random.default_rng([seed, 2])
-    start = time.monotonic()
+    """The stages one after the other; the random numbers of hidden cells are drawn in this order."""
+    training, seed, n_jobs, clock = problem.training, problem.seed, problem.n_jobs, _Clock(problem.tell)
+    d, rng = training.X.shape[1] - 1, np.random.default_rng([seed, 2])
     folds = cut_folds(training.X, problem.n_classes, seed)
+    # a single small fold is left out in the end, too: what it has validated is then what answers
     are_final = len(folds) == 1 and len(folds[0].held) <= FIXED.few_held * len(training.X)
-    in_the_end = folds[0].learn if are_final else np.arange(len(training.X))
-    task = Task(training.schema, training.X[in_the_end], None, problem.budget, seed, n_jobs, start, problem.tell)
-    if len(folds) > 1 and not problem.budget.is_clock:  # so that the models of the folds are learned once
-        task = task._replace(folds=tuple(folds))
-    chosen = choose(task)
-    clock.stop("joint", problem.tell)
+    rows = folds[0].learn if are_final else np.arange(len(training.X))
+
+    chosen = _choose_joint(problem, folds, rows)
+    clock.stop("joint")
     hidden = [validation_rows(fold.held, d, rng, -(-FIXED.most_hidden // len(folds))) for fold in folds]
-    forest = learn_forest(some_rows(training, in_the_end), seed, n_jobs)
-    clock.stop("generative forest", problem.tell)
+    forest = learn_forest(take_rows(training, rows), seed, n_jobs)
+    clock.stop("generative forest")
     joints = [chosen.model] if are_final else _joints_of_folds(problem, chosen, folds)
-    clock.stop("joints of the folds", problem.tell)
-    completed = _completed(problem, chosen.model, in_the_end)
+    clock.stop("joints of the folds")
+    completed = _completed(problem, chosen.model, rows)
     pairs = [
         (completed if are_final else _completed(problem, joint, fold.learn), problem.labelled(fold.held))
         for joint, fold in zip(joints, folds, strict=True)
     ]
-    rows, trees = _cross_fit(problem, completed, pairs, folds, hidden, rng)
-    clock.stop("boosted trees of the folds", problem.tell)
+    learned_from, trees = _cross_fit(problem, completed, pairs, folds, hidden, rng)
+    clock.stop("boosted trees of the folds")
     additive = AdditiveLearner(table_of(training.schema), problem.n_classes, seed)
     sums, penalty = additive.cross_fit(pairs)
-    clock.stop("additive models of the folds", problem.tell)
+    clock.stop("additive models of the folds")
     answers = []
     for k, fold in enumerate(folds):
-        own = forest if are_final else learn_forest(some_rows(training, fold.learn), seed, n_jobs, forest)
+        own = forest if are_final else learn_forest(take_rows(training, fold.learn), seed, n_jobs, forest)
         team = _members(own, joints[k], {name: found[k] for name, (found, _) in trees.items()}, sums[k], problem.grid())
         evidence = evidence_of(training, hidden[k].row, hidden[k].mask)
         answers.append(ask(team, joints[k], evidence, seed, n_jobs))
-    clock.stop("validation", problem.tell)
+    clock.stop("validation")
 
-    pool, kept, compared = _compare(problem, list(trees), answers, hidden)
-    final = {} if problem.fitted is None else {EXPECTED: problem.fitted, NATIVE: problem.fitted}
-    for name in kept:
-        if name in trees and name not in final:
-            final[name] = trees[name][0][0] if are_final else problem.boosting.learn(rows[name], trees[name][1])
-            if name in (EXPECTED, NATIVE) and trees.get(NATIVE) is trees[EXPECTED]:
-                final[EXPECTED] = final[NATIVE] = final[name]
-    clock.stop("boosted trees", problem.tell)
+    comparison = _compare(problem, list(trees), answers, hidden)
+    kept = comparison.kept
+    final = _learn_again(problem, kept, learned_from, trees, are_final)
+    clock.stop("boosted trees")
     total = sums[0] if are_final or ADDITIVE not in kept else additive.learn(completed, penalty)
-    clock.stop("additive model", problem.tell)
+    clock.stop("additive model")
     members = _members(forest, chosen.model, final, total, problem.grid())
     return Learned(
         {name: members[name] for name in kept},
-        pool,
         chosen,
-        compared,
+        comparison,
         sum(len(fold.held) for fold in folds),
         len(folds),
         {name: settings for name, (_, settings) in trees.items() if name in kept},
         penalty,
         clock.seconds,
     )
+
+
+def _choose_joint(problem: Problem, folds: list[Fold], rows: np.ndarray) -> Chosen:
+    """The joint of these rows; candidates are compared in the folds, so that the joints of folds are learned once."""
+    training, start = problem.training, time.monotonic()
+    task = Task(
+        training.schema, training.X[rows], None, problem.budget, problem.seed, problem.n_jobs, start, problem.tell
+    )
+    if len(folds) > 1 and not problem.budget.is_clock:
+        task = task._replace(folds=tuple(folds))
+    return choose(task)
 
 
 Trees = dict[str, tuple[list[Boosted], Settings]]
@@ -317,54 +335,76 @@ def _cross_fit(
     return rows, trees
 
 
+def _learn_again(
+    problem: Problem, kept: list[str], learned_from: dict[str, Labelled], trees: Trees, are_final: bool
+) -> dict[str, Boosted]:
+    """Boosted trees of the kept members, learned from all rows; those of the same rows and settings only once."""
+    as_given = {} if problem.fitted is None else {EXPECTED: problem.fitted, NATIVE: problem.fitted}
+    found: dict[str, Boosted] = {}
+    for name in kept:
+        if name not in trees or name in as_given:
+            continue
+        of_folds, settings = trees[name]
+        twins = [one for one in found if learned_from[one] is learned_from[name] and trees[one][1] == settings]
+        if twins:
+            found[name] = found[twins[0]]
+        else:
+            found[name] = of_folds[0] if are_final else problem.boosting.learn(learned_from[name], settings)
+    return as_given | found
+
+
+# ---- The pool, and the members that are kept.
+
+
 def _compare(
     problem: Problem, boosted: list[str], answers: list[dict[str, Answer]], hidden: list[Hidden]
-) -> tuple[Pool, list[str], tuple[Compared, ...]]:
+) -> Comparison:
     """The pool by the answers of each fold, the members that are kept, and what validation rows say of each."""
     goal, names = problem.goal(), [FOREST, JOINT, *boosted, ADDITIVE]
     anchor = None if problem.fitted is None else EXPECTED
     if not answers:
+        pool = goal.equal(len(names), len((FOREST, JOINT)), names.index(anchor) if anchor else None)
         nothing = np.full(len(FIXED.rates), np.nan)
-        pool = goal.equal(len(names), 0 if problem.n_classes else 2, names.index(anchor) if anchor else None)
-        return pool, names, tuple(Compared(name, nothing, pool.weight[:, k]) for k, name in enumerate(names))
-    X = problem.training.X
-    rows, mask = np.concatenate([h.row for h in hidden]), np.vstack([h.mask for h in hidden])
-    share = missing_share(np.where(mask, np.nan, X[rows, :-1]), problem.known())
-    step = 0.0 if problem.n_classes else problem.training.schema.columns[-1].step
-    judged = Judged(X[rows, -1], share, len(np.unique(rows)), step)
+        losses = tuple(MemberLoss(name, nothing, pool.weight[:, k]) for k, name in enumerate(names))
+        return Comparison(pool, names, losses, nothing)
+    validation = _validation(problem, hidden)
     each = {name: joined([found[name] for found in answers]) for name in names}
-
-    def fit(kept: list[str]) -> Pool:
-        return goal.fit(stack([each[name] for name in kept]), judged, kept.index(anchor) if anchor else None)
-
     rate = np.searchsorted(FIXED.rates, np.concatenate([h.rate for h in hidden]))
 
     def at_rates(loss: np.ndarray) -> np.ndarray:
         return np.bincount(rate, loss) / np.bincount(rate)
 
-    def score(kept: list[str], pool: Pool) -> float:
-        each_rate = at_rates(pool.scores(stack([each[name] for name in kept]), judged))
-        return float((each_rate if problem.n_classes else np.log(np.maximum(each_rate, 1e-300))).mean())
+    def fit(kept: list[str]) -> tuple[Pool, float]:
+        stacked = stack([each[name] for name in kept])
+        pool = goal.fit(stacked, validation, kept.index(anchor) if anchor else None)
+        return pool, goal.total(at_rates(pool.criterion(stacked, validation)))
 
     least_gain = FIXED.least_gain_with_missing if problem.misses_cells() else FIXED.least_gain
-    kept = list(names)
-    pool = fit(kept)
+    kept, (pool, total) = list(names), fit(names)
     for name in [FOREST, *boosted, ADDITIVE, JOINT]:  # the slowest to be asked first
         others = [one for one in kept if one != name]
         knows_spread = problem.n_classes > 0 or FOREST in others or JOINT in others
         if others and knows_spread and name != anchor:
-            without = fit(others)
-            if score(others, without) < score(kept, pool) + least_gain:
-                kept, pool = others, without
+            without, its_total = fit(others)
+            if its_total < total + least_gain:
+                kept, pool, total = others, without, its_total
 
-    alone = {name: at_rates(goal.losses(stack([each[name]]), judged)) for name in names}
-    nobody = np.zeros(len(FIXED.knots))
-    weight = {name: pool.weight[:, kept.index(name)] if name in kept else nobody for name in names}
-    together = at_rates(pool.losses(stack([each[name] for name in kept]), judged))
-    losses = [*alone.items(), (TOGETHER, together)]
-    shown = {name: loss if problem.n_classes else np.sqrt(loss) for name, loss in losses}
-    compared = [Compared(name, shown[name], weight[name]) for name in names]
-    return pool, kept, (*compared, Compared(TOGETHER, shown[TOGETHER], np.empty(0)))
+    members = []
+    for name in names:
+        loss = goal.shown(at_rates(goal.losses(stack([each[name]]), validation)))
+        weight = pool.weight[:, kept.index(name)] if name in kept else np.zeros(len(FIXED.knots))
+        members.append(MemberLoss(name, loss, weight))
+    pool_loss = goal.shown(at_rates(pool.losses(stack([each[name] for name in kept]), validation)))
+    return Comparison(pool, kept, tuple(members), pool_loss)
+
+
+def _validation(problem: Problem, hidden: list[Hidden]) -> ValidationRows:
+    """The validation rows of all folds, one after the other."""
+    X = problem.training.X
+    rows, mask = np.concatenate([h.row for h in hidden]), np.vstack([h.mask for h in hidden])
+    share = missing_share(np.where(mask, np.nan, X[rows, :-1]), problem.known())
+    step = 0.0 if problem.n_classes else problem.training.schema.columns[-1].step
+    return ValidationRows(X[rows, -1], share, len(np.unique(rows)), step)
 
 
 def _members(
@@ -394,13 +434,13 @@ def missing_share(cells: np.ndarray, known: np.ndarray) -> np.ndarray:
 class _Clock:
     """What stages of the work took."""
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[str], None]) -> None:
         self.seconds: dict[str, float] = {}
-        self._last = time.monotonic()
+        self._tell, self._last = tell, time.monotonic()
 
-    def stop(self, stage: str, tell: Callable[[str], None]) -> None:
+    def stop(self, stage: str) -> None:
         """End a stage."""
         now = time.monotonic()
         self.seconds[stage] = now - self._last
         self._last = now
-        tell(f"{stage}: {self.seconds[stage]:.1f} s")
+        self._tell(f"{stage}: {self.seconds[stage]:.1f} s")

@@ -52,9 +52,7 @@ def load_predictor(path: str | os.PathLike[str]) -> JointClassifier | JointRegre
     saved = read_predictor(path)
     schema = saved.joint.schema
     predictor: JointClassifier | JointRegressor = JointClassifier() if saved.kind == "classifier" else JointRegressor()
-    predictor.joint_, predictor.members_ = Joint(saved.joint), tuple(saved.members)
-    predictor._members, predictor._pool, predictor._known = saved.members, saved.pool, saved.known
-    predictor._seed, predictor._own, predictor._report = saved.seed, saved.own, None
+    predictor._set(Joint(saved.joint), saved.members, saved.pool, saved.known, saved.seed, saved.alone, None)
     features = schema.all_columns.names[:-1]
     predictor.n_features_in_ = len(features)
     if schema.frame != "numpy":

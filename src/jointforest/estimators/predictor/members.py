@@ -202,7 +202,7 @@ def grid_of(y: np.ndarray) -> np.ndarray:
     return np.concatenate([[min(low, inner[0]) - step], inner, [max(high, inner[-1]) + step]])
 
 
-def some_rows(training: Training, rows: np.ndarray) -> Training:
+def take_rows(training: Training, rows: np.ndarray) -> Training:
     """The rows of these numbers, as a table to learn from."""
     X = training.X[rows]
     return training._replace(X=X, table=prepare(training.columns, X))

@@ -66,7 +66,7 @@ def stack(answers: Sequence[Answer]) -> Stack:
     return Stack(np.stack([one.value for one in answers], axis=1), np.stack(spreads, axis=1) if spreads else nothing)
 
 
-class Judged(NamedTuple):
+class ValidationRows(NamedTuple):
     """Validation rows, each there several times with other cells hidden.
 
     Attributes
@@ -145,23 +145,25 @@ class ClassPool(NamedTuple):
         odds = np.exp(score - score.max(axis=1, keepdims=True))
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
-    def losses(self, answers: Stack, judged: Judged) -> np.ndarray:
+    def losses(self, answers: Stack, validation: ValidationRows) -> np.ndarray:
         """Log-losses (n,)."""
-        return _log_losses(self.combine(answers, judged.share), judged.y)
+        return _log_losses(self.combine(answers, validation.share), validation.y)
 
-    def scores(self, answers: Stack, judged: Judged) -> np.ndarray:
-        """Log-losses (n,)."""
-        return self.losses(answers, judged)
+    def criterion(self, answers: Stack, validation: ValidationRows) -> np.ndarray:
+        """What decides which members are kept: the log-losses (n,)."""
+        return self.losses(answers, validation)
 
 
-def fit_class_pool(answers: Stack, judged: Judged, prior: np.ndarray, anchor: int | None = None) -> ClassPool:
+def fit_class_pool(
+    answers: Stack, validation: ValidationRows, prior: np.ndarray, anchor: int | None = None
+) -> ClassPool:
     """The pool of least penalised log-loss, which is convex in weights and biases.
 
     Parameters
     ----------
     answers : Stack
         Of validation rows.
-    judged : Judged
+    validation : ValidationRows
     prior : float64 array (K,)
     anchor : int, optional
         The member that alone answers for rows without missing cells.
@@ -172,9 +174,9 @@ def fit_class_pool(answers: Stack, judged: Judged, prior: np.ndarray, anchor: in
     """
     n, M, K = answers.value.shape
     knots = np.array(FIXED.knots)
-    B, y, rows = len(knots), judged.y.astype(np.int64), np.arange(n)
-    log_p, basis = _logs(answers, prior), hats(judged.share, knots)
-    to_zero = FIXED.unbiased / judged.n_rows
+    B, y, rows = len(knots), validation.y.astype(np.int64), np.arange(n)
+    log_p, basis = _logs(answers, prior), hats(validation.share, knots)
+    to_zero = FIXED.unbiased / validation.n_rows
 
     def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
         weight, bias = x[: B * M].reshape(B, M), x[B * M :].reshape(B, K)
@@ -184,7 +186,7 @@ def fit_class_pool(answers: Stack, judged: Judged, prior: np.ndarray, anchor: in
         slope = np.exp(score - log_total[:, None])
         slope[rows, y] -= 1.0
         slope /= n
-        penalty, of_weight = _penalty(weight, judged.n_rows)
+        penalty, of_weight = _penalty(weight, validation.n_rows)
         of_weight += basis.T @ np.einsum("nk,nmk->nm", slope, log_p)
         of_bias = basis.T @ slope + 2.0 * to_zero * bias
         value = float((log_total - score[rows, y]).mean()) + penalty + to_zero * float((bias**2).sum())
@@ -290,14 +292,14 @@ class NumberPool(NamedTuple):
         about = np.einsum("ns,nsq->nq", stretch, _spreads(answers, self.spread))
         return np.asarray(self.mean(answers, share)[:, None] + about)
 
-    def calibrated(self, answers: Stack, judged: Judged) -> NumberPool:
+    def calibrated(self, answers: Stack, validation: ValidationRows) -> NumberPool:
         """The pool whose quantiles have their shares of the validation rows below them.
 
         At each knot, r is the quantile function of the probability integral transforms of the rows near there. A
         uniform distribution with the weight of a few rows is added, so that few rows change little.
         """
-        raw, basis = self._raw(answers, judged.share), hats(judged.share, self.knots)
-        rank = _ranks(raw, judged)
+        raw, basis = self._raw(answers, validation.share), hats(validation.share, self.knots)
+        rank = _ranks(raw, validation)
         order = np.argsort(rank)
         level = np.empty((len(self.knots), len(LEVELS)))
         for b, weight in enumerate(basis.T):
@@ -307,16 +309,16 @@ class NumberPool(NamedTuple):
             level[b] = (total * own + FIXED.even_rows * LEVELS) / (total + FIXED.even_rows)
         return self._replace(level=level)
 
-    def losses(self, answers: Stack, judged: Judged) -> np.ndarray:
+    def losses(self, answers: Stack, validation: ValidationRows) -> np.ndarray:
         """Squared errors (n,) of the mean."""
-        return np.asarray((self.mean(answers, judged.share) - judged.y) ** 2)
+        return np.asarray((self.mean(answers, validation.share) - validation.y) ** 2)
 
-    def scores(self, answers: Stack, judged: Judged) -> np.ndarray:
-        """CRPS (n,)."""
-        return crps(self.quantiles(answers, judged.share), judged.y)
+    def criterion(self, answers: Stack, validation: ValidationRows) -> np.ndarray:
+        """What decides which members are kept: the CRPS (n,), which knows of the spread, too."""
+        return crps(self.quantiles(answers, validation.share), validation.y)
 
 
-def fit_number_pool(answers: Stack, judged: Judged, y: np.ndarray, anchor: int | None = None) -> NumberPool:
+def fit_number_pool(answers: Stack, validation: ValidationRows, y: np.ndarray, anchor: int | None = None) -> NumberPool:
     """The pool of least penalised squared error, and of least penalised CRPS about its means.
 
     Errors grow with what is missing. Each row counts by the inverse of the error that is usual for its share;
@@ -326,7 +328,7 @@ def fit_number_pool(answers: Stack, judged: Judged, y: np.ndarray, anchor: int |
     ----------
     answers : Stack
         Of validation rows.
-    judged : Judged
+    validation : ValidationRows
     y : float64 array (m,)
         Targets of the learning rows.
     anchor : int, optional
@@ -337,22 +339,24 @@ def fit_number_pool(answers: Stack, judged: Judged, y: np.ndarray, anchor: int |
     NumberPool
     """
     knots, centre = np.array(FIXED.knots), float(y.mean())
-    basis, off = hats(judged.share, knots), _off(answers, centre)
-    scale = np.sqrt(_usual((judged.y - centre - off.mean(axis=1)) ** 2, basis))
-    weight = _least_squares(off / scale[:, None], (judged.y - centre) / scale, basis, judged.n_rows, anchor)
+    basis, off = hats(validation.share, knots), _off(answers, centre)
+    scale = np.sqrt(_usual((validation.y - centre - off.mean(axis=1)) ** 2, basis))
+    weight = _least_squares(off / scale[:, None], (validation.y - centre) / scale, basis, validation.n_rows, anchor)
     pool = _number_pool(y, weight, np.zeros((len(knots), answers.spread.shape[1])))
-    stretch = _fit_stretch(pool.mean(answers, judged.share), _spreads(answers, pool.spread), judged, basis)
-    return pool._replace(stretch=stretch).calibrated(answers, judged)
+    stretch = _fit_stretch(pool.mean(answers, validation.share), _spreads(answers, pool.spread), validation, basis)
+    return pool._replace(stretch=stretch).calibrated(answers, validation)
 
 
-def _ranks(quantiles: np.ndarray, judged: Judged) -> np.ndarray:
+def _ranks(quantiles: np.ndarray, validation: ValidationRows) -> np.ndarray:
     """Probability integral transforms (n,) by quantiles (n, q) at `LEVELS`; of cells of a grid, evenly within the cell.
 
     Beyond the outermost quantiles it is 0 or 1.
     """
-    half, n = judged.step / 2.0, len(judged.y)
-    ends = [np.array([np.interp(y, row, LEVELS, 0.0, 1.0) for y, row in zip(judged.y + off, quantiles, strict=True)])
-            for off in (-half, half)]  # fmt: skip
+    half, n = validation.step / 2.0, len(validation.y)
+    ends = []
+    for off in (-half, half):
+        pairs = zip(validation.y + off, quantiles, strict=True)
+        ends.append(np.array([np.interp(y, row, LEVELS, 0.0, 1.0) for y, row in pairs]))
     within = np.random.default_rng(0).random(n)
     return np.asarray(ends[0] + within * (ends[1] - ends[0]))
 
@@ -397,19 +401,19 @@ def _least_squares(means: np.ndarray, y: np.ndarray, basis: np.ndarray, n_rows: 
     return np.asarray(weight.reshape(B, M))
 
 
-def _fit_stretch(mean: np.ndarray, spreads: np.ndarray, judged: Judged, basis: np.ndarray) -> np.ndarray:
+def _fit_stretch(mean: np.ndarray, spreads: np.ndarray, validation: ValidationRows, basis: np.ndarray) -> np.ndarray:
     """Factors (B, S) of spreads, not negative, of least CRPS, which is convex in them."""
     (n, S), B = spreads.shape[:2], basis.shape[1]
     if not S:
         return np.zeros((B, 0))
-    first = crps(mean[:, None] + spreads.mean(axis=1), judged.y)
+    first = crps(mean[:, None] + spreads.mean(axis=1), validation.y)
     row_weight = 2.0 * LEVEL_WEIGHT / (n * _usual(first, basis))[:, None]
 
     def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
         stretch = x.reshape(B, S)
-        error = (judged.y - mean)[:, None] - np.einsum("ns,nsq->nq", basis @ stretch, spreads)
+        error = (validation.y - mean)[:, None] - np.einsum("ns,nsq->nq", basis @ stretch, spreads)
         slope = row_weight * np.where(error > 0.0, -LEVELS, 1.0 - LEVELS)
-        penalty, gradient = _penalty(stretch, judged.n_rows)
+        penalty, gradient = _penalty(stretch, validation.n_rows)
         gradient += basis.T @ np.einsum("nq,nsq->ns", slope, spreads)
         pinball = np.maximum(LEVELS * error, (LEVELS - 1.0) * error)
         return float((row_weight * pinball).sum()) + penalty, gradient.ravel()
@@ -423,20 +427,19 @@ def crps(quantiles: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.asarray(2.0 * np.maximum(LEVELS * error, (LEVELS - 1.0) * error) @ LEVEL_WEIGHT)
 
 
-# ---- Either.
+# ---- What is predicted: classes or a number.
 
 Pool = ClassPool | NumberPool
 
 
-class Goal(NamedTuple):
-    """What is predicted.
+class ClassGoal(NamedTuple):
+    """Classes as the target.
 
     Attributes
     ----------
     y : float64 array (n,)
-        Codes of classes, or numbers, of the learning rows.
+        Codes of the learning rows.
     n_classes : int
-        0 of numbers.
     """
 
     y: np.ndarray
@@ -447,22 +450,62 @@ class Goal(NamedTuple):
         """The classes' frequencies, (K,)."""
         return np.bincount(self.y.astype(np.int64), minlength=self.n_classes) / len(self.y)
 
-    def fit(self, answers: Stack, judged: Judged, anchor: int | None) -> Pool:
+    def fit(self, answers: Stack, validation: ValidationRows, anchor: int | None) -> ClassPool:
         """The pool of these answers."""
-        if self.n_classes:
-            return fit_class_pool(answers, judged, self.prior, anchor)
-        return fit_number_pool(answers, judged, self.y, anchor)
+        return fit_class_pool(answers, validation, self.prior, anchor)
 
-    def equal(self, M: int, S: int, anchor: int | None) -> Pool:
-        """The pool with equal weights, without validation rows."""
+    def equal(self, n_members: int, n_spreads: int, anchor: int | None) -> ClassPool:
+        """The pool with equal weights, without validation rows; members that give probabilities have no spreads."""
         knots = np.array(FIXED.knots)
-        weight, stretch = _start(len(knots), M, anchor).reshape(-1, M), np.full((len(knots), S), 1.0 / max(S, 1))
-        if self.n_classes:
-            return ClassPool(knots, self.prior, weight, np.zeros((len(knots), self.n_classes)))
-        return _number_pool(self.y, weight, stretch)
+        weight = _start(len(knots), n_members, anchor).reshape(-1, n_members)
+        return ClassPool(knots, self.prior, weight, np.zeros((len(knots), self.n_classes)))
 
-    def losses(self, answers: Stack, judged: Judged) -> np.ndarray:
-        """Log-losses, or squared errors, (n,) of a single member."""
-        if self.n_classes:
-            return _log_losses(np.exp(_logs(answers, self.prior)[:, 0]), judged.y)
-        return np.asarray((_off(answers, self.y.mean())[:, 0] + self.y.mean() - judged.y) ** 2)
+    def losses(self, answers: Stack, validation: ValidationRows) -> np.ndarray:
+        """Log-losses (n,) of a single member."""
+        return _log_losses(np.exp(_logs(answers, self.prior)[:, 0]), validation.y)
+
+    def total(self, at_rates: np.ndarray) -> float:
+        """One criterion of its means at each rate of hidden cells."""
+        return float(at_rates.mean())
+
+    def shown(self, at_rates: np.ndarray) -> np.ndarray:
+        """Losses as reports show them: log-losses."""
+        return at_rates
+
+
+class NumberGoal(NamedTuple):
+    """A number as the target.
+
+    Attributes
+    ----------
+    y : float64 array (n,)
+        Of the learning rows.
+    """
+
+    y: np.ndarray
+
+    def fit(self, answers: Stack, validation: ValidationRows, anchor: int | None) -> NumberPool:
+        """The pool of these answers."""
+        return fit_number_pool(answers, validation, self.y, anchor)
+
+    def equal(self, n_members: int, n_spreads: int, anchor: int | None) -> NumberPool:
+        """The pool with equal weights, without validation rows."""
+        n_knots = len(FIXED.knots)
+        weight = _start(n_knots, n_members, anchor).reshape(-1, n_members)
+        return _number_pool(self.y, weight, np.full((n_knots, n_spreads), 1.0 / n_spreads))
+
+    def losses(self, answers: Stack, validation: ValidationRows) -> np.ndarray:
+        """Squared errors (n,) of a single member."""
+        centre = self.y.mean()
+        return np.asarray((_off(answers, centre)[:, 0] + centre - validation.y) ** 2)
+
+    def total(self, at_rates: np.ndarray) -> float:
+        """One criterion of its means at each rate of hidden cells: rates with large errors count no more."""
+        return float(np.log(np.maximum(at_rates, 1e-300)).mean())
+
+    def shown(self, at_rates: np.ndarray) -> np.ndarray:
+        """Losses as reports show them: roots of mean squared errors."""
+        return np.asarray(np.sqrt(at_rates))
+
+
+Goal = ClassGoal | NumberGoal

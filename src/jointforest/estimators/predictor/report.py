@@ -10,10 +10,12 @@ from ...api.fit_report import FitReport
 from ...cards import html
 from ...cards.html import Html
 
+TOGETHER = "all together"
+
 
 @dataclass(frozen=True)
 class MemberReport:
-    """One member, or all of them together.
+    """One member.
 
     Attributes
     ----------
@@ -21,7 +23,7 @@ class MemberReport:
     loss : tuple of float
         Mean log-loss of validation rows, or root of their mean squared error, at each rate of `PredictorReport.rates`.
     weight : tuple of float
-        Weight in the pool of rows of which these shares are missing, `PredictorReport.shares`; empty of all together.
+        Weight in the pool of rows of which these shares are missing, `PredictorReport.shares`: zeros if it is not kept.
     settings : str
         What was chosen for it; empty if nothing was.
     """
@@ -44,7 +46,9 @@ class PredictorReport:
     Attributes
     ----------
     members : tuple of MemberReport
-        Those that are not kept, too; the last one is all of them together.
+        Those that are not kept, too.
+    together : tuple of float
+        Loss of the kept members together, at each of ``rates``; NaN if the table has too few rows to hold some out.
     measure : {"log-loss", "root mean squared error"}
     rates : tuple of float
         Shares of the cells that were hidden from validation rows.
@@ -59,6 +63,7 @@ class PredictorReport:
     """
 
     members: tuple[MemberReport, ...]
+    together: tuple[float, ...]
     measure: str
     rates: tuple[float, ...]
     shares: tuple[float, ...]
@@ -71,7 +76,7 @@ class PredictorReport:
     def in_words(self) -> str:
         """What was chosen, and why."""
         kept = [one for one in self.members if one.is_kept]
-        left = [one.name for one in self.members[:-1] if not one.is_kept]
+        left = [one.name for one in self.members if not one.is_kept]
         names = ", ".join(f"{one.name} ({one.settings})" if one.settings else one.name for one in kept)
         words = f"{names}: " if len(kept) > 1 else f"{names} alone: "
         if not self.n_held:
@@ -81,15 +86,16 @@ class PredictorReport:
         return words + (f"; not kept, for want of weight: {', '.join(left)}" if left else "")
 
     def __str__(self) -> str:
-        width = max(len(one.name) for one in self.members)
+        losses = [(one.name, one.loss) for one in self.members] + [(TOGETHER, self.together)]
+        width = max(len(name) for name, _ in losses)
         lines = [f"{sum(self.seconds.values()):.1f} s; joint: {self.joint.in_words}"]
         head = "".join(f"{rate:>9.0%}" for rate in self.rates)
         lines.append(f"  {self.measure} with cells hidden")
         lines.append(f"  {'':<{width}}{head}")
         lines += [
-            f"  {one.name:<{width}}" + "".join(f"{_figure(loss):>9}" for loss in one.loss)
-            for one in self.members
-            if not np.isnan(one.loss).any()
+            f"  {name:<{width}}" + "".join(f"{_figure(x):>9}" for x in loss)
+            for name, loss in losses
+            if not np.isnan(loss).any()
         ]
         lines.append("  weight where this share is missing")
         lines.append(f"  {'':<{width}}" + "".join(f"{share:>9.0%}" for share in self.shares))
@@ -104,11 +110,8 @@ class PredictorReport:
 
     def _repr_html_(self) -> str:
         header = ["member", *(f"{rate:.0%} hidden" for rate in self.rates)]
-        losses = [
-            [Html(f"<b>{html.words(one.name)}</b>") if one is self.members[-1] else one.name]
-            + [_figure(loss) for loss in one.loss]
-            for one in self.members
-        ]
+        losses = [[one.name, *map(_figure, one.loss)] for one in self.members]
+        losses.append([Html(f"<b>{TOGETHER}</b>"), *map(_figure, self.together)])
         weights = [[one.name, *(f"{weight:.2f}" for weight in one.weight)] for one in self.members if one.is_kept]
         tables = [html.table(losses, header)] if self.n_held else []
         tables.append(html.table(weights, ["weight", *(f"{share:.0%} missing" for share in self.shares)]))

@@ -126,8 +126,8 @@ class AdversarialForest(TableLearner):
         span of the leaf's own values ("local"); the box, cut like "global" only on a side of the column where the
         leaves would otherwise put the mass of more than five rows beyond all data ("auto").
     smoothing : float
-        Pseudo-rows added to a leaf's levels (and to its atoms): in all with the prior "marginal", for each level with
-        "uniform".
+        Pseudo-rows added to a leaf's levels (and to its point masses): in all with the prior "marginal", for each level
+        with "uniform".
     prior : "marginal" or "uniform"
         Where pseudo-rows come from: the column's own frequencies, or all levels alike (alpha in the paper).
     spread_rows : float

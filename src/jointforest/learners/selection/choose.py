@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from ...api.fit_report import CandidateReport
+from ...api.fit_report import CandidateReport, FitReport
 from ...data.evidence import build
 from ...data.schema import Schema
 from ...evaluation.columns_and_pairs import cells_of, some
@@ -129,6 +129,10 @@ class Chosen(NamedTuple):
     why: str
     left_out: tuple[str, ...]
     of_folds: tuple[Distribution, ...] = ()
+
+    def report(self, budget: str | float, seconds: float) -> FitReport:
+        """The report of a choice that took so many seconds in all."""
+        return FitReport(budget, self.candidates, self.weight, self.held_out, self.why, self.left_out, seconds)
 
 
 # ---- The choice: compare, decide, and learn what was decided in the time that is left.
