@@ -75,7 +75,7 @@ def predicts(rows: pd.DataFrame, test: pd.DataFrame, target: str) -> float:
 
 def run(name: str, learn: pd.DataFrame, test: pd.DataFrame, rules: str, seed: int) -> dict[str, Any]:
     """One joint, with or without rules."""
-    no_sums = mock.patch("jointforest.learners.rules.AUTO_PLACES", 0) if rules == NO_SUMS else nullcontext()
+    no_sums = mock.patch("jointforest.learners.rules.AUTO_PLACES", {}) if rules == NO_SUMS else nullcontext()
     given = {"off": "off", "auto": "auto", "all": "all", NO_SUMS: "auto"}.get(rules, [rules])
     learner = jf.HiddenTreeForest(rules=given, random_state=seed, n_jobs=1)
     busy = time.process_time()

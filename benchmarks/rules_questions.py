@@ -27,7 +27,7 @@ MOST_TIMES = 5.0
 
 
 class Table(NamedTuple):
-    """A table with a column that is a sum, one of its parts, another column, and one of levels."""
+    """A table with a column that is a sum, one of its parts, another column, one of levels, and the other parts."""
 
     frame: pd.DataFrame
     rule: str
@@ -35,12 +35,16 @@ class Table(NamedTuple):
     part: str
     other: str
     levels: str
+    rest: tuple[str, ...]
 
 
 def flights(data: Path) -> Table:
     """hflights: a flight takes the time in the air and on two runways."""
     rule = "ActualElapsedTime = AirTime + TaxiIn + TaxiOut"
-    return Table(read(data, "flights/hflights"), rule, "ActualElapsedTime", "AirTime", "Distance", "UniqueCarrier")
+    rest = ("TaxiIn", "TaxiOut")
+    return Table(
+        read(data, "flights/hflights"), rule, "ActualElapsedTime", "AirTime", "Distance", "UniqueCarrier", rest
+    )
 
 
 def orders(n: int, decimals: int) -> Table:
@@ -55,7 +59,7 @@ def orders(n: int, decimals: int) -> Table:
     })  # fmt: skip
     if not decimals:
         frame = frame.astype({"net": int, "tax": int, "total": int})
-    return Table(frame, "total = net + tax", "total", "net", "weight", "shop")
+    return Table(frame, "total = net + tax", "total", "net", "weight", "shop", ("tax",))
 
 
 def questions(table: Table, new: pd.DataFrame, seed: int) -> dict[str, Callable[[jf.Joint], Any]]:
@@ -65,6 +69,9 @@ def questions(table: Table, new: pd.DataFrame, seed: int) -> dict[str, Callable[
     value = table.frame[total].median()
     about, between = {total: value}, {total: jf.Interval(value, 1.2 * value)}
     known = new[[total, other]].iloc[:ASKED]
+    no_parts = holes.astype({name: float for name in (part, *table.rest)})
+    no_parts[[part, *table.rest]], no_parts[total] = np.nan, new[total].iloc[: len(holes)]
+    no_levels = no_parts.drop(columns=table.levels)
 
     def write(joint: jf.Joint) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -86,6 +93,10 @@ def questions(table: Table, new: pd.DataFrame, seed: int) -> dict[str, Callable[
         "means of a part, 500 rows": lambda joint: joint.given(known).mean(part),
         "intervals of a part, 500 rows": lambda joint: joint.given(known).interval(part),
         "probabilities of levels, 500 rows": lambda joint: joint.given(known).proba(table.levels),
+        "means of a part, 500 rows with holes and without parts": lambda joint: joint.given(no_parts).mean(part),
+        "probabilities of levels, the same": lambda joint: joint.given(no_levels).proba(table.levels),
+        "log-density, the same": lambda joint: joint.log_density(no_parts),
+        "imputation, the same": lambda joint: joint.impute(no_parts),
         "log-density, 500 rows with missing cells": lambda joint: joint.log_density(holes),
         "imputation, 500 rows": lambda joint: joint.impute(holes),
         "drawn imputation, 500 rows": lambda joint: joint.impute(holes, method="sample", random_state=seed),

@@ -1054,6 +1054,7 @@ class Marginal:
         column = self._column
         if column.is_categorical and not (boolean and column.kind == "boolean"):
             raise ValueError(f"column {column.name!r} is {column.kind}: it has no {what}; use proba({column.name!r})")
+        self._state.prepare([self._j])
         self._posterior.check(n_jobs)
 
     def _moments(self, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
@@ -1078,6 +1079,7 @@ class Marginal:
         if not self._column.is_categorical:
             hint = "use quantile or interval, or probability of an event" + as_levels(self._column)
             raise ValueError(f"column {self._column.name!r} is {self._column.kind}: it has no levels; {hint}")
+        self._state.prepare([self._j])
         self._posterior.check(n_jobs)
         return self._shares(n_jobs)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -44,11 +45,10 @@ AUTO_LEVELS = 64
 """Most combinations of columns that become one by default, unless one of them is categorical with as many levels."""
 AUTO_KINDS = (Function, Combinations, MissingTogether, MissingWhere)
 """Kinds of found rules that are enforced by default, beside equations."""
-AUTO_PLACES = 1 << 15
-"""Most steps of the finest grid from the least to the largest value of a sum that is enforced by default, and of its
-parts. Hidden trees answer such sums of two or three parts exactly."""
-AUTO_PAIRS = 1 << 16
-"""Most pairs of such steps of the two shorter of three parts."""
+AUTO_PLACES = {2: ((1 << 15, 1 << 15), (1 << 17, 1 << 14)), 3: ((1 << 15, 1 << 16),)}
+"""Limits of sums that are enforced by default, by their number of parts: most steps of the finest grid from the least
+to the largest value of the sum and of its parts, and most combinations of such steps of all parts but the longest.
+Within one of the limits hidden trees answer exactly, and the report of a small table takes about ten seconds."""
 
 
 class Reduced(NamedTuple):
@@ -663,10 +663,12 @@ def _is_default(rule: Rule, schema: Schema) -> bool:
     if not isinstance(rule, Equation) or len(rule.terms) == 1:
         return isinstance(rule, (Equation, *AUTO_KINDS))
     step = min(abs(c) * schema[name].step for c, name in ((1.0, rule.column), *rule.terms))
-    if step == 0.0 or len(rule.terms) > 3 or spread(schema[rule.column]) > AUTO_PLACES * step:
+    if step == 0.0:
         return False
     steps = sorted(spread(schema[name]) / step for _, name in rule.terms)
-    return steps[-1] <= AUTO_PLACES and (len(steps) == 2 or steps[0] * steps[1] <= AUTO_PAIRS)
+    longest = max(steps[-1], spread(schema[rule.column]) / step)
+    limits = AUTO_PLACES.get(len(steps), ())
+    return any(longest <= most and math.prod(steps[:-1]) <= shorter for most, shorter in limits)
 
 
 def declared(schema: Schema, X: np.ndarray, rules: Sequence[Rule]) -> tuple[Rule, ...]:

@@ -61,6 +61,10 @@ class HiddenState(NamedTuple):
     distribution: Distribution
 
 
+_MOST_PIECES = 64
+"""Most runs of totals of one likelihood for which two parts are taken by their codes."""
+
+
 class LinkedSum(NamedTuple):
     """A sum of two or three columns, whose parts are on one lattice, and what one row of evidence says of its total.
 
@@ -96,6 +100,17 @@ class LinkedSum(NamedTuple):
     def has_few_totals(self) -> bool:
         """Whether so few totals are possible that they are taken one by one."""
         return int(np.count_nonzero(self.likelihood)) <= 4
+
+    @property
+    def is_by_codes(self) -> bool:
+        """Whether values are taken by their codes: the total is known, or has two parts and few pieces."""
+        return self.has_few_totals or (len(self.columns) == 2 and self.n_pieces <= _MOST_PIECES)
+
+    @property
+    def n_pieces(self) -> int:
+        """Number of runs of totals of one likelihood, more than 0."""
+        starts = np.diff(self.likelihood, prepend=0.0) != 0.0
+        return int(np.count_nonzero(starts & (self.likelihood > 0.0)))
 
     def all_totals(self) -> np.ndarray:
         """Likelihood of each total on the lattice."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from ...runtime.compile import entry
+from ...runtime.compile import entry, kernel
+from ...runtime.records import record
 
 
 @entry
@@ -53,4 +56,218 @@ def correlated(ahead, low, high, other, size):
         for y in range(max(low - x, 0), min(other.shape[0], high - x)):
             for h in range(ahead.shape[1]):
                 out[x, h] += ahead[x + y, h] * other[y, h]
+    return out
+
+
+@entry
+def laws_of_values(weight, code, place, likelihood, by_state):
+    """weight * sum_h likelihood[place, h] by_state[code, h] of S values, (S,); 0 of places beyond the likelihood."""
+    out = np.zeros(weight.shape[0])
+    H = by_state.shape[1]
+    for s in range(weight.shape[0]):
+        if place[s] >= likelihood.shape[0]:
+            continue
+        a, b = likelihood[place[s]], by_state[code[s]]
+        p0, p1, p2, p3 = 0.0, 0.0, 0.0, 0.0  # four sums, which the processor adds up at once
+        for i in range(H // 4):
+            h = 4 * i
+            p0 += a[h] * b[h]
+            p1 += a[h + 1] * b[h + 1]
+            p2 += a[h + 2] * b[h + 2]
+            p3 += a[h + 3] * b[h + 3]
+        for h in range(H // 4 * 4, H):
+            p0 += a[h] * b[h]
+        out[s] = weight[s] * ((p0 + p1) + (p2 + p3))
+    return out
+
+
+# ---- Values of three parts that add up to a possible total. Of two parts, the first of three has one value.
+
+
+@record
+class Listed(NamedTuple):
+    """Values of a part, listed by a key: their numbers (S,), and where each key starts and the last one ends."""
+
+    value: np.ndarray
+    start: np.ndarray
+
+
+@record
+class Last(NamedTuple):
+    """The S values of the last part, by their places.
+
+    Attributes
+    ----------
+    value : int64 array (S,)
+        Their numbers.
+    start : int64 array (L + 1,)
+        Where the values of each place start.
+    code, weight : arrays (S,)
+    end : int64 array (S,)
+        Where the values that follow without another code between them end.
+    below : float64 array (S,)
+        Weights of the values of the same code before, as far back as there is no other code between them.
+    """
+
+    value: np.ndarray
+    start: np.ndarray
+    code: np.ndarray
+    weight: np.ndarray
+    end: np.ndarray
+    below: np.ndarray
+
+
+@record
+class Pieces(NamedTuple):
+    """Totals of one likelihood: the first one (P,), the one after the last one (P,), and the likelihood (P,)."""
+
+    first: np.ndarray
+    stop: np.ndarray
+    likelihood: np.ndarray
+
+
+@kernel
+def _clipped(x, size):
+    return min(max(x, 0), size)
+
+
+@entry
+def runs(pieces, place, weight, first, second, last, n_codes):
+    """The codes (3, R) of values that add up to totals of some pieces, and the weight of all such values of them (R,).
+
+    ``place`` and ``weight`` are those of the values of the first two parts, which ``first`` and ``second`` list by
+    code.
+    """
+    size, n, places = 1024, 0, len(last.start) - 1
+    code, total_weight = np.empty((3, size), np.int64), np.empty(size)
+    sums, touched = np.zeros(n_codes), np.empty(n_codes, np.int64)
+    is_touched = np.zeros(n_codes, np.bool_)
+    for c1 in range(len(first.start) - 1):
+        for c2 in range(len(second.start) - 1):
+            n_touched = 0
+            for i in range(first.start[c1], first.start[c1 + 1]):
+                a = first.value[i]
+                for k in range(second.start[c2], second.start[c2 + 1]):
+                    b = second.value[k]
+                    at, w = place[0][a] + place[1][b], weight[0][a] * weight[1][b]
+                    for t in range(len(pieces.first)):
+                        m = last.start[_clipped(pieces.first[t] - at, places)]
+                        stop = last.start[_clipped(pieces.stop[t] - at, places)]
+                        while m < stop:
+                            c3, end = last.code[m], min(last.end[m], stop)
+                            if not is_touched[c3]:
+                                is_touched[c3] = True
+                                touched[n_touched] = c3
+                                n_touched += 1
+                            inside = last.weight[end - 1]
+                            if end - m > 1:
+                                inside += last.below[end - 1] - last.below[m]
+                            sums[c3] += pieces.likelihood[t] * w * inside
+                            m = end
+            if n + n_touched > size:
+                size = max(2 * size, n + n_touched)
+                wider, heavier = np.empty((3, size), np.int64), np.empty(size)
+                wider[:, :n] = code[:, :n]
+                heavier[:n] = total_weight[:n]
+                code, total_weight = wider, heavier
+            for m in range(n_touched):
+                c3 = touched[m]
+                code[0, n], code[1, n], code[2, n] = c1, c2, c3
+                total_weight[n] = sums[c3]
+                sums[c3], is_touched[c3] = 0.0, False
+                n += 1
+    return code[:, :n].copy(), total_weight[:n].copy()
+
+
+@entry
+def laws_of_runs(pieces, place, weight, first, second, last, code, factor):
+    """The laws of the values of three parts, and of the pieces, from the factor of each run (R,)."""
+    S, places = len(last.value), len(last.start) - 1
+    laws = np.zeros(len(place[0])), np.zeros(len(place[1])), np.zeros(S), np.zeros(len(pieces.first))
+    single, from_here = np.zeros(S), np.zeros(S + 1)  # what single values, and all from one on, are multiplied with
+    of_code = np.zeros(last.code.max() + 1)
+    run = 0
+    while run < len(factor):
+        c1, c2, begin = code[0, run], code[1, run], run
+        while run < len(factor) and code[0, run] == c1 and code[1, run] == c2:
+            of_code[code[2, run]] = factor[run]
+            run += 1
+        for i in range(first.start[c1], first.start[c1 + 1]):
+            a = first.value[i]
+            for k in range(second.start[c2], second.start[c2 + 1]):
+                b = second.value[k]
+                at, w = place[0][a] + place[1][b], weight[0][a] * weight[1][b]
+                for t in range(len(pieces.first)):
+                    m = last.start[_clipped(pieces.first[t] - at, places)]
+                    stop = last.start[_clipped(pieces.stop[t] - at, places)]
+                    while m < stop:
+                        end = min(last.end[m], stop)
+                        p = pieces.likelihood[t] * w * of_code[last.code[m]]
+                        inside = last.weight[end - 1]
+                        if end - m > 1:
+                            inside += last.below[end - 1] - last.below[m]
+                            from_here[m] += p
+                            from_here[end] -= p
+                        else:
+                            single[m] += p
+                        laws[0][a] += p * inside
+                        laws[1][b] += p * inside
+                        laws[3][t] += p * inside
+                        m = end
+        for m in range(begin, run):
+            of_code[code[2, m]] = 0.0
+    here = 0.0
+    for m in range(S):
+        here += from_here[m]
+        laws[2][last.value[m]] = (single[m] + max(here, 0.0)) * last.weight[m]
+    return laws
+
+
+@entry
+def factors_of_runs(code, by_code, state):
+    """sum_h p(h) p(codes | h) of each run, (R,); ``by_code`` are three tables (K, H), ``state`` is p(h)."""
+    H = len(state)
+    out, both = np.empty(code.shape[1]), np.empty(H)
+    for r in range(code.shape[1]):
+        if r == 0 or code[0, r] != code[0, r - 1] or code[1, r] != code[1, r - 1]:
+            a, b = by_code[0][code[0, r]], by_code[1][code[1, r]]
+            for h in range(H):
+                both[h] = state[h] * a[h] * b[h]
+        c = by_code[2][code[2, r]]
+        p0, p1, p2, p3 = 0.0, 0.0, 0.0, 0.0
+        for i in range(H // 4):
+            h = 4 * i
+            p0 += both[h] * c[h]
+            p1 += both[h + 1] * c[h + 1]
+            p2 += both[h + 2] * c[h + 2]
+            p3 += both[h + 3] * c[h + 3]
+        for h in range(H // 4 * 4, H):
+            p0 += both[h] * c[h]
+        out[r] = (p0 + p1) + (p2 + p3)
+    return out
+
+
+@entry
+def likelihoods_of_codes(code, weight, by_code):
+    """sum of weight * p(codes of the other parts | h) over the runs of each code of each part: three tables (K, H)."""
+    H = by_code[0].shape[1]
+    out = np.zeros_like(by_code[0]), np.zeros_like(by_code[1]), np.zeros_like(by_code[2])
+    both, ahead = np.empty(H), np.empty(H)
+    r = 0
+    while r < code.shape[1]:
+        c1, c2 = code[0, r], code[1, r]
+        a, b = by_code[0][c1], by_code[1][c2]
+        for h in range(H):
+            both[h] = a[h] * b[h]
+            ahead[h] = 0.0
+        while r < code.shape[1] and code[0, r] == c1 and code[1, r] == c2:
+            c, to, w = by_code[2][code[2, r]], out[2][code[2, r]], weight[r]
+            for h in range(H):
+                to[h] += w * both[h]
+                ahead[h] += w * c[h]
+            r += 1
+        to1, to2 = out[0][c1], out[1][c2]
+        for h in range(H):
+            to1[h] += ahead[h] * b[h]
+            to2[h] += ahead[h] * a[h]
     return out

@@ -294,9 +294,11 @@ class Cells:
         self.narrow(rows, term.at, lambda i: region_of(i, of_row[i]))
 
     def pattern(self, rows: np.ndarray) -> np.ndarray:
-        """The number of the pattern of some rows: which sums are pending, and what has a value, int64 (n,)."""
-        is_value = ~np.isnan(self.said[rows][:, list(self.coordinates.sums)])
-        what = np.hstack([self.pending[rows], is_value, ~np.isnan(self.value[rows])])
+        """The number of the pattern of some rows: which sums are pending or known, and which parts are, int64 (n,)."""
+        sums = list(self.coordinates.sums)
+        parts = sorted({term.at for j in sums for term in self.coordinates.sources[j].terms})
+        known = [~np.isnan(self.said[rows][:, sums]), ~np.isnan(self.value[rows][:, parts])]
+        what = np.hstack([self.pending[rows], *known])
         return np.unique(what, axis=0, return_inverse=True)[1].reshape(-1)
 
     def unknown(self) -> list[int]:

@@ -17,8 +17,9 @@ from .coordinates import Coordinates, Term
 
 _MOST_PLACES = 1 << 16
 """Most steps of the lattice in a part."""
-_MOST_OF_KNOWN = 1 << 19
-"""The same of a known sum of two parts, in which each value of one has one value of the other beside it."""
+_MOST_OF_TWO = 1 << 19
+"""The same of a sum of two parts, whose values are taken by their codes; and of the shorter part, times the number of
+intervals that the total may lie in."""
 _MOST_PAIRS = 1 << 18
 """Most pairs of places of the two shorter of three parts."""
 _TAIL = 1e-9
@@ -63,8 +64,9 @@ class Linker:
         if one is None or not one.likelihood.any():
             return None
         sizes = [int(x.max()) + 1 for x in one.places]
-        most = _MOST_OF_KNOWN if len(sizes) == 2 and one.has_few_totals else _MOST_PLACES
-        is_long = max(sizes) > most or (len(sizes) == 3 and sizes[0] * sizes[1] > _MOST_PAIRS)
+        is_fast = len(sizes) == 2 and one.is_by_codes and sizes[0] * one.n_pieces <= _MOST_OF_TWO
+        is_long = max(sizes) > (_MOST_OF_TWO if is_fast else _MOST_PLACES)
+        is_long |= len(sizes) == 3 and sizes[0] * sizes[1] > _MOST_PAIRS
         return None if is_long else one
 
     def _sum(self, cells: Cells, i: int, j: int, unknown: np.ndarray) -> LinkedSum | None:
@@ -185,6 +187,6 @@ def _grid(column: Column, low: float, high: float) -> np.ndarray:
     if column.is_categorical:
         return np.arange(low, high + 1.0)
     first, last = (round((x - column.center) / column.step) for x in (low, high))
-    if last - first > _MOST_OF_KNOWN:
-        last = first + _MOST_OF_KNOWN + 1  # too many, whatever they are
+    if last - first > _MOST_OF_TWO:
+        last = first + _MOST_OF_TWO + 1  # too many, whatever they are
     return np.asarray(snapped(column, column.center + np.arange(first, max(first, last) + 1.0) * column.step))

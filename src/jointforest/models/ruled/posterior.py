@@ -64,7 +64,13 @@ class RuledPosterior(PosteriorState):
 
     @property
     def effective_draws(self) -> np.ndarray:
+        if self.rows.is_exact.all():
+            return np.full(len(self.rows.is_exact), np.inf)
         return self.rows.effective_draws(self.log_rows)
+
+    def prepare(self, columns: Sequence[int]) -> None:
+        if all(self._existing(j) is None for j in columns):
+            self.inner.prepare(sorted({term.at for j in columns for term in self.coordinates.sources[j].terms}))
 
     def mixed(self, answers: np.ndarray) -> np.ndarray:
         """Answers of the rows (R, ...) weighed by their shares, (n, ...)."""
@@ -495,6 +501,10 @@ class GroupedPosterior(PosteriorState):
     ) -> None:
         super().__init__(distribution, evidence)
         self.groups = groups
+
+    def prepare(self, columns: Sequence[int]) -> None:
+        for _, state in self.groups:
+            state.prepare(columns)
 
     def _of_each(self, ask: Callable[[RuledPosterior], np.ndarray]) -> np.ndarray:
         """The answers of all groups, (n, ...)."""

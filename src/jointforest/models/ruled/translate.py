@@ -92,8 +92,6 @@ class Rows:
 
     def effective_draws(self, log_rows: np.ndarray) -> np.ndarray:
         """How many draws of equal weight the rows of log-weights (R,) are worth, (n,); inf where they are no draws."""
-        if self.is_exact.all():
-            return np.full(len(self.is_exact), np.inf)
         total = np.logaddexp.reduceat(log_rows, self.start)
         squares = np.logaddexp.reduceat(2.0 * log_rows, self.start)
         with np.errstate(invalid="ignore"):
