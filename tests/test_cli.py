@@ -650,3 +650,12 @@ def test_a_target_of_two_whole_numbers_may_be_classes(run: object, tmp_path: Pat
     assert done.code == 0 and "learned as a number" not in done.err
     done = run("predict", tmp_path / "t.joint", tmp_path / "t.csv", "--target", "churn", "--proba")
     assert done.code == 0 and pd.read_csv(io.StringIO(done.out)).shape == (200, 2)
+
+
+def test_info_shows_columns_as_inspect_does(run: object, tmp_path: Path) -> None:
+    table, model = tmp_path / "t.csv", tmp_path / "t.joint"
+    table.write_text(" a ;pay;\n" + "".join(f"{k % 9};{k},50 €;\n" for k in range(1, 100)))
+    assert run("fit", table, "-o", model, "--learner", "adversarial", "--trees", 2).code == 0
+    looked, told = run("inspect", table).out.splitlines(), run("info", model).out.splitlines()
+    assert told[1:] == [line for line in looked[1:] if not line.startswith("rule")]
+    assert "' a '  integer" in told[1] and "1,50 € to 99,50 €" in told[2] and "''     set aside" in told[-2]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from . import __version__, commands, history_commands
 from .commands import Input, is_large, load, load_any, read, say, text_columns, write, write_answers
 from .data.csv_files import NA, CsvForm, keep_texts
-from .data.table_files import about_column, plain, shown
+from .data.table_files import plain, shown
 from .runtime.warnings import UnseenLevelWarning, UnsupportedEvidenceWarning
 
 if TYPE_CHECKING:
@@ -272,8 +272,6 @@ def inspect(table: str, kinds: tuple[str, ...], drop: tuple[str, ...], columns: 
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
 def info(model: str, as_json: bool) -> None:
     """Show the size and the columns of MODEL."""
-    from .data.reading import in_words
-
     joint = load_any(model)
     about = joint.info()
     if as_json:
@@ -283,15 +281,7 @@ def info(model: str, as_json: bool) -> None:
         click.echo("\n".join(history_commands.about(joint)))
         return
     click.echo(f"{_size(about)}, background {about['epsilon']:g}")
-    width = max(len(column["name"]) for column in about["columns"])
-    for column in about["columns"]:
-        click.echo(f"{column['name']:<{width}}  {column['kind']:<11}  {about_column(column)}")
-        for note in column["notes"]:
-            click.echo(f"{'':<{width}}  {'':<11}  note: {note}")
-    for name, reason in about["set_aside"].items():
-        click.echo(f"{name}: set aside, because it {reason}")
-    for rule in joint.rules:
-        click.echo(f"rule: {in_words(rule)}")
+    click.echo(str(joint.reading))
 
 
 def _size(about: dict[str, Any]) -> str:

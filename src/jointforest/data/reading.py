@@ -67,10 +67,11 @@ class Reading:
         return "\n".join([*notes, *(f"rule: {in_words(rule)}" for rule in self.rules)])
 
     def __str__(self) -> str:
-        width = max((len(column.name) for column in self.columns), default=0)
+        names = [_visible(column.name) for column in self.columns]
+        width = max(map(len, names), default=0)
         lines = []
-        for column in self.columns:
-            lines.append(f"{column.name:<{width}}  {column.kind:<11}  {column.about}".rstrip())
+        for name, column in zip(names, self.columns, strict=True):
+            lines.append(f"{name:<{width}}  {column.kind:<11}  {column.about}".rstrip())
             lines += [f"{'':<{width}}  {'':<11}  note: {note}" for note in column.notes]
         lines += [f"rule: {in_words(rule)}" for rule in self.rules]
         return "\n".join(lines)
@@ -150,6 +151,11 @@ def _notes(column: Column) -> Iterator[str]:
             "whole numbers, which may be codes by the name; to learn them as levels, say "
             f"kinds={{{column.name!r}: 'categorical'}}, or --kinds {column.name}=categorical"
         )
+
+
+def _visible(name: str) -> str:
+    """The name of a column; in quotes if it is empty or has spaces at its ends, which nobody would see."""
+    return name if name and name == name.strip() else repr(name)
 
 
 def _named(texts: tuple[str, ...] | list[str]) -> str:

@@ -102,3 +102,9 @@ def test_some_rows_know_every_column() -> None:
         assert len(found) in (10, 11)
         assert (np.diff(found) > 0).all()
     np.testing.assert_array_equal(sample_rows(X, 100, 0), np.arange(100))
+
+
+def test_values_of_the_only_column_recur_among_held_out_rows() -> None:
+    cells = np.random.default_rng(0).integers(0, 40, (400, 1)).astype(float)
+    for learn, held in cut(cells, 400, 5, 0.2, 0):
+        assert np.isin(cells[held], cells[learn]).mean() > 0.9

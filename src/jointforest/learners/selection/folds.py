@@ -20,15 +20,15 @@ def cut(cells: np.ndarray, rows: int, folds: int, share: float, seed: int) -> li
     """Folds of at most ``rows`` of the rows of cells (n, d): as many as asked for, each row held out once.
 
     One fold holds out a ``share`` of the rows. There is none where all rows are equal, as none of them can be held out.
-    Equal rows are on one side, as they may be copies, but for tables of few values: there cases recur, in new rows too,
-    and held-out rows that equal no learned row would not be like new rows.
+    Equal rows are on one side, as they may be copies, but for tables of few values or of one column: there cases recur,
+    in new rows too, and held-out rows that equal no learned row would not be like new rows.
     """
     random = np.random.default_rng(seed)
     chosen = sample_rows(cells, rows, seed)
     group = _same(cells[chosen])
     if group.max() == 0:
         return []
-    if _has_few_values(cells[chosen]):
+    if cells.shape[1] == 1 or _has_few_values(cells[chosen]):
         group = np.arange(len(chosen))
     n_groups = int(group.max()) + 1
     place = _place(group, random)
