@@ -160,8 +160,8 @@ def arrays_of(path: Path) -> dict[str, np.ndarray]:
         {"members": ["oracle"]},
         {"links": {}},
         {"links": {"expected boosting": "tanh", MASKED: "softmax"}},
-        {"dial": 2},
-        {"dial": "much"},
+        {"beta": 2},
+        {"beta": "much"},
         {"labels": "no type"},
         {"labels": "<M8[s]"},
         {"labels": 5},
@@ -231,5 +231,5 @@ def test_nodes_out_of_order_are_refused(saved: dict[str, tuple[Any, Path]]) -> N
 
 def test_metadata_hold_no_rows(saved: dict[str, tuple[Any, Path]]) -> None:
     about, _ = store.opened(store.read(saved["regressor"][1]))
-    assert set(about["predictor"]) == {"kind", "members", "links", "has_background", "dial", "labels", "seed", "alone"}
+    assert set(about["predictor"]) == {"kind", "members", "links", "has_background", "beta", "labels", "seed", "alone"}
     assert len(json.dumps(about["predictor"])) < 1_000

@@ -89,7 +89,7 @@ def test_whatever_the_leaves_the_probabilities_are_those_of_the_forest(leaf: str
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.35, 1.0])
-def test_one_tree_is_itself_whatever_the_dial(beta: float) -> None:
+def test_one_tree_is_itself_whatever_the_exponent(beta: float) -> None:
     x, y, _ = numbers(150, 4)
     tree = DecisionTreeClassifier(max_depth=4, random_state=0).fit(x, y)
     ours = GenerativeForestClassifier.from_forest(tree, x, y, epsilon=0, beta=beta)
@@ -351,12 +351,12 @@ def fitted(x: np.ndarray, y: np.ndarray, n_jobs: int = 1, **params: Any) -> Gene
     return GenerativeForestClassifier(20, min_samples_leaf=1, random_state=0, n_jobs=n_jobs, **params).fit(x, y)
 
 
-def test_the_dial_is_high_where_trees_know_different_things() -> None:
+def test_the_exponent_is_high_where_trees_know_different_things() -> None:
     """Each tree is grown on one row in ten, so that many classes are strange to it: those it must not speak of."""
     assert fitted(*clusters(0), max_samples=0.1).beta_ >= 0.75
 
 
-def test_the_dial_is_low_where_densities_say_more_than_they_know() -> None:
+def test_the_exponent_is_low_where_densities_say_more_than_they_know() -> None:
     """Twenty copies of a column: taken as independent within a leaf, they make p_t(x) far too sure."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(400, 1))

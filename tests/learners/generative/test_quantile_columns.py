@@ -120,7 +120,7 @@ def test_levels_keep_their_shares_whatever_pseudo_rows_are_chosen() -> None:
 
 
 def test_a_row_beyond_the_data_is_answered_by_the_boxes_it_reaches() -> None:
-    """At a dial that was chosen as 1, too, where the background alone gives it a density."""
+    """At an exponent that was chosen as 1, too, where the background alone gives it a density."""
     rng = np.random.default_rng(0)
     x = rng.uniform(size=400)
     table = pd.DataFrame({"x": x, "label": np.where(x > 0.5, "yes", "no")})

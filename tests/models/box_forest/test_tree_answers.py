@@ -1,4 +1,4 @@
-"""Trees weighed by what they say of the evidence, against the oracle: GeF, GeF+ and the dial between them."""
+"""Trees weighed by what they say of the evidence, against the oracle: GeF, GeF+ and the exponents between them."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_what_no_tree_allows_of_the_column_itself_has_no_answer(beta: float) -> 
 @given(seeds)
 @settings(max_examples=20)
 def test_weights_of_trees(seed: int) -> None:
-    """The average gives each tree 1 / T; the dial near its upper end gives what the mixture without background does."""
+    """The average gives each tree 1 / T; an exponent just below 1 gives what the mixture without background does."""
     model, evidence = setting(seed)
     n_trees = len(model.trees.root) - model.has_background
     post = chunk_posterior(model, evidence, 0, N, beta=0.0)

@@ -84,7 +84,7 @@ def save_predictor(saved: Saved, path: str | os.PathLike[str]) -> None:
             if isinstance(member, ExpectedBoosting | NativeBoosting)
         },
         "has_background": forest is not None and forest.distribution.forest_for(FOREST).has_background,
-        "dial": 1.0 if forest is None else float(forest.dial),
+        "beta": 1.0 if forest is None else float(forest.beta),
         "labels": saved.labels,
         "seed": saved.seed,
         "alone": saved.alone,
@@ -127,7 +127,7 @@ def _arrays_of(name: str, member: Member) -> dict[str, np.ndarray]:
 
 _BOOSTED: dict[str, str] = DTYPES | {"column": "<i4", "level_value": "<f8", "order": "<i8"}
 _POOL_FIELDS = {"classifier": ClassPool._fields, "regressor": NumberPool._fields}
-_FIELDS = {"kind", "members", "links", "has_background", "dial", "labels", "seed", "alone"}
+_FIELDS = {"kind", "members", "links", "has_background", "beta", "labels", "seed", "alone"}
 
 
 def _saved_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Saved:
@@ -159,7 +159,7 @@ def _saved_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Saved:
             if name == FOREST:
                 of = {"kind": "forest", "has_background": own["has_background"]}
                 distribution = BoxForest(forest_from_arrays(schema, of, {field: part[field] for field in NAMES}))
-            members[name] = Conditional(distribution, float(own["dial"]) if name == FOREST else 1.0, grid)
+            members[name] = Conditional(distribution, float(own["beta"]) if name == FOREST else 1.0, grid)
             continue
         if name == ADDITIVE:
             members[name] = ExpectedAdditive(_additive_of(schema, part, K), table_of(schema).is_level)
@@ -182,7 +182,7 @@ def _check_about(own: Any) -> None:
     boosted = {name for name in names if name in (EXPECTED, MASKED, NATIVE, COMPLETED)}
     _require(isinstance(links, dict) and set(links) == boosted and all(x in LINKS for x in links.values()), "links")
     _require(type(own["has_background"]) is bool, "has_background: expected true or false")
-    _require(isinstance(own["dial"], int | float) and 0 <= own["dial"] <= 1, "dial: not from 0 to 1")
+    _require(isinstance(own["beta"], int | float) and 0 <= own["beta"] <= 1, "beta: not from 0 to 1")
     _require(type(own["seed"]) is int and 0 <= own["seed"] < 2**63, "seed: no whole number")
     _require(own["alone"] is None or (type(own["alone"]) is int and 0 <= own["alone"] < len(names)), "alone: no member")
     _require(isinstance(own["labels"], str) and len(own["labels"]) < 20, "labels: no type")

@@ -412,7 +412,7 @@ def _members(
 ) -> dict[str, Member]:
     """Members by name; those of boosted trees as far as there are any."""
     found: dict[str, Member] = {
-        FOREST: Conditional(forest.joint_.distribution, forest._dial, grid),
+        FOREST: Conditional(forest.joint_.distribution, forest._query_beta, grid),
         JOINT: Conditional(joint, 1.0, grid),
         ADDITIVE: ExpectedAdditive(additive, table_of(joint.schema).is_level),
     }

@@ -49,19 +49,19 @@ class Member(Protocol):
 
 @dataclass(frozen=True)
 class Conditional:
-    """The conditional distribution of the last column in a joint, whose trees weigh as p_t(evidence)^dial.
+    """The conditional distribution of the last column in a joint, whose trees weigh as p_t(evidence)^beta.
 
     Attributes
     ----------
     distribution : Distribution
-    dial : float
+    beta : float
         1 for the joint itself; others need a forest.
     grid : float64 array (g,)
         Of a number, ascending values at which its CDF is read; empty of classes.
     """
 
     distribution: Distribution
-    dial: float
+    beta: float
     grid: np.ndarray
 
     def needs_draws(self, evidence: Evidence) -> np.ndarray:
@@ -70,8 +70,8 @@ class Conditional:
     def answer(
         self, known: PosteriorState, completed: np.ndarray, n_jobs: int | None, with_spread: bool = True
     ) -> Answer:
-        is_joint = self.distribution is known.distribution and self.dial == 1.0
-        state = known if is_joint else self.distribution.observe_by_trees(known.evidence, self.dial)
+        is_joint = self.distribution is known.distribution and self.beta == 1.0
+        state = known if is_joint else self.distribution.observe_by_trees(known.evidence, self.beta)
         target = len(self.distribution.schema.columns) - 1
         if not len(self.grid):
             return Answer(state.level_probabilities(target, n_jobs))

@@ -536,8 +536,8 @@ class GenerativeForest(Learner):
         X : frame, array or lists of n rows
             Any cells may be missing.
         beta : float in 0..1, optional
-            Robustness of the prediction with this dial; default: the forest's own, ``beta_``. Below 1 the weights of
-            the trees are precise, and epsilon of a complete row is m / (1 + m) for factorised leaves, m being the
+            Robustness of the prediction with this exponent; default: the forest's own, ``beta_``. Below 1 the weights
+            of the trees are precise, and epsilon of a complete row is m / (1 + m) for factorised leaves, m being the
             margin of the probabilities; 1 tells more than that.
         c : float
             How far the means of normal leaves move, at epsilon 1, in units of ``shift``; 0: not at all.
@@ -579,10 +579,11 @@ class GenerativeForest(Learner):
         return int(getattr(self, "_number", len(self.joint_.columns) - 1))
 
     @property
-    def _dial(self) -> float:
-        """The dial for queries. Just below 1 trees that give a row probability 0 still answer, so none is NaN.
+    def _query_beta(self) -> float:
+        """The exponent for queries: ``beta_``, but just below 1 where trees may give a row probability 0.
 
-        So it is where the dial was chosen: out-of-bag rows judged the trees, not the background.
+        At 1 such a tree has weight 0, and a row that all trees find impossible has no answer. Just below 1 it has one.
+        A chosen exponent is also kept below 1: out-of-bag rows chose it for the trees without the background.
         """
         model, is_chosen = self.joint_.distribution, self.combine == "weighted" and isinstance(self.beta, str)
         if not model.is_forest or (model.forest_for("this").has_background and not is_chosen):

@@ -86,7 +86,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         How predictions combine the trees. "trees" (GeF): the average of each tree's p_t(y | x_o). "mixture" (GeF+): the
         conditional of the whole, in which trees weigh as their p_t(x_o). "weighted": weights p_t(x_o)^beta.
     beta : float in 0..1 or "auto"
-        The dial of "weighted"; "auto" takes the one that predicts out-of-bag rows best when 30 % of their cells are
+        The exponent of "weighted"; "auto" takes the one that predicts out-of-bag rows best when 30 % of their cells are
         hidden (0 with ``bootstrap=False``).
     class_weight : None, "balanced" or dict
         Weights of classes, which multiply those of rows, in the trees and in the joint: "balanced" makes all classes
@@ -111,7 +111,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
     classes_ : array (K,)
         Sorted, of the type of the labels.
     beta_ : float
-        The dial in use.
+        The exponent in use.
     min_samples_leaf_ : int
         Fewest rows of a leaf.
     min_spread_ : float or float64 array (p,)
@@ -258,7 +258,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
             If there are columns that were not there at learning, or cells of another kind.
         """
         evidence = self._evidence(X)
-        return self.joint_.distribution.observe_by_trees(evidence, self._dial).level_probabilities(
+        return self.joint_.distribution.observe_by_trees(evidence, self._query_beta).level_probabilities(
             self._target, self.n_jobs
         )
 

@@ -10,12 +10,12 @@ class Constants:
     """Numbers that no parameter sets. Those without another reason are set by hand and bound the time."""
 
     betas: tuple[float, ...] = (0.0, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
-    """Candidates for the dial between the average of trees (0) and the mixture (1). They are closer together near the
-    average, where a step changes the weights of trees most."""
+    """Candidates for the exponent between the average of trees (0) and the mixture (1). They are closer together near
+    the average, where a step changes the weights of trees most."""
     beta_rows: int = 1_000
-    """Training rows that judge the dial: an accuracy then has a standard error of at most .016."""
+    """Training rows that choose the exponent: an accuracy then has a standard error of at most .016."""
     beta_missing: float = 0.3
-    """Share of their cells that is hidden: the dial is for rows with missing cells. The benchmarks hide 0 to 60 %."""
+    """Share of their cells that is hidden, as the exponent is for rows with missing cells. Benchmarks hide 0 to 60 %."""
     leaf_sizes: tuple[int, ...] = (1, 4, 12)
     """Candidates for the fewest rows in a leaf: pure leaves, as random forests have, and two larger sizes."""
     coded_leaf_rows: int = 12

@@ -76,7 +76,7 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
         How predictions combine the trees. "trees" (GeF): the average of each tree's p_t(y | x_o). "mixture" (GeF+): the
         conditional of the whole, in which trees weigh as their p_t(x_o). "weighted": weights p_t(x_o)^beta.
     beta : float in 0..1 or "auto"
-        The dial of "weighted"; "auto" takes the one that predicts out-of-bag rows best when 30 % of their cells are
+        The exponent of "weighted"; "auto" takes the one that predicts out-of-bag rows best when 30 % of their cells are
         hidden (0 with ``bootstrap=False``).
     conformal : bool
         Whether training rows are kept (5,000 at most) so that `predict_interval`'s intervals have a
@@ -96,7 +96,7 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
     joint_ : Joint
         The distribution of features and target (the last column).
     beta_ : float
-        The dial in use.
+        The exponent in use.
     min_samples_leaf_ : int
         Fewest rows of a leaf.
     min_spread_ : float or float64 array (p,)
@@ -194,7 +194,9 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
     def predict(self, X: Any) -> np.ndarray:
         """Mean of the target given the known cells of each row; float64 array (n,)."""
         evidence = self._evidence(X)
-        return self.joint_.distribution.observe_by_trees(evidence, self._dial).moments(self._target, self.n_jobs)[0]
+        return self.joint_.distribution.observe_by_trees(evidence, self._query_beta).moments(self._target, self.n_jobs)[
+            0
+        ]
 
     def predict_quantiles(self, X: Any, q: Any) -> np.ndarray:
         """Quantiles inf{y: P(target <= y | x_o) >= q} of the target given the known cells of each row.
@@ -228,7 +230,7 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
         levels = check_shares("q", q)
         evidence = self._evidence(X)
         points = np.atleast_1d(levels)
-        quantiles = self.joint_.distribution.observe_by_trees(evidence, self._dial).quantile(
+        quantiles = self.joint_.distribution.observe_by_trees(evidence, self._query_beta).quantile(
             self._target, points, self.n_jobs
         )
         return quantiles[:, 0] if levels.ndim == 0 else quantiles

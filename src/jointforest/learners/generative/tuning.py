@@ -84,7 +84,7 @@ def choose_smoothing(
 def choose_beta(
     model: Forest, training: Training, assigned: AssignedRows, seed: int, n_jobs: int | None
 ) -> tuple[float, np.ndarray]:
-    """The dial that predicts out-of-bag rows best when some of their cells are hidden, and the loss of each row (n,).
+    """The exponent that predicts out-of-bag rows best when some cells are hidden, and the loss of each row (n,).
 
     Trees answer only for rows they were not grown on. (0, no losses) if there is no such row.
     """
