@@ -49,6 +49,8 @@ from .tables import TreeTables
 
 _ROWS = 32
 """Rows whose messages are held at once: each has those of all codes of the parts."""
+_LONG_ROWS = 8
+"""The same where a sum is not taken by codes: each has a table of places and states for each part and tree, too."""
 _MOST_ASKED = 64
 """Most totals beside the same other evidence that are taken one by one."""
 
@@ -173,7 +175,8 @@ class LinkedRows(KeptRows):
             def work(a: int, b: int) -> Any:
                 return ask(_Batch(hidden, [of.take(slice(a, b)) for of in known], sums[a:b]))
 
-            return list(map_ordered(work, chunks(len(sums), _ROWS), n_jobs))
+            size = _ROWS if all(one.is_by_codes for one in sums) else _LONG_ROWS
+            return list(map_ordered(work, chunks(len(sums), size), n_jobs))
 
 
 class _Found(NamedTuple):
