@@ -15,7 +15,7 @@ class Constants:
     beta_rows: int = 1_000
     """Training rows that choose the exponent: an accuracy then has a standard error of at most .016."""
     beta_missing: float = 0.3
-    """Share of their cells that is hidden, as the exponent is for rows with missing cells. Benchmarks hide 0 to 60 %."""
+    """Share of their cells hidden, as the exponent is for rows with missing cells. Benchmarks hide 0 to 60 %."""
     leaf_sizes: tuple[int, ...] = (1, 4, 12)
     """Candidates for the fewest rows in a leaf: pure leaves, as random forests have, and two larger sizes."""
     coded_leaf_rows: int = 12
