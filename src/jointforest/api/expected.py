@@ -21,7 +21,7 @@ from ..integrations.ensembles.read import read_ensemble
 from ..runtime.parameters import check, check_number
 from ..runtime.random_state import seed_of
 from ..runtime.warnings import UnsupportedEvidenceWarning, warn
-from .joint import Joint
+from .joint import Joint, need_joint
 from .shapley import BASE_DRAWS, ShapleyValues, background_cells, find_players, nothing, to_result
 
 _ENTRIES_A_ROW = 100_000
@@ -98,9 +98,7 @@ class ExpectedPredictor:
         random_state: Any = 0,
         n_jobs: int | None = -1,
     ) -> None:
-        if not isinstance(joint, Joint):  # a learner, perhaps
-            hint = "; give its joint_" if hasattr(joint, "joint_") else ""
-            raise TypeError(f"joint: expected a Joint, got {type(joint).__name__}{hint}")
+        need_joint(joint, "joint: expected a Joint")
         check_number("tolerance", tolerance, 0, 1, without="high", text="a number from 0 (exact) to below 1")
         check_number("n_draws", n_draws, 2, whole=True, text="a whole number of at least 2")
         self.joint: Joint = joint

@@ -18,7 +18,7 @@ from ..inference.shapley.game import Asked, Players, Value, shapley_values
 from ..runtime.parameters import check, check_number
 from ..runtime.random_state import seed_of
 from .expected import ExpectedPredictor
-from .joint import Joint
+from .joint import need_joint
 from .shapley import BASE_DRAWS, columns_of, find_players, nothing, on_frames
 
 _COALITIONS = 128
@@ -226,9 +226,7 @@ def _asked(
     model: Any, joint: Any, X: Any, groups: Any, n_coalitions: Any, n_draws: Any, random_state: Any, n_jobs: Any
 ) -> _Ask:
     """Check the arguments of an importance and make what it asks of the model."""
-    if not isinstance(joint, Joint):
-        hint = "; give its joint_" if hasattr(joint, "joint_") else ""
-        raise TypeError(f"joint: expected a Joint, got {type(joint).__name__}{hint}")
+    need_joint(joint, "joint: expected a Joint")
     if (n := read(X).n) < 2:
         raise ValueError(f"X: expected at least 2 rows, or there is no standard error, got {n}")
     if isinstance(model, ExpectedPredictor):

@@ -869,7 +869,8 @@ class Joint:
         >>> joint.divergence(dream, "total-variation", "species").value > 0.1
         True
         """
-        return divergence(self.distribution, _model_of(other), measure, columns, n_samples, random_state, n_jobs)
+        beside = need_joint(other, "expected a Joint to compare with").distribution
+        return divergence(self.distribution, beside, measure, columns, n_samples, random_state, n_jobs)
 
     def compare(
         self, other: Joint, columns: str | Sequence[str] | None = None, n_jobs: int | None = -1
@@ -902,7 +903,8 @@ class Joint:
         >>> list(found)[0], found["sex"].distance < found["species"].distance
         ('island', True)
         """
-        return compare(self.distribution, _model_of(other), columns, n_jobs)
+        beside = need_joint(other, "expected a Joint to compare with").distribution
+        return compare(self.distribution, beside, columns, n_jobs)
 
     def counterfactual(
         self,
@@ -1244,9 +1246,15 @@ class Joint:
         return X, unseen
 
 
-def _model_of(other: Any) -> Distribution:
-    """The model of the joint that another one is compared with."""
-    if not isinstance(other, Joint):
-        hint = "; give its joint_" if hasattr(other, "joint_") else ""
-        raise TypeError(f"expected a Joint to compare with, got {type(other).__name__}{hint}")
-    return other.distribution
+def need_joint(given: Any, expected: str) -> Joint:
+    """The joint that was given.
+
+    Raises
+    ------
+    TypeError
+        If it is none: says what was ``expected``, and a hint where a learner was given.
+    """
+    if not isinstance(given, Joint):
+        hint = "; give its joint_" if hasattr(given, "joint_") else ""
+        raise TypeError(f"{expected}, got {type(given).__name__}{hint}")
+    return given

@@ -33,7 +33,7 @@ from ..models.base import Distribution
 from ..runtime.parameters import check_number
 from ..runtime.random_state import seed_of
 from ..runtime.warnings import UnsupportedEvidenceWarning, warn
-from .joint import Joint
+from .joint import need_joint
 
 # ---- Shapley values of rows, as numbers, as a frame, as what shap's plots take.
 
@@ -434,9 +434,7 @@ def shapley(
     >>> own.output_names
     ('Adelie', 'Chinstrap', 'Gentoo')
     """
-    if not isinstance(joint, Joint):
-        hint = "; give its joint_" if hasattr(joint, "joint_") else ""
-        raise TypeError(f"joint: expected a Joint, got {type(joint).__name__}{hint}")
+    need_joint(joint, "joint: expected a Joint")
     if not callable(predict) and not isinstance(predict, str):
         raise TypeError(
             f"predict: expected a function such as model.predict, or a column's name, got {type(predict).__name__}"

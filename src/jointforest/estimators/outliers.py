@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..api.joint import Joint
+from ..api.joint import Joint, need_joint
 from ..data.evidence import Evidence, neighbourhood
 from ..data.frames import decode, encode, row_weights, take_rows, with_names
 from ..data.infer_schema import infer_schema
@@ -260,9 +260,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         >>> int(detector.predict(penguins.iloc[[0]].assign(body_mass_g=9000))[0])
         -1
         """
-        if not isinstance(joint, Joint):
-            hint = "; give its joint_" if hasattr(joint, "joint_") else ""
-            raise TypeError(f"joint: expected a Joint, got {type(joint).__name__}{hint}")
+        need_joint(joint, "joint: expected a Joint")
         detector = cls(contamination=contamination, radius=radius, n_jobs=n_jobs)
         detector._check()
         detector._take(joint, len(joint.columns))

@@ -18,7 +18,7 @@ from mlflow.types import ColSpec, Schema
 
 from .. import __version__
 from ..api.exchange import load
-from ..api.joint import Joint
+from ..api.joint import Joint, need_joint
 from ..models.file import FORMAT
 
 __all__ = ["load_model", "log_model", "save_model"]
@@ -94,9 +94,7 @@ def save_model(
     >>> again.n_leaves == joint.n_leaves
     True
     """
-    if not isinstance(joint, Joint):
-        hint = "; give its joint_" if hasattr(joint, "joint_") else ""
-        raise TypeError(f"expected a Joint, got {type(joint).__name__}{hint}")
+    need_joint(joint, "expected a Joint")
     if target is not None:
         joint.schema.index(target)
     if input_example is not None:

@@ -28,7 +28,7 @@ from jointforest.estimators.predictor.boosting import (
     weights_towards_complete,
 )
 from jointforest.estimators.predictor.constants import FIXED, Shape
-from jointforest.estimators.predictor.hiding import at_random, copies, in_blocks, validation_rows
+from jointforest.estimators.predictor.hiding import copies, hide_at_random, hide_blocks, validation_rows
 from jointforest.estimators.predictor.members import (
     Conditional,
     ExpectedBoosting,
@@ -208,13 +208,13 @@ def test_grids_rise_and_hold_all_values(y: np.ndarray) -> None:
 
 def test_shares_are_hidden() -> None:
     rng = np.random.default_rng(0)
-    for hide in (at_random, in_blocks):
+    for hide in (hide_at_random, hide_blocks):
         for rate in (0.0, 0.25, 0.9, 1.0):
             mask = hide(4_000, 7, rate, rng)
             assert mask.mean() == pytest.approx(rate, abs=0.02)
         mask = hide(1_000, 5, np.linspace(0, 1, 1_000), rng)
         assert mask[:100].mean() < 0.1 and mask[-100:].mean() > 0.9
-    block = in_blocks(500, 6, 0.5, rng)
+    block = hide_blocks(500, 6, 0.5, rng)
     changes = (block != np.roll(block, 1, axis=1)).sum(axis=1)
     assert set(changes.tolist()) <= {0, 2}
 

@@ -231,7 +231,7 @@ class JointPredictor(Learner):
 
     def _predict(self, evidence: Evidence) -> np.ndarray:
         """Probabilities (n, K), or means (n, 1)."""
-        return in_blocks(self._predict_block, evidence)
+        return answer_in_blocks(self._predict_block, evidence)
 
     def _predict_block(self, evidence: Evidence) -> np.ndarray:
         """The same, for not too many rows."""
@@ -296,7 +296,7 @@ class JointPredictor(Learner):
         return to_result(solved, players, schema, cells, outputs, len(outputs) > 0)
 
 
-def in_blocks(ask_block: Callable[[Evidence], np.ndarray], evidence: Evidence) -> np.ndarray:
+def answer_in_blocks(ask_block: Callable[[Evidence], np.ndarray], evidence: Evidence) -> np.ndarray:
     """The answers of all rows, block by block, so that memory is bounded."""
     blocks = chunks(len(evidence.value), FIXED.rows_at_once)
     if len(blocks) < 2:

@@ -27,12 +27,12 @@ class Hidden(NamedTuple):
     rate: np.ndarray
 
 
-def at_random(n: int, d: int, rate: float | np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def hide_at_random(n: int, d: int, rate: float | np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Cells hidden completely at random, bool (n, d); ``rate`` is one number, or one for each row (n,)."""
     return np.asarray(rng.random((n, d)) < np.broadcast_to(rate, n)[:, None])
 
 
-def in_blocks(n: int, d: int, rate: float | np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def hide_blocks(n: int, d: int, rate: float | np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """About this share of neighbouring columns hidden from each row, bool (n, d); the last column is beside the first.
 
     Columns that stand together are often missing together, such as those of one questionnaire or one device.
@@ -65,4 +65,4 @@ def copies(rows: np.ndarray, d: int, rng: np.random.Generator) -> Hidden:
 def _either(n: int, d: int, rate: float | np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Cells hidden at random, or in a block, from each of n rows, bool (n, d)."""
     is_block = rng.permutation(n) % 2 == 0
-    return np.where(is_block[:, None], in_blocks(n, d, rate, rng), at_random(n, d, rate, rng))
+    return np.where(is_block[:, None], hide_blocks(n, d, rate, rng), hide_at_random(n, d, rate, rng))

@@ -13,7 +13,7 @@ from ...data.infer_schema import infer_schema
 from ...data.schema import centers
 from ...learners.generative.targets import column_like, target_cells, target_name
 from ...runtime.parameters import check_number, check_shares
-from .base import JointPredictor, in_blocks
+from .base import JointPredictor, answer_in_blocks
 from .pooling import LEVELS, NumberPool
 
 _KINDS = ("integer", "rounded", "mixed")
@@ -183,7 +183,7 @@ class JointRegressor(RegressorMixin, JointPredictor):
             return np.stack([np.interp(q, LEVELS, row) for row in every]) if len(every) else np.empty((0, len(q)))
 
         pool, column = self._pool, self.joint_.schema.columns[-1]
-        found = in_blocks(of_block, evidence)
+        found = answer_in_blocks(of_block, evidence)
         if column.step > 0.0:
             found = centers(column, found)
         return np.clip(found, pool.low, pool.high)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ...api.joint import Joint
+from ...api.joint import Joint, need_joint
 from ...data.evidence import Evidence
 from ...data.frames import read
 from ...models.box_forest.box_forest import BoxForest
@@ -353,9 +353,7 @@ class GenerativeForest(Learner):
         >>> clf.predict(penguins[["body_mass_g", "bill_depth_mm"]].tail(1)).tolist()
         ['Gentoo']
         """
-        if not isinstance(joint, Joint):
-            hint = "; give its joint_" if hasattr(joint, "joint_") else ""
-            raise TypeError(f"joint: expected a Joint, got {type(joint).__name__}{hint}")
+        need_joint(joint, "joint: expected a Joint")
         self = cls(combine="mixture", n_jobs=n_jobs)
         self._check()
         j = joint.schema.index(target)
