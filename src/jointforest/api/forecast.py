@@ -316,9 +316,16 @@ def make_forecast(
         last = found.cell_start[1:, None] - steps * d + np.arange(steps * d)
         marginal = found.marginal[last, :widest].reshape(b - a, steps, d, widest)
         code = found.draw_code[last].reshape(b - a, steps, d, n_draws).transpose(0, 3, 1, 2)
-        value = found.draw_value[last].reshape(b - a, steps, d, n_draws)[:, :, changes].transpose(0, 3, 1, 2)
+        value = found.draw_value[last].reshape(b - a, steps, d, found.draw_value.shape[1])[:, :, changes]
         ends = np.cumsum(found.ends, axis=1)[:, :steps]
-        return marginal, code.copy(), value.astype(np.float32), found.draw_length, ends, found.exact > 0
+        return (
+            marginal,
+            code.copy(),
+            value.transpose(0, 3, 1, 2).astype(np.float32),
+            found.draw_length,
+            ends,
+            found.exact > 0,
+        )
 
     parts = model.walk(
         histories, np.full(n, steps), cap=max(LEAST_CAP, n_draws), seed=seed, n_draws=n_draws, n_jobs=n_jobs, each=each

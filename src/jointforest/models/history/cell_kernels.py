@@ -115,7 +115,6 @@ def distribution(conditionals, layout, target, state, h, row, out):
         node = leaf_node(conditionals, tree, state, h, row, layout)
         state.leaf[h, tree - first] = -1 - conditionals.child[node]
     find_classes(conditionals, layout, target, state, h)
-    multiply_ratios(conditionals, layout, target, state, h)
     return by_leaves(conditionals, layout, target, state, h, out)
 
 
@@ -123,6 +122,7 @@ def distribution(conditionals, layout, target, state, h, row, out):
 def find_classes(conditionals, layout, target, state, h):
     """Note the class that each code of a target has in each of its trees of ratios, under hypothesis h."""
     j = target - layout.n_head - layout.n_codes.shape[0]
+    state.held[:] = -1
     if j < 0:
         return
     p, k, first = state.past[h], layout.change[j], conditionals.tree_start[target]
@@ -130,7 +130,7 @@ def find_classes(conditionals, layout, target, state, h):
     mean, usual = mean_code(memory), usual_code(memory, state.expected[h, j], layout.n_codes[j])
     for t in range(1, conditionals.tree_start[target + 1] - first):
         sort, place = conditionals.tree_class[first + t], state.place[t]
-        if sort == CODE and k < 0:
+        if is_by_code(conditionals, layout, first + t, j):
             continue
         if k < 0:
             fill_classes(sort, conditionals.target_codes[target], memory, mean, usual, seen, place)
@@ -140,60 +140,43 @@ def find_classes(conditionals, layout, target, state, h):
 
 
 @kernel
-def multiply_ratios(conditionals, layout, target, state, h):
-    """Multiply the ratios of each code by the leaves and classes found, but those of every code by its own number."""
-    j = target - layout.n_head - layout.n_codes.shape[0]
-    if j < 0:
-        return
-    product, first = state.product, conditionals.tree_start[target]
-    for c in range(conditionals.target_codes[target]):
-        product[c] = 1.0
-    for t in range(1, conditionals.tree_start[target + 1] - first):
-        if is_by_code(conditionals, layout, first + t, j):
-            continue
-        entry, place = conditionals.table[state.leaf[h, t] :], state.place[t]
-        for c in range(conditionals.target_codes[target]):
-            product[c] *= entry[place[c]]
-
-
-@kernel
 def is_by_code(conditionals, layout, tree, j):
     """Whether a tree of ratios of column j has an entry for each code that is predicted."""
     return conditionals.tree_class[tree] == CODE and layout.change[j] < 0
 
 
 @kernel
-def has_same_ratios(conditionals, layout, target, state, a, b):
-    """Whether `multiply_ratios` gives the same for two hypotheses."""
-    j, first = target - layout.n_head - layout.n_codes.shape[0], conditionals.tree_start[target]
-    if j < 0:
-        return True
-    if state.past[a] != state.past[b] or state.expected[a, j] != state.expected[b, j]:
-        return False
-    for t in range(1, conditionals.tree_start[target + 1] - first):
-        if state.leaf[a, t] != state.leaf[b, t] and not is_by_code(conditionals, layout, first + t, j):
-            return False
-    return True
+def hold_ratios(conditionals, target, state, t, leaf):
+    """Note the ratio of each code by this leaf of a tree and the classes found, if it is not the one noted last."""
+    if state.held[t] == leaf:
+        return
+    entry, place, ratio = conditionals.table[leaf:], state.place[t], state.ratio[t]
+    for c in range(conditionals.target_codes[target]):
+        ratio[c] = entry[place[c]]
+    state.held[t] = leaf
 
 
 @kernel
 def by_leaves(conditionals, layout, target, state, h, out):
-    """Distribution over the codes of a target by its leaves and the product of ratios, into ``out``; how many codes."""
+    """Distribution over the codes of a target by its leaves and the classes found, into ``out``; how many codes."""
     n, first = conditionals.target_codes[target], conditionals.tree_start[target]
     entry = conditionals.table[state.leaf[h, 0] :]
+    for c in range(n):
+        out[c] = entry[c]
     j = target - layout.n_head - layout.n_codes.shape[0]
     if j < 0:
-        for c in range(n):
-            out[c] = entry[c]
         return n
-    product = state.product
-    for c in range(n):
-        out[c] = entry[c] * product[c]
     for t in range(1, conditionals.tree_start[target + 1] - first):
+        leaf = state.leaf[h, t]
         if is_by_code(conditionals, layout, first + t, j):
-            entry = conditionals.table[state.leaf[h, t] :]
+            entry = conditionals.table[leaf:]
             for c in range(n):
                 out[c] *= entry[c]
+        else:
+            hold_ratios(conditionals, target, state, t, leaf)
+            ratio = state.ratio[t]
+            for c in range(n):
+                out[c] *= ratio[c]
     scale = 1.0 / total_of(out, n)
     for c in range(n):
         out[c] *= scale

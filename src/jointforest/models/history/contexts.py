@@ -62,6 +62,8 @@ FROM_USUAL = 25
 
 OF_ROW = (POSITION, LENGTH, REMAINING)
 """Contexts without a column."""
+N_KINDS = 26
+"""Number of kinds."""
 N_VALUES = 128
 """Values of a context: 0 to 127."""
 CENTER = 64

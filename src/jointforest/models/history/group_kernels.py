@@ -5,13 +5,22 @@ Hypotheses are sorted through each tree together: what they share is looked at o
 
 from __future__ import annotations
 
+import numpy as np
+
 from ...runtime.compile import kernel
-from .cell_kernels import by_leaves, find_classes, has_same_ratios, is_alike, multiply_ratios, target_of
-from .contexts import CHANGED, EXPECTED, FROM_EXPECTED, FROM_USUAL, HEAD, LENGTH, NOW, REMAINING
-from .memory_kernels import context, expect
+from .cell_kernels import by_leaves, find_classes, is_alike, target_of
+from .contexts import CHANGED, EXPECTED, FROM_EXPECTED, FROM_USUAL, HEAD, LENGTH, N_KINDS, NOW, REMAINING
+from .memory_kernels import UNBINNED, context, expect
 
 NOTHING, PAST, ALL_BUT_LENGTH = range(3)
 """What all hypotheses have in common; with the last one they are in the order of their numbers of rows."""
+
+_OF_LENGTH = (LENGTH, REMAINING)
+_OF_ROW = (NOW, CHANGED, EXPECTED, FROM_EXPECTED, FROM_USUAL, HEAD)
+_IS_COMMON = np.array([
+    np.zeros(N_KINDS), ~np.isin(np.arange(N_KINDS), _OF_LENGTH + _OF_ROW), ~np.isin(np.arange(N_KINDS), _OF_LENGTH)
+]).astype(np.bool_)  # fmt: skip
+"""Whether all hypotheses have the same context of a kind, by what they have in common; but the code of the length."""
 
 LOOKED_AT = 16
 """Groups that a hypothesis is compared with before it begins one: more comparisons take longer than they save."""
@@ -28,6 +37,8 @@ def find_groups(conditionals, layout, scratch, state, n, j, row):
     """Group n hypotheses by their distributions of column j, which are put into ``scratch.share``; how many groups."""
     d, groups = layout.n_codes.shape[0], 0
     expect_all(layout, scratch, state, n, j, row)
+    if scratch.common[0] == ALL_BUT_LENGTH:
+        return find_groups_in_order(conditionals, layout, scratch, state, n, j, row)
     first, last = (0, 1) if row == 0 else (0, 2) if layout.change[j] >= 0 else (1, 2)
     for later in range(first, last):
         target = layout.n_head + later * d + j
@@ -41,6 +52,66 @@ def find_groups(conditionals, layout, scratch, state, n, j, row):
         if having > 0:
             groups = group_by_leaves(conditionals, layout, scratch, state, target, row, having, groups)
     return groups
+
+
+@kernel
+def find_groups_in_order(conditionals, layout, scratch, state, n, j, row):
+    """As `find_groups`, where hypotheses differ in their numbers of rows alone and are in the order of these.
+
+    Every leaf then holds hypotheses that follow each other, and groups begin where a leaf of some tree does.
+    """
+    begin, begins = 0, scratch.order
+    while begin < n and has_ended(layout, state, begin, row):
+        scratch.group[0, begin] = -1
+        begin += 1
+    if begin == n:
+        return 0
+    for h in range(begin, n):
+        begins[h] = 0
+    target = target_of(layout, state, begin, j, row)
+    first = conditionals.tree_start[target]
+    n_trees = conditionals.tree_start[target + 1] - first
+    for t in range(n_trees):
+        cut(conditionals, layout, scratch, state, first + t, t, row, begin, n)
+    groups, before = 0, begin
+    for h in range(begin, n):
+        if begins[h] != 0:
+            for t in range(n_trees):
+                if not (begins[h] >> t) & 1:
+                    state.leaf[h, t] = state.leaf[before, t]
+            if h == begin:
+                find_classes(conditionals, layout, target, state, h)
+            by_leaves(conditionals, layout, target, state, h, scratch.share[groups])
+            scratch.group[1, groups] = h
+            groups, before = groups + 1, h
+        scratch.group[0, h] = groups - 1
+    return groups
+
+
+@kernel
+def cut(conditionals, layout, scratch, state, tree, t, row, start, stop):
+    """Note the leaves of a tree that hypotheses ``start`` to ``stop`` - 1 reach, each at its first hypothesis."""
+    stack, child = scratch.stack, conditionals.child
+    stack[0, 0], stack[0, 1], stack[0, 2] = conditionals.root[tree], start, stop
+    depth = 1
+    while depth > 0:
+        depth -= 1
+        node, start, stop = stack[depth, 0], stack[depth, 1], stack[depth, 2]
+        while child[node] >= 0:
+            kind, column, threshold = conditionals.kind[node], conditionals.column[node], conditionals.threshold[node]
+            if is_common(layout, kind, column, ALL_BUT_LENGTH):
+                node = child[node] + (1 if common_context(layout, scratch, state, kind, column, row) > threshold else 0)
+                continue
+            middle = first_beyond(layout, state, kind, column, threshold, row, start, stop)
+            node = child[node]
+            if middle == start:
+                node += 1
+            elif middle < stop:
+                stack[depth, 0], stack[depth, 1], stack[depth, 2] = node + 1, middle, stop
+                depth += 1
+                stop = middle
+        scratch.order[start] |= 1 << t
+        state.leaf[start, t] = -1 - child[node]
 
 
 @kernel
@@ -65,7 +136,7 @@ def group_by_leaves(conditionals, layout, scratch, state, target, row, n, groups
     for t in range(n_trees - 1, -1, -1):
         sort_through(conditionals, layout, scratch, state, first + t, t, row, n)
     j = (target - layout.n_head) % layout.n_codes.shape[0]
-    begin, classes_of, expected, ratios_of = groups, -1, -1, -1
+    begin, classes_of, expected = groups, -1, -1
     for i in range(n):
         h = order[i]
         if i > 0 and state.leaf[h, 0] != state.leaf[order[i - 1], 0]:
@@ -76,12 +147,9 @@ def group_by_leaves(conditionals, layout, scratch, state, target, row, n, groups
             g -= 1
         scratch.group[0, h] = g if g >= first_g else groups
         if g < first_g:
-            if i == 0 or not has_same_ratios(conditionals, layout, target, state, ratios_of, h):
-                if state.past[h] != classes_of or state.expected[h, j] != expected:
-                    classes_of, expected = state.past[h], state.expected[h, j]
-                    find_classes(conditionals, layout, target, state, h)
-                multiply_ratios(conditionals, layout, target, state, h)
-                ratios_of = h
+            if state.past[h] != classes_of or state.expected[h, j] != expected:
+                classes_of, expected = state.past[h], state.expected[h, j]
+                find_classes(conditionals, layout, target, state, h)
             by_leaves(conditionals, layout, target, state, h, scratch.share[groups])
             scratch.group[1, groups] = h
             groups += 1
@@ -99,14 +167,14 @@ def sort_through(conditionals, layout, scratch, state, tree, t, row, n):
         node, start, stop = stack[depth, 0], stack[depth, 1], stack[depth, 2]
         while child[node] >= 0:
             kind, column, threshold = conditionals.kind[node], conditionals.column[node], conditionals.threshold[node]
-            if stop - start == 1 or is_common(layout, kind, column, common):
+            if is_common(layout, kind, column, common):
+                node = child[node] + (1 if common_context(layout, scratch, state, kind, column, row) > threshold else 0)
+                continue
+            if stop - start == 1:
                 is_right = context(kind, column, state, order[start], row, layout) > threshold
                 node = child[node] + (1 if is_right else 0)
                 continue
-            if common == ALL_BUT_LENGTH:
-                middle = first_beyond(layout, state, order, kind, column, threshold, row, start, stop)
-            else:
-                middle = divide(layout, scratch, state, kind, column, threshold, row, start, stop)
+            middle = divide(layout, scratch, state, kind, column, threshold, row, start, stop)
             node = child[node]
             if middle == start:
                 node += 1
@@ -121,21 +189,31 @@ def sort_through(conditionals, layout, scratch, state, tree, t, row, n):
 @kernel
 def is_common(layout, kind, column, common):
     """Whether all hypotheses have the same context of this kind and column."""
-    if common == NOTHING:
-        return False
-    if kind in (LENGTH, REMAINING):
-        return False
-    if kind == HEAD:
-        return common == ALL_BUT_LENGTH and column < layout.n_head - layout.has_length
-    return common == ALL_BUT_LENGTH or kind not in (NOW, CHANGED, EXPECTED, FROM_EXPECTED, FROM_USUAL)
+    return _IS_COMMON[common, kind] and (kind != HEAD or column < layout.n_head - layout.has_length)
 
 
 @kernel
-def first_beyond(layout, state, order, kind, column, threshold, row, start, stop):
-    """Place of the first hypothesis whose context, which grows with the number of rows, is above the threshold."""
+def common_context(layout, scratch, state, kind, column, row):
+    """A context that all hypotheses have, computed once for a row."""
+    found = scratch.context[kind, column]
+    if found < 0:
+        found = context(kind, column, state, 0, row, layout)
+        scratch.context[kind, column] = found
+    return found
+
+
+@kernel
+def first_beyond(layout, state, kind, column, threshold, row, start, stop):
+    """The first hypothesis whose context, which grows with the number of rows, is above the threshold."""
+    if kind != HEAD and threshold < UNBINNED:
+        # numbers of rows most often follow each other
+        least = threshold + 1 + (row if kind == REMAINING else 0)
+        h = min(max(start + least - state.length[start], start), stop)
+        if (h == start or state.length[h - 1] < least) and (h == stop or state.length[h] >= least):
+            return h
     while start < stop:
         middle = (start + stop) // 2
-        if context(kind, column, state, order[middle], row, layout) > threshold:
+        if context(kind, column, state, middle, row, layout) > threshold:
             stop = middle
         else:
             start = middle + 1

@@ -154,7 +154,7 @@ class HistoryModel:
             task = self._task(part, steps[a:b], cap, seed, n_draws, marginals, looks_ahead, a)
             found = self._room(part, n_cells, int(steps[a:b].max(initial=0)), n_draws, marginals)
             widest = max(MAX_CODES + 1, len(task.length_number) + 1)
-            scratch = empty_scratch(cap, widest, int(n_cells.max(initial=0)), self._size[1])
+            scratch = empty_scratch(cap, widest, int(n_cells.max(initial=0)), *self._size)
             state = empty_state(cap + 1, *self._size, 2 * (cap + 1))
             walk(self.conditionals, self.columns.layout, part, task, scratch, state, with_pasts_of(state), found)
             return each(a, b, found)
@@ -236,7 +236,7 @@ class HistoryModel:
             marginal=np.zeros((total if marginals else 1, MAX_CODES + 1), dtype=np.float32),
             mean=np.full(total if marginals else 1, np.nan),
             draw_code=np.full((total, n_draws), -1, dtype=np.int16),
-            draw_value=np.full((total, n_draws), np.nan),
+            draw_value=np.full((total, n_draws if self.columns.changes else 0), np.nan),
             draw_length=np.zeros((n, n_draws), dtype=np.int64),
         )
 

@@ -42,15 +42,18 @@ M_EXCESS, M_EXCESSES = 12, 13
 N_MEMORY = 14
 """Entries of the memory of a column."""
 
+UNBINNED = 32
+"""Counts up to this one are contexts themselves."""
+
 _ONE = np.uint64(1)
 
 
 @kernel
 def count_bin(n):
     """A count as a context: itself up to 32, then four bins to every doubling."""
-    if n <= 32:
+    if n <= UNBINNED:
         return max(n, 0)
-    return min(32 + int(4.0 * math.log2(n / 32.0)), 127)
+    return min(UNBINNED + int(4.0 * math.log2(n / UNBINNED)), 127)
 
 
 @kernel

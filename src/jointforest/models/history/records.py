@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...runtime.records import record
-from .contexts import MAX_CODES
+from .contexts import MAX_CODES, N_KINDS
 
 MOST_TREES = 8
 """Trees of a target, at most."""
@@ -180,8 +180,10 @@ class State(NamedTuple):
         Codes met so far, as bits.
     place : uint8 array (8, 64)
         Of the trees of the cell at hand: the class of each code.
-    product : float64 array (64,)
-        Of the cell at hand: the product of the ratios of each code that trees tie to the past.
+    ratio : float64 array (8, 64)
+        Of the trees of the cell at hand that tie codes to the past: the ratio of each code.
+    held : int64 array (8,)
+        First entry of the leaf that these ratios are of; -1 if of none.
     """
 
     weight: np.ndarray
@@ -198,7 +200,8 @@ class State(NamedTuple):
     memory: np.ndarray
     seen: np.ndarray
     place: np.ndarray
-    product: np.ndarray
+    ratio: np.ndarray
+    held: np.ndarray
 
 
 @record
@@ -264,6 +267,8 @@ class Scratch(NamedTuple):
         For each hypothesis and code: how well the code agrees with this value.
     common : int64 array (1,)
         What all hypotheses have in common: see `group_kernels`.
+    context : int16 array (26, d or more)
+        Contexts of each kind and column that all hypotheses have in this row; -1 if not looked at yet.
     group : int64 array (2, cap)
         Group of each hypothesis, -1 if its history has no such row; and first hypothesis of each group.
     order, spare : int64 array (cap,)
@@ -295,6 +300,7 @@ class Scratch(NamedTuple):
     next_known: np.ndarray
     factor: np.ndarray
     common: np.ndarray
+    context: np.ndarray
     group: np.ndarray
     order: np.ndarray
     spare: np.ndarray
@@ -337,7 +343,7 @@ class Found(NamedTuple):
     draw_code : int16 array (U, n_draws)
         Codes drawn; -1 where a history had no such row.
     draw_value : float64 array (U, n_draws)
-        Values drawn of columns of changes, else NaN.
+        Values drawn of columns of changes, else NaN; (U, 0) if there are no such columns.
     draw_length : int64 array (n, n_draws)
         Numbers of rows drawn.
     """
@@ -356,7 +362,7 @@ class Found(NamedTuple):
     draw_length: np.ndarray
 
 
-def empty_scratch(cap: int, n_candidates: int, n_events: int, d: int) -> Scratch:
+def empty_scratch(cap: int, n_candidates: int, n_events: int, n_head: int, d: int) -> Scratch:
     """Room for hypotheses."""
     e = max(n_events, 1)
     return Scratch(
@@ -366,6 +372,7 @@ def empty_scratch(cap: int, n_candidates: int, n_events: int, d: int) -> Scratch
         next_known=np.zeros(2),
         factor=np.ones((cap, n_candidates + 1)),
         common=np.zeros(1, dtype=np.int64),
+        context=np.full((N_KINDS, max(d, n_head, 1)), -1, dtype=np.int16),
         group=np.zeros((2, cap), dtype=np.int64),
         order=np.zeros(cap, dtype=np.int64),
         spare=np.zeros(cap, dtype=np.int64),
@@ -402,7 +409,8 @@ def empty_state(n_hypotheses: int, n_head: int, d: int, n_pasts: int | None = No
         memory=np.zeros((p, d, 14), dtype=np.int32),
         seen=np.zeros((p, d), dtype=np.uint64),
         place=np.zeros((MOST_TREES, MAX_CODES + 1), dtype=np.uint8),
-        product=np.zeros(MAX_CODES + 1),
+        ratio=np.zeros((MOST_TREES, MAX_CODES + 1)),
+        held=np.zeros(MOST_TREES, dtype=np.int64),
     )
 
 
@@ -411,5 +419,10 @@ def with_pasts_of(state: State) -> State:
     n, d = state.now.shape
     other = empty_state(n, state.head.shape[1], d, 0)
     return other._replace(
-        value=state.value, memory=state.memory, seen=state.seen, place=state.place, product=state.product
+        value=state.value,
+        memory=state.memory,
+        seen=state.seen,
+        place=state.place,
+        ratio=state.ratio,
+        held=state.held,
     )

@@ -26,6 +26,8 @@ LAG = 64
 """Unknown cells after an unknown cell whose evidence counts for its distribution."""
 OTHER_VALUE = 1e-9
 """Share of a change code of a single value that other values have."""
+BLOCK = 8
+"""Codes that a draw may skip at once."""
 GOLDEN = 0.6180339887498949
 """Steps of this size spread over the unit interval evenly."""
 
@@ -36,8 +38,6 @@ GOLDEN = 0.6180339887498949
 def copy_hypothesis(layout, source, a, target, b, n_known):
     """Copy hypothesis a of a state to hypothesis b of another; of the row the first columns, which are known."""
     target.length[b], target.past[b] = source.length[a], source.past[a]
-    for j in range(source.now.shape[1]):
-        target.ahead[b, j] = source.ahead[a, j]
     for v in range(source.head.shape[1]):
         target.head[b, v] = source.head[a, v]
     for j in range(n_known):
@@ -46,6 +46,7 @@ def copy_hypothesis(layout, source, a, target, b, n_known):
         target.expected[b, j] = source.expected[a, j]
     for j in range(source.now.shape[1]):
         if layout.change[j] >= 0:
+            target.ahead[b, j] = source.ahead[a, j]
             target.next_value[b, j] = source.next_value[a, j]
 
 
@@ -89,9 +90,15 @@ def keep_candidates(scratch, state, n, n_codes, cap, is_drawn):
     for h in range(last_h + 1):
         up_to = before
         before += state.weight[h] * mass_of(scratch, h, n_codes)
-        for c in range(codes_of_group(scratch, h, n_codes)):
+        c = -1
+        while c < codes_of_group(scratch, h, n_codes) - 1:
             if point >= before and h < last_h:
                 break
+            c += 1
+            if h < last_h and c + BLOCK <= n_codes and up_to + block_mass(scratch, state, h, c) <= point:
+                up_to += block_mass(scratch, state, h, c)
+                c += BLOCK - 1
+                continue
             up_to += candidate(scratch, state, h, c)
             is_last, first = h == last_h and c == last_c, drawn
             while drawn < cap and (point < up_to or is_last):
@@ -120,6 +127,16 @@ def mass_of(scratch, h, n_codes):
     for c in range(n_codes):
         total += scratch.share[g, c] * scratch.factor[h, c]
     return total
+
+
+@kernel
+def block_mass(scratch, state, h, c):
+    """Weight of hypothesis h with any of the codes of a block from c on; infinite if they are not to be skipped."""
+    g = scratch.group[0, h]
+    if g < 0 or scratch.next_known[1] > 0.0:
+        return math.inf
+    share = scratch.share[g, c:]
+    return state.weight[h] * ((share[0] + share[1] + share[2] + share[3]) + (share[4] + share[5] + share[6] + share[7]))
 
 
 @kernel
@@ -167,13 +184,14 @@ def keep(scratch, k, h, c, weight):
 
 
 @kernel
-def record_event(scratch, state, event, n):
+def record_event(task, scratch, state, event, n):
     """Note the weights before an unknown cell, without factors of what lies ahead."""
     scratch.event_size[event] = n
     for h in range(n):
         weight = state.weight[h]
-        for j in range(state.ahead.shape[1]):
-            weight /= state.ahead[h, j]
+        if task.looks_ahead == 1:
+            for j in range(state.ahead.shape[1]):
+                weight /= state.ahead[h, j]
         scratch.event_weight[event, h] = weight
 
 
@@ -214,7 +232,7 @@ def weigh_group(scratch, g, n_codes, weight, mode, marginal):
 def split_head(conditionals, layout, task, scratch, state, other, n, v, mode, event, marginal):
     """Split hypotheses by the codes of an unknown head variable but the length; how many, and if all are kept."""
     n_codes = conditionals.target_codes[v]
-    record_event(scratch, state, event, n)
+    record_event(task, scratch, state, event, n)
     for h in range(n):
         distribution(conditionals, layout, v, state, h, 0, scratch.share[h])
         scratch.group[0, h] = h
@@ -233,7 +251,7 @@ def split_head(conditionals, layout, task, scratch, state, other, n, v, mode, ev
 def split_length(conditionals, layout, task, scratch, state, other, n, i, n_rows, event, marginal):
     """Split hypotheses by the number of rows: that of the known ones, or more; how many, and if all are kept."""
     v, n_lengths = layout.n_head - 1, task.length_number.shape[0]
-    record_event(scratch, state, event, n)
+    record_event(task, scratch, state, event, n)
     for h in range(n):
         # the distribution over codes becomes one over numbers of rows
         share, of_code = scratch.share[h], scratch.of_code
@@ -340,8 +358,10 @@ def look_ahead(layout, scratch, state, n, j, row):
 
 
 @kernel
-def forget_ahead(state, n, j):
+def forget_ahead(layout, state, n, j):
     """Take the factors of an earlier cell of column j out of the weights."""
+    if layout.change[j] < 0:
+        return
     for h in range(n):
         state.weight[h] /= state.ahead[h, j]
         state.ahead[h, j] = 1.0
@@ -356,8 +376,8 @@ def split_cell(conditionals, layout, task, scratch, state, other, n, j, row, mod
     d = layout.n_codes.shape[0]
     widest = max(layout.n_codes[j], conditionals.target_codes[layout.n_head + d + j])
     is_value = layout.change[j] < 0
-    forget_ahead(state, n, j)
-    record_event(scratch, state, event, n)
+    forget_ahead(layout, state, n, j)
+    record_event(task, scratch, state, event, n)
     n_groups = find_groups(conditionals, layout, scratch, state, n, j, row)
     for g in range(n_groups):
         scratch.kept[g] = 0.0
@@ -432,7 +452,7 @@ def meet_cell(conditionals, layout, histories, scratch, state, n, r, j, row):
     Where an earlier cell of a column of changes was unknown, hypotheses differ in the change that leads to the value.
     """
     d, k = layout.n_codes.shape[0], layout.change[j]
-    forget_ahead(state, n, j)
+    forget_ahead(layout, state, n, j)
     find_groups(conditionals, layout, scratch, state, n, j, row)
     for h in range(n):
         code, density = histories.code[r, j], 1.0
@@ -553,7 +573,8 @@ def draw_paths(scratch, state, n, n_events, n_draws, i, found):
         at = h
         for e in range(n_events - 1, -1, -1):
             found.draw_code[first + e, draw] = scratch.event_code[e, at]
-            found.draw_value[first + e, draw] = scratch.event_value[e, at]
+            if found.draw_value.shape[1] > 0:
+                found.draw_value[first + e, draw] = scratch.event_value[e, at]
             at = scratch.event_parent[e, at]
         point += 1.0
 
@@ -618,7 +639,7 @@ def walk(conditionals, layout, histories, task, scratch, state, other, found):
                 found.of_head[i, v] = math.log(total)  # there are as many rows as are known
             log_likelihood += math.log(total)
         for row in range(n_rows + task.steps[i]):
-            so_far = event
+            so_far, scratch.context[:] = event, -1
             if row == n_rows:
                 note_ends(layout, state, n, n_rows, found.ends[i])
                 go_on(layout, state, n, n_rows)
@@ -647,7 +668,7 @@ def walk(conditionals, layout, histories, task, scratch, state, other, found):
                 base = remember_row(scratch, state, n, row, event > so_far, base, task.cap + 1)
         if task.steps[i] == 0:
             note_ends(layout, state, n, n_rows, found.ends[i])
-        record_event(scratch, state, event, n)
+        record_event(task, scratch, state, event, n)
         if task.marginals == 1:
             look_back(scratch, event, smoothed, first, found.marginal, found.mean)
             for e in range(event):
