@@ -181,7 +181,7 @@ def test_bad_words_of_fit(run: object, home: Path, words: tuple[str, ...], code:
         (("score", "v.joint", "nodate.csv"), 1, "order: there is no column 'date'"),
         (("score", "v.joint", "folder.d"), 1, "folder.d is a folder: this command takes one file"),
         (("impute", "v.joint", "folder.d"), 1, "folder.d is a folder: this command takes one file"),
-        (("impute", "v.joint", "nobody.csv"), 1, "group: column 'patient' is missing in 1 rows"),
+        (("impute", "v.joint", "nobody.csv"), 1, "group: column 'patient' is missing in 1 of"),
     ],
 )
 def test_bad_input_of_answers(

@@ -177,8 +177,8 @@ def test_numbers_lie_in_their_intervals() -> None:
     [
         (lambda f: f.assign(date=f["date"].iloc[0]), "rows of each subject have one .date., which does not order them"),
         (lambda f: f.drop(columns="patient"), "group: there is no column 'patient'"),
-        (lambda f: f.assign(patient=f["patient"].where(f.index > 0)), "group: column 'patient' is missing in 1 rows"),
-        (lambda f: f.assign(date=f["date"].where(f.index > 0)), "order: column 'date' is missing in 1 rows"),
+        (lambda f: f.assign(patient=f["patient"].where(f.index > 0)), "group: column 'patient' is missing in 1 of"),
+        (lambda f: f.assign(date=f["date"].where(f.index > 0)), "order: column 'date' is missing in 1 of"),
         (lambda f: f.iloc[:0], "no rows"),
         (lambda f: f[["patient", "date"]], "no column beside"),
         (lambda f: f.groupby("patient").head(1), "every subject has a single row"),

@@ -61,7 +61,7 @@ def test_bad_tables() -> None:
     frame = table([2, 2])
     with pytest.raises(ValueError, match="group: there is no column 'whom'"):
         list(whole_subjects(frame, "whom", 10))
-    with pytest.raises(ValueError, match="group: column 'who' is missing in 1 rows"):
+    with pytest.raises(ValueError, match="group: column 'who' is missing in 1 of"):
         list(whole_subjects(frame.assign(who=frame["who"].mask(frame["x"] == 1.0)), "who", 10))
     assert list(whole_subjects(list, "who", 10)) == []
     assert sum(len(part) for part in whole_subjects(frame.iloc[:0], "who", 10)) == 0

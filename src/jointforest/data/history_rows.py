@@ -119,8 +119,8 @@ def group_rows(reader: FrameReader, group: str, order: Column | None) -> History
         lost = np.flatnonzero(np.isnan(time))
         if len(lost):
             raise ValueError(
-                f"order: column {order.name!r} is missing in {len(lost)} rows, the first of them row {lost[0]}; "
-                "drop these rows, or fill in their times"
+                f"order: column {order.name!r} is missing in {_some_of(lost, reader.n)}; drop these rows, or fill in "
+                "their times"
             )
     place = np.argsort(subject, kind="stable") if time is None else np.lexsort((time, subject))
     subject = subject[place]
@@ -134,9 +134,14 @@ def check_subjects(cells: ColumnCells, group: str) -> None:
     lost = np.flatnonzero(cells.missing)
     if len(lost):
         raise ValueError(
-            f"group: column {group!r} is missing in {len(lost)} rows, the first of them row {lost[0]}; "
-            "drop these rows, or name their subjects"
+            f"group: column {group!r} is missing in {_some_of(lost, len(cells.missing))}; drop these rows, or name "
+            "their subjects"
         )
+
+
+def _some_of(rows: np.ndarray, n: int) -> str:
+    """How many of n rows these are, and the first of them."""
+    return f"{len(rows)} of {n} rows, first in row {rows[0]} (counted from 0)"
 
 
 def _subjects(cells: ColumnCells, group: str) -> tuple[np.ndarray, list[Any]]:
