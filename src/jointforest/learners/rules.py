@@ -381,6 +381,8 @@ class _Maker:
         """Whether a column can be another one plus or minus a gap."""
         if not self._is_free(made) or base in self.rounded or any(term.at == made for term in self.sources[base].terms):
             return False
+        if self.sources[base].tolerance:
+            return False  # rows whose columns are equal may have a sum above the other column
         steps = [self.schema.columns[j].step for j in (base, made)]
         if steps[1] > steps[0] or (steps[1] > 0.0 and _unit(*(self.schema.columns[j] for j in (base, made))) == 0.0):
             return False  # sums would lie beside the grid

@@ -95,3 +95,7 @@ def test_probabilities_agree_with_draws_where_values_crowd_at_the_end_of_a_range
     for name in ("low", "high"):
         for t in (20.0, 50.0, 80.0, 95.0, 99.9):
             assert abs(given.marginal(name).cdf(t) - (drawn[name] <= t).mean()) < 4.0 * 0.5 / 200.0
+    given = joint.given("high >= 90 and low >= 70")
+    conditional = given.sample(20_000, random_state=0)
+    assert conditional["high"].between(90.0, 100.0).all() and (conditional["high"] == 100.0).mean() > 0.2
+    assert abs(given.marginal("high").cdf(95.0) - (conditional["high"] <= 95.0).mean()) < 4.0 * 0.5 / 141.0

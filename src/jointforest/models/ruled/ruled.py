@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ...data.conditions import AnyOf, Not
-from ...data.evidence import Evidence, build
+from ...data.evidence import Evidence, build, is_met_by
 from ...data.rules.rule import Rule
-from ...data.schema import Schema
+from ...data.schema import Column, Schema
 from ...runtime.warnings import EstimatedAnswerWarning, warn, warn_of_draws
 from ..base import Distribution, HiddenState, LinkedState, LinkedSum, PosteriorState
 from ..mixture import Mixture
@@ -238,12 +238,16 @@ class RuledDistribution(Distribution):
         free = np.isnan(evidence.value) & (evidence.cell_regions() < 0)
         for j, at in self.coordinates.gaps.items():
             column = self.schema.columns[j]
-            low = column.minimum if column.minimum in column.atoms else -np.inf
-            high = column.maximum if column.maximum in column.atoms else np.inf
-            of_gap = [k for k, source in enumerate(self.coordinates.sources) if any(t.at == at for t in source.terms)]
-            is_free = np.repeat(free[:, of_gap].all(axis=1), m)
-            x = self.coordinates.column(j, Z)
-            self.coordinates.move_gaps(j, Z, np.flatnonzero(((x < low) | (x > high)) & is_free), low, high)
+            others = [
+                k
+                for k, source in enumerate(self.coordinates.sources)
+                if k != j and any(t.at == at for t in source.terms)
+            ]
+            for end, sign in ((column.minimum, -1.0), (column.maximum, 1.0)):
+                if end in column.atoms:
+                    is_free = free[:, others].all(axis=1) & (free[:, j] | _allows(column, evidence, j, end))
+                    is_beyond = sign * (self.coordinates.column(j, Z) - end) > 0.0
+                    self.coordinates.move_gaps(j, Z, np.flatnonzero(is_beyond & np.repeat(is_free, m)), end, end)
 
     @property
     def _is_hidden(self) -> bool:
@@ -427,6 +431,18 @@ def _with_drawn_part(state: RuledPosterior, count: np.ndarray, rng: np.random.Ge
     found.assign(at, np.concatenate([x[d > 0] for x, d in zip(values, drawn, strict=True)]))
     found.solve()
     return found, np.concatenate([d[d > 0] for d in drawn])
+
+
+def _allows(column: Column, evidence: Evidence, j: int, x: float) -> np.ndarray:
+    """Which rows of evidence have a hard region of column j that holds a number, bool (n,)."""
+    numbers = evidence.cell_regions()[:, j]
+    out = np.zeros(len(numbers), bool)
+    for number in np.unique(numbers[numbers >= 0]).tolist():
+        rows = np.flatnonzero(numbers == number)
+        runs = slice(evidence.run_start[number], evidence.run_start[number + 1])
+        is_hard = not evidence.run_log_weight[runs].any() and not evidence.atom_log_weight[number : number + 1].any()
+        out[rows] = is_hard and bool(is_met_by(column, evidence.take(rows[:1]), j, np.array([x]))[0])
+    return out
 
 
 def _connected(rules: tuple[Rule, ...]) -> list[list[Rule]]:
