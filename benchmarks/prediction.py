@@ -8,7 +8,7 @@ test as ``--learn`` and ``--test`` say.
 
 Runs continue: each table, fold and learning condition is one line of the results, and what is there is not run again.
 After a change of the predictor, ``--renew`` computes its figures anew and keeps those of the peers. Each line has a
-digest of the predictor's source.
+digest of the source of the predictor and of hidden trees, which are its joint on most tables.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ import jointforest as jf
 from jointforest.estimators import predictor
 from jointforest.estimators.predictor.members import ask
 from jointforest.estimators.predictor.pooling import LEVELS, crps, stack
+from jointforest.learners import hidden_tree
 
 NAME, FOLDS = "prediction", 5
 GEF = ["authent", "bank", "cmc", "credit-g", "diabetes", "dna", "dresses", "electricity", "gesture", "jungle", "krvskp",
@@ -250,8 +251,8 @@ PEERS: dict[str, Callable[[Task], Predict]] = {
 
 
 def source() -> str:
-    """A digest of the predictor's source."""
-    files = sorted(Path(predictor.__file__).parent.glob("*.py"))
+    """A digest of the source of the predictor, and of the learner of its joint."""
+    files = [path for module in (predictor, hidden_tree) for path in sorted(Path(module.__file__).parent.glob("*.py"))]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
 
 

@@ -75,9 +75,10 @@ def emission_table(cells, marginal, each):
 
 
 def state_normals(count, marginal, light, wider):
-    """Normals of states over codes that are no point masses, times these codes' share of the state, (H, K).
+    """Pseudo-rows of states, (H, K): normals over codes that are no point masses, and the state's own point masses.
 
-    The moments are those of the states' rows on the scale of normal scores, in which the column is standard normal.
+    A state has as much of a row as its share of rows that are no point masses; this share is the same in the row. The
+    moments are those of the states' rows on the scale of normal scores, in which the column is standard normal.
     """
     normal = NormalDist()
     edge = [-math.inf, *(normal.inv_cdf(math.fsum(marginal[: c + 1])) for c in range(len(marginal) - 1)), math.inf]
@@ -96,8 +97,10 @@ def state_normals(count, marginal, light, wider):
         own = NormalDist(mean, math.sqrt((rows * variance + wider * pooled) / (rows + 1) + 1e-4))
         below = [0.0, *(own.cdf(x) for x in edge[1:-1]), 1.0]
         mass = [(b - a) * of for a, b, of in zip(below[:-1], below[1:], light, strict=True)]
-        share = rows / (math.fsum(row) + 1e-3)
-        table.append([share * m / math.fsum(mass) for m in mass])
+        total = math.fsum(row) + 1e-3
+        share = rows / total
+        of_normal = [share * m / math.fsum(mass) for m in mass]
+        table.append([share * (n if of else c / total) for n, c, of in zip(of_normal, row, light, strict=True)])
     return table
 
 

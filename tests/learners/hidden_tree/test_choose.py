@@ -152,3 +152,8 @@ def test_trials_of_wide_tables_learn_dependent_columns(monkeypatch: pytest.Monke
     learned.clear()
     choose.choose_settings(narrow, LearnSettings(n_states=4), ("n_states",))
     assert set(learned) == {150}
+
+
+def test_names_of_no_setting_are_refused():
+    with pytest.raises(ValueError, match="no setting 'smothing'"):
+        choose_settings(independent_blocks(100), free=("start", "smothing"))

@@ -56,6 +56,39 @@ def test_columns_that_hang_together_are_learned_together() -> None:
     assert joint.log_density(frame).mean() > apart + 1.0
 
 
+def test_few_rows_keep_the_dependence_of_columns_that_are_not_neighbours() -> None:
+    """Two causes of eight columns: seven pairs are neighbours in the tree, and the others depend on each other, too."""
+    slope = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        cause, noise = rng.normal(size=(400, 2)), rng.normal(size=(400, 8))
+        angle = np.linspace(0.0, np.pi, 8)
+        X = cause @ np.array([np.cos(angle), np.sin(angle)]) + 0.8 * noise
+        joint = jf.HiddenTreeForest(random_state=seed, n_jobs=1).fit(pd.DataFrame(X, columns=list("abcdefgh"))).joint_
+        tree = joint.distribution.hidden.trees[0]
+        is_far = ~np.eye(8, dtype=bool)
+        for column, above in zip(tree.column[1:], tree.column[tree.parent[1:]], strict=True):
+            is_far[column, above] = is_far[above, column] = False
+        drawn = joint.sample(4_000, random_state=0).to_numpy()
+        wanted, found = np.corrcoef(X.T)[is_far], np.corrcoef(drawn.T)[is_far]
+        slope.append(wanted @ found / (wanted @ wanted))
+    assert np.mean(slope) > 0.7
+
+
+def test_point_masses_keep_their_probability() -> None:
+    """Claims are rare, and most amounts are 0: pseudo-rows of normals must not take from these values."""
+    rng = np.random.default_rng(0)
+    n = 8_000
+    risk = rng.normal(size=n)
+    claims = rng.poisson(0.05 * np.exp(0.5 * risk))
+    amount = np.where(rng.random(n) < 0.6, 0.0, np.round(rng.lognormal(3.0 + 0.5 * risk, 1.0), 2))
+    frame = pd.DataFrame({"risk": risk, "claims": claims, "amount": amount, "age": rng.integers(18, 80, n)})
+    given = jf.HiddenTreeForest(n_states=64, max_leaf_nodes=1, random_state=0).fit(frame).joint_.given()
+    for value in (0, 1):
+        assert given.probability({"claims": value}) == pytest.approx(np.mean(claims == value), abs=0.001)
+    assert given.probability({"amount": 0.0}) == pytest.approx(np.mean(amount == 0.0), abs=0.002)
+
+
 def test_the_seed_alone_decides() -> None:
     frame = table()
     first = learn(frame, n_jobs=1, n_estimators=2)

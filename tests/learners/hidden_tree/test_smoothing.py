@@ -47,16 +47,17 @@ def test_bins_that_are_wide_are_no_heaps_unless_they_stand_out():
     codes = np.repeat([0, 1, 2], [900, 50, 50])[:, None]
     column = code_columns(CodeTable(codes, np.array([3]), np.array([True])))[0]
     found = normals(np.full((1, 3), 10.0, np.float32), column, Smoothing())
-    assert found[0, 0] == 0.0 and (found[0, 1:] > 0.0).all()  # the first is more than twice the others, which are alike
+    # the first is more than twice the others, which are alike: it keeps a third of the state's rows
+    assert found[0, 0] == pytest.approx(2 / 9, rel=1e-3) and found[0, 1:].sum() == pytest.approx(4 / 9, rel=1e-3)
 
 
-def test_heaps_get_no_rows_of_normals():
+def test_point_masses_get_rows_of_their_own_and_none_of_normals():
     codes = np.concatenate([np.full(400, 5), np.arange(600) % 20])[:, None]
     column = code_columns(CodeTable(codes, np.array([20]), np.array([True])))[0]
     found = normals(np.full((1, 20), 10.0, np.float32), column, Smoothing(point_mass=0.1))
-    assert found[0, 5] == 0.0
+    assert found[0, 5] == pytest.approx(19 / 20 / 20, abs=1e-4)
     assert (np.delete(found[0], 5) > 0.0).all()
-    assert found.sum() == pytest.approx(19 / 20, abs=1e-4)  # the state's share of codes that are no heaps
+    assert found.sum() == pytest.approx(19 / 20, abs=1e-4)  # the state's share of codes that are no point masses
 
 
 def test_a_states_normal_lies_over_its_rows_and_is_wider_with_few():
@@ -90,7 +91,11 @@ def test_normals_of_states_against_the_oracle(seed):
     light = flat_columns((column,), smoothing).is_light
     assert light.sum() == 11
     expected = oracle.state_normals(count.tolist(), column.marginal.tolist(), light.tolist(), 2.0)
-    np.testing.assert_allclose(normals(count, column, smoothing), expected, rtol=1e-3, atol=1e-6)
+    found = normals(count, column, smoothing)
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-6)
+    share = count[:, ~light].sum(axis=1) / count.sum(axis=1)  # of the point mass, the same with pseudo-rows
+    with_rows = count + 30.0 * found
+    np.testing.assert_allclose(with_rows[:, ~light].sum(axis=1) / with_rows.sum(axis=1), share, atol=1e-4)
 
 
 def near(count, cells, column):

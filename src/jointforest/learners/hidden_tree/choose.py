@@ -18,6 +18,7 @@ _OPTIONS: dict[str, list[dict[str, Any]]] = {
     "start": [{"start": "shared"}, {"start": "local"}],
     "near": [{"near": rows} for rows in (0.0, 3.0, 10.0)],
     "normal": [{"normal": rows} for rows in (5.0, 30.0, 100.0)],
+    "few_normal": [{"normal": rows} for rows in (5.0, 30.0)],
     "transition": [{"transition": rows} for rows in (0.05, 0.3)],
 }
 
@@ -41,7 +42,7 @@ def choose_settings(
     table : CodeTable
     settings : LearnSettings, optional
         What is not free, and the most states.
-    free : iterable of {"n_states", "n_leaves", "joined", "start", "near", "normal", "transition"}
+    free : iterable of {"n_states", "n_leaves", "joined", "start", "near", "normal", "few_normal", "transition"}
         What is chosen; smoothing by ``near`` and ``normal`` matters to ordered columns with smooth codes.
     seed : int
     n_jobs : int, optional
@@ -50,6 +51,11 @@ def choose_settings(
     -------
     LearnSettings
 
+    Raises
+    ------
+    ValueError
+        Of a name in ``free`` that no setting has.
+
     Examples
     --------
     >>> import numpy as np
@@ -57,6 +63,9 @@ def choose_settings(
     >>> choose_settings(table, free=("start",)).start in ("shared", "local")
     True
     """
+    free = set(free)
+    if unknown := free - {"n_states", "n_leaves", "joined", *_OPTIONS}:
+        raise ValueError(f"free: there is no setting {sorted(unknown)[0]!r}")
     best = settings or LearnSettings()
     first = None
     if "n_leaves" in free:
@@ -67,7 +76,7 @@ def choose_settings(
         first = first or learn_trees(table, short, seed, n_jobs)
         best = best._replace(joined=pair_to_join(table, short, first, seed, n_jobs))
     rows = _some(table, best, seed)
-    free = set(free) - {"n_leaves", "joined"}
+    free -= {"n_leaves", "joined"}
     if not free:
         return best
     if len(rows) < FIXED.fewest_held_out_from:  # none would be held out
@@ -100,7 +109,7 @@ def choose_settings(
         best, values = _climb(best, len(rows), held_out, some.weight)
         top = mean_of(values, some.weight)
     if not any(np.count_nonzero(is_light(column, best.smoothing)) > 1 for column in code_columns(some)):
-        free -= {"near", "normal"}
+        free -= {"near", "normal", "few_normal"}
     for name, options in _OPTIONS.items():
         if name in free:
             top = score(best) if top is None else top

@@ -16,8 +16,7 @@ class Constants:
     # ---- settings by the size of the table
 
     many_rows: int = 5_000
-    """Rows from which on states and smoothing are given. In smaller tables the validation log-likelihood chooses them;
-    in larger ones it prefers more smoothing than realistic samples need."""
+    """Rows from which on states are given. In smaller tables the validation log-likelihood chooses them."""
     states: int = 256
     """States of a column in tables of many rows."""
     more_states: int = 384
@@ -31,8 +30,9 @@ class Constants:
     lost."""
     point_mass_bins: float = 2.0
     """Mean bins that a point mass exceeds in small tables, whose bins are wide."""
-    near: float = 3.0
-    """`Smoothing.near` of small tables, before it is chosen."""
+    near: float = 0.3
+    """`Smoothing.near` of small tables. More rows weaken the dependence of columns that are not neighbours in the tree:
+    states that lie near in the child's column may lie far apart in others (see the experiment on small tables)."""
     wider: float = 4.0
     """`Smoothing.wider` of small tables."""
     fewest_passes: int = 2

@@ -211,7 +211,8 @@ class Smoothing(NamedTuple):
     transition : float
         Rows for each further code, in the proportions of the child's states.
     normal : float
-        Rows of the state's own normal on the scale of normal scores, times its part of rows outside point masses.
+        Rows of the state's own normal on the scale of normal scores and of its own point masses, times the share of its
+        rows outside point masses.
     marginal : float
         Rows for each further code, in the proportions of the column's marginal.
     extra : float

@@ -442,9 +442,10 @@ def maximise(nodes, first, last, columns, counts, normals, amounts, tables):
 
 @array_kernel
 def state_normals(count, light, score, spread, edge, wider, normal):
-    """Write each state's normal over the codes of a number, times its share of codes that are no point masses.
+    """Write each state's pseudo-row over the codes of a number: q in all, for the share q of its rows off point masses.
 
-    The normal is fitted to the normal scores of counts (K + 1, H), as little is known of states of few rows.
+    A part q of it is a normal, fitted to the normal scores of counts (K + 1, H), as little is known of states of few
+    rows. The other part are the state's own point masses, whose share thus stays 1 - q.
     """
     K, H = len(light), count.shape[1]
     everything, rows, mean, square, inside = np.zeros(H), np.zeros(H), np.zeros(H), np.zeros(H), np.zeros(H)
@@ -480,7 +481,8 @@ def state_normals(count, light, score, spread, edge, wider, normal):
     for c in range(K):
         row = normal[c]
         for s in range(H):
-            row[s] *= rows[s] / everything[s] / (mass[s] + 1e-9)
+            share = rows[s] / everything[s]
+            row[s] = share * (row[s] * share / (mass[s] + 1e-9) if light[c] else count[c, s] / everything[s])
 
 
 @array_kernel

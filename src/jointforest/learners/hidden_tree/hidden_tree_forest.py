@@ -56,20 +56,22 @@ class HiddenTreeForest(TableScores, Learner):
         rows, or of fewer than 32 rows for each state, and with ``objective="likelihood"``.
     start : "auto", "shared" or "local"
         First states: clusters of rows over all columns, or for each column others, of what depends on it. "auto":
-        "local" where half of the columns or more are numbers, else "shared"; in tables of fewer than 5,000 rows the
-        start with the higher validation log-likelihood.
+        "local" where half of the columns or more are numbers, else "shared". Tables of fewer than 5,000 rows have
+        "shared", unless ``objective="likelihood"`` or ``n_states`` is given: then the start with the higher validation
+        log-likelihood is taken.
     max_iter : "auto" or int
         Most passes over the rows; they end when held-out rows (a tenth) gain no more. "auto": 8, fewer of more than
         71,000 rows, at least 2.
     smoothing : "auto" or float
         Rows added to each state's codes of a number, in the shape of the state's own normal. "auto": 30; in tables of
-        fewer than 5,000 rows, and with ``objective="likelihood"``, the one with the highest validation log-likelihood.
+        fewer than 5,000 rows 30 or 5, and with ``objective="likelihood"`` 5, 30 or 100, by validation log-likelihood.
     objective : "draws" or "likelihood"
         What "auto" settings are for. "draws": drawn rows that a classifier cannot tell from those of the table.
         "likelihood": a high log-density of new rows. The validation log-likelihood then chooses states and smoothing
-        for tables of any size. From 5,000 rows on, passes hide a fifth of the cells (dropout). A value of one row may
-        have a point mass, as values often recur. With ``rules="auto"`` no found rule is enforced. An attacker can often
-        tell more easily which rows were learned (on two of three tables, see ``docs/experiments/population.md``).
+        for tables of any size, and the start of tables of fewer than 5,000 rows. From 5,000 rows on, passes hide a
+        fifth of the cells (dropout). A value of one row may have a point mass, as values often recur. With
+        ``rules="auto"`` no found rule is enforced. An attacker can often tell more easily which rows were learned (on
+        two of three tables, see ``docs/experiments/population.md``).
     kinds : dict or None
         Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``.
     rules : "auto", "all", "off" or list
@@ -287,7 +289,7 @@ class HiddenTreeForest(TableScores, Learner):
         """The given settings; the others are those of large tables, or chosen by validation log-likelihood."""
         n = len(table.codes)
         is_large = n >= FIXED.many_rows
-        is_chosen = not is_large or self.objective == "likelihood"
+        is_chosen = self.objective == "likelihood"
         passes = self._passes(n)
         settings, free = LearnSettings(n_states=FIXED.states, passes=passes), []
         if is_large:
@@ -307,12 +309,14 @@ class HiddenTreeForest(TableScores, Learner):
             free += ["joined"] if is_chosen else ["n_leaves", "joined"]
         if self.start != "auto":
             settings = settings._replace(start=self.start)
-        elif not is_large:  # trials of few states prefer local starts where many states do better with shared ones
+        elif not is_large and (is_chosen or self.n_states != "auto"):  # few given states may need a local start
             free.append("start")
         if not isinstance(self.smoothing, str):
             settings = settings._replace(smoothing=settings.smoothing._replace(normal=float(self.smoothing)))
         elif is_chosen:
             free += ["near", "normal"] if is_large else ["near", "normal", "transition"]
+        elif not is_large:  # trials prefer more smoothing than draws need
+            free.append("few_normal")
         if is_large and is_chosen and passes > 0:
             are_free = self.n_states == "auto", self.smoothing == "auto"
             settings = settings_for_likelihood(table, settings, are_free, seed, self.n_jobs)

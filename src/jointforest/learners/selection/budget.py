@@ -24,8 +24,8 @@ class Budget(NamedTuple):
     rows : int
         Most rows on which candidates are compared.
     chooses_settings : bool
-        Whether there is time to choose settings. Then large tables are compared at all, hidden trees of small tables
-        start in two ways, those of others choose their passes, states and number of trees.
+        Whether there is time to choose settings. If so, learners are also compared on large tables. Hidden trees of
+        small tables start in two ways. Those of larger tables choose their passes, states and number of trees.
     """
 
     seconds: float

@@ -71,7 +71,7 @@ def _hidden(budget: Budget, n: int, d: int, n_jobs: int | None, objective: str) 
     given |= {
         "max_leaf_nodes": 1,
         "max_iter": budget.n_passes,
-        "smoothing": FIXED.smoothing_of_few_rows if n < FIXED.few_rows else FIXED.smoothing,
+        "smoothing": FIXED.smoothing,
     }
     starts = {"shared": "", "local": ", local start"} if budget.chooses_settings else {"shared": ""}
     return [
