@@ -621,7 +621,9 @@ def test_later_commands_know_what_means_missing(run: object, tmp_path: Path) -> 
         filled = run("impute", model, table, "--seed", 0)
         assert filled.out == run("impute", model, table, "--seed", 0, *options).out
         assert filled.code == 0 and "k.A." not in filled.out
-        refused = run("score", model, table, "--only-na", "--na", "-999")  # what is said anew counts alone
+        refused = run("score", model, table, "--decimal", ".")  # what is said anew counts
+        assert refused.code == 1 and "expected numbers, got the text" in refused.err
+        refused = run("score", model, table, "--only-na", "--na", "-999")  # and with --only-na it counts alone
         assert refused.code == 1 and "'k.A.'" in refused.err
     assert run("predict", model, table, "--target", "a").code == 1
     table.write_text(table.read_text().replace("k.A.", "nichts"))

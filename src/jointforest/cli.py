@@ -48,21 +48,21 @@ def _reads(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def call(
-        form: str | None, na: tuple[str, ...], only_na: bool, sep: str, encoding: str, decimal: str, **rest: Any
+        form: str | None, na: tuple[str, ...], only_na: bool, sep: str, encoding: str, decimal: str | None, **rest: Any
     ) -> None:
         csv = CsvForm(
             tuple(dict.fromkeys((*(() if only_na else NA), *na))),
             {"tab": "\t", "\\t": "\t", "auto": ""}.get(sep, sep),
             "" if encoding == "auto" else encoding,
-            decimal,
+            decimal or ".",
         )
-        command(source=Input(form, csv, na, only_na), **rest)
+        command(source=Input(form, csv, na, only_na, decimal), **rest)
 
     missing = (
         "What also means missing in CSV, repeatable; besides an empty cell, ?, NA, N/A, NaN, null, None and the like."
     )
     for option in (
-        click.option("--decimal", type=click.Choice([".", ","]), default=".", help="Decimal sign of numbers in CSV."),
+        click.option("--decimal", type=click.Choice([".", ","]), help="Decimal sign of numbers; default: a point."),
         click.option(
             "--encoding", default="auto", help="Encoding of CSV, such as latin-1; default: as its bytes show."
         ),
@@ -93,8 +93,12 @@ def app() -> None:
 @app.command()
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 @click.option("-o", "--output", required=True, metavar="MODEL", help="Model file to write.")
-@click.option("--budget", metavar="BUDGET", help="Work: fast, default, best, or seconds; fast is usual with --target.")
-@click.option("--learner", type=click.Choice(LEARNERS), help="The learner; usually that with the best validation.")
+@click.option(
+    "--budget", metavar="BUDGET", help="fast, default, best, or seconds; default: default (fast with --target)."
+)
+@click.option(
+    "--learner", type=click.Choice(LEARNERS), help="Default: that with the highest validation log-likelihood."
+)
 @click.option("--target", metavar="COLUMN", help="Learn a predictor of this column, for any missing cells.")
 @click.option("--group", metavar="COLUMN", help="Learn histories: the column that names the subject of each row.")
 @click.option("--order", metavar="COLUMN", help="The column of times of histories; default: rows as they stand.")

@@ -40,12 +40,15 @@ class Input(NamedTuple):
         Further texts that mean a missing cell.
     only_na : bool
         Whether nothing else means a missing cell.
+    decimal : str or None
+        Decimal sign, if it is said.
     """
 
     form: str | None
     csv: CsvForm
     na: tuple[str, ...] = ()
     only_na: bool = False
+    decimal: str | None = None
 
     @property
     def spelling(self) -> Spelling | None:
@@ -58,7 +61,7 @@ class Input(NamedTuple):
         if spelling is None:
             return self
         na = self.csv.na if self.only_na else tuple(dict.fromkeys((*spelling.na, *self.na)))
-        decimal = spelling.decimal if self.csv.decimal == "." else self.csv.decimal
+        decimal = self.decimal or spelling.decimal
         return self._replace(csv=self.csv._replace(na=na, decimal=decimal))
 
 

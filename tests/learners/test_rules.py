@@ -597,3 +597,17 @@ def test_orders_with_sums_of_few_digits_are_not_enforced() -> None:
         learner.fit(frame)
     joint = learner.set_params(rules="all").fit(frame.iloc[:1_000]).joint_
     assert np.isfinite(joint.log_density(frame)).all()
+
+
+def test_a_column_that_an_order_needs_is_not_made_of_others() -> None:
+    """``start <= end`` holds as long as minutes are not negative, so minutes must stay a coordinate."""
+    rng = np.random.default_rng(0)
+    start, minutes = rng.integers(0, 500, 600), rng.integers(0, 90, 600)
+    frame = pd.DataFrame(
+        {"start": start, "minutes": minutes, "end": start + 60 * minutes, "limit": minutes + rng.integers(0, 40, 600)}
+    )
+    rules = ["end = start + 60 * minutes", "start <= end", "minutes <= limit"]
+    joint = jf.HiddenTreeForest(n_states=8, max_iter=2, rules=rules, random_state=0).fit(frame).joint_
+    drawn = joint.sample(2_000, random_state=0)
+    assert (drawn["end"] == drawn["start"] + 60 * drawn["minutes"]).all()
+    assert (drawn["start"] <= drawn["end"]).all() and (drawn["minutes"] <= drawn["limit"]).all()

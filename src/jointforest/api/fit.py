@@ -93,7 +93,7 @@ def fit(
         against the clock: what there is no time for is left out with a warning, and the answer then depends on the
         machine.
     holdout : frame of m rows, optional
-        Rows of the same source to judge by, instead of a share of ``frame``.
+        Validation rows of the same source, instead of a share of ``frame``.
     kinds : dict or None
         Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``. A column of
         kind ``"identifier"`` or ``"ignored"`` takes no part in the model.

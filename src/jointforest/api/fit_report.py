@@ -17,7 +17,7 @@ class CandidateReport:
     ----------
     name : str
     log_density : float
-        Mean over the validation rows, in nats: of numbers on a grid, levels and point masses their mass.
+        Mean over the validation rows, in nats: of levels, point masses and numbers on a grid their probability.
     seconds : float
         To learn it from the rows compared on.
     told_apart : float

@@ -353,8 +353,8 @@ def _doubt_far_value(column: Column, values: np.ndarray, counts: np.ndarray) -> 
         if is_nines and n > 1 and abs(number - beside) > _FAR_RANGES * abs(end - beside):
             warn(
                 f"column {column.name!r}: {n:.0f} cells are {text}, far from all other values ({min(beside, end):g} to "
-                f"{max(beside, end):g}); if it means a missing cell, make these cells missing (on the command line: "
-                f"--na={text})",
+                f"{max(beside, end):g}); if it means a missing cell, make these cells missing: in pandas by "
+                f"frame.replace({text}, None), on the command line by --na={text}",
                 UserWarning,
             )
 

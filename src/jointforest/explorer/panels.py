@@ -194,7 +194,8 @@ def row(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     that ``without`` names are there, but not known: what is said of all others, and the density, are without them.
     ``unlikely`` is, in nats, -log of the probability of a cell that is at least as far out: of a level as improbable,
     of a number as far in its tail. ``unseen`` is the text of a level that learning never saw: such a cell counts as
-    unknown, with a penalty. ``prediction`` is of `Predictor.ask`, where there is a trained model.
+    unknown, and lowers the log-density as it does in `Joint.log_density`. ``prediction`` is of `Predictor.ask`, where
+    there is a trained model.
     """
     x, unseen = (_cells(shown, body["cells"]), {}) if "cells" in body else _of_table(shown, body.get("row"))
     left_out = _without(shown, body.get("without"))

@@ -87,7 +87,7 @@ class App:
     Attributes
     ----------
     newest : dict of (page, question) to int
-        Number of the newest question of each page, of the pages that asked last.
+        Number of the newest question of each page and kind, of the last `NEWEST` of these pairs.
     """
 
     def __init__(self, shown: ShownJoint | ShownHistories, port: int, token: str) -> None:

@@ -176,8 +176,12 @@ class _Maker:
         step = self.schema.columns[y].step
         is_exact = not rule.tolerance and (step == 0.0 or bool(np.all(rest <= NEAR * step)))
         others = [j for j in range(self.d) if j != y and any(term.at == y for term in self.sources[j].terms)]
-        if self._is_beside(rule, is_exact, columns, others):
-            self.why[rule] = "its columns are sums of others only after rounding"
+        if self._would_contradict(rule, is_exact, columns, others):
+            has_tolerance = rule.tolerance or any(self.sources[j].tolerance for j in (*columns, *others))
+            self.why[rule] = (
+                "a sum of sums that hold within a tolerance is not kept" if has_tolerance else
+                "its columns are sums of others only after rounding"
+            )  # fmt: skip
             return
         missing = np.isnan(self.X[:, columns]).sum(axis=1)
         if np.mean(~np.isnan(self.X[:, y]) & (missing > (1 if is_exact else 0))) > LOST:
@@ -211,7 +215,7 @@ class _Maker:
             made[j] = replace(made[j], digits=0)
         self.schema = replace(self.schema, columns=tuple(made))
 
-    def _is_beside(self, rule: Equation, is_exact: bool, columns: Sequence[int], others: Sequence[int]) -> bool:
+    def _would_contradict(self, rule: Equation, is_exact: bool, columns: Sequence[int], others: Sequence[int]) -> bool:
         """Whether what rounding does to parts, or to sums of this sum, would contradict the rule or another one."""
         if self.rounded.intersection(columns):
             return True
@@ -239,8 +243,9 @@ class _Maker:
         return "another rule" if made_by is None else repr(str(made_by))
 
     def _is_free(self, j: int) -> bool:
-        """Whether a column is still a coordinate, and in no block."""
-        return self.sources[j].is_plain and self.sources[j].terms[0].at == j and not any(j in b for b in self.blocks)
+        """Whether a column is still a coordinate, in no block, and no order needs its least value."""
+        is_own = self.sources[j].is_plain and self.sources[j].terms[0].at == j
+        return is_own and j not in self.pinned and not any(j in b for b in self.blocks)
 
     def _substitute(self, j: int, y: int, source: Source) -> None:
         """Put what column y is made of in its place, in column j."""

@@ -298,7 +298,7 @@ class Distribution(ABC):
         """The forest of boxes, for a question that only forests answer; a ValueError that names the question."""
         kinds = ", ".join(component.kind for component in self.components)
         others = [component for component in self.components if not component.is_forest]
-        # the last hint is of hidden trees, which no other option of their learner turns into a forest
+        # the last hint is that of hidden trees, if there are any: no option of their learner makes them a forest
         hint = next((component.forest_hint for component in reversed(others) if component.forest_hint), "")
         raise ValueError(
             f"{question} needs a joint that is one forest of boxes; this one has the components: {kinds}{hint}"

@@ -100,7 +100,7 @@ def _rounded(column: Column, edges: np.ndarray, x: float) -> float:
 
 
 def measured_errors(shown: ShownJoint, other: Distribution, pieces: Sequence[list[dict[str, Any]]]) -> Errors:
-    """How far the answers of a distribution are from those of the subject's joint, on pieces of evidence."""
+    """How far the answers of a distribution are from those of the joint that is shown, on pieces of evidence."""
     evidence = evidence_of(shown.joint.schema, pieces)
     true, near = (answers_of(model, evidence, shown.bins) for model in (shown.joint.distribution, other))
     worst = np.zeros(len(pieces))

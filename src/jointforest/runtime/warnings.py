@@ -29,7 +29,7 @@ class UnseenLevelWarning(EvidenceWarning):
 
 
 class EstimatedAnswerWarning(EvidenceWarning):
-    """Answers under rules that are not exact: they are estimated, or rows are drawn, from weighted draws."""
+    """Answers under rules are estimated from weighted draws, or count rows beyond the range of a column."""
 
 
 class LostDependenceWarning(UserWarning):

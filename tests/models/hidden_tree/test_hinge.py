@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from jointforest.models.base import LinkedSum
-from jointforest.models.hidden_tree.hinge import AtHinge, Known, Part, Runs, RunsAtHinge, Short, last_of, listed_by
+from jointforest.models.hidden_tree.hinge import (
+    AtHinge,
+    LastPart,
+    Part,
+    Runs,
+    RunsAtHinge,
+    ShortParts,
+    last_of,
+    listed_by,
+)
 
 from ...oracle.linked_sum import answers
 
@@ -75,7 +84,7 @@ def test_sums_by_places(sizes: tuple[int, ...], first: int, likelihood: np.ndarr
         state, by_code, parts, one = _case(np.random.default_rng(seed), sizes, first, likelihood)
         one = one._replace(likelihood=likelihood[: one.size - first])
         for most in (one.first + len(one.likelihood), one.size):
-            known = Known(one, parts, Short(one, parts, by_code, most))
+            known = LastPart(one, parts, ShortParts(one, parts, by_code, most))
             _compare(AtHinge(state, by_code, known), state, by_code, parts, one)
 
 

@@ -130,9 +130,9 @@ def test_totals_of_rows_alike_are_as_those_of_each_row_alone(
     X[12:, ruled.schema.index("a")] = 2.0
     together = ruled.log_density(Evidence.of_values(X))
     alone = [ruled.log_density(Evidence.of_values(row[None]))[0] for row in X]
-    assert np.allclose(together, alone, rtol=1e-9)
+    assert np.allclose(together, alone, atol=1e-6)  # messages of rows together are rounded otherwise, to 32 bits
     monkeypatch.setattr(linked, "_MOST_ASKED", 0)
-    assert np.allclose(ruled.log_density(Evidence.of_values(X)), alone, rtol=1e-9)
+    assert np.allclose(ruled.log_density(Evidence.of_values(X)), alone, atol=1e-6)
     monkeypatch.setattr(hinge, "_PAIRS", 0)  # by Fourier transforms
     assert np.allclose(ruled.log_density(Evidence.of_values(X)), alone, rtol=1e-6)
 

@@ -104,7 +104,7 @@ def tolerance(rule: Equation, schema: Schema) -> float:
 
 
 def with_tolerance(rule: Equation, schema: Schema) -> Equation:
-    """The rule with what the significant digits of its columns let it miss, if that is more than without a word."""
+    """The rule with the tolerance that the significant digits of its columns give, if that exceeds its usual one."""
     silent = replace(rule, tolerance=0.0)
     half = 0.5 * sum(abs(c) * schema[name].last_digit for c, name in ((1.0, rule.column), *rule.terms))
     if half <= tolerance(silent, schema):

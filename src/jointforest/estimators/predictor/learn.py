@@ -211,7 +211,7 @@ def _learn(problem: Problem) -> Learned:
     training, seed, n_jobs, clock = problem.training, problem.seed, problem.n_jobs, _Clock(problem.tell)
     d, rng = training.X.shape[1] - 1, np.random.default_rng([seed, 2])
     folds = cut_folds(training.X, problem.n_classes, seed)
-    # a single small fold is left out in the end, too: what it has validated is then what answers
+    # a single small fold is left out in the end, too: the models that it validates are then the final ones
     are_final = len(folds) == 1 and len(folds[0].held) <= FIXED.few_held * len(training.X)
     rows = folds[0].learn if are_final else np.arange(len(training.X))
 

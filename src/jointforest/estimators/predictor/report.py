@@ -83,7 +83,7 @@ class PredictorReport:
             return words + "equal weights, as the table has too few rows to hold some out"
         words += f"weights of least {self.measure} on {self.n_held:,} validation rows"
         words += f", each held out once in {self.n_folds} folds" if self.n_folds > 1 else ""
-        return words + (f"; not kept, for want of weight: {', '.join(left)}" if left else "")
+        return words + (f"; not kept, as they gain too little: {', '.join(left)}" if left else "")
 
     def __str__(self) -> str:
         losses = [(one.name, one.loss) for one in self.members] + [(TOGETHER, self.together)]

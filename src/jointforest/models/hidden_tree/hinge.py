@@ -93,19 +93,19 @@ def parts_of(hidden: HiddenTrees, sums: Sequence[LinkedSum]) -> list[tuple[Part,
     return found
 
 
-class Law(NamedTuple):
+class PartPosterior(NamedTuple):
     """Posterior of the values of a part, from one of them on; that of all others is 0."""
 
     first: int
     p: np.ndarray
 
     @staticmethod
-    def of(p: np.ndarray) -> Law:
+    def of(p: np.ndarray) -> PartPosterior:
         """The law without the values of probability 0 at both ends, of which it keeps no memory."""
         some = np.flatnonzero(p)
         if not len(some):
-            return Law(0, np.full(1, np.nan))
-        return Law(int(some[0]), p[some[0] : some[-1] + 1].copy())
+            return PartPosterior(0, np.full(1, np.nan))
+        return PartPosterior(int(some[0]), p[some[0] : some[-1] + 1].copy())
 
 
 class Runs:
@@ -136,9 +136,9 @@ class Runs:
         )
         self.code, self.weight = runs(*self._values, n_codes[-1])
 
-    def laws(self, factor: np.ndarray) -> list[Law]:
+    def laws(self, factor: np.ndarray) -> list[PartPosterior]:
         """Posteriors of the values of each part, from what each run (R,) multiplies the weights of its values with."""
-        return [Law.of(p) for p in laws_of_runs(*self._values, self.code, factor)[self._none : 3]]
+        return [PartPosterior.of(p) for p in laws_of_runs(*self._values, self.code, factor)[self._none : 3]]
 
     def totals(self, factor: np.ndarray) -> np.ndarray:
         """The posterior of the total, (L,)."""
@@ -247,7 +247,7 @@ class RunsAtHinge:
         return np.bincount(self.runs.code[self._none + i], self.factor * self.runs.weight, size)
 
 
-class Short:
+class ShortParts:
     """The parts but the last, given each state of the hinge; places count steps of the lattice, below ``most``.
 
     Attributes
@@ -265,7 +265,7 @@ class Short:
             self.sum = convolved(*self.each, min(sum(map(len, self.each)) - 1, most))
 
 
-class Known:
+class LastPart:
     """What the short parts and the evidence about the total say of the last part.
 
     Attributes
@@ -278,7 +278,7 @@ class Known:
         The same of its codes.
     """
 
-    def __init__(self, one: LinkedSum, parts: tuple[Part, ...], short: Short) -> None:
+    def __init__(self, one: LinkedSum, parts: tuple[Part, ...], short: ShortParts) -> None:
         self.one, self.parts, self.short = one, parts, short
         last, places = parts[-1], one.places[-1]
         self.most = one.first + len(one.likelihood)
@@ -295,7 +295,7 @@ class AtHinge:
         p(state | evidence without the sum).
     """
 
-    def __init__(self, state: np.ndarray, by_code: list[np.ndarray], known: Known) -> None:
+    def __init__(self, state: np.ndarray, by_code: list[np.ndarray], known: LastPart) -> None:
         self.one, self.parts, self.short, self.known = known.one, known.parts, known.short, known
         self.state, self.by_code = state, by_code
         self._others: dict[int, np.ndarray] = {}

@@ -31,13 +31,13 @@ from .evidence import CodeEvidence, own_messages, possible_rows
 from .hidden_trees import HiddenTrees
 from .hinge import (
     AtHinge,
-    Known,
-    Law,
+    LastPart,
     Part,
+    PartPosterior,
     Runs,
     RunsAtHinge,
     RunsMaker,
-    Short,
+    ShortParts,
     law_by_codes,
     law_of_total,
     parts_of,
@@ -67,7 +67,7 @@ class LinkedRows(KeptRows):
     def __init__(self, hidden: HiddenTrees, evidence: Evidence, sums: Sequence[LinkedSum]) -> None:
         super().__init__(hidden, evidence)
         self.sums = sums
-        self._laws: dict[int, list[Law]] = {}
+        self._laws: dict[int, list[PartPosterior]] = {}
         self._one: _Batch | None = None
 
     def log_probability(self, n_jobs: int | None = -1) -> np.ndarray:
@@ -187,13 +187,13 @@ class _Found(NamedTuple):
     log_joint : float64 array (n, T)
         log weight + log p_t(evidence).
     codes : dict of column to float64 array (n, K_j)
-    laws : dict of column to list of n Law
+    laws : dict of column to list of n PartPosterior
         Of parts.
     """
 
     log_joint: np.ndarray
     codes: dict[int, np.ndarray]
-    laws: dict[int, list[Law]]
+    laws: dict[int, list[PartPosterior]]
 
 
 def _reach(sums: Sequence[LinkedSum]) -> int:
@@ -255,7 +255,7 @@ class _Batch:
         laws = self._laws(parts) if parts else []
         return _Found(self.log_joint, codes, {self.sums[0].columns[i]: law for i, law in zip(parts, laws, strict=True)})
 
-    def _laws(self, parts: list[int]) -> list[list[Law]]:
+    def _laws(self, parts: list[int]) -> list[list[PartPosterior]]:
         """Posteriors of the values of some parts, by their numbers, in each row."""
         of_runs = [None if of is None else of.laws(f) for of, f in zip(self.runs, self._factors(), strict=True)]
         found = []
@@ -265,7 +265,9 @@ class _Batch:
                 for one, laws in zip(self.sums, of_runs, strict=True)
             ]
             mixed = self._mixed(none, [tree.laws(i) for _, _, tree in self.trees])
-            found.append([Law(0, p) if laws is None else laws[i] for p, laws in zip(mixed, of_runs, strict=True)])
+            found.append(
+                [PartPosterior(0, p) if laws is None else laws[i] for p, laws in zip(mixed, of_runs, strict=True)]
+            )
         return found
 
     def _factors(self) -> list[np.ndarray]:
@@ -314,8 +316,8 @@ class _TreeRows:
         self.by_code = [self._by_code(path) for path in self.paths]
         self.codes: dict[int, np.ndarray] = {}
         self._reach = reach
-        self._short: dict[tuple[Any, ...], Short] = {}
-        self._known: dict[tuple[Any, ...], Known] = {}
+        self._short: dict[tuple[Any, ...], ShortParts] = {}
+        self._known: dict[tuple[Any, ...], LastPart] = {}
 
     def _edge(self, u: int, y: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of neighbours u and y: p(y | u, evidence) is table * weight[:, None] / total[..., None] by rows u."""
@@ -339,12 +341,12 @@ class _TreeRows:
         if of is not None:
             return RunsAtHinge(self.state[i], by_code, of)
         if any(len(codes[0]) > 1 for codes in self.by_code[:-1]):
-            short = Short(one, parts, by_code, one.first + len(one.likelihood))
-            return AtHinge(self.state[i], by_code, Known(one, parts, short))
+            short = ShortParts(one, parts, by_code, one.first + len(one.likelihood))
+            return AtHinge(self.state[i], by_code, LastPart(one, parts, short))
         short = self._shared_short(one, parts, by_code)
         key = (*map(id, parts), one.first, one.likelihood.tobytes())
         if key not in self._known:
-            self._known[key] = Known(one, parts, short)
+            self._known[key] = LastPart(one, parts, short)
         return AtHinge(self.state[i], by_code, self._known[key])
 
     @cached_property
@@ -352,10 +354,10 @@ class _TreeRows:
         """All rows at the hinge."""
         return [self.at_hinge(r) for r in range(self.n)]
 
-    def _shared_short(self, one: LinkedSum, parts: tuple[Part, ...], by_code: list[np.ndarray]) -> Short:
+    def _shared_short(self, one: LinkedSum, parts: tuple[Part, ...], by_code: list[np.ndarray]) -> ShortParts:
         key = tuple(map(id, parts[:-1]))
         if key not in self._short:
-            self._short[key] = Short(one, parts, by_code, self._reach)
+            self._short[key] = ShortParts(one, parts, by_code, self._reach)
         return self._short[key]
 
     def probabilities(self, i: int, asked: list[LinkedSum], runs: list[Runs | None]) -> list[float]:
@@ -373,7 +375,7 @@ class _TreeRows:
             return [float(law[of.first : of.first + len(of.likelihood)] @ of.likelihood) for of in asked]
         one = asked[0]
         is_shared = all(len(codes[0]) == 1 for codes in self.by_code[:-1])
-        short = self._shared_short(one, parts, by_code) if is_shared else Short(one, parts, by_code, self._reach)
+        short = self._shared_short(one, parts, by_code) if is_shared else ShortParts(one, parts, by_code, self._reach)
         a, b = short.sum * state, places_by_state(parts[-1], one.places[-1], by_code[-1], self._reach)
         if sum(np.count_nonzero(of.likelihood) for of in asked) > _MOST_ASKED:
             law = law_of_total(a, b, one.size)

@@ -185,6 +185,7 @@ def laws_of_runs(pieces, place, weight, first, second, last, code, factor):
     S, places = len(last.value), len(last.start) - 1
     laws = np.zeros(len(place[0])), np.zeros(len(place[1])), np.zeros(S), np.zeros(len(pieces.first))
     single, from_here = np.zeros(S), np.zeros(S + 1)  # what single values, and all from one on, are multiplied with
+    begun = np.zeros(S + 1, np.int64)  # how many ranges of values begin here, less those that end
     of_code = np.zeros(last.code.max() + 1)
     run = 0
     while run < len(factor):
@@ -208,6 +209,8 @@ def laws_of_runs(pieces, place, weight, first, second, last, code, factor):
                             inside += last.below[end - 1] - last.below[m]
                             from_here[m] += p
                             from_here[end] -= p
+                            begun[m] += 1
+                            begun[end] -= 1
                         else:
                             single[m] += p
                         laws[0][a] += p * inside
@@ -216,9 +219,11 @@ def laws_of_runs(pieces, place, weight, first, second, last, code, factor):
                         m = end
         for m in range(begin, run):
             of_code[code[2, m]] = 0.0
-    here = 0.0
+    here, n_ranges = 0.0, 0
     for m in range(S):
-        here += from_here[m]
+        here, n_ranges = here + from_here[m], n_ranges + begun[m]
+        if n_ranges == 0:  # rounding must not make an impossible value possible
+            here = 0.0
         laws[2][last.value[m]] = (single[m] + max(here, 0.0)) * last.weight[m]
     return laws
 
