@@ -354,7 +354,7 @@ def _doubt_far_value(column: Column, values: np.ndarray, counts: np.ndarray) -> 
             warn(
                 f"column {column.name!r}: {n:.0f} cells are {text}, far from all other values ({min(beside, end):g} to "
                 f"{max(beside, end):g}); if it means a missing cell, make these cells missing: in pandas by "
-                f"frame.replace({text}, None), on the command line by --na={text}",
+                f"frame.replace({text}, float('nan')), on the command line by --na={text}",
                 UserWarning,
             )
 

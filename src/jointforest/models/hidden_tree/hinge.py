@@ -16,9 +16,10 @@ The sum over the values is a convolution. The parts but the last, the *short* on
 
     q_h(y) = p(sum of the short parts = y | h, e),        l_h(s) = sum_y L(y + s) q_h(y).
 
-l_h(s) is the likelihood of the value s of the last part (`Known`). A known total needs no y beyond it. The posterior of
-a state is proportional to p(h | e) sum_s l_h(s) p(x_m = s | h, e), and that of a value to w_m(s) sum_h p(h | e) l_h(s)
-p(c(s) | h, e) (`AtHinge`). The likelihood of the values of a short part is found by a correlation in the same way.
+l_h(s) is the likelihood of the value s of the last part (`LastPart`). A known total needs no y beyond it. The posterior
+of a state is proportional to p(h | e) sum_s l_h(s) p(x_m = s | h, e), and that of a value to w_m(s) sum_h p(h | e)
+l_h(s) p(c(s) | h, e) (`AtHinge`). The likelihood of the values of a short part is found by a correlation in the same
+way.
 
 Where the total is known, or there are two parts, no convolution is needed (`AtHinge` is for other cases). Many of the
 values that make a possible total have the same codes c_1, ..., c_m. Such a *run* has a weight that no state changes,
@@ -101,7 +102,7 @@ class PartPosterior(NamedTuple):
 
     @staticmethod
     def of(p: np.ndarray) -> PartPosterior:
-        """The law without the values of probability 0 at both ends, of which it keeps no memory."""
+        """The posterior of values (S,), without those of probability 0 at both ends, to save memory."""
         some = np.flatnonzero(p)
         if not len(some):
             return PartPosterior(0, np.full(1, np.nan))
