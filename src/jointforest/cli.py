@@ -62,7 +62,7 @@ def _reads(command: Callable[..., None]) -> Callable[..., None]:
         "What also means missing in CSV, repeatable; besides an empty cell, ?, NA, N/A, NaN, null, None and the like."
     )
     for option in (
-        click.option("--decimal", type=click.Choice([".", ","]), help="Decimal sign of numbers; default: a point."),
+        click.option("--decimal", type=click.Choice([".", ","]), help="Decimal sign; default: as learned, or a point."),
         click.option(
             "--encoding", default="auto", help="Encoding of CSV, such as latin-1; default: as its bytes show."
         ),

@@ -118,11 +118,11 @@ class App:
 
     def compile_ahead(self) -> None:
         """Wait until a page shows exact numbers, and has nothing to compile itself; compile what its buttons ask."""
-        if questions_of(self.shown).compile_ahead is None:
+        compile_ahead = questions_of(self.shown).compile_ahead  # another joint in its place is of the same kind
+        if compile_ahead is None:
             return
         self._at_rest.wait()
-        compile_ahead = questions_of(self.shown).compile_ahead
-        if not self._is_closed and compile_ahead is not None:
+        if not self._is_closed:
             compile_ahead(self.shown)
 
     def close(self) -> None:

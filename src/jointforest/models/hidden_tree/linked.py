@@ -43,7 +43,7 @@ from .hinge import (
     parts_of,
     places_by_state,
 )
-from .messages import Downward, Message, Upward, down, up
+from .messages import Message, down, up
 from .posterior import CodePosterior, KeptRows, column_codes
 from .tables import TreeTables
 
@@ -320,8 +320,16 @@ class _TreeRows:
         self._known: dict[tuple[Any, ...], LastPart] = {}
 
     def _edge(self, u: int, y: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of neighbours u and y: p(y | u, evidence) is table * weight[:, None] / total[..., None] by rows u."""
-        return _edge(self.tree, self.upward, self.downward, u, y)
+        """Table (H_u, H_y), weight (n or 1, H_y) and total (n or 1, H_u) of neighbours u and y.
+
+        p(state of y | state of u, evidence) = table * weight / total.
+        """
+        if self.tree.parent[y] == u:
+            table = self.tree.transition[y].astype(np.float64)
+            weight = _message(self.upward.inside[y], table.shape[1])
+        else:
+            table, weight = self.tree.transition[u].T.astype(np.float64), self.downward.above[u].astype(np.float64)
+        return table, weight, weight @ table.T
 
     def _by_code(self, path: list[int]) -> list[np.ndarray]:
         """p(code of the part | state, evidence) for the nodes of a path, each (n or 1, K, H)."""
@@ -478,17 +486,6 @@ def _hinge(tree: TreeTables, nodes: list[int]) -> int:
     """The node of fewest states that lies on the paths between all of two or three nodes."""
     paths = [set(_path(tree, a, b)) for i, a in enumerate(nodes) for b in nodes[:i]]
     return min(set.intersection(*paths), key=lambda k: (int(tree.n_states[k]), k))
-
-
-def _edge(
-    tree: TreeTables, upward: Upward, downward: Downward, u: int, y: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Table (H_u, H_y), weight (n or 1, H_y) and total (n or 1, H_u), so that p(y | u) = table * weight / total."""
-    if tree.parent[y] == u:
-        table, weight = tree.transition[y].astype(np.float64), _message(upward.inside[y], tree.transition[y].shape[1])
-    else:
-        table, weight = tree.transition[u].T.astype(np.float64), downward.above[u].astype(np.float64)
-    return table, weight, weight @ table.T
 
 
 def _message(message: Message, size: int) -> np.ndarray:

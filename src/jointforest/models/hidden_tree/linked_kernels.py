@@ -131,6 +131,13 @@ def _clipped(x, size):
     return min(max(x, 0), size)
 
 
+@kernel
+def _weight_between(last, m, end):
+    """Weight of values m to end - 1 of the last part, which have one code."""
+    inside = last.weight[end - 1]
+    return inside if end - m == 1 else inside + (last.below[end - 1] - last.below[m])
+
+
 @entry
 def runs(pieces, place, weight, first, second, last, n_codes):
     """The codes (3, R) of values that add up to totals of some pieces, and the weight of all such values of them (R,).
@@ -159,10 +166,7 @@ def runs(pieces, place, weight, first, second, last, n_codes):
                                 is_touched[c3] = True
                                 touched[n_touched] = c3
                                 n_touched += 1
-                            inside = last.weight[end - 1]
-                            if end - m > 1:
-                                inside += last.below[end - 1] - last.below[m]
-                            sums[c3] += pieces.likelihood[t] * w * inside
+                            sums[c3] += pieces.likelihood[t] * w * _weight_between(last, m, end)
                             m = end
             if n + n_touched > size:
                 size = max(2 * size, n + n_touched)
@@ -204,9 +208,8 @@ def laws_of_runs(pieces, place, weight, first, second, last, code, factor):
                     while m < stop:
                         end = min(last.end[m], stop)
                         p = pieces.likelihood[t] * w * of_code[last.code[m]]
-                        inside = last.weight[end - 1]
+                        inside = _weight_between(last, m, end)
                         if end - m > 1:
-                            inside += last.below[end - 1] - last.below[m]
                             from_here[m] += p
                             from_here[end] -= p
                             begun[m] += 1

@@ -22,7 +22,7 @@ TAIL = 0.002
 """Share of a code beyond each of its two outer quantiles."""
 MIDDLE = N_PARTS // 2
 OUT_OF_RANGE = 1e-6
-"""What is left of the probability of a change that leads out of the range of the values."""
+"""Factor of the probability of a change that leads out of the range of the values."""
 
 
 @kernel

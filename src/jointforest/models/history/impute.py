@@ -136,9 +136,9 @@ def _mean_answers(columns: HistoryColumns, number: np.ndarray, found: Found) -> 
 
 def _drawn_answers(columns: HistoryColumns, number: np.ndarray, found: Found) -> np.ndarray:
     """Draws of unknown cells, (U, m): values where changes are predicted, codes elsewhere."""
-    by_change = np.array([v.coding.change is not None for v in (*columns.head, *columns.rows)])
     if not columns.changes:
         return found.draw_code
+    by_change = np.array([v.coding.change is not None for v in (*columns.head, *columns.rows)])
     return np.where(by_change[number][:, None], found.draw_value, found.draw_code)
 
 
