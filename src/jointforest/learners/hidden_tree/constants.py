@@ -152,12 +152,21 @@ class Constants:
     """A point mass also has so many times the mean of the codes beside it."""
     least_rows: float = 0.01
     """Rows added in any case, so that no code has probability 0."""
-    usual_missing: float = 2.0
-    """Odds of a missing cell, in units of the column's, beyond which a state counts as one of missing cells."""
-    few_known: float = 10.0
-    """Missing cells for each known one, from which the known ones say little of the missing ones."""
+    missing_rows: float = 1.0
+    """Rows added to each state's share of missing cells, in the proportions of the column."""
 
     # ---- first states
+
+    factors: int = 8
+    """Factors by which missing cells are drawn before the first states are found: EM follows."""
+    factor_rows: int = 5_000
+    """Most rows that the factors are fitted to."""
+    factor_passes: int = 20
+    """Passes that fit the factors."""
+    factor_ridge: float = 1e-3
+    """Added to the second moments of the factors, as a share of their prior variance."""
+    least_noise: float = 0.02
+    """Least variance of a feature that the factors leave open."""
 
     indicator_levels: int = 24
     """Most indicators of one column."""

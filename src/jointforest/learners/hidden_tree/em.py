@@ -58,7 +58,7 @@ class Tables(NamedTuple):
     transition : float32 array
         Tables (H_parent, H_k), one after the other.
     cell : float32 array
-        Tables (K + 1, H_k); the last row is that of a missing cell.
+        Tables (K + 1, H_k); the last row is that of a missing cell, which is ones in tables of probabilities.
     """
 
     transition: np.ndarray
@@ -99,17 +99,16 @@ def split_tables(nodes: Nodes, tables: Tables) -> tuple[list[np.ndarray], list[n
     ]
 
 
-def to_tree(nodes: Nodes, tables: Tables, columns: tuple[CodeColumn, ...]) -> TreeTables:
-    """The tree of these probabilities."""
+def to_tree(nodes: Nodes, tables: Tables, columns: tuple[CodeColumn, ...], counts: Tables) -> TreeTables:
+    """The tree of these probabilities; expected ``counts`` say how often each state misses its cell."""
     emission, missing = [], []
     transition, cells = split_tables(nodes, tables)
-    for j, cell in zip(nodes.column.tolist(), cells, strict=True):
+    for j, cell, count in zip(nodes.column.tolist(), cells, split_tables(nodes, counts)[1], strict=True):
         known = cell[:-1].sum(axis=0)
         with np.errstate(invalid="ignore"):
             share = np.where(known > 0.0, cell[:-1] / known, columns[j].marginal[:, None])
         emission.append(np.ascontiguousarray(share.T, dtype=np.float32))
-        # the row of ones of a column that has no missing cell
-        missing.append(np.where((cell[-1] == 1.0) & (known > 0.0), np.float32(0.0), cell[-1]))
+        missing.append(_missing_probability(count))
     return TreeTables(
         nodes.column.astype(np.int32),
         nodes.parent.astype(np.int32),
@@ -119,16 +118,19 @@ def to_tree(nodes: Nodes, tables: Tables, columns: tuple[CodeColumn, ...]) -> Tr
     )
 
 
+def _missing_probability(count: np.ndarray) -> np.ndarray:
+    """p(missing | state) of counts (K + 1, H), (H,): few rows are drawn towards the share of all."""
+    lost, all_rows = count[-1].astype(np.float64), count.sum(axis=0, dtype=np.float64)
+    share = lost.sum() / max(all_rows.sum(), 1e-12)
+    return ((lost + FIXED.missing_rows * share) / (all_rows + FIXED.missing_rows)).astype(np.float32)
+
+
 def from_tree(tree: TreeTables) -> tuple[Nodes, Tables]:
     """The nodes and the probabilities of a tree that has a column at each node."""
     n_codes = np.empty(len(tree), np.int64)
     n_codes[tree.column] = [table.shape[1] for table in tree.emission]
     nodes = nodes_of(tree.column, tree.parent, tree.n_states, n_codes)
-    missing = tree.blank or [np.zeros(H) for H in tree.n_states.tolist()]
-    cells = [
-        np.concatenate([table.T * (1.0 - share), share[None] if share.any() else np.ones((1, len(table)))])
-        for table, share in zip(tree.emission, missing, strict=True)
-    ]
+    cells = [np.concatenate([table.T, np.ones((1, len(table)))]) for table in tree.emission]
     return nodes, Tables(_flat(tree.transition), _flat(cells))
 
 
@@ -246,8 +248,6 @@ class Amounts(NamedTuple):
     marginal: float
     cell_rows: float
     normal: float
-    usual_missing: float
-    few_known: float
     wider: float
     near_variance: float
 
@@ -260,8 +260,6 @@ def _amounts(smoothing: Smoothing) -> Amounts:
         smoothing.marginal,
         FIXED.least_rows if smoothing.marginal > 0.0 else 0.0,
         smoothing.normal,
-        FIXED.usual_missing,
-        FIXED.few_known,
         smoothing.wider,
         FIXED.near_variance,
     )

@@ -1,9 +1,8 @@
 """Kernels of expectation maximisation: expected counts of rows, and tables from counts.
 
 Tables of all nodes lie one after the other in flat float32 arrays (`em.Nodes`, `em.Tables`). The transition table of
-node k has the shape (states of the parent, states); its cell table has the shape (codes + 1, states), and the last row
-is that of the missing cell. The code K + 1 is that of a hidden cell, which is in no table: whether it is missing is not
-known either.
+node k has the shape (states of the parent, states); its cell table has the shape (codes + 1, states). The last row is
+that of a missing cell: ones in a table of probabilities, as a missing cell says nothing of its state.
 """
 
 from __future__ import annotations
@@ -139,12 +138,9 @@ def rescale(x, log_probability):
 
 @array_kernel
 def multiply_cells(x, table, code, rows):
-    """Multiply each row of x by the row of the table that its cell has; a hidden cell says nothing."""
+    """Multiply each row of x by the row of the table that its cell has."""
     for r in range(len(rows)):
-        at = code[rows[r]]
-        if at == len(table):
-            continue
-        row, of_cell = x[r], table[at]
+        row, of_cell = x[r], table[code[rows[r]]]
         for s in range(len(row)):
             row[s] *= of_cell[s]
 
@@ -215,33 +211,12 @@ def multiply_into(count, table, product):
 
 @array_kernel
 def add_to_cells(count, x, code, rows):
-    """Add each row of x to the row of its cell; hidden cells are not counted."""
+    """Add each row of x to the row of its cell."""
     count[:] = ZERO
     for r in range(len(rows)):
-        at = code[rows[r]]
-        if at == len(count):
-            continue
-        to, row = count[at], x[r]
+        to, row = count[code[rows[r]]], x[r]
         for s in range(len(row)):
             to[s] += row[s]
-
-
-@array_kernel
-def add_hidden(pairs, transition, above, code, rows, hidden):
-    """Add what is expected of a node whose cell is hidden, given the posteriors of its parent."""
-    mass = np.zeros(len(pairs), np.float32)
-    is_any = False
-    for r in range(len(rows)):
-        if code[rows[r]] == hidden:
-            is_any = True
-            row = above[r]
-            for s in range(len(row)):
-                mass[s] += row[s]
-    if is_any:
-        for s in range(len(pairs)):
-            to, row = pairs[s], transition[s]
-            for t in range(len(row)):
-                to[t] += mass[s] * row[t]
 
 
 @array_kernel
@@ -279,7 +254,6 @@ def pass_down(nodes, tables, codes, rows, weight, inside, message, of_cell, coun
                     row[s] /= factor[s]
             transposed_multiply(others, table, product)
             multiply_into(pairs, transition, product)
-            add_hidden(pairs, transition, above, code, rows, len(table))
             multiply(others, transition, count)
             multiply_into(count, table, count)
             continue
@@ -364,9 +338,9 @@ def fill_transition(count, near, amounts, share, table):
 
 @array_kernel
 def fill_cells(count, marginal, normal, amounts, table):
-    """Write the cell table of counts (K + 1, H): p(code | state) p(known | state), and p(missing | state).
+    """Write the cell table of counts (K + 1, H): p(code | state), and ones for a missing cell.
 
-    Where no row misses the cell, a missing cell counts as unknown: its row of the table is 1.
+    Missing cells are not counted: the codes of a state are those of its known cells.
     """
     K, H = len(count) - 1, count.shape[1]
     known, square, sums = np.zeros(H, np.float32), np.zeros(H, np.float32), np.zeros(H, np.float32)
@@ -375,43 +349,28 @@ def fill_cells(count, marginal, normal, amounts, table):
         for s in range(H):
             known[s] += row[s]
             square[s] += row[s] * row[s]
-    lost = count[K]
-    each, least = np.float32(amounts.marginal), np.float32(amounts.cell_rows)
-    all_known, all_lost = max(total(known), np.float32(1e-12)), total(lost)
-    usual = np.float32(amounts.usual_missing) * all_lost / all_known
-    share = all_lost / max(all_known + all_lost, np.float32(1e-12))
-    by_marginal, by_normal = np.empty(H, np.float32), np.empty(H, np.float32)
+    each, least, by_normal = np.float32(amounts.marginal), np.float32(amounts.cell_rows), np.float32(amounts.normal)
+    by_marginal = np.empty(H, np.float32)
     for s in range(H):
         by_marginal[s] = each * other_ways(known[s] + np.float32(1e-9), square[s]) + least
-        by_normal[s] = np.float32(amounts.normal)
-        if least > ZERO:
-            # Rows whose missing cell is not taken for one of the few that the state knows: it counts as the marginal.
-            more = max(lost[s] - usual * known[s], ZERO)
-            unlike = more * more / (more + np.float32(amounts.few_known) * known[s] + np.float32(1e-9))
-            by_marginal[s] += unlike
-            by_normal[s] *= known[s] / (known[s] + unlike + np.float32(1e-9))
     for c in range(K):
         row, to, p = count[c], table[c], marginal[c]
         if len(normal) > 0:
             at = normal[c]
             for s in range(H):
-                to[s] = row[s] + by_marginal[s] * p + by_normal[s] * at[s]
+                to[s] = row[s] + by_marginal[s] * p + by_normal * at[s]
                 sums[s] += to[s]
         else:
             for s in range(H):
                 to[s] = row[s] + by_marginal[s] * p
                 sums[s] += to[s]
-    added = max(least, np.float32(1e-9))
-    missing = table[K]
     for s in range(H):
-        missing[s] = (lost[s] + added * share) / (lost[s] + known[s] + added)
-        sums[s] = (ONE - missing[s]) / (sums[s] + LEAST_TOTAL)
+        sums[s] = ONE / (sums[s] + LEAST_TOTAL)
     for c in range(K):
         to = table[c]
         for s in range(H):
             to[s] *= sums[s]
-    if all_lost == ZERO:
-        missing[:] = ONE
+    table[K] = ONE
 
 
 @entry

@@ -11,6 +11,7 @@ from ...models.hidden_tree.tables import TreeTables
 from ...runtime.progress import bar
 from ...runtime.threads import Run, one_blas_thread, workers
 from . import em_kernels
+from .complete import completed
 from .constants import FIXED
 from .em import (
     Maximisation,
@@ -22,7 +23,8 @@ from .em import (
     nodes_of,
     to_tree,
 )
-from .start import most_rows, start_states
+from .features import most_rows
+from .start import start_states
 from .structure import CodeColumn, CodeTable, code_columns, information_of, join, spanning_tree
 
 Progress = Callable[[int, int, float], None]
@@ -184,7 +186,7 @@ def _learn(
     tables = step.tables(counts, _smoothing(settings, 0))
     seen, unseen = _Rows.of(rows), _Rows.of(held)
     if settings.passes < 1 or len(rows.codes) == 0:
-        return to_tree(nodes, tables, columns), unseen.log_probability(nodes, tables, run)
+        return seen.tree(nodes, tables, columns, run), unseen.log_probability(nodes, tables, run)
     # Passes of stepwise EM over the rows in batches, until held-out rows gain no more
     n_batches = _n_batches(len(rows.codes), settings, len(columns))
     shares = np.geomspace(settings.first, settings.last, settings.passes * n_batches).reshape(settings.passes, -1)
@@ -209,7 +211,8 @@ def _learn(
         for _ in range(settings.full):
             best = _pass(nodes, best, counts, more, step, settings.smoothing, np.ones(1), rng, run)
             tick()
-    return to_tree(nodes, best, columns), of_best if settings.refit else unseen.log_probability(nodes, best, run)
+    tree = seen.tree(nodes, best, columns, run)
+    return tree, of_best if settings.refit else unseen.log_probability(nodes, best, run)
 
 
 class _Rows(NamedTuple):
@@ -227,6 +230,14 @@ class _Rows(NamedTuple):
     def log_probability(self, nodes: Nodes, tables: Tables, run: Run) -> np.ndarray:
         """Log-probability of each row."""
         return log_probabilities(nodes, tables, self.codes, run)
+
+    def tree(self, nodes: Nodes, tables: Tables, columns: tuple[CodeColumn, ...], run: Run) -> TreeTables:
+        """The tree of these tables, whose states miss their cells as often as is expected of the rows."""
+        if np.any(self.codes[nodes.column] == nodes.n_cells[:, None] - 1):
+            counts = expected_counts(nodes, tables, self.codes, np.arange(len(self.weight)), self.weight, run)
+        else:
+            counts = Tables(*map(np.zeros_like, tables))
+        return to_tree(nodes, tables, columns, counts)
 
     def mean(self, values: np.ndarray) -> float:
         """Mean of values of the rows; NaN of none."""
@@ -268,9 +279,9 @@ def _pass(
 
 
 def _with_hidden(nodes: Nodes, codes: np.ndarray, dropout: float, rng: np.random.Generator) -> np.ndarray:
-    """Codes (d, n), a share of them replaced by that of a hidden cell."""
+    """Codes (d, n), a share of them replaced by that of a missing cell."""
     hidden = np.empty(len(codes), codes.dtype)
-    hidden[nodes.column] = nodes.n_cells
+    hidden[nodes.column] = nodes.n_cells - 1
     return np.where(rng.random(codes.shape) < dropout, hidden[:, None], codes)
 
 
@@ -311,7 +322,8 @@ def _first_counts(
     few, share = rows.take(chosen), n / max(len(chosen), 1)
     if rows.weight is not None and few.weight is not None:
         share = rows.weight.sum() / few.weight.sum()
-    states = start_states(few.codes, columns, information, settings.start, settings.n_states, rng, few.weight, run)
+    codes = completed(few.codes, columns, rng, few.weight)
+    states = start_states(codes, columns, information, settings.start, settings.n_states, rng, few.weight, run)
     n_states = states.max(axis=0, initial=0)[order] + 1
     nodes = nodes_of(order, parent, n_states, rows.n_codes)
     transition, cell = [], []
@@ -320,5 +332,5 @@ def _first_counts(
         size = nodes.first_transition[k + 1] - nodes.first_transition[k]
         transition.append(np.bincount(from_state * n_states[k] + states[:, j], few.weight, size))
         size = nodes.first_cell[k + 1] - nodes.first_cell[k]
-        cell.append(np.bincount(few.codes[:, j] * n_states[k] + states[:, j], few.weight, size))
+        cell.append(np.bincount(codes[:, j] * n_states[k] + states[:, j], few.weight, size))
     return nodes, Tables(*((share * np.concatenate(tables)).astype(np.float32) for tables in (transition, cell)))

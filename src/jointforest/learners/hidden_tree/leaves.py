@@ -10,9 +10,10 @@ import numpy as np
 from ...models.hidden_tree.tables import TreeTables
 from ...runtime.progress import bar
 from ...runtime.threads import map_ordered, of_finite, one_blas_thread
+from .complete import completed
 from .constants import FIXED
+from .features import features
 from .learn import LearnSettings, Progress, held_out_rows, learn_and_test
-from .start import features
 from .structure import CodeColumn, CodeTable, code_columns
 
 # ---- Rows of codes cut into the leaves of a decision tree, so that each leaf can have a hidden tree of its own.
@@ -50,8 +51,9 @@ def cut(
     """At most ``n_leaves`` boxes of codes that hold all rows, each in one of them.
 
     The split that comes next takes most off the variance inside the leaves, of what `features` sees of all columns
-    (each times exp(perturb x N(0, 1))). Rows that miss the split column take sides by draws, as often as other rows do.
+    (each times exp(perturb x N(0, 1))). Missing cells are drawn first, and rows take the side of the drawn cell.
     """
+    codes = completed(codes, columns, rng, weight)
     seen = np.hstack([
         table * np.float32(np.exp(perturb * noise))
         for table, noise in zip(features(codes, columns), rng.standard_normal(len(columns)), strict=True)
@@ -78,21 +80,13 @@ def cut(
         if splits[i].gain <= 0.0:
             break
         leaf, split = leaves[i], splits[i]
-        halves = _halves(leaf, split, codes[leaf.rows, split.column], weight[leaf.rows], rng)
+        is_left = split.left[codes[leaf.rows, split.column]]
+        halves = [
+            Leaf([of & side if j == split.column else of for j, of in enumerate(leaf.allowed)], leaf.rows[to])
+            for side, to in ((split.left, is_left), (~split.left, ~is_left))
+        ]
         leaves[i : i + 1], splits[i : i + 1] = halves, [best(half) for half in halves]
     return leaves
-
-
-def _halves(leaf: Leaf, split: _Split, code: np.ndarray, weight: np.ndarray, rng: np.random.Generator) -> list[Leaf]:
-    """A leaf cut in two; ``code`` and ``weight`` of its rows."""
-    known = code < len(split.left)
-    is_left = np.append(split.left, False)[code]
-    share = weight[known & is_left].sum() / weight[known].sum()
-    is_left[~known] = rng.random(np.count_nonzero(~known)) < share
-    return [
-        Leaf([inside & side if j == split.column else inside for j, inside in enumerate(leaf.allowed)], leaf.rows[to])
-        for side, to in ((split.left, is_left), (~split.left, ~is_left))
-    ]
 
 
 def _best_split(
@@ -102,12 +96,11 @@ def _best_split(
     from scipy.sparse import csc_array
 
     K = column.n_codes
-    known = np.flatnonzero(code < K)
     nothing = _Split(0.0, j, np.zeros(K, bool))
-    if len(known) == 0:
+    if len(code) == 0:
         return nothing
-    hot = csc_array((weight[known], code[known], np.arange(len(known) + 1)), shape=(K, len(known)))
-    sums, mass = hot @ seen[known].astype(np.float64), hot.sum(axis=1)
+    hot = csc_array((weight, code, np.arange(len(code) + 1)), shape=(K, len(code)))
+    sums, mass = hot @ seen.astype(np.float64), hot.sum(axis=1)
     order = np.arange(K) if column.is_ordered else _by_direction(sums, mass)
     below, left = np.cumsum(sums[order], axis=0), np.cumsum(mass[order])
     right = left[-1] - left

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...runtime.threads import Run, of_finite, one_by_one
 from .constants import FIXED
+from .features import features
 from .structure import CodeColumn
 
 
@@ -38,13 +39,6 @@ def start_states(
         return clusters(np.hstack([seen[i] * np.float32(closeness[i]) for i in near]), n_states, own, w)
 
     return np.column_stack(run(one, list(enumerate(rng.spawn(len(seen))))))
-
-
-def most_rows(columns: tuple[CodeColumn, ...]) -> int:
-    """Most rows that clustering should see, by the features of the columns."""
-    return int(
-        max(FIXED.cluster_cells // max(sum(_n_features(column, _levels(len(columns))) for column in columns), 1), 1_000)
-    )
 
 
 @of_finite
@@ -85,53 +79,3 @@ def _first_centres(X: np.ndarray, n_clusters: int, rng: np.random.Generator, wei
         drawn = np.searchsorted(mass, rng.random(at_once) * mass[-1], side="right")
         new = np.unique(np.minimum(drawn, len(X) - 1))[: n_clusters - len(chosen)]
         chosen.extend(new.tolist())
-
-
-def features(codes: np.ndarray, columns: tuple[CodeColumn, ...]) -> list[np.ndarray]:
-    """What clustering sees of each column: normal scores, or an indicator a level, all of unit variance.
-
-    Missing cells are at the mean, and have an indicator of their own. Columns that stand for several are seen as these.
-
-    Returns
-    -------
-    list of d float32 arrays (n, f_j)
-    """
-    levels = _levels(len(columns))
-    return [
-        np.hstack([_features(to_view[codes[:, j]], view, levels) for to_view, view in column.views])
-        if column.views
-        else _features(codes[:, j], column, levels)
-        for j, column in enumerate(columns)
-    ]
-
-
-def _features(code: np.ndarray, column: CodeColumn, levels: int) -> np.ndarray:
-    K = column.n_codes
-    if column.is_ordered:
-        table = column.score[:, None]
-    else:
-        common = np.argsort(-column.marginal, kind="stable")[:levels]
-        common = common[column.marginal[common] >= FIXED.rare_level]
-        if len(common) == 2 and K == 2:
-            common = common[:1]
-        table = np.zeros((K, len(common)))
-        table[common, np.arange(len(common))] = 1.0
-    mean = column.marginal @ table
-    spread = np.sqrt(column.marginal @ (table - mean) ** 2)
-    table = (table - mean) / np.where(spread > 0, spread, 1.0)
-    seen = np.vstack([table, np.zeros(table.shape[1])]).astype(np.float32)[code]
-    missing = code == K
-    share = missing.mean()
-    if not FIXED.rare_level <= share < 1.0:
-        return seen
-    return np.column_stack([seen, ((missing - share) / np.sqrt(share * (1 - share))).astype(np.float32)])
-
-
-def _levels(n_columns: int) -> int:
-    return int(np.clip(FIXED.indicators // max(n_columns, 1), 1, FIXED.indicator_levels))
-
-
-def _n_features(column: CodeColumn, levels: int) -> int:
-    if column.views:
-        return sum(_n_features(view, levels) for _, view in column.views)
-    return 1 if column.is_ordered else min(levels, column.n_codes)

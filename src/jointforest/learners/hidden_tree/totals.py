@@ -99,7 +99,7 @@ def improved(
         counts = Tables(*(table.astype(np.float32) for table in counts))
         step = Maximisation(nodes, columns, smoothing)
         step.fit_normals(counts, smoothing)
-        trees.append(to_tree(nodes, step.tables(counts, smoothing), columns))
+        trees.append(to_tree(nodes, step.tables(counts, smoothing), columns, counts))
     n_members = int(member.max()) + 1
     of_member = np.bincount(member, totals.mass)
     with np.errstate(divide="ignore"):

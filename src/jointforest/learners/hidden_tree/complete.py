@@ -1,0 +1,90 @@
+"""Rows of codes completed by draws of a factor analysis, from which the first states of rows with missing cells start.
+
+Expectation maximisation finds what missing cells say only near where it starts. A start that takes them for means would
+lose dependence in proportion to what is missing. A factor analysis keeps the linear dependence of all columns, as its
+own expectation maximisation sums over missing cells exactly (Rubin and Thayer 1982).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...runtime.threads import of_finite
+from .constants import FIXED
+from .features import feature_tables, features
+from .structure import CodeColumn
+
+
+def completed(
+    codes: np.ndarray, columns: tuple[CodeColumn, ...], rng: np.random.Generator, weight: np.ndarray | None = None
+) -> np.ndarray:
+    """Codes (n, d) with every missing cell drawn given the known cells of its row; the codes themselves if complete."""
+    missing = codes == np.array([column.n_codes for column in columns])
+    if not missing.any():
+        return codes
+    tables = feature_tables(columns)
+    width = [table.shape[1] for table in tables]
+    X = np.hstack(features(codes, columns))
+    known = np.repeat(~missing, width, axis=1).astype(np.float32)
+    drawn = draw_features(X, known, np.ones(len(X)) if weight is None else weight, rng)
+    out = codes.copy()
+    for j, (table, of_column) in enumerate(zip(tables, np.split(drawn, np.cumsum(width)[:-1], axis=1), strict=True)):
+        possible = np.flatnonzero(columns[j].marginal > 0.0)
+        at_once = max(FIXED.cluster_cells // len(possible), 1)
+        rows = np.flatnonzero(missing[:, j])
+        for some in np.split(rows, range(at_once, len(rows), at_once)):
+            out[some, j] = possible[_nearest(of_column[some], table[possible])]
+    return out
+
+
+def _nearest(x: np.ndarray, table: np.ndarray) -> np.ndarray:
+    """The row of the table (K, f) that is nearest to each row of x, (n,)."""
+    return np.argmin((table**2).sum(axis=1) - 2.0 * (x @ table.T), axis=1)
+
+
+@of_finite
+def draw_features(X: np.ndarray, known: np.ndarray, weight: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Features (n, f) with unknown ones drawn from a factor analysis given the known ones of the row.
+
+    ``known``, float32 (n, f) of ones and zeros, says which; the others are 0 in X.
+    """
+    n, f = X.shape
+    q = min(FIXED.factors, max(f - 1, 1))
+    rows = np.sort(rng.permutation(n)[: FIXED.factor_rows])
+    centre, loading, noise = fit_factors(X[rows], known[rows], weight[rows], q, rng)
+    mean, covariance = _factors(X - centre * known, known, loading, noise)
+    z = mean + (np.linalg.cholesky(covariance) @ rng.standard_normal((n, q, 1)))[..., 0]
+    drawn = centre + z @ loading.T + np.sqrt(noise) * rng.standard_normal((n, f))
+    return np.asarray(np.where(known > 0.0, X, drawn), dtype=np.float32)
+
+
+def fit_factors(
+    X: np.ndarray, known: np.ndarray, weight: np.ndarray, q: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Centre (f,), loadings (f, q) and variances of noise (f,) of a factor analysis of the known features."""
+    n, f = X.shape
+    heavy = known * weight[:, None].astype(np.float32)
+    mass = np.maximum(heavy.sum(axis=0), 1e-9)
+    centre, square = (heavy * X).sum(axis=0) / mass, (heavy * X**2).sum(axis=0) / mass
+    loading, noise = rng.standard_normal((f, q)) * 0.5 / np.sqrt(q), np.full(f, 0.5)
+    for _ in range(FIXED.factor_passes):
+        mean, covariance = _factors(X - centre * known, known, loading, noise)
+        # moments of the factors and of a constant, whose loading is the centre
+        first = np.hstack([mean, np.ones((n, 1))])
+        second = first[:, :, None] * first[:, None, :]
+        second[:, :q, :q] += covariance
+        moments = (heavy.T @ second.reshape(n, -1)).reshape(f, q + 1, q + 1) / mass[:, None, None]
+        cross = (heavy * X).T @ first / mass[:, None]
+        slopes = np.linalg.solve(moments + FIXED.factor_ridge * np.eye(q + 1), cross[..., None])[..., 0]
+        loading, centre = slopes[:, :q], slopes[:, q]
+        noise = np.maximum(square - (slopes * cross).sum(axis=1), FIXED.least_noise)
+    return centre, loading, noise
+
+
+def _factors(X: np.ndarray, known: np.ndarray, loading: np.ndarray, noise: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Posterior mean (n, q) and covariance (n, q, q) of the factors of each row."""
+    q = loading.shape[1]
+    scaled = loading / noise[:, None]
+    outer = (scaled[:, :, None] * loading[:, None, :]).reshape(len(loading), q * q)
+    covariance = np.linalg.inv((known @ outer).reshape(len(X), q, q) + np.eye(q))
+    return (covariance @ (X @ scaled)[..., None])[..., 0], covariance
