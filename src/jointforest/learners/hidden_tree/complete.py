@@ -50,7 +50,7 @@ def draw_features(X: np.ndarray, known: np.ndarray, weight: np.ndarray, rng: np.
     """
     n, f = X.shape
     q = min(FIXED.factors, max(f - 1, 1))
-    rows = np.sort(rng.permutation(n)[: FIXED.factor_rows])
+    rows = np.sort(rng.permutation(n)[: max(FIXED.factor_cells // f, 1)])
     centre, loading, noise = fit_factors(X[rows], known[rows], weight[rows], q, rng)
     mean, covariance = _factors(X - centre * known, known, loading, noise)
     z = mean + (np.linalg.cholesky(covariance) @ rng.standard_normal((n, q, 1)))[..., 0]

@@ -152,15 +152,19 @@ class Constants:
     """A point mass also has so many times the mean of the codes beside it."""
     least_rows: float = 0.01
     """Rows added in any case, so that no code has probability 0."""
-    missing_rows: float = 1.0
-    """Rows added to each state's share of missing cells, in the proportions of the column."""
+    missing_evidence: float = 10.0
+    """Log-likelihood ratio, less that of chance, from which on missing cells count as depending on another column."""
+    most_missing_groups: int = 256
+    """Most nodes of missing cells, which bounds the time of questions about very wide tables."""
+    missing_rows: float = 0.5
+    """Rows added to the counts of a node of missing cells, in the proportions of the column."""
 
     # ---- first states
 
     factors: int = 8
     """Factors by which missing cells are drawn before the first states are found: EM follows."""
-    factor_rows: int = 5_000
-    """Most rows that the factors are fitted to."""
+    factor_cells: int = 2_000_000
+    """Most numbers that the factors are fitted to, which is fewer rows of wide tables."""
     factor_passes: int = 20
     """Passes that fit the factors."""
     factor_ridge: float = 1e-3

@@ -99,30 +99,21 @@ def split_tables(nodes: Nodes, tables: Tables) -> tuple[list[np.ndarray], list[n
     ]
 
 
-def to_tree(nodes: Nodes, tables: Tables, columns: tuple[CodeColumn, ...], counts: Tables) -> TreeTables:
-    """The tree of these probabilities; expected ``counts`` say how often each state misses its cell."""
-    emission, missing = [], []
+def to_tree(nodes: Nodes, tables: Tables, columns: tuple[CodeColumn, ...]) -> TreeTables:
+    """The tree of these probabilities."""
+    emission = []
     transition, cells = split_tables(nodes, tables)
-    for j, cell, count in zip(nodes.column.tolist(), cells, split_tables(nodes, counts)[1], strict=True):
+    for j, cell in zip(nodes.column.tolist(), cells, strict=True):
         known = cell[:-1].sum(axis=0)
         with np.errstate(invalid="ignore"):
             share = np.where(known > 0.0, cell[:-1] / known, columns[j].marginal[:, None])
         emission.append(np.ascontiguousarray(share.T, dtype=np.float32))
-        missing.append(_missing_probability(count))
     return TreeTables(
         nodes.column.astype(np.int32),
         nodes.parent.astype(np.int32),
         tuple(table.copy() for table in transition),
         tuple(emission),
-        tuple(missing),
     )
-
-
-def _missing_probability(count: np.ndarray) -> np.ndarray:
-    """p(missing | state) of counts (K + 1, H), (H,): few rows are drawn towards the share of all."""
-    lost, all_rows = count[-1].astype(np.float64), count.sum(axis=0, dtype=np.float64)
-    share = lost.sum() / max(all_rows.sum(), 1e-12)
-    return ((lost + FIXED.missing_rows * share) / (all_rows + FIXED.missing_rows)).astype(np.float32)
 
 
 def from_tree(tree: TreeTables) -> tuple[Nodes, Tables]:

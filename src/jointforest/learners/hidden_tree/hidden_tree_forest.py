@@ -27,6 +27,7 @@ from .constants import FIXED
 from .em import Smoothing
 from .learn import LearnSettings, Progress
 from .leaves import learn_trees
+from .missing_cells import with_missing_cells
 from .structure import CodeTable, View
 
 
@@ -271,7 +272,8 @@ class HiddenTreeForest(TableScores, Learner):
             ]  # fmt: skip
         trees = tuple(tree for member in members for tree in member.trees)
         log_weight = np.log(np.concatenate([member.share for member in members]) / len(members))
-        return HiddenTrees(schema, scales, trees, log_weight)
+        with one_blas_thread():
+            return with_missing_cells(HiddenTrees(schema, scales, trees, log_weight), table, seed)
 
     def _most_bins(self, n: int) -> int:
         """Most codes of a number in a table of n rows."""

@@ -61,15 +61,13 @@ def pair_to_join(
 
 
 def draw_codes(tree: TreeTables, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Codes of n rows drawn from a tree with a column at each node, (n, d); a missing cell has the code K."""
+    """Codes of n rows drawn from a tree with a column at each node, (n, d)."""
     codes = np.empty((n, len(tree)), np.int64)
     states: list[np.ndarray] = []
     for k, j in enumerate(tree.column.tolist()):
         above = states[tree.parent[k]] if k else np.zeros(n, np.int64)
         states.append(tree.state_draws[k].draw(above, rng.random(n)))
         codes[:, j] = tree.code_draws[k].draw(states[k], rng.random(n))
-        if tree.blank:
-            codes[rng.random(n) < tree.blank[k][states[k]], j] = tree.emission[k].shape[1]
     return codes
 
 

@@ -186,7 +186,7 @@ def _learn(
     tables = step.tables(counts, _smoothing(settings, 0))
     seen, unseen = _Rows.of(rows), _Rows.of(held)
     if settings.passes < 1 or len(rows.codes) == 0:
-        return seen.tree(nodes, tables, columns, run), unseen.log_probability(nodes, tables, run)
+        return to_tree(nodes, tables, columns), unseen.log_probability(nodes, tables, run)
     # Passes of stepwise EM over the rows in batches, until held-out rows gain no more
     n_batches = _n_batches(len(rows.codes), settings, len(columns))
     shares = np.geomspace(settings.first, settings.last, settings.passes * n_batches).reshape(settings.passes, -1)
@@ -211,8 +211,7 @@ def _learn(
         for _ in range(settings.full):
             best = _pass(nodes, best, counts, more, step, settings.smoothing, np.ones(1), rng, run)
             tick()
-    tree = seen.tree(nodes, best, columns, run)
-    return tree, of_best if settings.refit else unseen.log_probability(nodes, best, run)
+    return to_tree(nodes, best, columns), of_best if settings.refit else unseen.log_probability(nodes, best, run)
 
 
 class _Rows(NamedTuple):
@@ -230,14 +229,6 @@ class _Rows(NamedTuple):
     def log_probability(self, nodes: Nodes, tables: Tables, run: Run) -> np.ndarray:
         """Log-probability of each row."""
         return log_probabilities(nodes, tables, self.codes, run)
-
-    def tree(self, nodes: Nodes, tables: Tables, columns: tuple[CodeColumn, ...], run: Run) -> TreeTables:
-        """The tree of these tables, whose states miss their cells as often as is expected of the rows."""
-        if np.any(self.codes[nodes.column] == nodes.n_cells[:, None] - 1):
-            counts = expected_counts(nodes, tables, self.codes, np.arange(len(self.weight)), self.weight, run)
-        else:
-            counts = Tables(*map(np.zeros_like, tables))
-        return to_tree(nodes, tables, columns, counts)
 
     def mean(self, values: np.ndarray) -> float:
         """Mean of values of the rows; NaN of none."""

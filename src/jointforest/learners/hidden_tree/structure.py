@@ -81,9 +81,9 @@ def _information(total: np.ndarray, start: np.ndarray) -> np.ndarray:
     by_row = np.add.reduceat(total, first, axis=1)  # counts of a class over the known cells of another column
     n_pair = np.add.reduceat(by_row, first, axis=0)
     kinds = np.add.reduceat((by_row > 0).astype(np.float64), first, axis=0)
-    of_pairs = np.add.reduceat(np.add.reduceat(_times_log(total), first, axis=1), first, axis=0)
-    of_rows = np.add.reduceat(_times_log(by_row), first, axis=0)
-    information = of_pairs - of_rows - of_rows.T + _times_log(n_pair)
+    of_pairs = np.add.reduceat(np.add.reduceat(times_log(total), first, axis=1), first, axis=0)
+    of_rows = np.add.reduceat(times_log(by_row), first, axis=0)
+    information = of_pairs - of_rows - of_rows.T + times_log(n_pair)
     with np.errstate(divide="ignore", invalid="ignore"):
         information = (information - (kinds - 1) * (kinds.T - 1) / 2) / n_pair
     information = np.where(n_pair > 0, np.maximum(information, 0.0), 0.0)
@@ -91,7 +91,7 @@ def _information(total: np.ndarray, start: np.ndarray) -> np.ndarray:
     return 0.5 * (information + information.T)
 
 
-def _times_log(x: np.ndarray) -> np.ndarray:
+def times_log(x: np.ndarray) -> np.ndarray:
     """x log x; 0 of 0."""
     return x * np.log(np.where(x > 0, x, 1.0))
 

@@ -21,6 +21,7 @@ from .em import (
     split_tables,
     to_tree,
 )
+from .missing_cells import columns_alone, with_nodes_of
 from .structure import CodeColumn, code_column
 
 
@@ -40,7 +41,7 @@ class Totals(NamedTuple):
 
 def no_rows(hidden: HiddenTrees) -> Totals:
     """Totals over no rows."""
-    flat = [from_tree(tree)[1] for tree in hidden.trees]
+    flat = [from_tree(columns_alone(tree))[1] for tree in hidden.trees]
     return Totals(np.zeros(len(flat)), [Tables(*(np.zeros(len(table)) for table in tables)) for tables in flat])
 
 
@@ -57,7 +58,7 @@ def add_rows(
     The trees of one member of a mixture, whose number ``member`` (T,) tells, share each row out; each member has every
     row.
     """
-    flat = [from_tree(tree) for tree in hidden.trees]
+    flat = [from_tree(columns_alone(tree)) for tree in hidden.trees]
     least = FIXED.negligible_share if weight is None else 0.0
     for start in range(0, len(codes), FIXED.shared_at_once):
         rows = slice(start, start + FIXED.shared_at_once)
@@ -94,12 +95,13 @@ def improved(
         if totals.mass[t] <= 0.0:
             trees.append(tree)
             continue
-        nodes, _ = from_tree(tree)
+        nodes, _ = from_tree(columns_alone(tree))
         columns = _columns(tree.emission, nodes, counts, is_ordered)
         counts = Tables(*(table.astype(np.float32) for table in counts))
         step = Maximisation(nodes, columns, smoothing)
         step.fit_normals(counts, smoothing)
-        trees.append(to_tree(nodes, step.tables(counts, smoothing), columns, counts))
+        learned = to_tree(nodes, step.tables(counts, smoothing), columns)
+        trees.append(with_nodes_of(learned, tree))
     n_members = int(member.max()) + 1
     of_member = np.bincount(member, totals.mass)
     with np.errstate(divide="ignore"):

@@ -81,16 +81,16 @@ def _by_code(code: int, likelihood: np.ndarray, scale: Scale) -> np.ndarray | No
 
 def conditioned_tree(tree: TreeTables, inside: list[np.ndarray | None], vectors: list[np.ndarray | None]) -> TreeTables:
     """The tree given evidence by code of each column, and what lies at and below each node, (1, H_k)."""
-    transition, emission, blank = [], [], []
+    transition, emission = [], []
+    known = {tree.missing_node[j] for j, vector in enumerate(vectors) if vector is not None}
+    blank = tuple(np.zeros_like(share) if k in known else share for k, share in enumerate(tree.blank))
     for k, j in enumerate(tree.column.tolist()):
         here = inside[k]
         before, codes = tree.transition[k], tree.emission[k]
         transition.append(before if here is None else _shares(before * here, before).astype(tree.dtype))
         vector = vectors[j] if j >= 0 else None
         emission.append(codes if vector is None else _shares(codes * vector, vector / vector.sum()).astype(tree.dtype))
-        if tree.blank:
-            blank.append(tree.blank[k] if vector is None else np.zeros_like(tree.blank[k]))
-    return replace(tree, transition=tuple(transition), emission=tuple(emission), blank=tuple(blank))
+    return replace(tree, transition=tuple(transition), emission=tuple(emission), blank=blank)
 
 
 def _shares(table: np.ndarray, instead: np.ndarray) -> np.ndarray:
@@ -122,12 +122,13 @@ def _pinned(scale: Scale, x: float) -> Scale:
 
 def _without(tree: TreeTables, number: dict[int, int]) -> TreeTables:
     """The tree without the columns that have no new number; nodes that hold nothing together are summed out."""
+    needed = {tree.missing_node[j] for j in number} if tree.blank else set()
     column = [number.get(j, -1) for j in tree.column.tolist()]
     parent, transition = tree.parent.tolist(), list(tree.transition)
     stays = [True] * len(column)
     below: list[list[int]] = [list(children) for children in tree.children]
     for k in range(len(column) - 1, -1, -1):
-        if column[k] >= 0 or len(below[k]) > 1:
+        if column[k] >= 0 or k in needed or len(below[k]) > 1:
             continue
         stays[k] = False
         above = parent[k]
@@ -144,6 +145,9 @@ def _without(tree: TreeTables, number: dict[int, int]) -> TreeTables:
         tuple(np.ascontiguousarray(transition[k]) for k in old),
         tuple(tree.emission[k] if column[k] >= 0 else tree.emission[k][:, :0] for k in old),
         tuple(tree.blank[k] for k in old) if tree.blank else (),
+        np.array(
+            [place.get(k, i) for i, k in enumerate(tree.missing_at[old])] if len(tree.missing_at) else [], np.int32
+        ),
     )
 
 
@@ -153,9 +157,9 @@ def _without(tree: TreeTables, number: dict[int, int]) -> TreeTables:
 def given_missing(hidden: HiddenTrees, j: int, is_missing: bool) -> tuple[HiddenTrees | None, float]:
     """The distribution given that cell j is missing (or is known), and the log-probability of that.
 
-    The share of missing cells in each state of the column's node is a message from it. None and -inf where impossible.
+    The share of missing cells in each state is a message from the node. None and -inf where impossible.
     """
-    found = [_given(tree, tree.node[j], is_missing) for tree in hidden.trees]
+    found = [_given(tree, tree.missing_node[j], is_missing) for tree in hidden.trees]
     joint = np.array([log_p for _, log_p in found]) + hidden.log_weight
     log_share = float(np.logaddexp.reduce(joint))
     if log_share == -np.inf:
@@ -178,7 +182,7 @@ def missing_shares(hidden: HiddenTrees, kept: KeptRows, columns: list[int]) -> n
         if not tree.blank:
             continue
         upward = up(tree, own_messages(tree, post.known), 1)
-        nodes = [tree.node[j] for j in columns]
+        nodes = [tree.missing_node[j] for j in columns]
         wanted = np.zeros(len(tree), bool)
         wanted[nodes] = True
         outside = down(tree, upward, wanted).outside

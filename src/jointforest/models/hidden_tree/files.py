@@ -115,6 +115,9 @@ def _check_tables(tree: TreeTables, n_codes: list[int], what: str) -> None:
             blank = tree.blank[k]
             if blank.shape != (states,) or blank.dtype != dtype or not ((blank >= 0.0) & (blank <= 1.0)).all():
                 raise ValueError(f"{what}, node {k}: blank must be {states} shares from 0 to 1, {dtype}")
+    at = tree.missing_at
+    if at.dtype != np.int32 or at.shape not in ((0,), (m,)) or (at < 0).any() or (at >= m).any():
+        raise ValueError(f"{what}: missing_at must be empty, or name a node from 0 to {m - 1} for each node, int32")
 
 
 def _check_shares(table: np.ndarray, shape: tuple[int, int], dtype: np.dtype, what: str) -> None:
@@ -129,7 +132,8 @@ def _check_shares(table: np.ndarray, shape: tuple[int, int], dtype: np.dtype, wh
 
 _SEGMENTS = {"lo": "f8", "hi": "f8", "rate": "f8", "code": "i4", "log_mass": "f8"}
 _OF_ALL = {"log_weight": "f8", "scales.n_codes": "i4", "scales.n_segments": "i4"}
-_OF_TREE = {"column": "i4", "parent": "i4", "n_states": "i4", "transition": "f", "emission": "f or codes", "blank": "f"}
+_OF_TREE = {"column": "i4", "parent": "i4", "n_states": "i4", "transition": "f", "emission": "f or codes", "blank": "f",
+            "missing_at": "i4"}  # fmt: skip
 _TYPES = {"f": ("f4", "f8"), "f or codes": ("f4", "f8", "i4")}
 _OF_ALL |= {f"scales.{name}": kind for name, kind in _SEGMENTS.items()}
 _OF_GROWN = frozenset({f"grown.{name}" for name in TREE_FIELDS} | {"grown.stands_in"})
@@ -163,7 +167,7 @@ def hidden_to_arrays(hidden: HiddenTrees) -> tuple[dict[str, Any], dict[str, np.
     }
     arrays |= {f"scales.{name}": np.concatenate([getattr(scale, name) for scale in scales]) for name in _SEGMENTS}
     for t, tree in enumerate(hidden.trees):
-        arrays |= {f"{t}.column": tree.column, f"{t}.parent": tree.parent}
+        arrays |= {f"{t}.column": tree.column, f"{t}.parent": tree.parent, f"{t}.missing_at": tree.missing_at}
         arrays[f"{t}.n_states"] = tree.n_states.astype(np.int32)
         is_plain = tree.is_plain and all((table.max(axis=1) == 1.0).all() for table in tree.emission)
         if is_plain:
@@ -245,7 +249,7 @@ def _tree(
     else:
         emission = _tables(arrays["emission"], H, codes, f"{what}: emission")
     blank = tuple(_cut(arrays["blank"], H, f"{what}: blank")) if len(arrays["blank"]) else ()
-    return TreeTables(column, parent, transition, emission, blank)
+    return TreeTables(column, parent, transition, emission, blank, arrays["missing_at"])
 
 
 def _picking(

@@ -435,7 +435,7 @@ class _TreeRows:
 
     def missing(self, columns: Sequence[int]) -> np.ndarray:
         """P(cell missing) of some columns, (n, len(columns))."""
-        nodes, blank = [self.tree.node[j] for j in columns], self.tree.blank
+        nodes, blank = [self.tree.missing_node[j] for j in columns], self.tree.blank
         if not blank:
             return np.zeros((self.n, len(columns)))
         state = self._states(set(nodes))

@@ -128,8 +128,11 @@ def _draw_codes(
         states.append(state)
         if j >= 0:
             code[:, j] = _codes(tree, k, known[j], row, state, rng)
-            if tree.blank:
-                blank[:, j] = rng.random(r) < tree.blank[k][state]
+    if tree.blank:
+        # columns that miss their cells together share a node, and so a number
+        u = {k: rng.random(r) for k in dict.fromkeys(tree.missing_node.values())}
+        for j, k in tree.missing_node.items():
+            blank[:, j] = u[k] < tree.blank[k][states[k]]
     return code, blank
 
 

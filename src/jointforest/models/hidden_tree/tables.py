@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -112,7 +112,11 @@ class TreeTables:
     emission : tuple of m arrays (H_k, K_j)
         Rows sum to 1; (H_k, 0) where there is no column.
     blank : tuple of m arrays (H_k,), or empty
-        p(cell missing | state), for rows drawn with missing cells; no other answer depends on it.
+        p(cell missing | state), for rows drawn with missing cells and questions about these; no other answer depends on
+        it.
+    missing_at : int32 array (m,), or empty
+        The node whose states say whether the cell of a node's column is missing: another one without a column where
+        missing cells depend on other cells. Empty where each node has its own.
     """
 
     column: np.ndarray
@@ -120,6 +124,7 @@ class TreeTables:
     transition: tuple[np.ndarray, ...]
     emission: tuple[np.ndarray, ...]
     blank: tuple[np.ndarray, ...] = ()
+    missing_at: np.ndarray = field(default_factory=lambda: np.empty(0, np.int32))
 
     def __len__(self) -> int:
         return len(self.parent)
@@ -182,6 +187,13 @@ class TreeTables:
     def node(self) -> dict[int, int]:
         """Node of each column."""
         return {j: k for k, j in enumerate(self.column.tolist()) if j >= 0}
+
+    @cached_property
+    def missing_node(self) -> dict[int, int]:
+        """The node whose states say whether the cell of each column is missing."""
+        if not len(self.missing_at):
+            return self.node
+        return {j: int(self.missing_at[k]) for j, k in self.node.items()}
 
 
 def _picked(emission: np.ndarray) -> np.ndarray | None:

@@ -1,0 +1,207 @@
+"""Whether cells are missing, learned beside a joint that sums over missing cells.
+
+The joint is that of complete rows, so no state may stand for a missing cell. Columns that miss cells together have
+a node in common, without a column of its own, whose two states are known and missing. It hangs below the column or the
+other such node that says most of it (Chow, Liu 1968), so no probability of the table's values depends on it. Columns
+whose missing cells depend on nothing miss them with one probability.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ...models.hidden_tree.hidden_trees import HiddenTrees
+from ...models.hidden_tree.messages import down, up
+from ...models.hidden_tree.posterior import batch_rows
+from ...models.hidden_tree.tables import TreeTables
+from ...runtime.threads import chunks
+from .constants import FIXED
+from .structure import CodeTable, coarse, times_log
+
+
+class Group(NamedTuple):
+    """Columns that miss their cells together.
+
+    Attributes
+    ----------
+    columns : int64 array
+    parent : int
+        The column, or the number of the earlier group, that says most of the missing cells.
+    is_below_group : bool
+    """
+
+    columns: np.ndarray
+    parent: int
+    is_below_group: bool
+
+
+def with_missing_cells(hidden: HiddenTrees, table: CodeTable, seed: int) -> HiddenTrees:
+    """The hidden trees, which have a node for each column of the table, with probabilities of missing cells.
+
+    They are expected counts over some of the rows: of cells that are missing, by state of the parent.
+    """
+    lost = table.codes == table.n_codes
+    if not lost.any():
+        return hidden
+    usual = np.average(lost, axis=0, weights=table.weight)
+    groups = _groups(table, lost)
+    rows = np.sort(np.random.default_rng(seed).permutation(table.weighed_rows())[: FIXED.start_rows])
+    few = table.take(rows)
+    indicator = np.column_stack([lost[rows, group.columns[0]] for group in groups] or [np.empty((len(rows), 0))])
+    weight = np.ones((len(rows), 1)) if few.weight is None else few.weight[:, None]
+    parents = sorted({group.parent for group in groups if not group.is_below_group})
+    heavy = weight * np.hstack([np.ones_like(weight), indicator])
+    sums = _sums_by_state(hidden, few.codes, heavy, parents) if parents else [{}] * len(hidden.trees)
+    by_indicator = heavy.T @ np.hstack([np.ones_like(weight), indicator])
+    return replace(
+        hidden,
+        trees=tuple(
+            _with_nodes(tree, usual, groups, by_state, by_indicator)
+            for tree, by_state in zip(hidden.trees, sums, strict=True)
+        ),
+    )
+
+
+def _groups(table: CodeTable, lost: np.ndarray) -> list[Group]:
+    """Groups of columns whose missing cells depend on others, parents before their children.
+
+    Dependence is the log-likelihood ratio of a two-way table of counts, less what chance gives. It must exceed
+    ``FIXED.missing_evidence``.
+    """
+    by_pattern: dict[bytes, list[int]] = {}
+    for j in np.flatnonzero(lost.any(axis=0) & ~lost.all(axis=0)).tolist():
+        by_pattern.setdefault(np.packbits(lost[:, j]).tobytes(), []).append(j)
+    columns = [np.array(of_pattern) for of_pattern in by_pattern.values()]
+    if not columns:
+        return []
+    weight = np.ones(len(lost)) if table.weight is None else table.weight
+    indicator = lost[:, [of_group[0] for of_group in columns]].astype(np.float64)
+    below_column = _ratios_with_columns(table, indicator, weight)
+    for i, of_group in enumerate(columns):
+        below_column[i, of_group] = 0.0
+    both, n = indicator.T @ (indicator * weight[:, None]), weight.sum()
+    each = np.diag(both)
+    corners = (both, each[:, None] - both, each - both, n - each[:, None] - each + both)
+    below_group = sum(times_log(np.maximum(corner, 0.0)) for corner in corners) + times_log(n) - 0.5
+    below_group -= (times_log(each) + times_log(n - each))[:, None] + times_log(each) + times_log(n - each)
+    np.fill_diagonal(below_group, 0.0)
+    return _linked(columns, below_column, np.asarray(below_group))
+
+
+def _linked(columns: list[np.ndarray], below_column: np.ndarray, below_group: np.ndarray) -> list[Group]:
+    """Groups joined one after the other by the strongest link to a column or to a group before (Prim)."""
+    parent, strength = below_column.argmax(axis=1), below_column.max(axis=1)
+    is_below_group, is_left = np.zeros(len(columns), bool), np.ones(len(columns), bool)
+    found: list[Group] = []
+    while is_left.any() and len(found) < FIXED.most_missing_groups:
+        new = int(np.where(is_left, strength, -np.inf).argmax())
+        alone = len(columns[new]) == 1 and strength[new] < FIXED.missing_evidence
+        is_left[new] = False
+        if alone:
+            continue
+        found.append(Group(columns[new], int(parent[new]), bool(is_below_group[new])))
+        closer = is_left & (below_group[:, new] > strength)
+        parent[closer], strength[closer], is_below_group[closer] = len(found) - 1, below_group[closer, new], True
+    return found
+
+
+def _ratios_with_columns(table: CodeTable, indicator: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Log-likelihood ratio of each indicator (n, r) and each column, over the rows that know it, (r, d)."""
+    classes, size = coarse(table.codes, table.n_codes, table.is_ordered)
+    start = np.concatenate([[0], np.cumsum(size + 1)])  # the last class of a column is a missing cell
+    counts = np.zeros((indicator.shape[1] + 1, start[-1]))
+    for first in range(0, len(classes), 8_192):
+        rows = slice(first, first + 8_192)
+        at = start[:-1] + np.where(classes[rows] < 0, size, classes[rows])
+        hot = np.zeros((len(at), start[-1]), np.float32)
+        hot[np.arange(len(at))[:, None], at] = weight[rows, None]
+        counts += np.column_stack([indicator[rows], np.ones(len(at))]).T @ hot
+    counts[:, start[1:] - 1] = 0.0
+    missing, every = counts[:-1], counts[-1]
+
+    def by_column(x: np.ndarray) -> np.ndarray:
+        return np.add.reduceat(x, start[:-1], axis=-1)
+
+    ratio = by_column(times_log(missing) + times_log(every - missing) - times_log(every))
+    ratio -= times_log(by_column(missing)) + times_log(by_column(every - missing)) - times_log(by_column(every))
+    return np.asarray(ratio - np.maximum(by_column((every > 0.0).astype(np.float64)) - 1.0, 0.0) / 2)
+
+
+def _sums_by_state(
+    hidden: HiddenTrees, codes: np.ndarray, heavy: np.ndarray, columns: list[int]
+) -> list[dict[int, np.ndarray]]:
+    """Sums of numbers of rows, ``heavy`` (n, r), by the posterior of the state of each of some columns, (H, r).
+
+    Each tree has a dict by column. Trees share the rows out by their posterior.
+    """
+    sums = [{j: np.zeros((tree.n_states[tree.node[j]], heavy.shape[1])) for j in columns} for tree in hidden.trees]
+    for first, last in chunks(len(codes), batch_rows(hidden)):
+        code, number = codes[first:last], heavy[first:last]
+        upward = [
+            up(tree, [tree.by_code[k][code[:, j]] for k, j in enumerate(tree.column.tolist())], len(code))
+            for tree in hidden.trees
+        ]
+        log_joint = np.column_stack([of.log_probability for of in upward]) + hidden.log_weight
+        share = np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1, keepdims=True))
+        for t, tree in enumerate(hidden.trees):
+            wanted = np.zeros(len(tree), bool)
+            wanted[[tree.node[j] for j in columns]] = True
+            outside = down(tree, upward[t], wanted).outside
+            for j in columns:
+                k = tree.node[j]
+                inside = upward[t].inside[k]
+                state = outside[k] if inside is None else outside[k] * inside
+                state = state * (share[:, t] / state.sum(axis=1))[:, None]
+                sums[t][j] += state.T @ number
+    return sums
+
+
+def _with_nodes(
+    tree: TreeTables, usual: np.ndarray, groups: list[Group], by_state: dict[int, np.ndarray], by_indicator: np.ndarray
+) -> TreeTables:
+    """The tree with a node for each group, after its others.
+
+    ``usual`` (d,) are the columns' shares of missing cells, ``by_state`` the sums of a tree by column: rows, then those
+    that miss the cells of each group. ``by_indicator`` are the same sums over rows that miss the cells of a group.
+    """
+    m, dtype = len(tree), tree.dtype
+    parent, transition = tree.parent.tolist(), list(tree.transition)
+    at = np.arange(m + len(groups), dtype=np.int32)
+    blank = [np.full(states, usual[j], dtype) for states, j in zip(tree.n_states, tree.column, strict=True)]
+    for i, group in enumerate(groups):
+        if group.is_below_group:
+            parent.append(m + group.parent)
+            missing = by_indicator[[0, 1 + group.parent]][:, [0, 1 + i]]
+            rows, lost = (missing - np.array([missing[1], [0.0, 0.0]])).T
+        else:
+            parent.append(tree.node[group.parent])
+            rows, lost = by_state[group.parent][:, [0, 1 + i]].T
+        share = (lost + FIXED.missing_rows * usual[group.columns[0]]) / (rows + FIXED.missing_rows)
+        transition.append(np.stack([1.0 - share, share], axis=1).astype(dtype))
+        blank.append(np.array([0.0, 1.0], dtype))
+        at[[tree.node[j] for j in group.columns.tolist()]] = m + i
+    return TreeTables(
+        np.append(tree.column, np.full(len(groups), -1, np.int32)),
+        np.array(parent, np.int32),
+        tuple(transition),
+        tree.emission + (np.empty((2, 0), dtype),) * len(groups),
+        tuple(blank),
+        at,
+    )
+
+
+def columns_alone(tree: TreeTables) -> TreeTables:
+    """The tree without nodes of missing cells."""
+    m = len(tree.node)
+    return TreeTables(tree.column[:m], tree.parent[:m], tree.transition[:m], tree.emission[:m])
+
+
+def with_nodes_of(tree: TreeTables, other: TreeTables) -> TreeTables:
+    """The tree with the nodes of missing cells of another one, whose columns have the same nodes and states."""
+    m = len(tree)
+    return replace(
+        other, transition=tree.transition + other.transition[m:], emission=tree.emission + other.emission[m:]
+    )
