@@ -28,18 +28,44 @@ def completed(
     known = np.repeat(~missing, width, axis=1).astype(np.float32)
     drawn = draw_features(X, known, np.ones(len(X)) if weight is None else weight, rng)
     out = codes.copy()
-    for j, (table, of_column) in enumerate(zip(tables, np.split(drawn, np.cumsum(width)[:-1], axis=1), strict=True)):
-        possible = np.flatnonzero(columns[j].marginal > 0.0)
-        at_once = max(FIXED.cluster_cells // len(possible), 1)
+    for j, (column, table, x) in enumerate(
+        zip(columns, tables, np.split(drawn, np.cumsum(width)[:-1], axis=1), strict=True)
+    ):
         rows = np.flatnonzero(missing[:, j])
-        for some in np.split(rows, range(at_once, len(rows), at_once)):
-            out[some, j] = possible[_nearest(of_column[some], table[possible])]
+        if column.is_ordered and not column.views:
+            out[rows, j] = np.searchsorted(column.edge[1:-1], x[rows, 0])
+        else:
+            at_once = max(FIXED.cluster_cells // column.n_codes, 1)
+            for some in np.split(rows, range(at_once, len(rows), at_once)):
+                out[some, j] = _draw_levels(x[some], column, table[:-1], rng)
     return out
 
 
-def _nearest(x: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """The row of the table (K, f) that is nearest to each row of x, (n,)."""
-    return np.argmin((table**2).sum(axis=1) - 2.0 * (x @ table.T), axis=1)
+def _draw_levels(x: np.ndarray, column: CodeColumn, table: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A level for each row of features x (n, f) of a column, whose levels have the features ``table`` (K, f), (n,).
+
+    Features of levels are indicators, so that a feature that is drawn stands for a probability. Some of these are below
+    0, and without raking those cut off at 0 would make rare levels frequent. Columns that stand for several have levels
+    near the features that are drawn.
+    """
+    share = np.repeat(column.marginal[None], len(x), axis=0)
+    if column.views:
+        near = x @ table.T - 0.5 * (table**2).sum(axis=1)
+        share *= np.exp(near - near.max(axis=1, keepdims=True))
+        share *= column.marginal / np.maximum(share.mean(axis=0), 1e-300)
+    elif table.shape[1]:
+        level, low = table.argmax(axis=0), table.min(axis=0)
+        share[:, level] = (x - low) / (table.max(axis=0) - low)
+        others = np.setdiff1d(np.arange(column.n_codes), level)
+        left = 1.0 - share[:, level].sum(axis=1)
+        share[:, others] *= left[:, None] / max(column.marginal[others].sum(), 1e-12)
+    wanted = np.maximum(share.mean(axis=0), 1e-3 * column.marginal)
+    share = np.maximum(share, 1e-3 * column.marginal)
+    for _ in range(FIXED.rakings):
+        share /= share.sum(axis=1, keepdims=True)
+        share *= wanted / np.maximum(share.mean(axis=0), 1e-300)
+    cumulated = np.cumsum(share, axis=1)
+    return np.minimum((cumulated < rng.random((len(x), 1)) * cumulated[:, -1:]).sum(axis=1), column.n_codes - 1)
 
 
 @of_finite

@@ -169,6 +169,8 @@ class Constants:
     """Passes that fit the factors."""
     factor_ridge: float = 1e-3
     """Added to the second moments of the factors, as a share of their prior variance."""
+    rakings: int = 3
+    """Times that the probabilities of drawn levels are adjusted to their means."""
     least_noise: float = 0.02
     """Least variance of a feature that the factors leave open."""
 
