@@ -166,7 +166,7 @@ def test_columns_of_levels_and_dates(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_missing_cells_are_events_and_evidence(name: str) -> None:
     j = joint(name)
-    drawn = j.sample(10_000, random_state=2, missing=True)
+    drawn = j.sample(40_000, random_state=2, missing=True)
     blank = drawn["b"].isna()
     assert j.query("P(b is missing)") == pytest.approx(blank.mean(), abs=0.01)
     assert j.query("P(b is missing | a > 5)") == pytest.approx(blank[drawn["a"] > 5].mean(), abs=0.03)

@@ -150,7 +150,11 @@ def all_codes(given):
     total = np.zeros([len(vector) for vector in given.inside])
     for tree, log_weight in zip(given.hidden.trees, given.hidden.log_weight, strict=True):
         for states, p in combinations(tree):
-            of = {j: tree.emission[k][states[k]].astype(float) * given.inside[j] for k, j in enumerate(tree.column)}
+            of = {
+                j: tree.emission[k][states[k]].astype(float) * given.inside[j]
+                for k, j in enumerate(tree.column)
+                if j >= 0
+            }
             part = np.array(math.exp(log_weight) * p)
             for j in range(total.ndim):
                 part = part[..., None] * of[j]
@@ -163,8 +167,9 @@ def missing_rate(given, j):
     total = 0.0
     for tree, log_weight in zip(given.hidden.trees, given.hidden.log_weight, strict=True):
         for states, p in combinations(tree):
-            fits = [tree.emission[k][states[k]] @ given.inside[i] for k, i in enumerate(tree.column)]
-            k = tree.node[j]
+            fits = [tree.emission[k][states[k]] @ given.inside[i] for k, i in enumerate(tree.column) if i >= 0]
+            k = list(tree.column).index(j)
+            k = tree.missing_at[k] if len(tree.missing_at) else k
             total += math.exp(log_weight) * p * math.prod(fits) * tree.blank[k][states[k]]
     return float(total / given.probability)
 
@@ -176,7 +181,7 @@ def states(given, j):
         k = tree.node[j]
         share = [0.0] * tree.transition[k].shape[1]
         for z, p in combinations(tree):
-            fits = [tree.emission[i][z[i]] @ given.inside[c] for i, c in enumerate(tree.column)]
+            fits = [tree.emission[i][z[i]] @ given.inside[c] for i, c in enumerate(tree.column) if c >= 0]
             share[z[k]] += math.exp(log_weight) * p * math.prod(map(float, fits))
         found += share
     return np.array(found) / given.probability

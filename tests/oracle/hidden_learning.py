@@ -55,23 +55,14 @@ def transition_table(count, each, extra):
 
 
 def emission_table(cells, marginal, each):
-    """Emissions (H, K) and shares of missing cells (H,) of counts (K + 1, H), the last of missing cells.
-
-    Rows of a state that misses cells twice as often as the column count as the marginal, once they are many times those
-    that are known.
-    """
-    H = len(cells[0])
-    lost, total = cells[-1], math.fsum(math.fsum(row) for row in cells)
-    known = [math.fsum(row[s] for row in cells[:-1]) for s in range(H)]
-    usual = math.fsum(lost) / math.fsum(known)
-    emission, missing = [], []
-    for s in range(H):
+    """Emissions (H, K) of counts (K + 1, H), the last of missing cells, which do not count."""
+    emission = []
+    for s in range(len(cells[0])):
         count = [row[s] for row in cells[:-1]]
-        more = max(lost[s] - 2 * usual * known[s], 0.0)
-        added = each * (effective_number(count) - 1) + 0.01 + more**2 / (more + 10 * known[s] + 1e-9)
-        emission.append([(c + added * p) / (known[s] + added) for c, p in zip(count, marginal, strict=True)])
-        missing.append((lost[s] + 0.01 * math.fsum(lost) / total) / (lost[s] + known[s] + 0.01))
-    return emission, missing
+        added = each * (effective_number(count) - 1) + 0.01
+        known = math.fsum(count)
+        emission.append([(c + added * p) / (known + added) for c, p in zip(count, marginal, strict=True)])
+    return emission
 
 
 def state_normals(count, marginal, light, wider):

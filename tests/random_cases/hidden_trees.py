@@ -31,10 +31,10 @@ def random_plain(seed: int, alike: bool = True) -> HiddenTrees:
     """Two to five trees whose states are some of the codes of each column; of one structure where they are alike."""
     rng = np.random.default_rng(seed)
     base = random_hidden(seed)
-    first = random_tree(rng, base.scales, np.float64, 0.1)
+    first = random_tree(rng, base.scales, np.float64, 0.1, missing_nodes=False)
     trees = []
     for _ in range(int(rng.integers(2, 6))):
-        one = first if alike else random_tree(rng, base.scales, np.float64, 0.1)
+        one = first if alike else random_tree(rng, base.scales, np.float64, 0.1, missing_nodes=False)
         codes = [np.sort(rng.choice(K, int(rng.integers(1, K + 1)), replace=False))
                  for K in (base.scales[j].n_codes for j in one.column.tolist())]  # fmt: skip
         above = [1 if p < 0 else len(codes[p]) for p in one.parent.tolist()]
@@ -61,15 +61,31 @@ def column_of(rng: np.random.Generator, name: str, scale: Scale) -> Column:
     return Column(name, "mixed" if atoms else "continuous", "float64", 0.0, 0.0, atoms, (), low, high, 100)
 
 
-def random_tree(rng: np.random.Generator, scales: tuple[Scale, ...], dtype: type, zeros: float) -> TreeTables:
-    """A tree over the columns in random order, each node below a random earlier one."""
+def random_tree(
+    rng: np.random.Generator, scales: tuple[Scale, ...], dtype: type, zeros: float, missing_nodes: bool = True
+) -> TreeTables:
+    """A tree over the columns in random order, each node below a random earlier one.
+
+    In half of the trees one or two more nodes say whether cells of some columns are missing.
+    """
     column = rng.permutation(len(scales)).astype(np.int32)
     parent = np.array([-1] + [int(rng.integers(k)) for k in range(1, len(scales))], np.int32)
     H = rng.integers(1, 5, len(scales))
     transition = [random_table(rng, 1 if k == 0 else H[parent[k]], H[k], dtype, zeros) for k in range(len(scales))]
     emission = [random_table(rng, H[k], scales[j].n_codes, dtype, zeros) for k, j in enumerate(column.tolist())]
-    blank = tuple(rng.uniform(0.0, 1.0, h).astype(dtype) for h in H)
-    return TreeTables(column, parent, tuple(transition), tuple(emission), blank)
+    blank = [rng.uniform(0.0, 1.0, h).astype(dtype) for h in H]
+    d, at = len(scales), np.empty(0, np.int32)
+    if missing_nodes and rng.random() < 0.5:
+        more = int(rng.integers(1, 3))
+        above = [int(rng.integers(d + k)) for k in range(more)]
+        H = np.concatenate([H, np.full(more, 2)])
+        transition += [random_table(rng, H[k], 2, dtype, zeros) for k in above]
+        emission += [np.empty((2, 0), dtype)] * more
+        blank += [np.array([0.0, 1.0], dtype)] * more
+        column, parent = np.append(column, [-1] * more).astype(np.int32), np.append(parent, above).astype(np.int32)
+        at = np.where(rng.random(d) < 0.5, np.arange(d), d + rng.integers(0, more, d)).astype(np.int32)
+        at = np.append(at, np.arange(d, d + more)).astype(np.int32)
+    return TreeTables(column, parent, tuple(transition), tuple(emission), tuple(blank), at)
 
 
 def random_table(rng: np.random.Generator, rows: int, columns: int, dtype: type, zeros: float) -> np.ndarray:

@@ -11,7 +11,6 @@ from jointforest.learners.hidden_tree.learn import (
     learn_tree,
 )
 from jointforest.learners.hidden_tree.structure import CodeTable
-from jointforest.models.hidden_tree.messages import log_probability
 
 pytestmark = pytest.mark.smoke  # runs on wheels
 
@@ -117,25 +116,6 @@ def test_all_cells_missing_but_one(start):
     assert all(np.isfinite(table).all() for table in tree.transition + tree.emission)
 
 
-def test_states_know_which_cells_are_missing_together():
-    rng = np.random.default_rng(0)
-    codes = rng.integers(0, 4, (2_000, 3))
-    lost = rng.random(2_000) < 0.2
-    codes[lost, :2] = 4
-    settings = LearnSettings(n_states=8)
-    tree = learn_tree(CodeTable(codes, np.full(3, 4), np.zeros(3, bool)), settings, seed=0)
-    assert len(tree.blank) == 3 and not tree.blank[tree.node[2]].any()
-    together = dict.fromkeys([(True, True), (True, False), (False, True), (False, False)], 0.0)
-    for case in together:  # the sum over states of p(column 0 missing or not, column 1 missing or not)
-        own = [None] * 3
-        for column, missing in enumerate(case):
-            blank = tree.blank[tree.node[column]]
-            own[tree.node[column]] = (blank if missing else 1 - blank)[None]
-        together[case] = float(np.exp(log_probability(tree, own, 1)[0]))
-    assert together[True, True] == pytest.approx(lost.mean(), abs=0.03)
-    assert together[True, False] < 0.03 and together[False, True] < 0.03
-
-
 def test_rows_held_out_count_in_the_end():
     """A cell that only rows held out have is as common in the tables as in the table, where they are seen at last."""
     codes = np.zeros((1_000, 1), int)
@@ -154,5 +134,5 @@ def test_a_share_of_the_cells_is_hidden_and_the_others_stay():
     found = _with_hidden(nodes, codes, 0.2, np.random.default_rng(1))
     is_hidden = found != codes
     assert found.dtype == codes.dtype and is_hidden.mean(axis=1) == pytest.approx(0.2, abs=0.03)
-    assert all((found[j, is_hidden[j]] == n_codes[j] + 1).all() for j in range(3))
+    assert all((found[j, is_hidden[j]] == n_codes[j]).all() for j in range(3))
     assert (found == _with_hidden(nodes, codes, 0.2, np.random.default_rng(1))).all()

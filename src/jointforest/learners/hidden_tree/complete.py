@@ -32,6 +32,8 @@ def completed(
         zip(columns, tables, np.split(drawn, np.cumsum(width)[:-1], axis=1), strict=True)
     ):
         rows = np.flatnonzero(missing[:, j])
+        if len(rows) == 0:
+            continue
         if column.is_ordered and not column.views:
             out[rows, j] = np.searchsorted(column.edge[1:-1], x[rows, 0])
         else:
@@ -54,6 +56,8 @@ def _draw_levels(x: np.ndarray, column: CodeColumn, table: np.ndarray, rng: np.r
         share *= np.exp(near - near.max(axis=1, keepdims=True))
         share *= column.marginal / np.maximum(share.mean(axis=0), 1e-300)
     elif table.shape[1]:
+        of_some = np.ptp(table, axis=0) > 0.0  # a single level has no variance
+        x, table = x[:, of_some], table[:, of_some]
         level, low = table.argmax(axis=0), table.min(axis=0)
         share[:, level] = (x - low) / (table.max(axis=0) - low)
         others = np.setdiff1d(np.arange(column.n_codes), level)
