@@ -22,6 +22,10 @@ from .constants import FIXED
 from .structure import CodeTable, coarse, times_log
 
 
+LEAST_MASS = 1e-30
+"""Floor of the sum over states of a row that a tree gives no probability, and so no share."""
+
+
 class Group(NamedTuple):
     """Columns that miss their cells together.
 
@@ -154,7 +158,7 @@ def _sums_by_state(
                 k = tree.node[j]
                 inside = upward[t].inside[k]
                 state = outside[k] if inside is None else outside[k] * inside
-                state = state * (share[:, t] / state.sum(axis=1))[:, None]
+                state = state * (share[:, t] / np.maximum(state.sum(axis=1), LEAST_MASS))[:, None]
                 sums[t][j] += state.T @ number
     return sums
 
