@@ -46,8 +46,8 @@ class HiddenTreeForest(TableScores, Learner):
     n_states : "auto" or int
         States of each column. With more states, drawn rows resemble real ones more; with fewer, the density is
         smoother and learning faster. "auto": 256; 384 in tables of 5,000 to 8,191 rows, which have too few rows for
-        leaves (below); in smaller tables, and with ``objective="likelihood"``, the number up to 256 with the highest
-        validation log-likelihood.
+        leaves (below); both times the share of known cells. In smaller tables, and with ``objective="likelihood"``, the
+        number up to 256 with the highest validation log-likelihood.
     n_bins : "auto" or int
         Most codes of a numeric column. "auto": 128; in tables of fewer than 5,000 rows the root of their number, at
         least 16.
@@ -303,8 +303,10 @@ class HiddenTreeForest(TableScores, Learner):
             settings = settings._replace(n_states=self.n_states)
         elif not is_large:
             free.append("n_states")
-        elif not is_chosen and n < FIXED.leaves * FIXED.states * FIXED.rows_a_state:
-            settings = settings._replace(n_states=FIXED.more_states)
+        elif not is_chosen:
+            is_small = n < FIXED.leaves * FIXED.states * FIXED.rows_a_state
+            known = float(np.mean(table.codes < table.n_codes))
+            settings = settings._replace(n_states=round((FIXED.more_states if is_small else FIXED.states) * known))
         if not isinstance(self.max_leaf_nodes, str):
             settings = settings._replace(n_leaves=self.max_leaf_nodes)
         elif is_large:

@@ -21,7 +21,6 @@ from ...runtime.threads import chunks
 from .constants import FIXED
 from .structure import CodeTable, coarse, times_log
 
-
 LEAST_MASS = 1e-30
 """Floor of the sum over states of a row that a tree gives no probability, and so no share."""
 

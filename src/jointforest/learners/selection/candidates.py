@@ -33,12 +33,14 @@ class Candidate(NamedTuple):
     seconds_per_row: float
 
 
-def candidates(budget: Budget, n: int, d: int, n_jobs: int | None, objective: str = "draws") -> list[Candidate]:
-    """Learners for a table of n rows and d columns, the cheapest first; hidden trees have the objective.
+def candidates(
+    budget: Budget, n: int, d: int, n_jobs: int | None, objective: str = "draws", known: float = 1.0
+) -> list[Candidate]:
+    """Learners for n rows and d columns, of whose cells a share is known, the cheapest first.
 
     The fast budget has one candidate for tables of many cells or columns, where comparing takes longer than learning.
     """
-    hidden = _hidden(budget, n, d, n_jobs, objective)
+    hidden = _hidden(budget, n, d, n_jobs, objective, known)
     is_large = n >= HIDDEN.many_rows or n * d >= FIXED.many_cells or d >= HIDDEN.wide
     if is_large and not budget.chooses_settings and not budget.is_clock:
         return hidden
@@ -54,10 +56,10 @@ def candidates(budget: Budget, n: int, d: int, n_jobs: int | None, objective: st
     return [*listed, *hidden]
 
 
-def _hidden(budget: Budget, n: int, d: int, n_jobs: int | None, objective: str) -> list[Candidate]:
+def _hidden(budget: Budget, n: int, d: int, n_jobs: int | None, objective: str, known: float) -> list[Candidate]:
     """Hidden trees: of many rows as they are by default but for size, of few with settings that are given."""
     passes = min(budget.n_passes, HiddenTreeForest()._passes(n))
-    members, states = _members_and_states(budget, n, d, passes)
+    members, states = _members_and_states(budget, n, d, passes, known)
     is_large = n >= HIDDEN.many_rows or (n >= FIXED.few_rows and budget.chooses_settings)
     is_up_to = is_large and objective == "likelihood" and states == HIDDEN.states
     seconds = members * _hidden_seconds(d, states, passes)
@@ -80,13 +82,15 @@ def _hidden(budget: Budget, n: int, d: int, n_jobs: int | None, objective: str) 
     ]
 
 
-def _members_and_states(budget: Budget, n: int, d: int, passes: int) -> tuple[int, int]:
+def _members_and_states(budget: Budget, n: int, d: int, passes: int, known: float) -> tuple[int, int]:
     """Hidden trees and their states: more trees than the budget says where there is time, fewer states for few rows.
+
+    Rows count by their known cells.
 
     What there is no time for by the clock are first the further trees, then states.
     """
     members, states = budget.n_members, budget.n_states
-    while states > FIXED.fewest_states and states * FIXED.rows_a_state > n:
+    while states > FIXED.fewest_states and states * FIXED.rows_a_state > n * known:
         states //= 2
     row = _hidden_seconds(d, states, passes)
     if budget.chooses_settings:

@@ -75,7 +75,8 @@ class Task(NamedTuple):
     def candidates(self, budget: Budget) -> list[Candidate]:
         """The candidates of a budget."""
         n, d = self.cells.shape
-        return candidates(budget, n, d, self.n_jobs, self.objective)
+        known = 1.0 - float(np.isnan(self.cells).mean())
+        return candidates(budget, n, d, self.n_jobs, self.objective, known)
 
     def learn(self, learner: AdversarialForest | HiddenTreeForest, cells: np.ndarray) -> Distribution:
         """The model of rows of the table (n, d), which obey its rules."""
