@@ -205,7 +205,7 @@ class Smoothing(NamedTuple):
         Rows for each further code, in the proportions of the child's states.
     normal : float
         Rows of the state's own normal on the scale of normal scores and of its own point masses, times the share of its
-        rows outside point masses.
+        rows outside point masses, and the share of rows that know the cell: it is in proportion to what is known.
     marginal : float
         Rows for each further code, in the proportions of the column's marginal.
     extra : float
@@ -265,6 +265,8 @@ class FlatColumns(NamedTuple):
     first : int64 array (d + 1,)
         Where each column's codes begin; its edges begin j places later.
     marginal : float32 array
+    known : float32 array (d,)
+        Share of the rows that know the cell.
     is_smooth : bool array (d,)
         Whether codes are ordered, and two or more are no point masses.
     is_light : bool array
@@ -276,6 +278,7 @@ class FlatColumns(NamedTuple):
 
     first: np.ndarray
     marginal: np.ndarray
+    known: np.ndarray
     is_smooth: np.ndarray
     is_light: np.ndarray
     score: np.ndarray
@@ -290,6 +293,7 @@ def flat_columns(columns: tuple[CodeColumn, ...], smoothing: Smoothing) -> FlatC
     return FlatColumns(
         np.concatenate([[0], np.cumsum([column.n_codes for column in columns])]),
         _flat([column.marginal for column in columns]),
+        np.array([column.known for column in columns], np.float32),
         np.array([column.is_ordered and np.count_nonzero(of) > 1 for column, of in zip(columns, light, strict=True)]),
         np.concatenate(light),
         np.concatenate([c.score if c.is_ordered else zero for c, zero in zip(columns, zeros, strict=True)]),

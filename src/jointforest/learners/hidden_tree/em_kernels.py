@@ -337,7 +337,7 @@ def fill_transition(count, near, amounts, share, table):
 
 
 @array_kernel
-def fill_cells(count, marginal, normal, amounts, table):
+def fill_cells(count, marginal, normal, share_known, amounts, table):
     """Write the cell table of counts (K + 1, H): p(code | state), and ones for a missing cell.
 
     Missing cells are not counted: the codes of a state are those of its known cells.
@@ -349,7 +349,8 @@ def fill_cells(count, marginal, normal, amounts, table):
         for s in range(H):
             known[s] += row[s]
             square[s] += row[s] * row[s]
-    each, least, by_normal = np.float32(amounts.marginal), np.float32(amounts.cell_rows), np.float32(amounts.normal)
+    each, least = np.float32(amounts.marginal), np.float32(amounts.cell_rows)
+    by_normal = np.float32(amounts.normal) * share_known
     by_marginal = np.empty(H, np.float32)
     for s in range(H):
         by_marginal[s] = each * other_ways(known[s] + np.float32(1e-9), square[s]) + least
@@ -396,7 +397,8 @@ def maximise(nodes, first, last, columns, counts, normals, amounts, tables):
         table = transition_table(nodes, tables.transition, k)
         fill_transition(count, near, amounts, share[: nodes.n_states[k]], table)
         marginal = columns.marginal[columns.first[j] : columns.first[j + 1]]
-        fill_cells(cell_table(nodes, counts.cell, k), marginal, normal, amounts, cell_table(nodes, tables.cell, k))
+        cells = cell_table(nodes, counts.cell, k)
+        fill_cells(cells, marginal, normal, columns.known[j], amounts, cell_table(nodes, tables.cell, k))
 
 
 @array_kernel

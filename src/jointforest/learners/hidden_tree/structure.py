@@ -249,6 +249,8 @@ class CodeColumn(NamedTuple):
         Mean of a standard normal within each code's interval; empty where the codes have no order.
     around : float64 array (K,)
         Mean share of the two codes on either side, fewer at the ends; empty where the codes have no order.
+    known : float
+        Share of the rows that know their cell.
     views : tuple of (int64 array (K + 1,), CodeColumn)
         The columns that this one stands for, and their code for each code: see `View`.
     """
@@ -257,6 +259,7 @@ class CodeColumn(NamedTuple):
     edge: np.ndarray
     score: np.ndarray
     around: np.ndarray
+    known: float = 1.0
     views: tuple[tuple[np.ndarray, CodeColumn], ...] = ()
 
     @property
@@ -272,21 +275,23 @@ def code_columns(table: CodeTable, allowed: list[np.ndarray] | None = None) -> t
     """The columns of a table; codes never seen count half a row, but for those that are not allowed."""
     columns = []
     for j, K in enumerate(table.n_codes.tolist()):
-        count = np.bincount(table.codes[:, j], weights=table.weight, minlength=K + 1)[:K] + 0.0
+        count = np.bincount(table.codes[:, j], weights=table.weight, minlength=K + 1) + 0.0
         column = code_column(count, bool(table.is_ordered[j]), None if allowed is None else allowed[j])
         if table.views and table.views[j]:
-            views = [(view.code, np.bincount(view.code[:K], count, view.n_codes), view) for view in table.views[j]]
+            views = [(view.code, np.bincount(view.code, count, view.n_codes + 1), view) for view in table.views[j]]
             column = column._replace(
-                views=tuple((code, code_column(seen, view.is_ordered, seen > 0)) for code, seen, view in views)
+                views=tuple((code, code_column(seen, view.is_ordered, seen[:-1] > 0)) for code, seen, view in views)
             )
         columns.append(column)
     return tuple(columns)
 
 
 def code_column(count: np.ndarray, is_ordered: bool, allowed: np.ndarray | None) -> CodeColumn:
-    """The column whose codes occur so often each, (K,); see `code_columns`."""
+    """The column whose codes, and a missing cell, occur so often each, (K + 1,); see `code_columns`."""
     from scipy.special import ndtri
 
+    rows, count = count.sum(), count[:-1]
+    known = float(count.sum() / rows) if rows > 0.0 else 1.0
     count = np.where((count == 0.0) & (True if allowed is None else allowed), 0.5, count)
     marginal = count / count.sum()
     edge = score = around = np.empty(0)
@@ -296,7 +301,7 @@ def code_column(count: np.ndarray, is_ordered: bool, allowed: np.ndarray | None)
         density = np.exp(-0.5 * edge**2) / np.sqrt(2 * np.pi)
         score = -np.diff(density) / np.where(marginal > 0, marginal, np.inf)
         around = _around(marginal)
-    return CodeColumn(marginal, edge, score, around)
+    return CodeColumn(marginal, edge, score, around, known)
 
 
 def _around(share: np.ndarray) -> np.ndarray:

@@ -116,7 +116,8 @@ def _columns(
     columns: list[CodeColumn] = [None] * len(emission)  # type: ignore[list-item] # all are set below
     for k, (j, cells) in enumerate(zip(nodes.column.tolist(), split_tables(nodes, counts)[1], strict=True)):
         can_be = np.asarray(emission[k].any(axis=0))
-        columns[j] = code_column(np.where(can_be, cells[:-1].sum(axis=1), 0.0), bool(is_ordered[j]), can_be)
+        count = np.where(np.append(can_be, True), cells.sum(axis=1), 0.0)
+        columns[j] = code_column(count, bool(is_ordered[j]), can_be)
     return tuple(columns)
 
 
