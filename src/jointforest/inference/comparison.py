@@ -3,6 +3,7 @@ docs/reference/query-language.md."""
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from ..data.conditions import AnyOf
 from ..data.evidence import Evidence, side_of, with_values, within
 from ..data.meaning import NOWHERE, Region, meaning_of
 from ..data.schema import Column, Schema
-from ..models.base import Distribution
+from ..models.base import Distribution, PartsOfSum
 from ..runtime.threads import chunks
 from .information.projection import Estimate, averaged, exact
 from .sampling import BLOCK, sample, seed_of_block
@@ -60,14 +61,24 @@ def probability_of_relation(
 ) -> Estimate:
     """P(relation | one row of evidence) of numeric columns.
 
-    Of two columns one of which is known, or has a grid of at most 4,096 cells that hold all but 2e-8, exact: a sum over
-    its cells; and whether two columns are equal one of which has no grid: a sum over its atoms. Of two others, for each
-    part, a mean over ``n`` draws of the first, in n / 2 strata, of the exact probability given its value. Of three and
-    more over ``n`` drawn rows.
+    A sum of columns that rules make of others is taken as one of these: under an order, an arrival minus a departure is
+    the gap between them. Of two columns one of which is known, or has a grid of at most 4,096 cells that hold all but
+    2e-8, exact: a sum over its cells; and whether two columns are equal one of which has no grid: a sum over its atoms.
+    Of two others a mean over ``n`` draws of the first, in n / 2 strata, of the exact probability given its value. Of
+    three and more, and of two that are made of three and more, a mean over ``n`` drawn rows.
     """
     if relation.op == "!=":
         equal = probability_of_relation(model, evidence, relation._replace(op="="), n, seed, n_jobs)
         return equal._replace(value=1.0 - equal.value)
+    if len(relation.column) < 2:
+        return exact(_of_one(model, evidence, relation, n_jobs))
+    share = model.observe(evidence).component_weights[0]
+    parts = [
+        part.sum_in_parts(evidence, *relation[:2]) for part, p in zip(model.components, share, strict=True) if p > 0.0
+    ]
+    made_of = max((math.inf if of is None else len(of.coefficient) for of in parts), default=math.inf)
+    if made_of <= 2:
+        return _mixed(share[share > 0.0], [_of_parts(of, relation, n, seed + k, n_jobs) for k, of in enumerate(parts)])
     if len(relation.column) > 2:
         return _by_rows(model, evidence, relation, n, seed, n_jobs)
     for first in (0, 1):
@@ -77,18 +88,48 @@ def probability_of_relation(
     smooth = [first for first in (0, 1) if model.schema.columns[relation.column[first]].step == 0.0]
     if relation.op == "=" and smooth:
         return _of_atoms(model, evidence, relation, smooth[0], n_jobs)
-    share = model.observe(evidence).component_weights[0]
+    if made_of < math.inf:
+        return _by_rows(model, evidence, relation, n, seed, n_jobs)
     each = [
-        _by_strata(part, evidence, relation, n, seed + k, n_jobs) if share[k] > 0.0 else (0.0, 0.0)
+        _by_strata(part, evidence, relation, n, seed + k, n_jobs) if share[k] > 0.0 else exact(0.0)
         for k, part in enumerate(model.components)
     ]
-    value, error = np.array(each).T
-    return Estimate(float(share @ value), float(np.sqrt((share * error) @ (share * error))), "sampling")
+    return _mixed(share, each)
+
+
+def _mixed(share: np.ndarray, each: Sequence[Estimate]) -> Estimate:
+    """The answers of components, weighed by their shares."""
+    value, error, _ = zip(*each, strict=True)
+    if all(one.method == "exact" for one in each):
+        return exact(float(share @ value))
+    return Estimate(float(share @ value), float(np.sqrt(np.square(share * error).sum())), "sampling")
+
+
+def _of_parts(parts: PartsOfSum | None, relation: Relation, n: int, seed: int, n_jobs: int | None) -> Estimate:
+    """`probability_of_relation` by the columns that rows are made of."""
+    assert parts is not None
+    columns, coefficients = tuple(parts.coefficient), tuple(parts.coefficient.values())
+    among = Relation(columns, coefficients, relation.op, relation.bound - parts.constant)
+    return probability_of_relation(parts.distribution, parts.evidence, among, n, seed, n_jobs)
+
+
+def _of_one(model: Distribution, evidence: Evidence, relation: Relation, n_jobs: int | None) -> float:
+    """P(relation | evidence) of one column, or of none."""
+    known = evidence.value[0, list(relation.column)]
+    if not np.isnan(known).any():
+        X = np.zeros((1, len(model.schema.columns)))
+        X[0, list(relation.column)] = known
+        return float(_satisfied(relation, X)[0])
+    (j,), (c,) = relation.column, relation.coefficient
+    op = relation.op if c > 0.0 else _TURNED[relation.op]
+    side = side_of(model.schema.columns[j], op, relation.bound / c)
+    log_both = model.log_density(within(model.schema, evidence, j, [side]), n_jobs)
+    return float(np.clip(np.exp(log_both - model.log_density(evidence, n_jobs))[0], 0.0, 1.0))
 
 
 def _by_strata(
     model: Distribution, evidence: Evidence, relation: Relation, n: int, seed: int, n_jobs: int | None
-) -> tuple[float, float]:
+) -> Estimate:
     """The mean over pairs of draws of the first column, a pair a stratum, and its standard error."""
     rng = np.random.default_rng(seed)
     strata = max(n // 2, 2)
@@ -98,7 +139,7 @@ def _by_strata(
     weight, inside = _given_first(model, evidence, relation, 0, x, n_jobs)
     pairs = np.where(weight > 0.0, inside, 0.0).reshape(strata, 2)
     error = np.sqrt(((pairs[:, 0] - pairs[:, 1]) ** 2).sum() / 4.0) / strata
-    return float(pairs.mean()), float(error)
+    return Estimate(float(pairs.mean()), float(error), "sampling")
 
 
 def probability_of_levels(
