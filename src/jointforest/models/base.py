@@ -120,12 +120,17 @@ class LinkedSum(NamedTuple):
 
 
 class PartsOfSum(NamedTuple):
-    """constant + sum of coefficient * column, of the columns of a distribution given one row of evidence.
+    """constant + sum of coefficient * column, of the columns of a distribution given rows of evidence.
 
     Attributes
     ----------
     distribution : Distribution
     evidence : Evidence
+        R rows, of which one holds.
+    share : float64 array (R,)
+        The probability of each that it is the one; NaN if all are impossible.
+    is_exact : bool
+        Whether the rows are all there are, and no draws.
     coefficient : dict of int to float
         By the number of the column; none is 0.
     constant : float
@@ -133,6 +138,8 @@ class PartsOfSum(NamedTuple):
 
     distribution: Distribution
     evidence: Evidence
+    share: np.ndarray
+    is_exact: bool
     coefficient: dict[int, float]
     constant: float
 

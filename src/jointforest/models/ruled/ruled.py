@@ -133,12 +133,11 @@ class RuledDistribution(Distribution):
         self, evidence: Evidence, columns: Sequence[int], coefficients: Sequence[float]
     ) -> PartsOfSum | None:
         combined = self.coordinates.combined(columns, coefficients)
-        (_, rows), *others = self.rows(evidence)
-        is_one = not others and len(rows.owner) == 1 and rows.sums is None
-        if combined is None or not is_one or rows.log_weight[0] == -np.inf:
+        if combined is None:
             return None
         self._warn_of_ranges(evidence)
-        return PartsOfSum(self.inner, rows.evidence, *combined)
+        state = self.spread_out(evidence)
+        return PartsOfSum(self.inner, state.rows.evidence, state.share, bool(state.rows.is_exact[0]), *combined)
 
     def has_exact_density(self, columns: list[int]) -> bool:
         """Whether no density of a few drawn rows is an estimate."""
