@@ -214,11 +214,14 @@ def _cells(model: Distribution, evidence: Evidence, j: int, n_jobs: int | None) 
         return np.array([known])
     if column.step == 0.0:
         return None
-    ends = model.observe(evidence).quantile(j, np.array([_TAIL, 1.0 - _TAIL]), n_jobs)[0]
+    state = model.observe(evidence)
+    ends = state.quantile(j, np.array([_TAIL, 1.0 - _TAIL]), n_jobs)[0]
     low, high = np.rint((ends - column.center) / column.step).tolist()
     if not high - low < _MOST_CELLS:
         return None
-    return np.asarray(column.center + np.arange(low, high + 1.0) * column.step)
+    x = column.center + np.arange(low, high + 1.0) * column.step
+    # as evidence, a value that was never seen among levels has a penalty, but it has no probability
+    return np.asarray(x[state.pdf(j, x, n_jobs)[0] > 0.0])
 
 
 def _sides(schema: Schema, relation: Relation, first: int, x: np.ndarray) -> list[Region]:
