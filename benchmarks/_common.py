@@ -79,13 +79,13 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
     return float(array.mean()), float(array.std(ddof=1) / np.sqrt(len(array))) if len(array) > 1 else 0.0
 
 
-def peak_memory() -> int:
-    """Bytes of the largest resident set of this process so far.
+def peak_memory(process: int | str = "self") -> int:
+    """Bytes of the largest resident set of this process so far, or of another one by its number.
 
     On Linux from VmHWM: ru_maxrss is inherited through exec, so a child of a large process would report its parent's.
     """
     try:
-        for line in Path("/proc/self/status").read_text().splitlines():
+        for line in Path(f"/proc/{process}/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024
     except OSError:

@@ -128,7 +128,7 @@ def test_hard_numbers_in_every_leaf_density(name: str, bounds: str, leaf: str) -
         (pd.DataFrame(index=range(3)), ["no columns"]),
         (pd.DataFrame({"x": [1j, 2j]}), ["'x'", "complex"]),
         (pd.DataFrame({"x": [[1], [2]]}), ["'x'", "list"]),
-        (np.zeros(3), ["2-D|2-d|two dimensions|dimension"]),
+        (np.zeros(3), ["2-D|2D|two dimensions|dimension"]),
         (np.zeros((0, 2)), ["no rows"]),
         ("table.csv", ["str", "read the file first"]),
         (pd.Series([1.0, 2.0]), ["Series", "to_frame"]),

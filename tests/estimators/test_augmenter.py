@@ -13,7 +13,6 @@ import sklearn
 from scipy import stats
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils.estimator_checks import check_estimator
 
 import jointforest as jf
 
@@ -31,17 +30,6 @@ def table(n: int = 300, seed: int = 0) -> tuple[pd.DataFrame, pd.Series]:
 
 def small(**params: Any) -> jf.JointAugmenter:
     return jf.JointAugmenter(SMALL, **{"random_state": 0, **params})
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("strategy", ["auto", 5])
-def test_scikit_learn_checks(strategy: Any) -> None:
-    """All pass; that of other array libraries runs only where scipy is told to."""
-    learner = jf.HiddenTreeForest(n_states=2, max_iter=1, max_leaf_nodes=1, smoothing=1.0, n_jobs=1, random_state=0)
-    augmenter = jf.JointAugmenter(learner, sampling_strategy=strategy, n_jobs=1, random_state=0)
-    done = check_estimator(augmenter, on_skip=None, on_fail="raise")
-    assert sum(one["status"] == "passed" for one in done) > 25
-    assert {one["check_name"] for one in done if one["status"] != "passed"} <= {"check_array_api_input"}
 
 
 def test_classes_are_balanced_and_the_rows_stay_first() -> None:

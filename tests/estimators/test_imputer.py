@@ -19,7 +19,6 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.utils.estimator_checks import check_estimator
 
 import jointforest as jf
 
@@ -44,17 +43,6 @@ def table(n: int = 300, seed: int = 0, missing: float = 0.15) -> pd.DataFrame:
 
 def small(**params: Any) -> jf.JointImputer:
     return jf.JointImputer(SMALL, **{"random_state": 0, **params})
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("params", [{}, {"method": "sample", "m": 2, "proper": True, "add_indicator": True}])
-def test_scikit_learn_checks(params: dict[str, Any]) -> None:
-    """All pass; that of other array libraries runs only where scipy is told to."""
-    learner = jf.HiddenTreeForest(n_states=2, max_iter=1, max_leaf_nodes=1, smoothing=1.0, n_jobs=1, random_state=0)
-    imputer = jf.JointImputer(learner, n_jobs=1, random_state=0, **params)
-    done = check_estimator(imputer, on_skip=None, on_fail="raise")
-    assert sum(one["status"] == "passed" for one in done) > 35
-    assert {one["check_name"] for one in done if one["status"] != "passed"} <= {"check_array_api_input"}
 
 
 def test_fills_what_the_joint_says_and_nothing_else() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import zlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -128,3 +129,17 @@ def test_rounded_entries_are_near(bits: int, error: float) -> None:
     found = restored(*quantized(table, bits), bits)
     assert (np.abs(found - table) / table.max(axis=0)).max() < 1.5 * error
     assert (restored(*quantized(np.zeros((2, 3)), bits), bits) < 1e-29).all()
+
+
+@pytest.mark.parametrize(("learned", "drawn"), [(100, 5_000), (4_000, 8_000), (10**7, 40_000), (0, 40_000)])
+def test_draws_for_a_smaller_joint_go_with_the_rows_of_the_joint(
+    monkeypatch: pytest.MonkeyPatch, learned: int, drawn: int
+) -> None:
+    joint = tables.hidden()
+    schema = replace(joint.schema, n_rows=float(learned))
+    many = Joint(joint.distribution.with_schema(schema))
+    asked = []
+    monkeypatch.setattr(embed, "MOST_BYTES", 1)
+    monkeypatch.setattr(embed, "_smaller", lambda shown, X: (asked.append(len(X)), (shown, 8, {}))[1])
+    monkeypatch.setattr(embed, "_errors", lambda *_: None)
+    assert embedded(ShownJoint(many)).n_rows == drawn == asked[0]

@@ -14,7 +14,9 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
+from jointforest.explorer.shown import ShownJoint
 from jointforest.report import embed
+from jointforest.report.dependence import dependence
 from jointforest.report.write import Wanted, report_text
 
 from ..explorer import tables
@@ -137,6 +139,26 @@ def test_a_smaller_joint_is_said_at_the_top(monkeypatch: pytest.MonkeyPatch) -> 
     text = report_text(tables.forest(), Wanted())
     assert "The joint is too large for this file." in text
     assert re.search(r"Over 1,000 random pieces of evidence .* was [\d.e-]+ percentage points", text)
+
+
+def test_cells_that_a_rule_makes_missing() -> None:
+    """Sections take the drawn rows in which a column has a value, as the table has it."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"state": rng.choice(["run", "stop"], 400, p=[0.7, 0.3]), "x": rng.normal(size=400)})
+    frame["delay"] = np.where(frame["state"] == "stop", np.nan, np.round(frame["x"] * 3 + 50))
+    frame["why"] = np.where(frame["state"] == "stop", None, np.where(frame["x"] > 0, "late", "early"))
+    rules = ["delay missing iff state = stop", "why missing iff state = stop"]
+    learner = jf.HiddenTreeForest(n_states=8, max_iter=4, max_leaf_nodes=1, rules=rules, random_state=0)
+    joint = learner.fit(frame).joint_
+    shown = ShownJoint(joint)
+    found = dependence(shown)
+    assert found is not None
+    j, k, x = (joint.columns.index(name) for name in ("delay", "why", "x"))
+    assert found.strength[j, k] > 0.8 and found.strength[j, x] > 0.8
+    centers = shown.centers[j]
+    assert np.isfinite(centers).all() and (np.diff(centers) > 0.0).all()
+    assert shown.masses[j] @ centers / shown.masses[j].sum() == pytest.approx(joint.given().mean("delay"), abs=1.0)
+    assert "delay" in report_text(joint, Wanted(frame))
 
 
 @pytest.mark.parametrize(

@@ -513,8 +513,8 @@ class Posterior:
         -------
         Estimate
             ``value``, ``standard_error``, ``method``. Exact of columns of levels, of two columns one of which is
-            known, or has a grid of at most 4,096 cells that matter, and of whether two columns are equal one of which
-            has no grid.
+            known, or has a grid of at most 4,096 cells that matter, of whether two columns are equal one of which has
+            no grid, and of two columns whose difference an enforced order models.
 
         Raises
         ------

@@ -237,7 +237,7 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
         """
         if self.method == "sample":
             return self._contained(self.impute(X, m=1)[0])
-        X = self._read(X)
+        X = self._same_columns(as_table(X))
         return self._contained(self._indicate(X, self.joint_.impute(X, n_jobs=self.n_jobs)))
 
     def impute(self, X: Any, m: int | None = None, random_state: Any = None) -> list[Any]:
@@ -270,7 +270,7 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
         >>> first.equals(second), first.dtypes.equals(penguins.dtypes)
         (False, True)
         """
-        X = self._read(X)
+        X = self._same_columns(as_table(X))
         m = self.m if m is None else m
         check_number("m", m, 1, whole=True)
         if self.proper and m > len(self.joints_):
@@ -312,14 +312,6 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
                 "HiddenTreeForest, and the target as one of the columns if it is to be used"
             )
         return clone(self.estimator)
-
-    def _read(self, X: Any) -> Any:
-        """Rows to be filled: a frame, or an array with as many columns as at learning."""
-        check_is_fitted(self, "joint_")
-        X = as_table(X)
-        if isinstance(X, np.ndarray):
-            validate_data(self, X, reset=False, skip_check_array=True)
-        return X
 
     def _contained(self, filled: Any) -> Any:
         """The table, in pandas if ``set_output`` wants that: scikit-learn would lose the types of other frames."""

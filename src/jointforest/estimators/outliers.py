@@ -5,20 +5,18 @@ from __future__ import annotations
 import warnings
 from typing import Any, ClassVar, Self
 
-import narwhals as nw
 import numpy as np
 from sklearn.base import OutlierMixin, clone, is_classifier, is_regressor
 from sklearn.model_selection import KFold
-from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import check_random_state
 
 from ..api.joint import Joint, need_joint
 from ..data.evidence import Evidence, neighbourhood
-from ..data.frames import decode, encode, row_weights, take_rows, with_names
+from ..data.frames import decode, encode, row_weights, take_rows
 from ..data.infer_schema import infer_schema
 from ..data.schema import Schema
 from ..learners.adversarial.adversarial_forest import AdversarialForest
-from ..learners.base import Learner
+from ..learners.base import Learner, as_frame
 from ..learners.batches.passes import fold_of
 from ..learners.batches.sample import MOST_ROWS, take_weighed
 from ..learners.generative.targets import feature_schema, read_features
@@ -32,6 +30,8 @@ _USUAL_ROWS = 20_000
 """Rows of a table in batches whose scores say which scores are usual."""
 FOLDS = 5
 """Folds for learners without out-of-bag densities."""
+ROUNDING = 1e-9
+"""Scores that differ less, relative to the larger of 1 and their size, are equal: sums of rounded logarithms."""
 RADIUS = 1.0
 """Standard deviations by which rows like a row may differ from it, for joints but the detector's own."""
 
@@ -137,7 +137,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """`fit`, parameters checked."""
-        X = _read(X)
+        X = as_frame(X)
         if sample_weight is not None:
             weight = row_weights(sample_weight, len(X))
             used = np.flatnonzero(weight)
@@ -269,7 +269,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Score of each row, see ``radius``, float64 (n,); missing cells are marginalised. Higher is more normal."""
-        evidence = self._evidence(self._read(X))
+        evidence = self._evidence(self._same_columns(as_frame(X)))
         return self.joint_.distribution.log_density(evidence, self.n_jobs)
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -292,7 +292,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
     def percentile(self, X: Any) -> np.ndarray:
         """Percentage (0 to 100) of the training rows whose own score is lower, float64 (n,)."""
         scores = self.score_samples(X)
-        below = np.searchsorted(self._ascending, scores)
+        below = np.searchsorted(self._ascending, _below(scores))
         return 100.0 * below / len(self._ascending)
 
     def attribution(self, X: Any) -> np.ndarray:
@@ -301,7 +301,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         Cells are read as `score_samples` does. With ``radius`` 0 compare a cell with the same column's cells in other
         rows: numbers with a density are measured in their units. A level never seen at learning has its penalty.
         """
-        X = self._read(X)
+        X = self._same_columns(as_frame(X))
         cells = self.joint_.distribution.attribution(self._evidence(X), self.n_jobs)[:, : self.n_features_in_]
         _, unseen = encode(self._features, X)
         return np.where(unseen, [column.log_unseen for column in self._features.columns], cells)
@@ -330,15 +330,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         if not len(scores):
             raise ValueError("X has no row: expected the rows whose scores say what is usual")
         self.training_scores_, self._ascending = scores, np.sort(scores)
-        self.offset_ = _offset(scores, self.contamination)
-
-    def _read(self, X: Any) -> Any:
-        """Rows to be scored: a frame, or an array with as many columns as at learning."""
-        check_is_fitted(self, "joint_")
-        X = _read(X)
-        if isinstance(X, np.ndarray):
-            validate_data(self, X, reset=False, skip_check_array=True)
-        return X
+        self.offset_ = float(_below(_offset(scores, self.contamination)))
 
 
 def histogram_forest(X: Any, n_jobs: int | None = -1, random_state: Any = None) -> AdversarialForest:
@@ -378,13 +370,6 @@ def _histogram_forest(schema: Schema, n_jobs: int | None, random_state: Any) -> 
     )
 
 
-def _read(X: Any) -> Any:
-    """A frame as it is; anything else as scikit-learn reads arrays, with its errors."""
-    if nw.dependencies.is_into_dataframe(X):
-        return with_names(X)
-    return check_array(X, dtype=None, ensure_all_finite="allow-nan")
-
-
 def _widths_of(model: Distribution, radius: float, n_jobs: int | None) -> np.ndarray | None:
     """So many standard deviations of each column, by the model, (d,); None where radius is 0. Of levels it says 0."""
     if radius == 0.0:
@@ -422,6 +407,11 @@ def _held_out_scores(
         known = read_features(model.schema, one.n_features_in_, rows)
         scores[held] = model.log_density(_near(model.schema, known, _widths_of(model, *scale)), scale[1])
     return scores
+
+
+def _below(scores: Any) -> np.ndarray:
+    """The smallest numbers that are equal to these scores but for rounding."""
+    return np.asarray(scores - ROUNDING * np.maximum(1.0, np.abs(scores)))
 
 
 def _offset(scores: np.ndarray, contamination: float | str) -> float:

@@ -177,7 +177,7 @@ def centers_of_cuts(shown: ShownJoint, j: int, cuts: np.ndarray) -> np.ndarray:
     """Mean of the draws in each cut, (C,), its middle where there are few; what lies beyond counts with the ends."""
     if not len(cuts):
         return cuts
-    drawn = shown.draws[:, j]
+    drawn = shown.draws[~np.isnan(shown.draws[:, j]), j]  # a rule may make cells missing
     place = np.clip(np.searchsorted(cuts, drawn) - 1, 0, len(cuts) - 2)
     n, total = np.bincount(place, minlength=len(cuts) - 1), np.bincount(place, drawn, len(cuts) - 1)
     return np.where(n < FEW, 0.5 * (cuts[:-1] + cuts[1:]), total / np.maximum(n, 1))

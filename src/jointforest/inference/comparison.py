@@ -13,7 +13,7 @@ from ..data.conditions import AnyOf
 from ..data.evidence import Evidence, side_of, with_values, within
 from ..data.meaning import NOWHERE, Region, meaning_of
 from ..data.schema import Column, Schema
-from ..models.base import Distribution
+from ..models.base import Distribution, PartsOfSum
 from ..runtime.threads import chunks
 from .information.projection import Estimate, averaged, exact
 from .sampling import BLOCK, sample, seed_of_block
@@ -60,14 +60,24 @@ def probability_of_relation(
 ) -> Estimate:
     """P(relation | one row of evidence) of numeric columns.
 
-    Of two columns one of which is known, or has a grid of at most 4,096 cells that hold all but 2e-8, exact: a sum over
-    its cells; and whether two columns are equal one of which has no grid: a sum over its atoms. Of two others, for each
-    part, a mean over ``n`` draws of the first, in n / 2 strata, of the exact probability given its value. Of three and
-    more over ``n`` drawn rows.
+    A sum of columns that rules make of others is taken as one of these: under an order, an arrival minus a departure is
+    the gap between them. Of two columns one of which is known, or has a grid of at most 4,096 cells that hold all but
+    2e-8, exact: a sum over its cells; and whether two columns are equal one of which has no grid: a sum over its atoms.
+    Of two others a mean over ``n`` draws of the first, in n / 2 strata, of the exact probability given its value. Of
+    three and more, and of two that are made of three and more, a mean over ``n`` drawn rows.
     """
     if relation.op == "!=":
         equal = probability_of_relation(model, evidence, relation._replace(op="="), n, seed, n_jobs)
         return equal._replace(value=1.0 - equal.value)
+    share = model.observe(evidence).component_weights[0]
+    parts = [
+        part.sum_in_parts(evidence, *relation[:2]) for part, p in zip(model.components, share, strict=True) if p > 0.0
+    ]
+    sums = [of for of in parts if of is not None]
+    is_sum = len(sums) == len(share[share > 0.0]) > 0
+    if is_sum and all(len(of.coefficient) < 2 or (len(of.coefficient) == 2 and len(of.share) == 1) for of in sums):
+        each = [_of_parts(of, relation, n, seed + k, n_jobs) for k, of in enumerate(sums)]
+        return _mixed(share[share > 0.0], each)
     if len(relation.column) > 2:
         return _by_rows(model, evidence, relation, n, seed, n_jobs)
     for first in (0, 1):
@@ -77,18 +87,52 @@ def probability_of_relation(
     smooth = [first for first in (0, 1) if model.schema.columns[relation.column[first]].step == 0.0]
     if relation.op == "=" and smooth:
         return _of_atoms(model, evidence, relation, smooth[0], n_jobs)
-    share = model.observe(evidence).component_weights[0]
+    if is_sum:
+        return _by_rows(model, evidence, relation, n, seed, n_jobs)
     each = [
-        _by_strata(part, evidence, relation, n, seed + k, n_jobs) if share[k] > 0.0 else (0.0, 0.0)
+        _by_strata(part, evidence, relation, n, seed + k, n_jobs) if share[k] > 0.0 else exact(0.0)
         for k, part in enumerate(model.components)
     ]
-    value, error = np.array(each).T
-    return Estimate(float(share @ value), float(np.sqrt((share * error) @ (share * error))), "sampling")
+    return _mixed(share, each)
+
+
+def _mixed(share: np.ndarray, each: Sequence[Estimate]) -> Estimate:
+    """The answers of components, weighed by their shares."""
+    value, error, _ = zip(*each, strict=True)
+    if all(one.method == "exact" for one in each):
+        return exact(float(share @ value))
+    return Estimate(float(share @ value), float(np.sqrt(np.square(share * error).sum())), "sampling")
+
+
+def _of_parts(parts: PartsOfSum, relation: Relation, n: int, seed: int, n_jobs: int | None) -> Estimate:
+    """`probability_of_relation` by the columns that rows are made of: one or none, or two given one row of evidence."""
+    model, rows, bound = parts.distribution, parts.evidence, relation.bound - parts.constant
+    columns, coefficients = tuple(parts.coefficient), tuple(parts.coefficient.values())
+    among = Relation(columns, coefficients, relation.op, bound)
+    if len(columns) == 2:
+        return probability_of_relation(model, rows, among, n, seed, n_jobs)
+    value = np.zeros(len(rows.value)) if not columns else rows.value[:, columns[0]]
+    X = np.zeros((len(value), len(model.schema.columns)))
+    X[:, list(columns)] = value[:, None]
+    inside = _satisfied(among, np.nan_to_num(X)).astype(np.float64)
+    free = np.flatnonzero(np.isnan(value))
+    if len(free):
+        (j,), (c,) = columns, coefficients
+        side = side_of(model.schema.columns[j], relation.op if c > 0.0 else _TURNED[relation.op], bound / c)
+        some = rows.take(free)
+        log_both = model.log_density(within(model.schema, some, j, [side] * len(free)), n_jobs)
+        with np.errstate(invalid="ignore"):
+            inside[free] = np.exp(np.minimum(log_both - model.log_density(some, n_jobs), 0.0))
+    weight = np.where(parts.share == 0.0, 0.0, parts.share)
+    found = float(weight @ np.where(weight == 0.0, 0.0, inside))
+    if parts.is_exact:
+        return exact(found)
+    return Estimate(found, float(np.sqrt(np.square(weight * (inside - found)).sum())), "sampling")
 
 
 def _by_strata(
     model: Distribution, evidence: Evidence, relation: Relation, n: int, seed: int, n_jobs: int | None
-) -> tuple[float, float]:
+) -> Estimate:
     """The mean over pairs of draws of the first column, a pair a stratum, and its standard error."""
     rng = np.random.default_rng(seed)
     strata = max(n // 2, 2)
@@ -98,7 +142,7 @@ def _by_strata(
     weight, inside = _given_first(model, evidence, relation, 0, x, n_jobs)
     pairs = np.where(weight > 0.0, inside, 0.0).reshape(strata, 2)
     error = np.sqrt(((pairs[:, 0] - pairs[:, 1]) ** 2).sum() / 4.0) / strata
-    return float(pairs.mean()), float(error)
+    return Estimate(float(pairs.mean()), float(error), "sampling")
 
 
 def probability_of_levels(
@@ -170,11 +214,14 @@ def _cells(model: Distribution, evidence: Evidence, j: int, n_jobs: int | None) 
         return np.array([known])
     if column.step == 0.0:
         return None
-    ends = model.observe(evidence).quantile(j, np.array([_TAIL, 1.0 - _TAIL]), n_jobs)[0]
+    state = model.observe(evidence)
+    ends = state.quantile(j, np.array([_TAIL, 1.0 - _TAIL]), n_jobs)[0]
     low, high = np.rint((ends - column.center) / column.step).tolist()
     if not high - low < _MOST_CELLS:
         return None
-    return np.asarray(column.center + np.arange(low, high + 1.0) * column.step)
+    x = column.center + np.arange(low, high + 1.0) * column.step
+    # as evidence, a value that was never seen among levels has a penalty, but it has no probability
+    return np.asarray(x[state.pdf(j, x, n_jobs)[0] > 0.0])
 
 
 def _sides(schema: Schema, relation: Relation, first: int, x: np.ndarray) -> list[Region]:
@@ -274,8 +321,7 @@ def sample_related(
 
     Of one relation of two columns, without rejection if they have levels, or one is known or has a grid of at most
     4,096 cells: a value of the first by p(value) p(relation | value), then the rest of the row, given the value and
-    where the second has to be. Of two columns without such a grid values of the first are drawn, and kept with the
-    probability of the relation given the value. Else whole rows are drawn, and those kept that fit. All of it is exact.
+    where the second has to be. Else rows are drawn, and those kept that fit. All of it is exact.
     Raises Rejected if the relations have probability 0, or fewer than one draw in a thousand is kept.
     """
     if n == 0:
@@ -284,7 +330,10 @@ def sample_related(
     if len(relations) == 1 and isinstance(one, Levels):
         return _of_levels(model, evidence, one, n, rng, n_jobs)
     if len(relations) == 1 and isinstance(one, Relation) and len(one.column) == 2:
-        return _of_two(model, evidence, one, n, rng, n_jobs)
+        for first in (0, 1):
+            x = _cells(model, evidence, one.column[first], n_jobs)
+            if x is not None:
+                return _of_two(model, evidence, one, first, x, n, rng, n_jobs)
 
     def rows(m: int, new: int) -> np.ndarray:
         X = sample(model, evidence, m, new, n_jobs=n_jobs)
@@ -294,24 +343,15 @@ def sample_related(
 
 
 def _of_two(
-    model: Distribution, evidence: Evidence, relation: Relation, n: int, rng: np.random.Generator, n_jobs: int | None
-) -> np.ndarray:
-    """Draws of one relation between two columns of numbers."""
-    for first in (0, 1):
-        x = _cells(model, evidence, relation.column[first], n_jobs)
-        if x is not None:
-            weight, inside = _given_first(model, evidence, relation, first, x, n_jobs)
-            mass = weight * inside
-            if not mass.sum() > 0.0:
-                raise Rejected("it has probability 0")
-            return _rest(model, evidence, relation, first, rng.choice(x, n, p=mass / mass.sum()), rng, n_jobs)
-
-    def firsts(m: int, new: int) -> np.ndarray:
-        x = sample(model, evidence, m, new, n_jobs=n_jobs)[:, relation.column[0]]
-        inside = _given_first(model, evidence, relation, 0, x, n_jobs)[1]
-        return x[np.random.default_rng([new, 1]).random(m) < inside]  # draws themselves may start from `new`
-
-    return _rest(model, evidence, relation, 0, _accepted(firsts, n, rng), rng, n_jobs)
+    model: Distribution, evidence: Evidence, relation: Relation, first: int, x: np.ndarray, n: int,
+    rng: np.random.Generator, n_jobs: int | None,
+) -> np.ndarray:  # fmt: skip
+    """Draws of one relation between two columns of numbers, one of which has the values x (q,)."""
+    weight, inside = _given_first(model, evidence, relation, first, x, n_jobs)
+    mass = weight * inside
+    if not mass.sum() > 0.0:
+        raise Rejected("it has probability 0")
+    return _rest(model, evidence, relation, first, rng.choice(x, n, p=mass / mass.sum()), rng, n_jobs)
 
 
 def _rest(

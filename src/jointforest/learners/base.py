@@ -8,10 +8,12 @@ from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
+import narwhals as nw
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..api.joint import Joint
 from ..data.frames import encode, read, row_weights, take_rows, with_names
@@ -54,10 +56,10 @@ LEAVES: dict[str, Allowed] = {
 """Values of the parameters of leaf densities."""
 
 
-class Learner(BaseEstimator):
-    """A learner whose ``fit`` ends in ``joint_``; cells may be missing, columns may hold numbers or levels.
+class Estimator(BaseEstimator):
+    """What learns from a table whose cells may be missing, and whose columns may hold numbers or levels.
 
-    The parameters of a learner are those of its ``__init__``, where scikit-learn looks for them.
+    Its parameters are those of its ``__init__``, where scikit-learn looks for them.
     """
 
     _allowed: ClassVar[Mapping[str, Allowed]] = {}
@@ -65,25 +67,29 @@ class Learner(BaseEstimator):
 
     n_jobs: int | None
     random_state: Any
-    joint_: Joint
 
     def _check(self) -> None:
         """Refuse parameters out of range, and those that do not go together."""
         check_parameters(self._allowed, vars(self))
         n_threads(self.n_jobs)
 
-    def _name_columns(self, schema: Schema) -> None:
-        """Say what was seen in fit, as scikit-learn does."""
-        self.feature_names_in_ = np.array(schema.names, dtype=object)
-        self.n_features_in_ = len(schema.names)
+    def _name_columns(self, names: Sequence[str], frame: str) -> None:
+        """Say which columns fit saw, as scikit-learn does: an array has no names."""
+        self.n_features_in_ = len(names)
+        if frame != "numpy":
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):  # of a fit before
+            del self.feature_names_in_
+
+    def _same_columns(self, X: Any) -> Any:
+        """A table that a fitted estimator is asked about, unless it is an array with another number of columns."""
+        check_is_fitted(self, "joint_")
+        if isinstance(X, np.ndarray):
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return X
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def sample(self, n: int = 1, random_state: Any = None, missing: bool = False) -> Any:
-        """Draw n rows of ``joint_``: see `Joint.sample`."""
-        check_is_fitted(self, "joint_")
-        return self.joint_.sample(n, random_state, missing, self.n_jobs)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -91,6 +97,17 @@ class Learner(BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+
+class Learner(Estimator):
+    """A learner whose ``fit`` ends in ``joint_``."""
+
+    joint_: Joint
+
+    def sample(self, n: int = 1, random_state: Any = None, missing: bool = False) -> Any:
+        """Draw n rows of ``joint_``: see `Joint.sample`."""
+        check_is_fitted(self, "joint_")
+        return self.joint_.sample(n, random_state, missing, self.n_jobs)
 
 
 def check_learner(estimator: Any) -> None:
@@ -111,16 +128,12 @@ def joint_of(fitted: Any) -> Joint:
     return joint
 
 
-class TableScores:
+class TableScores(Learner):
     """How probable rows are: what learners of whole tables have for scikit-learn's ``score``."""
-
-    n_jobs: int | None
-    joint_: Joint
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Log-density of each row, float64 (n,); missing cells are marginalised."""
-        check_is_fitted(self, "joint_")
-        return self.joint_.log_density(X, self.n_jobs)
+        return self.joint_.log_density(self._same_columns(as_frame(X)), self.n_jobs)
 
     def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
         """Mean log-density of rows, best of some that were not learned from: what ``cross_val_score`` compares.
@@ -156,6 +169,22 @@ class Rows(NamedTuple):
     X: np.ndarray
 
 
+def as_frame(X: Any) -> Any:
+    """A frame as it is; arrays and lists as a 2-D array, which scikit-learn checks.
+
+    Raises TypeError or ValueError, as scikit-learn does, if it is sparse, complex, or not 2-D.
+    """
+    if nw.dependencies.is_into_dataframe(X):
+        return with_names(X)
+    is_rows, is_array = isinstance(X, list | tuple), hasattr(X, "__array__") or issparse(X)
+    if not (is_rows or is_array) or isinstance(X, np.ma.MaskedArray) or nw.dependencies.is_into_series(X):
+        return X  # `data.frames.read` refuses it, with a hint
+    options: dict[str, Any] = {"ensure_all_finite": False, "ensure_min_samples": 0}
+    # of rows that are lists, numbers beside text would become text
+    is_text = is_rows and check_array(X, dtype=None, **options).dtype.kind == "U"
+    return check_array(X, dtype=object if is_text else None, **options)
+
+
 def read_table(frame: Any, kinds: Mapping[str, str] | None) -> Rows:
     """A frame as learners take it.
 
@@ -172,7 +201,7 @@ def read_table(frame: Any, kinds: Mapping[str, str] | None) -> Rows:
     return Rows(with_rules(schema, X), columns, X)
 
 
-class TableLearner(TableScores, Learner):
+class TableLearner(TableScores):
     """A learner to which all columns are alike: there is no target."""
 
     kinds: dict[str, str] | None
@@ -205,10 +234,10 @@ class TableLearner(TableScores, Learner):
             If columns that depend on each other strongly in the table do so less in ``joint_``; it names them.
         """
         self._check()
-        X, weight = weighed_rows(X, sample_weight)
+        X, weight = weighed_rows(as_frame(X), sample_weight)
         rows = read_table(X, self.kinds)
         rows = rows._replace(X=np.asfortranarray(rows.X))  # read by columns; leaves are filled without another copy
-        self._name_columns(rows.schema)
+        self._name_columns(rows.schema.all_columns.names, rows.schema.frame)
         model, lost = self._learn_and_compare(rows, weight, self._draw_seed())
         self.joint_ = Joint(model)
         warn_lost_pairs(lost, model.is_forest)
@@ -262,7 +291,7 @@ class TableLearner(TableScores, Learner):
         sample, weight = sampled.sample, sampled.weight
         rows = Rows(sample.schema, kernel_columns(sample.schema), np.asfortranarray(sample.X))
         check_cells(rows.schema.names, rows.X)
-        self._name_columns(rows.schema)
+        self._name_columns(rows.schema.all_columns.names, rows.schema.frame)
         if sample.is_whole:
             model, lost = self._learn_and_compare(rows, weight, seed)
         else:

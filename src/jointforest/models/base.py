@@ -119,6 +119,31 @@ class LinkedSum(NamedTuple):
         return out
 
 
+class PartsOfSum(NamedTuple):
+    """constant + sum of coefficient * column, of the columns of a distribution given rows of evidence.
+
+    Attributes
+    ----------
+    distribution : Distribution
+    evidence : Evidence
+        R rows, of which one holds.
+    share : float64 array (R,)
+        The probability of each that it is the one; NaN if all are impossible.
+    is_exact : bool
+        Whether the rows are all there are, and no draws.
+    coefficient : dict of int to float
+        By the number of the column; none is 0.
+    constant : float
+    """
+
+    distribution: Distribution
+    evidence: Evidence
+    share: np.ndarray
+    is_exact: bool
+    coefficient: dict[int, float]
+    constant: float
+
+
 class Distribution(ABC):
     """A joint distribution over all columns of a schema. Immutable.
 
@@ -200,6 +225,13 @@ class Distribution(ABC):
         The evidence says nothing of these columns.
         """
         raise NotImplementedError
+
+    def sum_in_parts(
+        self, evidence: Evidence, columns: Sequence[int], coefficients: Sequence[float]
+    ) -> PartsOfSum | None:
+        """A sum of columns, given one row of evidence, as one of columns of which the rows are made; None if there is
+        no such sum."""
+        return None
 
     def has_exact_density(self, columns: list[int]) -> bool:
         """Whether densities of values of some columns are exact, and not estimated from draws."""

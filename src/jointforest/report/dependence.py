@@ -7,12 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..explorer.shown import ShownJoint
-from ..inference.sampling import sample
 from ..learners.hidden_tree.structure import coarse, mutual_information, spanning_tree
 
 DRAWS = 10_000
-MOST_CELLS = 1_000_000
-"""Most cells of the draws."""
+"""Most of the joint's drawn rows that are counted."""
 MOST_IN_MATRIX = 30
 """Columns of the matrix."""
 STRONGEST = 12
@@ -47,15 +45,17 @@ def dependence(shown: ShownJoint) -> Dependence | None:
     columns = shown.columns
     if len(columns) < 2:
         return None
-    n = max(min(DRAWS, MOST_CELLS // len(columns)), 500)
-    X = sample(shown.joint.distribution, shown.nothing.evidence, n, 0)
+    X = shown.draws[:DRAWS]
     codes, n_codes = np.empty(X.shape, np.int64), np.empty(len(columns), np.int64)
     for j, column in enumerate(columns):
+        known = ~np.isnan(X[:, j])  # a rule may make cells missing
         if column.is_categorical:
-            codes[:, j], n_codes[j] = X[:, j], len(column.levels)
+            code, n_codes[j] = X[known, j], len(column.levels)
         else:
-            cuts = np.unique(np.quantile(X[:, j], np.arange(1, _CODES) / _CODES))
-            codes[:, j], n_codes[j] = np.searchsorted(cuts, X[:, j]), len(cuts) + 1
+            cuts = np.unique(np.quantile(X[known, j], np.arange(1, _CODES) / _CODES)) if known.any() else X[:0, j]
+            code, n_codes[j] = np.searchsorted(cuts, X[known, j]), len(cuts) + 1
+        codes[:, j] = n_codes[j]
+        codes[known, j] = code
     is_ordered = np.array([not column.is_categorical for column in columns])
     information = mutual_information(*coarse(codes, n_codes, is_ordered))
     names = tuple(column.name for column in columns)

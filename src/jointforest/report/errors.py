@@ -123,6 +123,7 @@ def answers_of(model: Distribution, evidence: Evidence, bins: Sequence[Bins]) ->
     """Shares of the bins, or levels, of each column given each row of evidence, (n, B) each."""
     if not any(component.is_forest for component in model.components):
         state = model.observe(evidence)
+        state.prepare(range(len(bins)))  # messages pass once for all columns
         return [histogram(state, j, one.edges).astype(np.float32) for j, one in enumerate(bins)]
     n = len(evidence.value)  # row by row: forests keep tables of bins for that, and meet all leaves again and again
 

@@ -20,7 +20,6 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier,
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
-from sklearn.utils.estimator_checks import check_estimator
 from xgboost import XGBClassifier, XGBRegressor
 
 import jointforest as jf
@@ -70,18 +69,6 @@ def answers(predictor: Any, X: Any) -> np.ndarray:
     if hasattr(predictor, "classes_"):
         return predictor.predict_proba(X)
     return np.column_stack([predictor.predict(X), predictor.predict_quantile(X, [0.1, 0.9])])
-
-
-# -- scikit-learn
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-@KINDS
-def test_scikit_learn_checks(kind: str) -> None:
-    """Each check passes; that of other array libraries runs only where scipy is told to."""
-    done = check_estimator(new(kind), on_skip=None, on_fail="raise")
-    assert sum(one["status"] == "passed" for one in done) > 40
-    assert {one["check_name"] for one in done if one["status"] != "passed"} <= {"check_array_api_input"}
 
 
 @KINDS

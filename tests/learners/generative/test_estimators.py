@@ -22,7 +22,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
 from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import check_estimator
 
 import jointforest as jf
 from jointforest.data.evidence import build
@@ -74,27 +73,6 @@ def answers(forest: Any, X: Any) -> np.ndarray:
 KINDS = pytest.mark.parametrize("kind", ["classifier", "regressor"])
 
 # -- scikit-learn
-
-FAILS = {
-    "check_sample_weight_equivalence_on_dense_data": "a bootstrap draws rows, not weights; kinds of columns, their "
-    "spreads and the background take rows as they are, whatever their weights",
-}
-
-
-STATUSES = ("passed", "xfail", "skipped")
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-@KINDS
-@pytest.mark.parametrize("conformal", [False, True])
-def test_scikit_learn_checks(kind: str, conformal: bool) -> None:
-    """Each check passes or is known to fail; that of other array libraries runs only where scipy is told to."""
-    cls = Classifier if kind == "classifier" else Regressor
-    forest = cls(n_estimators=3, conformal=conformal, n_jobs=1, random_state=0)
-    done = check_estimator(forest, expected_failed_checks=FAILS, on_skip=None, on_fail="raise")
-    names = {status: {one["check_name"] for one in done if one["status"] == status} for status in STATUSES}
-    assert len(names["passed"]) > 40 and names["xfail"] == set(FAILS)
-    assert names["skipped"] <= {"check_array_api_input"}
 
 
 @KINDS

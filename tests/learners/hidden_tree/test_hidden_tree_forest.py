@@ -12,7 +12,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import check_estimator
 
 import jointforest as jf
 from jointforest.models.hidden_tree.files import check_hidden
@@ -336,29 +335,6 @@ def test_clones_and_names() -> None:
     assert list(learner.feature_names_in_) == ["x", "k", "c", "d", "b"] and learner.n_features_in_ == 5
     assert learner.joint_.kinds["k"] == "continuous"
     assert not hasattr(clone(learner), "joint_")
-
-
-FAILS = dict.fromkeys(
-    [
-        "check_n_features_in_after_fitting",
-        "check_sample_weights_not_an_array",
-        "check_complex_data",
-        "check_estimators_empty_data_messages",
-        "check_estimator_sparse_tag",
-        "check_estimator_sparse_array",
-        "check_estimator_sparse_matrix",
-        "check_fit1d",
-    ],
-    "tables are frames or 2-D arrays, column names are text, and errors speak of columns: another wording",
-)
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_scikit_learn_checks() -> None:
-    learner = jf.HiddenTreeForest(n_states=4, max_iter=2, n_jobs=1, random_state=0)
-    done = check_estimator(learner, expected_failed_checks=FAILS, on_skip=None, on_fail="raise")
-    assert {one["check_name"] for one in done if one["status"] == "xfail"} == set(FAILS)
-    assert sum(one["status"] == "passed" for one in done) > 30
 
 
 @pytest.mark.parametrize(("n", "given", "passes"), [(100, "auto", 8), (62_500, "auto", 8), (100_000, "auto", 5),

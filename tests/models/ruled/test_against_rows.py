@@ -7,6 +7,8 @@ import pytest
 from scipy import stats
 
 from jointforest.data.evidence import Evidence, build
+from jointforest.inference import comparison
+from jointforest.inference.comparison import RELATIONS, Relation, probability_of_relation
 from jointforest.models.ruled import translate
 
 from .cases import OUTER, Case, random_case, random_evidence
@@ -237,3 +239,36 @@ def test_sums_without_few_cells_are_estimated(monkeypatch: pytest.MonkeyPatch) -
         mean = case.ruled.observe(evidence).moments(3)[0][0]
         x, p = _counted(case, evidence, 3)
         assert abs(mean - p @ x) < 0.5
+
+
+def test_comparisons_of_columns() -> None:
+    """Relations between two and three columns, with and without rounding to bounds that are totals."""
+    rng, n_exact = np.random.default_rng(7), 0
+    for case, evidence in _cases(150, 8):
+        share, rows = case.table.shares(evidence)[0], case.table.rows
+        columns = rng.choice([j for j in NUMBERS if j != DELAY], int(rng.choice([2, 2, 3])), replace=False).tolist()
+        coefficients = rng.choice([1.0, -1.0, 2.0, -0.5], len(columns))
+        op, total = str(rng.choice(list(RELATIONS))), rows[:, columns] @ coefficients
+        relation = Relation(tuple(columns), tuple(coefficients.tolist()), op, float(rng.choice([*total, 0.3])))
+        found = probability_of_relation(case.ruled, evidence, relation, 400, 0)
+        expected = share @ RELATIONS[op](total, relation.bound)
+        n_exact += found.method == "exact"
+        error = 1e-9 if found.method == "exact" else 5.0 * found.standard_error + 0.02
+        assert abs(found.value - expected) < error
+    assert n_exact > 100
+
+
+def test_an_order_of_long_columns_is_compared_by_its_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without any cell of its columns being summed: the same where these are too many."""
+    monkeypatch.setattr(comparison, "_MOST_CELLS", 0)
+    start, end, later = (OUTER.index(name) for name in ("start", "end", "later"))
+    relations = [
+        Relation((end, start), (1.0, -1.0), ">", 2.0), Relation((start, end), (-2.0, 2.0), "<=", 7.0),
+        Relation((later, end), (0.5, -0.5), "=", 1.0), Relation((later, end), (1.0, -1.0), "!=", 3.0),
+    ]  # fmt: skip
+    for case, evidence in _cases(40, 9):
+        share, rows = case.table.shares(evidence)[0], case.table.rows
+        for relation in relations:
+            holds = RELATIONS[relation.op](rows[:, relation.column] @ np.array(relation.coefficient), relation.bound)
+            found = probability_of_relation(case.ruled, evidence, relation, 4, 0)
+            assert found.method == "exact" and abs(found.value - share @ holds) < 1e-9

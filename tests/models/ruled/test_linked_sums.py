@@ -9,12 +9,13 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
-from jointforest.data.conditions import Interval, likely
+from jointforest.data.conditions import Interval, PerRow, likely
 from jointforest.data.evidence import Evidence, build
 from jointforest.models.hidden_tree import hinge, linked
 from jointforest.models.ruled import translate
 from jointforest.models.ruled.posterior import RuledPosterior
 from jointforest.models.ruled.ruled import RuledDistribution
+from jointforest.runtime import memory
 
 from ...random_cases.table_part import TableDistribution
 
@@ -103,6 +104,20 @@ def test_rows_asked_together_are_answered_as_each_alone(models: tuple[RuledDistr
         for j in (ruled.schema.index(name) for name in NUMBERS):
             assert np.allclose(together.moments(j)[0][i], alone.moments(j)[0][0], rtol=1e-5)
         assert np.array_equal(ruled.impute(one)[0][0], filled[i])
+
+
+def test_sums_beside_rows_are_cut_into_pieces_that_fit_in_memory(
+    models: tuple[RuledDistribution, TableDistribution], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ruled, table = models
+    bounds = PerRow(tuple(Interval(None, high) for high in range(3, 13)))
+    evidence = build(ruled.schema, conditions={"total": bounds, "a": Interval(1, None)}, n=10)
+    assert max(len(some) for some, _ in ruled.rows(evidence)) == 10
+    monkeypatch.setattr(memory, "LIMIT", 10_000)
+    assert 1 <= max(len(some) for some, _ in ruled.rows(evidence)) < 5
+    assert np.allclose(ruled.log_density(evidence), table.log_density(evidence), atol=1e-3)
+    j = ruled.schema.index("b")
+    assert np.allclose(ruled.observe(evidence).moments(j)[0], table.observe(evidence).moments(j)[0], atol=1e-3)
 
 
 def test_many_totals_beside_the_same_evidence(models: tuple[RuledDistribution, TableDistribution]) -> None:

@@ -214,10 +214,7 @@ class JointPredictor(Learner):
 
     def _evidence(self, X: Any) -> Evidence:
         """Evidence of rows of features; nothing is known of the target."""
-        check_is_fitted(self, "joint_")
-        X = as_table(X)
-        if isinstance(X, np.ndarray):
-            validate_data(self, X, reset=False, skip_check_array=True)
+        X = self._same_columns(as_table(X))
         schema = self.joint_.schema
         last = len(schema.columns) - 1
         cells, unseen = read_cells(schema, last, X, self.extra)

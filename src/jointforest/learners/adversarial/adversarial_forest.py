@@ -164,6 +164,7 @@ class AdversarialForest(TableLearner):
         Log-density of each training row by the trees that were grown without it, their leaf densities estimated on
         the rows they were grown on. NaN for a row that every tree drew. Only with ``oob_score=True``.
     feature_names_in_ : ndarray of str
+        Only after frames.
     n_features_in_ : int
 
     Examples
@@ -332,9 +333,8 @@ class AdversarialForest(TableLearner):
         growing = ranks
         if not grow_all:
             growing = ranks._replace(codes=np.ascontiguousarray(ranks.codes[:, sample.growing]))
-        forest, self.oob_accuracy_ = run(
-            rows.schema, growing, self._round_settings(len(sample.growing)), seed, self._report
-        )
+        settings = self._round_settings(len(sample.growing), len(rows.schema.columns))
+        forest, self.oob_accuracy_ = run(rows.schema, growing, settings, seed, self._report)
         by_oob, T = self.leaf_rows == "oob", self.n_estimators
         drawn = np.zeros((T, n if by_oob or self.oob_score else 0), dtype=bool)
         if by_oob or self.oob_score:
@@ -358,12 +358,12 @@ class AdversarialForest(TableLearner):
             forest = prune_by(forest, ranks.codes, rows_at, self.min_samples_leaf, self.n_jobs)
         return _Grown(assigned(used if by_oob else sample.filling), assigned(drawn) if self.oob_score else None, drawn)
 
-    def _round_settings(self, n: int) -> RoundSettings:
-        """Settings of the rounds on n real (and n synthetic) rows."""
+    def _round_settings(self, n: int, d: int) -> RoundSettings:
+        """Settings of the rounds on n real (and n synthetic) rows of d columns."""
         return RoundSettings(
             n_estimators=self.n_estimators,
             min_samples_leaf=self.min_samples_leaf,
-            max_features=count_features(self.max_features, self.n_features_in_),
+            max_features=count_features(self.max_features, d),
             max_depth=self.max_depth,
             max_leaf_nodes=self._leaf_nodes(),
             bootstrap=self.bootstrap,

@@ -465,9 +465,7 @@ class GenerativeForest(Learner):
         check_is_fitted(self, "joint_")
         if not self.conformal or not hasattr(self, "_calibration"):
             raise ValueError("no rows were kept to calibrate: set conformal=True before fit")
-        X = as_table(X)
-        if isinstance(X, np.ndarray):
-            validate_data(self, X, reset=False, skip_check_array=True)
+        X = self._same_columns(as_table(X))
         return read_cells(self.joint_.schema, self._target, X, self.extra)[0]
 
     def _circuits(self, training: Training, seed: int) -> LearnCircuits | None:
@@ -590,8 +588,5 @@ class GenerativeForest(Learner):
 
     def _evidence(self, X: Any) -> Evidence:
         """Evidence of rows of features; nothing is known of the target."""
-        check_is_fitted(self, "joint_")
-        X = as_table(X)
-        if isinstance(X, np.ndarray):
-            validate_data(self, X, reset=False, skip_check_array=True)
+        X = self._same_columns(as_table(X))
         return read_others(self.joint_.schema, self._target, X, self.extra)

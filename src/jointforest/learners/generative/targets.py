@@ -12,11 +12,11 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from ...data.cells import absent
 from ...data.evidence import Evidence, build
-from ...data.frames import encode, read, take_rows, warn_unseen, with_names
+from ...data.frames import encode, read, take_rows, warn_unseen
 from ...data.infer_schema import infer_schema
 from ...data.rules.find import with_rules
 from ...data.schema import Column, Columns, Schema, kernel_columns, snap
-from ..base import Rows, check_cells
+from ..base import Rows, as_frame, check_cells
 from ..batches.sample import Sample
 from ..chow_liu_leaves.leaves import CodedRows, coded
 from ..leaf_fitting.fit import Table, prepare
@@ -106,21 +106,11 @@ def sampled_training(sample: Sample, target: str, kind: str) -> Training:
 
 
 def as_table(X: Any) -> Any:
-    """A frame as it is; lists, arrays and frames whose columns have no text for names as a 2-D array.
-
-    Raises TypeError or ValueError, as scikit-learn does, if it is sparse, complex, or not 2-D.
-    """
-    if isinstance(X, np.ma.MaskedArray) or nw.dependencies.is_polars_lazyframe(X):
-        return X  # `data.frames.read` refuses them, with a hint
-    if nw.dependencies.is_into_dataframe(X):
-        nameless = nw.dependencies.is_pandas_dataframe(X) and not any(isinstance(name, str) for name in X.columns)
-        if not nameless or not X.shape[1]:
-            return with_names(X)
-    elif not hasattr(X, "dtype") and not hasattr(X, "__array__"):
-        # numbers beside text would become text
-        as_text = check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=0).dtype.kind == "U"
-        return check_array(X, dtype=object if as_text else None, ensure_all_finite=False, ensure_min_samples=0)
-    return check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=0)
+    """`as_frame`, where a frame whose columns have no text for names is an array, too."""
+    nameless = nw.dependencies.is_pandas_dataframe(X) and not any(isinstance(name, str) for name in X.columns)
+    if nameless and X.shape[1]:
+        return check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=0)
+    return as_frame(X)
 
 
 def _check_labels(cells: np.ndarray) -> None:

@@ -17,7 +17,7 @@ from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ...runtime.parameters import ANY, VERBOSE, Allowed, Number
 from ...runtime.progress import write_line
 from ...runtime.threads import one_blas_thread
-from ..base import Learner, TableScores, check_cells, read_table, weighed_rows
+from ..base import TableScores, as_frame, check_cells, read_table, weighed_rows
 from ..batches.improve import improve
 from ..batches.passes import fold_of
 from ..batches.sample import take_weighed
@@ -31,7 +31,7 @@ from .missing_cells import with_missing_cells
 from .structure import CodeTable, View
 
 
-class HiddenTreeForest(TableScores, Learner):
+class HiddenTreeForest(TableScores):
     """Learn the joint distribution of a table with hidden trees.
 
     Columns are joined in a tree by mutual information (Chow, Liu 1968), each has a hidden state, tables lead from
@@ -94,6 +94,7 @@ class HiddenTreeForest(TableScores, Learner):
     settings_ : LearnSettings
         What was given or chosen: states, start, passes, smoothing.
     feature_names_in_ : ndarray of str
+        Only after frames.
     n_features_in_ : int
 
     Notes
@@ -177,9 +178,9 @@ class HiddenTreeForest(TableScores, Learner):
             If a parameter is out of its range, or the table or the weights cannot be used.
         """
         self._check()
-        X, weight = weighed_rows(X, sample_weight)
+        X, weight = weighed_rows(as_frame(X), sample_weight)
         rows = read_table(X, self.kinds)
-        self._name_columns(rows.schema)
+        self._name_columns(rows.schema.all_columns.names, rows.schema.frame)
         self.joint_ = Joint(self._learn_ruled(rows.schema, rows.X, weight, self._draw_seed()))
         return self
 
@@ -223,7 +224,7 @@ class HiddenTreeForest(TableScores, Learner):
         seed = self._draw_seed()
         fold, sample, weight, weights = take_weighed(fold, self.kinds, FIXED.batch_rows, seed, sample_weight)
         check_cells(sample.schema.names, sample.X)
-        self._name_columns(sample.schema)
+        self._name_columns(sample.schema.all_columns.names, sample.schema.frame)
         if sample.is_whole:
             self.joint_ = Joint(self._learn_ruled(sample.schema, sample.X, weight, seed))
             return self

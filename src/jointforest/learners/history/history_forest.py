@@ -7,15 +7,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
-from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
-
 from ...api.history_joint import HistoryJoint
 from ...data.cells import FrameReader
 from ...data.frames import read
-from ...runtime.parameters import ANY, FLAG, VERBOSE, Allowed, Number, check_parameters
+from ...runtime.parameters import ANY, FLAG, VERBOSE, Allowed, Number
 from ...runtime.progress import write_line
-from ...runtime.threads import n_threads
+from ..base import Estimator, as_frame
 from ..batches.passes import fold_of, has_own_passes
 from .batches import sample_subjects
 from .constants import FIXED, Constants
@@ -23,7 +20,7 @@ from .learn import learn_histories
 from .prepare import prepare
 
 
-class HistoryForest(BaseEstimator):
+class HistoryForest(Estimator):
     """Learn the joint distribution of histories: tables with several rows for each subject.
 
     A history is a chain of cells, row after row and column after column. Trees predict each cell from what came before
@@ -51,6 +48,9 @@ class HistoryForest(BaseEstimator):
     Attributes
     ----------
     joint_ : HistoryJoint
+    feature_names_in_ : ndarray of str
+        Only after frames.
+    n_features_in_ : int
 
     Examples
     --------
@@ -115,8 +115,8 @@ class HistoryForest(BaseEstimator):
             subject differ in time, or no subject has two rows.
         """
         start = time.monotonic()
-        seed = self._check()
-        return self._learn(read(X), group, order, seed, start)
+        self._check()
+        return self._learn(read(as_frame(X)), group, order, self._draw_seed(), start)
 
     def fit_batches(self, source: Any, *, group: str, order: str | None = None) -> Self:
         """Learn from a table larger than memory, in one pass over batches of its rows.
@@ -157,7 +157,8 @@ class HistoryForest(BaseEstimator):
         HistoryJoint(200 subjects; constant: sex; varying: status, weight, pressure; ... trees, ... leaves)
         """
         start = time.monotonic()
-        seed = self._check()
+        self._check()
+        seed = self._draw_seed()
         if order is None and has_own_passes(source):
             raise ValueError("order: the batches of an engine have no order; name the column of times")
         fold, time_column = fold_of(source, self.n_jobs), None if order is None else str(order)
@@ -166,18 +167,13 @@ class HistoryForest(BaseEstimator):
             self._tell(f"{n_rows} rows, from {reader.n} of which whole subjects are learned")
         return self._learn(reader, group, order, seed, start)
 
-    def _check(self) -> int:
-        """Refuse parameters out of range; a seed."""
-        check_parameters(self._allowed, vars(self))
-        n_threads(self.n_jobs)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
-
     def _tell(self, text: str) -> None:
         if self.verbose:
             write_line(text)
 
     def _learn(self, reader: FrameReader, group: str, order: str | None, seed: int, start: float) -> Self:
         """Learn from a frame that is read."""
+        self._name_columns(reader.names, reader.frame)
         prepared = prepare(reader, group, order, self.kinds, self.ends)
         size = len(prepared.rows.labels), *prepared.X.shape
         self._tell("{} subjects, {} rows, {} columns".format(*size))

@@ -91,6 +91,7 @@ class JointTree(TableLearner):
     joint_ : Joint
         The model.
     feature_names_in_ : ndarray of str
+        Only after frames.
     n_features_in_ : int
 
     Examples

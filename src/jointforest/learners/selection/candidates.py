@@ -120,7 +120,6 @@ def learn(learner: AdversarialForest | HiddenTreeForest, schema: Schema, cells: 
     some of the rows do not tell how many leaves all of them want.
     """
     learner._check()
-    learner.n_features_in_ = len(schema.columns)
     if isinstance(learner, HiddenTreeForest):
         settings = getattr(learner, "settings_", None) if len(cells) < HIDDEN.many_rows else None
         return HiddenTree(learner._learn(schema, cells, None, seed, settings))

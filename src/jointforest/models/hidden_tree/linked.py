@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...data.evidence import Evidence
+from ...runtime.memory import at_once
 from ...runtime.threads import chunks, map_ordered, of_finite, one_blas_thread
 from ..base import LinkedSum
 from .evidence import CodeEvidence, own_messages, possible_rows
@@ -51,6 +52,8 @@ _ROWS = 32
 """Rows whose messages are held at once: each has those of all codes of the parts."""
 _LONG_ROWS = 8
 """The same where a sum is not taken by codes: each has a table of places and states for each part and tree, too."""
+_TABLES = 4
+"""Tables of places and states that are held of each part."""
 _MOST_ASKED = 64
 """Most totals beside the same other evidence that are taken one by one."""
 
@@ -175,8 +178,14 @@ class LinkedRows(KeptRows):
             def work(a: int, b: int) -> Any:
                 return ask(_Batch(hidden, [of.take(slice(a, b)) for of in known], sums[a:b]))
 
-            size = _ROWS if all(one.is_by_codes for one in sums) else _LONG_ROWS
+            size = _ROWS if all(one.is_by_codes for one in sums) else min(_LONG_ROWS, self._long_rows_at_once())
             return list(map_ordered(work, chunks(len(sums), size), n_jobs))
+
+    def _long_rows_at_once(self) -> int:
+        """Rows whose tables of places and states fit in memory side by side, on each of some threads."""
+        places = max(sum(int(x.max()) + 1 for x in one.places) for one in self.sums)
+        states = sum(int(tree.n_states.max()) for tree in self._hidden.trees)
+        return at_once(_TABLES * places * states * np.dtype(float).itemsize, share=0.25)
 
 
 class _Found(NamedTuple):

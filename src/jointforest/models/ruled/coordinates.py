@@ -204,6 +204,35 @@ class Coordinates:
             total += term.coefficient * term.values(Z)
         return snapped(self.schema.columns[j], total)
 
+    def combined(self, columns: Iterable[int], coefficients: Iterable[float]) -> tuple[dict[int, float], float] | None:
+        """A sum of columns as coefficients of coordinates, and a constant.
+
+        None where it is not the same number in every row: where a column is rounded, is a member of a compound, or may
+        have no value.
+        """
+        total: dict[int, float] = {}
+        constant = 0.0
+        for j, c in zip(columns, coefficients, strict=True):
+            if self.absences[j].by_rule or not self._is_on_grid(j):
+                return None
+            constant += c * self.sources[j].constant
+            for term in self.sources[j].terms:
+                total[term.at] = total.get(term.at, 0.0) + c * term.coefficient
+        largest = max((abs(c) for c in coefficients), default=0.0)
+        return {at: c for at, c in total.items() if abs(c) > NEAR * largest}, constant
+
+    def _is_on_grid(self, j: int) -> bool:
+        """Whether column j is the sum of its terms, all of them coordinates, without rounding."""
+        source, column = self.sources[j], self.schema.columns[j]
+        if source.tolerance > 0.0 or any(term.table is not None for term in source.terms):
+            return False
+        if source.is_plain or column.step == 0.0:
+            return True
+        parts = [(term.coefficient, self.inner.columns[term.at]) for term in source.terms]
+        least = source.constant + sum(c * of.center for c, of in parts) - column.center
+        steps = np.array([least, *(c * of.step for c, of in parts)]) / column.step
+        return all(of.step > 0.0 for _, of in parts) and bool((np.abs(steps - np.rint(steps)) <= NEAR).all())
+
     def unit(self, j: int) -> float:
         """What a known cell adds to the log-density of its mass: -log of the width in which the sum may lie."""
         half = self.half_width(j)

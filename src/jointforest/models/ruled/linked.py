@@ -11,6 +11,7 @@ import numpy as np
 from ...data.evidence import build
 from ...data.meaning import log_likelihoods
 from ...data.schema import Column, snapped
+from ...runtime.memory import at_once
 from ..base import Distribution, LinkedSum
 from .cells import Cells
 from .coordinates import Coordinates, Term
@@ -22,6 +23,8 @@ _MOST_OF_TWO = 1 << 19
 intervals that the total may lie in."""
 _MOST_PAIRS = 1 << 18
 """Most pairs of places of the two shorter of three parts."""
+_COPIES = 4
+"""Arrays of the size of what a row says of its sum that are made of it."""
 _TAIL = 1e-9
 """Share of a part's distribution beyond either end of its values; tables are in float32."""
 _WHOLE = 1e-6
@@ -51,6 +54,17 @@ class Linker:
         terms = self.coordinates.sources[j].terms
         unknown = np.column_stack([np.isnan(term.values(cells.value)) for term in terms])
         return [self._short(self._sum(cells, i, j, np.flatnonzero(row))) for i, row in enumerate(unknown)]
+
+    def rows_at_once(self, cells: Cells) -> int:
+        """How many of the rows, all of one pattern, may have their sums side by side."""
+        j = self.coordinates.sums[int(np.argmax(cells.pending[0]))]
+        unknown = [t for t, term in enumerate(self.coordinates.sources[j].terms) if term.at in cells.unknown()]
+        one = self._sum(cells, 0, j, np.array(unknown))
+        if one is None:
+            return len(cells.owner)
+        is_told = [bool((cells.region[:, at] >= 0).any()) for at in one.columns]
+        kept = one.likelihood.nbytes + sum(x.nbytes for x, told in zip(one.log_like, is_told, strict=True) if told)
+        return at_once(_COPIES * kept, share=0.25)
 
     def again(self, cells: Cells, j: int) -> list[LinkedSum]:
         """The same of rows that have such a sum, and of which more is known now."""

@@ -69,8 +69,12 @@ class RuledPosterior(PosteriorState):
         return self.rows.effective_draws(self.log_rows)
 
     def prepare(self, columns: Sequence[int]) -> None:
-        if all(self._existing(j) is None for j in columns):
-            self.inner.prepare(sorted({term.at for j in columns for term in self.coordinates.sources[j].terms}))
+        asked: dict[int, tuple[RuledPosterior, set[int]]] = {}
+        for j in columns:
+            state = self._existing(j) or self
+            asked.setdefault(id(state), (state, set()))[1].update(t.at for t in self.coordinates.sources[j].terms)
+        for state, needed in asked.values():
+            state.inner.prepare(sorted(needed))
 
     def mixed(self, answers: np.ndarray) -> np.ndarray:
         """Answers of the rows (R, ...) weighed by their shares, (n, ...)."""
@@ -114,18 +118,19 @@ class RuledPosterior(PosteriorState):
         absence = self.coordinates.absences[j]
         if not absence.by_rule or self._is_restricted:
             return None
-        if j not in self._restricted:
+        key = absence.where, absence.values  # columns that are missing in the same rows have one posterior
+        if key not in self._restricted:
             cells = self.rows.cells.take(np.arange(len(self.rows.owner)))
             cells.exclude(np.arange(len(cells.owner)), absence.where, absence.values)
             state = self.with_cells(cells)
             state._is_restricted = True
-            self._restricted[j] = state
-        return self._restricted[j]
+            self._restricted[key] = state
+        return self._restricted[key]
 
     _is_restricted = False
 
     @cached_property
-    def _restricted(self) -> dict[int, RuledPosterior]:
+    def _restricted(self) -> dict[tuple[int, tuple[float, ...]], RuledPosterior]:
         return {}
 
     # ---- answers about a column

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from ...data.evidence import Evidence, build, is_met_by
 from ...data.rules.rule import Rule
 from ...data.schema import Column, Schema
 from ...runtime.warnings import EstimatedAnswerWarning, warn, warn_of_draws
-from ..base import Distribution, HiddenState, LinkedState, LinkedSum, PosteriorState
+from ..base import Distribution, HiddenState, LinkedState, LinkedSum, PartsOfSum, PosteriorState
 from ..mixture import Mixture
 from .cells import Cells
 from .coordinates import Coordinates
@@ -128,6 +128,16 @@ class RuledDistribution(Distribution):
             draws = min(draws, float(state.effective_draws.min(initial=np.inf)))
         warn_of_draws(draws, "log-densities")
         return out[place]
+
+    def sum_in_parts(
+        self, evidence: Evidence, columns: Sequence[int], coefficients: Sequence[float]
+    ) -> PartsOfSum | None:
+        combined = self.coordinates.combined(columns, coefficients)
+        if combined is None:
+            return None
+        self._warn_of_ranges(evidence)
+        state = self.spread_out(evidence)
+        return PartsOfSum(self.inner, state.rows.evidence, state.share, bool(state.rows.is_exact[0]), *combined)
 
     def has_exact_density(self, columns: list[int]) -> bool:
         """Whether no density of a few drawn rows is an estimate."""

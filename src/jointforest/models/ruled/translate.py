@@ -17,6 +17,7 @@ import numpy as np
 from ...data.evidence import Evidence
 from ...data.rules.contradictions import spread
 from ...data.schema import Column, snapped
+from ...runtime.threads import chunks
 from ..base import Distribution, LinkedSum, PosteriorState
 from .cells import Cells
 from .coordinates import Coordinates
@@ -127,10 +128,15 @@ def translate(
     for k in range(int(pattern.max(initial=-1)) + 1):
         some = opened[pattern == k]
         if linker is not None:
-            linked, rows = _with_sums(linker, cells.alone(some), FEW_PLACES if few is None else few)
-            if rows is not None:
-                yield some[linked], rows
-            some = np.delete(some, linked)
+            left = [some[:0]]
+            size = linker.rows_at_once(cells.alone(some))
+            for first, stop in chunks(len(some), size):
+                piece = some[first:stop]
+                linked, rows = _with_sums(linker, cells.alone(piece), FEW_PLACES if few is None else few)
+                if rows is not None:
+                    yield piece[linked], rows
+                left.append(np.delete(piece, linked))
+            some = np.concatenate(left)
         size = max(_PIECE_ROWS // _rows_each(cells.alone(some[:1]), inner), 1) if len(some) else 1
         for first in range(0, len(some), size):
             piece = some[first : first + size]

@@ -1,0 +1,17 @@
+"""How much memory a question may take at a time: what would take more is cut into pieces."""
+
+from __future__ import annotations
+
+LIMIT = 2 << 30
+"""Bytes that a question may take, beside its answer."""
+
+
+def at_once(bytes_each: float, share: float = 1.0) -> int:
+    """How many of equal pieces of work are done at once, at least one, in a share of `LIMIT`.
+
+    Examples
+    --------
+    >>> at_once(1 << 20), at_once(1 << 20, share=0.25), at_once(1 << 40)
+    (2048, 512, 1)
+    """
+    return max(int(share * LIMIT / max(bytes_each, 1.0)), 1)
