@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -93,7 +94,7 @@ def main() -> None:
                           ("MAR", rate, hide_at_random(complete, rate, options.seed))]  # fmt: skip
             base = None
             for mechanism, rate, frame in cases:
-                seconds, joint = timed(lambda frame=frame: learn_from(frame, options.seed))
+                seconds, joint = timed(partial(learn_from, frame, options.seed))
                 density = float(joint.log_density(test).mean())
                 base = density if base is None else base
                 found = slope(joint.sample(DRAWS, random_state=options.seed), complete)
