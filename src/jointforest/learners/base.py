@@ -27,6 +27,7 @@ from ..runtime.warnings import warn
 from .batches.fill import Sizes, Structure, fill, leaf_sizes
 from .batches.passes import fold_of
 from .batches.sample import Sampled, take_weighed
+from .hidden_tree.first_joint import completed_cells
 from .leaf_fitting.fit import NARROWEST
 
 FOREST: dict[str, Allowed] = {
@@ -149,15 +150,32 @@ class Rows(NamedTuple):
     columns : Columns
     X : float64 array (n, d)
         Cells and level codes, grid columns snapped; NaN where missing.
+    filled : float64 array (n, d)
+        The same, each missing cell drawn given the known ones of its row; X itself where nothing is drawn.
     """
 
     schema: Schema
     columns: Columns
     X: np.ndarray
+    filled: np.ndarray
+
+    @property
+    def drawn(self) -> np.ndarray:
+        """Which cells are missing, but filled: bool (n, d)."""
+        return np.isnan(self.X) & ~np.isnan(self.filled)
+
+    def take(self, rows: np.ndarray) -> Rows:
+        """Some of the rows."""
+        return self._replace(X=self.X[rows], filled=self.filled[rows])
+
+    def completed(self, weight: np.ndarray | None, seed: int, n_jobs: int | None) -> Rows:
+        """The rows, which have weights (n,) or None, with missing cells drawn."""
+        X = np.asfortranarray(self.X)  # read by columns; leaves are filled without another copy
+        return self._replace(X=X, filled=completed_cells(self.schema, X, weight, seed, n_jobs))
 
 
 def read_table(frame: Any, kinds: Mapping[str, str] | None) -> Rows:
-    """A frame as learners take it.
+    """A frame as learners take it, no cell drawn.
 
     Raises
     ------
@@ -169,7 +187,7 @@ def read_table(frame: Any, kinds: Mapping[str, str] | None) -> Rows:
     columns = kernel_columns(schema)
     X = snap(columns, encode(schema, frame)[0])
     check_cells(schema.names, X)
-    return Rows(with_rules(schema, X), columns, X)
+    return Rows(with_rules(schema, X), columns, X, X)
 
 
 class TableLearner(TableScores, Learner):
@@ -207,9 +225,9 @@ class TableLearner(TableScores, Learner):
         self._check()
         X, weight = weighed_rows(X, sample_weight)
         rows = read_table(X, self.kinds)
-        rows = rows._replace(X=np.asfortranarray(rows.X))  # read by columns; leaves are filled without another copy
         self._name_columns(rows.schema)
-        model, lost = self._learn_and_compare(rows, weight, self._draw_seed())
+        seed = self._draw_seed()
+        model, lost = self._learn_and_compare(rows.completed(weight, seed, self.n_jobs), weight, seed)
         self.joint_ = Joint(model)
         warn_lost_pairs(lost, model.is_forest)
         return self
@@ -260,9 +278,10 @@ class TableLearner(TableScores, Learner):
         seed = self._draw_seed()
         sampled = take_weighed(fold, self.kinds, n_rows, seed, sample_weight)
         sample, weight = sampled.sample, sampled.weight
-        rows = Rows(sample.schema, kernel_columns(sample.schema), np.asfortranarray(sample.X))
-        check_cells(rows.schema.names, rows.X)
-        self._name_columns(rows.schema)
+        check_cells(sample.schema.names, sample.X)
+        self._name_columns(sample.schema)
+        rows = Rows(sample.schema, kernel_columns(sample.schema), sample.X, sample.X)
+        rows = rows.completed(weight, seed, self.n_jobs)
         if sample.is_whole:
             model, lost = self._learn_and_compare(rows, weight, seed)
         else:

@@ -263,7 +263,7 @@ class AdversarialForest(TableLearner):
             table = coded(rows, weight)
             return chow_liu_part(table, self._grow(table.rows, weight, seed).filled, self.epsilon, self.n_jobs)
         grown = self._grow(rows, weight, seed)
-        cells = prepare(rows.columns, rows.X)
+        cells = prepare(rows.columns, rows.filled, rows.drawn)
         quantile, model, plain = self._quantile(rows, cells, grown.filled, weight, seed)
         if grown.in_bag is not None:  # before the model, where that is to come: two forests take twice the memory
             plain = None
@@ -300,7 +300,7 @@ class AdversarialForest(TableLearner):
 
     def _structure(self, rows: Rows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
         assigned = self._grow(rows, weight, seed, sizes).filled
-        cells = prepare(rows.columns, rows.X)
+        cells = prepare(rows.columns, rows.filled, rows.drawn)
         quantile, _, _ = self._quantile(rows, cells, assigned, weight, seed)
         return Structure(rows.schema, rows.columns, cells, assigned, self._leaf_settings(), quantile, seed)
 
@@ -327,7 +327,7 @@ class AdversarialForest(TableLearner):
         n = len(rows.X)
         warn_leaf_size(self.min_samples_leaf, n)
         sample = take_samples(n, weight, self.leaf_rows == "honest", self.max_samples, seed)
-        ranks = rank(rows.columns, rows.X, sample.growing if sample.is_part else None)
+        ranks = rank(rows.columns, rows.filled, sample.growing if sample.is_part else None)
         grow_all = len(sample.growing) == n and weight is None
         growing = ranks
         if not grow_all:
@@ -759,7 +759,8 @@ class _Trial:
             size = np.concatenate([*(np.diff(of.start) for of in cdfs), [0]])  # none in the background
             start = np.concatenate([[0], np.cumsum(size)])
             knots = np.concatenate([of.x for of in cdfs]), np.concatenate([of.p for of in cdfs])
-            at = self.cells.values[j][row], self.cells.codes[j][row].astype(np.int64)
+            value = self.rows.X[row, j]
+            at = value, np.where(np.isnan(value), -1, self.cells.codes[j][row]).astype(np.int64)
             found[slot] = gains_of_slot(columns, forest.leaves, slot, normal.leaf, *at, start, *knots)
         return found
 

@@ -228,7 +228,7 @@ def check_weights(sample_weight: Any, n: int) -> np.ndarray:
 def coded_training(training: Training, weight: np.ndarray) -> Training:
     """The features as codes, between which trees split; the target, which is not split, as it is."""
     even = weight if np.ptp(weight) > 0.0 else None
-    table = coded(Rows(training.schema, training.columns, training.X), even)
+    table = coded(Rows(training.schema, training.columns, training.X, training.X), even)
     schema = training.schema
     columns_of_codes = (*table.rows.schema.columns[:-1], schema.columns[-1])
     schema = Schema(columns_of_codes, schema.frame, n_rows=schema.n_rows)

@@ -1,0 +1,49 @@
+"""A small hidden tree that completes the rows of a table, from which forests are then learned.
+
+A tree sends a row to one leaf, so a row without the value of a split would tell the leaf nothing about its other cells.
+A draw given the known cells of the row has the dependence that these show (multiple imputation, Rubin 1987).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...data.evidence import build
+from ...data.schema import Schema
+from ...models.hidden_tree.hidden_trees import HiddenTrees
+from ...models.hidden_tree.sampling import sample
+from ...runtime.threads import one_blas_thread
+from .codes import scales_of, table_of
+from .constants import FIXED
+from .em import Smoothing
+from .learn import LearnSettings, learn_tree
+
+
+def completed_cells(
+    schema: Schema, X: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int | None
+) -> np.ndarray:
+    """The cells X (n, d), each missing one drawn given the known cells of its row; X itself if none is missing."""
+    rows = np.flatnonzero(np.isnan(X).any(axis=1))
+    if len(rows) == 0:
+        return X
+    drawn = sample(first_joint(schema, X, weight, seed, n_jobs), build(schema, X[rows]), 1, seed, n_jobs=n_jobs)
+    out = X.copy(order="K")
+    out[rows] = drawn
+    return out
+
+
+def first_joint(schema: Schema, X: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int | None) -> HiddenTrees:
+    """A hidden tree with fixed settings, learned from some of the rows X (n, d) of weights (n,) or None."""
+    few = np.sort(np.random.default_rng([seed, 8]).permutation(len(X))[: FIXED.first_rows])
+    n = len(few)
+    n_bins = max(FIXED.fewest_bins, round(n**0.5))
+    point_mass = max(FIXED.point_mass, FIXED.point_mass_bins / n_bins)
+    settings = LearnSettings(
+        n_states=max(min(FIXED.first_states, n // FIXED.rows_a_state_without_trials), 1),
+        smoothing=Smoothing(near=FIXED.near, point_mass=point_mass, wider=FIXED.wider),
+    )
+    scales = scales_of(schema, X, weight, n_bins, FIXED.fine_ends, False)
+    table = table_of(schema, scales, X[few], None if weight is None else weight[few], n_jobs)
+    with one_blas_thread(in_kernels=True):
+        tree = learn_tree(table, settings, seed, n_jobs)
+    return HiddenTrees(schema, scales, (tree,), np.zeros(1))
