@@ -23,18 +23,7 @@ from ..batches.fill import Sizes, Structure, leaf_sizes
 from ..batches.sample import Sampled
 from ..chow_liu_leaves.constants import FIXED as CHOW_LIU
 from ..chow_liu_leaves.leaves import chow_liu_part, coded, fill_chow_liu, trees_of_values
-from ..growing.grow import (
-    GrowthSettings,
-    Ranks,
-    RankTree,
-    find_again,
-    find_leaves,
-    grow,
-    incomplete,
-    prune,
-    rank,
-    with_shares,
-)
+from ..growing.grow import GrowthSettings, Ranks, RankTree, find_leaves, grow, prune, rank
 from ..leaf_fitting.densities import (
     AssignedRows,
     FittedTree,
@@ -497,8 +486,7 @@ def _discriminate(
 ) -> tuple[Discriminator, float]:
     """Grow a forest that tells real rows (class 1) from synthetic ones; its out-of-bag accuracy.
 
-    Rows that every tree drew do not count; without any other row the accuracy is 0.5. Real rows with missing cells are
-    judged like synthetic ones, but end, in the forest returned, where other real rows do.
+    Rows that every tree drew do not count; without any other row the accuracy is 0.5.
 
     The other trees are not grown if the first trees already show that the rounds end. The accuracy of votes exceeds
     chance by at most the square root of their number times that of one vote.
@@ -509,7 +497,6 @@ def _discriminate(
     is_categorical = np.array([c.is_categorical for c in schema.columns], dtype=np.uint8)
     is_ordered = np.array([c.kind == "ordered" for c in schema.columns], dtype=np.uint8)
     first = turn * settings.n_estimators
-    missing = incomplete(ranks.codes)
     growth = GrowthSettings(
         max_features=settings.max_features,
         keep_looking=False,  # as in the forests that the paper used
@@ -527,9 +514,7 @@ def _discriminate(
         total = of_class[0] + of_class[1]
         margin = np.where(total > 0, of_class[1] / np.maximum(total, 1.0) - 0.5, 0.0)
         vote = np.where(weight == 0, margin[node], 0.0)
-        if len(missing):
-            tree = with_shares(tree, ranks.codes, node[:n], missing, seed + 3, first + t)
-        return tree, find_again(tree, ranks.codes, node[:n], missing, seed, first + t), weight > 0, vote
+        return tree, node[:n], weight > 0, vote
 
     votes = np.zeros(2 * n)
     judged = np.zeros(2 * n, dtype=bool)

@@ -269,9 +269,7 @@ def _table_tree(edges: Edges, emissions: _Emissions) -> TreeTables:
     )
 
 
-def _piece(
-    edges: Edges, counts: PairCounts, allowed: list[np.ndarray], emissions: _Emissions
-) -> list[TreeTables]:
+def _piece(edges: Edges, counts: PairCounts, allowed: list[np.ndarray], emissions: _Emissions) -> list[TreeTables]:
     """The trees of some leaves, from the counts of their rows by node, and the codes of each column in their boxes."""
     columns, parent = edges.order.tolist(), edges.parent.tolist()
     rows = counts.pairs[0].sum(axis=(1, 2))

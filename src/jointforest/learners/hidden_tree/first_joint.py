@@ -40,7 +40,7 @@ def first_joint(schema: Schema, X: np.ndarray, weight: np.ndarray | None, seed: 
     point_mass = max(FIXED.point_mass, FIXED.point_mass_bins / n_bins)
     settings = LearnSettings(
         n_states=max(min(FIXED.first_states, n // FIXED.rows_a_state_without_trials), 1),
-        smoothing=Smoothing(near=FIXED.near, point_mass=point_mass, wider=FIXED.wider),
+        smoothing=Smoothing(normal=FIXED.first_normal, near=FIXED.near, point_mass=point_mass, wider=FIXED.wider),
     )
     scales = scales_of(schema, X, weight, n_bins, FIXED.fine_ends, False)
     table = table_of(schema, scales, X[few], None if weight is None else weight[few], n_jobs)

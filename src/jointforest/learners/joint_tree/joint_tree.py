@@ -204,8 +204,7 @@ class JointTree(TableLearner):
         least *= len(kept) / len(rows.X)
         tested, of_held = build(rows.schema, rows.X[held]), None if weight is None else weight[held]
         log_densities = [
-            self._made(way, rows.take(kept), of_kept, seed, few, least).log_density(tested, self.n_jobs)
-            for way in ways
+            self._made(way, rows.take(kept), of_kept, seed, few, least).log_density(tested, self.n_jobs) for way in ways
         ]
         return ways[int(np.argmax([np.average(one, weights=of_held) for one in log_densities]))]
 
