@@ -93,7 +93,7 @@ def main() -> None:
                           ("MAR", rate, hide_at_random(complete, rate, options.seed))]  # fmt: skip
             base = None
             for mechanism, rate, frame in cases:
-                seconds, joint = timed(lambda frame=frame: learn_from(frame, options.seed))
+                seconds, joint = timed(lambda learn=learn_from, frame=frame: learn(frame, options.seed))
                 density = float(joint.log_density(test).mean())
                 base = density if base is None else base
                 found = slope(joint.sample(DRAWS, random_state=options.seed), complete)

@@ -21,13 +21,14 @@ from ..data.schema import Columns, Schema, kernel_columns, snap
 from ..evaluation.misfit import LostPair, lost_pairs, warn_lost_pairs
 from ..models.base import Distribution
 from ..models.box_forest.box_forest import BoxForest
+from ..models.hidden_tree.hidden_trees import HiddenTrees
 from ..runtime.parameters import Allowed, Number, check, check_number, check_parameters
 from ..runtime.threads import n_threads
 from ..runtime.warnings import warn
 from .batches.fill import Sizes, Structure, fill, leaf_sizes
 from .batches.passes import fold_of
 from .batches.sample import Sampled, take_weighed
-from .hidden_tree.first_joint import completed_cells
+from .hidden_tree.first_joint import fill_in, first_joint, keys_of
 from .leaf_fitting.fit import NARROWEST
 
 FOREST: dict[str, Allowed] = {
@@ -152,12 +153,15 @@ class Rows(NamedTuple):
         Cells and level codes, grid columns snapped; NaN where missing.
     filled : float64 array (n, d)
         The same, each missing cell drawn given the known ones of its row; X itself where nothing is drawn.
+    first : HiddenTrees or None
+        What the draws are from; None: nothing is drawn.
     """
 
     schema: Schema
     columns: Columns
     X: np.ndarray
     filled: np.ndarray
+    first: HiddenTrees | None = None
 
     @property
     def drawn(self) -> np.ndarray:
@@ -169,9 +173,13 @@ class Rows(NamedTuple):
         return self._replace(X=self.X[rows], filled=self.filled[rows])
 
     def completed(self, weight: np.ndarray | None, seed: int, n_jobs: int | None) -> Rows:
-        """The rows, which have weights (n,) or None, with missing cells drawn."""
+        """The rows, which have weights (n,) or None, with missing cells drawn within the span of the known ones."""
         X = np.asfortranarray(self.X)  # read by columns; leaves are filled without another copy
-        return self._replace(X=X, filled=completed_cells(self.schema, X, weight, seed, n_jobs))
+        if not np.isnan(X).any():
+            return self._replace(X=X, filled=X)
+        first = first_joint(self.schema, X, weight, seed, n_jobs)
+        filled = fill_in(first, X, keys_of(len(X), seed), n_jobs)
+        return self._replace(X=X, filled=np.clip(filled, np.fmin.reduce(X), np.fmax.reduce(X), out=filled), first=first)
 
 
 def read_table(frame: Any, kinds: Mapping[str, str] | None) -> Rows:
@@ -298,7 +306,7 @@ class TableLearner(TableScores, Learner):
     def _learn_batches(self, sampled: Sampled, rows: Rows, seed: int) -> Distribution:
         """The model of a table in batches that has more rows than these, its sample, by passes over it."""
         fold, sample, weight, weights = sampled
-        sizes = partial(leaf_sizes, fold, sample.n, rows.schema, rows.columns, seed, weights)
+        sizes = partial(leaf_sizes, fold, sample.n, rows.schema, rows.columns, seed, weights, rows.first)
         structure = self._structure(rows, sample.n, weight, seed, sizes)._replace(weights=weights)
         return BoxForest(fill(fold, sample.n, structure, self.epsilon, self.n_jobs))
 

@@ -282,7 +282,8 @@ class AdversarialForest(TableLearner):
 
         def sizes(trees: Trees) -> np.ndarray:
             fold, sample, _, weights = sampled
-            return leaf_sizes(fold, sample.n, rows.schema, rows.columns, seed, weights, trees_of_values(table, trees))
+            of_values = trees_of_values(table, trees)
+            return leaf_sizes(fold, sample.n, rows.schema, rows.columns, seed, weights, rows.first, of_values)
 
         trees = self._grow(table.rows, sampled.weight, seed, sizes).filled.trees
         return fill_chow_liu(sampled, table, trees, seed, self.epsilon, self.n_jobs)
@@ -291,7 +292,8 @@ class AdversarialForest(TableLearner):
         assigned = self._grow(rows, weight, seed, sizes).filled
         cells = prepare(rows.columns, rows.filled, rows.drawn)
         quantile, _, _ = self._quantile(rows, cells, assigned, weight, seed)
-        return Structure(rows.schema, rows.columns, cells, assigned, self._leaf_settings(), quantile, seed)
+        settings = self._leaf_settings()
+        return Structure(rows.schema, rows.columns, cells, assigned, settings, quantile, seed, first=rows.first)
 
     def _quantile(
         self, rows: Rows, cells: Table, assigned: AssignedRows, weight: np.ndarray | None, seed: int

@@ -53,7 +53,7 @@ def coded(rows: Rows, weight: np.ndarray | None = None) -> CodedRows:
     schema = Schema(columns, rows.schema.frame)
     filled = np.where(codes == [scale.n_codes for scale in scales], np.nan, codes)
     X = np.where(np.isnan(rows.X), np.nan, filled)
-    return CodedRows(rows.schema, scales, codes, Rows(schema, kernel_columns(schema), X, filled))
+    return CodedRows(rows.schema, scales, codes, Rows(schema, kernel_columns(schema), X, filled, rows.first))
 
 
 def _code_column(column: Column, scale: Scale) -> Column:
@@ -85,7 +85,8 @@ def fill_chow_liu(
     Raises ValueError if the batches have other rows than they had before.
     """
     edges, n = _edges(table), sampled.sample.n
-    route = Route(table.schema, kernel_columns(table.schema), trees_of_values(table, trees), seed, sampled.weights)
+    of_values = trees_of_values(table, trees)
+    route = Route(table.schema, kernel_columns(table.schema), of_values, seed, sampled.weights, table.rows.first)
     counts = count_pairs(sampled.fold, n, Pairs(route, table.scales, edges.order, edges.parent))
     size = counts[0].sum(axis=(1, 2))
     unit = n / float(size[: first_leaves(trees)[1]].sum())  # weights have a mean of 1

@@ -73,8 +73,8 @@ def route(codes, tree, rows, spare, start, stop, seed, number, out):
     """Leaf node of some rows of ``codes`` (d, n) in one tree, into ``out`` (int32, n).
 
     A row with a missing split value goes left with probability ``share_left``, by draws of its own. ``rows`` (int32, m)
-    are the rows' numbers, which end node by node, and ``spare`` is scratch; ``start``, ``stop`` (int64, N) receive where
-    the rows of each node are, and know it of the root.
+    are the rows' numbers, which end node by node, and ``spare`` is scratch. ``start``, ``stop`` (int64, N) receive
+    where the rows of each node are, and know it of the root.
     """
     left, right = tree.left, tree.right
     for node in range(left.shape[0]):

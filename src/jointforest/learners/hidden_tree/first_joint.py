@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...data.evidence import build
+from ...data.observe_table import mixed
 from ...data.schema import Schema
 from ...models.hidden_tree.hidden_trees import HiddenTrees
-from ...models.hidden_tree.sampling import sample
+from ...models.hidden_tree.sampling import completed
 from ...runtime.threads import one_blas_thread
 from .codes import scales_of, table_of
 from .constants import FIXED
@@ -19,17 +20,17 @@ from .em import Smoothing
 from .learn import LearnSettings, learn_tree
 
 
-def completed_cells(
-    schema: Schema, X: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int | None
-) -> np.ndarray:
-    """The cells X (n, d), each missing one drawn given the known cells of its row; X itself if none is missing."""
+def fill_in(hidden: HiddenTrees, X: np.ndarray, keys: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    """The cells X (n, d), each missing one drawn given the known cells of its row; a row's draws depend on its key."""
     rows = np.flatnonzero(np.isnan(X).any(axis=1))
-    if len(rows) == 0:
-        return X
-    drawn = sample(first_joint(schema, X, weight, seed, n_jobs), build(schema, X[rows]), 1, seed, n_jobs=n_jobs)
-    out = X.copy(order="K")
-    out[rows] = drawn
-    return out
+    filled = X.copy(order="K")
+    filled[rows] = completed(hidden, build(hidden.schema, X[rows]), keys[rows], n_jobs)
+    return filled
+
+
+def keys_of(n: int, seed: int) -> np.ndarray:
+    """Keys of n rows in their order."""
+    return mixed(np.arange(n, dtype=np.uint64) ^ mixed(np.full(1, seed, dtype=np.uint64)))
 
 
 def first_joint(schema: Schema, X: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int | None) -> HiddenTrees:

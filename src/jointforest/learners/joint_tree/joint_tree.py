@@ -238,7 +238,8 @@ class JointTree(TableLearner):
     def _structure(self, rows: Rows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
         assigned = self._grow(rows, weight, seed, self.n_estimators, self._least_of_sample(rows, n))
         cells = prepare(rows.columns, rows.filled, rows.drawn)
-        return Structure(rows.schema, rows.columns, cells, assigned, self._leaf_settings(), None, seed)
+        settings = self._leaf_settings()
+        return Structure(rows.schema, rows.columns, cells, assigned, settings, None, seed, first=rows.first)
 
     def _leaf_settings(self) -> Settings:
         """Densities of leaves of independent columns; of "auto" where nothing is lost."""
