@@ -215,9 +215,8 @@ def test_first_trees_may_end_the_rounds(monkeypatch: pytest.MonkeyPatch) -> None
         grown.clear()
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.1])
-def test_pruned_leaves_have_enough_kept_rows(missing: float) -> None:
-    frame = make_frame(150, missing=missing)
+def test_pruned_leaves_have_enough_kept_rows() -> None:
+    frame = make_frame(150)
     _, ranks = ranked(frame)
     forest, _ = run_rounds(frame, max_iters=1)
     keep = ~forest.drawn
