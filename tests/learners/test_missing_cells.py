@@ -144,13 +144,14 @@ def test_draws_depend_on_the_seed_and_on_keys_alone() -> None:
     assert same.mean() > 0.999  # a draw may lie within rounding of a border
 
 
-def test_heavy_rows_count_in_the_draws() -> None:
+@pytest.mark.parametrize("n", [2_000, 12_000])  # of the latter only some are learned from
+def test_heavy_rows_count_in_the_draws(n: int) -> None:
     rng = np.random.default_rng(0)
-    x = np.repeat([0.0, 1.0], 1_000)
-    y = np.where(rng.random(2_000) < 0.5, x, 1.0 - x)
-    frame = pd.DataFrame({"x": x, "y": y, "z": rng.normal(size=2_000)})
+    x = np.repeat([0.0, 1.0], n // 2)
+    y = np.where(rng.random(n) < 0.5, x, 1.0 - x)
+    frame = pd.DataFrame({"x": x, "y": y, "z": rng.normal(size=n)})
     weight = np.where(x == y, 9.0, 1.0)
-    blank = rng.random(2_000) < 0.3
+    blank = rng.random(n) < 0.3
     rows = read_table(frame.assign(y=frame["y"].mask(blank)), None).completed(weight / weight.mean(), 0, 1)
     assert (rows.filled[blank, 1] == x[blank]).mean() == pytest.approx(0.9, abs=0.06)
 

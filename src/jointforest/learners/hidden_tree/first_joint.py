@@ -1,7 +1,7 @@
 """A small hidden tree that completes the rows of a table, from which forests are then learned.
 
 A tree sends a row to one leaf, so a row without the value of a split would tell the leaf nothing about its other cells.
-A draw given the known cells of the row has the dependence that these show (multiple imputation, Rubin 1987).
+A draw given the known cells of the row has the dependence that these show (Little, Rubin 2019, chapter 4).
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ def keys_of(n: int, seed: int) -> np.ndarray:
 
 def first_joint(schema: Schema, X: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int | None) -> HiddenTrees:
     """A hidden tree with fixed settings, learned from some of the rows X (n, d) of weights (n,) or None."""
-    few = np.sort(np.random.default_rng([seed, 8]).permutation(len(X))[: FIXED.first_rows])
-    n = len(few)
+    n = min(len(X), FIXED.first_rows)
     n_bins = max(FIXED.fewest_bins, round(n**0.5))
     point_mass = max(FIXED.point_mass, FIXED.point_mass_bins / n_bins)
     settings = LearnSettings(
@@ -44,7 +43,11 @@ def first_joint(schema: Schema, X: np.ndarray, weight: np.ndarray | None, seed: 
         smoothing=Smoothing(normal=FIXED.first_normal, near=FIXED.near, point_mass=point_mass, wider=FIXED.wider),
     )
     scales = scales_of(schema, X, weight, n_bins, FIXED.fine_ends, False)
-    table = table_of(schema, scales, X[few], None if weight is None else weight[few], n_jobs)
+    if n < len(X):  # rows of more weight are drawn more often, and then count alike
+        share = None if weight is None else weight / weight.sum()
+        few = np.random.default_rng([seed, 8]).choice(len(X), n, replace=weight is not None, p=share)
+        X, weight = X[np.sort(few)], None
+    table = table_of(schema, scales, X, weight, n_jobs)
     with one_blas_thread(in_kernels=True):
         tree = learn_tree(table, settings, seed, n_jobs)
     return HiddenTrees(schema, scales, (tree,), np.zeros(1))
