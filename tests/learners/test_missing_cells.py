@@ -65,6 +65,19 @@ def test_dependence_is_that_of_complete_rows(
     assert joint.given("x0 = 5").mean("x1") == pytest.approx(MEAN_GIVEN_5, abs=of_mean)
 
 
+@pytest.mark.parametrize("rate", [0.3, 0.6])
+def test_generative_forests_keep_it_too(rate: float) -> None:
+    """The target tells little of the coin, so that the splits must."""
+    frame = known_joint(3_000, rate, "completely at random", 5)
+    y = np.array(["a", "b"])[np.random.default_rng(0).integers(0, 2, 3_000)]
+    y = np.where((frame["x0"].to_numpy() > 2.5) & (np.random.default_rng(1).random(3_000) < 0.6), "b", y)
+    forest = jf.GenerativeForestClassifier(10, random_state=0).fit(frame, y)
+    found = np.corrcoef(forest.joint_.sample(20_000, random_state=2)[["x0", "x1", "x2"]].to_numpy().T)
+    np.testing.assert_allclose(found[np.triu_indices(3, 1)], CORRELATION, atol=0.15)
+    missing = forest.joint_.query("P(x0 is missing)")
+    assert missing == pytest.approx(frame["x0"].isna().mean(), abs=0.02)
+
+
 # ---- Completed rows.
 
 
