@@ -23,12 +23,14 @@ from ..data.schema import Columns, Schema, kernel_columns, snap
 from ..evaluation.misfit import LostPair, lost_pairs, warn_lost_pairs
 from ..models.base import Distribution
 from ..models.box_forest.box_forest import BoxForest
+from ..models.hidden_tree.hidden_trees import HiddenTrees
 from ..runtime.parameters import Allowed, Number, check, check_number, check_parameters
 from ..runtime.threads import n_threads
 from ..runtime.warnings import warn
 from .batches.fill import Sizes, Structure, fill, leaf_sizes
 from .batches.passes import fold_of
 from .batches.sample import Sampled, take_weighed
+from .hidden_tree.first_joint import fill_in, first_joint, keys_of
 from .leaf_fitting.fit import NARROWEST
 
 FOREST: dict[str, Allowed] = {
@@ -162,11 +164,35 @@ class Rows(NamedTuple):
     columns : Columns
     X : float64 array (n, d)
         Cells and level codes, grid columns snapped; NaN where missing.
+    filled : float64 array (n, d)
+        The same, each missing cell drawn given the known ones of its row; X itself where nothing is drawn.
+    first : HiddenTrees or None
+        What the draws are from; None: nothing is drawn.
     """
 
     schema: Schema
     columns: Columns
     X: np.ndarray
+    filled: np.ndarray
+    first: HiddenTrees | None = None
+
+    @property
+    def drawn(self) -> np.ndarray:
+        """Which cells are missing, but filled: bool (n, d)."""
+        return np.isnan(self.X) & ~np.isnan(self.filled)
+
+    def take(self, rows: np.ndarray) -> Rows:
+        """Some of the rows."""
+        return self._replace(X=self.X[rows], filled=self.filled[rows])
+
+    def completed(self, weight: np.ndarray | None, seed: int, n_jobs: int | None) -> Rows:
+        """The rows, which have weights (n,) or None, with missing cells drawn within the span of the known ones."""
+        X = np.asfortranarray(self.X)  # read by columns; leaves are filled without another copy
+        if not np.isnan(X).any():
+            return self._replace(X=X, filled=X)
+        first = first_joint(self.schema, X, weight, seed, n_jobs)
+        filled = fill_in(first, X, keys_of(len(X), seed), n_jobs)
+        return self._replace(X=X, filled=np.clip(filled, np.fmin.reduce(X), np.fmax.reduce(X), out=filled), first=first)
 
 
 def as_frame(X: Any) -> Any:
@@ -186,7 +212,7 @@ def as_frame(X: Any) -> Any:
 
 
 def read_table(frame: Any, kinds: Mapping[str, str] | None) -> Rows:
-    """A frame as learners take it.
+    """A frame as learners take it, no cell drawn.
 
     Raises
     ------
@@ -198,7 +224,7 @@ def read_table(frame: Any, kinds: Mapping[str, str] | None) -> Rows:
     columns = kernel_columns(schema)
     X = snap(columns, encode(schema, frame)[0])
     check_cells(schema.names, X)
-    return Rows(with_rules(schema, X), columns, X)
+    return Rows(with_rules(schema, X), columns, X, X)
 
 
 class TableLearner(TableScores):
@@ -236,9 +262,9 @@ class TableLearner(TableScores):
         self._check()
         X, weight = weighed_rows(as_frame(X), sample_weight)
         rows = read_table(X, self.kinds)
-        rows = rows._replace(X=np.asfortranarray(rows.X))  # read by columns; leaves are filled without another copy
         self._name_columns(rows.schema.all_columns.names, rows.schema.frame)
-        model, lost = self._learn_and_compare(rows, weight, self._draw_seed())
+        seed = self._draw_seed()
+        model, lost = self._learn_and_compare(rows.completed(weight, seed, self.n_jobs), weight, seed)
         self.joint_ = Joint(model)
         warn_lost_pairs(lost, model.is_forest)
         return self
@@ -289,9 +315,10 @@ class TableLearner(TableScores):
         seed = self._draw_seed()
         sampled = take_weighed(fold, self.kinds, n_rows, seed, sample_weight)
         sample, weight = sampled.sample, sampled.weight
-        rows = Rows(sample.schema, kernel_columns(sample.schema), np.asfortranarray(sample.X))
-        check_cells(rows.schema.names, rows.X)
-        self._name_columns(rows.schema.all_columns.names, rows.schema.frame)
+        check_cells(sample.schema.names, sample.X)
+        self._name_columns(sample.schema.all_columns.names, sample.schema.frame)
+        rows = Rows(sample.schema, kernel_columns(sample.schema), sample.X, sample.X)
+        rows = rows.completed(weight, seed, self.n_jobs)
         if sample.is_whole:
             model, lost = self._learn_and_compare(rows, weight, seed)
         else:
@@ -308,7 +335,7 @@ class TableLearner(TableScores):
     def _learn_batches(self, sampled: Sampled, rows: Rows, seed: int) -> Distribution:
         """The model of a table in batches that has more rows than these, its sample, by passes over it."""
         fold, sample, weight, weights = sampled
-        sizes = partial(leaf_sizes, fold, sample.n, rows.schema, rows.columns, seed, weights)
+        sizes = partial(leaf_sizes, fold, sample.n, rows.schema, rows.columns, seed, weights, rows.first)
         structure = self._structure(rows, sample.n, weight, seed, sizes)._replace(weights=weights)
         return BoxForest(fill(fold, sample.n, structure, self.epsilon, self.n_jobs))
 

@@ -169,27 +169,6 @@ def test_accuracy_counts_rows_that_some_tree_did_not_draw() -> None:
     assert accuracy == pytest.approx(right[judged].mean())
 
 
-def test_missing_cells_leave_the_other_columns_as_they_are() -> None:
-    """Real rows with missing cells go where real rows are: marginals of known columns are not bent by them."""
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(600, 1)) + 0.3 * rng.normal(size=(600, 4))
-    x[:, 1:][rng.random((600, 3)) < 0.5] = np.nan
-    schema, ranks = ranked(pd.DataFrame(x, columns=list("abcd")))
-    forest, _ = run(schema, ranks, SETTINGS._replace(n_draws=1200, max_iters=0), 0, lambda turn, accuracy: None)
-    for tree, node in zip(forest.trees, forest.leaf_node, strict=True):
-        ends = np.zeros((len(tree.left), 600), dtype=bool)
-        ends[node, np.arange(600)] = True
-        for v in range(len(tree.left) - 1, -1, -1):
-            if tree.left[v] >= 0:
-                ends[v] = ends[tree.left[v]] | ends[tree.right[v]]
-        assert ends[0].all()
-        code = ranks.codes[tree.feature[0]]
-        known_left = (code[code >= 0] <= tree.below_rank[0]).mean()
-        sent_left = ends[tree.left[0]][code < 0]
-        if len(sent_left):
-            assert sent_left.mean() == pytest.approx(known_left, abs=5 * np.sqrt(0.25 / len(sent_left)))
-
-
 def test_rounds_end_as_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """The generator is the last forest that could still tell real rows from synthetic ones."""
     frame = make_frame(40)
@@ -236,9 +215,8 @@ def test_first_trees_may_end_the_rounds(monkeypatch: pytest.MonkeyPatch) -> None
         grown.clear()
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.1])
-def test_pruned_leaves_have_enough_kept_rows(missing: float) -> None:
-    frame = make_frame(150, missing=missing)
+def test_pruned_leaves_have_enough_kept_rows() -> None:
+    frame = make_frame(150)
     _, ranks = ranked(frame)
     forest, _ = run_rounds(frame, max_iters=1)
     keep = ~forest.drawn

@@ -27,7 +27,7 @@ def test_counts_are_those_of_rows_one_at_a_time(weights: Weights | None) -> None
     hidden = learner.fit(frame).joint_.distribution.components[0].hidden  # type: ignore[attr-defined]
     trees, first = hidden.grown.trees, hidden.trees[0]
     cuts = np.sort(trees.threshold[trees.feature >= 0])
-    route = Route(hidden.schema, kernel_columns(hidden.schema), trees, 0, weights)
+    route = Route(hidden.schema, kernel_columns(hidden.schema), trees, 0, weights, None)
     pairs = Pairs(route, hidden.scales, first.column, first.parent)
     weight = np.random.default_rng(0).integers(1, 5, len(frame)).astype(float)
     source = frame if weights is None else frame.assign(w=weight)

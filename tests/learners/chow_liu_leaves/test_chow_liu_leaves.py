@@ -38,7 +38,8 @@ def test_coded_rows_are_whole_numbers_and_levels() -> None:
     frame = penguins()[0]
     schema = infer_schema(frame)
     columns = kernel_columns(schema)
-    table = coded(Rows(schema, columns, snap(columns, encode(schema, frame)[0])))
+    X = snap(columns, encode(schema, frame)[0])
+    table = coded(Rows(schema, columns, X, X))
     assert table.codes.shape == frame.shape
     np.testing.assert_array_equal(np.isnan(table.rows.X), frame.isna())
     for j, (column, scale) in enumerate(zip(table.rows.schema.columns, table.scales, strict=True)):

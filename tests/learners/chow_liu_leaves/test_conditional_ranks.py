@@ -21,7 +21,8 @@ from jointforest.learners.joint_tree.constants import FIXED
 def table_of(frame: pd.DataFrame) -> CodedRows:
     schema = infer_schema(frame)
     columns = kernel_columns(schema)
-    return coded(Rows(schema, columns, snap(columns, encode(schema, frame)[0])))
+    X = snap(columns, encode(schema, frame)[0])
+    return coded(Rows(schema, columns, X, X))
 
 
 def chain(n: int, seed: int = 0) -> pd.DataFrame:

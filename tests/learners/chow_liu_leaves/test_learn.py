@@ -40,8 +40,10 @@ def some_boxes(codes: np.ndarray) -> Grown:
 def learned(
     codes: np.ndarray, is_ordered: list[bool], grown: Grown, epsilon: float, n_jobs: int = 1
 ) -> tuple[tuple[TreeTables, ...], np.ndarray]:
-    edges = edges_of(codes, N_CODES, np.array(is_ordered))
-    return learn_leaves(edges, grown.boxes, counted_rows(edges, codes, grown.leaf_of, grown.weight), epsilon, n_jobs)
+    missing = codes == N_CODES
+    edges = edges_of(codes, N_CODES, np.array(is_ordered), missing.mean(axis=0))
+    counted = counted_rows(edges, codes, missing, grown.leaf_of, grown.weight)
+    return learn_leaves(edges, grown.boxes, counted, epsilon, n_jobs)
 
 
 def some_codes(seed: int, n: int = 300, missing: float = 0.1) -> np.ndarray:

@@ -112,7 +112,7 @@ def test_each_half_chooses_the_neighbours_rows_of_the_other(n: int, noise: float
 
     assert max((0.3, 3.0, 30.0, 200.0, 1000.0), key=gain) == rows
     codes, yes = np.column_stack([a, b]), np.array([True, True])
-    edges = learn.table_edges(codes, np.array([8, 8]), yes, np.array([0, 1]), np.array([-1, 0]))
+    edges = learn.table_edges(codes, np.array([8, 8]), yes, np.zeros(2), np.array([0, 1]), np.array([-1, 0]))
     want = above[:, None] * smoothed(count.sum(axis=0), above, below, rows)
     np.testing.assert_allclose(edges.pair[1], want, rtol=1e-9)
 
@@ -123,7 +123,7 @@ def test_pairs_of_the_table() -> None:
     b = np.where(rng.random(len(a)) < 0.9, a, 3)  # 3 is missing
     codes = np.column_stack([a, b])
     is_ordered = np.array([False, False])
-    edges = learn.table_edges(codes, np.array([3, 3]), is_ordered, np.array([0, 1]), np.array([-1, 0]))
+    edges = learn.table_edges(codes, np.array([3, 3]), is_ordered, np.zeros(2), np.array([0, 1]), np.array([-1, 0]))
     given = edges.pair[1] / edges.pair[1].sum(axis=1, keepdims=True)
     assert (edges.pair[1] > 0.0).all() and (np.diag(given) > 0.999).all()
     np.testing.assert_allclose(edges.pair[1].sum(axis=1), edges.marginal[0])

@@ -220,7 +220,7 @@ def models() -> list[tuple[str, str, str]]:
 def test_densities_sum_and_integrate_to_their_marginals(leaf: str, target_in_leaf: str, bounds: str) -> None:
     X, y = small_table(150, 0)
     ours = GenerativeForestClassifier(
-        3, min_samples_leaf=25, leaf=leaf, target_in_leaf=target_in_leaf, bounds=bounds, min_spn_samples=25,
+        3, min_samples_leaf=40, leaf=leaf, target_in_leaf=target_in_leaf, bounds=bounds, min_spn_samples=25,
         kinds={"a": "continuous", "b": "continuous", "count": "integer"}, epsilon=0.01, random_state=0,
     ).fit(X, y)  # fmt: skip
     joint = ours.joint_

@@ -22,13 +22,11 @@ from jointforest.learners.growing.grow import (
     Scratch,
     find_leaves,
     grow,
-    incomplete,
     join_trees,
     node_weights,
     prune,
     rank,
     scratch_for,
-    with_shares,
 )
 from jointforest.learners.growing.grow_kernels import best_levels, best_threshold, cut_ranks, describe
 from jointforest.models.box_forest.structure import Trees, add_stump, leaf_boxes
@@ -523,33 +521,6 @@ def test_missing_cells_are_sent_by_the_share_of_known_ones() -> None:
     assert (leaf[n // 2 :] == np.where(x[n // 2 :, 0] <= 0.3, tree.left[0], tree.right[0])).all()
     other = find_leaves(tree, ranks.codes, 0, 1)
     assert (other[: n // 2] != leaf[: n // 2]).any()
-
-
-def test_shares_of_some_rows() -> None:
-    """Shares are those of the known rows that reach a node; complete rows reach it by their values alone."""
-    table = Table(6)
-    tree = table.grow()
-    some = np.ascontiguousarray(table.ranks.codes[:, table.y == 1])
-    shared = with_shares(tree, some, find_leaves(tree, some, 7, 3), incomplete(some), 1, 0)
-    reached = {0: np.arange(some.shape[1])}
-    for node in np.flatnonzero(tree.left >= 0):
-        at = reached[int(node)]
-        code = some[tree.feature[node], at]
-        if tree.levels_at[node] < 0:
-            left = code <= tree.below_rank[node]
-        else:
-            words = tree.level_words[tree.levels_at[node] :].tolist()
-            left = np.array([bool(words[c // 64] >> (c % 64) & 1) for c in code.tolist()], dtype=bool)
-        assert shared.share_left[node] == pytest.approx(left.mean() if len(at) else tree.share_left[node])
-        reached[int(tree.left[node])], reached[int(tree.right[node])] = at[left], at[~left]
-    assert (shared.share_left != tree.share_left).any()
-    missing = np.full((5, 3000), -1, np.int32)
-    sides = find_leaves(shared, missing, 0, 0)
-    below = np.array([sides == k for k in range(len(tree.left))]).sum(axis=1).astype(float)
-    weight = node_weights(tree.left, tree.right, below)
-    for node in np.flatnonzero((tree.left >= 0) & (weight > 0.05)):
-        found = weight[tree.left[node]] / weight[node]
-        assert found == pytest.approx(shared.share_left[node], abs=5 * np.sqrt(0.25 / (3000 * weight[node])))
 
 
 @pytest.mark.parametrize("X", [np.zeros((1, 2)), np.ones((20, 2)), np.full((20, 2), np.nan)])

@@ -472,22 +472,15 @@ def test_thresholds_lie_halfway() -> None:
     assert thresholds(make_columns([0, 2]), ranks, tree)[0] == 4.0
 
 
-def test_missing_cells_go_with_the_known_ones() -> None:
+def test_rows_keep_their_order_on_each_side() -> None:
     rng = np.random.default_rng(0)
-    n = 4000
-    codes = (np.arange(n) >= 1000).astype(np.int32)
-    codes[rng.permutation(n)[:2000]] = -1
-    rows = np.arange(n, dtype=np.int32)
-    left, share = partition(codes, rows, np.empty_like(rows), np.ones(n), 0, np.zeros(0, np.uint8), 0, 1, 0)
-    known = codes >= 0
-    assert share == pytest.approx((codes[known] == 0).mean())
-    assert (codes[rows[:left]] <= 0).all()
-    assert (codes[rows[left:]] != 0).all()
-    assert (np.diff(rows[:left]) > 0).all()
-    assert (codes[rows[:left]] < 0).sum() / 2000 == pytest.approx(share, abs=0.05)
-    again = np.arange(n, dtype=np.int32)
-    partition(codes, again, np.empty_like(rows), np.ones(n), 0, np.zeros(0, np.uint8), 0, 2, 0)
-    assert again.tolist() != rows.tolist()  # another seed
+    codes = rng.integers(0, 5, 400).astype(np.int32)
+    goes_left = np.array([1, 0, 1, 0, 0], np.uint8)
+    for below, side, left in ((2, np.zeros(0, np.uint8), codes <= 2), (-1, goes_left, goes_left[codes] == 1)):
+        rows = np.arange(400, dtype=np.int32)
+        n_left = partition(codes, rows, np.empty_like(rows), below, side)
+        assert rows[:n_left].tolist() == np.flatnonzero(left).tolist()
+        assert rows[n_left:].tolist() == np.flatnonzero(~left).tolist()
 
 
 # -- the estimator

@@ -205,7 +205,7 @@ def grid_of(y: np.ndarray) -> np.ndarray:
 def take_rows(training: Training, rows: np.ndarray) -> Training:
     """The rows of these numbers, as a table to learn from."""
     X = training.X[rows]
-    return training._replace(X=X, table=prepare(training.columns, X))
+    return training._replace(X=X, filled=X, table=prepare(training.columns, X))
 
 
 def learn_forest(training: Training, seed: int, n_jobs: int | None, like: Any = None) -> Any:

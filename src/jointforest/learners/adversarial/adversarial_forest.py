@@ -23,18 +23,7 @@ from ..batches.fill import Sizes, Structure, leaf_sizes
 from ..batches.sample import Sampled
 from ..chow_liu_leaves.constants import FIXED as CHOW_LIU
 from ..chow_liu_leaves.leaves import chow_liu_part, coded, fill_chow_liu, trees_of_values
-from ..growing.grow import (
-    GrowthSettings,
-    Ranks,
-    RankTree,
-    find_again,
-    find_leaves,
-    grow,
-    incomplete,
-    prune,
-    rank,
-    with_shares,
-)
+from ..growing.grow import GrowthSettings, Ranks, RankTree, find_leaves, grow, prune, rank
 from ..leaf_fitting.densities import (
     AssignedRows,
     FittedTree,
@@ -264,7 +253,7 @@ class AdversarialForest(TableLearner):
             table = coded(rows, weight)
             return chow_liu_part(table, self._grow(table.rows, weight, seed).filled, self.epsilon, self.n_jobs)
         grown = self._grow(rows, weight, seed)
-        cells = prepare(rows.columns, rows.X)
+        cells = prepare(rows.columns, rows.filled, rows.drawn)
         quantile, model, plain = self._quantile(rows, cells, grown.filled, weight, seed)
         if grown.in_bag is not None:  # before the model, where that is to come: two forests take twice the memory
             plain = None
@@ -294,16 +283,18 @@ class AdversarialForest(TableLearner):
 
         def sizes(trees: Trees) -> np.ndarray:
             fold, sample, _, weights = sampled
-            return leaf_sizes(fold, sample.n, rows.schema, rows.columns, seed, weights, trees_of_values(table, trees))
+            of_values = trees_of_values(table, trees)
+            return leaf_sizes(fold, sample.n, rows.schema, rows.columns, seed, weights, rows.first, of_values)
 
         trees = self._grow(table.rows, sampled.weight, seed, sizes).filled.trees
         return fill_chow_liu(sampled, table, trees, seed, self.epsilon, self.n_jobs)
 
     def _structure(self, rows: Rows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
         assigned = self._grow(rows, weight, seed, sizes).filled
-        cells = prepare(rows.columns, rows.X)
+        cells = prepare(rows.columns, rows.filled, rows.drawn)
         quantile, _, _ = self._quantile(rows, cells, assigned, weight, seed)
-        return Structure(rows.schema, rows.columns, cells, assigned, self._leaf_settings(), quantile, seed)
+        settings = self._leaf_settings()
+        return Structure(rows.schema, rows.columns, cells, assigned, settings, quantile, seed, first=rows.first)
 
     def _quantile(
         self, rows: Rows, cells: Table, assigned: AssignedRows, weight: np.ndarray | None, seed: int
@@ -328,7 +319,7 @@ class AdversarialForest(TableLearner):
         n = len(rows.X)
         warn_leaf_size(self.min_samples_leaf, n)
         sample = take_samples(n, weight, self.leaf_rows == "honest", self.max_samples, seed)
-        ranks = rank(rows.columns, rows.X, sample.growing if sample.is_part else None)
+        ranks = rank(rows.columns, rows.filled, sample.growing if sample.is_part else None)
         grow_all = len(sample.growing) == n and weight is None
         growing = ranks
         if not grow_all:
@@ -497,8 +488,7 @@ def _discriminate(
 ) -> tuple[Discriminator, float]:
     """Grow a forest that tells real rows (class 1) from synthetic ones; its out-of-bag accuracy.
 
-    Rows that every tree drew do not count; without any other row the accuracy is 0.5. Real rows with missing cells are
-    judged like synthetic ones, but end, in the forest returned, where other real rows do.
+    Rows that every tree drew do not count; without any other row the accuracy is 0.5.
 
     The other trees are not grown if the first trees already show that the rounds end. The accuracy of votes exceeds
     chance by at most the square root of their number times that of one vote.
@@ -509,7 +499,6 @@ def _discriminate(
     is_categorical = np.array([c.is_categorical for c in schema.columns], dtype=np.uint8)
     is_ordered = np.array([c.kind == "ordered" for c in schema.columns], dtype=np.uint8)
     first = turn * settings.n_estimators
-    missing = incomplete(ranks.codes)
     growth = GrowthSettings(
         max_features=settings.max_features,
         keep_looking=False,  # as in the forests that the paper used
@@ -527,9 +516,7 @@ def _discriminate(
         total = of_class[0] + of_class[1]
         margin = np.where(total > 0, of_class[1] / np.maximum(total, 1.0) - 0.5, 0.0)
         vote = np.where(weight == 0, margin[node], 0.0)
-        if len(missing):
-            tree = with_shares(tree, ranks.codes, node[:n], missing, seed + 3, first + t)
-        return tree, find_again(tree, ranks.codes, node[:n], missing, seed, first + t), weight > 0, vote
+        return tree, node[:n], weight > 0, vote
 
     votes = np.zeros(2 * n)
     judged = np.zeros(2 * n, dtype=bool)
@@ -759,7 +746,8 @@ class _Trial:
             size = np.concatenate([*(np.diff(of.start) for of in cdfs), [0]])  # none in the background
             start = np.concatenate([[0], np.cumsum(size)])
             knots = np.concatenate([of.x for of in cdfs]), np.concatenate([of.p for of in cdfs])
-            at = self.cells.values[j][row], self.cells.codes[j][row].astype(np.int64)
+            value = self.rows.X[row, j]
+            at = value, np.where(np.isnan(value), -1, self.cells.codes[j][row]).astype(np.int64)
             found[slot] = gains_of_slot(columns, forest.leaves, slot, normal.leaf, *at, start, *knots)
         return found
 

@@ -13,7 +13,9 @@ from ...data.schema import Columns, Schema
 from ...integrations.ensembles.adopt import with_weights
 from ...models.box_forest.structure import Forest, Trees, tree_boxes
 from ...models.box_forest.structure_kernels import route_by_key
+from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ...runtime.threads import map_ordered
+from ..hidden_tree.first_joint import fill_in
 from ..leaf_fitting.densities import (
     AssignedRows,
     FittedTree,
@@ -56,6 +58,8 @@ class Route(NamedTuple):
         Of the keys of rows.
     weights : Weights or None
         None: rows count alike.
+    first : HiddenTrees or None
+        What draws missing cells, so that rows without a split's value take a side; None: the trees do.
     """
 
     schema: Schema
@@ -63,6 +67,7 @@ class Route(NamedTuple):
     trees: Trees
     seed: int
     weights: Weights | None
+    first: HiddenTrees | None
 
 
 class Routed(NamedTuple):
@@ -78,18 +83,20 @@ class Routed(NamedTuple):
     leaf_of: Callable[[int], np.ndarray]
 
 
-def routed(route: Route, batch: Any) -> Routed:
+def routed(route: Route, batch: Any, n_jobs: int | None) -> Routed:
     """The rows of a batch, a frame, and where they end."""
     weights = route.weights
     reader, X = cells_of(route.schema, batch, weights.name if weights else None)
     values, first = np.ascontiguousarray(X.T), first_leaves(route.trees)
-    keys = np.zeros(len(X), np.uint64)
+    keys, filled = np.zeros(len(X), np.uint64), values
     if np.isnan(X).any():
         keys = row_keys(((name, reader.cells(name)) for name in reader.names), reader.n, route.seed)
+        if route.first is not None:
+            filled = np.ascontiguousarray(fill_in(route.first, X, keys, n_jobs).T)
 
     def leaf_of(t: int) -> np.ndarray:
         out = np.empty(len(X), np.int32)
-        route_by_key(route.trees, values, keys, t, int(first[t]), out)
+        route_by_key(route.trees, filled, keys, t, int(first[t]), out)
         return out
 
     times = weights.counts(reader) if weights else np.ones(len(X), np.int64)
@@ -97,13 +104,20 @@ def routed(route: Route, batch: Any) -> Routed:
 
 
 def leaf_sizes(
-    fold: Fold, n: int, schema: Schema, columns: Columns, seed: int, weights: Weights | None, trees: Trees
+    fold: Fold,
+    n: int,
+    schema: Schema,
+    columns: Columns,
+    seed: int,
+    weights: Weights | None,
+    first_joint: HiddenTrees | None,
+    trees: Trees,
 ) -> np.ndarray:
     """Rows of a table of n that end in each leaf, int64 (L,), whatever their weights, by a pass over it.
 
     Raises ValueError if the batches have other rows than they had before.
     """
-    route = Route(schema, columns, trees, seed, weights)
+    route = Route(schema, columns, trees, seed, weights, first_joint)
     first = first_leaves(trees)
     sizes: np.ndarray = fold(
         Pass(partial(np.zeros, first[-1], np.int64), partial(_count, route), np.add, "looking at rows"), n
@@ -114,7 +128,7 @@ def leaf_sizes(
 
 def _count(route: Route, sizes: np.ndarray, batch: Any, n_jobs: int | None) -> np.ndarray:
     """Count the rows of a batch."""
-    first, rows = first_leaves(route.trees), routed(route, batch)
+    first, rows = first_leaves(route.trees), routed(route, batch, n_jobs)
 
     def one(t: int) -> np.ndarray:
         return np.bincount(rows.leaf_of(t), minlength=int(first[t + 1] - first[t]))
@@ -142,6 +156,8 @@ class Structure(NamedTuple):
         How leaves are filled with the last column, where it is the target of the trees.
     weights : Weights or None
         Of the rows; None: they count alike.
+    first : HiddenTrees or None
+        What draws missing cells: see `Route`.
     """
 
     schema: Schema
@@ -153,6 +169,7 @@ class Structure(NamedTuple):
     seed: int
     target: Settings | None = None
     weights: Weights | None = None
+    first: HiddenTrees | None = None
 
 
 class Filling(NamedTuple):
@@ -185,7 +202,8 @@ def filling_of(structure: Structure, n_jobs: int | None) -> Filling:
 
     made = map_ordered(one, [(t, j) for t in range(n_trees) for _, j in slots], n_jobs)
     marks = [{slot: next(made) for slot, _ in slots} for _ in range(n_trees)]
-    route = Route(structure.schema, structure.columns, assigned.trees, structure.seed, structure.weights)
+    about = structure.seed, structure.weights, structure.first
+    route = Route(structure.schema, structure.columns, assigned.trees, *about)
     return Filling(route, table.centre, table.spread, marks)
 
 
@@ -202,7 +220,7 @@ def empty(filling: Filling) -> list[Running]:
 
 def add_batch(filling: Filling, sums: list[Running], batch: Any, n_jobs: int | None) -> list[Running]:
     """Add the rows of a batch to the sums."""
-    rows = routed(filling.route, batch)
+    rows = routed(filling.route, batch, n_jobs)
 
     def one(t: int) -> None:
         add_rows(sums[t], filling.route.columns, rows.values, rows.codes, rows.leaf_of(t), rows.times)

@@ -59,7 +59,7 @@ def empty(pairs: Pairs) -> PairSums:
 
 def add_batch(pairs: Pairs, sums: PairSums, batch: Any, n_jobs: int | None) -> PairSums:
     """Add the rows of a batch."""
-    rows, first = routed(pairs.route, batch), first_leaves(pairs.route.trees)
+    rows, first = routed(pairs.route, batch, n_jobs), first_leaves(pairs.route.trees)
     codes = code_table(pairs.scales, rows.values.T, n_jobs).T.astype(np.int64)
     leaves = list(map_ordered(rows.leaf_of, [(t,) for t in range(len(first) - 1)], n_jobs))
 

@@ -46,7 +46,7 @@ def conditional_ranks(table: CodedRows, weight: np.ndarray | None, seed: int) ->
         toward = _first_steps(near, k)
         for m in near[k]:
             code = table.codes[:, m]
-            for t, x in enumerate(_targets(table.rows.X[:, k], int(n_codes[k]), bool(is_ordered[k]))):
+            for t, x in enumerate(_targets(table.rows.filled[:, k], int(n_codes[k]), bool(is_ordered[k]))):
                 if _left(x, code, weight) > FIXED.least_left:
                     values.append(_ranks(x, code, weight, np.random.default_rng([seed, k, m, t]))[:, None])
                     column.append(k)

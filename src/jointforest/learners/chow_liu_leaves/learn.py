@@ -43,9 +43,17 @@ class Edges(NamedTuple):
 
 
 def table_edges(
-    codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray, order: np.ndarray, parent: np.ndarray
+    codes: np.ndarray,
+    n_codes: np.ndarray,
+    is_ordered: np.ndarray,
+    missing_share: np.ndarray,
+    order: np.ndarray,
+    parent: np.ndarray,
 ) -> Edges:
-    """The tables of a tree over the columns, from rows of codes (n, d), of which code ``n_codes[j]`` is missing."""
+    """The tables of a tree over the columns, from rows of codes (n, d), of which code ``n_codes[j]`` is missing.
+
+    ``missing_share`` (d,) counts cells that were filled, too.
+    """
     columns, above = order.tolist(), parent.tolist()
     ordered = is_ordered[order].tolist()
     marginal, pair = [], []
@@ -67,8 +75,7 @@ def table_edges(
             sum(float((of[1 - i] * np.log(_given(*both[i], rows))).sum()) for i in (0, 1)) for rows in FIXED.table_rows
         ]
         pair.append(marginal[up][:, None] * _given(*both[2], FIXED.table_rows[int(np.argmax(gain))]))
-    missing_share = [float((codes[:, j] == n_codes[j]).mean()) for j in columns]
-    return Edges(order, parent, ordered, marginal, pair, missing_share)
+    return Edges(order, parent, ordered, marginal, pair, missing_share[order].tolist())
 
 
 def _given(count: np.ndarray, smooth: np.ndarray, rows: float) -> np.ndarray:
@@ -143,9 +150,23 @@ class Boxes(NamedTuple):
     share: np.ndarray
 
 
-Counted = Callable[[int, int, int], list[np.ndarray]]
-"""Weight of the rows with each two codes in leaves a..b - 1 of tree t: for each node, with the codes of its parent,
-(b - a, K_parent + 1, K + 1), of the root (b - a, 1, K + 1); the last code stands for missing cells."""
+class PairCounts(NamedTuple):
+    """Weight of the rows in some leaves l, by node.
+
+    Attributes
+    ----------
+    pairs : list of d arrays (l, K_parent + 1, K + 1)
+        Of those with each two codes, of the root (l, 1, K + 1); the last code stands for missing cells.
+    missing : list of d arrays (l,)
+        Of those whose cell is missing, or was and is filled.
+    """
+
+    pairs: list[np.ndarray]
+    missing: list[np.ndarray]
+
+
+Counted = Callable[[int, int, int], PairCounts]
+"""What is counted in leaves a..b - 1 of tree t."""
 
 
 def chow_liu_tree(codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -159,23 +180,26 @@ def chow_liu_tree(codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray
     return spanning_tree(mutual_information(*coarse(codes, n_codes, is_ordered)))
 
 
-def edges_of(codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray) -> Edges:
+def edges_of(codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray, missing_share: np.ndarray) -> Edges:
     """The `chow_liu_tree` of a table of codes (n, d), and its tables."""
-    return table_edges(codes, n_codes, is_ordered, *chow_liu_tree(codes, n_codes, is_ordered))
+    return table_edges(codes, n_codes, is_ordered, missing_share, *chow_liu_tree(codes, n_codes, is_ordered))
 
 
-def counted_rows(edges: Edges, codes: np.ndarray, leaf_of: np.ndarray, weight: np.ndarray) -> Counted:
+def counted_rows(
+    edges: Edges, codes: np.ndarray, missing: np.ndarray, leaf_of: np.ndarray, weight: np.ndarray
+) -> Counted:
     """Counts of rows of codes (n, d) that end in leaves ``leaf_of``, int32 (T, n), -1 for none, and count ``weight``,
-    (T, n), there."""
+    (T, n), there; ``missing``, bool (n, d), are their missing cells, filled or not."""
     columns, sizes = edges.order.tolist(), [len(marginal) for marginal in edges.marginal]
 
-    def counted(t: int, a: int, b: int) -> list[np.ndarray]:
+    def counted(t: int, a: int, b: int) -> PairCounts:
         rows = np.flatnonzero((weight[t] > 0) & (leaf_of[t] >= a) & (leaf_of[t] < b))
         leaf, weight_here, counts = leaf_of[t, rows] - a, weight[t, rows], []
+        lost = [np.bincount(leaf, weight_here * missing[rows, j], b - a) for j in columns]
         for j, K, up in zip(columns, sizes, edges.parent.tolist(), strict=True):
             above, H = (codes[rows, columns[up]], sizes[up]) if up >= 0 else (np.zeros_like(rows), 0)
             counts.append(leaf_pair_counts(above, codes[rows, j], leaf, b - a, H, K, weight_here))
-        return counts
+        return PairCounts(counts, lost)
 
     return counted
 
@@ -245,27 +269,23 @@ def _table_tree(edges: Edges, emissions: _Emissions) -> TreeTables:
     )
 
 
-def _piece(
-    edges: Edges, counts: list[np.ndarray], allowed: list[np.ndarray], emissions: _Emissions
-) -> list[TreeTables]:
+def _piece(edges: Edges, counts: PairCounts, allowed: list[np.ndarray], emissions: _Emissions) -> list[TreeTables]:
     """The trees of some leaves, from the counts of their rows by node, and the codes of each column in their boxes."""
     columns, parent = edges.order.tolist(), edges.parent.tolist()
-    rows = counts[0].sum(axis=(1, 2))
+    rows = counts.pairs[0].sum(axis=(1, 2))
     leaves, nodes = range(len(rows)), range(len(columns))
     states, share, transition, emission, missing = [], [], [], [], []
     for k, j in enumerate(columns):
-        count, missing_share = counts[k].sum(axis=1)[:, :-1], edges.missing_share[k]
+        count, missing_share = counts.pairs[k].sum(axis=1)[:, :-1], edges.missing_share[k]
         share.append(leaf_marginals(count, allowed[j], edges.marginal[k], edges.is_ordered[k]))
         states.append([np.flatnonzero(inside) for inside in allowed[j]])
         emission.append([emissions.pick(k, chosen) for chosen in states[k]])
-        lost = np.clip(
-            (rows - count.sum(axis=1) + FIXED.missing_rows * missing_share) / (rows + FIXED.missing_rows), 0.0, 1.0
-        )
+        lost = (counts.missing[k] + FIXED.missing_rows * missing_share) / (rows + FIXED.missing_rows)
         missing.append([np.full(len(states[k][i]), lost[i], np.float32) for i in leaves])
         if parent[k] < 0:
             transition.append([share[k][i : i + 1, states[k][i]].astype(np.float32) for i in leaves])
             continue
-        up, pairs = states[parent[k]], counts[k][:, :-1, :-1]
+        up, pairs = states[parent[k]], counts.pairs[k][:, :-1, :-1]
         factor = tilt(edges.pair[k], share[parent[k]], share[k])
         transition.append([_conditional(pairs[i], edges.pair[k], factor[i], up[i], states[k][i]) for i in leaves])
     return [

@@ -20,7 +20,7 @@ from ..batches.pair_counts import Pairs, count_pairs
 from ..batches.sample import Sampled
 from ..leaf_fitting.densities import AssignedRows, first_leaves
 from .constants import FIXED
-from .learn import Boxes, Counted, Edges, counted_rows, edges_of, learn_leaves
+from .learn import Boxes, Counted, Edges, PairCounts, counted_rows, edges_of, learn_leaves
 
 
 class CodedRows(NamedTuple):
@@ -32,7 +32,7 @@ class CodedRows(NamedTuple):
         Of the table.
     scales : tuple of d Scale
     codes : int32 array (n, d)
-        The number of codes where missing.
+        Of filled cells; the number of codes where missing.
     rows : Rows
         The codes as a table: of numbers a column of whole numbers, so that splits lie between codes.
     """
@@ -48,11 +48,12 @@ def coded(rows: Rows, weight: np.ndarray | None = None) -> CodedRows:
     scales = tuple(
         learn_scale(c, rows.X[:, j], weight, FIXED.codes, FIXED.fine_ends) for j, c in enumerate(rows.schema.columns)
     )
-    codes = code_table(scales, rows.X)
+    codes = code_table(scales, rows.filled)
     columns = tuple(_code_column(c, scale) for c, scale in zip(rows.schema.columns, scales, strict=True))
     schema = Schema(columns, rows.schema.frame)
-    X = np.where(codes == [scale.n_codes for scale in scales], np.nan, codes)
-    return CodedRows(rows.schema, scales, codes, Rows(schema, kernel_columns(schema), X))
+    filled = np.where(codes == [scale.n_codes for scale in scales], np.nan, codes)
+    X = np.where(np.isnan(rows.X), np.nan, filled)
+    return CodedRows(rows.schema, scales, codes, Rows(schema, kernel_columns(schema), X, filled, rows.first))
 
 
 def _code_column(column: Column, scale: Scale) -> Column:
@@ -67,7 +68,7 @@ def _code_column(column: Column, scale: Scale) -> Column:
 def chow_liu_part(table: CodedRows, assigned: AssignedRows, epsilon: float, n_jobs: int | None) -> HiddenTree:
     """The distribution of a forest that was grown on codes: a Chow-Liu tree in each leaf, and one as background."""
     edges = _edges(table)
-    counted = counted_rows(edges, table.codes, assigned.leaf_of, assigned.weight)
+    counted = counted_rows(edges, table.codes, np.isnan(table.rows.X), assigned.leaf_of, assigned.weight)
     return _part(table, assigned.trees, edges, counted, epsilon, n_jobs)
 
 
@@ -84,13 +85,15 @@ def fill_chow_liu(
     Raises ValueError if the batches have other rows than they had before.
     """
     edges, n = _edges(table), sampled.sample.n
-    route = Route(table.schema, kernel_columns(table.schema), trees_of_values(table, trees), seed, sampled.weights)
+    of_values = trees_of_values(table, trees)
+    route = Route(table.schema, kernel_columns(table.schema), of_values, seed, sampled.weights, table.rows.first)
     counts = count_pairs(sampled.fold, n, Pairs(route, table.scales, edges.order, edges.parent))
     size = counts[0].sum(axis=(1, 2))
     unit = n / float(size[: first_leaves(trees)[1]].sum())  # weights have a mean of 1
 
-    def counted(t: int, a: int, b: int) -> list[np.ndarray]:
-        return [of[a:b] * unit for of in counts]
+    def counted(t: int, a: int, b: int) -> PairCounts:
+        pairs = [of[a:b] * unit for of in counts]
+        return PairCounts(pairs, [of[..., -1].sum(axis=1) for of in pairs])
 
     return _part(table, with_weights(trees, size * unit), edges, counted, epsilon, n_jobs)
 
@@ -98,7 +101,8 @@ def fill_chow_liu(
 def _edges(table: CodedRows) -> Edges:
     """The Chow-Liu tree of the rows."""
     n_codes = np.array([scale.n_codes for scale in table.scales])
-    return edges_of(table.codes, n_codes, np.array([not column.is_categorical for column in table.schema.columns]))
+    is_ordered = np.array([not column.is_categorical for column in table.schema.columns])
+    return edges_of(table.codes, n_codes, is_ordered, np.isnan(table.rows.X).mean(axis=0))
 
 
 def _part(

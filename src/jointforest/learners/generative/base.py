@@ -221,11 +221,11 @@ class GenerativeForest(Learner):
         fold, sample, weight, weights = take_weighed(fold, self.kinds, FIXED.batch_rows, seed, sample_weight, of_target)
         training = sampled_training(sample, target, self._target_kind)
         self._name_features(training)
-        _, assigned = self._grow(training, np.ones(len(training.X)) if weight is None else weight, seed)
+        training, assigned = self._grow(training, np.ones(len(training.X)) if weight is None else weight, seed)
 
         def filled(settings: Settings, of_target: Settings, quantile: np.ndarray | None) -> Forest:
             table = training.schema, training.columns, training.table
-            structure = Structure(*table, assigned, settings, quantile, seed, of_target, weights)
+            structure = Structure(*table, assigned, settings, quantile, seed, of_target, weights, training.first)
             return fill(fold, sample.n, structure, self.epsilon, self.n_jobs)
 
         return self._learn(training, assigned, seed, None if sample.is_whole else filled)
@@ -238,6 +238,7 @@ class GenerativeForest(Learner):
     def _grow(self, training: Training, weight: np.ndarray, seed: int) -> tuple[Training, AssignedRows]:
         """The table that trees are grown on, and the trees."""
         is_coded = self.leaf == "chow_liu"
+        training = training.completed(weight, seed, self.n_jobs)
         n, d = training.X.shape[0], training.X.shape[1] - 1
         least = FIXED.coded_leaf_rows if is_coded else 1
         if self.min_samples_leaf != "auto":

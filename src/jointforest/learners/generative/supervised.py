@@ -37,7 +37,7 @@ def grow_forest(training: Training, weight: np.ndarray, settings: GrowSettings, 
     """
     n, d = len(training.X), training.X.shape[1] - 1
     features = training.schema.columns[:-1]
-    ranks = rank(training.columns, training.X)
+    ranks = rank(training.columns, training.filled)
     of_features = ranks._replace(codes=np.ascontiguousarray(ranks.codes[:d]), n_codes=ranks.n_codes[:d])
     is_categorical = np.array([c.is_categorical for c in features], dtype=np.uint8)
     is_ordered = np.array([c.kind == "ordered" for c in features], dtype=np.uint8)

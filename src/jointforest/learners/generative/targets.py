@@ -16,6 +16,7 @@ from ...data.frames import encode, read, take_rows, warn_unseen
 from ...data.infer_schema import infer_schema
 from ...data.rules.find import with_rules
 from ...data.schema import Column, Columns, Schema, kernel_columns, snap
+from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ..base import Rows, as_frame, check_cells
 from ..batches.sample import Sample
 from ..chow_liu_leaves.leaves import CodedRows, coded
@@ -32,20 +33,35 @@ class Training(NamedTuple):
     columns : Columns
     X : float64 array (n, d + 1)
         Cells and level codes, grid columns snapped; the target is the last column. NaN where missing.
+    filled : float64 array (n, d + 1)
+        The same, each missing cell drawn given the known ones of its row; X itself where nothing is drawn.
     table : Table
-        The cells, ready for leaf densities.
+        The filled cells, ready for leaf densities.
     label_dtype : numpy dtype
         Of the target's entries as they came.
     coded : CodedRows or None
         The whole table as codes, where X has the features' codes: see `coded_training`.
+    first : HiddenTrees or None
+        What the draws are from; None: nothing is drawn.
     """
 
     schema: Schema
     columns: Columns
     X: np.ndarray
+    filled: np.ndarray
     table: Table
     label_dtype: np.dtype
     coded: CodedRows | None = None
+    first: HiddenTrees | None = None
+
+    def completed(self, weight: np.ndarray, seed: int, n_jobs: int | None) -> Training:
+        """The same rows, which have weights (n,), with missing cells drawn."""
+        even = weight / weight.mean() if np.ptp(weight) > 0.0 else None
+        rows = Rows(self.schema, self.columns, self.X, self.X).completed(even, seed, n_jobs)
+        if rows.first is None:
+            return self
+        table = prepare(self.columns, rows.filled, rows.drawn)
+        return self._replace(filled=rows.filled, table=table, first=rows.first)
 
 
 def read_training(
@@ -76,7 +92,7 @@ def read_training(
     columns = kernel_columns(schema)
     X = snap(columns, both)
     schema = with_rules(schema, X)
-    return Training(schema, columns, X, prepare(columns, X), cells.dtype)
+    return Training(schema, columns, X, X, prepare(columns, X), cells.dtype)
 
 
 def sampled_training(sample: Sample, target: str, kind: str) -> Training:
@@ -102,7 +118,7 @@ def sampled_training(sample: Sample, target: str, kind: str) -> Training:
     X = np.column_stack([np.delete(sample.X, j, axis=1), sample.X[:, j]])
     check_cells(schema.names, X)
     columns = kernel_columns(schema)
-    return Training(schema, columns, X, prepare(columns, X), np.array(column.levels).dtype)
+    return Training(schema, columns, X, X, prepare(columns, X), np.array(column.levels).dtype)
 
 
 def as_table(X: Any) -> Any:
@@ -218,13 +234,14 @@ def check_weights(sample_weight: Any, n: int) -> np.ndarray:
 def coded_training(training: Training, weight: np.ndarray) -> Training:
     """The features as codes, between which trees split; the target, which is not split, as it is."""
     even = weight if np.ptp(weight) > 0.0 else None
-    table = coded(Rows(training.schema, training.columns, training.X), even)
+    table = coded(Rows(training.schema, training.columns, training.X, training.filled), even)
     schema = training.schema
     columns_of_codes = (*table.rows.schema.columns[:-1], schema.columns[-1])
     schema = Schema(columns_of_codes, schema.frame, n_rows=schema.n_rows)
     columns = kernel_columns(schema)
-    X = np.column_stack([table.rows.X[:, :-1], training.X[:, -1]])
-    return Training(schema, columns, X, prepare(columns, X), training.label_dtype, table)
+    X, filled = (np.column_stack([of[:, :-1], training.X[:, -1]]) for of in (table.rows.X, table.rows.filled))
+    cells = prepare(columns, filled, table.rows.drawn)
+    return Training(schema, columns, X, filled, cells, training.label_dtype, table, training.first)
 
 
 # ---- Evidence of features alone: the first columns of a joint, whose target comes after them and is not known.

@@ -161,6 +161,8 @@ def choose_spreads(training: Training, assigned: AssignedRows, settings: Setting
     first = first_leaves(assigned.trees)
     numeric = np.flatnonzero(columns.is_categorical == 0).astype(np.int64)
     marginal = join_leaves(columns, [background(columns, table)])
+    known = np.ascontiguousarray(training.X.T)  # drawn cells do not judge
+    atoms = np.where(np.isnan(known), np.int32(-1), table.codes)
 
     def judge(t: int) -> list[np.ndarray]:
         box = tree_boxes(assigned.trees, columns, t)
@@ -172,7 +174,7 @@ def choose_spreads(training: Training, assigned: AssignedRows, settings: Setting
         def score(spread: float) -> np.ndarray:
             fitted = fit_tree(columns, table, sums, *box, settings._replace(min_spread=spread), numeric.tolist())
             leaves = join_leaves(columns, [fitted])
-            return log_density_by_slot(columns, leaves, marginal, table.values, table.codes, leaf, out_of_bag, numeric)
+            return log_density_by_slot(columns, leaves, marginal, known, atoms, leaf, out_of_bag, numeric)
 
         return [score(spread) for spread in FIXED.spreads]
 
@@ -216,7 +218,8 @@ def choose_target_spread(training: Training, assigned: AssignedRows, n_jobs: int
 def _sums(training: Training, assigned: AssignedRows, first: np.ndarray, t: int, only: list[int]) -> LeafSums:
     """Sums of the rows in the leaves of tree t, of some columns."""
     table, rows = training.table, rows_in_leaves(assigned, first, t)
-    return leaf_sums(training.columns, (table.values, table.codes), table.spread, *rows, assigned.weight[t], only)
+    cells = table.values, table.codes
+    return leaf_sums(training.columns, cells, table.spread, *rows, assigned.weight[t], only, table.drawn)
 
 
 # ---- Which features of a generative forest get quantile leaves: rows that are out of bag are the validation rows.

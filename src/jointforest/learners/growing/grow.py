@@ -11,7 +11,7 @@ from ...models.box_forest.structure import Trees, pruned, rows_below
 from ...runtime.random_kernels import stream_state
 from ...runtime.records import record
 from .criterion_kernels import GINI, VARIANCE, Limits
-from .grow_kernels import N_NODES, N_WORDS, cut_ranks, grow_tree, route, set_shares
+from .grow_kernels import N_NODES, N_WORDS, cut_ranks, grow_tree, route
 
 
 @record
@@ -132,26 +132,6 @@ def find_again(
 def incomplete(codes: np.ndarray) -> np.ndarray:
     """Rows of ``codes`` (d, n) with a missing cell: int64."""
     return np.flatnonzero(codes.min(axis=0, initial=0) < 0)
-
-
-def with_shares(
-    tree: RankTree, codes: np.ndarray, node: np.ndarray, missing: np.ndarray, seed: int, number: int
-) -> RankTree:
-    """The tree, but rows missing a split value take sides as often as the rows of ``codes`` (d, n) do.
-
-    The rows that a tree was grown on are those of all classes; the rows of one class may split otherwise. ``node`` is
-    the leaf node of each row; that of the rows in ``missing``, which have missing cells, is not looked at. Nodes that
-    no row reaches keep their shares.
-    """
-    n_nodes = len(tree.feature)
-    changed = tree._replace(share_left=tree.share_left.copy())
-    complete = np.bincount(node, minlength=n_nodes) - np.bincount(node[missing], minlength=n_nodes)
-    start, stop = np.zeros((2, n_nodes), dtype=np.int64)
-    stop[0] = len(missing)
-    rows, weight = missing.astype(np.int32), np.ones(codes.shape[1])
-    known = rows_below(tree.left, tree.right, complete)
-    set_shares(codes, changed, rows, np.empty_like(rows), weight, known, start, stop, stream_state(seed, number))
-    return changed
 
 
 def prune(tree: RankTree, rows_at: np.ndarray, min_rows: int) -> tuple[RankTree, np.ndarray]:

@@ -30,15 +30,16 @@ def goes_left(code, below_rank, levels_at, words):
 
 
 @kernel
-def partition(tree, node, codes, rows, spare, weight, known_left, known, state):
+def partition(tree, node, codes, rows, spare, weight, state):
     """Bring the rows of a node that go left before the others, keeping their order; return how many go left.
 
     ``codes`` (n,) are those of the split's column, ``rows`` (int32) the node's rows and ``spare`` as long at least.
-    Sets the node's ``share_left``, unless no row has a known value, and sends rows without one left by it; rows of
-    weight ``known`` with a known value that are not in ``rows``, ``known_left`` of them left, count for it, too.
+    Sets the node's ``share_left``, unless no row has a known value, and sends rows without one left by it.
     """
     below_rank, levels_at, words = tree.below_rank[node], tree.levels_at[node], tree.level_words
     n_known = 0
+    known = 0.0
+    known_left = 0.0
     for k in range(rows.shape[0]):
         i = rows[k]
         spare[k] = 0
@@ -68,28 +69,12 @@ def partition(tree, node, codes, rows, spare, weight, known_left, known, state):
 
 
 @entry
-def set_shares(codes, tree, rows, spare, weight, known, start, stop, state):
-    """Set ``tree.share_left`` to what the rows of ``codes`` (d, n) have; nodes that none reaches keep theirs.
-
-    ``rows``, ``spare`` (int32, m) are the numbers of those with missing cells and scratch; ``known`` (float64, N) is
-    how many of the others reach each node. ``start``, ``stop`` (int64, N) receive where the rows of each node are, and
-    know it of the root.
-    """
-    for node in range(tree.left.shape[0]):
-        a, b = tree.left[node], tree.right[node]
-        if a >= 0:
-            first, last = start[node], stop[node]
-            of_column, here = codes[tree.feature[node]], rows[first:last]
-            middle = first + partition(tree, node, of_column, here, spare, weight, known[a], known[node], state)
-            start[a], stop[a], start[b], stop[b] = first, middle, middle, last
-
-
-@entry
 def route(codes, tree, rows, spare, start, stop, seed, number, out):
     """Leaf node of some rows of ``codes`` (d, n) in one tree, into ``out`` (int32, n).
 
     A row with a missing split value goes left with probability ``share_left``, by draws of its own. ``rows`` (int32, m)
-    are the rows' numbers, which end node by node; ``spare``, ``start`` and ``stop`` as of `set_shares`.
+    are the rows' numbers, which end node by node, and ``spare`` is scratch. ``start``, ``stop`` (int64, N) receive
+    where the rows of each node are, and know it of the root.
     """
     left, right = tree.left, tree.right
     for node in range(left.shape[0]):
@@ -459,7 +444,7 @@ def split(parent, table, growing, scratch):
     tree, counts = growing.tree, growing.counts
     start, stop = growing.start[parent], growing.stop[parent]
     codes, rows = table.codes[tree.feature[parent]], scratch.rows[start:stop]
-    middle = start + partition(tree, parent, codes, rows, scratch.spare, table.weight, 0.0, 0.0, scratch.state)
+    middle = start + partition(tree, parent, codes, rows, scratch.spare, table.weight, scratch.state)
     left = counts[N_NODES]
     right = left + 1
     tree.left[parent] = left

@@ -8,9 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ...api.joint import Joint
-from ...data.discretization.discretizer import Scale, code_table
-from ...data.discretization.learn import learn_scale
-from ...data.schema import Column, Schema
+from ...data.schema import Schema
 from ...models.base import Distribution
 from ...models.hidden_tree.hidden_tree import HiddenTree
 from ...models.hidden_tree.hidden_trees import HiddenTrees
@@ -23,12 +21,13 @@ from ..batches.passes import fold_of
 from ..batches.sample import take_weighed
 from ..rules import reduce_table, wanted_rules
 from .choose import choose_settings, settings_for_likelihood
+from .codes import scales_of, table_of
 from .constants import FIXED
 from .em import Smoothing
 from .learn import LearnSettings, Progress
 from .leaves import learn_trees
 from .missing_cells import with_missing_cells
-from .structure import CodeTable, View
+from .structure import CodeTable
 
 
 class HiddenTreeForest(TableScores):
@@ -254,15 +253,8 @@ class HiddenTreeForest(TableScores):
         n_bins = self._most_bins(len(cells))
         fine = FIXED.fine_ends if len(cells) < FIXED.many_rows else 0.0
         singles = self.objective == "likelihood"
-        with one_blas_thread():
-            scales = tuple(
-                learn_scale(c, cells[:, j], weight, n_bins, fine, singles) for j, c in enumerate(schema.columns)
-            )
-        codes = code_table(scales, cells, self.n_jobs)
-        n_codes = np.array([scale.n_codes for scale in scales])
-        is_ordered = np.array([not column.is_categorical for column in schema.columns])
-        views = tuple(map(_views, schema.columns, scales)) if any(c.parts for c in schema.columns) else ()
-        table = CodeTable(np.ascontiguousarray(codes), n_codes, is_ordered, weight, views)
+        scales = scales_of(schema, cells, weight, n_bins, fine, singles)
+        table = table_of(schema, scales, cells, weight, self.n_jobs)
         with one_blas_thread(in_kernels=True):
             self.settings_ = settings or self._settings(table, seed)
             seeds = np.random.default_rng(seed).integers(2**31, size=self.n_estimators).tolist()
@@ -349,16 +341,3 @@ class HiddenTreeForest(TableScores):
             )
 
         return tell
-
-
-def _views(column: Column, scale: Scale) -> tuple[View, ...]:
-    """The columns that one stands for, by its codes; of levels that share a code those of the commonest."""
-    found = []
-    for is_number, values in column.parts:
-        distinct, of_level = np.unique(values, return_inverse=True)
-        code = np.zeros(scale.n_codes + 1, np.int64)
-        order = np.argsort(scale.log_mass, kind="stable")  # the last one written is the commonest
-        code[scale.code[order]] = of_level.reshape(-1)[order]
-        code[-1] = len(distinct)
-        found.append(View(code, len(distinct), is_number))
-    return tuple(found)

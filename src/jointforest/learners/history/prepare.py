@@ -67,7 +67,7 @@ def prepare(reader: FrameReader, group: Any, order: Any, kinds: Mapping[str, str
     drop = [group] if order is None else [group, order]
     if len(reader.names) == len(drop):
         raise ValueError(f"there is no column beside {' and '.join(drop)}")
-    schema, _, X = read_table(some_columns(reader, set(reader.names) - set(drop)), kinds)
+    schema, _, X, *_ = read_table(some_columns(reader, set(reader.names) - set(drop)), kinds)
     X = np.ascontiguousarray(X[rows.place])
     columns = columns_of(schema, tuple(reader.names), _group_column(reader, group), time, rows, X, ends)
     if not columns.rows:

@@ -428,7 +428,6 @@ class _Node:
     split: Split | None
     left: int = -1
     right: int = -1
-    share_left: float = 0.0
 
 
 def grow_joint(
@@ -477,9 +476,9 @@ def grow_joint(
             node = nodes[heapq.heappop(heap)[1]]
             split = node.split
             assert split is not None
-            n_left, node.share_left = partition(
-                data.ranks[split.column], rows[node.start : node.stop], spare[node.start : node.stop], weight,
-                split.below, split.goes_left, node.depth, seed, number * n,
+            n_left = partition(
+                data.ranks[split.column], rows[node.start : node.stop], spare[node.start : node.stop],
+                split.below, split.goes_left,
             )  # fmt: skip
             node.left, node.right = len(nodes), len(nodes) + 1
             step(add(node.start, node.start + n_left, node.depth + 1))
@@ -542,5 +541,5 @@ def _rank_tree(nodes: list[_Node], ranks: Ranks) -> RankTree:
         np.array([node.left for node in nodes], dtype=np.int32),
         np.array([node.right for node in nodes], dtype=np.int32),
         np.array(words, dtype=np.uint64),
-        np.array([node.share_left for node in nodes]),
+        np.zeros(len(nodes)),  # no row misses a split value
     )

@@ -205,8 +205,7 @@ class JointTree(TableLearner):
         least *= len(kept) / len(rows.X)
         tested, of_held = build(rows.schema, rows.X[held]), None if weight is None else weight[held]
         log_densities = [
-            self._made(way, rows._replace(X=rows.X[kept]), of_kept, seed, few, least).log_density(tested, self.n_jobs)
-            for way in ways
+            self._made(way, rows.take(kept), of_kept, seed, few, least).log_density(tested, self.n_jobs) for way in ways
         ]
         return ways[int(np.argmax([np.average(one, weights=of_held) for one in log_densities]))]
 
@@ -218,7 +217,7 @@ class JointTree(TableLearner):
             table, assigned = self._grow_on_codes(way, rows, weight, seed, n_trees, least)
             return chow_liu_part(table, assigned, self.epsilon, self.n_jobs)
         assigned = self._grow(rows, weight, seed, n_trees, least)
-        cells, settings = prepare(rows.columns, rows.X), self._leaf_settings()
+        cells, settings = prepare(rows.columns, rows.filled, rows.drawn), self._leaf_settings()
         forest = learn_densities(rows.schema, rows.columns, cells, assigned, settings, self.epsilon, self.n_jobs)
         return BoxForest(forest)
 
@@ -239,8 +238,9 @@ class JointTree(TableLearner):
 
     def _structure(self, rows: Rows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
         assigned = self._grow(rows, weight, seed, self.n_estimators, self._least_of_sample(rows, n))
-        cells = prepare(rows.columns, rows.X)
-        return Structure(rows.schema, rows.columns, cells, assigned, self._leaf_settings(), None, seed)
+        cells = prepare(rows.columns, rows.filled, rows.drawn)
+        settings = self._leaf_settings()
+        return Structure(rows.schema, rows.columns, cells, assigned, settings, None, seed, first=rows.first)
 
     def _leaf_settings(self) -> Settings:
         """Densities of leaves of independent columns; of "auto" where nothing is lost."""
@@ -259,7 +259,7 @@ class JointTree(TableLearner):
 
         ``more`` are targets in the place of the columns.
         """
-        schema, columns, cells = rows
+        schema, columns, cells = rows.schema, rows.columns, rows.filled
         judges = judging(schema, self.targets, self.features, self.splitters)
         n = len(cells)
         warn_leaf_size(least, n)

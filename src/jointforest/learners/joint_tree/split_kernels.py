@@ -8,7 +8,6 @@ import numpy as np
 
 from ...runtime.compile import entry, kernel
 from ...runtime.numeric_kernels import stable_sort
-from ...runtime.random_kernels import stream, uniform
 from ..growing.criterion_kernels import ENTROPY, GINI, class_growth, class_power, purity
 
 # ---- Kernel: the best cut of a column's groups, judged on all targets (Nyga et al. 2023, Eq. 19-20).
@@ -480,45 +479,26 @@ def _impurity_of_levels(criterion, total, at, end):
 
 
 @entry
-def partition(codes, rows, spare, weight, below_rank, goes_left, depth, seed, first_stream):
+def partition(codes, rows, spare, below_rank, goes_left):
     """Bring the rows of a node that go left before the others, keeping their order; return how many go left.
-
-    Also returns the share of the known rows' weight that goes left; rows with missing value draw with it.
 
     Parameters
     ----------
     codes : int32 array (n,)
-        Ranks or levels of the split column.
+        Ranks or levels of the split column; none is missing.
     rows, spare : int32 arrays (m,)
         The rows of the node; scratch.
     below_rank : int
         Largest rank that goes left; -1 if the split is categorical.
     goes_left : uint8 array (K,)
         Whether a level goes left.
-    depth, seed, first_stream : int
-        The draw of row i is by ``depth`` and number ``first_stream + i``, whatever the order in which nodes are split.
     """
-    known = 0.0
-    left = 0.0
-    for i in rows:
-        code = codes[i]
-        if code >= 0:
-            known += weight[i]
-            if (code <= below_rank) if below_rank >= 0 else (goes_left[code] == 1):
-                left += weight[i]
-    share = left / known
     n_left = 0
     n_right = 0
     for k in range(rows.shape[0]):
         i = rows[k]
         code = codes[i]
-        if code < 0:
-            is_left = uniform(stream(seed + 1 + depth, first_stream + i)) < share
-        elif below_rank >= 0:
-            is_left = code <= below_rank
-        else:
-            is_left = goes_left[code] == 1
-        if is_left:
+        if (code <= below_rank) if below_rank >= 0 else (goes_left[code] == 1):
             rows[n_left] = i
             n_left += 1
         else:
@@ -526,7 +506,7 @@ def partition(codes, rows, spare, weight, below_rank, goes_left, depth, seed, fi
             n_right += 1
     for k in range(n_right):
         rows[n_left + k] = spare[k]
-    return n_left, share
+    return n_left
 
 
 # ---- Kernels: a bound on the chance that a split of independent columns separates the targets as far.

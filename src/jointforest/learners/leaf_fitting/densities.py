@@ -232,7 +232,8 @@ def fit_trees(
     modelled = quantile_leaves(columns, settings, quantile, target is not None)
 
     def fit(rows: np.ndarray, start: np.ndarray, weight: np.ndarray, box: Box) -> TreeLeaves:
-        sums = leaf_sums(columns, (table.values, table.codes), table.spread, rows, start, weight)
+        cells = table.values, table.codes
+        sums = leaf_sums(columns, cells, table.spread, rows, start, weight, drawn=table.drawn)
         return fit_leaves(columns, table, sums, box, settings, target)
 
     def one(t: int) -> FittedTree:

@@ -80,11 +80,12 @@ def leaf_sums(
     start: np.ndarray,
     weight: np.ndarray,
     only: Sequence[int] | None = None,
+    drawn: np.ndarray | None = None,
 ) -> LeafSums:
     """Sums of the rows of each leaf k, ``rows[start[k]:start[k + 1]]``, which count ``weight`` (n,).
 
-    ``cells`` are `Table`'s values and codes (d, n); deviations are measured in ``unit`` (p,); ``only`` names the
-    columns that are asked for.
+    ``cells`` are `Table`'s values and codes (d, n), and ``drawn`` is its own; deviations are measured in ``unit``
+    (p,); ``only`` names the columns that are asked for.
     """
     values, codes = cells
     n_leaves, d, p = len(start) - 1, len(columns.slot), len(columns.step)
@@ -93,6 +94,7 @@ def leaf_sums(
     missing, atoms = np.zeros((n_leaves, d)), np.zeros((n_leaves, len(columns.atom_value)))
     off_atoms, levels = np.zeros((p, n_leaves, 5)), np.zeros((n_leaves, len(where.narrow)))
     wide = [NONE] * len(where.slots)
+    leaf = np.repeat(np.arange(n_leaves), np.diff(start))
     for j in range(d) if only is None else only:
         slot, absent = columns.slot[j], np.zeros(n_leaves)
         if not columns.is_categorical[j]:
@@ -107,7 +109,9 @@ def leaf_sums(
             level_counts(codes[j], rows, start, weight, counts, absent)
             levels[:, narrow_at(columns, where, slot)] = counts
         missing[:, j] = absent
-    size = np.bincount(np.repeat(np.arange(n_leaves), np.diff(start)), weight[rows], minlength=n_leaves)
+        if drawn is not None:
+            missing[:, j] += np.bincount(leaf, weight[rows] * drawn[j, rows], n_leaves)
+    size = np.bincount(leaf, weight[rows], minlength=n_leaves)
     return LeafSums(size, missing, atoms, off_atoms, unit, levels, tuple(wide))
 
 
@@ -152,7 +156,9 @@ class Table(NamedTuple):
     level_share : float64 array (S,)
         Smoothed marginal of each level, positive.
     missing : float64 array (d,)
-        Share of missing cells.
+        Share of missing cells, those that were filled among them.
+    drawn : bool array (d, n), optional
+        Cells that were missing and are filled; None: none.
     """
 
     values: np.ndarray
@@ -164,11 +170,14 @@ class Table(NamedTuple):
     atom_share: np.ndarray
     level_share: np.ndarray
     missing: np.ndarray
+    drawn: np.ndarray | None = None
 
 
-def prepare(columns: Columns, X: np.ndarray) -> Table:
-    """`Table` of X (n, d), whose grid columns are snapped (see `data.schema.snap`)."""
+def prepare(columns: Columns, X: np.ndarray, drawn: np.ndarray | None = None) -> Table:
+    """`Table` of X (n, d), whose grid columns are snapped (see `data.schema.snap`), and whose cells ``drawn`` (n, d)
+    were missing."""
     values = np.ascontiguousarray(X.T)
+    drawn = None if drawn is None or not drawn.any() else np.ascontiguousarray(drawn.T)
     codes = codes_of(columns, values)
     scale, atom_share = _no_scale(columns), np.zeros(int(columns.atom_start[-1]))
     level_share = np.zeros(int(columns.level_start[-1]))
@@ -191,7 +200,8 @@ def prepare(columns: Columns, X: np.ndarray) -> Table:
         unit = max(high - low, np.finfo(float).tiny)
         centre = low + unit * np.mean((off_atoms - low) / unit)
         scale.put(columns, slot, centre, unit * np.std((off_atoms - centre) / unit), low, high)
-    return Table(values, codes, *scale, atom_share, level_share, np.isnan(values).mean(axis=1))
+    missing = np.isnan(values) if drawn is None else np.isnan(values) | drawn
+    return Table(values, codes, *scale, atom_share, level_share, missing.mean(axis=1), drawn)
 
 
 def marginals(columns: Columns, sums: LeafSums) -> Table:

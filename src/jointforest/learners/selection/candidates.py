@@ -123,4 +123,5 @@ def learn(learner: AdversarialForest | HiddenTreeForest, schema: Schema, cells: 
     if isinstance(learner, HiddenTreeForest):
         settings = getattr(learner, "settings_", None) if len(cells) < HIDDEN.many_rows else None
         return HiddenTree(learner._learn(schema, cells, None, seed, settings))
-    return learner._learn(Rows(schema, kernel_columns(schema), cells), None, seed)
+    rows = Rows(schema, kernel_columns(schema), cells, cells).completed(None, seed, learner.n_jobs)
+    return learner._learn(rows, None, seed)

@@ -9,6 +9,7 @@ import numpy as np
 from ...data.discretization.base_density import draw, levels
 from ...data.discretization.discretizer import Scale
 from ...data.evidence import Evidence
+from ...data.observe_table import mixed
 from ...runtime.threads import chunks, map_ordered, one_blas_thread
 from .column import at_center, groups
 from .evidence import CodeEvidence, code_evidence, own_messages, possible_rows
@@ -224,6 +225,25 @@ def completions(
     most = max(1, min(batch_rows(hidden), _DRAWS // max(int(count.max(initial=1)), 1)))
     with one_blas_thread():
         for _ in map_ordered(work, chunks(n, most), n_jobs):
+            pass
+    return out
+
+
+def completed(hidden: HiddenTrees, evidence: Evidence, keys: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+    """One draw for each row of evidence, (n, d), from numbers that its key, uint64 (n,), determines."""
+    known = code_evidence(hidden, evidence)
+    n, d = evidence.value.shape
+    out = np.empty((n, d))
+    uses = 1 + 2 * max(len(tree) for tree in hidden.trees) + d
+    of_use = mixed(np.arange(1, uses + 1, dtype=np.uint64))[:, None]
+
+    def work(first: int, stop: int) -> None:
+        number = (mixed(keys[first:stop] ^ of_use) >> np.uint64(11)) * 2.0**-53
+        rows, part = np.arange(stop - first), [of.take(slice(first, stop)) for of in known]
+        out[first:stop] = _complete(hidden, part, len(rows), rows, _Spread(number, rows))
+
+    with one_blas_thread():
+        for _ in map_ordered(work, chunks(n, batch_rows(hidden)), n_jobs):
             pass
     return out
 
