@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 from ...data.evidence import Evidence
 from ...data.frames import read
 from ...data.infer_schema import infer_schema
-from ...data.schema import centers
+from ...data.schema import snapped
 from ...learners.generative.targets import column_like, target_cells, target_name
 from ...runtime.parameters import check_number, check_shares
 from .base import JointPredictor, answer_in_blocks
@@ -182,8 +182,6 @@ class JointRegressor(RegressorMixin, JointPredictor):
             every = pool.quantiles(*self._stacked(block, with_spread=True))
             return np.stack([np.interp(q, LEVELS, row) for row in every]) if len(every) else np.empty((0, len(q)))
 
-        pool, column = self._pool, self.joint_.schema.columns[-1]
-        found = answer_in_blocks(of_block, evidence)
-        if column.step > 0.0:
-            found = centers(column, found)
-        return np.clip(found, pool.low, pool.high)
+        pool = self._pool
+        found = np.clip(answer_in_blocks(of_block, evidence), pool.low, pool.high)
+        return snapped(self.joint_.schema.columns[-1], found)
