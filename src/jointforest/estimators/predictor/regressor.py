@@ -131,7 +131,8 @@ class JointRegressor(RegressorMixin, JointPredictor):
         Returns
         -------
         float64 array (n,), or (n, k) for a sequence
-            Between the smallest and the largest target of the learning rows; whole numbers if these are.
+            Between the smallest and the largest target of the learning rows; one of them if they have a grid, as whole
+            numbers and decimals do.
 
         Raises
         ------
@@ -176,12 +177,16 @@ class JointRegressor(RegressorMixin, JointPredictor):
         return both[:, 0], both[:, 1]
 
     def _quantiles(self, evidence: Evidence, q: np.ndarray) -> np.ndarray:
-        """Quantiles (n, k), within the range of the learning rows and on the target's grid."""
+        """Quantiles (n, k), within the range of the learning rows; targets of theirs if these have a grid."""
 
         def of_block(block: Evidence) -> np.ndarray:
             every = pool.quantiles(*self._stacked(block, with_spread=True))
             return np.stack([np.interp(q, LEVELS, row) for row in every]) if len(every) else np.empty((0, len(q)))
 
-        pool = self._pool
-        found = np.clip(answer_in_blocks(of_block, evidence), pool.low, pool.high)
-        return snapped(self.joint_.schema.columns[-1], found)
+        pool, column = self._pool, self.joint_.schema.columns[-1]
+        found = np.clip(answer_in_blocks(of_block, evidence), pool.values[0], pool.values[-1])
+        if column.step > 0.0:
+            above = np.searchsorted(pool.values, found)
+            near = np.stack([pool.values[np.maximum(above - 1, 0)], pool.values[above]])
+            found = np.where(found - near[0] <= near[1] - found, *near)
+        return snapped(column, found)
