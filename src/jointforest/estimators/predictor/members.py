@@ -195,7 +195,7 @@ def quantiles_of(cdf: np.ndarray, grid: np.ndarray) -> np.ndarray:
 
 
 def grid_of(y: np.ndarray, step: float) -> np.ndarray:
-    """Where CDFs of a target on a grid of this step (or 0) are read: beside its quantiles and point masses, and its ends.
+    """Where CDFs of a target on a grid of this step (or 0) are read: quantiles, ends of point masses, and its ends.
 
     All lie between two cells, so that each cell counts on one side.
     """
