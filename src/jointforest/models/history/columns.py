@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...data.discretization.base_density import quantiles
 from ...data.discretization.discretizer import Scale, codes_of
 from ...data.schema import Column, Schema
-from .cell_kernels import MIDDLE, N_PARTS, TAIL
 from .coding import UNKNOWN, Coding
 from .records import Histories, Layout
 
@@ -126,7 +125,12 @@ class HistoryColumns:
         change[list(self.changes)] = np.arange(len(self.changes))
         of_changes = [codings[j] for j in self.changes]
         edges = [upper_ends(c.scale) for c in of_changes]
-        parts = [inner_quantiles(c.change) for c in of_changes if c.change is not None]
+        scales = [c.scale for c in of_changes]
+        by_change = [c.change for c in of_changes if c.change is not None]
+        both = [*scales, *by_change]
+        starts = _starts([scale.by_code for scale in both])
+        segments = [(starts[i] + scale.code_start[:-1], scale) for i, scale in enumerate(both)]
+        medians = [quantiles(scale, np.eye(scale.n_codes), np.array([0.5]))[:, 0] for scale in both]
         return Layout(
             n_head=len(self.head),
             has_length=int(self.has_length),
@@ -134,20 +138,30 @@ class HistoryColumns:
             is_number=np.array([not c.column.is_categorical for c in codings], dtype=np.uint8),
             change=change,
             edge_start=_starts(edges),
-            edge=np.concatenate([*edges, np.empty(0)]),
-            inside=np.concatenate([*(inner_quantiles(c.scale) for c in of_changes), np.empty((0, N_PARTS + 1))]),
-            quantile_start=_starts(parts),
-            quantile=np.concatenate([*parts, np.empty((0, N_PARTS + 1))]),
+            edge=_joined(edges),
+            change_start=sum(map(len, edges)) + _starts(medians[len(scales) :]),
+            middle=_joined(medians),
+            seg_start=_joined([*(first for first, _ in segments), starts[-1:]], np.int64),
+            seg_lo=_joined([scale.lo for scale in both]),
+            seg_hi=_joined([scale.hi for scale in both]),
+            seg_rate=_joined([scale.rate for scale in both]),
+            seg_share=_joined([scale.share for scale in both]),
+            seg_code=_joined([scale.code for scale in both], np.int64),
             step=np.array([c.column.step for c in of_changes], dtype=np.float64),
+            origin=np.array([c.scale.origin for c in of_changes], dtype=np.float64),
             low=np.array([c.column.minimum for c in of_changes], dtype=np.float64),
             high=np.array([c.column.maximum for c in of_changes], dtype=np.float64),
-            spread=np.array([max(np.median(np.abs(part[:, MIDDLE])), 1e-300) for part in parts], dtype=np.float64),
+            spread=np.array([max(np.median(np.abs(of)), 1e-300) for of in medians[len(scales) :]], dtype=np.float64),
             **{f"expect_{name}": array for name, array in self.expectations._asdict().items()},
         )
 
 
 def _starts(parts: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+
+
+def _joined(parts: Sequence[np.ndarray], dtype: Any = np.float64) -> np.ndarray:
+    return np.concatenate([*parts, np.empty(0)]).astype(dtype)
 
 
 def upper_ends(scale: Scale) -> np.ndarray:
@@ -161,12 +175,6 @@ def upper_ends(scale: Scale) -> np.ndarray:
     # an interval that ends at the point of the next code does not hold it
     before_point = np.append(points[1:] & (end[:-1] == first[1:]), False) & (end > first)
     return np.where(before_point, np.nextafter(end, -np.inf), end)
-
-
-def inner_quantiles(scale: Scale) -> np.ndarray:
-    """Quantiles 0.002, 1/16, ..., 15/16, 0.998 of what is inside each code, (K, 17), all finite."""
-    q = np.clip(np.arange(N_PARTS + 1) / N_PARTS, TAIL, 1.0 - TAIL)
-    return quantiles(scale, np.eye(scale.n_codes), q)
 
 
 # ---- Values to codes.

@@ -18,7 +18,7 @@ from ...runtime.random_kernels import start_stream, uniform
 from ...runtime.records import record
 from .cell_kernels import distribution, leaf_node, target_of
 from .memory_kernels import expect, forget, remember
-from .walk_kernels import GOLDEN, take_code
+from .walk_kernels import GOLDEN, drawn_value, take_code
 
 
 @record
@@ -222,5 +222,7 @@ def draw_cell(conditionals, layout, drawing, state, j, row, n, start, code, valu
         for i in range(first):
             h = drawing.order[i]
             u = (u + GOLDEN) % 1.0
-            value[start[h] + row, j] = take_code(layout, state, h, j, drawing.key[h], later == 1, u)
+            x = drawn_value(layout, state, h, j, drawing.key[h], later == 1, u)
+            take_code(layout, state, h, j, drawing.key[h], later == 1, x)
+            value[start[h] + row, j] = x
             code[start[h] + row, j] = state.now[h, j]

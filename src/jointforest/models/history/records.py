@@ -33,14 +33,18 @@ class Layout(NamedTuple):
         ``edge[edge_start[k]:edge_start[k + 1]]`` are the upper ends of the bins of column of changes k.
     edge : float64 array
         Ascending in each column.
-    inside : float64 array (E, 17)
-        Beside each edge the quantiles 0.002, 1/16, ..., 15/16, 0.998 of the values inside its bin.
-    quantile_start : int64 array (m + 1,)
-    quantile : float64 array (Q, 17)
-        Rows ``quantile_start[k]:quantile_start[k + 1]`` hold the quantiles 0.002, 1/16, ..., 15/16, 0.998 of the
-        changes inside each change code from 1 on of column of changes k.
-    step : float64 array (m,)
-        Step of the grid of the column's values, 0 if there is none.
+    change_start : int64 array (m + 1,)
+        Of the arrays of G codes below, the first E are the bins of values, as ``edge`` has them; places
+        ``change_start[k]:change_start[k + 1]`` are the change codes from 1 on of column of changes k.
+    middle : float64 array (G,)
+        Median of each code.
+    seg_start : int64 array (G + 1,)
+        ``seg_start[g]:seg_start[g + 1]`` are the segments of code g, ascending: see `Scale`.
+    seg_lo, seg_hi, seg_rate, seg_share : float64 array (S,)
+    seg_code : int64 array (S,)
+        Code of each segment in its column, from 0.
+    step, origin : float64 array (m,)
+        Step of the grid of the column's values, 0 if there is none, and centre of one of its cells.
     low, high : float64 array (m,)
         Range of the values of columns of changes.
     spread : float64 array (m,)
@@ -60,10 +64,16 @@ class Layout(NamedTuple):
     change: np.ndarray
     edge_start: np.ndarray
     edge: np.ndarray
-    inside: np.ndarray
-    quantile_start: np.ndarray
-    quantile: np.ndarray
+    change_start: np.ndarray
+    middle: np.ndarray
+    seg_start: np.ndarray
+    seg_lo: np.ndarray
+    seg_hi: np.ndarray
+    seg_rate: np.ndarray
+    seg_share: np.ndarray
+    seg_code: np.ndarray
     step: np.ndarray
+    origin: np.ndarray
     low: np.ndarray
     high: np.ndarray
     spread: np.ndarray
@@ -279,6 +289,8 @@ class Scratch(NamedTuple):
         Hypotheses that are kept: where they come from, and their code.
     kept : float64 array (cap + 1,)
         Their weights.
+    kept_value : float64 array (cap + 1,)
+        Their values of a column of changes.
     event_parent : int32 array (E, cap)
         Where the hypotheses after each unknown cell come from.
     event_code : int16 array (E, cap)
@@ -308,6 +320,7 @@ class Scratch(NamedTuple):
     parent: np.ndarray
     code: np.ndarray
     kept: np.ndarray
+    kept_value: np.ndarray
     event_parent: np.ndarray
     event_code: np.ndarray
     event_value: np.ndarray
@@ -380,6 +393,7 @@ def empty_scratch(cap: int, n_candidates: int, n_events: int, n_head: int, d: in
         parent=np.zeros(cap + 1, dtype=np.int64),
         code=np.zeros(cap + 1, dtype=np.int64),
         kept=np.zeros(cap + 1),
+        kept_value=np.zeros(cap + 1),
         event_parent=np.zeros((e, cap), dtype=np.int32),
         event_code=np.zeros((e, cap), dtype=np.int16),
         event_value=np.full((e, cap), np.nan),
