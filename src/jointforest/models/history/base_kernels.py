@@ -1,8 +1,8 @@
 """Kernels: values of columns of changes inside their codes: their density, their shares, and draws.
 
 A code is a list of segments, as in `data.discretization.discretizer.Scale`. It is named by its place g in the lists of
-`Layout`: those of values come first, then those of changes. Values end where the range of the column ends: what is beyond
-has `OUT_OF_RANGE` times its density, so that a history that left the range keeps a density above 0.
+`Layout`: those of values come first, then those of changes. Values beyond the range of the column have `OUT_OF_RANGE`
+times their density, so that a history that left the range keeps a density above 0.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def change_of(layout, k, change):
 @kernel
 def value_inside(layout, k, g, before, u):
     """The value within the range that has the share u of its code below it, after a value (0 for codes of values)."""
-    low, high = reach(layout, k, g, before)
+    low, _ = reach(layout, k, g, before)
     inside = share_in_range(layout, k, g, before)
     share = code_below(layout, g, low) + u * inside if inside > 0.0 else u
     s, last = layout.seg_start[g], layout.seg_start[g + 1] - 1

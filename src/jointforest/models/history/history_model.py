@@ -17,7 +17,7 @@ from .columns import HistoryColumns
 from .contexts import MAX_CODES
 from .draw_kernels import Drawing, draw_heads, draw_rows
 from .known_kernels import log_probabilities
-from .records import Conditionals, Found, Histories, Task, empty_scratch, empty_state, with_pasts_of
+from .records import OF_ROWS, Conditionals, Found, Histories, Task, empty_scratch, empty_state, with_pasts_of
 from .walk_kernels import ENDLESS, GOLDEN, walk
 
 CHUNK_SUBJECTS = 512
@@ -305,10 +305,7 @@ def part_of(histories: Histories, a: int, b: int) -> Histories:
         start=histories.start[a : b + 1] - histories.start[a],
         head=np.ascontiguousarray(histories.head[a:b]),
         length=histories.length[a:b],
-        code=np.ascontiguousarray(histories.code[rows]),
-        change=np.ascontiguousarray(histories.change[rows]),
-        value=np.ascontiguousarray(histories.value[rows]),
-        base=np.ascontiguousarray(histories.base[rows]),
+        **{name: np.ascontiguousarray(getattr(histories, name)[rows]) for name in OF_ROWS},
     )
 
 

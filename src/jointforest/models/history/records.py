@@ -29,6 +29,10 @@ class Layout(NamedTuple):
         Whether the codes are ordered bins of numbers.
     change : int64 array (d,)
         Place of the column among the m columns of changes, -1 if its values are predicted.
+    repeat_at : int64 array (d,)
+        Place of the column among the q columns that repeat values, -1 if it repeats none.
+    repeat : float64 array (q, 64)
+        Probability that a cell with the code of the cell before has its value, too, by the code.
     edge_start : int64 array (m + 1,)
         ``edge[edge_start[k]:edge_start[k + 1]]`` are the upper ends of the bins of column of changes k.
     edge : float64 array
@@ -62,6 +66,8 @@ class Layout(NamedTuple):
     n_codes: np.ndarray
     is_number: np.ndarray
     change: np.ndarray
+    repeat_at: np.ndarray
+    repeat: np.ndarray
     edge_start: np.ndarray
     edge: np.ndarray
     change_start: np.ndarray
@@ -138,6 +144,10 @@ class Histories(NamedTuple):
         Codes of changes; 0 if unknown.
     value, base : float64 array (N, m)
         Values of columns of changes, NaN if unknown; logs of their density inside their codes.
+    fresh, again : float64 array (N, q)
+        Of known cells of the q columns that repeat values: density of the value inside its code if it is no repetition,
+        and if it is the last known one again (0 if it is another one). Both are relative to the density that is added
+        to their log-probability.
     """
 
     start: np.ndarray
@@ -147,6 +157,12 @@ class Histories(NamedTuple):
     change: np.ndarray
     value: np.ndarray
     base: np.ndarray
+    fresh: np.ndarray
+    again: np.ndarray
+
+
+OF_ROWS = ("code", "change", "value", "base", "fresh", "again")
+"""Fields of histories that have an entry for each row."""
 
 
 def of_subjects(histories: Histories, subjects: np.ndarray) -> Histories:
@@ -154,8 +170,8 @@ def of_subjects(histories: Histories, subjects: np.ndarray) -> Histories:
     length = np.diff(histories.start)[subjects]
     start = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
     rows = np.repeat(histories.start[subjects] - start[:-1], length) + np.arange(start[-1])
-    fields = (field[rows] for field in (histories.code, histories.change, histories.value, histories.base))
-    return Histories(start, histories.head[subjects], histories.length[subjects], *fields)
+    of_rows = {name: getattr(histories, name)[rows] for name in OF_ROWS}
+    return Histories(start, histories.head[subjects], histories.length[subjects], **of_rows)
 
 
 @record
@@ -180,6 +196,8 @@ class State(NamedTuple):
     ahead : float64 array (H, d)
         Factor of the weight that says how well an unknown cell agrees with the next known value in its column; it is
         taken out when that value is met. 1 elsewhere.
+    stay : float64 array (H, d)
+        Probability that the value in the last row is the last known one, of columns that repeat values.
     past : int64 array (H,)
         Which of the P pasts below is that of the hypothesis.
     value : float64 array (P, d)
@@ -205,6 +223,7 @@ class State(NamedTuple):
     expected: np.ndarray
     leaf: np.ndarray
     ahead: np.ndarray
+    stay: np.ndarray
     past: np.ndarray
     value: np.ndarray
     memory: np.ndarray
@@ -418,6 +437,7 @@ def empty_state(n_hypotheses: int, n_head: int, d: int, n_pasts: int | None = No
         expected=np.zeros((n, d), dtype=np.int32),
         leaf=np.zeros((n, MOST_TREES), dtype=np.int64),
         ahead=np.ones((n, d)),
+        stay=np.zeros((n, d)),
         past=np.arange(n),
         value=np.full((p, d), np.nan),
         memory=np.zeros((p, d, 14), dtype=np.int32),

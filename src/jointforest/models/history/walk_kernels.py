@@ -25,7 +25,7 @@ from .base_kernels import (
 from .cell_kernels import FLOOR, bin_of, distribution, target_of, total_of
 from .coding import PRESENT
 from .group_kernels import ALL_BUT_LENGTH, NOTHING, PAST, find_groups, has_ended
-from .memory_kernels import forget, move_past, remember
+from .memory_kernels import M_PREVIOUS, forget, move_past, remember
 
 ENDLESS = 10**9
 """Number of rows of a history that goes on beyond all that were seen."""
@@ -52,6 +52,7 @@ def copy_hypothesis(layout, source, a, target, b, n_known):
         target.change[b, j] = source.change[a, j]
         target.expected[b, j] = source.expected[a, j]
     for j in range(source.now.shape[1]):
+        target.stay[b, j] = source.stay[a, j]
         if layout.change[j] >= 0:
             target.ahead[b, j] = source.ahead[a, j]
             target.next_value[b, j] = source.next_value[a, j]
@@ -293,7 +294,7 @@ def place_of(layout, k, code, is_change):
 
 @kernel
 def drawn_value(layout, state, h, j, code, is_change, u):
-    """The value at share u of a code of column j after hypothesis h; NaN if no changes are predicted, or it is missing."""
+    """Value at share u of a code of column j after hypothesis h; NaN if it is missing, or no changes are predicted."""
     k = layout.change[j]
     if k < 0 or code == 0:
         return math.nan
@@ -311,6 +312,13 @@ def take_code(layout, state, h, j, code, is_change, x):
     if is_change:
         state.change[h, j], state.now[h, j] = code, bin_of(layout, k, x)
     state.next_value[h, j] = x
+
+
+@kernel
+def repeat_of(layout, state, h, j, code):
+    """Probability that a cell of column j with this code has the value of the row before, under hypothesis h."""
+    q = layout.repeat_at[j]
+    return layout.repeat[q, code] if q >= 0 and code == state.memory[state.past[h], j, M_PREVIOUS] else 0.0
 
 
 @kernel
@@ -451,6 +459,7 @@ def split_cell(conditionals, layout, task, scratch, state, other, n, j, row, mod
             other.ahead[k, j] = scratch.factor[h, scratch.code[k]]
         is_change = target_of(layout, state, h, j, row) >= layout.n_head + d
         take_code(layout, other, k, j, scratch.code[k], is_change, x)
+        other.stay[k, j] *= repeat_of(layout, state, h, j, scratch.code[k])
         note_kept(scratch, event, k, other.now[k, j], x)
         if not is_value and not has_ended(layout, state, h, row):
             marginal[other.now[k, j]] += scratch.kept[k]
@@ -482,6 +491,10 @@ def meet_cell(conditionals, layout, histories, scratch, state, n, r, j, row):
                     density /= math.exp(histories.base[r, k])
                 state.change[h, j] = code
             density *= range_factor(layout, k, place_of(layout, k, code, is_change), before, x)
+        elif layout.repeat_at[j] >= 0:
+            q, stays = layout.repeat_at[j], state.stay[h, j] * repeat_of(layout, state, h, j, code)
+            density = (1.0 - stays) * histories.fresh[r, q] + stays * histories.again[r, q]
+            state.stay[h, j] = 1.0 if code > 0 else 0.0
         state.weight[h] *= max(scratch.share[scratch.group[0, h], code] * density, FLOOR)
     return rescale(state, n)
 
