@@ -108,9 +108,7 @@ class Law:
         found = []
         for number in [n] if ended else [one for one in numbers if one >= n]:
             code, density, _ = self.base(coding.scale, float(number))
-            found.append(
-                way._replace(head=(*way.head, code + 1), length=number, p=way.p * share[code + 1] * density)
-            )
+            found.append(way._replace(head=(*way.head, code + 1), length=number, p=way.p * share[code + 1] * density))
         return found
 
     # ---- Cells of rows.

@@ -500,12 +500,24 @@ def meet_cell(conditionals, layout, histories, scratch, state, n, r, j, row):
 
 
 @kernel
-def remember_row(scratch, state, n, row, is_split, base, room):
+def expects_differ(layout, state, n):
+    """Whether hypotheses differ in an expected code of the row."""
+    for j in range(layout.expect_root.shape[0]):
+        if layout.expect_root[j] >= 0:
+            for h in range(1, n):
+                if state.expected[h, j] != state.expected[0, j]:
+                    return True
+    return False
+
+
+@kernel
+def remember_row(layout, scratch, state, n, row, is_split, base, room):
     """Take the row into the pasts of all hypotheses; the place of the first past.
 
-    If the row has an unknown cell, hypotheses go on with pasts of their own, in the half of the room that is free.
+    If they differ in the row, hypotheses go on with pasts of their own, in the half of the room that is free. They do if
+    it has an unknown cell, or if a constant column is unknown and codes are expected by it.
     """
-    if not is_split:
+    if not (is_split or (scratch.common[0] == PAST and expects_differ(layout, state, n))):
         for h in range(n if scratch.common[0] == NOTHING else 1):
             remember(state, h, row)
         return base
@@ -694,7 +706,7 @@ def walk(conditionals, layout, histories, task, scratch, state, other, found):
                 exact = exact if is_all else 0
                 log_likelihood += math.log(rescale(state, n))
             if row < n_rows + task.steps[i] - 1:
-                base = remember_row(scratch, state, n, row, event > so_far, base, task.cap + 1)
+                base = remember_row(layout, scratch, state, n, row, event > so_far, base, task.cap + 1)
         if task.steps[i] == 0:
             note_ends(layout, state, n, n_rows, found.ends[i])
         record_event(task, scratch, state, event, n)
