@@ -1,6 +1,6 @@
 """Histories of values, the slow way: every way in which what is known can have come about, one by one.
 
-A cell has a code and, in columns on a grid or with repeated values, a value. Contexts and trees are those of `histories`.
+A cell has a code and, where changes are predicted or values repeat, a value. Contexts and trees are as in `histories`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LEAST = 1e-9
 
 
 class Cell(NamedTuple):
-    """Code, code of the change (0 if there is none), and value (None if it is not told apart from others of its code)."""
+    """Code, code of the change (0 if there is none), and value (None if any of its code will do)."""
 
     code: int
     change: int
@@ -47,7 +47,7 @@ class Law:
         self.shares, self.clouds, self.weights, self.bases = {}, {}, {}, {}
 
     def ways(self, head, rows, ended, steps=0):
-        """Every way for a subject: what is known of head cells and rows (values or words), and if the history has ended.
+        """Every way for a subject: what is known of head cells and rows (values or words), and if it has ended.
 
         With steps, as many rows are added as the history has, at most these.
         """
@@ -129,7 +129,8 @@ class Law:
             found = [] if spec == PRESENT or not coding.has_missing else [(Cell(0, 0, None), share[0], 0)]
             for c in range(1, len(share)):
                 r = float(coding.repeat[c - 1]) if c == before.code and before.value is not None else 0.0
-                found.append((Cell(c, 0, None), share[c] * (1.0 - r), 0))
+                for value, part in self.parts(coding.scale, c - 1):
+                    found.append((Cell(c, 0, value), share[c] * (1.0 - r) * part, 0))
                 if r > 0.0:
                     found.append((Cell(c, 0, before.value), share[c] * r, 0))
             return found
@@ -141,6 +142,12 @@ class Law:
             step = coding.column.step
             found.append((cell, p * r / step, 1) if step > 0.0 else (cell, p * r, 0))
         return found
+
+    def parts(self, scale, code):
+        """Point masses of a code of numbers, and the rest of it (None), with their shares."""
+        at = [s for s in range(len(scale.lo)) if scale.code[s] == code]
+        points = [(float(scale.lo[s]), math.exp(scale.log_mass[s])) for s in at if scale.lo[s] == scale.hi[s]]
+        return [*points, (None, 1.0 - math.fsum(p for _, p in points))] if len(points) < len(at) else [(None, 1.0)]
 
     def changed(self, way, now, j, spec, coding, past):
         """The same of a column whose changes are predicted, from its last value if it has one."""

@@ -1,10 +1,12 @@
-"""Small random tables of histories with columns of several kinds, joints of them, and what is known of some subjects."""
+"""Small random tables of histories with columns of several kinds, joints of them, and answers beside the oracle's."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
@@ -12,15 +14,22 @@ import pandas as pd
 
 import jointforest as jf
 from jointforest.api.history_joint import HistoryJoint
-from jointforest.learners.history import history_forest, learn
+from jointforest.learners.history import history_forest, learn, prepare
 from jointforest.learners.history.constants import FIXED
-from tests.oracle.history_values import MISSING, PRESENT, UNKNOWN, Law
+from jointforest.models.history.impute import IMPUTE_CAP, impute_codes
+from tests.oracle.history_values import MISSING, PRESENT, UNKNOWN, Law, shares, total
 
 KINDS = ("level", "flag", "gap", "count", "tenths", "mass", "money", "day")
-"""Columns that a table may have: levels, booleans, levels that may be missing, a walk on whole numbers and one on tenths
-(changes are predicted), numbers with a point mass, numbers that repeat, and dates."""
+"""Columns that a table may have: levels, booleans, levels that may be missing, walks on whole numbers and on tenths, of
+which changes are predicted, numbers with a point mass, numbers that repeat, and dates."""
 WALKS = ("count", "tenths")
 MOST_ROWS = 3
+DRAWS = 1000
+"""Draws of forecasts and of imputed cells."""
+LEAST = 0.02
+"""Probabilities nearer to 0 or 1 are not compared with shares of draws."""
+EXACT = 5e-4
+"""Rounding of exact answers: entries of leaves are 32-bit numbers, and what has a millionth of the rest is left out."""
 
 
 def table(kinds: tuple[str, ...], seed: int, n: int = 400) -> pd.DataFrame:
@@ -66,10 +75,11 @@ def case(seed: int) -> Case:
     frame = table(kinds, seed)
     many = replace(FIXED, value_gain=0.5, gain_a_type=0.0, ratio_gain=0.5)
 
-    def may_change(columns: Any, prepared: Any, j: int, share: float) -> bool:
+    def may_change(columns: Any, prepared: Any, j: int, *_: Any) -> bool:
         return columns.rows[j].coding.column.name in WALKS
 
     with ExitStack() as stack:
+        stack.enter_context(patch.object(prepare, "FIXED", replace(FIXED, codes=6)))  # few codes, of several values
         stack.enter_context(patch.object(learn, "_may_change", may_change))
         stack.enter_context(patch.object(learn, "_judge", lambda columns, *_: float(len(columns.changes))))
         stack.enter_context(patch.object(history_forest, "smoothed", lambda *_: many))
@@ -79,16 +89,93 @@ def case(seed: int) -> Case:
     return Case(HistoryJoint(model), Law(model), frame, kinds)
 
 
-def holed(one: Case, rng: np.random.Generator, most: int, share: float) -> pd.DataFrame:
-    """One subject of new rows, of which at most so many cells are empty, beside those that are missing in the table."""
+class Compared(NamedTuple):
+    """One answer beside that of the oracle; ``error`` is its standard error, 0 where it is exact."""
+
+    what: str
+    found: float
+    expected: float
+    error: float
+
+    @property
+    def z(self) -> float:
+        """Standard errors between the answers; 0 for exact answers that agree, infinite for others."""
+        off = abs(self.found - self.expected) - (EXACT if self.error == 0.0 else 0.0)
+        return max(off, 0.0) / self.error if self.error > 0.0 else math.inf if off > 0.0 else 0.0
+
+
+def comparisons(one: Case, rng: np.random.Generator) -> Iterator[Compared]:
+    """Log-densities, probabilities of a forecast, and of imputed cells, of a random subject with unknown cells."""
+    frame = holed(one, rng)
+    for ended in (True, False):
+        expected = math.log(total(one.law.ways(*known_of(one, frame, False), ended)))
+        found = one.joint.log_density(frame, ended=ended)[0]
+        error = one.joint.standard_error(frame, ended=ended)[0]
+        yield Compared(f"log-density, ended={ended}, of {frame.to_dict('list')}", found, expected, error)
+    if len(frame) < MOST_ROWS or not one.joint.model.columns.has_length:
+        yield from _forecast(one, frame, int(rng.integers(1 << 30)))
+    yield from _imputed(one, frame, int(rng.integers(1 << 30)))
+
+
+def _forecast(one: Case, frame: pd.DataFrame, seed: int) -> Iterator[Compared]:
+    """Probabilities of the codes of each cell of the next row, and of values of columns that are drawn."""
+    columns = one.joint.model.columns
+    ways = one.law.ways(*known_of(one, frame, False), False, 1)
+    n, going_on = len(frame), [way for way in ways if way.length > len(frame)]
+    found = one.joint.forecast(frame, 1, n_draws=DRAWS, random_state=seed)
+    text = f" after {frame.to_dict('list')}"
+    if columns.has_length and found.exact[0]:
+        yield Compared(f"end{text}", found.end_probability[0, 0], 1.0 - total(going_on) / total(ways), 0.0)
+    for j, variable in enumerate(columns.rows):
+        of_code = shares(going_on, n, j)
+        what = f"{variable.coding.column.name}{text}"
+        if variable.coding.change is None and found.exact[0]:
+            for c in range(variable.coding.n_codes):
+                yield Compared(f"code {c} of {what}", float(found._marginal[0, 0, j, c]), of_code.get(c, 0.0), 0.0)
+        if variable.coding.change is not None or variable.coding.repeat.any():
+            yield from _drawn(found._values(j)[0, :, 0], shares(going_on, n, j, _value), what)
+
+
+def _imputed(one: Case, frame: pd.DataFrame, seed: int) -> Iterator[Compared]:
+    """Probabilities of levels or values of each empty cell of rows, by draws."""
+    head, rows = known_of(one, frame, True)
+    ways = one.law.ways(head, rows, True)
+    given = one.joint._read(frame, True, empty_is_unknown=True)
+    draws = np.array(impute_codes(one.joint.model, given.X, given.coded, None, "sample", DRAWS, IMPUTE_CAP, seed, 1))
+    for j, variable in enumerate(one.joint.model.columns.rows):
+        scale = variable.coding.scale
+        for r in [r for r, row in enumerate(rows) if row[j] == PRESENT]:
+            what = f"imputed {variable.coding.column.name} of row {r} of {frame.to_dict('list')}"
+            if variable.coding.column.is_categorical:
+                of_code = shares(ways, r, j)
+                of_value = {float(x): of_code.get(c + 1, 0.0) * math.exp(log_mass)
+                            for x, c, log_mass in zip(scale.lo, scale.code, scale.log_mass, strict=True)}  # fmt: skip
+            else:
+                of_value = shares(ways, r, j, _value)
+            yield from _drawn(draws[:, r, variable.source], of_value, what)
+
+
+def _value(cell: Any) -> float | None:
+    """The value of a cell, without rounding errors."""
+    return None if cell.value is None else round(cell.value, 6)
+
+
+def _drawn(x: np.ndarray, expected: dict[Any, float], what: str) -> Iterator[Compared]:
+    """Shares of draws with each value, of those that are probable enough for a standard error."""
+    for value, p in expected.items():
+        if value is not None and LEAST < p < 1.0 - LEAST:
+            share = float((np.abs(x - value) < 1e-6).mean())
+            yield Compared(f"{value:g} of {what}", share, p, math.sqrt(p * (1.0 - p) / DRAWS))
+
+
+def holed(one: Case, rng: np.random.Generator) -> pd.DataFrame:
+    """One subject of new rows, of which at most two cells are empty, beside those that are missing in the table."""
     frame = table(one.kinds, int(rng.integers(1 << 30)), 1).assign(id=0)
-    cells = [(r, name) for r in range(len(frame)) for name in one.kinds if rng.random() < share]
-    for r, name in [cells[k] for k in rng.permutation(len(cells))[:most]]:
+    cells = [(r, name) for r in range(len(frame)) for name in one.kinds if rng.random() < 0.5]
+    for r, name in [cells[k] for k in rng.permutation(len(cells))[:2]]:
         frame[name] = frame[name].astype(object) if frame[name].dtype == bool else frame[name]
         frame.loc[frame.index[r], name] = None
-    if rng.random() < 0.3:
-        frame["kind"] = None
-    return frame
+    return frame.assign(kind=None) if rng.random() < 0.3 else frame
 
 
 def known_of(one: Case, frame: pd.DataFrame, empty_is_unknown: bool) -> tuple[list[Any], list[list[Any]]]:

@@ -514,8 +514,8 @@ def expects_differ(layout, state, n):
 def remember_row(layout, scratch, state, n, row, is_split, base, room):
     """Take the row into the pasts of all hypotheses; the place of the first past.
 
-    If they differ in the row, hypotheses go on with pasts of their own, in the half of the room that is free. They do if
-    it has an unknown cell, or if a constant column is unknown and codes are expected by it.
+    If they differ in the row, hypotheses go on with pasts of their own, in the half of the room that is free. They do
+    if it has an unknown cell, or if a constant column is unknown and codes are expected by it.
     """
     if not (is_split or (scratch.common[0] == PAST and expects_differ(layout, state, n))):
         for h in range(n if scratch.common[0] == NOTHING else 1):
