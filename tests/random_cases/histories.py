@@ -90,8 +90,9 @@ def case(seed: int) -> Case:
 
 
 class Compared(NamedTuple):
-    """One answer beside that of the oracle; ``error`` is its standard error, 0 where it is exact."""
+    """One answer of a sort beside that of the oracle; ``error`` is its standard error, 0 where it is exact."""
 
+    sort: str
     what: str
     found: float
     expected: float
@@ -111,7 +112,7 @@ def comparisons(one: Case, rng: np.random.Generator) -> Iterator[Compared]:
         expected = math.log(total(one.law.ways(*known_of(one, frame, False), ended)))
         found = one.joint.log_density(frame, ended=ended)[0]
         error = one.joint.standard_error(frame, ended=ended)[0]
-        yield Compared(f"log-density, ended={ended}, of {frame.to_dict('list')}", found, expected, error)
+        yield Compared("log-density", f"ended={ended}, of {frame.to_dict('list')}", found, expected, error)
     if len(frame) < MOST_ROWS or not one.joint.model.columns.has_length:
         yield from _forecast(one, frame, int(rng.integers(1 << 30)))
     yield from _imputed(one, frame, int(rng.integers(1 << 30)))
@@ -125,15 +126,17 @@ def _forecast(one: Case, frame: pd.DataFrame, seed: int) -> Iterator[Compared]:
     found = one.joint.forecast(frame, 1, n_draws=DRAWS, random_state=seed)
     text = f" after {frame.to_dict('list')}"
     if columns.has_length and found.exact[0]:
-        yield Compared(f"end{text}", found.end_probability[0, 0], 1.0 - total(going_on) / total(ways), 0.0)
+        yield Compared("forecast", f"end{text}", found.end_probability[0, 0], 1.0 - total(going_on) / total(ways), 0.0)
     for j, variable in enumerate(columns.rows):
         of_code = shares(going_on, n, j)
         what = f"{variable.coding.column.name}{text}"
         if variable.coding.change is None and found.exact[0]:
             for c in range(variable.coding.n_codes):
-                yield Compared(f"code {c} of {what}", float(found._marginal[0, 0, j, c]), of_code.get(c, 0.0), 0.0)
+                yield Compared(
+                    "forecast", f"code {c} of {what}", float(found._marginal[0, 0, j, c]), of_code.get(c, 0.0), 0.0
+                )
         if variable.coding.change is not None or variable.coding.repeat.any():
-            yield from _drawn(found._values(j)[0, :, 0], shares(going_on, n, j, _value), what)
+            yield from _drawn(found._values(j)[0, :, 0], shares(going_on, n, j, _value), "forecast", what)
 
 
 def _imputed(one: Case, frame: pd.DataFrame, seed: int) -> Iterator[Compared]:
@@ -145,14 +148,14 @@ def _imputed(one: Case, frame: pd.DataFrame, seed: int) -> Iterator[Compared]:
     for j, variable in enumerate(one.joint.model.columns.rows):
         scale = variable.coding.scale
         for r in [r for r, row in enumerate(rows) if row[j] == PRESENT]:
-            what = f"imputed {variable.coding.column.name} of row {r} of {frame.to_dict('list')}"
+            what = f"{variable.coding.column.name} of row {r} of {frame.to_dict('list')}"
             if variable.coding.column.is_categorical:
                 of_code = shares(ways, r, j)
                 of_value = {float(x): of_code.get(c + 1, 0.0) * math.exp(log_mass)
                             for x, c, log_mass in zip(scale.lo, scale.code, scale.log_mass, strict=True)}  # fmt: skip
             else:
                 of_value = shares(ways, r, j, _value)
-            yield from _drawn(draws[:, r, variable.source], of_value, what)
+            yield from _drawn(draws[:, r, variable.source], of_value, "imputed", what)
 
 
 def _value(cell: Any) -> float | None:
@@ -160,12 +163,12 @@ def _value(cell: Any) -> float | None:
     return None if cell.value is None else round(cell.value, 6)
 
 
-def _drawn(x: np.ndarray, expected: dict[Any, float], what: str) -> Iterator[Compared]:
+def _drawn(x: np.ndarray, expected: dict[Any, float], sort: str, what: str) -> Iterator[Compared]:
     """Shares of draws with each value, of those that are probable enough for a standard error."""
     for value, p in expected.items():
         if value is not None and LEAST < p < 1.0 - LEAST:
             share = float((np.abs(x - value) < 1e-6).mean())
-            yield Compared(f"{value:g} of {what}", share, p, math.sqrt(p * (1.0 - p) / DRAWS))
+            yield Compared(sort, f"{value:g} of {what}", share, p, math.sqrt(p * (1.0 - p) / DRAWS))
 
 
 def holed(one: Case, rng: np.random.Generator) -> pd.DataFrame:
