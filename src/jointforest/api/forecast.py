@@ -346,9 +346,11 @@ def make_forecast(
     parts = model.walk(
         histories, np.full(n, steps), cap=max(LEAST_CAP, n_draws), seed=seed, n_draws=n_draws, n_jobs=n_jobs, each=each
     )
-    marginal, code, value, length, ends, exact, *cells = (np.concatenate(one) for one in zip(*parts, strict=True))
+    marginal, code, value, length, ends, exact, last_code, last_value = (
+        np.concatenate(one) for one in zip(*parts, strict=True)
+    )
     time = None if rows.time is None else rows.time[histories.start[1:] - 1]
-    last = _Last(rows.length, time, *cells, coded.head_value)
+    last = _Last(rows.length, time, last_code, last_value, coded.head_value)
     if not model.columns.has_length:
         length = np.full(length.shape, np.iinfo(np.int64).max)
         ends = np.full(ends.shape, np.nan)
