@@ -32,7 +32,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 import jointforest as jf
 from jointforest.estimators import predictor
 from jointforest.estimators.predictor.members import ask
-from jointforest.estimators.predictor.pooling import LEVELS, crps, stack
+from jointforest.estimators.predictor.pooling import LEVELS, crps
 from jointforest.learners import hidden_tree
 
 NAME, FOLDS = "prediction", 5
@@ -362,9 +362,8 @@ def our_figures(task: Task, rows: Frame, truth: np.ndarray) -> dict[str, Any]:
             found[name] = class_figures(np.nan_to_num(answer.value, nan=1.0 / task.K), truth, task.K)
         else:
             found[name] = {"mse": by_set((answer.value[:, 0] - truth) ** 2)}
-            if answer.spread is not None:
-                quantiles = answer.value[:, :1] + stack([answer]).spread[:, 0]
-                found[name]["CRPS"] = by_set(crps(quantiles, truth))
+            if answer.quantiles is not None:
+                found[name]["CRPS"] = by_set(crps(answer.quantiles, truth))
     return found
 
 

@@ -16,7 +16,7 @@ from ..models.history.coding import Coding
 from ..models.history.columns import GAP, Coded
 from ..models.history.frames import frame_of
 from ..models.history.history_model import HistoryModel, draw_values
-from ..models.history.records import Found
+from ..models.history.records import Found, Histories
 from ..runtime.parameters import check_number
 from .posterior import conditions_of
 
@@ -265,18 +265,17 @@ class Forecast:
 
     def _values(self, j: int) -> np.ndarray:
         """Drawn values of a column, (n, draws, steps); NaN where missing or beyond the end."""
-        n, m, steps = self._code.shape[:3]
-        model = self._model
+        steps, model = self.steps, self._model
         coding = model.columns.rows[j].coding
         alive = self._last.n_rows[:, None, None] + 1 + np.arange(steps) <= self._length[:, :, None]
         if coding.change is not None:
             x = self._value[..., model.columns.changes.index(j)]
         else:
-            code = np.concatenate(
-                [np.broadcast_to(self._last.code[:, None, None, j], (n, m, 1)), self._code[..., j]], 2
-            )
+            code = np.insert(self._code[..., j], 0, 0, axis=2)
             before = np.full(code.shape, np.nan)
-            before[:, :, 0] = self._last.value[:, None, j]
+            if j in model.columns.repeats:
+                q = model.columns.repeats.index(j)
+                code[:, :, 0], before[:, :, 0] = self._last.code[..., q], self._last.value[..., q]
             is_first = np.zeros(code.shape, dtype=bool)
             is_first[:, :, 0] = True
             flat = np.maximum(code, 0).astype(np.int64).ravel()
@@ -287,7 +286,20 @@ class Forecast:
 
 @dataclass(frozen=True, eq=False)
 class _Last:
-    """The last known row of each subject: number of rows, time, codes and values, and its constant columns."""
+    """The last row of n subjects with known rows, in each of m draws.
+
+    Attributes
+    ----------
+    n_rows : int64 array (n,)
+        Number of known rows.
+    time : float64 array (n,) or None
+    code : int16 array (n, m, q)
+        Codes of the q columns that repeat values, those of unknown cells drawn.
+    value : float64 array (n, m, q)
+        Their values, those of unknown cells where they are drawn as repetitions; NaN of others, and of missing ones.
+    head : float64 array (n, h)
+        Values of constant columns.
+    """
 
     n_rows: np.ndarray
     time: np.ndarray | None
@@ -310,7 +322,8 @@ def make_forecast(
     histories, d = coded.histories, len(model.columns.rows)
     n, changes = len(histories.length), list(model.columns.changes)
     widest = max(variable.coding.n_codes for variable in model.columns.rows)
-    _check_size(n, steps, n_draws, 4 * widest * d, (2 * d + 4 * len(changes)) * n_draws)
+    of_last = 10 * len(model.columns.repeats) * n_draws
+    _check_size(n, steps, n_draws, 4 * widest * d + (2 * d + 4 * len(changes)) * n_draws, of_last)
 
     def each(a: int, b: int, found: Found) -> tuple[np.ndarray, ...]:
         last = found.cell_start[1:, None] - steps * d + np.arange(steps * d)
@@ -318,6 +331,7 @@ def make_forecast(
         code = found.draw_code[last].reshape(b - a, steps, d, n_draws).transpose(0, 3, 1, 2)
         value = found.draw_value[last].reshape(b - a, steps, d, found.draw_value.shape[1])[:, :, changes]
         ends = np.cumsum(found.ends, axis=1)[:, :steps]
+        last_code, last_value = _last_cells(model, histories, coded, (a, b), found, n_draws, seed)
         return (
             marginal,
             code.copy(),
@@ -325,19 +339,54 @@ def make_forecast(
             found.draw_length,
             ends,
             found.exact > 0,
+            last_code,
+            last_value,
         )
 
     parts = model.walk(
         histories, np.full(n, steps), cap=max(LEAST_CAP, n_draws), seed=seed, n_draws=n_draws, n_jobs=n_jobs, each=each
     )
-    marginal, code, value, length, ends, exact = (np.concatenate(one) for one in zip(*parts, strict=True))
-    at = histories.start[1:] - 1
-    last = _Last(rows.length, None if rows.time is None else rows.time[at], histories.code[at], coded.row_value[at],
-                 coded.head_value)  # fmt: skip
+    marginal, code, value, length, ends, exact, last_code, last_value = (
+        np.concatenate(one) for one in zip(*parts, strict=True)
+    )
+    time = None if rows.time is None else rows.time[histories.start[1:] - 1]
+    last = _Last(rows.length, time, last_code, last_value, coded.head_value)
     if not model.columns.has_length:
         length = np.full(length.shape, np.iinfo(np.int64).max)
         ends = np.full(ends.shape, np.nan)
     return Forecast(rows.labels, steps, ends, exact, model, marginal, code, value, length, last, seed)
+
+
+def _last_cells(
+    model: HistoryModel,
+    histories: Histories,
+    coded: Coded,
+    subjects: tuple[int, int],
+    found: Found,
+    n_draws: int,
+    seed: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """``code`` and ``value`` of `_Last`, of subjects a to b - 1."""
+    a, b = subjects
+    h, d, repeats = histories.head.shape[1], histories.code.shape[1], list(model.columns.repeats)
+    at = histories.start[a + 1 : b + 1] - 1
+    code = np.repeat(histories.code[at][:, None, repeats], n_draws, axis=1)
+    value = np.repeat(coded.row_value[at][:, None, repeats], n_draws, axis=1)
+    for q, j in enumerate(repeats):
+        repeat = np.append(0.0, model.columns.rows[j].coding.repeat)
+        for i in np.flatnonzero(histories.code[at, j] < 0).tolist():
+            first, row = int(histories.start[a + i]), int(at[i])
+            while row >= first and histories.code[row, j] < 0:
+                row -= 1
+            cell = found.cell[found.cell_start[i] : found.cell_start[i + 1]]
+            unknown = h + np.arange(row + 1 - first, at[i] + 1 - first) * d + j
+            drawn = found.draw_code[found.cell_start[i] + np.flatnonzero(np.isin(cell, unknown))]
+            before = int(histories.code[row, j]) if row >= first else 0
+            rng = np.random.default_rng([seed, 4, j, a + i])
+            stays = (drawn == before).all(axis=0) & (rng.random(n_draws) < repeat[before] ** len(drawn))
+            code[i, :, q] = drawn[-1]
+            value[i, :, q] = np.where(stays, coded.row_value[row, j], np.nan)
+    return code, value
 
 
 def code_shares(coding: Coding, said: Evidence, j: int) -> np.ndarray:
@@ -353,9 +402,9 @@ def code_shares(coding: Coding, said: Evidence, j: int) -> np.ndarray:
     return (cdf(scale, runs[:, 1]) - cdf(scale, runs[:, 0])).sum(axis=0)
 
 
-def _check_size(n: int, steps: int, n_draws: int, of_shares: int, of_draws: int) -> None:
-    """Raise ValueError if the answers need too much memory: bytes of a row's distributions, and of its draws."""
-    needed = n * steps * (of_shares + of_draws)
+def _check_size(n: int, steps: int, n_draws: int, of_step: int, of_last: int) -> None:
+    """Raise ValueError if the answers need too much memory: bytes of each step, and of the last row, of a subject."""
+    needed = n * (steps * of_step + of_last)
     if needed > MOST_BYTES:
         fewer = max(1, n * MOST_BYTES // needed)
         raise ValueError(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .conditions import About, AllOf, AnyOf, Interval, Likely, Not, PerRow, Soft, is_span, normal, width
-from .schema import NUMERIC_KINDS, Column, center, centers, place
+from .schema import NUMERIC_KINDS, Column, cell_place, cell_places, place
 
 # ---- Unions of half-open intervals ``(lo, hi]``: disjoint, ascending, never empty, never touching.
 
@@ -158,11 +158,11 @@ def contains(column: Column, condition: Any, number: float) -> bool:
         return not contains(column, condition.condition, number)
     if isinstance(condition, Interval):
         lo, hi = _ends(column, condition)
-        at = center(column, number)
+        at = cell_place(column, number)
         above = at >= lo if condition.closed in ("both", "left") else at > lo
         below = at <= hi if condition.closed in ("both", "right") else at < hi
         return (above or lo == -math.inf) and (below or hi == math.inf)
-    return center(column, number) == center(column, column.to_number(condition))
+    return cell_place(column, number) == cell_place(column, column.to_number(condition))
 
 
 def region_contains(column: Column, region: Region, number: float) -> bool:
@@ -172,9 +172,9 @@ def region_contains(column: Column, region: Region, number: float) -> bool:
 
 def log_likelihood(column: Column, region: Region, number: float) -> float:
     """Log-likelihood that a region gives to a number, by its atom or the centre of its cell; -inf outside."""
-    at = center(column, number)
+    at = cell_place(column, number)
     for k, atom in enumerate(column.atoms):
-        if center(column, atom) == at:
+        if cell_place(column, atom) == at:
             return region.atom_weights()[k] if region.atoms >> k & 1 else -math.inf
     x = column.center + at * column.step if column.step > 0.0 else number
     for (lo, hi), weight in zip(region.runs, region.run_weights(), strict=True):
@@ -185,7 +185,7 @@ def log_likelihood(column: Column, region: Region, number: float) -> float:
 
 def log_likelihoods(column: Column, region: Region, numbers: np.ndarray) -> np.ndarray:
     """`log_likelihood` of many numbers, (n,)."""
-    at = numbers if column.step == 0.0 else centers(column, numbers)
+    at = numbers if column.step == 0.0 else cell_places(column, numbers)
     x = at if column.step == 0.0 else column.center + at * column.step
     found = np.full(len(x), -np.inf)
     if region.runs:
@@ -193,7 +193,7 @@ def log_likelihoods(column: Column, region: Region, numbers: np.ndarray) -> np.n
         run = np.minimum(np.searchsorted(hi, x), len(hi) - 1)  # the first that does not end below x
         found = np.where((lo[run] < x) & (x <= hi[run]), np.array(region.run_weights())[run], -np.inf)
     for k, atom in enumerate(column.atoms):
-        found[at == center(column, atom)] = region.atom_weights()[k] if region.atoms >> k & 1 else -math.inf
+        found[at == cell_place(column, atom)] = region.atom_weights()[k] if region.atoms >> k & 1 else -math.inf
     return found
 
 
@@ -270,12 +270,12 @@ def _points(column: Column, values: Sequence[Any], strict: bool) -> Region | Non
             held = np.isin(column.atoms, numbers)
             is_refused = strict and not np.isin(numbers, column.atoms).all()
             return None if is_refused else Region((), sum(1 << k for k in np.flatnonzero(held).tolist()))
-        cells = centers(column, numbers)
+        cells = cell_places(column, numbers)
     cells = np.unique(cells)
     first = np.flatnonzero(np.diff(cells, prepend=-np.inf) > 1.0)
     last = np.append(first[1:] - 1, len(cells) - 1)
     ends = zip(cells[first].tolist(), cells[last].tolist(), strict=True)
-    on = np.isin([center(column, atom) for atom in column.atoms], cells)
+    on = np.isin([cell_place(column, atom) for atom in column.atoms], cells)
     runs = tuple((_edge(column, a - 0.5), _edge(column, b + 0.5)) for a, b in ends)
     return Region(runs, sum(1 << k for k in np.flatnonzero(on).tolist()))
 
@@ -318,7 +318,7 @@ def _runs(column: Column, condition: Any) -> Runs:
         number = column.to_number(condition)
         if not column.is_categorical and column.step == 0.0:
             return ()
-        first = last = center(column, number)
+        first = last = cell_place(column, number)
     everything = _everything(column)
     start, end = max(_edge(column, first - 0.5), everything[0]), min(_edge(column, last + 0.5), everything[1])
     return ((start, end),) if start < end else ()
@@ -492,7 +492,7 @@ def _on_grid(column: Column, mean: float, sd: float) -> tuple[np.ndarray, np.nda
     reach = math.hypot(FAR * spread, nearest - at)
     first, last = min(math.ceil(at - reach), nearest), max(math.floor(at + reach), nearest)
     ends = np.floor(np.linspace(first, last + 1.0, int(min(STEPS, last - first + 1)) + 1))
-    alone = np.array([cell for atom in column.atoms if first <= (cell := center(column, atom)) <= last])
+    alone = np.array([cell for atom in column.atoms if first <= (cell := cell_place(column, atom)) <= last])
     if len(alone):
         ends = np.unique(np.concatenate([ends, alone, alone + 1.0]))
     lowest = ends[:-1]  # the numbers of the first cells of the steps

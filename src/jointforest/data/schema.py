@@ -505,14 +505,14 @@ def place(column: Column, number: float) -> float:
     return near if abs(cells - near) <= 1e-6 + 4e-16 * abs(cells) else cells
 
 
-def center(column: Column, number: float) -> float:
+def cell_place(column: Column, number: float) -> float:
     """Place of the cell of a number (the number itself where there is no grid); between two cells, the lower one."""
     at = place(column, number)
     return float(math.ceil(at - 0.5)) if column.step > 0.0 and math.isfinite(at) else at
 
 
-def centers(column: Column, numbers: np.ndarray) -> np.ndarray:
-    """`center` of finite numbers (n,) of a column with a grid."""
+def cell_places(column: Column, numbers: np.ndarray) -> np.ndarray:
+    """`cell_place` of finite numbers (n,) of a column with a grid."""
     cells = (numbers - column.center) / column.step
     near = np.rint(cells)
     at = np.where(np.abs(cells - near) <= 1e-6 + 4e-16 * np.abs(cells), near, cells)

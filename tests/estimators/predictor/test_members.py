@@ -201,8 +201,9 @@ def test_quantiles_of_a_cdf() -> None:
 
 
 @pytest.mark.parametrize("y", [np.array([2.0, 2.0, 2.0]), np.arange(1_000.0), np.r_[np.zeros(900), np.arange(100)]])
-def test_grids_rise_and_hold_all_values(y: np.ndarray) -> None:
-    grid = grid_of(y)
+@pytest.mark.parametrize("step", [0.0, 1.0])
+def test_grids_rise_and_hold_all_values(y: np.ndarray, step: float) -> None:
+    grid = grid_of(y, step)
     assert (np.diff(grid) > 0).all() and grid[0] < y.min() and grid[-1] > y.max()
 
 

@@ -135,7 +135,7 @@ def test_an_anchor_answers_alone_where_nothing_is_missing() -> None:
     assert pool.weight[1:].min() >= 0 and pool.weight[1, 0] > 0
     np.testing.assert_allclose(pool.combine(stack(answers), np.zeros(200)), answers[1].value, atol=FIXED.floor)
     numbers, y, share = number_answers(200, seed=7)
-    both = fit_number_pool(stack(numbers), ValidationRows(y, share, 200), y, anchor=2)
+    both = fit_number_pool(stack(numbers), ValidationRows(y, share, 200), y, 0.0, anchor=2)
     np.testing.assert_allclose(both.mean(stack(numbers), np.zeros(200)), numbers[2].value[:, 0])
 
 
@@ -154,7 +154,7 @@ def test_a_member_without_an_answer_counts_as_the_prior() -> None:
 def test_means_are_pooled_by_least_squares() -> None:
     numbers, y, share = number_answers(80, seed=9)
     validation = ValidationRows(y, share, 80)
-    pool = fit_number_pool(stack(numbers), validation, y)
+    pool = fit_number_pool(stack(numbers), validation, y, 0.0)
     wanted = [
         oracle.pooled_mean(stack(numbers).value[i, :, 0], share[i], KNOTS, pool.weight, y.mean()) for i in range(80)
     ]
@@ -180,14 +180,14 @@ def test_spreads_are_stretched_to_the_least_crps() -> None:
     n = 8_000
     y = rng.normal(size=n)
     answer = Answer(np.zeros((n, 1)), np.tile(0.5 * norm.ppf(LEVELS), (n, 1)))
-    pool = fit_number_pool(stack([answer]), ValidationRows(y, rng.random(n), n), y)
+    pool = fit_number_pool(stack([answer]), ValidationRows(y, rng.random(n), n), y, 0.0)
     np.testing.assert_allclose(pool.stretch, 2.0, atol=0.15)
     share = np.full(n, 0.5)
     low, high = pool.quantiles(stack([answer]), share)[:, [np.searchsorted(LEVELS, q) for q in (0.05, 0.95)]].T
     assert ((low <= y) & (y <= high)).mean() == pytest.approx(0.9, abs=0.02)
 
     def loss(factor: float) -> float:
-        return float(crps(factor * answer.spread, y).mean())
+        return float(crps(factor * answer.quantiles, y).mean())
 
     best = minimize_scalar(loss, bounds=(0.1, 5), method="bounded").x
     assert best == pytest.approx(pool.stretch.mean(), abs=0.1)
@@ -200,7 +200,7 @@ def test_quantiles_are_calibrated_by_the_share_that_is_missing() -> None:
     share = rng.random(n)
     y = rng.exponential(size=n) * (1.0 + share) - (1.0 + share)
     answer = stack([Answer(np.zeros((n, 1)), np.tile(norm.ppf(LEVELS), (n, 1)))])
-    pool = fit_number_pool(answer, ValidationRows(y, share, n), y)
+    pool = fit_number_pool(answer, ValidationRows(y, share, n), y, 0.0)
     assert (np.diff(pool.level) >= 0).all() and pool.level.min() >= 0 and pool.level.max() <= 1
     quantiles = pool.quantiles(answer, share)
     for low in (0.0, 0.3, 0.6):
@@ -215,10 +215,34 @@ def test_cells_of_a_grid_are_spread_evenly() -> None:
     n = 6_000
     z = rng.normal(size=n) * 2
     answer = stack([Answer(np.zeros((n, 1)), np.tile(2 * norm.ppf(LEVELS), (n, 1)))])
-    pool = fit_number_pool(answer, ValidationRows(np.round(z), np.full(n, 0.35), n, step=1.0), np.round(z))
+    pool = fit_number_pool(answer, ValidationRows(np.round(z), np.full(n, 0.35), n), np.round(z), 1.0)
     np.testing.assert_allclose(pool.level[2], LEVELS, atol=0.04)
-    few = fit_number_pool(answer, ValidationRows(np.round(z), np.zeros(n), n, step=1.0), np.round(z))
+    few = fit_number_pool(answer, ValidationRows(np.round(z), np.zeros(n), n), np.round(z), 1.0)
     np.testing.assert_allclose(few.level[-1], LEVELS)  # no row is near that knot
+
+
+def test_point_masses_keep_their_place() -> None:
+    """Two members that give a value shares of their own, and a mean that lies elsewhere; by a loop over levels."""
+    rng = np.random.default_rng(15)
+    a, n = 2.0, 60
+    shares = rng.random((n, 2, 2)) * 0.5  # of what is below the value, and of the value
+    below, up_to = shares[..., :1], shares.sum(axis=2, keepdims=True)
+    known = np.where(below > LEVELS, a - 1.0 + LEVELS, np.where(up_to >= LEVELS, a, a + LEVELS))
+    answers = [Answer(rng.normal(3.0, 1.0, (n, 1)), known[:, m]) for m in range(2)]
+    y = np.where(rng.random(n) < 0.4, a, rng.normal(3.0, 1.0, n))
+    pool = NumberGoal(y, 0.0).equal(2, 2, None)
+    assert pool.point.tolist() == [a]
+    found = pool.quantiles(stack(answers), np.zeros(n))
+    assert (np.diff(found, axis=1) >= 0).all()
+    for i in range(n):
+        low, high = shares[i, :, 0].mean(), shares[i].sum(axis=1).mean()
+        for u, x in zip(LEVELS, found[i], strict=True):
+            if low + 0.02 < u < high - 0.02:
+                assert x == a
+            elif u < low - 0.02:
+                assert x <= a
+            elif u > high + 0.02:
+                assert x >= a
 
 
 def test_crps_is_that_of_the_distribution() -> None:
@@ -238,6 +262,6 @@ def test_equal_weights_where_no_row_judges() -> None:
     pool = ClassGoal(y, 2).equal(2, 0, None)
     p = np.sqrt(np.prod(floored(answers, pool.prior), axis=1))
     np.testing.assert_allclose(pool.combine(stack(answers), share), p / p.sum(axis=1, keepdims=True))
-    number = NumberGoal(np.arange(5.0)).equal(3, 2, None)
+    number = NumberGoal(np.arange(5.0), 1.0).equal(3, 2, None)
     assert isinstance(number, NumberPool) and number.weight.sum(axis=1) == pytest.approx(1.0)
-    assert number.stretch.sum(axis=1) == pytest.approx(1.0) and (number.low, number.high) == (0.0, 4.0)
+    assert number.stretch.sum(axis=1) == pytest.approx(1.0) and number.values.tolist() == [0, 1, 2, 3, 4]

@@ -338,6 +338,69 @@ def test_whole_numbers_have_whole_quantiles_within_their_range() -> None:
     assert one.joint_.kinds["score"] == "integer"
 
 
+def by_group(step: float, n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
+    """Three groups, and targets on a grid of this step whose distribution the group tells."""
+    rng = np.random.default_rng(seed)
+    g = rng.integers(0, 3, n)
+    return pd.DataFrame({"g": np.array(["a", "b", "c"])[g]}), np.rint(9.0 * g + 3.0 * rng.normal(size=n)) * step
+
+
+def worst_of_groups(one: Any, frame: pd.DataFrame, y: np.ndarray) -> float:
+    """How far P(Y < Q(u) | group) lies above u, or P(Y <= Q(u) | group) below it, at most."""
+    q, off = np.array([0.05, 0.25, 0.5, 0.75, 0.95]), 0.0
+    for group, own in pd.Series(y).groupby(frame["g"].to_numpy()):
+        found = one.predict_quantile(pd.DataFrame({"g": [group]}), q)[0]
+        near = 1e-9 * np.abs(y).max()
+        below = (own.to_numpy()[:, None] < found - near).mean(axis=0)
+        up_to = (own.to_numpy()[:, None] <= found + near).mean(axis=0)
+        off = max(off, (below - q).max(), (q - up_to).max())
+    return off
+
+
+@pytest.mark.parametrize("step", [0.001, 0.01, 0.1, 0.25, 1.0, 5.0, 1000.0])
+@pytest.mark.parametrize("is_written", [True, False])
+def test_quantiles_of_targets_of_any_step(step: float, is_written: bool) -> None:
+    """Of decimals as they are written, and of whole numbers times the step, which are not the nearest floats."""
+    frame, y = by_group(step, 900, seed=15)
+    y = np.round(y, 3) if is_written else y
+    one = new("regressor").fit(frame, y)
+    new_frame, new_y = by_group(step, 6_000, seed=16)
+    assert worst_of_groups(one, new_frame, new_y) < 0.08
+    low, high = one.predict_interval(new_frame, 0.9)
+    near = 1e-9 * np.abs(y).max()
+    assert 0.86 < ((low - near <= new_y) & (new_y <= high + near)).mean() < 0.98
+    assert np.isin(np.round(low, 3), np.round(y, 3)).all()
+
+
+@pytest.mark.parametrize("values", [(0.0, 1000.0, 2000.0, 3000.0), (0.1, 0.3), (-1.5, 0.0, 2.25)])
+def test_quantiles_of_few_values(values: tuple[float, ...]) -> None:
+    rng = np.random.default_rng(17)
+    g = rng.integers(0, 3, 3_600)
+    frame = pd.DataFrame({"g": np.array(["a", "b", "c"])[g]})
+    y = np.array(values)[np.minimum(rng.binomial(3, 0.2 + 0.3 * g), len(values) - 1)]
+    one = new("regressor").fit(frame[:600], y[:600])
+    assert worst_of_groups(one, frame[600:], y[600:]) < 0.08
+    assert np.isin(one.predict_quantile(frame, [0.1, 0.5, 0.9]), values).all()
+
+
+@pytest.mark.parametrize("decimals", [1, 12])
+def test_quantiles_keep_a_point_mass(decimals: int) -> None:
+    """Zeros beside decimals or a density: each group has another share of them."""
+    rng = np.random.default_rng(18)
+    g = rng.integers(0, 3, 6_900)
+    frame = pd.DataFrame({"g": np.array(["a", "b", "c"])[g]})
+    y = np.where(rng.random(6_900) < 0.3 * g + 0.1, 0.0, rng.gamma(2.0, 2.0, 6_900).round(decimals))
+    one = new("regressor").fit(frame[:900], y[:900])
+    assert worst_of_groups(one, frame[900:], y[900:]) < 0.08
+    assert one.predict_quantile(pd.DataFrame({"g": ["c"]}), [0.1, 0.5]).tolist() == [[0.0, 0.0]]
+
+
+def test_dates_are_no_targets() -> None:
+    frame, y = by_group(1.0, 60, seed=19)
+    with pytest.raises(ValueError, match="y: expected text, or numbers, or booleans, got datetime"):
+        new("regressor").fit(frame, pd.Timestamp("2024-01-01") + pd.to_timedelta(y, unit="D"))
+
+
 def test_a_target_named_like_a_feature_leaves_the_feature_as_it_is() -> None:
     frame, _, score = table(80, seed=10, missing=0.0)
     one = new("regressor").fit(frame, np.round(score).rename("x"))

@@ -148,6 +148,8 @@ class Constants:
 
     levels: int = 50
     """Evenly spaced quantiles that stand for the distribution of a number; its tails have more."""
+    point_share: float = 0.1
+    """Share of the rows from which on a number's value is a point mass, which keeps its place in pooled quantiles."""
     grid: int = 126
     """Values at which the CDF of a number is read, beside the ends."""
 

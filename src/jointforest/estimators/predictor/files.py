@@ -166,7 +166,7 @@ def _saved_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Saved:
             continue
         trees = _boosted_of(schema, part, own["links"][name], K if is_class else 0)
         members[name] = ExpectedBoosting(trees, joint) if name in (EXPECTED, COMPLETED) else NativeBoosting(trees)
-    pool = _pool_of(own["kind"], mine, len(names), sum(name in (FOREST, JOINT) for name in names), K)
+    pool = _pool_of(own["kind"], mine, len(names), sum(name in (FOREST, JOINT) for name in names), K, target.step)
     return Saved(joint, own["kind"], members, pool, known, own["seed"], own["alone"], own["labels"])
 
 
@@ -247,8 +247,8 @@ def _additive_of(schema: Schema, part: dict[str, np.ndarray], A: int) -> Additiv
     return Additive(_array(part, "base", "<f8", (A,)), start, point, effect)
 
 
-def _pool_of(kind: str, mine: dict[str, np.ndarray], M: int, S: int, K: int) -> Pool:
-    """The pool from its arrays."""
+def _pool_of(kind: str, mine: dict[str, np.ndarray], M: int, S: int, K: int, step: float) -> Pool:
+    """The pool from its arrays; numbers have a grid of this step, or none."""
     B = len(mine["pool.knots"])
     knots = _array(mine, "pool.knots", "<f8", (B,))
     _require(B > 1 and knots[0] == 0.0 and knots[-1] == 1.0 and bool((np.diff(knots) > 0).all()), "knots do not rise")
@@ -258,13 +258,16 @@ def _pool_of(kind: str, mine: dict[str, np.ndarray], M: int, S: int, K: int) -> 
         prior, bias = _array(mine, "pool.prior", "<f8", (K,)), _array(mine, "pool.bias", "<f8", (B, K))
         _require(bool((prior > 0).all()), "prior: not above 0")
         return ClassPool(knots, prior, weight, bias)
-    centre, low, high = (float(_array(mine, f"pool.{name}", "<f8", (1,))[0]) for name in ("centre", "low", "high"))
+    centre, half = (float(_array(mine, f"pool.{name}", "<f8", (1,))[0]) for name in ("centre", "half"))
+    values, point = (_array(mine, f"pool.{name}", "<f8", (mine[f"pool.{name}"].size,)) for name in ("values", "point"))
+    _require(len(values) == 2 or (step > 0.0 and len(values) > 0), "values: too few or too many")
+    _require(bool((np.diff(values) >= 0).all() and (np.diff(point) > 0).all()), "values or point: not rising")
     spread = _array(mine, "pool.spread", "<f8", (len(LEVELS),))
     stretch = _array(mine, "pool.stretch", "<f8", (B, S))
-    _require(low <= high and bool((stretch >= 0).all()), "low, high or stretch: out of range")
+    _require(half > 0.0 and bool((stretch >= 0).all()), "half or stretch: out of range")
     level = _array(mine, "pool.level", "<f8", (B, len(LEVELS)))
     _require(bool((level >= 0).all() and (level <= 1).all() and (np.diff(level) >= 0).all()), "level: not rising")
-    return NumberPool(knots, centre, low, high, spread, weight, stretch, level)
+    return NumberPool(knots, centre, half, values, point, spread, weight, stretch, level)
 
 
 def _array(mine: dict[str, np.ndarray], name: str, dtype: str, shape: tuple[int, ...]) -> np.ndarray:

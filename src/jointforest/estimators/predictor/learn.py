@@ -83,7 +83,7 @@ class Problem(NamedTuple):
 
     def grid(self) -> np.ndarray:
         """Where CDFs of the target are read; empty of classes."""
-        return np.empty(0) if self.n_classes else grid_of(self.training.X[:, -1])
+        return np.empty(0) if self.n_classes else grid_of(self.training.X[:, -1], self.training.schema.columns[-1].step)
 
     def known(self) -> np.ndarray:
         """How often each feature is known at learning, (d,)."""
@@ -97,7 +97,8 @@ class Problem(NamedTuple):
     def goal(self) -> Goal:
         """What is predicted."""
         y = self.training.X[:, -1]
-        return ClassGoal(y, self.n_classes) if self.n_classes else NumberGoal(y)
+        step = self.training.schema.columns[-1].step
+        return ClassGoal(y, self.n_classes) if self.n_classes else NumberGoal(y, step)
 
 
 class MemberLoss(NamedTuple):
@@ -403,8 +404,7 @@ def _validation(problem: Problem, hidden: list[Hidden]) -> ValidationRows:
     X = problem.training.X
     rows, mask = np.concatenate([h.row for h in hidden]), np.vstack([h.mask for h in hidden])
     share = missing_share(np.where(mask, np.nan, X[rows, :-1]), problem.known())
-    step = 0.0 if problem.n_classes else problem.training.schema.columns[-1].step
-    return ValidationRows(X[rows, -1], share, len(np.unique(rows)), step)
+    return ValidationRows(X[rows, -1], share, len(np.unique(rows)))
 
 
 def _members(

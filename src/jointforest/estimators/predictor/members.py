@@ -20,7 +20,7 @@ from ...runtime.threads import chunks
 from .additive import Additive
 from .boosting import Boosted
 from .constants import FIXED
-from .pooling import LEVEL_WEIGHT, LEVELS, Answer, joined
+from .pooling import LEVELS, Answer, half_cell, joined, point_masses
 
 FOREST, JOINT, ADDITIVE = "generative forest", "joint", "expected additive model"
 EXPECTED, MASKED, NATIVE = "expected boosting", "boosting on masked copies", "boosting"
@@ -37,7 +37,7 @@ class Member(Protocol):
     def answer(
         self, known: PosteriorState, completed: np.ndarray, n_jobs: int | None, with_spread: bool = True
     ) -> Answer:
-        """What it says of n rows, of numbers with or without how their quantiles spread.
+        """What it says of n rows, of numbers with or without their quantiles.
 
         ``known`` is the joint's posterior given the known cells. ``completed`` (n, m, d) has draws from it, of all rows
         that `needs_draws`.
@@ -79,7 +79,7 @@ class Conditional:
             return Answer(state.moments(target, n_jobs)[0][:, None])
         mean, mass = state.mean_and_histogram(target, self.grid[1:-1], n_jobs)
         quantiles = quantiles_of(mass[:, :-1].cumsum(axis=1), self.grid)
-        return Answer(mean[:, None], quantiles - (quantiles @ LEVEL_WEIGHT)[:, None])
+        return Answer(mean[:, None], quantiles)
 
     def with_schema(self, schema: Schema) -> Conditional:
         return replace(self, distribution=self.distribution.with_schema(schema))
@@ -194,12 +194,16 @@ def quantiles_of(cdf: np.ndarray, grid: np.ndarray) -> np.ndarray:
 # ---- Learning of the generative members.
 
 
-def grid_of(y: np.ndarray) -> np.ndarray:
-    """Values of a number at which CDFs are read: its quantiles, and its ends."""
-    inner = np.unique(np.quantile(y, np.linspace(0.0, 1.0, FIXED.grid + 2)[1:-1], method="closest_observation"))
-    low, high = float(y.min()), float(y.max())
-    step = max(1e-9 * (high - low), np.spacing(max(abs(low), abs(high), 1e-300)))
-    return np.concatenate([[min(low, inner[0]) - step], inner, [max(high, inner[-1]) + step]])
+def grid_of(y: np.ndarray, step: float) -> np.ndarray:
+    """Where CDFs of a target on a grid of this step (or 0) are read: quantiles, ends of point masses, and its ends.
+
+    All lie between two cells, so that each cell counts on one side.
+    """
+    inner = np.quantile(y, np.linspace(0.0, 1.0, FIXED.grid + 2)[1:-1], method="closest_observation")
+    half, point = half_cell(y, step), point_masses(y)
+    cuts = np.unique(np.concatenate([inner + half, point - half, point + half]))
+    beyond = max(1e-9 * float(y.max() - y.min()), half)
+    return np.concatenate([[min(y.min(), cuts[0]) - beyond], cuts, [max(y.max(), cuts[-1]) + beyond]])
 
 
 def take_rows(training: Training, rows: np.ndarray) -> Training:

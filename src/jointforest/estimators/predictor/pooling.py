@@ -28,42 +28,42 @@ class Answer(NamedTuple):
     ----------
     value : float64 array (n, A)
         Probabilities of the A classes; of a number its mean (n, 1).
-    spread : float64 array (n, q) or None
-        Of a number, how far its quantiles at `LEVELS` are from their mean; None of a member that knows no distribution.
+    quantiles : float64 array (n, q) or None
+        Of a number, those at `LEVELS`, anywhere within a cell of a grid; None of a member that knows no distribution.
     """
 
     value: np.ndarray
-    spread: np.ndarray | None = None
+    quantiles: np.ndarray | None = None
 
     def take(self, rows: np.ndarray) -> Answer:
         """Of the rows of these numbers."""
-        return Answer(self.value[rows], None if self.spread is None else self.spread[rows])
+        return Answer(self.value[rows], None if self.quantiles is None else self.quantiles[rows])
 
 
 def joined(parts: Sequence[Answer]) -> Answer:
     """The answers for several sets of rows, one after the other."""
-    spreads = [part.spread for part in parts if part.spread is not None]
-    return Answer(np.concatenate([part.value for part in parts]), np.concatenate(spreads) if spreads else None)
+    known = [part.quantiles for part in parts if part.quantiles is not None]
+    return Answer(np.concatenate([part.value for part in parts]), np.concatenate(known) if known else None)
 
 
 class Stack(NamedTuple):
-    """Answers of M members, of which S have spreads.
+    """Answers of M members, of which S have quantiles.
 
     Attributes
     ----------
     value : float64 array (n, M, A)
-    spread : float64 array (n, S, q)
+    quantiles : float64 array (n, S, q)
     """
 
     value: np.ndarray
-    spread: np.ndarray
+    quantiles: np.ndarray
 
 
 def stack(answers: Sequence[Answer]) -> Stack:
     """The answers of members in their order."""
-    spreads = [one.spread for one in answers if one.spread is not None]
+    known = [one.quantiles for one in answers if one.quantiles is not None]
     nothing = np.empty((len(answers[0].value), 0, len(LEVELS)))
-    return Stack(np.stack([one.value for one in answers], axis=1), np.stack(spreads, axis=1) if spreads else nothing)
+    return Stack(np.stack([one.value for one in answers], axis=1), np.stack(known, axis=1) if known else nothing)
 
 
 class ValidationRows(NamedTuple):
@@ -77,14 +77,11 @@ class ValidationRows(NamedTuple):
         Share of each row that is missing.
     n_rows : int
         Distinct rows: one that is there several times tells less than several rows.
-    step : float
-        Width of the cells of a number's grid; 0 without a grid.
     """
 
     y: np.ndarray
     share: np.ndarray
     n_rows: int
-    step: float = 0.0
 
 
 def hats(share: np.ndarray, knots: np.ndarray) -> np.ndarray:
@@ -242,12 +239,13 @@ def _minimum(loss: object, start: np.ndarray, bounds: list) -> np.ndarray:
 
 
 class NumberPool(NamedTuple):
-    """A pool of M members that give means of a number, of which S also give how its quantiles spread about them.
+    """A pool of M members that give means of a number, of which S also give quantiles.
 
         mu = c + sum_m w_m(s) (mu_m - c)        Q(u) = mu + sum_m v_m(s) (Q_m(r) - mu_m),  r = r_s(u)
 
     Averages of quantiles stay as sharp as the members are, which averages of CDFs do not (Lichtendahl,
-    Grushka-Cockayne, Winkler, "Is It Better to Average Probabilities or Quantiles?", 2013).
+    Grushka-Cockayne, Winkler, "Is It Better to Average Probabilities or Quantiles?", 2013). But averages move point
+    masses. So Q(u) is a point mass a where r lies between the averages of the members' P(Y < a) and P(Y <= a).
 
     Attributes
     ----------
@@ -255,8 +253,12 @@ class NumberPool(NamedTuple):
         Shares of missing cells, ascending.
     centre : float
         c, the mean of the validation rows.
-    low, high : float
-        The smallest and the largest target at learning.
+    half : float
+        Half the width of a cell of the target's grid; without a grid, the width of rounding errors.
+    values : float64 array (v,)
+        Ascending: all targets at learning if they have a grid, else the smallest and the largest.
+    point : float64 array (p,)
+        Its point masses.
     spread : float64 array (q,)
         Quantiles of all rows about their mean, for members that have none of a row.
     weight : float64 array (B, M)
@@ -269,8 +271,9 @@ class NumberPool(NamedTuple):
 
     knots: np.ndarray
     centre: float
-    low: float
-    high: float
+    half: float
+    values: np.ndarray
+    point: np.ndarray
     spread: np.ndarray
     weight: np.ndarray
     stretch: np.ndarray
@@ -288,9 +291,18 @@ class NumberPool(NamedTuple):
 
     def _raw(self, answers: Stack, share: np.ndarray) -> np.ndarray:
         """Quantiles (n, q) at `LEVELS` that are not calibrated."""
-        stretch = hats(share, self.knots) @ self.stretch
-        about = np.einsum("ns,nsq->nq", stretch, _spreads(answers, self.spread))
-        return np.asarray(self.mean(answers, share)[:, None] + about)
+        stretch, known = hats(share, self.knots) @ self.stretch, self._quantiles(answers)
+        raw = self.mean(answers, share)[:, None] + np.einsum("ns,nsq->nq", stretch, _spreads(known))
+        for a in self.point:
+            below, up_to = (((known < end) @ LEVEL_WEIGHT).mean(axis=1) for end in (a - self.half, a + self.half))
+            left, right = below[:, None] > LEVELS, up_to[:, None] < LEVELS
+            with_mass = np.where(left, np.minimum(raw, a), np.where(right, np.maximum(raw, a), a))
+            raw = np.where((left | right).all(axis=1, keepdims=True), raw, with_mass)
+        return np.asarray(raw)
+
+    def _quantiles(self, answers: Stack) -> np.ndarray:
+        """The members' quantiles (n, S, q); those of all rows where a member has none."""
+        return np.where(np.isnan(answers.quantiles), self.centre + self.spread, answers.quantiles)
 
     def calibrated(self, answers: Stack, validation: ValidationRows) -> NumberPool:
         """The pool whose quantiles have their shares of the validation rows below them.
@@ -299,7 +311,7 @@ class NumberPool(NamedTuple):
         uniform distribution with the weight of a few rows is added, so that few rows change little.
         """
         raw, basis = self._raw(answers, validation.share), hats(validation.share, self.knots)
-        rank = _ranks(raw, validation)
+        rank = _ranks(raw, validation, self.half)
         order = np.argsort(rank)
         level = np.empty((len(self.knots), len(LEVELS)))
         for b, weight in enumerate(basis.T):
@@ -318,7 +330,9 @@ class NumberPool(NamedTuple):
         return crps(self.quantiles(answers, validation.share), validation.y)
 
 
-def fit_number_pool(answers: Stack, validation: ValidationRows, y: np.ndarray, anchor: int | None = None) -> NumberPool:
+def fit_number_pool(
+    answers: Stack, validation: ValidationRows, y: np.ndarray, step: float, anchor: int | None = None
+) -> NumberPool:
     """The pool of least penalised squared error, and of least penalised CRPS about its means.
 
     Errors grow with what is missing. Each row counts by the inverse of the error that is usual for its share;
@@ -331,6 +345,8 @@ def fit_number_pool(answers: Stack, validation: ValidationRows, y: np.ndarray, a
     validation : ValidationRows
     y : float64 array (m,)
         Targets of the learning rows.
+    step : float
+        Step of their grid; 0 without a grid.
     anchor : int, optional
         The member that alone says the mean of rows without missing cells.
 
@@ -342,17 +358,18 @@ def fit_number_pool(answers: Stack, validation: ValidationRows, y: np.ndarray, a
     basis, off = hats(validation.share, knots), _off(answers, centre)
     scale = np.sqrt(_usual((validation.y - centre - off.mean(axis=1)) ** 2, basis))
     weight = _least_squares(off / scale[:, None], (validation.y - centre) / scale, basis, validation.n_rows, anchor)
-    pool = _number_pool(y, weight, np.zeros((len(knots), answers.spread.shape[1])))
-    stretch = _fit_stretch(pool.mean(answers, validation.share), _spreads(answers, pool.spread), validation, basis)
+    pool = _number_pool(y, step, weight, np.zeros((len(knots), answers.quantiles.shape[1])))
+    spreads = _spreads(pool._quantiles(answers))
+    stretch = _fit_stretch(pool.mean(answers, validation.share), spreads, validation, basis)
     return pool._replace(stretch=stretch).calibrated(answers, validation)
 
 
-def _ranks(quantiles: np.ndarray, validation: ValidationRows) -> np.ndarray:
-    """Probability integral transforms (n,) by quantiles (n, q) at `LEVELS`; of cells of a grid, evenly within the cell.
+def _ranks(quantiles: np.ndarray, validation: ValidationRows, half: float) -> np.ndarray:
+    """Probability integral transforms (n,) by quantiles (n, q) at `LEVELS`; of cells and point masses, evenly within.
 
     Beyond the outermost quantiles it is 0 or 1.
     """
-    half, n = validation.step / 2.0, len(validation.y)
+    n = len(validation.y)
     ends = []
     for off in (-half, half):
         pairs = zip(validation.y + off, quantiles, strict=True)
@@ -361,12 +378,26 @@ def _ranks(quantiles: np.ndarray, validation: ValidationRows) -> np.ndarray:
     return np.asarray(ends[0] + within * (ends[1] - ends[0]))
 
 
-def _number_pool(y: np.ndarray, weight: np.ndarray, stretch: np.ndarray) -> NumberPool:
-    """A pool with these weights, for learning rows with the targets y (m,)."""
+def _number_pool(y: np.ndarray, step: float, weight: np.ndarray, stretch: np.ndarray) -> NumberPool:
+    """A pool with these weights, for learning rows with the targets y (m,) on a grid of this step."""
     centre = float(y.mean())
+    values = np.unique(y) if step > 0.0 else np.array([y.min(), y.max()])
     spread = np.quantile(y, LEVELS) - centre
     level = np.tile(LEVELS, (len(weight), 1))
-    return NumberPool(np.array(FIXED.knots), centre, float(y.min()), float(y.max()), spread, weight, stretch, level)
+    return NumberPool(
+        np.array(FIXED.knots), centre, half_cell(y, step), values, point_masses(y), spread, weight, stretch, level
+    )
+
+
+def half_cell(y: np.ndarray, step: float) -> float:
+    """Half the width of a cell of the grid of targets y (m,); without a grid, the width of rounding errors."""
+    return step / 2.0 if step > 0.0 else 4.0 * float(np.spacing(np.abs(y).max()))
+
+
+def point_masses(y: np.ndarray) -> np.ndarray:
+    """Targets (p,) that a good share of the rows have, ascending."""
+    values, count = np.unique(y, return_counts=True)
+    return np.asarray(values[count >= FIXED.point_share * len(y)])
 
 
 def _off(answers: Stack, centre: float) -> np.ndarray:
@@ -375,9 +406,9 @@ def _off(answers: Stack, centre: float) -> np.ndarray:
     return np.where(np.isnan(off), 0.0, off)
 
 
-def _spreads(answers: Stack, usual: np.ndarray) -> np.ndarray:
-    """Spreads (n, S, q); the usual ones of members that have none of a row."""
-    return np.where(np.isnan(answers.spread), usual, answers.spread)
+def _spreads(quantiles: np.ndarray) -> np.ndarray:
+    """How far quantiles (n, S, q) at `LEVELS` are from their means."""
+    return np.asarray(quantiles - (quantiles @ LEVEL_WEIGHT)[:, :, None])
 
 
 def _usual(error: np.ndarray, basis: np.ndarray) -> np.ndarray:
@@ -455,7 +486,7 @@ class ClassGoal(NamedTuple):
         return fit_class_pool(answers, validation, self.prior, anchor)
 
     def equal(self, n_members: int, n_spreads: int, anchor: int | None) -> ClassPool:
-        """The pool with equal weights, without validation rows; members that give probabilities have no spreads."""
+        """The pool with equal weights, without validation rows; members that give probabilities have no quantiles."""
         knots = np.array(FIXED.knots)
         weight = _start(len(knots), n_members, anchor).reshape(-1, n_members)
         return ClassPool(knots, self.prior, weight, np.zeros((len(knots), self.n_classes)))
@@ -480,19 +511,22 @@ class NumberGoal(NamedTuple):
     ----------
     y : float64 array (n,)
         Of the learning rows.
+    step : float
+        Step of their grid; 0 without a grid.
     """
 
     y: np.ndarray
+    step: float
 
     def fit(self, answers: Stack, validation: ValidationRows, anchor: int | None) -> NumberPool:
         """The pool of these answers."""
-        return fit_number_pool(answers, validation, self.y, anchor)
+        return fit_number_pool(answers, validation, self.y, self.step, anchor)
 
     def equal(self, n_members: int, n_spreads: int, anchor: int | None) -> NumberPool:
         """The pool with equal weights, without validation rows."""
         n_knots = len(FIXED.knots)
         weight = _start(n_knots, n_members, anchor).reshape(-1, n_members)
-        return _number_pool(self.y, weight, np.full((n_knots, n_spreads), 1.0 / n_spreads))
+        return _number_pool(self.y, self.step, weight, np.full((n_knots, n_spreads), 1.0 / n_spreads))
 
     def losses(self, answers: Stack, validation: ValidationRows) -> np.ndarray:
         """Squared errors (n,) of a single member."""

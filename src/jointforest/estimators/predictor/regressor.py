@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 from ...data.evidence import Evidence
 from ...data.frames import read
 from ...data.infer_schema import infer_schema
-from ...data.schema import centers
+from ...data.schema import snapped
 from ...learners.generative.targets import column_like, target_cells, target_name
 from ...runtime.parameters import check_number, check_shares
 from .base import JointPredictor, answer_in_blocks
@@ -131,7 +131,8 @@ class JointRegressor(RegressorMixin, JointPredictor):
         Returns
         -------
         float64 array (n,), or (n, k) for a sequence
-            Between the smallest and the largest target of the learning rows; whole numbers if these are.
+            Between the smallest and the largest target of the learning rows; one of them if they have a grid, as whole
+            numbers and decimals do.
 
         Raises
         ------
@@ -176,14 +177,16 @@ class JointRegressor(RegressorMixin, JointPredictor):
         return both[:, 0], both[:, 1]
 
     def _quantiles(self, evidence: Evidence, q: np.ndarray) -> np.ndarray:
-        """Quantiles (n, k), within the range of the learning rows and on the target's grid."""
+        """Quantiles (n, k), within the range of the learning rows; targets of theirs if these have a grid."""
 
         def of_block(block: Evidence) -> np.ndarray:
             every = pool.quantiles(*self._stacked(block, with_spread=True))
             return np.stack([np.interp(q, LEVELS, row) for row in every]) if len(every) else np.empty((0, len(q)))
 
         pool, column = self._pool, self.joint_.schema.columns[-1]
-        found = answer_in_blocks(of_block, evidence)
+        found = np.clip(answer_in_blocks(of_block, evidence), pool.values[0], pool.values[-1])
         if column.step > 0.0:
-            found = centers(column, found)
-        return np.clip(found, pool.low, pool.high)
+            above = np.searchsorted(pool.values, found)
+            near = np.stack([pool.values[np.maximum(above - 1, 0)], pool.values[above]])
+            found = np.where(found - near[0] <= near[1] - found, *near)
+        return snapped(column, found)

@@ -76,6 +76,8 @@ class Constants:
     """Share of the cells of a column in bins of several values from which on changes may be predicted instead."""
     binned_share_of_many: float = 0.25
     """That share if ``smoothing`` is below 1: values with a code of their own are then drawn more truly."""
+    still_share: float = 0.005
+    """Share of values without a grid that repeat the one before, above which changes are not predicted."""
     judged_share: float = 0.25
     """Share of the sample by which values and changes are compared."""
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...data.discretization.discretizer import codes_of
-from ...models.history.columns import Coded, HistoryColumns, code_histories, no_expectations
+from ...models.history.columns import Coded, HistoryColumns, code_histories, last_known, no_expectations
 from ...models.history.history_model import HistoryModel
 from ...models.history.known_kernels import log_probabilities
 from ...models.history.records import Histories, empty_state, of_subjects
@@ -91,11 +91,11 @@ def _learn_all(
 def choose_changes(prepared: Prepared, seed: int, constants: Constants, n_jobs: int | None) -> HistoryColumns:
     """The columns, with changes predicted instead of values where that makes held-out subjects more probable."""
     columns, rows = prepared.columns, prepared.rows
-    candidates = [j for j in range(len(columns.rows)) if _may_change(columns, prepared, j, constants.binned_share)]
-    if not candidates:
-        return columns
     is_first = np.zeros(len(prepared.X), dtype=bool)
     is_first[rows.start[:-1]] = True
+    candidates = [j for j in range(len(columns.rows)) if _may_change(columns, prepared, j, is_first, constants)]
+    if not candidates:
+        return columns
     changed = {j: with_changes(columns.rows[j], prepared.X[:, columns.rows[j].source], is_first) for j in candidates}
 
     def work(j: int) -> bool:
@@ -109,14 +109,22 @@ def choose_changes(prepared: Prepared, seed: int, constants: Constants, n_jobs: 
     return replace(columns, rows=tuple(changed[j] if j in chosen else v for j, v in enumerate(columns.rows)))
 
 
-def _may_change(columns: HistoryColumns, prepared: Prepared, j: int, binned_share: float) -> bool:
-    """Whether a row variable is a column of numbers, none missing, with this share in bins of several values."""
+def _may_change(
+    columns: HistoryColumns, prepared: Prepared, j: int, is_first: np.ndarray, constants: Constants
+) -> bool:
+    """Whether a row variable is a column of numbers, none missing, with enough of them in bins of several values.
+
+    Without a grid, its values must not repeat: the mass of an unknown value that repeats a later one is not drawn.
+    """
     variable = columns.rows[j]
     coding = variable.coding
     if variable.source < 0 or coding.column.is_categorical or coding.has_missing:
         return False
-    code, _ = codes_of(coding.scale, prepared.X[:, variable.source])
-    return float((~coding.is_single[code]).mean()) >= binned_share
+    x = prepared.X[:, variable.source]
+    if coding.column.step == 0.0 and (x == last_known(x, is_first)).mean() > constants.still_share:
+        return False
+    code, _ = codes_of(coding.scale, x)
+    return float((~coding.is_single[code]).mean()) >= constants.binned_share
 
 
 def _judge(columns: HistoryColumns, prepared: Prepared, seed: int, constants: Constants) -> float:

@@ -275,9 +275,7 @@ def change_column(column: Column, step: np.ndarray) -> Column:
     """The changes of a column of numbers as a column."""
     known = step[~np.isnan(step)]
     kind = "integer" if column.kind == "integer" else "rounded" if column.step > 0 else "continuous"
-    still = float((known == 0.0).mean()) if len(known) else 0.0
-    atoms = (0.0,) if column.step == 0.0 and still > 0.005 else ()
-    return Column(f"change of {column.name}", "mixed" if atoms else kind, "float64", column.step, 0.0, atoms,
+    return Column(f"change of {column.name}", kind, "float64", column.step, 0.0,
                   minimum=float(known.min()), maximum=float(known.max()), n_observed=len(known))  # fmt: skip
 
 

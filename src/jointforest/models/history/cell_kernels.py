@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ...runtime.compile import kernel
+from .base_kernels import range_weight
 from .contexts import CENTER, CODE, OFFSET_EDGES, OFFSET_FIRST, OFFSET_USUAL, SOURCE
 from .memory_kernels import M_BACK, M_FIRST, M_PREVIOUS, N_MEMORY, context, mean_code, usual_code
 
@@ -16,13 +17,6 @@ _CLASS_OF_STEPS = np.searchsorted(OFFSET_EDGES, np.arange(-CENTER, CENTER + 1)).
 """Class of the steps -64, ..., 64 from a reference code."""
 FLOOR = 1e-30
 """Least probability of a known cell, so that its logarithm is finite."""
-N_PARTS = 16
-"""Parts of equal mass inside a change code."""
-TAIL = 0.002
-"""Share of a code beyond each of its two outer quantiles."""
-MIDDLE = N_PARTS // 2
-OUT_OF_RANGE = 1e-6
-"""Factor of the probability of a change that leads out of the range of the values."""
 
 
 @kernel
@@ -95,7 +89,7 @@ def value_code(layout, k, change, reference):
     """Code of the value that a change code leads to from a reference value; of the median change."""
     if change == 0:
         return 0
-    return bin_of(layout, k, reference + layout.quantile[layout.quantile_start[k] + change - 1, MIDDLE])
+    return bin_of(layout, k, reference + layout.middle[layout.change_start[k] + change - 1])
 
 
 @kernel
@@ -221,17 +215,12 @@ def is_alike(layout, target, n_trees, state, a, b):
 
 @kernel
 def keep_in_range(layout, k, reference, n, out):
-    """Take nearly all probability from changes that lead out of the range of the values.
-
-    A history that left the range keeps a density above 0.
-    """
+    """Take from each change what leads out of the range of the values: see `base_kernels`."""
     total, kept = 0.0, 0.0
     for c in range(n):
         total += out[c]
         if c > 0:
-            x = reference + layout.quantile[layout.quantile_start[k] + c - 1, MIDDLE]
-            if x < layout.low[k] or x > layout.high[k]:
-                out[c] *= OUT_OF_RANGE
+            out[c] *= range_weight(layout, k, layout.change_start[k] + c - 1, reference)
         kept += out[c]
     for c in range(n):
         out[c] *= total / kept

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...data.discretization.base_density import quantiles
 from ...data.discretization.discretizer import Scale, codes_of
 from ...data.schema import Column, Schema
-from .cell_kernels import MIDDLE, N_PARTS, TAIL
 from .coding import UNKNOWN, Coding
+from .contexts import MAX_CODES
 from .records import Histories, Layout
 
 START = -1
@@ -119,35 +119,61 @@ class HistoryColumns:
         return tuple(j for j, v in enumerate(self.rows) if v.coding.change is not None)
 
     @cached_property
+    def repeats(self) -> tuple[int, ...]:
+        """Numbers of the row variables that repeat values."""
+        return tuple(j for j, v in enumerate(self.rows) if v.coding.repeat.any())
+
+    @cached_property
     def layout(self) -> Layout:
         """What kernels know of the columns."""
         codings = [v.coding for v in self.rows]
         change = np.full(len(codings), -1, dtype=np.int64)
         change[list(self.changes)] = np.arange(len(self.changes))
+        repeat_at, repeat = np.full(len(codings), -1, dtype=np.int64), np.zeros((len(self.repeats), MAX_CODES + 1))
+        repeat_at[list(self.repeats)] = np.arange(len(self.repeats))
+        for q, j in enumerate(self.repeats):
+            repeat[q, 1 : codings[j].n_codes] = codings[j].repeat
         of_changes = [codings[j] for j in self.changes]
         edges = [upper_ends(c.scale) for c in of_changes]
-        parts = [inner_quantiles(c.change) for c in of_changes if c.change is not None]
+        scales = [c.scale for c in of_changes]
+        by_change = [c.change for c in of_changes if c.change is not None]
+        both = [*scales, *by_change]
+        starts = _starts([scale.by_code for scale in both])
+        segments = [(starts[i] + scale.code_start[:-1], scale) for i, scale in enumerate(both)]
+        medians = [quantiles(scale, np.eye(scale.n_codes), np.array([0.5]))[:, 0] for scale in both]
         return Layout(
             n_head=len(self.head),
             has_length=int(self.has_length),
             n_codes=np.array([c.n_codes for c in codings], dtype=np.int64),
             is_number=np.array([not c.column.is_categorical for c in codings], dtype=np.uint8),
             change=change,
+            repeat_at=repeat_at,
+            repeat=repeat,
             edge_start=_starts(edges),
-            edge=np.concatenate([*edges, np.empty(0)]),
-            inside=np.concatenate([*(inner_quantiles(c.scale) for c in of_changes), np.empty((0, N_PARTS + 1))]),
-            quantile_start=_starts(parts),
-            quantile=np.concatenate([*parts, np.empty((0, N_PARTS + 1))]),
+            edge=_joined(edges),
+            change_start=sum(map(len, edges)) + _starts(medians[len(scales) :]),
+            middle=_joined(medians),
+            seg_start=_joined([*(first for first, _ in segments), starts[-1:]], np.int64),
+            seg_lo=_joined([scale.lo for scale in both]),
+            seg_hi=_joined([scale.hi for scale in both]),
+            seg_rate=_joined([scale.rate for scale in both]),
+            seg_share=_joined([scale.share for scale in both]),
+            seg_code=_joined([scale.code for scale in both], np.int64),
             step=np.array([c.column.step for c in of_changes], dtype=np.float64),
+            origin=np.array([c.scale.origin for c in of_changes], dtype=np.float64),
             low=np.array([c.column.minimum for c in of_changes], dtype=np.float64),
             high=np.array([c.column.maximum for c in of_changes], dtype=np.float64),
-            spread=np.array([max(np.median(np.abs(part[:, MIDDLE])), 1e-300) for part in parts], dtype=np.float64),
+            spread=np.array([max(np.median(np.abs(of)), 1e-300) for of in medians[len(scales) :]], dtype=np.float64),
             **{f"expect_{name}": array for name, array in self.expectations._asdict().items()},
         )
 
 
 def _starts(parts: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+
+
+def _joined(parts: Sequence[np.ndarray], dtype: Any = np.float64) -> np.ndarray:
+    return np.concatenate([*parts, np.empty(0)]).astype(dtype)
 
 
 def upper_ends(scale: Scale) -> np.ndarray:
@@ -161,12 +187,6 @@ def upper_ends(scale: Scale) -> np.ndarray:
     # an interval that ends at the point of the next code does not hold it
     before_point = np.append(points[1:] & (end[:-1] == first[1:]), False) & (end > first)
     return np.where(before_point, np.nextafter(end, -np.inf), end)
-
-
-def inner_quantiles(scale: Scale) -> np.ndarray:
-    """Quantiles 0.002, 1/16, ..., 15/16, 0.998 of what is inside each code, (K, 17), all finite."""
-    q = np.clip(np.arange(N_PARTS + 1) / N_PARTS, TAIL, 1.0 - TAIL)
-    return quantiles(scale, np.eye(scale.n_codes), q)
 
 
 # ---- Values to codes.
@@ -240,6 +260,7 @@ def code_histories(
     row_value = np.full((N, len(columns.rows)), np.nan)
     code, row_base = np.zeros((N, len(columns.rows)), dtype=np.int16), np.zeros((N, len(columns.rows)))
     change = np.zeros((N, len(columns.changes)), dtype=np.int16)
+    fresh, again = np.ones((N, len(columns.repeats))), np.zeros((N, len(columns.repeats)))
     is_first = np.zeros(N, dtype=bool)
     is_first[first[start[1:] > first]] = True
     for j, variable in enumerate(columns.rows):
@@ -256,8 +277,9 @@ def code_histories(
         if variable.coding.change is not None:
             k = columns.changes.index(j)
             change[:, k] = _code_changes(variable.coding, value, is_first, row_base[:, j])
-        else:
-            _add_repeats(variable.coding, value, code[:, j], is_first, row_base[:, j])
+        elif j in columns.repeats:
+            q = columns.repeats.index(j)
+            fresh[:, q], again[:, q] = _add_repeats(variable.coding, value, code[:, j], is_first, row_base[:, j])
     histories = Histories(
         start=start.astype(np.int64),
         head=head,
@@ -266,6 +288,8 @@ def code_histories(
         change=change,
         value=np.ascontiguousarray(row_value[:, list(columns.changes)]),
         base=np.ascontiguousarray(row_base[:, list(columns.changes)]),
+        fresh=fresh,
+        again=again,
     )
     return Coded(histories, head_value, row_value, head_base, row_base)
 
@@ -305,18 +329,32 @@ def _code_changes(coding: Coding, value: np.ndarray, is_first: np.ndarray, log_b
     return np.where(known, code + 1, 0).astype(np.int16)
 
 
+def repeated_density(coding: Coding, x: np.ndarray) -> np.ndarray:
+    """Density (N,) that a repetition has at its value; infinite where it is a mass beside a density."""
+    if coding.column.step > 0.0:
+        return np.full(len(x), 1.0 / coding.column.step)
+    is_point = np.isin(x, coding.scale.lo[coding.scale.points])
+    return np.where(is_point, 1.0, np.inf)
+
+
 def _add_repeats(
     coding: Coding, value: np.ndarray, code: np.ndarray, is_first: np.ndarray, log_base: np.ndarray
-) -> None:
-    """Add to the log base density that a cell with the code of the cell before may have its value, too."""
-    if not coding.repeat.any():
-        return
+) -> tuple[np.ndarray, np.ndarray]:
+    """Add to the log base density that a cell with the code of the cell before may have its value, too.
+
+    What `Histories` calls ``fresh`` and ``again`` of each cell, two arrays (N,).
+    """
     same = (code > 0) & np.concatenate([[False], code[1:] == code[:-1]]) & ~is_first
-    r = np.where(same, coding.repeat[np.maximum(code - 1, 0)], 0.0)
-    equal = np.concatenate([[False], value[1:] == value[:-1]])
-    unit = -np.log(coding.column.step) if coding.column.step > 0 else 0.0
-    at = np.flatnonzero(r > 0.0)
-    mixed = (1.0 - r[at]) * np.exp(log_base[at]) + np.where(equal[at], r[at] * np.exp(unit), 0.0)
-    point = equal[at] & (coding.column.step == 0.0)
+    repeat = np.where(code > 0, coding.repeat[np.maximum(code - 1, 0)], 0.0)
+    # rows between the last known value and the cell must be unknown: a missing cell ends the repetition
+    gone = last_known(np.where(code == 0, np.inf, np.where(code > 0, value, np.nan)), is_first)
+    is_equal = (repeat > 0.0) & (value == gone)
+    unit = repeated_density(coding, value)
     # without a grid a repeated value has a mass, and any other value a density
-    log_base[at] = np.where(point, np.log(r[at]), np.log(mixed))
+    is_mass = is_equal & np.isinf(unit)
+    fresh = np.where(is_mass, 0.0, np.exp(log_base))
+    again = np.where(is_mass, 1.0, np.where(is_equal, unit, 0.0))
+    at = np.flatnonzero(same & (repeat > 0.0))
+    log_base[at] = np.log((1.0 - repeat[at]) * fresh[at] + repeat[at] * again[at])
+    scale = np.exp(-log_base)
+    return np.where(code > 0, fresh * scale, 1.0), np.where(code > 0, again * scale, 0.0)

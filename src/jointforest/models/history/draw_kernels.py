@@ -9,6 +9,7 @@ for Markov chains", Operations Research 2008).
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from ...runtime.random_kernels import start_stream, uniform
 from ...runtime.records import record
 from .cell_kernels import distribution, leaf_node, target_of
 from .memory_kernels import expect, forget, remember
-from .walk_kernels import GOLDEN, take_code
+from .walk_kernels import GOLDEN, drawn_value, take_code
 
 
 @record
@@ -222,5 +223,64 @@ def draw_cell(conditionals, layout, drawing, state, j, row, n, start, code, valu
         for i in range(first):
             h = drawing.order[i]
             u = (u + GOLDEN) % 1.0
-            value[start[h] + row, j] = take_code(layout, state, h, j, drawing.key[h], later == 1, u)
+            x = drawn_value(layout, state, h, j, drawing.key[h], later == 1, u)
+            take_code(layout, state, h, j, drawing.key[h], later == 1, x)
+            value[start[h] + row, j] = x
             code[start[h] + row, j] = state.now[h, j]
+
+
+@kernel
+def repetition(repeat, stay, is_last, fresh, again):
+    """Probability that a known value, or one that it repeats, repeats the value of an unknown cell of the same code.
+
+    ``stay`` is the probability that the unknown cell has the last known value; ``is_last`` says if that is this value.
+    """
+    if is_last and stay > 0.0 and math.isinf(again):
+        return 1.0
+    reached = (1.0 - stay) * fresh + (stay * again if is_last and stay > 0.0 else 0.0)
+    total = repeat * reached + (1.0 - repeat) * fresh
+    return repeat * reached / total if total > 0.0 else 0.0
+
+
+@entry
+def fill_repeats(code, is_first, is_known, repeat, fresh, again, draws, stay, last, linked, value):
+    """Let cells have the value of the row before, as their codes and the known values on both sides have it.
+
+    Parameters
+    ----------
+    code : int64 array (N,)
+        Codes of all cells, 0 for missing ones.
+    is_first, is_known : bool array (N,)
+    repeat : float64 array (K + 1,)
+        Probability of a repetition, by the code.
+    fresh, again : float64 array (N,)
+        Of known cells: density of the value inside its code, and that of a repetition; infinite where it is a mass.
+    draws : float64 array (N,)
+        Uniform numbers.
+    stay, last : float64 array (N,)
+        Scratch: probability, given the codes up to there, that a cell has the last known value before it; that value.
+    linked : bool array (N,)
+        Scratch: whether a cell has the value of a known cell after it.
+    value : float64 array (N,)
+        Known values, and draws inside the codes; receives the values.
+    """
+    for t in range(code.shape[0]):
+        is_same = not is_first[t] and code[t] > 0 and code[t] == code[t - 1]
+        before = math.nan
+        if not is_first[t]:
+            before = value[t - 1] if is_known[t - 1] else last[t - 1]
+        last[t], linked[t] = before, False
+        stay[t] = (1.0 if is_known[t - 1] else stay[t - 1]) * repeat[code[t]] if is_same else 0.0
+    x, f, a = math.nan, 0.0, 0.0
+    for t in range(code.shape[0] - 1, 0, -1):
+        if is_known[t]:
+            x, f, a = value[t], fresh[t], again[t]
+        elif not linked[t]:
+            continue
+        if is_first[t] or is_known[t - 1] or code[t] == 0 or code[t] != code[t - 1]:
+            continue
+        if draws[t] < repetition(repeat[code[t]], stay[t - 1], last[t - 1] == x, f, a):
+            linked[t - 1], value[t - 1] = True, x
+    for t in range(1, code.shape[0]):
+        if not (is_known[t] or linked[t] or is_first[t] or code[t] == 0) and code[t] == code[t - 1]:
+            value[t] = value[t - 1] if draws[t] < repeat[code[t]] else value[t]

@@ -13,11 +13,11 @@ from ...data.discretization.base_density import draw
 from ...data.discretization.discretizer import codes_of
 from ...runtime.threads import map_ordered
 from .coding import Coding
-from .columns import HistoryColumns
+from .columns import HistoryColumns, repeated_density
 from .contexts import MAX_CODES
-from .draw_kernels import Drawing, draw_heads, draw_rows
+from .draw_kernels import Drawing, draw_heads, draw_rows, fill_repeats
 from .known_kernels import log_probabilities
-from .records import Conditionals, Found, Histories, Task, empty_scratch, empty_state, with_pasts_of
+from .records import OF_ROWS, Conditionals, Found, Histories, Task, empty_scratch, empty_state, with_pasts_of
 from .walk_kernels import ENDLESS, GOLDEN, walk
 
 CHUNK_SUBJECTS = 512
@@ -305,10 +305,7 @@ def part_of(histories: Histories, a: int, b: int) -> Histories:
         start=histories.start[a : b + 1] - histories.start[a],
         head=np.ascontiguousarray(histories.head[a:b]),
         length=histories.length[a:b],
-        code=np.ascontiguousarray(histories.code[rows]),
-        change=np.ascontiguousarray(histories.change[rows]),
-        value=np.ascontiguousarray(histories.value[rows]),
-        base=np.ascontiguousarray(histories.base[rows]),
+        **{name: np.ascontiguousarray(getattr(histories, name)[rows]) for name in OF_ROWS},
     )
 
 
@@ -338,7 +335,7 @@ def spread_draws(weights: np.ndarray, n: int, rng: np.random.Generator) -> np.nd
 def draw_values(
     coding: Coding, code: np.ndarray, is_first: np.ndarray, rng: np.random.Generator, before: np.ndarray | None = None
 ) -> np.ndarray:
-    """Values of codes (N,), row after row; a code of several values may repeat the value of the row before.
+    """Values of codes (N,), row after row, given known ones; a code of several values may repeat the value before.
 
     Parameters
     ----------
@@ -360,7 +357,10 @@ def draw_values(
         fresh[given] = before[given]
     if not coding.repeat.any():
         return fresh
-    same = np.concatenate([[False], (code[1:] == code[:-1])]) & (code > 0) & ~is_first & ~given
-    same &= rng.random(len(code)) < coding.repeat[np.maximum(code - 1, 0)]
-    source = np.maximum.accumulate(np.where(same, 0, np.arange(len(code))))
-    return fresh[source]
+    _, log_base = codes_of(coding.scale, np.where(given, fresh, np.nan))
+    n = len(code)
+    fill_repeats(
+        code.astype(np.int64), is_first, given, np.append(0.0, coding.repeat), np.exp(log_base),
+        repeated_density(coding, fresh), rng.random(n), np.empty(n), np.empty(n), np.empty(n, dtype=bool), fresh,
+    )  # fmt: skip
+    return fresh

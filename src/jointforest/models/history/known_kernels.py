@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ...runtime.compile import entry, kernel
+from .base_kernels import range_factor
 from .cell_kernels import FLOOR, class_of, distribution, target_of, value_code
 from .memory_kernels import context, expect, forget, mean_code, remember, usual_code
 
@@ -159,6 +160,10 @@ def log_probabilities(layout, conditionals, histories, state, share, of_head, of
                 distribution(conditionals, layout, target, state, 0, row, share)
                 k = layout.change[j]
                 is_change = k >= 0 and target >= layout.n_head + d
-                code = histories.change[r, k] if is_change else histories.code[r, j]
-                of_cell[r, j] = math.log(max(share[code], FLOOR))
+                code, factor = histories.change[r, k] if is_change else histories.code[r, j], 1.0
+                if k >= 0 and code > 0:
+                    g = (layout.change_start[k] if is_change else layout.edge_start[k]) + code - 1
+                    before = state.value[0, j] if is_change else 0.0
+                    factor = range_factor(layout, k, g, before, histories.value[r, k])
+                of_cell[r, j] = math.log(max(share[code] * factor, FLOOR))
             remember(state, 0, row)

@@ -194,6 +194,7 @@ def forget(state, h):
         state.next_value[h, j] = math.nan
         state.change[h, j] = 0
         state.expected[h, j] = 0
+        state.stay[h, j] = 0.0
         for m in range(N_MEMORY):
             state.memory[h, j, m] = 0
 

@@ -29,18 +29,26 @@ class Layout(NamedTuple):
         Whether the codes are ordered bins of numbers.
     change : int64 array (d,)
         Place of the column among the m columns of changes, -1 if its values are predicted.
+    repeat_at : int64 array (d,)
+        Place of the column among the q columns that repeat values, -1 if it repeats none.
+    repeat : float64 array (q, 64)
+        Probability that a cell with the code of the cell before has its value, too, by the code.
     edge_start : int64 array (m + 1,)
         ``edge[edge_start[k]:edge_start[k + 1]]`` are the upper ends of the bins of column of changes k.
     edge : float64 array
         Ascending in each column.
-    inside : float64 array (E, 17)
-        Beside each edge the quantiles 0.002, 1/16, ..., 15/16, 0.998 of the values inside its bin.
-    quantile_start : int64 array (m + 1,)
-    quantile : float64 array (Q, 17)
-        Rows ``quantile_start[k]:quantile_start[k + 1]`` hold the quantiles 0.002, 1/16, ..., 15/16, 0.998 of the
-        changes inside each change code from 1 on of column of changes k.
-    step : float64 array (m,)
-        Step of the grid of the column's values, 0 if there is none.
+    change_start : int64 array (m + 1,)
+        Of the arrays of G codes below, the first E are the bins of values, as ``edge`` has them; places
+        ``change_start[k]:change_start[k + 1]`` are the change codes from 1 on of column of changes k.
+    middle : float64 array (G,)
+        Median of each code.
+    seg_start : int64 array (G + 1,)
+        ``seg_start[g]:seg_start[g + 1]`` are the segments of code g, ascending: see `Scale`.
+    seg_lo, seg_hi, seg_rate, seg_share : float64 array (S,)
+    seg_code : int64 array (S,)
+        Code of each segment in its column, from 0.
+    step, origin : float64 array (m,)
+        Step of the grid of the column's values, 0 if there is none, and centre of one of its cells.
     low, high : float64 array (m,)
         Range of the values of columns of changes.
     spread : float64 array (m,)
@@ -58,12 +66,20 @@ class Layout(NamedTuple):
     n_codes: np.ndarray
     is_number: np.ndarray
     change: np.ndarray
+    repeat_at: np.ndarray
+    repeat: np.ndarray
     edge_start: np.ndarray
     edge: np.ndarray
-    inside: np.ndarray
-    quantile_start: np.ndarray
-    quantile: np.ndarray
+    change_start: np.ndarray
+    middle: np.ndarray
+    seg_start: np.ndarray
+    seg_lo: np.ndarray
+    seg_hi: np.ndarray
+    seg_rate: np.ndarray
+    seg_share: np.ndarray
+    seg_code: np.ndarray
     step: np.ndarray
+    origin: np.ndarray
     low: np.ndarray
     high: np.ndarray
     spread: np.ndarray
@@ -128,6 +144,10 @@ class Histories(NamedTuple):
         Codes of changes; 0 if unknown.
     value, base : float64 array (N, m)
         Values of columns of changes, NaN if unknown; logs of their density inside their codes.
+    fresh, again : float64 array (N, q)
+        Of known cells of the q columns that repeat values: density of the value inside its code if it is no repetition,
+        and if it is the last known one again (0 if it is another one). Both are relative to the density that is added
+        to their log-probability.
     """
 
     start: np.ndarray
@@ -137,6 +157,12 @@ class Histories(NamedTuple):
     change: np.ndarray
     value: np.ndarray
     base: np.ndarray
+    fresh: np.ndarray
+    again: np.ndarray
+
+
+OF_ROWS = ("code", "change", "value", "base", "fresh", "again")
+"""Fields of histories that have an entry for each row."""
 
 
 def of_subjects(histories: Histories, subjects: np.ndarray) -> Histories:
@@ -144,8 +170,8 @@ def of_subjects(histories: Histories, subjects: np.ndarray) -> Histories:
     length = np.diff(histories.start)[subjects]
     start = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
     rows = np.repeat(histories.start[subjects] - start[:-1], length) + np.arange(start[-1])
-    fields = (field[rows] for field in (histories.code, histories.change, histories.value, histories.base))
-    return Histories(start, histories.head[subjects], histories.length[subjects], *fields)
+    of_rows = {name: getattr(histories, name)[rows] for name in OF_ROWS}
+    return Histories(start, histories.head[subjects], histories.length[subjects], **of_rows)
 
 
 @record
@@ -170,6 +196,8 @@ class State(NamedTuple):
     ahead : float64 array (H, d)
         Factor of the weight that says how well an unknown cell agrees with the next known value in its column; it is
         taken out when that value is met. 1 elsewhere.
+    stay : float64 array (H, d)
+        Probability that the value in the last row is the last known one, of columns that repeat values.
     past : int64 array (H,)
         Which of the P pasts below is that of the hypothesis.
     value : float64 array (P, d)
@@ -195,6 +223,7 @@ class State(NamedTuple):
     expected: np.ndarray
     leaf: np.ndarray
     ahead: np.ndarray
+    stay: np.ndarray
     past: np.ndarray
     value: np.ndarray
     memory: np.ndarray
@@ -279,6 +308,8 @@ class Scratch(NamedTuple):
         Hypotheses that are kept: where they come from, and their code.
     kept : float64 array (cap + 1,)
         Their weights.
+    kept_value : float64 array (cap + 1,)
+        Their values of a column of changes.
     event_parent : int32 array (E, cap)
         Where the hypotheses after each unknown cell come from.
     event_code : int16 array (E, cap)
@@ -308,6 +339,7 @@ class Scratch(NamedTuple):
     parent: np.ndarray
     code: np.ndarray
     kept: np.ndarray
+    kept_value: np.ndarray
     event_parent: np.ndarray
     event_code: np.ndarray
     event_value: np.ndarray
@@ -380,6 +412,7 @@ def empty_scratch(cap: int, n_candidates: int, n_events: int, n_head: int, d: in
         parent=np.zeros(cap + 1, dtype=np.int64),
         code=np.zeros(cap + 1, dtype=np.int64),
         kept=np.zeros(cap + 1),
+        kept_value=np.zeros(cap + 1),
         event_parent=np.zeros((e, cap), dtype=np.int32),
         event_code=np.zeros((e, cap), dtype=np.int16),
         event_value=np.full((e, cap), np.nan),
@@ -404,6 +437,7 @@ def empty_state(n_hypotheses: int, n_head: int, d: int, n_pasts: int | None = No
         expected=np.zeros((n, d), dtype=np.int32),
         leaf=np.zeros((n, MOST_TREES), dtype=np.int64),
         ahead=np.ones((n, d)),
+        stay=np.zeros((n, d)),
         past=np.arange(n),
         value=np.full((p, d), np.nan),
         memory=np.zeros((p, d, 14), dtype=np.int32),

@@ -13,10 +13,19 @@ import math
 
 from ...runtime.compile import entry, kernel
 from ...runtime.random_kernels import start_stream, uniform
-from .cell_kernels import FLOOR, N_PARTS, TAIL, bin_of, distribution, target_of, total_of
+from .base_kernels import (
+    cell_share,
+    cells_within,
+    change_of,
+    origin_of,
+    range_factor,
+    share_in_range,
+    value_inside,
+)
+from .cell_kernels import FLOOR, bin_of, distribution, target_of, total_of
 from .coding import PRESENT
 from .group_kernels import ALL_BUT_LENGTH, NOTHING, PAST, find_groups, has_ended
-from .memory_kernels import forget, move_past, remember
+from .memory_kernels import M_PREVIOUS, forget, move_past, remember
 
 ENDLESS = 10**9
 """Number of rows of a history that goes on beyond all that were seen."""
@@ -24,8 +33,6 @@ LEAST = 1e-12
 """Share of all weight below which a hypothesis is dropped."""
 LAG = 64
 """Unknown cells after an unknown cell whose evidence counts for its distribution."""
-OTHER_VALUE = 1e-9
-"""Share of a change code of a single value that other values have."""
 BLOCK = 8
 """Codes that a draw may skip at once."""
 GOLDEN = 0.6180339887498949
@@ -45,6 +52,7 @@ def copy_hypothesis(layout, source, a, target, b, n_known):
         target.change[b, j] = source.change[a, j]
         target.expected[b, j] = source.expected[a, j]
     for j in range(source.now.shape[1]):
+        target.stay[b, j] = source.stay[a, j]
         if layout.change[j] >= 0:
             target.ahead[b, j] = source.ahead[a, j]
             target.next_value[b, j] = source.next_value[a, j]
@@ -279,45 +287,38 @@ def split_length(conditionals, layout, task, scratch, state, other, n, i, n_rows
 
 
 @kernel
-def between_quantiles(quantiles, step, u):
-    """The value at share u of a code with these quantiles; on a grid one of them: other values may never occur."""
-    part = min(int(u * N_PARTS), N_PARTS - 1)
-    inside = u * N_PARTS - part
-    low, high = quantiles[part], quantiles[part + 1]
-    if step > 0.0:
-        return low if inside < 0.5 else high
-    return low + inside * (high - low)
+def place_of(layout, k, code, is_change):
+    """Place of a code of column of changes k in the lists of codes of the layout."""
+    return (layout.change_start[k] if is_change else layout.edge_start[k]) + code - 1
 
 
 @kernel
-def changed_value(layout, k, change, reference, u):
-    """A value that a change of this code leads to, the one at share u of the code."""
-    step = layout.step[k]
-    x = reference + between_quantiles(layout.quantile[layout.quantile_start[k] + change - 1], step, u)
-    return x if step > 0.0 else min(max(x, layout.low[k]), layout.high[k])
+def drawn_value(layout, state, h, j, code, is_change, u):
+    """Value at share u of a code of column j after hypothesis h; NaN if it is missing, or no changes are predicted."""
+    k = layout.change[j]
+    if k < 0 or code == 0:
+        return math.nan
+    before = state.value[state.past[h], j] if is_change else 0.0
+    return value_inside(layout, k, place_of(layout, k, code, is_change), before, u)
 
 
 @kernel
-def first_value(layout, k, code, u):
-    """A value of column of changes k with this code of values, the one at share u of the code."""
-    x = between_quantiles(layout.inside[layout.edge_start[k] + code - 1], layout.step[k], u)
-    return min(max(x, layout.low[k]), layout.high[k])
-
-
-@kernel
-def take_code(layout, state, h, j, code, is_change, u):
-    """Set column j of the row under hypothesis h to a code; the value, if it is a column of changes."""
+def take_code(layout, state, h, j, code, is_change, x):
+    """Set column j of the row under hypothesis h to a code, and to the value x if changes of it are predicted."""
     k = layout.change[j]
     state.now[h, j], state.change[h, j] = code, 0
     if k < 0 or code == 0:
-        return math.nan
+        return
     if is_change:
-        x = changed_value(layout, k, code, state.value[state.past[h], j], u)
         state.change[h, j], state.now[h, j] = code, bin_of(layout, k, x)
-    else:
-        x = first_value(layout, k, code, u)
     state.next_value[h, j] = x
-    return x
+
+
+@kernel
+def repeat_of(layout, state, h, j, code):
+    """Probability that a cell of column j with this code has the value of the row before, under hypothesis h."""
+    q = layout.repeat_at[j]
+    return layout.repeat[q, code] if q >= 0 and code == state.memory[state.past[h], j, M_PREVIOUS] else 0.0
 
 
 @kernel
@@ -346,13 +347,11 @@ def look_ahead(layout, scratch, state, n, j, row):
         if scratch.group[0, h] < 0:
             continue
         is_change = target_of(layout, state, h, j, row) >= layout.n_head + d
-        n_codes = layout.quantile_start[k + 1] - layout.quantile_start[k] + 1 if is_change else layout.n_codes[j]
+        n_codes = layout.change_start[k + 1] - layout.change_start[k] + 1 if is_change else layout.n_codes[j]
+        before = state.value[state.past[h], j] if is_change else 0.0
         scratch.factor[h, 0] = 1.0
         for c in range(1, n_codes):
-            if is_change:
-                x = changed_value(layout, k, c, state.value[state.past[h], j], 0.5)
-            else:
-                x = first_value(layout, k, c, 0.5)
+            x = before + layout.middle[place_of(layout, k, c, is_change)]
             z = (x - scratch.next_known[0]) * scratch.next_known[1]
             scratch.factor[h, c] = 1.0 / (1.0 + z * z)
 
@@ -365,6 +364,63 @@ def forget_ahead(layout, state, n, j):
     for h in range(n):
         state.weight[h] /= state.ahead[h, j]
         state.ahead[h, j] = 1.0
+
+
+@kernel
+def keep_values(layout, scratch, state, n, j, row, n_codes, cap):
+    """Choose among the candidates (hypothesis, code, value) of a column of changes; how many, and if all are kept.
+
+    On a grid all of them are kept if they are no more than ``cap``; else ``cap`` are drawn.
+    """
+    if layout.step[layout.change[j]] > 0.0:
+        kept = keep_cells(layout, scratch, state, n, j, row, n_codes, cap)
+        if kept > 0:
+            return kept, True
+    kept, _ = keep_candidates(scratch, state, n, n_codes, cap, True)
+    for i in range(kept):
+        h = scratch.parent[i]
+        is_change = target_of(layout, state, h, j, row) >= layout.n_head + layout.n_codes.shape[0]
+        u = uniform(scratch.random)
+        scratch.kept_value[i] = drawn_value(layout, state, h, j, scratch.code[i], is_change, u)
+    return kept, False
+
+
+@kernel
+def keep_cells(layout, scratch, state, n, j, row, n_codes, cap):
+    """Keep every hypothesis with every value of a column on a grid; how many, 0 if they are more than ``cap``."""
+    k, d, kept, total = layout.change[j], layout.n_codes.shape[0], 0, 0.0
+    for h in range(n):
+        total += state.weight[h] * mass_of(scratch, h, n_codes)
+    for h in range(n):
+        is_change = target_of(layout, state, h, j, row) >= layout.n_head + d
+        before = state.value[state.past[h], j] if is_change else 0.0
+        for c in range(codes_of_group(scratch, h, n_codes)):
+            weight = candidate(scratch, state, h, c)
+            if weight <= LEAST * total:
+                continue
+            if c == 0:
+                if kept == cap:
+                    return 0
+                scratch.kept_value[kept] = math.nan
+                keep(scratch, kept, h, c, weight)
+                kept += 1
+                continue
+            g = place_of(layout, k, c, is_change)
+            inside = share_in_range(layout, k, g, before)
+            for s in range(layout.seg_start[g], layout.seg_start[g + 1]):
+                first, last = cells_within(layout, k, g, s, before)
+                if inside <= 0.0 or last < first:
+                    continue
+                if kept + (last - first + 1) > cap:
+                    return 0
+                for i in range(int(last - first) + 1):
+                    share = cell_share(layout, k, g, s, first + i) / inside
+                    if weight * share > LEAST * total:
+                        centre = origin_of(layout, k, g) + (first + i) * layout.step[k]
+                        scratch.kept_value[kept] = before + centre
+                        keep(scratch, kept, h, c, weight * share)
+                        kept += 1
+    return kept
 
 
 @kernel
@@ -391,58 +447,25 @@ def split_cell(conditionals, layout, task, scratch, state, other, n, j, row, mod
         weigh_group(scratch, g, widest, scratch.kept[g] if is_value else 0.0, mode, marginal)
     if scratch.next_known[1] > 0.0:
         look_ahead(layout, scratch, state, n, j, row)
-    kept, is_all = keep_candidates(scratch, state, n, widest, task.cap, not is_value)
+    if is_value:
+        kept, is_all = keep_candidates(scratch, state, n, widest, task.cap, False)
+    else:
+        kept, is_all = keep_values(layout, scratch, state, n, j, row, widest, task.cap)
     for k in range(kept):
-        h = scratch.parent[k]
+        h, x = scratch.parent[k], math.nan if is_value else scratch.kept_value[k]
         copy_hypothesis(layout, state, h, other, k, j + 1)
         other.weight[k] = scratch.kept[k]
         if scratch.next_known[1] > 0.0 and scratch.group[0, h] >= 0:
             other.ahead[k, j] = scratch.factor[h, scratch.code[k]]
         is_change = target_of(layout, state, h, j, row) >= layout.n_head + d
-        x = take_code(layout, other, k, j, scratch.code[k], is_change, uniform(scratch.random))
+        take_code(layout, other, k, j, scratch.code[k], is_change, x)
+        other.stay[k, j] *= repeat_of(layout, state, h, j, scratch.code[k])
         note_kept(scratch, event, k, other.now[k, j], x)
         if not is_value and not has_ended(layout, state, h, row):
             marginal[other.now[k, j]] += scratch.kept[k]
     scratch.common[0], scratch.next_known[1] = min(scratch.common[0], PAST), 0.0
     scratch.differs[j] = 1
     return kept, is_all
-
-
-@kernel
-def change_code(layout, k, step):
-    """Code of a change: the one whose quantiles are around it."""
-    first, last = layout.quantile_start[k], layout.quantile_start[k + 1] - 1
-    low, high = first, last
-    while low < high:
-        middle = (low + high) // 2
-        edge = 0.5 * (layout.quantile[middle, N_PARTS] + layout.quantile[middle + 1, 0])
-        if edge < step:
-            low = middle + 1
-        else:
-            high = middle
-    return low - first + 1
-
-
-@kernel
-def change_density(layout, k, code, step):
-    """Density of a change inside its code, about: constant between neighbouring quantiles, with exponential tails.
-
-    The tails hold what lies beyond the outer quantiles.
-    """
-    at = layout.quantile_start[k] + code - 1
-    low, high, grid = layout.quantile[at, 0], layout.quantile[at, N_PARTS], layout.step[k]
-    beyond = max(low - step, step - high, 0.0)
-    if high <= low:
-        unit = grid if grid > 0.0 else 1.0
-        return 1.0 / unit if beyond <= 0.5 * grid else OTHER_VALUE * math.exp(-beyond / unit) / unit
-    part = 0
-    while part < N_PARTS - 1 and step > layout.quantile[at, part + 1]:
-        part += 1
-    width = max(layout.quantile[at, part + 1] - layout.quantile[at, part], grid / N_PARTS, 1e-3 * (high - low))
-    if beyond <= 0.5 * grid:
-        return 1.0 / (N_PARTS * width)
-    width = max(width, grid)
-    return TAIL * math.exp(-beyond / width) / width
 
 
 @kernel
@@ -458,25 +481,43 @@ def meet_cell(conditionals, layout, histories, scratch, state, n, r, j, row):
         code, density = histories.code[r, j], 1.0
         state.now[h, j], state.change[h, j] = code, 0
         if k >= 0 and code > 0:
-            x, before = histories.value[r, k], state.value[state.past[h], j]
+            x, before = histories.value[r, k], 0.0
             state.next_value[h, j] = x
-            if target_of(layout, state, h, j, row) >= layout.n_head + d:
-                code = histories.change[r, k]
+            is_change = target_of(layout, state, h, j, row) >= layout.n_head + d
+            if is_change:
+                before, code = state.value[state.past[h], j], histories.change[r, k]
                 if scratch.differs[j]:
-                    code = change_code(layout, k, x - before)
-                    density = change_density(layout, k, code, x - before) / math.exp(histories.base[r, k])
+                    code, density = change_of(layout, k, x - before)
+                    density /= math.exp(histories.base[r, k])
                 state.change[h, j] = code
+            density *= range_factor(layout, k, place_of(layout, k, code, is_change), before, x)
+        elif layout.repeat_at[j] >= 0:
+            q, stays = layout.repeat_at[j], state.stay[h, j] * repeat_of(layout, state, h, j, code)
+            density = (1.0 - stays) * histories.fresh[r, q] + stays * histories.again[r, q]
+            state.stay[h, j] = 1.0 if code > 0 else 0.0
         state.weight[h] *= max(scratch.share[scratch.group[0, h], code] * density, FLOOR)
     return rescale(state, n)
 
 
 @kernel
-def remember_row(scratch, state, n, row, is_split, base, room):
+def expects_differ(layout, state, n):
+    """Whether hypotheses differ in an expected code of the row."""
+    for j in range(layout.expect_root.shape[0]):
+        if layout.expect_root[j] >= 0:
+            for h in range(1, n):
+                if state.expected[h, j] != state.expected[0, j]:
+                    return True
+    return False
+
+
+@kernel
+def remember_row(layout, scratch, state, n, row, is_split, base, room):
     """Take the row into the pasts of all hypotheses; the place of the first past.
 
-    If the row has an unknown cell, hypotheses go on with pasts of their own, in the half of the room that is free.
+    If they differ in the row, hypotheses go on with pasts of their own, in the half of the room that is free. They do
+    if it has an unknown cell, or if a constant column is unknown and codes are expected by it.
     """
-    if not is_split:
+    if not (is_split or (scratch.common[0] == PAST and expects_differ(layout, state, n))):
         for h in range(n if scratch.common[0] == NOTHING else 1):
             remember(state, h, row)
         return base
@@ -665,7 +706,7 @@ def walk(conditionals, layout, histories, task, scratch, state, other, found):
                 exact = exact if is_all else 0
                 log_likelihood += math.log(rescale(state, n))
             if row < n_rows + task.steps[i] - 1:
-                base = remember_row(scratch, state, n, row, event > so_far, base, task.cap + 1)
+                base = remember_row(layout, scratch, state, n, row, event > so_far, base, task.cap + 1)
         if task.steps[i] == 0:
             note_ends(layout, state, n, n_rows, found.ends[i])
         record_event(task, scratch, state, event, n)
