@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 from ..api.joint import Joint
 from ..data.evidence import build
 from ..data.frames import decode, encode, fill, read, row_weights, take_rows
-from ..data.schema import Schema
 from ..inference.sampling import sample
 from ..learners.base import Learner, check_learner, draw_rows, joint_of
 from ..learners.generative.targets import as_table
@@ -35,12 +34,13 @@ class Chains:
     """One chain a table, each of another bootstrap of the n rows of X; it is learned when a first table needs it.
 
     Of one joint, or if ``is_proper`` of joints of the same bootstraps, which count for rows that their bootstraps left
-    out. The rows' own weights are ``times`` (n,). Columns of enforced rules keep what the joint drew, and so the rules.
+    out. The rows' own weights are ``times`` (n,). Columns of rules that ``joint``, of all rows, enforces keep what a
+    joint drew that enforces them too, so the rules hold.
     """
 
     def __init__(
         self,
-        schema: Schema,
+        joint: Joint,
         joints: list[Joint],
         is_proper: bool,
         X: Any,
@@ -48,15 +48,17 @@ class Chains:
         seed: int,
         n_jobs: int | None,
     ) -> None:
-        self.schema, self.joints, self.is_proper = schema, joints, is_proper
+        self.schema, self.joints, self.is_proper = joint.schema, joints, is_proper
+        rules = _enforced(joint)
+        self._starts = [each if rules.keys() <= _enforced(each).keys() else joint for each in joints]
         self._times, self._seed, self._n_jobs, self._n = times, seed, n_jobs, len(times)
         self._rows = np.arange(len(times))
         if len(times) > _ROWS:
             rng = np.random.default_rng([seed, self._n, _CHAIN])
             self._rows = np.sort(rng.permutation(len(times))[:_ROWS])
         self._X = take_rows(X, self._rows)
-        ruled = {name for rule in schema.rules if rule.is_enforced for name in rule.columns}
-        self._free = [j for j, column in enumerate(schema.columns) if column.name not in ruled]
+        ruled = {name for columns in rules.values() for name in columns}
+        self._free = [j for j, column in enumerate(self.schema.columns) if column.name not in ruled]
         self._learned: dict[int, Chain] = {}
 
     def draw(self, X: Any, m: int, rng: np.random.Generator, n_jobs: int | None) -> list[Any]:
@@ -103,11 +105,17 @@ class Chains:
         return bootstrap(self._n, self._seed, k)[self._rows]
 
     def _joint(self, k: int) -> Joint:
-        return self.joints[k if self.is_proper else 0]
+        """Of which the draw is that table k starts with."""
+        return self._starts[k if self.is_proper else 0]
 
     def _cells(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Numbers and codes (n, d), and which cells are levels never seen."""
         return encode(self.schema, X, self.schema.all_columns.names)
+
+
+def _enforced(joint: Joint) -> dict[str, tuple[str, ...]]:
+    """Rules that a joint enforces, as texts, and their columns."""
+    return {str(rule): rule.columns for rule in joint.rules if rule.is_enforced}
 
 
 def bootstrap(n: int, seed: int, k: int) -> np.ndarray:
@@ -167,7 +175,7 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
     -----
     A drawn table starts with a draw of a joint. Then each column is drawn by a regression on its posterior mean under
     the joint and on all other cells, which keeps slopes that a joint of few rows flattens; drawn numbers are those of
-    known cells. Columns of enforced rules keep what the joint drew. Draws of the joint alone are those of
+    known cells. Columns of enforced rules keep what a joint drew. Draws of the joint alone are those of
     `Joint.impute`. The regressions are learned from at most 5,000 rows, which the imputer keeps, at the first draw.
 
     A transformer has no target to look at. If what you estimate afterwards relates a column to others, that column must
@@ -255,7 +263,7 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
         if self.proper:
             counts = [bootstrap(reader.n, self._seed, k) for k in range(self.m)]
             self.joints_ = [_learned(learner, X, count * times).joint_ for count in counts]
-        self._chains = Chains(self.joint_.schema, self.joints_, self.proper, X, times, self._seed, self.n_jobs)
+        self._chains = Chains(self.joint_, self.joints_, self.proper, X, times, self._seed, self.n_jobs)
         return self
 
     def transform(self, X: Any) -> Any:
