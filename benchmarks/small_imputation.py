@@ -86,7 +86,12 @@ def methods(seed: int) -> dict[str, Callable[[pd.DataFrame], Filled]]:
     def ours(**how: object) -> Callable[[pd.DataFrame], Filled]:
         return lambda frame: jf.JointImputer(m=M, n_jobs=1, random_state=seed, **how).fit(frame).impute(frame)
 
+    def of_joint(frame: pd.DataFrame) -> Filled:
+        joint = jf.HiddenTreeForest(n_jobs=1, random_state=seed).fit(frame).joint_
+        return joint.impute(frame, "sample", M, seed, n_jobs=1)
+
     return {
+        "draws of the joint": of_joint,
         "sample": ours(method="sample"),
         "proper": ours(method="sample", proper=True),
         "IterativeImputer, draws": lambda frame: by_arrays(
