@@ -78,9 +78,10 @@ def test_draws_repeat_and_differ() -> None:
     )
 
 
-def test_draws_do_not_depend_on_threads() -> None:
+@pytest.mark.parametrize("proper", [False, True])
+def test_draws_do_not_depend_on_threads(proper: bool) -> None:
     frame = table()
-    one, two = (small(n_jobs=k, m=2, proper=True).fit(frame).impute(frame) for k in (1, 3))
+    one, two = (small(n_jobs=k, m=2, proper=proper).fit(frame).impute(frame) for k in (1, 3))
     for a, b in zip(one, two, strict=True):
         pd.testing.assert_frame_equal(a, b)
 

@@ -115,7 +115,7 @@ def learn_chain(
     coding: Coding,
     cells: np.ndarray,
     start: np.ndarray,
-    honest: dict[int, np.ndarray],
+    posterior_means: dict[int, np.ndarray],
     weight: np.ndarray,
     rng: np.random.Generator,
 ) -> Chain:
@@ -126,8 +126,8 @@ def learn_chain(
     coding : Coding
     cells, start : float64 array (n, d)
         As they are known, and filled by a draw of a joint.
-    honest : dict of int to float64 array (n, K)
-        Posterior means of all columns under the joints that did not learn from the row, see `average_means`.
+    posterior_means : dict of int to float64 array (n, K)
+        Of the columns that are regressed, under the joints that count, see `average_means`.
     weight : float64 array (n,)
         How often each row counts, such as in a bootstrap, by which regressions vary as they are not known.
     rng : Generator
@@ -147,12 +147,12 @@ def learn_chain(
     regressors = _regressors(coding, now)
     chain: Chain = {}
     for sweep in range(SWEEPS):
-        for j in range(cells.shape[1]):
+        for j, means in posterior_means.items():
             if hidden[:, j].any() or sweep == SWEEPS - 1:
-                line = _regress(coding, regressors, cells[:, j], honest[j], weight, j, rng)
+                line = _regress(coding, regressors, cells[:, j], means, weight, j, rng)
                 if line is not None:
                     chain[j] = line
-                    _draw(coding, line, now, regressors, honest[j], hidden[:, j], j, rng)
+                    _draw(coding, line, now, regressors, means, hidden[:, j], j, rng)
     return chain
 
 
@@ -214,16 +214,14 @@ def _regress(
     coding: Coding,
     regressors: np.ndarray,
     x: np.ndarray,
-    honest: np.ndarray,
+    posterior_means: np.ndarray,
     weight: np.ndarray,
     j: int,
     rng: np.random.Generator,
 ) -> Line | None:
-    """Ridge regression of column j, its penalty by leave-one-out errors, of rows that know it and a joint left out."""
-    from sklearn.linear_model import RidgeCV
-
-    use = np.flatnonzero(~np.isnan(x) & (weight > 0.0) & ~np.isnan(honest).any(axis=1))
-    if len(use) < _FEWEST or honest.shape[1] == 0:
+    """Ridge regression of column j, of rows that know it and of which a joint counts."""
+    use = np.flatnonzero(~np.isnan(x) & (weight > 0.0) & ~np.isnan(posterior_means).any(axis=1))
+    if len(use) < _FEWEST or posterior_means.shape[1] == 0:
         return None
     y, weight_of_row = _block(coding, x[use], j), weight[use]
     others = np.delete(np.arange(regressors.shape[1]), np.arange(coding.first[j], coding.first[j + 1]))
@@ -234,11 +232,26 @@ def _regress(
         alike = np.abs(apart.T @ (y - y.mean(axis=0))).max(axis=1) / np.where(size > 0.0, size, np.inf)
         best = np.sort(np.argsort(-alike, kind="stable")[:_MOST])
         others, Z = others[best], Z[:, best]
-    D = np.hstack([Z, honest[use]])
-    model = RidgeCV(_RIDGE).fit(D, y, sample_weight=weight_of_row)
-    slopes, constant = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
+    D = np.hstack([Z, posterior_means[use]])
+    slopes, constant = ridge(D, y, weight_of_row)
     predicted = D @ slopes.T + constant
     return Line(others, slopes, constant, cKDTree(_jittered(predicted, rng)), x[use], weight_of_row)
+
+
+def ridge(D: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Slopes (K, p) and constants (K,) of y (n, K) on D (n, p), of the penalty with the least leave-one-out error."""
+    share, root = weight / weight.sum(), np.sqrt(weight)[:, None]
+    center, level = share @ D, share @ y
+    A, b = (D - center) * root, (y - level) * root
+    value, turned = np.linalg.eigh(A.T @ A)
+    U = A @ turned
+    along = U.T @ b
+    shrink = 1.0 / (np.maximum(value, 0.0)[:, None] + _RIDGE)
+    leverage = share[:, None] + U**2 @ shrink
+    errors = [(((b - U @ (s[:, None] * along)) / (1.0 - h)[:, None]) ** 2).sum()
+              for s, h in zip(shrink.T, leverage.T, strict=True)]  # fmt: skip
+    slopes = (turned @ (shrink[:, [int(np.argmin(errors))]] * along)).T
+    return slopes, level - slopes @ center
 
 
 def _draw(
@@ -273,7 +286,7 @@ def _jittered(predicted: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def cell_means(
-    joints: list[Joint], schema: Schema, frame: Any, asked: np.ndarray, n_jobs: int | None
+    joints: list[Joint], schema: Schema, frame: Any, asked: dict[int, np.ndarray], n_jobs: int | None
 ) -> dict[int, np.ndarray]:
     """Answers of m joints about columns of a frame, whose own cells are not looked at.
 
@@ -284,28 +297,30 @@ def cell_means(
     schema : Schema
         Whose columns and levels count.
     frame : frame of n rows
-    asked : int array
-        Numbers of columns.
+    asked : dict of int to int array
+        Numbers of columns, and of the rows in which each is asked about.
     n_jobs : int or None
 
     Returns
     -------
     dict of int to float64 array (m, n, K)
-        Of a number its mean (K = 1), of levels the probability of each. NaN where a joint has no answer.
+        Of a number its mean (K = 1), of levels the probability of each. NaN where a joint has no answer, or none is
+        asked.
     """
-    draws_of: dict[int, list[np.ndarray]] = {int(j): [] for j in asked}
+    found: dict[int, list[np.ndarray]] = {j: [] for j in asked}
     for joint in joints:
         joint_schema = joint.schema
         values, unseen = encode(joint_schema, frame, schema.all_columns.names)
         evidence = build(joint_schema, values, unseen)
-        for j, answers in draws_of.items():
+        for j, rows in asked.items():
             column = schema.columns[j]
             answer = np.full((len(values), len(column.levels) or 1), np.nan)
             k = joint_schema.index(column.name) if column.name in joint_schema.names else -1
             if k >= 0 and joint_schema.columns[k].is_categorical == column.is_categorical:
-                answer = _one(joint, joint_schema.columns[k], column, evidence.without(k), k, n_jobs)
-            answers.append(answer)
-    return {j: np.stack(answers) for j, answers in draws_of.items()}
+                evidence_of_rows = evidence.take(rows).without(k)
+                answer[rows] = _one(joint, joint_schema.columns[k], column, evidence_of_rows, k, n_jobs)
+            found[j].append(answer)
+    return {j: np.stack(answers) for j, answers in found.items()}
 
 
 def _one(joint: Joint, learned: Column, column: Column, evidence: Any, k: int, n_jobs: int | None) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, ClassVar
 
 import narwhals as nw
@@ -13,68 +14,113 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 from ..api.joint import Joint
 from ..data.evidence import build
 from ..data.frames import decode, encode, fill, read, row_weights, take_rows
-from ..data.schema import Schema
 from ..inference.sampling import sample
 from ..learners.base import Learner, check_learner, draw_rows, joint_of
 from ..learners.generative.targets import as_table
 from ..learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
 from ..runtime.parameters import ANY, FLAG, Allowed, Number, check_number
 from ..runtime.random_state import seed_of
-from .chained import average_means, cell_means, coding_of, follow, learn_chain
+from .chained import Chain, Coding, average_means, cell_means, coding_of, follow, learn_chain
 
-# ---- The chains of an imputer's proper draws: one for each joint of a bootstrap, and tables drawn by them.
+# ---- The chains of an imputer's draws, and tables drawn by them.
 
 _ROWS = 5_000
-"""Most rows that chains learn from, which bounds time."""
+"""Most rows that chains learn from, which bounds time; the imputer keeps them."""
 _CHAIN = 1
 """Number of the stream of random numbers with which chains learn."""
 
 
 class Chains:
-    """Learned when made: from n rows, and how often the bootstrap of each of m joints drew them, float64 (m, n).
+    """One chain a table, each of another bootstrap of the n rows of X; it is learned when a first table needs it.
 
-    ``times`` (n,) are the rows' own weights. A joint counts for the rows that its bootstrap left out.
+    Of one joint, or if ``is_proper`` of joints of the same bootstraps, which count for rows that their bootstraps left
+    out. The rows' own weights are ``times`` (n,). Columns of rules that ``joint``, of all rows, enforces keep what a
+    joint drew that enforces them too, so the rules hold.
     """
 
     def __init__(
         self,
-        schema: Schema,
+        joint: Joint,
         joints: list[Joint],
+        is_proper: bool,
         X: Any,
-        counts: np.ndarray,
         times: np.ndarray,
         seed: int,
         n_jobs: int | None,
     ) -> None:
-        self.schema, self.joints = schema, joints
+        self.schema, self.joints, self.is_proper = joint.schema, joints, is_proper
+        rules = _enforced(joint)
+        self._starts = [each if rules.keys() <= _enforced(each).keys() else joint for each in joints]
+        self._times, self._seed, self._n_jobs, self._n = times, seed, n_jobs, len(times)
+        self._rows = np.arange(len(times))
         if len(times) > _ROWS:
-            rows = np.sort(np.random.default_rng([seed, len(counts), _CHAIN]).permutation(len(times))[:_ROWS])
-            X, counts, times = take_rows(X, rows), counts[:, rows], times[rows]
-        cells = self._cells(X)[0]
-        self.coding = coding_of(schema, cells)
-        means = cell_means(joints, schema, X, np.arange(cells.shape[1]), n_jobs)
-        honest = average_means(self.coding, means, counts == 0.0)
-        self.chains = []
-        for k, joint in enumerate(joints):
-            rng = np.random.default_rng([seed, k, _CHAIN])
-            start = self._cells(_drawn(joint, X, int(rng.integers(2**62)), n_jobs))[0]
-            self.chains.append(learn_chain(self.coding, cells, start, honest, counts[k] * times, rng))
+            rng = np.random.default_rng([seed, self._n, _CHAIN])
+            self._rows = np.sort(rng.permutation(len(times))[:_ROWS])
+        self._X = take_rows(X, self._rows)
+        ruled = {name for columns in rules.values() for name in columns}
+        self._free = [j for j, column in enumerate(self.schema.columns) if column.name not in ruled]
+        self._learned: dict[int, Chain] = {}
 
-    def draw(self, X: Any, starts: list[Any], rng: np.random.Generator, n_jobs: int | None) -> list[Any]:
-        """Tables like X with missing cells drawn: the k-th begins with the k-th of ``starts``, a draw of joint k."""
+    def draw(self, X: Any, m: int, rng: np.random.Generator, n_jobs: int | None) -> list[Any]:
+        """Tables like X with missing cells drawn: each begins with a draw of its joint."""
         cells, unseen = self._cells(X)
-        asked = np.flatnonzero((np.isnan(cells) & ~unseen).any(axis=0))
+        hidden = np.isnan(cells) & ~unseen
+        asked = {j: np.flatnonzero(hidden[:, j]) for j in self._free if hidden[:, j].any()}
         means = cell_means(self.joints, self.schema, X, asked, n_jobs)
-        posterior_means = average_means(self.coding, means, np.ones((len(self.joints), len(cells)), dtype=bool))
+        counted = np.ones((len(self.joints), len(cells)), dtype=bool)
+        posterior_means = average_means(self._coding, means, counted)
         tables = []
-        for start, chain in zip(starts, self.chains, strict=False):
-            now = follow(self.coding, chain, cells, unseen, self._cells(start)[0], posterior_means, rng)
+        for k in range(m):
+            start = self._cells(self._joint(k).impute(X, "sample", None, rng, n_jobs))[0]
+            now = follow(self._coding, self._chain(k), cells, unseen, start, posterior_means, rng)
             tables.append(fill(self.schema, X, cells, unseen, now))
         return tables
+
+    def _chain(self, k: int) -> Chain:
+        """The regressions of table k."""
+        if k not in self._learned:
+            rng = np.random.default_rng([self._seed, k, _CHAIN])
+            start = self._cells(_drawn(self._joint(k), self._X, int(rng.integers(2**62)), self._n_jobs))[0]
+            weight = self._counts(k) * self._times[self._rows]
+            cells = self._cells(self._X)[0]
+            self._learned[k] = learn_chain(self._coding, cells, start, self._posterior_means, weight, rng)
+        return self._learned[k]
+
+    @cached_property
+    def _coding(self) -> Coding:
+        return coding_of(self.schema, self._cells(self._X)[0])
+
+    @cached_property
+    def _posterior_means(self) -> dict[int, np.ndarray]:
+        """Of the rows to learn from."""
+        asked = dict.fromkeys(self._free, np.arange(len(self._rows)))
+        means = cell_means(self.joints, self.schema, self._X, asked, self._n_jobs)
+        counted = np.ones((1, len(self._rows)), dtype=bool)
+        if self.is_proper:
+            counted = np.stack([self._counts(k) == 0 for k in range(len(self.joints))])
+        return average_means(self._coding, means, counted)
+
+    def _counts(self, k: int) -> np.ndarray:
+        """How often bootstrap k has each of the rows to learn from."""
+        return bootstrap(self._n, self._seed, k)[self._rows]
+
+    def _joint(self, k: int) -> Joint:
+        """Of which the draw is that table k starts with."""
+        return self._starts[k if self.is_proper else 0]
 
     def _cells(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Numbers and codes (n, d), and which cells are levels never seen."""
         return encode(self.schema, X, self.schema.all_columns.names)
+
+
+def _enforced(joint: Joint) -> dict[str, tuple[str, ...]]:
+    """Rules that a joint enforces, as texts, and their columns."""
+    return {str(rule): rule.columns for rule in joint.rules if rule.is_enforced}
+
+
+def bootstrap(n: int, seed: int, k: int) -> np.ndarray:
+    """How often bootstrap k has each of n rows."""
+    return draw_rows(n, n, True, seed, k)
 
 
 def _drawn(joint: Joint, X: Any, seed: int, n_jobs: int | None) -> Any:
@@ -88,7 +134,7 @@ INDICATOR = "missingindicator_"
 
 
 class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
-    """Fill missing cells by their distribution under a joint given the row's known cells; known cells stay as they are.
+    """Fill missing cells by what a joint, and regressions, say given the row's known cells; known cells stay.
 
     ``transform`` gives one table, as pipelines want it, ``impute`` several, for multiple imputation (Rubin 1987).
 
@@ -97,15 +143,13 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
     estimator : estimator, optional
         An unfitted learner whose ``fit(X)`` ends in ``joint_``. Default: a `HiddenTreeForest`.
     method : {"mean", "sample"}
-        What ``transform`` fills in: means of numbers (on a grid the nearest cell) and the most probable levels, or one
-        joint draw a row.
+        What ``transform`` fills in: means of numbers (on a grid the nearest cell) and the most probable levels, or
+        draws.
     m : int
         Tables that ``impute`` draws.
     proper : bool
-        Whether tables are drawn for what is estimated from them. Each starts with a draw of a joint of its own, learned
-        from a bootstrap of the rows, so that draws differ by what is not known of the joint, too. Then each column is
-        drawn by a regression on the posterior means of the joints and on all other cells, which keeps slopes; joints of
-        few rows flatten them. ``fit`` learns ``m`` joints more.
+        Whether each table has a joint of its own, learned from a bootstrap of the rows, so that tables differ by what
+        is not known of the joint, too. ``fit`` then learns ``m`` joints more.
     add_indicator : bool
         Whether tables get a column of booleans (in arrays 0 and 1) for each column with missing cells at learning.
     n_jobs : int or None
@@ -129,6 +173,11 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
 
     Notes
     -----
+    A drawn table starts with a draw of a joint. Then each column is drawn by a regression on its posterior mean under
+    the joint and on all other cells, which keeps slopes that a joint of few rows flattens; drawn numbers are those of
+    known cells. Columns of enforced rules keep what a joint drew. Draws of the joint alone are those of
+    `Joint.impute`. The regressions are learned from at most 5,000 rows, which the imputer keeps, at the first draw.
+
     A transformer has no target to look at. If what you estimate afterwards relates a column to others, that column must
     be in the table that is imputed: see ``docs/how-to/impute-and-augment.md``.
 
@@ -210,11 +259,11 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
         self.estimator_ = _learned(learner, X, weight)
         self.joint_: Joint = joint_of(self.estimator_)
         self.joints_ = [self.joint_]
+        times = np.ones(reader.n) if weight is None else weight
         if self.proper:
-            times = np.ones(reader.n) if weight is None else weight
-            counts = np.stack([draw_rows(reader.n, reader.n, True, self._seed, k) for k in range(self.m)])
+            counts = [bootstrap(reader.n, self._seed, k) for k in range(self.m)]
             self.joints_ = [_learned(learner, X, count * times).joint_ for count in counts]
-            self._chains = Chains(self.joint_.schema, self.joints_, X, counts, times, self._seed, self.n_jobs)
+        self._chains = Chains(self.joint_, self.joints_, self.proper, X, times, self._seed, self.n_jobs)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -241,7 +290,7 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
         return self._contained(self._indicate(X, self.joint_.impute(X, n_jobs=self.n_jobs)))
 
     def impute(self, X: Any, m: int | None = None, random_state: Any = None) -> list[Any]:
-        """Several tables, each with one joint draw for the missing cells of a row: multiple imputation.
+        """Several tables, each with other draws of the missing cells: multiple imputation.
 
         Parameters
         ----------
@@ -278,11 +327,7 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
                 f"m={m}: proper draws come from a joint each, and fit learned {len(self.joints_)}; set m before fit"
             )
         rng = np.random.default_rng(self._seed if random_state is None else seed_of(random_state))
-        joints = self.joints_[:m] if self.proper else [self.joint_] * m
-        tables = [joint.impute(X, "sample", None, rng, self.n_jobs) for joint in joints]
-        if self.proper:
-            tables = self._chains.draw(X, tables, rng, self.n_jobs)
-        return [self._indicate(X, table) for table in tables]
+        return [self._indicate(X, table) for table in self._chains.draw(X, m, rng, self.n_jobs)]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns of ``transform``: those of the table, then those of indicators.
