@@ -44,7 +44,8 @@ def with_event(
     The model is None where the cells cannot be missing. With ``as_regions`` a value is a set of one: its mass counts.
     """
     conditions, missing = without_missing(event)
-    model, log_missing = state.distribution.given_missing_cells(missing)
+    known = [*conditions, *state.evidence.known_names(state.distribution.schema)]
+    model, log_missing = state.distribution.given_missing_cells(missing, known)
     if as_regions:
         conditions = {name: AnyOf(condition) for name, condition in conditions.items()}
     return model, intersect(state.distribution.schema, state.evidence, conditions), log_missing
@@ -844,11 +845,12 @@ def observe_missing(model: Distribution, conditions: Mapping[str, Any]) -> tuple
     others, missing = without_missing(conditions)
     if not missing:
         return model, 0.0, others
-    given, log_missing = model.given_missing_cells(missing)
+    given, log_missing = model.given_missing_cells(missing, list(others))
     if given is None:
         text = conditions_text({name: Missing() if is_it else Not(Missing()) for name, is_it in missing.items()})
         raise ValueError(
-            f"the evidence has probability 0: {text}; at learning such cells were never, or always, missing"
+            f"the evidence has probability 0: {text}; at learning such cells were never missing, or always, or a rule "
+            "makes others missing with them of which the evidence says something"
         )
     return given, log_missing, others
 

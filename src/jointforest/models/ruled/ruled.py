@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -309,6 +309,28 @@ class RuledDistribution(Distribution):
         coordinates, kept = self.coordinates.select(sorted(columns))
         return RuledDistribution(coordinates, self.inner.marginalize(kept))
 
+    def is_seen(self, evidence: Evidence) -> np.ndarray:
+        return ~Cells.of(self.coordinates, evidence).is_new
+
+    def given_known(self, columns: Sequence[int]) -> Distribution:
+        absences = [self.coordinates.absences[j] for j in columns]
+        values: dict[int, set[float]] = {}
+        for of in absences:
+            if of.by_rule:
+                values.setdefault(of.where, set()).update(of.values)
+        if not values:
+            return self
+        said = {}
+        for at, excluded in values.items():
+            column = self.coordinates.inner.columns[at]
+            said[column.name] = Not(AnyOf(*(column.from_number(x) for x in sorted(excluded))))
+        evidence = build(self.coordinates.inner, conditions=said)
+        if self.inner.log_density(evidence)[0] == -np.inf:
+            names = ", ".join(repr(self.schema.names[j]) for j, of in zip(columns, absences, strict=True) if of.by_rule)
+            raise ValueError(f"no row has values of all these columns: rules make one of {names} missing in each row")
+        inner = self.inner.condition(evidence)
+        return RuledDistribution(self.coordinates.pinned(inner.schema), inner)
+
     def given_missing(self, j: int, is_missing: bool) -> tuple[Distribution | None, float]:
         absence = self.coordinates.absences[j]
         if absence.like >= 0:
@@ -344,7 +366,7 @@ class RuledDistribution(Distribution):
         return out
 
     def modes(self, evidence: Evidence, k: int, budget: int) -> tuple[np.ndarray, float]:
-        rows = spread_out(self.coordinates, self.inner, evidence)
+        rows = self.spread_out(evidence).knowing(range(len(self.schema.columns))).rows
         if not rows.is_one_each:
             names = ", ".join(map(repr, rows.said_sums()))
             raise ValueError(
