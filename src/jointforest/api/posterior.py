@@ -1058,6 +1058,26 @@ class Marginal:
             raise ValueError(f"column {column.name!r} is {column.kind}: it has no {what}; use proba({column.name!r})")
         self._state.prepare([self._j])
         self._posterior.check(n_jobs)
+        self._unknown(n_jobs)
+
+    def _unknown(self, n_jobs: int | None = -1) -> np.ndarray:
+        """Rows of evidence that are impossible, or under which a rule makes the column missing, bool (n,).
+
+        Raises
+        ------
+        ValueError
+            If a rule makes it missing under one row of evidence.
+        """
+        known = self._state.knowing([self._j])
+        if known is self._state:
+            return np.isnan(self._posterior._background_share(n_jobs))
+        unknown = np.isnan(known.background_weight(n_jobs))
+        if self._posterior.one and unknown[0]:
+            raise ValueError(
+                f"column {self._column.name!r} is missing in all rows given this evidence, by a rule: it has no value to "
+                "ask about; leave out a condition"
+            )
+        return unknown
 
     def _moments(self, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
         return self._state.moments(self._j, n_jobs)
@@ -1083,6 +1103,7 @@ class Marginal:
             raise ValueError(f"column {self._column.name!r} is {self._column.kind}: it has no levels; {hint}")
         self._state.prepare([self._j])
         self._posterior.check(n_jobs)
+        self._unknown(n_jobs)
         return self._shares(n_jobs)
 
     def _shares(self, n_jobs: int | None) -> np.ndarray:
@@ -1100,7 +1121,7 @@ class Marginal:
 
     def _in_range(self, numbers: np.ndarray) -> np.ndarray:
         """The numbers (n,) or (n, k), NaN of impossible evidence alone; a ValueError where float64 does not do."""
-        if np.isnan(numbers[~np.isnan(self._posterior._background_share())]).any():
+        if np.isnan(numbers[~self._unknown()]).any():
             raise ValueError(
                 f"column {self._column.name!r}: given this evidence it lies too far out to be computed, beyond 1e150 "
                 "or so; loosen the evidence"

@@ -304,10 +304,15 @@ class _Maker:
         self._join({self.schema.index(name) for name in rule.of})
 
     def _join(self, columns: set[int]) -> str:
-        """Make some columns one block; empty, or why they cannot be one."""
+        """Make some columns one block; empty, or why they cannot be one.
+
+        Columns that equations make are in a block with all of their parts, as its combinations obey the equations.
+        """
+        columns = self._with_parts(columns)
         touched = [block for block in self.blocks if block & columns]
         joined = columns.union(*touched)
-        for j in joined:
+        sums = {j for j in columns if self._is_made_by_equation(j)}
+        for j in joined - sums:
             if not self._is_free(j) and not any(j in block for block in touched):
                 return f"{self._maker_of(j)} makes {self.schema.columns[j].name!r} a sum"
         if touched and joined == touched[0]:
@@ -332,7 +337,25 @@ class _Maker:
             if np.mean(~np.isnan(x) & ~np.isin(x, x[known])) > UNLIKE:
                 return "too many values occur only where others of its columns are missing"
         self.blocks = [block for block in self.blocks if not block & columns] + [joined]
+        for j in sums:
+            self.sources[j] = Source((Term(j),))
+            del self.made_by[j]
+        self.rounded -= sums
         return ""
+
+    def _with_parts(self, columns: set[int]) -> set[int]:
+        """Some columns, and all columns of the equations that make any of them."""
+        found, waiting = set(), list(columns)
+        while waiting:
+            j = waiting.pop()
+            if j not in found and self._is_made_by_equation(j):
+                waiting += [self.schema.index(name) for name in self.made_by[j].columns]
+            found.add(j)
+        return found
+
+    def _is_made_by_equation(self, j: int) -> bool:
+        """Whether an equation that holds without a tolerance makes a column."""
+        return isinstance(self.made_by.get(j), Equation) and not self.sources[j].tolerance
 
     # ---- orders
 

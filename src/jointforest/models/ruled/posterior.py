@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ...data.conditions import AnyOf, PerRow
-from ...data.evidence import Evidence, RegionTable, intersect
+from ...data.evidence import Evidence, intersect
 from ...data.schema import snapped
 from ...runtime.warnings import warn_of_draws
 from ..base import Distribution, LinkedState, PosteriorState, of_known
@@ -106,7 +106,8 @@ class RuledPosterior(PosteriorState):
         if self.rows.sums is None:
             return self
         rows = spread_out(self.coordinates, self.of_inner, self.evidence)
-        return RuledPosterior(self.distribution, self.of_inner, self.evidence, rows, self.linker)
+        state = RuledPosterior(self.distribution, self.of_inner, self.evidence, rows, self.linker)
+        return state._without(self._excluded)
 
     # ---- rows in which columns have values at all
 
@@ -119,7 +120,10 @@ class RuledPosterior(PosteriorState):
 
     def knowing(self, columns: Sequence[int]) -> RuledPosterior:
         absences = [self.coordinates.absences[j] for j in columns]
-        excluded = frozenset((of.where, of.values) for of in absences if of.by_rule) - self._excluded
+        return self._without(frozenset((of.where, of.values) for of in absences if of.by_rule) - self._excluded)
+
+    def _without(self, excluded: frozenset[tuple[int, tuple[float, ...]]]) -> RuledPosterior:
+        """The posterior given also that coordinates have none of some values."""
         if not excluded:
             return self
         if excluded not in self._restricted:
@@ -301,8 +305,6 @@ class RuledPosterior(PosteriorState):
         sides = []
         for sign in (1.0, -1.0):
             part = cells.take(free)
-            part.table = RegionTable(self.rows.cells.evidence())
-            part.region = self.rows.cells.evidence().cell_regions()[free]
             with np.errstate(divide="ignore"):
                 weight = np.log(np.maximum(sign * excess[free], 0.0))
             weight -= weight.max(axis=1, keepdims=True)
@@ -337,25 +339,25 @@ class RuledPosterior(PosteriorState):
         out = np.full(len(p), np.nan)
         for i in np.flatnonzero(~np.isnan(p[:, 0])).tolist():
             rows = intersect(schema, self.evidence.take(np.array([i])), {column.name: cells})
-            mean = self.distribution.observe(rows).knowing([a, b]).center(b)
+            state = self.distribution.observe(rows).knowing([a, b])
+            warn_of_draws(float(state.effective_draws.min(initial=np.inf)))
+            mean = state.center(b)
             some = p[i] > 0.0
             share, x = p[i, some] / p[i, some].sum(), value[some]
             out[i] = share @ ((x - share @ x) * (mean[some] - share @ mean[some]))
         return out
 
     def _number(self, j: int, term: Term) -> Term:
-        """A term of column j that stands for numbers: of a boolean member 0 or 1."""
+        """A term of column j that stands for numbers: of a boolean column 0 or 1."""
         column = self.distribution.schema.columns[j]
-        if term.table is None or not column.is_categorical:
+        if not column.is_categorical:
             return term
-        return term._replace(table=np.array([float(column.levels[int(code)]) for code in term.table]))
+        numbers = np.array([float(level) for level in column.levels])
+        return term._replace(table=numbers if term.table is None else numbers[term.table.astype(np.int64)])
 
     def _means(self, j: int) -> np.ndarray:
         """Mean of a column of numbers, P(True) of a boolean one, in each row, (R,)."""
-        source, column = self.coordinates.sources[j], self.distribution.schema.columns[j]
-        if column.is_categorical and source.is_plain:
-            levels = np.array([float(level) for level in column.levels])
-            return np.asarray(self.inner.level_probabilities(source.terms[0].at) @ levels)
+        source = self.coordinates.sources[j]
         terms = [self._number(j, term) for term in source.terms]
         return np.asarray(source.constant + sum(t.coefficient * self._of_term(t, -1)[0] for t in terms))
 

@@ -17,11 +17,11 @@ from ...runtime.warnings import EstimatedAnswerWarning, warn, warn_of_draws
 from ..base import Distribution, HiddenState, LinkedState, LinkedSum, PosteriorState
 from ..mixture import Mixture
 from .cells import Cells
-from .coordinates import Coordinates
+from .coordinates import NEVER, Coordinates
 from .files import ruled_to_arrays
 from .linked import Linker
 from .posterior import GroupedPosterior, RuledPosterior
-from .translate import Rows, open_rows, representatives, spread_out, translate
+from .translate import Rows, known_values, open_rows, representatives, spread_out, translate
 
 _ROWS = 128
 """Drawn rows by which it is judged whether densities are exact."""
@@ -366,19 +366,37 @@ class RuledDistribution(Distribution):
         return out
 
     def modes(self, evidence: Evidence, k: int, budget: int) -> tuple[np.ndarray, float]:
-        rows = self.spread_out(evidence).knowing(range(len(self.schema.columns))).rows
+        """Of the rows that have values in all columns."""
+        model, log_known = self._complete
+        rows = spread_out(model.coordinates, model.inner, evidence)
+        names = ", ".join(map(repr, rows.said_sums()))
         if not rows.is_one_each:
-            names = ", ".join(map(repr, rows.said_sums()))
             raise ValueError(
                 f"mode: the evidence about {names}, a sum of columns that are not known, has no certified mode; "
                 "give evidence about its parts, or draw rows"
             )
-        Z, log_bound = self.inner.modes(rows.evidence, k, budget)
-        X = np.where(np.isnan(evidence.value), self.coordinates.rows(Z), evidence.value)
+        Z, log_bound = model.inner.modes(rows.evidence, k, budget)
+        X = np.where(np.isnan(evidence.value), model.coordinates.rows(Z), evidence.value)
+        if np.isnan(known_values(model.coordinates, X)).any():
+            raise ValueError(
+                "mode: the columns do not tell what rules make them of, so that there is no certified mode; ask the joint "
+                "of all columns, or draw rows"
+            )
         # what units add to the density is the same in all complete rows
-        complete = spread_out(self.coordinates, self.inner, Evidence.of_values(X))
-        extra = float(complete.log_weight.max()) + float(evidence.log_penalty[0])
-        return X, log_bound + extra
+        complete = spread_out(model.coordinates, model.inner, Evidence.of_values(X))
+        return X, log_bound + float(complete.log_weight.max()) + float(evidence.log_penalty[0]) + log_known
+
+    @cached_property
+    def _complete(self) -> tuple[RuledDistribution, float]:
+        """The rows that have values in all columns, without coordinates that tell only what is missing; log of their
+        share."""
+        columns = range(len(self.schema.columns))
+        known = self.given_known(columns)
+        assert isinstance(known, RuledDistribution)
+        state = self.observe(build(self.schema)).knowing(columns)
+        coordinates = replace(known.coordinates, absences=(NEVER,) * len(columns))
+        coordinates, kept = coordinates.select(list(columns))
+        return RuledDistribution(coordinates, known.inner.marginalize(kept)), float(state.log_probability()[0])
 
     def why_impossible(self, evidence: Evidence) -> str:
         known = ~np.isnan(evidence.value[0]) | (evidence.cell_regions()[0] >= 0)
