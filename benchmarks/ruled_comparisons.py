@@ -1,9 +1,9 @@
 """Compares all answers of joints of random small tables under overlapping rules with sums over all their rows.
 
-Each seed is a table with two to five rules, of which some are declared and others found, and a joint that a learner made
-of it. The questions and the sums are those of tests/random_cases/ruled_joints.py and tests/oracle/ruled.py. Printed are
-the comparisons made, questions that were refused or estimated, and every answer that is wrong. ``--cases`` is the number
-of joints, of some 250 comparisons each; ``--seed`` the first of them.
+Each seed is a table with two to six rules, of which some are declared and others found, and a joint learned from it.
+The questions and the sums are those of tests/random_cases/ruled_joints.py and tests/oracle/ruled.py. Printed are the
+comparisons made, questions that were refused or estimated, and every answer that is wrong. ``--cases`` is the number of
+joints, of some 250 comparisons each; ``--seed`` is the first of them.
 """
 
 from __future__ import annotations

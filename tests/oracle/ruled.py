@@ -51,9 +51,10 @@ class Rows:
         )
 
     def fits(self, evidence):
-        """Probability of each row and of evidence: by number of a column a value, ("set", values), ("interval", lo, hi),
+        """Probability of each row and of evidence, by number of a column.
 
-        ("likely", {value: likelihood}, others), or whether the cell is missing.
+        That is a value, ("set", values), ("interval", lo, hi), ("likely", {value: likelihood}, others), or whether the
+        cell is missing.
         """
         out = self.p.copy()
         for j, said in evidence.items():

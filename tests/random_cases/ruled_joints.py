@@ -391,9 +391,7 @@ def compare_given(
         state = state or joint.given(evidence)
         return state
 
-    if all(not isinstance(one, tuple) for one in said.values()):
-        pass  # a value has a density: `_ask_of_joint` compares these
-    else:
+    if any(isinstance(one, tuple) for one in said.values()):  # those of values alone are asked by `_ask_of_joint`
         log_p = math.log(rows.fits(said).sum() / np.prod([columns[j].step or 1.0 for j, v in said.items()
                                                          if not isinstance(v, (tuple, bool))]))  # fmt: skip
         tally.compare(f"{where}: log_probability", lambda: given().log_probability, log_p)
@@ -412,7 +410,8 @@ def compare_given(
             continue
         mean, sd = rows.mean(j, said), math.sqrt(max(rows.variance(j, said), 0.0))
         tally.compare(f"{where}: mean({name})", lambda n=name: _number(joint, n, given().mean(n)), mean)
-        tally.compare(f"{where}: sd({name})", lambda n=name: _seconds(given().std(n)), sd)
+        unit = _spread(rows, j, column)
+        tally.compare(f"{where}: sd({name})", lambda n=name, u=unit: _seconds(given().std(n)) / u, sd / unit)
         if _is_real(column):
             continue
         points = np.quantile(rows.X[~np.isnan(rows.X[:, j]), j], [0.2, 0.5, 0.8], method="nearest")
@@ -435,7 +434,7 @@ def compare_given(
             scale = _spread(rows, a, columns[a]) * _spread(rows, b, columns[b]) / 20.0
             tally.compare(
                 f"{where}: cov({columns[a].name}, {columns[b].name})",
-                lambda a=a, b=b: given().cov(columns[a].name, columns[b].name) / scale,
+                lambda a=a, b=b, s=scale: given().cov(columns[a].name, columns[b].name) / s,
                 rows.covariance(a, b, said) / scale,
             )
             if not _is_real(columns[a]) and not _is_real(columns[b]) and a != b and not has_likely:
@@ -444,7 +443,7 @@ def compare_given(
                     share = rows.compare(a, b, said)
                     tally.compare(
                         f"{where}: P({pair[0].name} > {pair[1].name})",
-                        lambda p=pair: _value(given().compare(f"{p[0].name} > {p[1].name}"), share), share,
+                        lambda p=pair, x=share: _value(given().compare(f"{p[0].name} > {p[1].name}"), x), share,
                     )  # fmt: skip
     for _ in range(3):
         event = {j: one for j, one in random_evidence(joint, rows, rng, int(rng.integers(1, 3))).items()}
@@ -458,7 +457,8 @@ def compare_given(
         possible = rows.known(range(len(columns)), said)[1]
         if not any(map(_is_real, columns)):
             best = rows.mode(said) if len(possible) else None
-            tally.compare(f"{where}: mode", lambda: _of_mode(joint, rows, given().mode(), best), None if best is None else 0.0)
+            right = None if best is None else 0.0
+            tally.compare(f"{where}: mode", lambda: _of_mode(joint, rows, given().mode(), best), right)
     tally.compare(f"{where}: draws", lambda: _strange(joint, rows, given().sample(20, random_state=0)), 0)
     tally.compare(
         f"{where}: draws, missing", lambda: _strange(joint, rows, given().sample(20, random_state=0, missing=True)), 0

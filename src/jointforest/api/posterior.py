@@ -1074,8 +1074,8 @@ class Marginal:
         unknown = np.isnan(known.background_weight(n_jobs))
         if self._posterior.one and unknown[0]:
             raise ValueError(
-                f"column {self._column.name!r} is missing in all rows given this evidence, by a rule: it has no value to "
-                "ask about; leave out a condition"
+                f"column {self._column.name!r} is missing in all rows given this evidence, by a rule: it has no value "
+                "to ask about; leave out a condition"
             )
         return unknown
 

@@ -160,7 +160,7 @@ class _Maker:
     # ---- equations
 
     def add_equation(self, rule: Equation) -> None:
-        """Make a column the sum of others, if it is not made of anything yet: one that is so without rounding, if any."""
+        """Make a column the sum of others, if it is not made of anything yet; best one that needs no rounding."""
         said, rule = rule, self._solved(rule)
         y = self.schema.index(rule.column)
         columns = [self.schema.index(name) for _, name in rule.terms]

@@ -163,7 +163,9 @@ class Cells:
 
         for rule in self.coordinates.enforced:
             known = tuple(name for name in rule.columns if name in index and not math.isnan(self.said[i, index[name]]))
-            if isinstance(rule, Combinations) and known and not levels(known).any():
+            # one value that no row has is like a level that was never seen
+            counts = len(known) == len(rule.columns) or all(levels((name,)).any() for name in known)
+            if isinstance(rule, Combinations) and counts and not levels(known).any():
                 return True
             if isinstance(rule, Function) and len(known) == len(rule.columns):
                 seen = levels(rule.of).any() or (rule.is_mutual and levels((rule.column,)).any())
@@ -303,7 +305,8 @@ class Cells:
 
     def _turned(self, j: int, asked: Region, term: Term, rest: float) -> Region:
         """Where a coordinate has to be for column j, made of rest + c * coordinate, to lie in a region."""
-        inner, c, tolerance = self.coordinates.inner.columns[term.at], term.coefficient, self.coordinates.sources[j].tolerance
+        inner, c = self.coordinates.inner.columns[term.at], term.coefficient
+        tolerance = self.coordinates.sources[j].tolerance
         runs = []
         for ends, weight in zip(asked.runs, asked.run_weights(), strict=True):
             lo, hi = ends if tolerance else (self.coordinates.border(j, x) for x in ends)

@@ -28,7 +28,7 @@ from ...data.schema import Column, Schema, snapped
 _WHOLE = 1e-6
 """By how much a quotient of steps may miss a whole number."""
 _DECIMALS, _ASIDE = 6, 1e-5
-"""Decimals of a sum in steps by which it is in the middle of two values, and the steps by which bounds lie beside it."""
+"""Decimals of a sum, in steps, that tell whether it is in the middle of two values; steps by which bounds lie aside."""
 
 
 class Term(NamedTuple):

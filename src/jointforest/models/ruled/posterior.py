@@ -366,11 +366,11 @@ class RuledPosterior(PosteriorState):
     def _law(self, j: int, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
         """Values of a column with a grid (q,), and their probabilities in each row of the table (n, q)."""
         column = self.distribution.schema.columns[j]
-        if (term := self._converted(j)) is None:
+        if self._converted(j) is None:
             self._by_sums(j, lambda law: law.quantile(np.array([0.5])), 1)  # keeps the distributions
-            laws = [law for law in self._kept[j] if law is not None]
-            if all(isinstance(law, Points) for law in laws):
-                value = np.unique(np.concatenate([np.empty(0), *(law.value for law in laws)]))
+            points = [law for law in self._kept[j] if isinstance(law, Points)]
+            if len(points) == sum(law is not None for law in self._kept[j]):
+                value = np.unique(np.concatenate([np.empty(0), *(law.value for law in points)]))
                 return value, self.pdf(j, value, n_jobs) * column.step
         ends = self.quantile(j, np.array([TAIL, 1.0 - TAIL]), n_jobs)
         ends = np.rint((ends[~np.isnan(ends[:, 0])] - column.center) / column.step)
@@ -414,9 +414,7 @@ class RuledPosterior(PosteriorState):
                 found.append(law)
             else:
                 cells, log_weight = self.rows.cells.take(mine), self.log_rows[mine]
-                found.append(
-                    distribution_of_sum(self.coordinates, self.of_inner, j, cells, log_weight)
-                )
+                found.append(distribution_of_sum(self.coordinates, self.of_inner, j, cells, log_weight))
         return found
 
     def _total(self, i: int, j: int) -> Points | None:

@@ -379,8 +379,8 @@ class RuledDistribution(Distribution):
         X = np.where(np.isnan(evidence.value), model.coordinates.rows(Z), evidence.value)
         if np.isnan(known_values(model.coordinates, X)).any():
             raise ValueError(
-                "mode: the columns do not tell what rules make them of, so that there is no certified mode; ask the joint "
-                "of all columns, or draw rows"
+                "mode: the columns do not tell what rules make them of, so that there is no certified mode; ask the "
+                "joint of all columns, or draw rows"
             )
         # what units add to the density is the same in all complete rows
         complete = spread_out(model.coordinates, model.inner, Evidence.of_values(X))
