@@ -504,7 +504,10 @@ def _ask_of_joint(joint: jf.Joint, rows: oracle.Rows, rng: np.random.Generator, 
             lambda: _value(joint.mutual_information(names[some[0]], names[some[1]], given=names[some[2]]), value2),
             value2,
         )
-    kept = sorted(rng.choice(len(columns), min(3, len(columns)), replace=False).tolist())
+    # a marginal forest keeps mean rates of missing cells in leaves that become one
+    is_forest = any(part.inner.is_forest for part in joint.distribution.components)
+    some = [j for j in range(len(columns)) if not (is_forest and rows.missing[:, j].any())]
+    kept = sorted(rng.choice(some, min(3, len(some)), replace=False).tolist())
     part = rows.of(kept)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1005,6 +1005,7 @@ class Marginal:
         """
         edges = bin_edges(self._column, bins)
         self._posterior.check(n_jobs)
+        self._unknown(n_jobs)
         mass = histogram(self._state, self._j, edges, n_jobs)
         shown = self._column.levels if self._column.is_categorical else self._column.values(edges)
         return Histogram(shown, mass[0] if self._posterior.one else mass)
@@ -1018,6 +1019,7 @@ class Marginal:
         """
         if not self._column.is_categorical:
             self._posterior.check(n_jobs)
+            self._unknown(n_jobs)
             return self._values(peak(self._state.distribution, self._state.evidence, self._j, n_jobs))
         share = self._level_shares(n_jobs)
         code = np.where(np.isnan(share[:, 0]), np.nan, share.argmax(axis=1))

@@ -117,9 +117,14 @@ def test_modes_have_values_in_all_columns(missing: tuple[jf.Joint, oracle.Rows])
 
 def test_a_column_without_values_is_named(missing: tuple[jf.Joint, oracle.Rows]) -> None:
     joint, _ = missing
-    for ask in (lambda: joint.given(c="p").mean("m"), lambda: joint.given(c="p").quantile("m", 0.5)):
+    gone = joint.given(c="p")
+    asked = [gone.mean, gone.std, lambda name: gone.quantile(name, 0.5), lambda name: gone.marginal(name).likeliest()]
+    for ask in (*asked, lambda name: gone.marginal(name).histogram()):
         with pytest.raises(ValueError, match="'m' is missing in all rows"):
-            ask()
+            ask("m")
+    for both in (lambda: gone.compare("m > n"), lambda: gone.pair("m", "n")):
+        with pytest.raises(ValueError, match="rules make one of the columns 'm', 'n' missing"):
+            both()
     assert joint.given(c="p").probability({"m": jf.Missing()}) == pytest.approx(1.0)
 
 
