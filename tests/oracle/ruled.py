@@ -85,6 +85,9 @@ class Rows:
             return 0.0
         total = math.fsum(self.fits(given))
         both = self.fits(given) * self.fits(event) / np.where(self.p > 0.0, self.p, 1.0)
+        never_seen = (self.missing[both > 0.0][:, known] > 1.0 - NEAR).all(axis=0)
+        if any(one is True for one in event.values()) and never_seen.any():
+            return 0.0  # what is known is missing in all of these rows
         return math.fsum(both) / total
 
     def log_density(self, values):
