@@ -28,7 +28,7 @@ def entropy(
     known = _numbers(model.schema, () if given is None else given, "given")
     asked = _numbers(model.schema, of, "columns") or [j for j in range(len(model.schema.names)) if j not in known]
     first, last = _apart(model.schema, [asked, known])
-    v, draws = view(model, tuple(asked + known)), _draws(n_samples, random_state)
+    v, draws = view(model.given_known(asked + known), tuple(asked + known)), _draws(n_samples, random_state)
     if not asked:
         raise ValueError("entropy: every column is given; name at least one that is not")
     if not known:
@@ -45,7 +45,8 @@ def mutual_information(
     if not sets[0] or not sets[1]:
         raise ValueError("mutual_information: name at least one column on either side")
     first, second, last = _apart(model.schema, sets)
-    v = view(model, tuple(j for numbers in sets for j in numbers))
+    of = tuple(j for numbers in sets for j in numbers)
+    v = view(model.given_known(of), of)
     return entropies.mutual_information(v, first, second, last, *_draws(n_samples, random_state), n_jobs)
 
 
@@ -60,7 +61,9 @@ def divergence(
 ) -> Estimate:
     """See `Joint.divergence`."""
     check("measure", measure, tuple(MEASURES))
-    p, q = views(model, other, _shared(model.schema, other.schema, columns))
+    shared = _shared(model.schema, other.schema, columns)
+    theirs = [other.schema.index(model.schema.names[j]) for j in shared if model.schema.names[j] in other.schema.names]
+    p, q = views(model.given_known(shared), other.given_known(theirs), shared)
     return MEASURES[measure](p, q, tuple(range(len(p.number))), *_draws(n_samples, random_state), n_jobs)
 
 

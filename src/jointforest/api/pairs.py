@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,6 +57,7 @@ def pair(state: PosteriorState, a: str, b: str, bins: int, n_jobs: int | None) -
         raise ValueError(f"pair: column {a!r} twice; name two columns")
     j, k = schema.index(a), schema.index(b)
     first, second = schema.columns[j], schema.columns[k]
+    state = _given_known(state, [j, k]).observe(state.evidence)
     cuts = [_cuts(state, i, schema.columns[i], int(bins), n_jobs) for i in (j, k)]
     # p(a in bin, b in bin) = p(a in bin) p(b in bin | a in bin): the bins of a are rows of evidence
     rows = intersect(schema, state.evidence, {a: PerRow(tuple(_conditions(first, cuts[0])))})
@@ -107,7 +108,8 @@ def mean_of(state: PosteriorState, of: Sum) -> np.ndarray:
     """Mean of a sum of columns, (n,); of the difference of two dates timedelta64."""
     is_time, origin = _times(state.distribution.schema, of)
     columns, c = _numbers(state.distribution.schema, of)
-    mean = np.column_stack([mean_and_covariance(state, [j])[0] for j in columns])
+    state = state.knowing(columns)
+    mean = np.column_stack([state.center(j) for j in columns])
     seconds = mean @ c + of.constant + origin
     return seconds_apart(seconds) if is_time else seconds
 
@@ -160,11 +162,10 @@ def probability_of(
             "joint.given(...).sample(n)"
         )
     relation = _relation(state.distribution.schema, compared[0])
+    model = _given_known(state, _columns_of(relation))
     if isinstance(relation, Levels):
-        return exact(probability_of_levels(state.distribution, state.evidence, *relation, n_jobs))
-    return probability_of_relation(
-        state.distribution, state.evidence, relation, int(n_samples), seed_of(random_state), n_jobs
-    )
+        return exact(probability_of_levels(model, state.evidence, *relation, n_jobs))
+    return probability_of_relation(model, state.evidence, relation, int(n_samples), seed_of(random_state), n_jobs)
 
 
 def drawn_where(
@@ -172,7 +173,8 @@ def drawn_where(
 ) -> Iterator[np.ndarray]:
     """n rows in which comparisons of columns hold, some at a time, (k, d); comparisons are checked at once."""
     relations = [_relation(state.distribution.schema, asked) for asked in compared]
-    blocks = related_blocks(state.distribution, state.evidence, relations, int(n), seed_of(random_state), n_jobs)
+    model = _given_known(state, sorted({j for relation in relations for j in _columns_of(relation)}))
+    blocks = related_blocks(model, state.evidence, relations, int(n), seed_of(random_state), n_jobs)
     return _with_clear_errors(blocks, state.distribution, compared)
 
 
@@ -215,6 +217,19 @@ def _relation(schema: Schema, asked: Comparison) -> Relation | Levels:
     _, origin = _times(schema, of)
     names, c = _numbers(schema, of)
     return Relation(tuple(names), tuple(c.tolist()), asked.op, -of.constant - origin)
+
+
+def _given_known(state: PosteriorState, columns: Sequence[int]) -> Distribution:
+    """The distribution of the rows in which columns have values; a ValueError if the evidence leaves none."""
+    model = state.distribution.given_known(columns)
+    if model is not state.distribution and model.log_density(state.evidence)[0] == -np.inf:
+        names = ", ".join(repr(model.schema.names[j]) for j in columns)
+        raise ValueError(f"given this evidence rules make one of the columns {names} missing in each row")
+    return model
+
+
+def _columns_of(relation: Relation | Levels) -> tuple[int, ...]:
+    return (relation.a, relation.b) if isinstance(relation, Levels) else relation.column
 
 
 def _numbers(schema: Schema, of: Sum) -> tuple[list[int], np.ndarray]:

@@ -44,7 +44,8 @@ def with_event(
     The model is None where the cells cannot be missing. With ``as_regions`` a value is a set of one: its mass counts.
     """
     conditions, missing = without_missing(event)
-    model, log_missing = state.distribution.given_missing_cells(missing)
+    known = [*conditions, *state.evidence.known_names(state.distribution.schema)]
+    model, log_missing = state.distribution.given_missing_cells(missing, known)
     if as_regions:
         conditions = {name: AnyOf(condition) for name, condition in conditions.items()}
     return model, intersect(state.distribution.schema, state.evidence, conditions), log_missing
@@ -844,11 +845,12 @@ def observe_missing(model: Distribution, conditions: Mapping[str, Any]) -> tuple
     others, missing = without_missing(conditions)
     if not missing:
         return model, 0.0, others
-    given, log_missing = model.given_missing_cells(missing)
+    given, log_missing = model.given_missing_cells(missing, list(others))
     if given is None:
         text = conditions_text({name: Missing() if is_it else Not(Missing()) for name, is_it in missing.items()})
         raise ValueError(
-            f"the evidence has probability 0: {text}; at learning such cells were never, or always, missing"
+            f"the evidence has probability 0: {text}; at learning such cells were never missing, or always, or a rule "
+            "makes others missing with them of which the evidence says something"
         )
     return given, log_missing, others
 
@@ -1003,6 +1005,7 @@ class Marginal:
         """
         edges = bin_edges(self._column, bins)
         self._posterior.check(n_jobs)
+        self._unknown(n_jobs)
         mass = histogram(self._state, self._j, edges, n_jobs)
         shown = self._column.levels if self._column.is_categorical else self._column.values(edges)
         return Histogram(shown, mass[0] if self._posterior.one else mass)
@@ -1016,6 +1019,7 @@ class Marginal:
         """
         if not self._column.is_categorical:
             self._posterior.check(n_jobs)
+            self._unknown(n_jobs)
             return self._values(peak(self._state.distribution, self._state.evidence, self._j, n_jobs))
         share = self._level_shares(n_jobs)
         code = np.where(np.isnan(share[:, 0]), np.nan, share.argmax(axis=1))
@@ -1056,6 +1060,26 @@ class Marginal:
             raise ValueError(f"column {column.name!r} is {column.kind}: it has no {what}; use proba({column.name!r})")
         self._state.prepare([self._j])
         self._posterior.check(n_jobs)
+        self._unknown(n_jobs)
+
+    def _unknown(self, n_jobs: int | None = -1) -> np.ndarray:
+        """Rows of evidence that are impossible, or under which a rule makes the column missing, bool (n,).
+
+        Raises
+        ------
+        ValueError
+            If a rule makes it missing under one row of evidence.
+        """
+        known = self._state.knowing([self._j])
+        if known is self._state:
+            return np.isnan(self._posterior._background_share(n_jobs))
+        unknown = np.isnan(known.background_weight(n_jobs))
+        if self._posterior.one and unknown[0]:
+            raise ValueError(
+                f"column {self._column.name!r} is missing in all rows given this evidence, by a rule: it has no value "
+                "to ask about; leave out a condition"
+            )
+        return unknown
 
     def _moments(self, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
         return self._state.moments(self._j, n_jobs)
@@ -1081,6 +1105,7 @@ class Marginal:
             raise ValueError(f"column {self._column.name!r} is {self._column.kind}: it has no levels; {hint}")
         self._state.prepare([self._j])
         self._posterior.check(n_jobs)
+        self._unknown(n_jobs)
         return self._shares(n_jobs)
 
     def _shares(self, n_jobs: int | None) -> np.ndarray:
@@ -1098,7 +1123,7 @@ class Marginal:
 
     def _in_range(self, numbers: np.ndarray) -> np.ndarray:
         """The numbers (n,) or (n, k), NaN of impossible evidence alone; a ValueError where float64 does not do."""
-        if np.isnan(numbers[~np.isnan(self._posterior._background_share())]).any():
+        if np.isnan(numbers[~self._unknown()]).any():
             raise ValueError(
                 f"column {self._column.name!r}: given this evidence it lies too far out to be computed, beyond 1e150 "
                 "or so; loosen the evidence"

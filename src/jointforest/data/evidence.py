@@ -94,6 +94,11 @@ class Evidence(NamedTuple):
             soft[:-1] |= (self.atom_log_weight != 0.0).any(axis=1)
         return np.asarray(soft[self.cell_regions()].any(axis=0))
 
+    def known_names(self, schema: Schema) -> list[str]:
+        """Names of the columns of which any row says something."""
+        is_said = (~np.isnan(self.value) | (self.cell_regions() >= 0)).any(axis=0)
+        return [schema.names[j] for j in np.flatnonzero(is_said).tolist()]
+
     def cell_regions(self) -> np.ndarray:
         """Number of each cell's region, -1 if none: a new int32 array (n, d), whether there are regions or not."""
         return self.region.copy() if self.has_regions else np.full(self.value.shape, -1, dtype=np.int32)

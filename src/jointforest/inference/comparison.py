@@ -240,7 +240,7 @@ def _given_first(
     is_known = not np.isnan(evidence.value[0, j])
     rows = evidence if is_known else with_values(model.schema, evidence, j, x)
     sides = _sides(model.schema, relation, first, x)
-    log_rows = model.log_density(rows, n_jobs)
+    log_rows = np.where(model.is_seen(rows), model.log_density(rows, n_jobs), -np.inf)
     log_both = model.log_density(within(model.schema, rows, k, sides), n_jobs)
     log_evidence = model.log_density(evidence, n_jobs)[0]
     with np.errstate(invalid="ignore"):

@@ -15,8 +15,10 @@ def mean_and_covariance(
     """Posterior means (n, q) and covariances (n, q, q) of q columns of numbers, or booleans (True counts 1).
 
     In the columns' units and their products (date-times: seconds since the column's origin); NaN where the evidence
-    has probability 0. A column with neither numbers nor booleans is a ValueError.
+    has probability 0. A column with neither numbers nor booleans is a ValueError. All are of the rows in which every
+    one of the columns has a value.
     """
+    state = state.knowing(columns)
     n, q = len(state.evidence.value), len(columns)
     mean, covariance = np.empty((n, q)), np.empty((n, q, q))
     for i, j in enumerate(columns):

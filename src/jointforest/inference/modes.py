@@ -25,6 +25,11 @@ def model_modes(model: Distribution, evidence: Evidence, k: int, budget: int = B
         )
     if model.log_density(evidence)[0] == -np.inf:
         raise ValueError("the evidence has probability 0; drop or widen one of its conditions")
+    if model.observe(evidence).knowing(range(len(model.schema.columns))).log_probability()[0] == -np.inf:
+        raise ValueError(
+            "mode: no row that agrees with the evidence has a value in every column, as rules make cells missing; "
+            "ask joint.select(...) of fewer columns"
+        )
     X, log_bound = model.modes(evidence, k, budget)
     X = np.unique(X, axis=0)
     density = model.log_density(build(model.schema, X), n_jobs=1)

@@ -27,7 +27,7 @@ from ..data.rules.contradictions import (
 from ..data.rules.rule import ENOUGH_ROWS, Combinations, Equation, Function, MissingTogether, MissingWhere, Order, Rule
 from ..data.schema import MAX_LEVELS, Column, Schema, snapped
 from ..models.base import Distribution
-from ..models.ruled.coordinates import NEVER, Absence, Coordinates, Source, Term
+from ..models.ruled.coordinates import NEVER, Absence, Coordinates, Source, Term, lies_on_grid, on_grid, values_of
 from ..models.ruled.ruled import ruled
 from ..models.ruled.translate import known_values
 from ..query_language.rules import rule as parse_rule
@@ -160,32 +160,39 @@ class _Maker:
     # ---- equations
 
     def add_equation(self, rule: Equation) -> None:
-        """Make a column the sum of others, if it is not made of anything yet."""
+        """Make a column the sum of others, if it is not made of anything yet; best one that needs no rounding."""
+        said, rule = rule, self._solved(rule)
         y = self.schema.index(rule.column)
         columns = [self.schema.index(name) for _, name in rule.terms]
         if any(self.schema.columns[j].is_categorical for j in (y, *columns)):
             return
         if self._is_implied(rule, y, columns):
-            self.enforced.append(rule)
+            self.enforced.append(said)
             return
         if not self._is_free(y):
-            self.why[rule] = f"{self._maker_of(y)} already determines {rule.column!r}"
+            self.why[said] = f"{self._maker_of(y)} already determines {rule.column!r}"
             return
         known = ~np.isnan(self.X[:, [y, *columns]]).any(axis=1)
-        rest = np.abs(total(rule, self.schema, self.X) - self.X[:, y])[known]
         step = self.schema.columns[y].step
-        is_exact = not rule.tolerance and (step == 0.0 or bool(np.all(rest <= NEAR * step)))
+        is_exact = not rule.tolerance and self._is_on_grid(rule)
+        sums = on_grid(self.schema.columns[y], total(rule, self.schema, self.X)[known])
+        if not is_exact and not rule.tolerance and np.any(np.abs(sums - self.X[known, y]) > NEAR * step):
+            self.why[said] = (
+                f"some of its sums lie in the middle between two values of {rule.column!r}, and are not always rounded "
+                "to the even one"
+            )
+            return
         others = [j for j in range(self.d) if j != y and any(term.at == y for term in self.sources[j].terms)]
         if self._would_contradict(rule, is_exact, columns, others):
             has_tolerance = rule.tolerance or any(self.sources[j].tolerance for j in (*columns, *others))
-            self.why[rule] = (
+            self.why[said] = (
                 "a sum of sums that hold within a tolerance is not kept" if has_tolerance else
                 "its columns are sums of others only after rounding"
             )  # fmt: skip
             return
         missing = np.isnan(self.X[:, columns]).sum(axis=1)
         if np.mean(~np.isnan(self.X[:, y]) & (missing > (1 if is_exact else 0))) > LOST:
-            self.why[rule] = f"too many rows have {rule.column!r} and miss what it is the sum of"
+            self.why[said] = f"too many rows have {rule.column!r} and miss what it is the sum of"
             return
         zero = self.schema.columns[y].zero
         terms: list[Term] = []
@@ -197,16 +204,38 @@ class _Maker:
         source = Source(_collected(terms), constant, tolerance)
         if any(term.at == y for term in source.terms) or not source.terms:
             of_y = [j for j in columns if any(term.at == y for term in self.sources[j].terms)]
-            self.why[rule] = f"with {self._maker_of((of_y or [y])[0])} it would make {rule.column!r} a sum of itself"
+            self.why[said] = f"with {self._maker_of((of_y or [y])[0])} it would make {rule.column!r} a sum of itself"
             return
-        self.sources[y], self.made_by[y] = source, rule
+        self.sources[y], self.made_by[y] = source, said
         if not rule.tolerance and with_tolerance(rule, self.schema).tolerance:
             self._forget_digits(y, *columns)
         if not is_exact and not tolerance:
             self.rounded.add(y)
         for j in others:
             self._substitute(j, y, source)
-        self.enforced.append(rule)
+        self.enforced.append(said)
+
+    def _solved(self, rule: Equation) -> Equation:
+        """The equation, or if its sums have to be rounded, the same for a column whose sums have not."""
+        rest = np.abs(total(rule, self.schema, self.X) - self.X[:, self.schema.index(rule.column)])
+        is_rounded = np.nanmax(rest, initial=0.0) > NEAR * self.schema[rule.column].step
+        if rule.tolerance or is_rounded or self._is_on_grid(rule):
+            return rule
+        for c, name in rule.terms:
+            others = tuple((-k / c, of) for k, of in rule.terms if of != name)
+            other = replace(rule, column=name, terms=((1.0 / c, rule.column), *others), constant=-rule.constant / c)
+            if self._is_free(self.schema.index(name)) and self._is_on_grid(other):
+                return other
+        return rule
+
+    def _is_on_grid(self, rule: Equation) -> bool:
+        """Whether all sums of values on their grids are values of the equation's column."""
+        columns = [self.schema[name] for _, name in rule.terms]
+        constant = rule.constant - self.schema[rule.column].zero + sum(
+            c * of.zero for (c, _), of in zip(rule.terms, columns, strict=True)
+        )  # fmt: skip
+        addends = [(c, values_of(of)) for (c, _), of in zip(rule.terms, columns, strict=True)]
+        return lies_on_grid(self.schema[rule.column], constant, addends)
 
     def _forget_digits(self, *columns: int) -> None:
         """Leave the cells of some columns unrounded, since rounding them would contradict a rule."""
@@ -275,10 +304,15 @@ class _Maker:
         self._join({self.schema.index(name) for name in rule.of})
 
     def _join(self, columns: set[int]) -> str:
-        """Make some columns one block; empty, or why they cannot be one."""
+        """Make some columns one block; empty, or why they cannot be one.
+
+        Columns that equations make are in a block with all of their parts, as its combinations obey the equations.
+        """
+        columns = self._with_parts(columns)
         touched = [block for block in self.blocks if block & columns]
         joined = columns.union(*touched)
-        for j in joined:
+        sums = {j for j in columns if self._is_made_by_equation(j)}
+        for j in joined - sums:
             if not self._is_free(j) and not any(j in block for block in touched):
                 return f"{self._maker_of(j)} makes {self.schema.columns[j].name!r} a sum"
         if touched and joined == touched[0]:
@@ -303,7 +337,25 @@ class _Maker:
             if np.mean(~np.isnan(x) & ~np.isin(x, x[known])) > UNLIKE:
                 return "too many values occur only where others of its columns are missing"
         self.blocks = [block for block in self.blocks if not block & columns] + [joined]
+        for j in sums:
+            self.sources[j] = Source((Term(j),))
+            del self.made_by[j]
+        self.rounded -= sums
         return ""
+
+    def _with_parts(self, columns: set[int]) -> set[int]:
+        """Some columns, and all columns of the equations that make any of them."""
+        found, waiting = set(), list(columns)
+        while waiting:
+            j = waiting.pop()
+            if j not in found and self._is_made_by_equation(j):
+                waiting += [self.schema.index(name) for name in self.made_by[j].columns]
+            found.add(j)
+        return found
+
+    def _is_made_by_equation(self, j: int) -> bool:
+        """Whether an equation that holds without a tolerance makes a column."""
+        return isinstance(self.made_by.get(j), Equation) and not self.sources[j].tolerance
 
     # ---- orders
 
@@ -424,7 +476,7 @@ class _Maker:
                 tables |= of_members
             else:
                 columns.append(self.schema.columns[k] if sort == "column" else self.gaps[k][0])
-        sources = tuple(self._placed(self.sources[j], place, tables) for j in range(self.d))
+        sources = tuple(self._placed(j, place, tables) for j in range(self.d))
         inner = Schema(tuple(columns), self.schema.frame, (), self.schema.n_rows)
         coordinates = Coordinates(self.schema, inner, sources, (NEVER,) * self.d, ())
         Z = _in_coordinates(coordinates, self.X)
@@ -441,24 +493,34 @@ class _Maker:
         beside = [
             j
             for j, source in enumerate(coordinates.sources)
-            if source.is_sum and not any(term.at in of_gaps for term in source.terms)
+            if j in coordinates.sums and not any(term.at in of_gaps for term in source.terms)
         ]
         made = tuple(self.schema.columns[j] for j in beside)
         learned = replace(coordinates.inner, columns=(*coordinates.inner.columns, *made))
         return Reduced(coordinates, learned, np.hstack([Z, self.X[:, beside]]), beside, low, self.indicators)
 
-    def _placed(self, source: Source, place: dict[tuple[str, int], int], tables: dict[int, np.ndarray]) -> Source:
-        """A source with the final numbers of the coordinates."""
-        terms = []
+    def _placed(self, j: int, place: dict[tuple[str, int], int], tables: dict[int, np.ndarray]) -> Source:
+        """The source of column j with the final numbers of the coordinates, each once.
+
+        A sum of members of one compound alone is a member itself.
+        """
+        terms: list[Term] = []
+        of_block: dict[int, np.ndarray] = {}
+        source, column = self.sources[j], self.schema.columns[j]
         for term in source.terms:
             block = next((k for k, block in enumerate(self.blocks) if term.at in block), None)
             if term.at >= self.d:
                 terms.append(term._replace(at=place["gap", term.at - self.d]))
             elif block is not None:
-                terms.append(term._replace(at=place["block", block], table=tables[term.at]))
+                at, values = place["block", block], term.coefficient * tables[term.at]
+                of_block[at] = of_block[at] + values if at in of_block else values
             else:
                 terms.append(term._replace(at=place["column", term.at]))
-        return source._replace(terms=tuple(terms))
+        if not terms and len(of_block) == 1 and not source.tolerance and (column.is_categorical or column.step > 0.0):
+            ((at, values),) = of_block.items()
+            values = values if column.is_categorical else on_grid(column, source.constant + values)
+            return Source((Term(at, 1.0, values),))
+        return source._replace(terms=(*terms, *(Term(at, 1.0, values) for at, values in of_block.items())))
 
     def _compound(self, members: list[int]) -> tuple[Column, dict[int, np.ndarray]]:
         """The categorical coordinate of some columns, and the value of each member in each of its levels.
@@ -492,10 +554,17 @@ class _Maker:
         for rule in rules:
             if isinstance(rule, MissingWhere):
                 found = self._where(coordinates, rule)
-                if found is not None:
-                    absences[index(rule.column)] = found
+                columns = [index(rule.column), *self._made_of(coordinates, index(rule.column))]
+                if found is None:
+                    self.why[rule] = "other rules make the columns that tell where it is missing sums, or several"
+                elif any(absences.get(j, found) != found for j in columns):
+                    self.why[rule] = f"another rule makes {rule.column!r}, or a sum of it, missing"
+                elif not np.isnan(self.X[np.isnan(self.X[:, columns[0]])][:, columns]).all():
+                    self.why[rule] = f"a sum of {rule.column!r} is known where it is missing"
+                else:  # a sum of what is missing is missing
+                    absences |= dict.fromkeys(columns, found)
                     self.enforced.append(rule)
-        columns = list(coordinates.inner.columns)
+        inner_columns = list(coordinates.inner.columns)
         parts = [Z]
         together = [rule for rule in rules if isinstance(rule, MissingTogether)]
         leader = {index(name): index(rule.of[0]) for rule in together for name in rule.of}
@@ -516,12 +585,19 @@ class _Maker:
                 name = self._new_name(f"{self.schema.columns[j].name} is missing")
                 self.indicators.add(name)
                 dtype = _dtype(self.schema.frame, "boolean")
-                columns.append(Column(name, "boolean", dtype, levels=(False, True), n_observed=len(Z)))
+                inner_columns.append(Column(name, "boolean", dtype, levels=(False, True), n_observed=len(Z)))
                 parts.append(is_missing.astype(np.float64)[:, None])
-                absences[j] = Absence(where=len(columns) - 1, values=(1.0,))
-        inner = replace(coordinates.inner, columns=tuple(columns))
+                absences[j] = Absence(where=len(inner_columns) - 1, values=(1.0,))
+        inner = replace(coordinates.inner, columns=tuple(inner_columns))
         of_all = tuple(absences[j] for j in range(self.d))
         return replace(coordinates, inner=inner, absences=of_all), np.hstack(parts)
+
+    def _made_of(self, coordinates: Coordinates, j: int) -> list[int]:
+        """Numbers of the other columns that a plain column is a part of."""
+        if j not in coordinates.plain:
+            return []
+        at = coordinates.plain[j]
+        return [k for k in coordinates.sums if any(term.at == at for term in coordinates.sources[k].terms)]
 
     def _where(self, coordinates: Coordinates, rule: MissingWhere) -> Absence | None:
         """The values of one coordinate at which a rule makes cells missing; None if they are not those of one."""
@@ -529,7 +605,7 @@ class _Maker:
         columns = [self.schema.columns[j] for j in of]
         numbers = [[c.to_number(x) for c, x in zip(columns, values, strict=True)] for values in rule.values]
         sources = [coordinates.sources[j] for j in of]
-        if any(source.is_sum for source in sources) or len({source.terms[0].at for source in sources}) > 1:
+        if not all(source.is_one for source in sources) or len({source.terms[0].at for source in sources}) > 1:
             return None
         at = sources[0].terms[0].at
         if sources[0].is_plain:

@@ -10,16 +10,17 @@ Conventions, which hold for every method:
 - An answer about column j counts what the evidence knows of column j itself: a known value has a variance of 0.
 - ``n_jobs`` is the number of threads. No answer depends on it.
 - Where the evidence of a row has probability 0, the answers of that row are NaN.
+- A column that a rule makes missing in some rows is asked about in the others: see `PosteriorState.knowing`.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -269,10 +270,31 @@ class Distribution(ABC):
         with np.errstate(invalid="ignore"):  # -inf - -inf
             return np.where(known, complete[:, None] - without, np.nan)
 
-    def given_missing_cells(self, missing: Mapping[str, bool]) -> tuple[Distribution | None, float]:
+    def given_known(self, columns: Sequence[int]) -> Distribution:
+        """The distribution of the rows in which some columns have a value, which no rule makes missing.
+
+        Raises
+        ------
+        ValueError
+            If there are no such rows.
+        """
+        return self
+
+    def is_seen(self, evidence: Evidence) -> np.ndarray:
+        """Whether a row may have the values of each row of evidence, as far as rules tell, bool (n,).
+
+        `log_density` takes a combination of values that was never seen for missing cells, at a penalty, as it comes in
+        rows of new tables. Sums over all combinations leave it out.
+        """
+        return np.ones(len(evidence.value), bool)
+
+    def given_missing_cells(
+        self, missing: Mapping[str, bool], known: Sequence[str] = ()
+    ) -> tuple[Distribution | None, float]:
         """The distribution given which cells are missing, by column name, and the log-probability of that.
 
-        None and -inf where that is impossible, as in columns without a missing cell at learning.
+        None and -inf where that is impossible, as in columns without a missing cell at learning, or together with
+        values of the ``known`` columns.
         """
         given: Distribution = self
         log_probability = 0.0
@@ -282,6 +304,9 @@ class Distribution(ABC):
                 return None, -np.inf
             given = conditioned
             log_probability += log_p
+        for name in known if any(missing.values()) else ():
+            if given.given_missing(self.schema.index(name), False)[0] is None:
+                return None, -np.inf
         return given, log_probability
 
     def sample_and_weigh(
@@ -462,6 +487,13 @@ class PosteriorState(ABC):
 
     # ---- default implementations
 
+    def knowing(self, columns: Sequence[int]) -> PosteriorState:
+        """The posterior given also that some columns have a value, which no rule makes missing; itself if that is sure.
+
+        Every answer about columns is of this posterior.
+        """
+        return self
+
     def prepare(self, columns: Sequence[int]) -> None:
         """Find at once what questions about each of these columns need, if it is kept."""
         return None
@@ -469,6 +501,13 @@ class PosteriorState(ABC):
     def mean_and_histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
         """Means (n,) and the histogram (n, q + 1) of a numeric column, which may cost less together."""
         return self.moments(j, n_jobs)[0], self.histogram(j, cuts, n_jobs)
+
+    def center(self, j: int) -> np.ndarray:
+        """Mean of a column of numbers, P(True) of a boolean one, (n,)."""
+        column = self.distribution.schema.columns[j]
+        if column.is_categorical:
+            return self.level_probabilities(j) @ np.array([float(level) for level in column.levels])
+        return self.moments(j)[0]
 
     def completions(self, count: np.ndarray, seed: int, n_jobs: int | None = -1) -> np.ndarray:
         """`Distribution.completions` of the evidence."""
@@ -525,6 +564,20 @@ class PosteriorState(ABC):
             return 0.0
         log_evidence = self.log_evidence + float(self.evidence.log_penalty[0])
         return math.exp(float(given.log_density(self.evidence)[0]) + log_missing - log_evidence)
+
+
+Asked = TypeVar("Asked", bound=Callable[..., Any])
+
+
+def of_known(ask: Asked) -> Asked:
+    """The method, which answers about one column or two, asked given that these have values: see `knowing`."""
+    n_columns = 2 if ask.__name__ == "covariance" else 1
+
+    @wraps(ask)
+    def asked(self: PosteriorState, *arguments: Any, **named: Any) -> Any:
+        return ask(self.knowing(arguments[:n_columns]), *arguments, **named)
+
+    return asked  # type: ignore[return-value] # of the same signature
 
 
 class LinkedState(PosteriorState):

@@ -8,10 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from ..data.evidence import Evidence, distinct_rows
+from ..data.evidence import Evidence, build, distinct_rows
 from ..data.rules.rule import Rule
 from ..data.schema import Column, Schema
-from .base import Distribution, Parts, PosteriorState
+from .base import Distribution, Parts, PosteriorState, of_known
 from .box_forest.box_forest import BoxForest
 from .box_forest.merge import merge
 
@@ -98,6 +98,17 @@ class Mixture(Distribution):
     def marginalize(self, columns: list[int]) -> Mixture:
         return Mixture(tuple(p.marginalize(columns) for p in self.components), self.log_weight)
 
+    def is_seen(self, evidence: Evidence) -> np.ndarray:
+        return np.logical_or.reduce([component.is_seen(evidence) for component in self.components])
+
+    def given_known(self, columns: Sequence[int]) -> Distribution:
+        log_p = self.observe(build(self.schema)).knowing(columns)._log_joint()[0]
+        possible = np.flatnonzero(log_p > -np.inf).tolist() or [0]  # a component says what is wrong if none is
+        parts = [self.components[k].given_known(columns) for k in possible]
+        if len(parts) == len(self.components) and all(p is q for p, q in zip(parts, self.components, strict=True)):
+            return self
+        return _sum_of(parts, log_p[possible])
+
     def given_missing(self, j: int, is_missing: bool) -> tuple[Distribution | None, float]:
         each = [p.given_missing(j, is_missing) for p in self.components]
         log_joint = self.log_weight + np.array([log_p for _, log_p in each])
@@ -109,9 +120,9 @@ class Mixture(Distribution):
 
     def modes(self, evidence: Evidence, k: int, budget: int) -> tuple[np.ndarray, float]:
         """The components' rows; a mixture is nowhere greater than the weighted sum of its components' bounds."""
-        rows, bounds = [], []
+        rows, bounds, columns = [], [], range(len(self.schema.columns))
         for component, log_weight in zip(self.components, self.log_weight.tolist(), strict=True):
-            if component.log_density(evidence)[0] > -np.inf:
+            if component.observe(evidence).knowing(columns).log_probability()[0] > -np.inf:
                 X, log_bound = component.modes(evidence, k, budget)
                 rows.append(X)
                 bounds.append(log_weight + log_bound)
@@ -149,6 +160,15 @@ class MixturePosterior(PosteriorState):
     def states(self) -> tuple[PosteriorState, ...]:
         """The posterior state of each component."""
         return tuple(component.observe(self.evidence) for component in self.distribution.components)
+
+    def knowing(self, columns: Sequence[int]) -> MixturePosterior:
+        """The components are weighed anew: some may have more rows in which the columns have values."""
+        states = tuple(state.knowing(columns) for state in self.states)
+        if all(state is before for state, before in zip(states, self.states, strict=True)):
+            return self
+        found = MixturePosterior(self.distribution, self.evidence)
+        found.__dict__["states"] = states
+        return found
 
     @cached_property
     def component_weights(self) -> np.ndarray:
@@ -202,6 +222,7 @@ class MixturePosterior(PosteriorState):
     def background_weight(self, n_jobs: int | None = -1) -> np.ndarray:
         return self.mean_of([state.background_weight(n_jobs) for state in self.states])
 
+    @of_known
     def level_probabilities(self, j: int, n_jobs: int | None = -1) -> np.ndarray:
         if len(self.evidence.value) == 1:  # whose leaves are weighed once for all questions
             return self.mean_of([state.level_probabilities(j, n_jobs) for state in self.states])
@@ -210,25 +231,31 @@ class MixturePosterior(PosteriorState):
         self.__dict__["component_weights"] = weight = _weights_of(log_joint)  # which draws need, too
         return weighted(weight, [levels for levels, _ in each])
 
+    @of_known
     def moments(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
         """The variance is sum_k s_k (v_k + (m_k - mean)^2), with weights s_k, means m_k and variances v_k."""
         each = [state.moments(j, n_jobs) for state in self.states]
         mean = self.mean_of([m for m, _ in each])
         return mean, self.mean_of([v + (m - mean) ** 2 for m, v in each])
 
+    @of_known
     def cdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
         return self.mean_of([state.cdf(j, x, n_jobs) for state in self.states])
 
+    @of_known
     def pdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
         return self.mean_of([state.pdf(j, x, n_jobs) for state in self.states])
 
+    @of_known
     def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
         return self.mean_of([state.histogram(j, cuts, n_jobs) for state in self.states])
 
+    @of_known
     def mean_and_histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
         each = [state.mean_and_histogram(j, cuts, n_jobs) for state in self.states]
         return self.mean_of([mean for mean, _ in each]), self.mean_of([mass for _, mass in each])
 
+    @of_known
     def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
         """Quantiles lie between those of the components, where bisection of the mixture's CDF gives them."""
         each = [state.quantile(j, q, n_jobs) for state in self.states]
@@ -242,7 +269,7 @@ class MixturePosterior(PosteriorState):
             return self._among_cells(j, levels, cells, low, high, n_jobs)
         for i in np.flatnonzero(~np.isnan(self.component_weights[:, 0])).tolist():
             weight = self.component_weights[[i]]
-            row = [p.observe(self.evidence.take(np.array([i]))) for p in self.distribution.components]
+            row = [p.observe(self.evidence.take(np.array([i]))).knowing([j]) for p in self.distribution.components]
 
             def below(x: np.ndarray, row: list[PosteriorState] = row, weight: np.ndarray = weight) -> np.ndarray:
                 """P(column <= x) at the k points x."""
@@ -264,6 +291,7 @@ class MixturePosterior(PosteriorState):
         out[np.isnan(self.component_weights[:, 0])] = np.nan
         return out
 
+    @of_known
     def parts(self, j: int) -> Parts:
         """The parts of all components; a component of weight 0 has none that counts."""
         each = [state.parts(j) for state in self.states]
@@ -275,12 +303,14 @@ class MixturePosterior(PosteriorState):
         mean, variance = ([getattr(parts, name) for parts in each] for name in ("mean", "variance"))
         return Parts(*map(np.concatenate, (prior, weight, mean, variance)))
 
+    @of_known
     def quantile_points(self, j: int, q: np.ndarray) -> np.ndarray:
         return np.unique(np.concatenate([state.quantile_points(j, q) for state in self.states]))
 
+    @of_known
     def covariance(self, a: int, b: int) -> np.ndarray:
         """sum_k s_k (cov_k + (a_k - a)(b_k - b)) with weights s_k and means a_k, b_k."""
-        centers = [[_center(state, j) for state in self.states] for j in (a, b)]
+        centers = [[state.center(j) for state in self.states] for j in (a, b)]
         mean_a, mean_b = (self.mean_of(center) for center in centers)
         apart = [(x - mean_a) * (y - mean_b) for x, y in zip(*centers, strict=True)]
         return self.mean_of([state.covariance(a, b) + d for state, d in zip(self.states, apart, strict=True)])
@@ -305,14 +335,6 @@ def weighted(weight: np.ndarray, answers: Sequence[np.ndarray]) -> np.ndarray:
         w = weight[:, k].reshape(-1, *[1] * (answer.ndim - 1))
         total += np.where(w == 0.0, 0.0, w * answer)
     return total
-
-
-def _center(state: PosteriorState, j: int) -> np.ndarray:
-    """Mean of a column of numbers, P(True) of a boolean one, (n,)."""
-    column = state.distribution.schema.columns[j]
-    if column.is_categorical:
-        return state.level_probabilities(j) @ np.array([float(level) for level in column.levels])
-    return state.moments(j)[0]
 
 
 _FEW_CELLS = 256  # whose CDF takes no longer than to propagate the evidence once more for each row

@@ -66,7 +66,8 @@ class View:
 
     def log_density(self, X: np.ndarray, of: Columns, n_jobs: int | None = -1) -> np.ndarray:
         """Log-density (n,) of some of the k columns of rows (n, k) in the reference's numbers."""
-        log_density = self.model.log_density(self.evidence(X, of), n_jobs)
+        evidence = self.evidence(X, of)
+        log_density = np.where(self.model.is_seen(evidence), self.model.log_density(evidence, n_jobs), -np.inf)
         for k in of:
             if len(self.foreign[k]):
                 log_density = np.where(np.isin(X[:, k], self.foreign[k]), -np.inf, log_density)

@@ -314,12 +314,5 @@ class LinkedPosterior(HiddenTreePosterior, LinkedState):
         out = size * (sides[0] - sides[1])
         return np.where(size > 1e-12 * np.abs(mean), out, np.where(np.isnan(mean), np.nan, 0.0))
 
-    def center(self, j: int) -> np.ndarray:
-        """Mean of a column of numbers, P(True) of a boolean one, (n,)."""
-        column = self.distribution.schema.columns[j]
-        if column.is_categorical:
-            return self.level_probabilities(j) @ np.array([float(level) for level in column.levels])
-        return self.moments(j)[0]
-
     def missing_probabilities(self, columns: Sequence[int]) -> np.ndarray:
         return self.kept.missing(columns)[0]

@@ -29,6 +29,8 @@ class Cells:
     pending : bool array (n, s)
         Whether what is said of the k-th sum still has to be taken up.
     owner : int64 array (n,)
+    is_new : bool array (n,)
+        Whether a compound has no level with the values of the row, which then say nothing of it, at a penalty.
     """
 
     def __init__(self, coordinates: Coordinates, table: RegionTable, fields: dict[str, np.ndarray]) -> None:
@@ -36,6 +38,7 @@ class Cells:
         self.said, self.said_region = fields["said"], fields["said_region"]
         self.value, self.region = fields["value"], fields["region"]
         self.log_weight, self.pending, self.owner = fields["log_weight"], fields["pending"], fields["owner"]
+        self.is_new = fields["is_new"]
 
     @staticmethod
     def of(coordinates: Coordinates, evidence: Evidence) -> Cells:
@@ -52,6 +55,7 @@ class Cells:
             "log_weight": evidence.log_penalty.copy(),
             "pending": is_said[:, sums],
             "owner": np.arange(n),
+            "is_new": np.zeros(n, bool),
         }
         cells = Cells(coordinates, RegionTable(evidence), fields)
         for j, at in coordinates.plain.items():
@@ -63,7 +67,7 @@ class Cells:
                 cells.exclude(np.flatnonzero(is_said[:, j]), absence.where, absence.values)
         return cells
 
-    _FIELDS = ("said", "said_region", "value", "region", "log_weight", "pending", "owner")
+    _FIELDS = ("said", "said_region", "value", "region", "log_weight", "pending", "owner", "is_new")
 
     def take(self, rows: np.ndarray) -> Cells:
         """Some of the rows, by their numbers."""
@@ -106,15 +110,17 @@ class Cells:
         first = np.zeros(int(pattern.max()) + 1, np.int64)
         first[pattern] = rows
         value, region = np.full(len(first), np.nan), np.full(len(first), -1, np.int32)
-        log_weight = np.zeros(len(first))
+        log_weight, is_new = np.zeros(len(first)), np.zeros(len(first), bool)
         for k, i in enumerate(first.tolist()):
             log_like = np.zeros(len(self.coordinates.inner.columns[at].levels))
             for j in members:
                 log_like += self._log_like(columns[j], self.coordinates.table(j), i, j)
             value[k], number, log_weight[k] = self._compound(at, members, i, log_like)
             region[k] = number
+            is_new[k] = not np.isfinite(log_like).any()
         self.value[rows, at], self.region[rows, at] = value[pattern], region[pattern]
         self.log_weight[rows] += log_weight[pattern]
+        self.is_new[rows] |= is_new[pattern]
         for j in members:
             self.log_weight[rows] += np.where(np.isnan(self.said[rows, j]), 0.0, self.coordinates.unit(j))
 
@@ -156,16 +162,15 @@ class Cells:
             return np.sum(fits, axis=0) > -np.inf
 
         for rule in self.coordinates.enforced:
-            known = [name in index and not math.isnan(self.said[i, index[name]]) for name in rule.columns]
-            if not isinstance(rule, Function | Combinations) or not all(known):
-                continue
-            if isinstance(rule, Combinations):
-                if not levels(rule.of).any():
-                    return True
-                continue
-            seen = levels(rule.of).any() or (rule.is_mutual and levels((rule.column,)).any())
-            if seen and not levels(rule.columns).any():
+            known = tuple(name for name in rule.columns if name in index and not math.isnan(self.said[i, index[name]]))
+            # one value that no row has is like a level that was never seen
+            counts = len(known) == len(rule.columns) or all(levels((name,)).any() for name in known)
+            if isinstance(rule, Combinations) and counts and not levels(known).any():
                 return True
+            if isinstance(rule, Function) and len(known) == len(rule.columns):
+                seen = levels(rule.of).any() or (rule.is_mutual and levels((rule.column,)).any())
+                if seen and not levels(rule.columns).any():
+                    return True
         return False
 
     # ---- cells that do not exist
@@ -222,7 +227,7 @@ class Cells:
         return np.concatenate(done)
 
     def tolerance(self, j: int) -> float:
-        """By how much a known value may miss the sum j."""
+        """By how much a known value may miss the sum j, before it is rounded to a grid."""
         column, source = self.coordinates.schema.columns[j], self.coordinates.sources[j]
         half = self.coordinates.half_width(j)
         if half > 0.0:
@@ -234,14 +239,21 @@ class Cells:
         ]
         return ROUNDED * (spread(column) + sum(ranges))
 
+    def fits(self, j: int, total: np.ndarray, said: np.ndarray | float) -> np.ndarray:
+        """Whether sums are known values of column j, bool (n,)."""
+        step = self.coordinates.schema.columns[j].step
+        with np.errstate(invalid="ignore"):
+            if step > 0.0 and not self.coordinates.sources[j].tolerance:
+                return np.abs(self.coordinates.made(j, total) - said) <= NEAR * step
+            return np.abs(total - said) <= self.tolerance(j)
+
     def _compare(self, j: int, rows: np.ndarray, total: np.ndarray) -> None:
         """Take up what rows say of a sum of which all parts are known."""
         column, said = self.coordinates.schema.columns[j], self.said[rows, j]
         is_value = ~np.isnan(said)
-        with np.errstate(invalid="ignore"):
-            fits = np.abs(total - said) <= self.tolerance(j)
+        fits = self.fits(j, total, said)
         self.log_weight[rows[is_value]] += np.where(fits[is_value], self.coordinates.unit(j), -np.inf)
-        total = snapped(column, total)
+        total = self.coordinates.made(j, total)
         for i, x in zip(rows[~is_value].tolist(), total[~is_value].tolist(), strict=True):
             self.log_weight[i] += log_likelihood(column, self.table.regions[int(self.said_region[i, j])], x)
 
@@ -256,9 +268,9 @@ class Cells:
             if key not in kept:
                 totals = of + term.coefficient * table
                 if math.isnan(key[1]):
-                    log_like = self._log_like(column, snapped(column, totals), i, j)
+                    log_like = self._log_like(column, self.coordinates.made(j, totals), i, j)
                 else:
-                    log_like = np.where(np.abs(totals - key[1]) <= self.tolerance(j), 0.0, -np.inf)
+                    log_like = np.where(self.fits(j, totals, key[1]), 0.0, -np.inf)
                 kept[key] = levels_region(log_like)
             return kept[key]
 
@@ -268,12 +280,11 @@ class Cells:
 
     def _solve_number(self, j: int, term: Term, rows: np.ndarray, rest: np.ndarray) -> None:
         """Take up what rows say of a sum of which one number is unknown."""
-        column, inner = self.coordinates.schema.columns[j], self.coordinates.inner.columns[term.at]
-        said = self.said[rows, j]
+        column = self.coordinates.schema.columns[j]
+        said, half = self.said[rows, j], self.coordinates.half_width(j)
         is_value = ~np.isnan(said)
-        half = self.coordinates.half_width(j)
-        several = inner.step * abs(term.coefficient) < 2.0 * half * (1.0 - NEAR)  # numbers go with one value
-        if not several and is_value.any():
+        is_one = j not in self.coordinates.rounded and not self.coordinates.sources[j].tolerance
+        if is_one and is_value.any():  # one number goes with a value
             some = np.flatnonzero(is_value)
             self._set(j, term, rows[some], rest[some], said[some])
             rows, rest, is_value = rows[~is_value], rest[~is_value], is_value[~is_value]
@@ -283,15 +294,39 @@ class Cells:
         def region_of(i: int, of: float) -> Region:
             key = (of, float(self.said[i, j]), int(self.said_region[i, j]))
             if key not in kept:
-                if math.isnan(key[1]):
-                    asked = self.table.regions[key[2]]
-                else:
-                    asked = Region(((key[1] - half, key[1] + half),), _all_atoms(column))
-                kept[key] = _turned(column, asked, inner, term.coefficient, of)
+                x, number = key[1:]
+                atoms = sum(1 << k for k, atom in enumerate(column.atoms) if abs(atom - x) <= half)
+                asked = self.table.regions[number] if math.isnan(x) else Region(((x - half, x + half),), atoms)
+                kept[key] = self._turned(j, asked, term, of)
             return kept[key]
 
         of_row = dict(zip(rows.tolist(), rest.tolist(), strict=True))
         self.narrow(rows, term.at, lambda i: region_of(i, of_row[i]))
+
+    def _turned(self, j: int, asked: Region, term: Term, rest: float) -> Region:
+        """Where a coordinate has to be for column j, made of rest + c * coordinate, to lie in a region."""
+        inner, c = self.coordinates.inner.columns[term.at], term.coefficient
+        tolerance = self.coordinates.sources[j].tolerance
+        runs = []
+        for ends, weight in zip(asked.runs, asked.run_weights(), strict=True):
+            lo, hi = ends if tolerance else (self.coordinates.border(j, x) for x in ends)
+            a, b = sorted(((lo - rest) / c, (hi - rest) / c))
+            if inner.step > 0.0:
+                a, b = (_edge(inner, x, c > 0.0) for x in (a, b))
+            if a < b:
+                runs.append(((a, b), weight))
+        of_atoms = [self._atom_likelihood(j, asked, rest + c * atom) for atom in inner.atoms]
+        held = sum(1 << k for k, x in enumerate(of_atoms) if x > -math.inf)
+        return weighed(sorted(runs), held, [x if x > -math.inf else 0.0 for x in of_atoms])
+
+    def _atom_likelihood(self, j: int, asked: Region, total: float) -> float:
+        """Log-likelihood that a region gives to a sum, which its atoms, or its runs, hold."""
+        column = self.coordinates.schema.columns[j]
+        value = float(self.coordinates.made(j, np.array([total]))[0])
+        if column.step == 0.0:
+            close = [atom for atom in column.atoms if math.isclose(atom, value, rel_tol=1e-9, abs_tol=1e-12)]
+            value = close[0] if close else value
+        return log_likelihood(column, asked, value)
 
     def pattern(self, rows: np.ndarray) -> np.ndarray:
         """The number of the pattern of some rows: which sums are pending or known, and which parts are, int64 (n,)."""
@@ -324,7 +359,7 @@ class Cells:
         x = snapped(inner, (said - rest) / term.coefficient)
         for atom in inner.atoms if inner.step == 0.0 else ():
             x = np.where(np.isclose(x, atom, rtol=1e-12, atol=1e-12), atom, x)
-        fits = np.abs(rest + term.coefficient * x - said) <= self.tolerance(j)
+        fits = self.fits(j, rest + term.coefficient * x, said)
         if inner.step > 0.0:  # the mass of the cell
             extra = np.full(len(rows), math.log(inner.step) + self.coordinates.unit(j))
         else:
@@ -342,24 +377,6 @@ def levels_region(log_like: np.ndarray) -> Region:
     return weighed(runs, 0, ())
 
 
-def _all_atoms(column: Column) -> int:
-    return (1 << len(column.atoms)) - 1
-
-
-def _turned(column: Column, asked: Region, inner: Column, c: float, rest: float) -> Region:
-    """Where a coordinate has to be for rest + c * coordinate to lie in a region of a column."""
-    runs = []
-    for (lo, hi), weight in zip(asked.runs, asked.run_weights(), strict=True):
-        a, b = sorted(((lo - rest) / c, (hi - rest) / c))
-        if inner.step > 0.0:
-            a, b = (_edge(inner, x, c > 0.0) for x in (a, b))
-        if a < b:
-            runs.append(((a, b), weight))
-    of_atoms = [_atom_likelihood(column, asked, rest + c * atom) for atom in inner.atoms]
-    held = sum(1 << k for k, x in enumerate(of_atoms) if x > -math.inf)
-    return weighed(sorted(runs), held, [x if x > -math.inf else 0.0 for x in of_atoms])
-
-
 def _edge(inner: Column, x: float, is_open: bool) -> float:
     """The edge between cells at a bound of sums: cells whose centre is on the bound lie below it, if it is open."""
     if math.isinf(x):
@@ -367,12 +384,3 @@ def _edge(inner: Column, x: float, is_open: bool) -> float:
     cells = (x - inner.center) / inner.step
     last = math.floor(cells + 1e-9) if is_open else math.ceil(cells - 1e-9) - 1
     return inner.center + (last + 0.5) * inner.step
-
-
-def _atom_likelihood(column: Column, asked: Region, x: float) -> float:
-    """Log-likelihood that a region gives to a sum, which its atoms, or its runs, hold."""
-    value = float(snapped(column, np.array([x]))[0])
-    if column.step == 0.0:
-        close = [atom for atom in column.atoms if math.isclose(atom, value, rel_tol=1e-9, abs_tol=1e-12)]
-        value = close[0] if close else value
-    return log_likelihood(column, asked, value)

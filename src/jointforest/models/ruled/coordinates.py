@@ -13,6 +13,7 @@ So a row of coordinates is a row of the table that obeys all rules, and no rule 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,6 +24,11 @@ import numpy as np
 from ...data.rules.contradictions import NEAR
 from ...data.rules.rule import Order, Rule
 from ...data.schema import Column, Schema, snapped
+
+_WHOLE = 1e-6
+"""By how much a quotient of steps may miss a whole number."""
+_DECIMALS, _ASIDE = 6, 1e-5
+"""Decimals of a sum, in steps, that tell whether it is in the middle of two values; steps by which bounds lie aside."""
 
 
 class Term(NamedTuple):
@@ -67,14 +73,19 @@ class Source(NamedTuple):
     tolerance: float = 0.0
 
     @property
-    def is_sum(self) -> bool:
-        """Whether the column is neither a coordinate nor a member of a compound."""
-        return len(self.terms) != 1 or self.terms[0].coefficient != 1.0 or self.constant != 0.0
+    def is_one(self) -> bool:
+        """Whether the column is what one coordinate stands for, as it is."""
+        return len(self.terms) == 1 and self.terms[0].coefficient == 1.0 and self.constant == 0.0
 
     @property
     def is_plain(self) -> bool:
-        """Whether the column is a coordinate as it is."""
-        return not self.is_sum and self.terms[0].table is None
+        """Whether the column has the numbers, or levels, of one coordinate."""
+        return self.is_one and self.terms[0].table is None
+
+    @property
+    def is_member(self) -> bool:
+        """Whether the column is a member of a compound."""
+        return self.is_one and self.terms[0].table is not None
 
 
 class Absence(NamedTuple):
@@ -102,6 +113,30 @@ NEVER = Absence()
 """Of a column whose cells are never missing."""
 
 
+def on_grid(column: Column, total: np.ndarray) -> np.ndarray:
+    """Values of a column from sums: on its grid, those in the middle between two values at the even one."""
+    if column.step > 0.0:
+        total = column.center + np.rint(np.round((total - column.center) / column.step, _DECIMALS)) * column.step
+    return snapped(column, total)
+
+
+def lies_on_grid(column: Column, constant: float, addends: Iterable[tuple[float, np.ndarray]]) -> bool:
+    """Whether all sums of a constant and multiples of values are values of a column, without rounding."""
+    if column.step == 0.0:
+        return True
+    least, apart = constant - column.center, [np.zeros(0)]
+    for coefficient, values in addends:
+        least += coefficient * values[0]
+        apart.append(coefficient * (values - values[0]))
+    cells = np.append(np.concatenate(apart), least) / column.step
+    return bool((np.abs(cells - np.rint(cells)) < _WHOLE).all())  # which NaN is not
+
+
+def values_of(column: Column) -> np.ndarray:
+    """Two neighbours on a column's grid; NaN without a grid."""
+    return column.center + np.array([0.0, column.step or np.nan])
+
+
 @dataclass(frozen=True, eq=False)
 class Coordinates:
     """The columns of a table as functions of coordinates.
@@ -126,23 +161,55 @@ class Coordinates:
 
     @cached_property
     def plain(self) -> dict[int, int]:
-        """The coordinate of each plain column, by numbers."""
-        return {j: source.terms[0].at for j, source in enumerate(self.sources) if source.is_plain}
+        """The coordinate of each plain column, by numbers; a column that equals a plain one is a sum of one term."""
+        names = self.inner.names
+        return {
+            j: source.terms[0].at
+            for j, source in enumerate(self.sources)
+            if source.is_plain and names[source.terms[0].at] == self.schema.columns[j].name
+        }
 
     @cached_property
     def compounds(self) -> dict[int, tuple[int, ...]]:
         """The members of each compound, by the number of its coordinate."""
         found: dict[int, list[int]] = {}
         for j, source in enumerate(self.sources):
-            if not source.is_sum and not source.is_plain:
+            if source.is_member:
                 found.setdefault(source.terms[0].at, []).append(j)
         return {at: tuple(members) for at, members in found.items()}
 
     @cached_property
     def sums(self) -> tuple[int, ...]:
         """Numbers of the columns that are sums, those of fewest terms first."""
-        found = [j for j, source in enumerate(self.sources) if source.is_sum]
+        found = [j for j, source in enumerate(self.sources) if j not in self.plain and not source.is_member]
         return tuple(sorted(found, key=lambda j: (len(self.sources[j].terms), j)))
+
+    @cached_property
+    def rounded(self) -> frozenset[int]:
+        """Numbers of the sums that are made by rounding to the column's grid, which not all sums lie on."""
+        return frozenset(j for j in self.sums if not self._is_on_grid(j))
+
+    def _is_on_grid(self, j: int) -> bool:
+        """Whether all sums that make column j are values of it, without rounding."""
+        column, source = self.schema.columns[j], self.sources[j]
+        inner = [self.inner.columns[term.at] for term in source.terms]
+        addends = [
+            (term.coefficient, values_of(of) if term.table is None else term.table)
+            for term, of in zip(source.terms, inner, strict=True)
+        ]
+        return lies_on_grid(column, source.constant, addends)
+
+    def made(self, j: int, total: np.ndarray) -> np.ndarray:
+        """Values of column j from sums."""
+        return on_grid(self.schema.columns[j], total)
+
+    def border(self, j: int, x: float) -> float:
+        """The bound of sums that become values of column j up to x; on a grid no sum lies on it."""
+        column = self.schema.columns[j]
+        if not math.isfinite(x) or column.step == 0.0:
+            return x
+        cell = math.floor((x - column.center) / column.step + 1e-9)
+        return column.center + (cell + 0.5 + (_ASIDE if cell % 2 == 0 else -_ASIDE)) * column.step
 
     @cached_property
     def gaps(self) -> dict[int, int]:
@@ -197,12 +264,12 @@ class Coordinates:
     def column(self, j: int, Z: np.ndarray) -> np.ndarray:
         """One column of the table from rows of coordinates, (n,)."""
         source = self.sources[j]
-        if not source.is_sum:
+        if source.is_one:
             return source.terms[0].values(Z)
         total = np.full(len(Z), source.constant)
         for term in source.terms:
             total += term.coefficient * term.values(Z)
-        return snapped(self.schema.columns[j], total)
+        return self.made(j, total)
 
     def combined(self, columns: Iterable[int], coefficients: Iterable[float]) -> tuple[dict[int, float], float] | None:
         """A sum of columns as coefficients of coordinates, and a constant.

@@ -168,9 +168,9 @@ def check_coordinates(coordinates: Coordinates) -> None:
             if not 0 <= term.at < len(inner) or not (math.isfinite(term.coefficient) and term.coefficient):
                 raise ValueError(f"{what}: a term is of no coordinate, or its coefficient is 0")
             _check_table(column, source, term, inner[term.at], what)
-        if source.is_plain and inner[source.terms[0].at] != column:
+        if source.is_plain and column.name == inner[source.terms[0].at].name and inner[source.terms[0].at] != column:
             raise ValueError(f"{what}: expected the coordinate to be the column itself")
-        if source.is_sum and column.is_categorical:
+        if not source.is_one and column.is_categorical:
             raise ValueError(f"{what}: a sum has numbers, the column has levels")
         if not (-1 <= absence.like < len(inner) and -1 <= absence.where < len(inner)):
             raise ValueError(f"{what} is missing with no coordinate that there is")
@@ -182,12 +182,12 @@ def check_coordinates(coordinates: Coordinates) -> None:
 
 def _check_table(column: Column, source: Source, term: Term, inner: Column, what: str) -> None:
     if term.table is None:
-        if source.is_sum and inner.is_categorical:
+        if not source.is_one and inner.is_categorical:
             raise ValueError(f"{what}: a sum has a term that is no number")
         return
     if not inner.is_categorical or term.table.shape != (len(inner.levels),) or not np.isfinite(term.table).all():
         raise ValueError(f"{what}: expected a value for each level of the coordinate")
-    if not source.is_sum and not _are_values(column, term.table):
+    if source.is_one and not _are_values(column, term.table):
         raise ValueError(f"{what}: a level of the coordinate has a value that the column cannot have")
 
 

@@ -189,11 +189,12 @@ class Linker:
             totals = least + step * np.arange(size)
             if number < 0:
                 return 0, np.ones(size)
-            return 0, np.exp(log_likelihoods(column, cells.table.regions[number], snapped(column, totals)))
+            made = self.coordinates.made(j, totals)
+            return 0, np.exp(log_likelihoods(column, cells.table.regions[number], made))
         tolerance = cells.tolerance(j)
         low, high = (np.clip((said + sign * tolerance - least) / step, 0, size) for sign in (-1.0, 1.0))
         places = np.arange(max(int(low) - 1, 0), min(int(high) + 2, size))
-        return int(places[0]) if len(places) else 0, (np.abs(least + step * places - said) <= tolerance).astype(float)
+        return int(places[0]) if len(places) else 0, cells.fits(j, least + step * places, said).astype(float)
 
 
 def _grid(column: Column, low: float, high: float) -> np.ndarray:

@@ -7,16 +7,17 @@ from functools import cached_property
 
 import numpy as np
 
-from ...data.evidence import Evidence, RegionTable
+from ...data.conditions import AnyOf, PerRow
+from ...data.evidence import Evidence, intersect
 from ...data.schema import snapped
 from ...runtime.warnings import warn_of_draws
-from ..base import Distribution, LinkedState, PosteriorState
+from ..base import Distribution, LinkedState, PosteriorState, of_known
 from ..points import Points, SumDistribution
 from .cells import Cells, levels_region
-from .coordinates import Coordinates, Term
+from .coordinates import NEVER, Coordinates, Term
 from .linked import Linker
 from .sums import distribution_of_sum, grouped
-from .translate import Rows, spread_out
+from .translate import TAIL, Rows, spread_out
 
 _ROUNDS, _POINTS = 6, 129
 """Rounds in which quantiles are bracketed, and points of the distribution function in each."""
@@ -71,7 +72,7 @@ class RuledPosterior(PosteriorState):
     def prepare(self, columns: Sequence[int]) -> None:
         asked: dict[int, tuple[RuledPosterior, set[int]]] = {}
         for j in columns:
-            state = self._existing(j) or self
+            state = self.knowing([j])
             asked.setdefault(id(state), (state, set()))[1].update(t.at for t in self.coordinates.sources[j].terms)
         for state, needed in asked.values():
             state.inner.prepare(sorted(needed))
@@ -109,50 +110,51 @@ class RuledPosterior(PosteriorState):
         if self.rows.sums is None:
             return self
         rows = spread_out(self.coordinates, self.of_inner, self.evidence)
-        return RuledPosterior(self.distribution, self.of_inner, self.evidence, rows, self.linker)
+        state = RuledPosterior(self.distribution, self.of_inner, self.evidence, rows, self.linker)
+        return state._without(self._excluded)
 
-    # ---- rows in which a column has a value at all
+    # ---- rows in which columns have values at all
 
-    def _existing(self, j: int) -> RuledPosterior | None:
-        """The posterior given that column j has a value; None if no rule makes its cells missing."""
-        absence = self.coordinates.absences[j]
-        if not absence.by_rule or self._is_restricted:
-            return None
-        key = absence.where, absence.values  # columns that are missing in the same rows have one posterior
-        if key not in self._restricted:
-            cells = self.rows.cells.take(np.arange(len(self.rows.owner)))
-            cells.exclude(np.arange(len(cells.owner)), absence.where, absence.values)
-            state = self.with_cells(cells)
-            state._is_restricted = True
-            self._restricted[key] = state
-        return self._restricted[key]
-
-    _is_restricted = False
+    _excluded: frozenset[tuple[int, tuple[float, ...]]] = frozenset()
+    """Coordinates, and values of them that are excluded, besides what the evidence excludes."""
 
     @cached_property
-    def _restricted(self) -> dict[tuple[int, tuple[float, ...]], RuledPosterior]:
+    def _restricted(self) -> dict[frozenset[tuple[int, tuple[float, ...]]], RuledPosterior]:
         return {}
+
+    def knowing(self, columns: Sequence[int]) -> RuledPosterior:
+        absences = [self.coordinates.absences[j] for j in columns]
+        return self._without(frozenset((of.where, of.values) for of in absences if of.by_rule) - self._excluded)
+
+    def _without(self, excluded: frozenset[tuple[int, tuple[float, ...]]]) -> RuledPosterior:
+        """The posterior given also that coordinates have none of some values."""
+        if not excluded:
+            return self
+        if excluded not in self._restricted:
+            cells = self.rows.cells.take(np.arange(len(self.rows.owner)))
+            for at, values in sorted(excluded):
+                cells.exclude(np.arange(len(cells.owner)), at, values)
+            state = self.with_cells(cells)
+            state._excluded = self._excluded | excluded
+            self._restricted[excluded] = state
+        return self._restricted[excluded]
 
     # ---- answers about a column
 
+    @of_known
     def level_probabilities(self, j: int, n_jobs: int | None = -1) -> np.ndarray:
-        if (state := self._existing(j)) is not None:
-            return state.level_probabilities(j, n_jobs)
         (term,) = self.coordinates.sources[j].terms
         p = self.inner.level_probabilities(term.at, n_jobs)
         if term.table is not None:
             p = p @ (term.table[:, None] == np.arange(len(self.distribution.schema.columns[j].levels)))
         return self.mixed(p)
 
+    @of_known
     def moments(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
-        """Of sums without their rounding to the grid."""
-        if (state := self._existing(j)) is not None:
-            return state.moments(j, n_jobs)
-        if self.rows.sums is not None and j == self.rows.column:
-            laws = [self._total(i, j) for i in range(len(self.rows.owner))]
-            center = np.array([np.nan if law is None else law.p @ law.value for law in laws])
-            apart = [np.nan if law is None else law.p @ (law.value - law.p @ law.value) ** 2 for law in laws]
-            return self._known(j, center), self._known(j, np.array(apart), spread=True)
+        if j in self.coordinates.rounded or (self.rows.sums is not None and j == self.rows.column):
+            value, p = self._law(j, n_jobs)
+            center = (p * value).sum(axis=1)
+            return center, (p * (value - center[:, None]) ** 2).sum(axis=1)
         terms = self.coordinates.sources[j].terms
         each = [self._of_term(term, n_jobs) for term in terms]
         mean = np.full(len(self.rows.owner), self.coordinates.sources[j].constant)
@@ -175,9 +177,8 @@ class RuledPosterior(PosteriorState):
         column = self.distribution.schema.columns[j]
         return np.where(is_known, 0.0 if spread else snapped(column, value), answers)
 
+    @of_known
     def cdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        if (state := self._existing(j)) is not None:
-            return state.cdf(j, x, n_jobs)
         x = np.asarray(x, dtype=np.float64)
         if j in self.coordinates.plain:
             return self.mixed(self.inner.cdf(self.coordinates.plain[j], x, n_jobs))
@@ -187,9 +188,8 @@ class RuledPosterior(PosteriorState):
         out[:, np.isnan(x)] = np.nan
         return out
 
+    @of_known
     def pdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        if (state := self._existing(j)) is not None:
-            return state.pdf(j, x, n_jobs)
         x = np.asarray(x, dtype=np.float64)
         if j in self.coordinates.plain:
             return self.mixed(self.inner.pdf(self.coordinates.plain[j], x, n_jobs))
@@ -206,22 +206,21 @@ class RuledPosterior(PosteriorState):
         out[:, np.isnan(x)] = np.nan
         return out
 
+    @of_known
     def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
         if self.distribution.schema.columns[j].is_categorical:
             return self.level_probabilities(j, n_jobs)
-        if j in self.coordinates.plain and self._existing(j) is None:
+        if j in self.coordinates.plain:
             return self.mixed(self.inner.histogram(self.coordinates.plain[j], cuts, n_jobs))
         below = self.cdf(j, np.append(cuts, np.inf), n_jobs)
         return np.maximum(np.diff(below, axis=1, prepend=0.0), 0.0)
 
+    @of_known
     def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        if (state := self._existing(j)) is not None:
-            return state.quantile(j, q, n_jobs)
         q = np.asarray(q, dtype=np.float64)
         if (term := self._converted(j)) is not None and self.rows.is_one_each:
             back = self.inner.quantile(term.at, q if term.coefficient > 0.0 else 1.0 - q, n_jobs)
-            found = snapped(self.distribution.schema.columns[j],
-                            self.coordinates.sources[j].constant + term.coefficient * back)  # fmt: skip
+            found = self.coordinates.made(j, self.coordinates.sources[j].constant + term.coefficient * back)
             return np.where(np.isnan(self.share)[:, None], np.nan, found)
         if j not in self.coordinates.plain:
             return self._by_sums(j, lambda found: found.quantile(q), len(q))
@@ -261,7 +260,7 @@ class RuledPosterior(PosteriorState):
         """P(column j <= x) at q points, in each row, (R, q)."""
         column = self.distribution.schema.columns[j]
         if column.step > 0.0:  # the upper edge of the cell of x, or of the one below it
-            x = column.center + (np.floor((x - column.center) / column.step + 1e-9) + 0.5) * column.step
+            x = np.array([self.coordinates.border(j, one) for one in x.tolist()])
         back = (x - self.coordinates.sources[j].constant) / term.coefficient
         if term.coefficient > 0.0:
             return self.inner.cdf(term.at, back, n_jobs)
@@ -305,11 +304,11 @@ class RuledPosterior(PosteriorState):
         # what rounding leaves of the spread of a column with one value is none
         free = np.flatnonzero((size > 1e-12 * np.abs(a.table).max()) & np.isnan(cells.value[:, a.at]))
         out = np.zeros(len(mean))
+        if not len(free):
+            return np.where(np.isnan(mean), np.nan, out)
         sides = []
         for sign in (1.0, -1.0):
             part = cells.take(free)
-            part.table = RegionTable(self.rows.cells.evidence())
-            part.region = self.rows.cells.evidence().cell_regions()[free]
             with np.errstate(divide="ignore"):
                 weight = np.log(np.maximum(sign * excess[free], 0.0))
             weight -= weight.max(axis=1, keepdims=True)
@@ -318,7 +317,12 @@ class RuledPosterior(PosteriorState):
         out[free] = size[free] * (sides[0] - sides[1])
         return np.where(np.isnan(mean), np.nan, out)
 
+    @of_known
     def covariance(self, a: int, b: int) -> np.ndarray:
+        if b in self.coordinates.rounded:
+            a, b = b, a
+        if a in self.coordinates.rounded:
+            return self.moments(a)[1] if a == b else self._covariance_by_values(a, b)
         first, second = (self.coordinates.sources[j].terms for j in (a, b))
         both = np.zeros(len(self.rows.owner))
         for one in first:
@@ -331,23 +335,53 @@ class RuledPosterior(PosteriorState):
         known = ~np.isnan(self.evidence.value[:, a]) | ~np.isnan(self.evidence.value[:, b])
         return np.where(known & ~np.isnan(found), 0.0, found)
 
+    def _covariance_by_values(self, a: int, b: int) -> np.ndarray:
+        """Covariance of a column with few values and another one: from the means of b given each value of a."""
+        schema, (value, p) = self.distribution.schema, self._law(a, -1)
+        column = schema.columns[a]
+        cells = PerRow(tuple(AnyOf(column.from_number(x)) for x in value.tolist()))
+        out = np.full(len(p), np.nan)
+        for i in np.flatnonzero(~np.isnan(p[:, 0])).tolist():
+            rows = intersect(schema, self.evidence.take(np.array([i])), {column.name: cells})
+            state = self.distribution.observe(rows).knowing([a, b])
+            warn_of_draws(float(state.effective_draws.min(initial=np.inf)))
+            mean = state.center(b)
+            some = p[i] > 0.0
+            share, x = p[i, some] / p[i, some].sum(), value[some]
+            out[i] = share @ ((x - share @ x) * (mean[some] - share @ mean[some]))
+        return out
+
     def _number(self, j: int, term: Term) -> Term:
-        """A term of column j that stands for numbers: of a boolean member 0 or 1."""
+        """A term of column j that stands for numbers: of a boolean column 0 or 1."""
         column = self.distribution.schema.columns[j]
-        if term.table is None or not column.is_categorical:
+        if not column.is_categorical:
             return term
-        return term._replace(table=np.array([float(column.levels[int(code)]) for code in term.table]))
+        numbers = np.array([float(level) for level in column.levels])
+        return term._replace(table=numbers if term.table is None else numbers[term.table.astype(np.int64)])
 
     def _means(self, j: int) -> np.ndarray:
         """Mean of a column of numbers, P(True) of a boolean one, in each row, (R,)."""
-        source, column = self.coordinates.sources[j], self.distribution.schema.columns[j]
-        if column.is_categorical and source.is_plain:
-            levels = np.array([float(level) for level in column.levels])
-            return np.asarray(self.inner.level_probabilities(source.terms[0].at) @ levels)
+        source = self.coordinates.sources[j]
         terms = [self._number(j, term) for term in source.terms]
         return np.asarray(source.constant + sum(t.coefficient * self._of_term(t, -1)[0] for t in terms))
 
     # ---- columns that have few values, or are added up
+
+    def _law(self, j: int, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """Values of a column with a grid (q,), and their probabilities in each row of the table (n, q)."""
+        column = self.distribution.schema.columns[j]
+        if self._converted(j) is None:
+            self._by_sums(j, lambda law: law.quantile(np.array([0.5])), 1)  # keeps the distributions
+            points = [law for law in self._kept[j] if isinstance(law, Points)]
+            if len(points) == sum(law is not None for law in self._kept[j]):
+                value = np.unique(np.concatenate([np.empty(0), *(law.value for law in points)]))
+                return value, self.pdf(j, value, n_jobs) * column.step
+        ends = self.quantile(j, np.array([TAIL, 1.0 - TAIL]), n_jobs)
+        ends = np.rint((ends[~np.isnan(ends[:, 0])] - column.center) / column.step)
+        cells = np.arange(ends.min(initial=0.0), ends.max(initial=0.0) + 1.0)
+        value = column.center + cells * column.step
+        below = self.cdf(j, value, n_jobs)
+        return value, np.diff(below, axis=1, prepend=0.0)
 
     def _by_sums(self, j: int, read: Callable[[SumDistribution], np.ndarray], q: int) -> np.ndarray:
         """What ``read`` says of the distribution of column j in each row of the table, (n, q); NaN where impossible."""
@@ -364,7 +398,7 @@ class RuledPosterior(PosteriorState):
         """The distribution of a column that is no coordinate, in each row of the table; None where impossible."""
         column, source = self.distribution.schema.columns[j], self.coordinates.sources[j]
         found: list[SumDistribution | None] = []
-        if not source.is_sum:
+        if source.is_member:
             (term,) = source.terms
             assert term.table is not None
             value, place = np.unique(term.table, return_inverse=True)
@@ -384,9 +418,7 @@ class RuledPosterior(PosteriorState):
                 found.append(law)
             else:
                 cells, log_weight = self.rows.cells.take(mine), self.log_rows[mine]
-                found.append(
-                    distribution_of_sum(self.of_inner, column, source.terms, source.constant, cells, log_weight)
-                )
+                found.append(distribution_of_sum(self.coordinates, self.of_inner, j, cells, log_weight))
         return found
 
     def _total(self, i: int, j: int) -> Points | None:
@@ -404,7 +436,7 @@ class RuledPosterior(PosteriorState):
             state = self.of_inner.observe_sums(cells.without_parts(j).evidence(), [one])
         assert isinstance(state, LinkedState)
         p = state.totals()[k]
-        return None if np.isnan(p[0]) else grouped(self.distribution.schema.columns[j], linker.totals(cells, j, one), p)
+        return None if np.isnan(p[0]) else grouped(self.coordinates, j, linker.totals(cells, j, one), p)
 
     # ---- rows filled, and missing cells
 
@@ -476,13 +508,17 @@ class RuledPosterior(PosteriorState):
         return all(np.isnan(self.evidence.value[i, j]) for j, k in self.coordinates.plain.items() if k == at)
 
     def missing_probabilities(self, columns: Sequence[int]) -> np.ndarray:
+        absences = self.coordinates.absences
+        is_said = ~np.isnan(self.evidence.value[0]) | (self.evidence.cell_regions()[0] >= 0)
+        together = {absences[j] for j in np.flatnonzero(is_said).tolist()} - {NEVER}
         found = np.zeros(len(columns))
         mine = np.flatnonzero((self.rows.owner == 0) & (np.nan_to_num(self.share) > 0.0))
         for r in mine.tolist():
             is_alone = len(self.rows.owner) == 1
             state = self.inner if is_alone else self.of_inner.observe(self.rows.take(np.array([r])))
             for i, j in enumerate(columns):
-                found[i] += self.share[r] * self._missing(state, j)
+                if absences[j] not in together:  # which evidence would otherwise make missing, too
+                    found[i] += self.share[r] * self._missing(state, j)
         return found
 
     def _missing(self, state: PosteriorState, j: int) -> float:
@@ -506,6 +542,12 @@ class GroupedPosterior(PosteriorState):
     ) -> None:
         super().__init__(distribution, evidence)
         self.groups = groups
+
+    def knowing(self, columns: Sequence[int]) -> GroupedPosterior:
+        groups = [(rows, state.knowing(columns)) for rows, state in self.groups]
+        if all(state is before for (_, state), (_, before) in zip(groups, self.groups, strict=True)):
+            return self
+        return GroupedPosterior(self.distribution, self.evidence, groups)
 
     def prepare(self, columns: Sequence[int]) -> None:
         for _, state in self.groups:

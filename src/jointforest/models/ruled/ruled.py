@@ -17,11 +17,11 @@ from ...runtime.warnings import EstimatedAnswerWarning, warn, warn_of_draws
 from ..base import Distribution, HiddenState, LinkedState, LinkedSum, PartsOfSum, PosteriorState
 from ..mixture import Mixture
 from .cells import Cells
-from .coordinates import Coordinates
+from .coordinates import NEVER, Coordinates
 from .files import ruled_to_arrays
 from .linked import Linker
 from .posterior import GroupedPosterior, RuledPosterior
-from .translate import Rows, open_rows, representatives, spread_out, translate
+from .translate import Rows, known_values, open_rows, representatives, spread_out, translate
 
 _ROWS = 128
 """Drawn rows by which it is judged whether densities are exact."""
@@ -319,6 +319,28 @@ class RuledDistribution(Distribution):
         coordinates, kept = self.coordinates.select(sorted(columns))
         return RuledDistribution(coordinates, self.inner.marginalize(kept))
 
+    def is_seen(self, evidence: Evidence) -> np.ndarray:
+        return ~Cells.of(self.coordinates, evidence).is_new
+
+    def given_known(self, columns: Sequence[int]) -> Distribution:
+        absences = [self.coordinates.absences[j] for j in columns]
+        values: dict[int, set[float]] = {}
+        for of in absences:
+            if of.by_rule:
+                values.setdefault(of.where, set()).update(of.values)
+        if not values:
+            return self
+        said = {}
+        for at, excluded in values.items():
+            column = self.coordinates.inner.columns[at]
+            said[column.name] = Not(AnyOf(*(column.from_number(x) for x in sorted(excluded))))
+        evidence = build(self.coordinates.inner, conditions=said)
+        if self.inner.log_density(evidence)[0] == -np.inf:
+            names = ", ".join(repr(self.schema.names[j]) for j, of in zip(columns, absences, strict=True) if of.by_rule)
+            raise ValueError(f"no row has values of all these columns: rules make one of {names} missing in each row")
+        inner = self.inner.condition(evidence)
+        return RuledDistribution(self.coordinates.pinned(inner.schema), inner)
+
     def given_missing(self, j: int, is_missing: bool) -> tuple[Distribution | None, float]:
         absence = self.coordinates.absences[j]
         if absence.like >= 0:
@@ -354,19 +376,37 @@ class RuledDistribution(Distribution):
         return out
 
     def modes(self, evidence: Evidence, k: int, budget: int) -> tuple[np.ndarray, float]:
-        rows = spread_out(self.coordinates, self.inner, evidence)
+        """Of the rows that have values in all columns."""
+        model, log_known = self._complete
+        rows = spread_out(model.coordinates, model.inner, evidence)
+        names = ", ".join(map(repr, rows.said_sums()))
         if not rows.is_one_each:
-            names = ", ".join(map(repr, rows.said_sums()))
             raise ValueError(
                 f"mode: the evidence about {names}, a sum of columns that are not known, has no certified mode; "
                 "give evidence about its parts, or draw rows"
             )
-        Z, log_bound = self.inner.modes(rows.evidence, k, budget)
-        X = np.where(np.isnan(evidence.value), self.coordinates.rows(Z), evidence.value)
+        Z, log_bound = model.inner.modes(rows.evidence, k, budget)
+        X = np.where(np.isnan(evidence.value), model.coordinates.rows(Z), evidence.value)
+        if np.isnan(known_values(model.coordinates, X)).any():
+            raise ValueError(
+                "mode: the columns do not tell what rules make them of, so that there is no certified mode; ask the "
+                "joint of all columns, or draw rows"
+            )
         # what units add to the density is the same in all complete rows
-        complete = spread_out(self.coordinates, self.inner, Evidence.of_values(X))
-        extra = float(complete.log_weight.max()) + float(evidence.log_penalty[0])
-        return X, log_bound + extra
+        complete = spread_out(model.coordinates, model.inner, Evidence.of_values(X))
+        return X, log_bound + float(complete.log_weight.max()) + float(evidence.log_penalty[0]) + log_known
+
+    @cached_property
+    def _complete(self) -> tuple[RuledDistribution, float]:
+        """The rows that have values in all columns, without coordinates that tell only what is missing; log of their
+        share."""
+        columns = range(len(self.schema.columns))
+        known = self.given_known(columns)
+        assert isinstance(known, RuledDistribution)
+        state = self.observe(build(self.schema)).knowing(columns)
+        coordinates = replace(known.coordinates, absences=(NEVER,) * len(columns))
+        coordinates, kept = coordinates.select(list(columns))
+        return RuledDistribution(coordinates, known.inner.marginalize(kept)), float(state.log_probability()[0])
 
     def why_impossible(self, evidence: Evidence) -> str:
         known = ~np.isnan(evidence.value[0]) | (evidence.cell_regions()[0] >= 0)

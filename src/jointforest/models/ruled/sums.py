@@ -10,7 +10,7 @@ from ...data.schema import Column, snapped
 from ..base import Distribution, PosteriorState
 from ..points import Points, SumDistribution
 from .cells import Cells
-from .coordinates import Term
+from .coordinates import Coordinates, Term
 from .translate import supports
 
 MOST_ROWS = 1 << 17
@@ -34,8 +34,9 @@ class Shifted(SumDistribution):
 
     Attributes
     ----------
-    column : Column
-        The sum's.
+    coordinates : Coordinates
+    j : int
+        The column that is the sum.
     state : PosteriorState
         Of R rows.
     last : Term
@@ -46,17 +47,22 @@ class Shifted(SumDistribution):
         A distribution near it, where quantiles are sought first.
     """
 
-    column: Column
+    coordinates: Coordinates
+    j: int
     state: PosteriorState
     last: Term
     known: np.ndarray
     weight: np.ndarray
     guess: Points
 
+    @property
+    def column(self) -> Column:
+        return self.coordinates.schema.columns[self.j]
+
     def cdf(self, x: np.ndarray) -> np.ndarray:
-        column, c = self.column, self.last.coefficient
-        if column.step > 0.0:  # the upper edge of the cell of x, or of the one below it
-            x = column.center + (np.floor((x - column.center) / column.step + 1e-9) + 0.5) * column.step
+        c = self.last.coefficient
+        if self.column.step > 0.0:  # the upper edge of the cell of x, or of the one below it
+            x = np.array([self.coordinates.border(self.j, one) for one in x.tolist()])
         size = max(_PAIRS // len(self.known) ** 2, 1)
         out = np.empty(len(x))
         for first in range(0, len(x), size):
@@ -96,9 +102,10 @@ class Shifted(SumDistribution):
 
 
 def distribution_of_sum(
-    inner: Distribution, column: Column, terms: tuple[Term, ...], constant: float, cells: Cells, log_weight: np.ndarray
+    coordinates: Coordinates, inner: Distribution, j: int, cells: Cells, log_weight: np.ndarray
 ) -> SumDistribution:
-    """The distribution of a sum in rows about the coordinates that have weights (R,)."""
+    """The distribution of the sum j in rows about the coordinates that have weights (R,)."""
+    terms, constant, _ = coordinates.sources[j]
     some = np.flatnonzero(log_weight > log_weight.max() + np.log(_LEAST_WEIGHT))
     cells, log_weight = cells.take(some), log_weight[some]
     columns, first = inner.schema.columns, inner.observe(cells.evidence())
@@ -109,21 +116,21 @@ def distribution_of_sum(
     for t in open_[:-1]:
         grid = grids[t]
         if grid is None or len(grid) * len(cells.owner) > MOST_ROWS:
-            return _drawn(inner, column, terms, constant, cells, log_weight)
+            return _drawn(coordinates, inner, j, cells, log_weight)
         cells, log_weight = _spread_out(inner, cells, terms[t].at, grid)
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
     values = [term.coefficient * term.values(cells.value) for t, term in enumerate(terms) if t not in open_[-1:]]
     known = np.broadcast_to(constant + sum(values), weight.shape)
     if not open_:
-        return grouped(column, known, weight)
+        return grouped(coordinates, j, known, weight)
     last, grid = terms[open_[-1]], grids[open_[-1]]
     state = inner.observe(cells.evidence())
     if grid is not None and len(grid) * len(weight) <= 4 * _PAIRS:
-        return _with_last(column, state, last, grid, known, weight)
-    drawn = _drawn(inner, column, terms, constant, cells, log_weight)
+        return _with_last(coordinates, j, state, last, grid, known, weight)
+    drawn = _drawn(coordinates, inner, j, cells, log_weight)
     if last.table is None and len(weight) <= _MOST_SHIFTED:
-        return Shifted(column, state, last, known, weight, drawn)
+        return Shifted(coordinates, j, state, last, known, weight, drawn)
     return drawn
 
 
@@ -144,7 +151,13 @@ def _spread_out(inner: Distribution, cells: Cells, at: int, grid: np.ndarray) ->
 
 
 def _with_last(
-    column: Column, state: PosteriorState, last: Term, grid: np.ndarray, known: np.ndarray, weight: np.ndarray
+    coordinates: Coordinates,
+    j: int,
+    state: PosteriorState,
+    last: Term,
+    grid: np.ndarray,
+    known: np.ndarray,
+    weight: np.ndarray,
 ) -> Points:
     """The distribution of ``known`` plus the last term, over its grid."""
     inner = state.distribution.schema.columns[last.at]
@@ -158,27 +171,27 @@ def _with_last(
     for first in range(0, len(known), size):
         part = slice(first, first + size)
         total = (known[part, None] + last.coefficient * value).ravel()
-        one = grouped(column, total, (weight[part, None] * p[part]).ravel())
+        one = grouped(coordinates, j, total, (weight[part, None] * p[part]).ravel())
         totals.append(one.value)
         masses.append(one.p)
-    return grouped(column, np.concatenate(totals), np.concatenate(masses))
+    return grouped(coordinates, j, np.concatenate(totals), np.concatenate(masses))
 
 
-def grouped(column: Column, total: np.ndarray, mass: np.ndarray) -> Points:
-    """Sums as a distribution on values, on the column's grid."""
-    total = snapped(column, total) if column.step > 0.0 else np.round(total, 9)
+def grouped(coordinates: Coordinates, j: int, total: np.ndarray, mass: np.ndarray) -> Points:
+    """Sums as a distribution on values of column j."""
+    column = coordinates.schema.columns[j]
+    total = coordinates.made(j, total) if column.step > 0.0 else np.round(total, 9)
     distinct, place = np.unique(total, return_inverse=True)
     return Points(column, distinct, np.bincount(place.reshape(-1), mass))
 
 
-def _drawn(
-    inner: Distribution, column: Column, terms: tuple[Term, ...], constant: float, cells: Cells, log_weight: np.ndarray
-) -> Points:
+def _drawn(coordinates: Coordinates, inner: Distribution, j: int, cells: Cells, log_weight: np.ndarray) -> Points:
     """The distribution in draws, which weigh alike."""
+    terms, constant, _ = coordinates.sources[j]
     share = np.exp(log_weight - log_weight.max())
     chosen = np.zeros(1, np.int64)
     if len(share) > 1:
         chosen = np.sort(np.random.default_rng(0).choice(len(share), DRAWS, p=share / share.sum()))
     Z = inner.sample(cells.take(chosen).evidence(), DRAWS // len(chosen), 0, False)
     total = constant + np.sum([term.coefficient * term.values(Z) for term in terms], axis=0)
-    return replace(grouped(column, total, np.full(len(Z), 1.0 / len(Z))), draws=len(Z))
+    return replace(grouped(coordinates, j, total, np.full(len(Z), 1.0 / len(Z))), draws=len(Z))

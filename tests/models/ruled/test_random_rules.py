@@ -1,0 +1,166 @@
+"""Joints of random small tables under overlapping rules, beside sums over all their rows; and cases of each kind."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import jointforest as jf
+
+from ...oracle import ruled as oracle
+from ...random_cases.ruled_joints import Tally, all_rows, cases, compare_given, numbers_of
+
+SEEDS = {0: 4, 100: 4, 200: 4, 300: 4}
+"""First seeds, and how many joints from each on; `benchmarks/ruled_comparisons.py` asks as many as wanted."""
+
+
+@pytest.mark.parametrize("first", SEEDS)
+def test_all_answers(first: int) -> None:
+    made, wrong = 0, []
+    for _, tally in cases(first, SEEDS[first]):
+        made += tally.made
+        wrong += tally.wrong
+    assert made > 100 * SEEDS[first]
+    assert wrong == []
+
+
+# ---- The kinds of case that were once wrong, each of its own.
+
+N = 1_500
+
+
+@cache
+def _joint(kind: str, learner: str) -> jf.Joint:
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 4, N), rng.integers(0, 4, N)
+    c = rng.choice(["p", "q", "r"], N, p=[0.3, 0.4, 0.3])
+    tables = {
+        "sum and combinations": ({"b": b, "t": 2 * a - b, "a": a}, ["a = 0.5 * b + 0.5 * t", "combinations(b, t)"]),
+        "combinations and sum": ({"b": b, "t": 2 * a - b, "a": a}, ["combinations(b, t)", "a = 0.5 * b + 0.5 * t"]),
+        "sum of a member": ({"a": a, "g": np.array([3, 5, 5, 9])[a], "b": b}, ["a -> g", "s = g + b"]),
+        "rounded": ({"days": 7 * a + b, "weeks": np.rint(a + b / 7)}, ["weeks = days / 7"]),
+        "equal": ({"a": a, "same": a, "b": b}, ["same = a"]),
+        "missing": ({"c": c, "n": a, "m": np.where(c == "p", np.nan, b + a)}, ["m missing iff c = p"]),
+        "missing by number": ({"n": a, "m": np.where(a == 2, np.nan, a + b)}, ["m missing iff n = 2"]),
+        "sum of missing": (
+            {"c": c, "n": a, "m": np.where(c == "p", np.nan, b), "mn": np.where(c == "p", np.nan, b + a)},
+            ["m missing iff c = p", "mn = m + n"],
+        ),
+    }  # fmt: skip
+    columns, rules = tables[kind]
+    if kind == "sum of a member":
+        columns = columns | {"s": columns["g"] + b}
+    frame = pd.DataFrame(columns)
+    if learner == "fit":
+        return jf.fit(frame, rules=rules, random_state=0, budget="fast")
+    return jf.HiddenTreeForest(n_states=4, max_iter=5, max_leaf_nodes=2, rules=rules, random_state=0).fit(frame).joint_
+
+
+KINDS = (
+    "sum and combinations", "combinations and sum", "sum of a member", "rounded", "equal", "missing",
+    "missing by number", "sum of missing",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_known_cases(kind: str) -> None:
+    joint = _joint(kind, "hidden trees")
+    rows = all_rows(joint)
+    assert rows is not None
+    rng, tally = np.random.default_rng(1), Tally()
+    likeliest, middle = float(rows.X[rows.p.argmax(), 0]), np.nanquantile(rows.X[:, 1], [0.2, 0.7])
+    for said in ({}, {0: likeliest}, {1: ("interval", *middle)}):
+        compare_given(joint, rows, said, rng, tally, f"{kind}, given {said}")
+    for j, column in enumerate(joint.schema.columns):
+        values = np.unique(rows.X[~np.isnan(rows.X[:, j]), j])
+        frame = pd.DataFrame({column.name: [column.from_number(float(x)) for x in values]})
+        expected = rows.p[~np.isnan(rows.X[:, j])].sum()
+        tally.compare(f"{kind}: {column.name}", lambda f=frame: np.exp(joint.log_density(f)).sum(), expected)
+    assert tally.made > 30
+    assert tally.wrong == []
+
+
+@pytest.fixture(scope="module")
+def missing() -> tuple[jf.Joint, oracle.Rows]:
+    joint = _joint("missing", "hidden trees")
+    rows = all_rows(joint)
+    assert rows is not None
+    return joint, rows
+
+
+def test_information_is_that_of_rows_in_which_the_columns_have_values(missing: tuple[jf.Joint, oracle.Rows]) -> None:
+    joint, rows = missing
+    c, n, m = (joint.schema.index(name) for name in "cnm")
+    for of in ((m,), (c, m), (n, m), (c, n, m)):
+        found = joint.entropy(*(joint.schema.names[j] for j in of))
+        assert found.method == "exact"
+        assert np.isclose(found.value, rows.entropy(of), atol=1e-3)
+    found = joint.mutual_information("c", "m").value
+    assert np.isclose(found, rows.mutual_information([c], [m]), atol=1e-3)
+    found = joint.mutual_information("c", "n", given="m").value
+    assert np.isclose(found, rows.mutual_information([c], [n], (m,)), atol=1e-3)
+    assert joint.divergence(joint, columns=["c", "m"]).value == 0.0
+
+
+def test_modes_have_values_in_all_columns(missing: tuple[jf.Joint, oracle.Rows]) -> None:
+    joint, rows = missing
+    best = joint.given().mode()
+    assert not best.rows.isna().any(axis=None)
+    assert np.isclose(best.log_density[0], rows.mode(), atol=1e-4)
+    assert best.log_bound >= rows.mode() - 1e-4
+    with pytest.raises(ValueError, match="no row that agrees with the evidence has a value in every column"):
+        joint.given(c="p").mode()
+
+
+def test_a_column_without_values_is_named(missing: tuple[jf.Joint, oracle.Rows]) -> None:
+    joint, _ = missing
+    gone = joint.given(c="p")
+    asked = [gone.mean, gone.std, lambda name: gone.quantile(name, 0.5), lambda name: gone.marginal(name).likeliest()]
+    for ask in (*asked, lambda name: gone.marginal(name).histogram()):
+        with pytest.raises(ValueError, match="'m' is missing in all rows"):
+            ask("m")
+    for both in (lambda: gone.compare("m > n"), lambda: gone.pair("m", "n")):
+        with pytest.raises(ValueError, match="rules make one of the columns 'm', 'n' missing"):
+            both()
+    assert joint.given(c="p").probability({"m": jf.Missing()}) == pytest.approx(1.0)
+
+
+def test_columns_that_are_missing_together_are_known_together() -> None:
+    rng = np.random.default_rng(0)
+    delay = rng.integers(0, 90, N).astype(float)
+    delay[rng.random(N) < 0.1] = np.nan
+    frame = pd.DataFrame({"dep_delay": delay, "dep_time": delay + rng.integers(0, 30, N), "x": rng.integers(0, 3, N)})
+    for rules in (["dep_delay, dep_time missing together"], "off"):
+        learner = jf.HiddenTreeForest(n_states=4, max_iter=3, max_leaf_nodes=2, rules=rules, random_state=0)
+        joint = learner.fit(frame).joint_
+        late = joint.given("dep_delay >= 60")
+        assert late.probability("dep_delay is missing") == 0.0
+        assert joint.probability("x = 1 and dep_delay >= 60") > 0.0
+        share = late.probability("dep_time is missing")
+        assert share == 0.0 if rules != "off" else share > 0.0
+    with pytest.raises(ValueError, match="probability 0"):
+        joint.given("dep_delay >= 60 and dep_delay is missing")
+
+
+def test_a_rule_that_is_rounded_otherwise_is_not_enforced() -> None:
+    a = np.random.default_rng(0).integers(0, 8, N)
+    frame = pd.DataFrame({"a": a, "half": np.floor(a / 2 + 0.5), "even": np.rint(a / 2)})
+    learner = jf.HiddenTreeForest(n_states=2, max_iter=2, max_leaf_nodes=2, random_state=0)
+    even = learner.set_params(rules=["even = a / 2"]).fit(frame).joint_
+    assert "even = 0.5 * a" in [str(rule) for rule in even.rules if rule.is_enforced]
+    drawn = even.sample(500, random_state=0)
+    assert np.array_equal(drawn["even"], np.rint(drawn["a"] / 2))
+    with pytest.raises(ValueError, match="not always rounded to the even one"):
+        learner.set_params(rules=["half = a / 2"]).fit(frame)
+
+
+def test_draws_of_sums_of_missing_cells_are_missing() -> None:
+    joint = _joint("sum of missing", "hidden trees")
+    drawn = numbers_of(joint, joint.sample(400, random_state=0))
+    c, n, m, mn = (joint.schema.index(name) for name in ("c", "n", "m", "mn"))
+    gone = drawn[:, c] == joint.schema["c"].codes["p"]
+    assert np.isnan(drawn[gone][:, [m, mn]]).all()
+    assert np.array_equal(drawn[~gone, mn], drawn[~gone, m] + drawn[~gone, n])
