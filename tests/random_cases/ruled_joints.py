@@ -430,7 +430,7 @@ def compare_given(
         a, b = (int(j) for j in rng.choice(numbers, 2))
         if isinstance(said.get(a), bool) or isinstance(said.get(b), bool):
             continue
-        if rows.fits({**said, a: False, b: False}).sum() > 1e-3:
+        if rows.fits({a: False, b: False, **said}).sum() > 1e-3:  # what evidence tells of is known
             scale = _spread(rows, a, columns[a]) * _spread(rows, b, columns[b]) / 20.0
             tally.compare(
                 f"{where}: cov({columns[a].name}, {columns[b].name})",

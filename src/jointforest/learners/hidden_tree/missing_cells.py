@@ -101,9 +101,9 @@ def _linked(columns: list[np.ndarray], below_column: np.ndarray, below_group: np
     found: list[Group] = []
     while is_left.any() and len(found) < FIXED.most_missing_groups:
         new = int(np.where(is_left, strength, -np.inf).argmax())
-        alone = len(columns[new]) == 1 and strength[new] < FIXED.missing_evidence
         is_left[new] = False
-        if alone:
+        most = max(strength[new], below_group[is_left, new].max(initial=0.0))
+        if len(columns[new]) == 1 and most < FIXED.missing_evidence:
             continue
         found.append(Group(columns[new], int(parent[new]), bool(is_below_group[new])))
         closer = is_left & (below_group[:, new] > strength)

@@ -280,7 +280,7 @@ class Coordinates:
         total: dict[int, float] = {}
         constant = 0.0
         for j, c in zip(columns, coefficients, strict=True):
-            if self.absences[j].by_rule or not self._is_on_grid(j):
+            if self.absences[j].by_rule or not self._is_plain_sum(j):
                 return None
             constant += c * self.sources[j].constant
             for term in self.sources[j].terms:
@@ -288,17 +288,12 @@ class Coordinates:
         largest = max((abs(c) for c in coefficients), default=0.0)
         return {at: c for at, c in total.items() if abs(c) > NEAR * largest}, constant
 
-    def _is_on_grid(self, j: int) -> bool:
+    def _is_plain_sum(self, j: int) -> bool:
         """Whether column j is the sum of its terms, all of them coordinates, without rounding."""
-        source, column = self.sources[j], self.schema.columns[j]
+        source = self.sources[j]
         if source.tolerance > 0.0 or any(term.table is not None for term in source.terms):
             return False
-        if source.is_plain or column.step == 0.0:
-            return True
-        parts = [(term.coefficient, self.inner.columns[term.at]) for term in source.terms]
-        least = source.constant + sum(c * of.center for c, of in parts) - column.center
-        steps = np.array([least, *(c * of.step for c, of in parts)]) / column.step
-        return all(of.step > 0.0 for _, of in parts) and bool((np.abs(steps - np.rint(steps)) <= NEAR).all())
+        return source.is_plain or self._is_on_grid(j)
 
     def unit(self, j: int) -> float:
         """What a known cell adds to the log-density of its mass: -log of the width in which the sum may lie."""
