@@ -110,8 +110,9 @@ def test_conditional_draws_have_the_law_of_rejection(joint: jf.Joint, draws: pd.
     assert _contradictions(joint, drawn) == dict.fromkeys(RULES, 0)
     kept = draws[_holds(joint, draws, evidence)]
     share = len(kept) / N_DRAWS
-    error = np.sqrt(share * (1 - share) / N_DRAWS)
-    assert abs(joint.probability(evidence) - share) < 5 * error + 1e-6
+    probability = joint.probability(evidence)
+    error = np.sqrt(probability * (1 - probability) / N_DRAWS)
+    assert abs(probability - share) < 5 * error + 1e-6
     if len(kept) < 200:
         return
     for name in joint.columns:

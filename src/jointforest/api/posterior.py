@@ -20,7 +20,7 @@ from ..inference.histogram import bin_edges, histogram
 from ..inference.information.projection import Estimate
 from ..inference.modes import model_modes
 from ..inference.peak import peak
-from ..inference.sampling import sample, sample_and_weigh, sample_blocks
+from ..inference.sampling import sample, sample_and_weigh, sample_blocks, seed_of_block
 from ..inference.support import column_errors, event_errors, in_words, rows_like
 from ..models.base import SUPPORT, Distribution, PosteriorState
 from ..models.box_forest.modes import BUDGET
@@ -489,11 +489,26 @@ class Posterior:
         return self.give(share) if len(share) == 1 else share
 
     def log_event(self, event: Mapping[str, Any], as_regions: bool, n_jobs: int | None = -1) -> np.ndarray:
-        """log p(event | evidence), (n,); NaN where the evidence has probability 0."""
-        model, both, log_missing = with_event(self.state, event, as_regions)
-        log_both = np.full(len(both.value), -np.inf) if model is None else model.log_density(both, n_jobs) + log_missing
+        """log p(event | evidence), (n,); NaN where the evidence has probability 0.
+
+        Where the event says that cells are missing, the cells that the evidence tells of are known.
+        """
+        _, missing = without_missing(event)
+        _, both, _ = with_event(self.state, event, as_regions)
+        if not missing:
+            with np.errstate(invalid="ignore"):
+                return self.state.distribution.log_density(both, n_jobs) - self._log_density
+        log_both = self._log_known(both, missing, n_jobs)
         with np.errstate(invalid="ignore"):
-            return log_both - self._log_density
+            return log_both - self._log_known(self.state.evidence, {}, n_jobs)
+
+    def _log_known(self, evidence: Evidence, missing: Mapping[str, bool], n_jobs: int | None) -> np.ndarray:
+        """log p(evidence, the cells that it tells of are known, which cells are missing), (n,)."""
+        found = np.full(len(evidence.value), -np.inf)
+        for rows, given, log_p in self.state.distribution.given_said_known(evidence, missing):
+            if given is not None:
+                found[rows] = given.log_density(evidence.take(rows), n_jobs) + log_p
+        return found
 
     def compare(
         self, comparison: str, n_samples: int = N_SAMPLES, random_state: Any = None, n_jobs: int | None = -1
@@ -730,14 +745,28 @@ class Posterior:
         check_draws(state, n)
         if len(self) == 1:
             self.check_support(n_jobs)
-            return sample(state.distribution, state.evidence, int(n), seed_of(random_state), missing, n_jobs)
-        drawn, background = sample_and_weigh(
-            state.distribution, state.evidence, int(n), seed_of(random_state), missing, n_jobs
-        )
+            return sample(self._drawn_from(missing), state.evidence, int(n), seed_of(random_state), missing, n_jobs)
+        seed = seed_of(random_state)
+        if missing:
+            self.check_support(n_jobs)
+            every = np.full((len(self), int(n), len(self._schema.columns)), np.nan)
+            for k, (rows, given, _) in enumerate(state.distribution.given_said_known(state.evidence)):
+                if given is not None:
+                    block = sample(given, state.evidence.take(rows), int(n), seed_of_block(seed, k), True, n_jobs)
+                    every[rows] = block.reshape(len(rows), int(n), -1)
+            return every.reshape(len(self) * int(n), -1)
+        drawn, background = sample_and_weigh(state.distribution, state.evidence, int(n), seed, False, n_jobs)
         if background is not None:
             self._background = background
         self.check_support(n_jobs)
         return drawn
+
+    def _drawn_from(self, missing: bool) -> Distribution:
+        """The distribution that draws of one row of evidence come from: given also which cells are known."""
+        if not missing:
+            return self.state.distribution
+        ((_, given, _),) = self.state.distribution.given_said_known(self.state.evidence)
+        return self.state.distribution if given is None else given
 
     def _draw_compared(
         self, compared: tuple[Comparison, ...], n: int, random_state: Any, n_jobs: int | None
@@ -799,7 +828,7 @@ class Posterior:
             raise ValueError(f"batches of draws are for one row of evidence, got {len(self)}; ask row by row")
         given.check_support(n_jobs)
         state, seed = given.state, seed_of(random_state)
-        drawn = sample_blocks(state.distribution, state.evidence, int(n), seed, missing, n_jobs)
+        drawn = sample_blocks(self._drawn_from(missing), state.evidence, int(n), seed, missing, n_jobs)
         return _decoded(given._schema, drawn)
 
 

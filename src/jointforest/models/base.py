@@ -309,6 +309,22 @@ class Distribution(ABC):
                 return None, -np.inf
         return given, log_probability
 
+    def given_said_known(
+        self, evidence: Evidence, missing: Mapping[str, bool] | None = None
+    ) -> list[tuple[np.ndarray, Distribution | None, float]]:
+        """Rows of evidence by the columns they tell of, with the distribution given that these cells are known.
+
+        The third entry is the log-probability of that; ``missing`` says of further cells whether they are missing.
+        """
+        said, which = np.unique(~np.isnan(evidence.value) | (evidence.cell_regions() >= 0), axis=0, return_inverse=True)
+        found = []
+        for k, columns in enumerate(said):
+            known = {self.schema.names[j]: False for j in np.flatnonzero(columns).tolist()}
+            cells = known | dict(missing or {})
+            given, log_p = self.given_missing_cells(cells) if cells else (self, 0.0)
+            found.append((np.flatnonzero(which.reshape(-1) == k), given, log_p))
+        return found
+
     def sample_and_weigh(
         self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -554,7 +570,18 @@ class PosteriorState(ABC):
         return points[~np.isnan(points)]
 
     def missing_probabilities(self, columns: Sequence[int]) -> np.ndarray:
-        """P(cell j is missing | the first row) of some columns of which the evidence says nothing, (len(columns),)."""
+        """P(cell j is missing | the first row) of some columns of which the evidence says nothing, (len(columns),).
+
+        Evidence about a column also says that its cell is known.
+        """
+        first = self.evidence.take(np.zeros(1, np.int64))
+        ((_, given, _),) = self.distribution.given_said_known(first)
+        if given is None:
+            return np.full(len(columns), np.nan)
+        return (self if given is self.distribution else given.observe(first)).missing_shares(columns)
+
+    def missing_shares(self, columns: Sequence[int]) -> np.ndarray:
+        """`missing_probabilities` where evidence does not say which cells are known."""
         return np.array([self._missing_probability(j) for j in columns])
 
     def _missing_probability(self, j: int) -> float:

@@ -315,11 +315,11 @@ class MixturePosterior(PosteriorState):
         apart = [(x - mean_a) * (y - mean_b) for x, y in zip(*centers, strict=True)]
         return self.mean_of([state.covariance(a, b) + d for state, d in zip(self.states, apart, strict=True)])
 
-    def missing_probabilities(self, columns: Sequence[int]) -> np.ndarray:
+    def missing_shares(self, columns: Sequence[int]) -> np.ndarray:
         log_joint = self._log_joint_of_first
         weight = np.exp(log_joint - np.logaddexp.reduce(log_joint))
         possible = np.flatnonzero(weight > 0.0).tolist()
-        return np.asarray(sum(weight[k] * self.states[k].missing_probabilities(columns) for k in possible))
+        return np.asarray(sum(weight[k] * self.states[k].missing_shares(columns) for k in possible))
 
 
 def _weights_of(log_joint: np.ndarray) -> np.ndarray:

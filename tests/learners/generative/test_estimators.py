@@ -537,7 +537,7 @@ def test_tables_that_are_refused() -> None:
         (sparse.csr_matrix(numbers), TypeError, "[Ss]parse"),
         (numbers.astype(complex), ValueError, "Complex data not supported"),
         (numbers[:, 0], ValueError, "Expected 2D array, got 1D array"),
-        (frame["x"], ValueError, "Expected (a )?2"),
+        (frame["x"], TypeError, r"a series becomes a table of one column by \.to_frame\(\)"),
         (numbers[:, 0].tolist(), ValueError, "Expected 2D array, got 1D array"),
         (numbers[:, :0], ValueError, r"0 feature\(s\)"),
         (np.ma.masked_greater(numbers, 1), TypeError, r"masked arrays .* use array.filled"),

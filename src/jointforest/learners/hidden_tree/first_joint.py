@@ -35,6 +35,8 @@ def keys_of(n: int, seed: int) -> np.ndarray:
 
 def first_joint(schema: Schema, X: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int | None) -> HiddenTrees:
     """A hidden tree with fixed settings, learned from some of the rows X (n, d) of weights (n,) or None."""
+    if weight is not None:  # rounded, so that weights of another unit have the same joint
+        weight = (weight / weight.mean()).astype(np.float32).astype(np.float64)
     n = min(len(X), FIXED.first_rows)
     n_bins = max(FIXED.fewest_bins, round(n**0.5))
     point_mass = max(FIXED.point_mass, FIXED.point_mass_bins / n_bins)

@@ -183,9 +183,9 @@ class BoxForestPosterior(PosteriorState):
     def covariance(self, a: int, b: int) -> np.ndarray:
         return covariance(self.forest, self.evidence, a, b, self.row)
 
-    def missing_probabilities(self, columns: Sequence[int]) -> np.ndarray:
+    def missing_shares(self, columns: Sequence[int]) -> np.ndarray:
         if self.row is None:
-            return super().missing_probabilities(columns)
+            return super().missing_shares(columns)
         rates = self.forest.leaves.missing_rate
         probabilities = np.zeros(rates.shape[1])
         mix_rows(rates, *self.row.mixture(None), probabilities)

@@ -209,9 +209,9 @@ class HiddenTreePosterior(PosteriorState):
     def covariance(self, a: int, b: int) -> np.ndarray:
         return covariance(self.hidden, self.evidence, a, b, kept=self.kept)
 
-    def missing_probabilities(self, columns: Sequence[int]) -> np.ndarray:
+    def missing_shares(self, columns: Sequence[int]) -> np.ndarray:
         if self.kept is None or len(self.evidence.value) > 1:
-            return super().missing_probabilities(columns)
+            return super().missing_shares(columns)
         return missing_shares(self.hidden, self.kept, list(columns))
 
 

@@ -521,6 +521,9 @@ class RuledPosterior(PosteriorState):
                     found[i] += self.share[r] * self._missing(state, j)
         return found
 
+    def missing_shares(self, columns: Sequence[int]) -> np.ndarray:
+        return self.missing_probabilities(columns)  # rules say which cells are known
+
     def _missing(self, state: PosteriorState, j: int) -> float:
         """P(cell j is missing | a row about the coordinates)."""
         absence = self.coordinates.absences[j]
@@ -596,3 +599,6 @@ class GroupedPosterior(PosteriorState):
     def missing_probabilities(self, columns: Sequence[int]) -> np.ndarray:
         state = next(state for rows, state in self.groups if rows[0] == 0)
         return state.missing_probabilities(columns)
+
+    def missing_shares(self, columns: Sequence[int]) -> np.ndarray:
+        return self.missing_probabilities(columns)
