@@ -59,7 +59,7 @@ def test_a_table_no_larger_than_the_sample_is_learned_as_in_memory(name: str) ->
     rows = some.iloc[np.argsort(keys)].reset_index(drop=True)
     weight, rest = rows["w"].to_numpy(), rows.drop(columns="w")
     given_ = (rest.drop(columns=target), rest[target]) if target else (rest,)
-    at_once = learner.fit(*given_, sample_weight=weight)
+    at_once = learner.fit(*given_, sample_weight=weight / weight.mean())
     source = batches(frame, [100, 130])
     in_parts = make().fit_batches(source, *([target] if target else []), sample_weight="w")
     assert in_parts.joint_.columns == at_once.joint_.columns and "w" not in in_parts.joint_.columns

@@ -238,6 +238,7 @@ class GenerativeForest(Learner):
     def _grow(self, training: Training, weight: np.ndarray, seed: int) -> tuple[Training, AssignedRows]:
         """The table that trees are grown on, and the trees."""
         is_coded = self.leaf == "chow_liu"
+        weight = weight.astype(np.float32).astype(np.float64)  # so that weights of another unit grow the same trees
         training = training.completed(weight, seed, self.n_jobs)
         n, d = training.X.shape[0], training.X.shape[1] - 1
         least = FIXED.coded_leaf_rows if is_coded else 1
