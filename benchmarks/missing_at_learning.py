@@ -20,7 +20,7 @@ from _common import arguments, finish, hide, progress, read, timed
 import jointforest as jf
 
 TABLES = ["gef/texture", "gef/wine", "gef/vehicle", "gef/segment", "gef/wdbc", "gef/robot", "jpt/abalone",
-          "jpt/dry_bean", "synth/shoppers", "gef/gesture"]  # fmt: skip
+          "jpt/dry_bean"]  # fmt: skip
 LEARNERS: dict[str, Callable[[pd.DataFrame, int], jf.Joint]] = {
     "fit": lambda frame, seed: jf.fit(frame, budget="fast", random_state=seed),
     "hidden": lambda frame, seed: jf.HiddenTreeForest(random_state=seed).fit(frame).joint_,
@@ -78,7 +78,7 @@ def main() -> None:
         __doc__,
         learners={"nargs": "+", "default": list(LEARNERS), "choices": list(LEARNERS)},
         tables={"nargs": "+", "default": TABLES},
-        rates={"nargs": "+", "type": float, "default": [0.1, 0.3, 0.6]},
+        rates={"nargs": "+", "type": float, "default": [0.3, 0.6]},
         rows={"type": int, "default": ROWS},
     )
     warnings.filterwarnings("ignore")
