@@ -203,7 +203,8 @@ def test_two_rules_for_one_column_are_refused(run: object, tmp_path: Path) -> No
     done = run(*words, "--rule", "total = net + tax", "--rule", "combinations(tax, total)")
     assert (
         done.code == 1
-        and "--rule: combinations(tax, total): it cannot be enforced, because 'total = net + tax'" in done.err
+        and "--rule: combinations(tax, total): it cannot be enforced, because its columns have 155 combinations"
+        in done.err
     )
 
 

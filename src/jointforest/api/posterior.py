@@ -753,8 +753,8 @@ class Posterior:
             for k, (rows, given, _) in enumerate(state.distribution.given_said_known(state.evidence)):
                 if given is not None:
                     block = sample(given, state.evidence.take(rows), int(n), seed_of_block(seed, k), True, n_jobs)
-                    every[rows] = block.reshape(len(rows), int(n), -1)
-            return every.reshape(len(self) * int(n), -1)
+                    every[rows] = block.reshape(len(rows), int(n), every.shape[2])
+            return every.reshape(len(self) * int(n), every.shape[2])
         drawn, background = sample_and_weigh(state.distribution, state.evidence, int(n), seed, False, n_jobs)
         if background is not None:
             self._background = background

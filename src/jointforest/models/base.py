@@ -320,8 +320,12 @@ class Distribution(ABC):
         found = []
         for k, columns in enumerate(said):
             known = {self.schema.names[j]: False for j in np.flatnonzero(columns).tolist()}
-            cells = known | dict(missing or {})
-            given, log_p = self.given_missing_cells(cells) if cells else (self, 0.0)
+            given: Distribution | None = self
+            log_p = 0.0
+            if any((missing or {}).get(name, False) for name in known):
+                given, log_p = None, -np.inf  # no cell is known and missing
+            elif cells := known | dict(missing or {}):
+                given, log_p = self.given_missing_cells(cells)
             found.append((np.flatnonzero(which.reshape(-1) == k), given, log_p))
         return found
 

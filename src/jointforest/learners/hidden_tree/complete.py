@@ -1,7 +1,7 @@
 """Rows of codes completed by draws of a factor analysis, from which the first states of rows with missing cells start.
 
-Expectation maximisation finds what missing cells say only near where it starts. A start that takes them for means would
-lose dependence in proportion to what is missing. A factor analysis keeps the linear dependence of all columns, as its
+Expectation maximisation finds a solution near its start. If the start replaced missing cells by means, dependence would
+be lost in proportion to the number of missing cells. A factor analysis keeps the linear dependence of all columns: its
 own expectation maximisation sums over missing cells exactly (Rubin and Thayer 1982).
 """
 
@@ -46,9 +46,9 @@ def completed(
 def _draw_levels(x: np.ndarray, column: CodeColumn, table: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """A level for each row of features x (n, f) of a column, whose levels have the features ``table`` (K, f), (n,).
 
-    Features of levels are indicators, so that a feature that is drawn stands for a probability. Some of these are below
-    0, and without raking those cut off at 0 would make rare levels frequent. Columns that stand for several have levels
-    near the features that are drawn.
+    Features of levels are indicators, so that a drawn feature stands for a probability. Some of these are negative.
+    Setting them to 0 makes rare levels too frequent, so that shares are raked to their previous means.
+    Columns that stand for several have levels near the features that are drawn.
     """
     share = np.repeat(column.marginal[None], len(x), axis=0)
     if column.views:
@@ -79,6 +79,8 @@ def draw_features(X: np.ndarray, known: np.ndarray, weight: np.ndarray, rng: np.
     ``known``, float32 (n, f) of ones and zeros, says which; the others are 0 in X.
     """
     n, f = X.shape
+    if f == 0:  # levels that are all too rare for features
+        return X
     q = min(FIXED.factors, max(f - 1, 1))
     rows = np.sort(rng.permutation(n)[: max(FIXED.factor_cells // f, 1)])
     centre, loading, noise = fit_factors(X[rows], known[rows], weight[rows], q, rng)

@@ -21,8 +21,8 @@ from ...runtime.threads import chunks
 from .constants import FIXED
 from .structure import CodeTable, coarse, times_log
 
-LEAST_MASS = 1e-30
-"""Floor of the sum over states of a row that a tree gives no probability, and so no share."""
+LEAST_MASS, LEAST_LOG = 1e-30, -1e300
+"""Smallest divisor and log-probability, for rows to which trees give probability 0; such rows count nothing there."""
 
 
 class Group(NamedTuple):
@@ -84,7 +84,7 @@ def _groups(table: CodeTable, lost: np.ndarray) -> list[Group]:
     indicator = lost[:, [of_group[0] for of_group in columns]].astype(np.float64)
     below_column = _ratios_with_columns(table, indicator, weight)
     for i, of_group in enumerate(columns):
-        below_column[i, of_group] = 0.0
+        below_column[i, of_group] = -np.inf  # a cell says nothing of whether it is missing itself
     both, n = indicator.T @ (indicator * weight[:, None]), weight.sum()
     each = np.diag(both)
     corners = (both, each[:, None] - both, each - both, n - each[:, None] - each + both)
@@ -136,9 +136,9 @@ def _ratios_with_columns(table: CodeTable, indicator: np.ndarray, weight: np.nda
 def _sums_by_state(
     hidden: HiddenTrees, codes: np.ndarray, heavy: np.ndarray, columns: list[int]
 ) -> list[dict[int, np.ndarray]]:
-    """Sums of numbers of rows, ``heavy`` (n, r), by the posterior of the state of each of some columns, (H, r).
+    """``heavy`` (n, r) summed over rows, weighted by the posterior probabilities of tree and state: (H, r).
 
-    Each tree has a dict by column. Trees share the rows out by their posterior.
+    There is a dict for each tree, with the states of each of some columns.
     """
     sums = [{j: np.zeros((tree.n_states[tree.node[j]], heavy.shape[1])) for j in columns} for tree in hidden.trees]
     for first, last in chunks(len(codes), batch_rows(hidden)):
@@ -148,7 +148,8 @@ def _sums_by_state(
             for tree in hidden.trees
         ]
         log_joint = np.column_stack([of.log_probability for of in upward]) + hidden.log_weight
-        share = np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1, keepdims=True))
+        top = np.maximum(np.logaddexp.reduce(log_joint, axis=1, keepdims=True), LEAST_LOG)
+        share = np.exp(log_joint - top)
         for t, tree in enumerate(hidden.trees):
             wanted = np.zeros(len(tree), bool)
             wanted[[tree.node[j] for j in columns]] = True
