@@ -33,8 +33,8 @@ def slopes(table: Any) -> np.ndarray:
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_slopes_are_kept_where_the_joint_flattens_them() -> None:
-    """The standard error of a slope of the complete rows is 1 / sqrt(400 * 0.75) = 0.06."""
-    frame = normals(400, 0)
+    """The standard error of a slope of the complete rows is 1 / sqrt(1200 * 0.75) = 0.03."""
+    frame = normals(1200, 0)
     masked = frame.mask(np.random.default_rng(1).random(frame.shape) < 0.25)
     drawn = COARSE.fit(masked).joint_.impute(masked, "sample", 4, 0)
     assert np.mean([slopes(table) for table in drawn]) < 0.95

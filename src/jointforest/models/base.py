@@ -324,7 +324,7 @@ class Distribution(ABC):
             log_p = 0.0
             if any((missing or {}).get(name, False) for name in known):
                 given, log_p = None, -np.inf  # no cell is known and missing
-            elif cells := known | dict(missing or {}):
+            elif cells := dict(missing or {}) | known:  # by a rule, a known cell says of another that it has a value
                 given, log_p = self.given_missing_cells(cells)
             found.append((np.flatnonzero(which.reshape(-1) == k), given, log_p))
         return found
