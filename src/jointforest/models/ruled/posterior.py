@@ -23,6 +23,8 @@ _ROUNDS, _POINTS = 6, 129
 """Rounds in which quantiles are bracketed, and points of the distribution function in each."""
 _LEFT_OUT = 1e-9
 """Posterior probability of the rows that are left out, of those that stand for one row; tables are in float32."""
+_MOST_CELLS = 1 << 12
+"""Cells of a grid from which on rounding to it is left out of moments: it would add 1e-8 of the variance, or less."""
 
 
 class RuledPosterior(PosteriorState):
@@ -151,7 +153,7 @@ class RuledPosterior(PosteriorState):
 
     @of_known
     def moments(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
-        if j in self.coordinates.rounded or (self.rows.sums is not None and j == self.rows.column):
+        if self._is_rounded(j) or (self.rows.sums is not None and j == self.rows.column):
             value, p = self._law(j, n_jobs)
             center = (p * value).sum(axis=1)
             return center, (p * (value - center[:, None]) ** 2).sum(axis=1)
@@ -319,9 +321,9 @@ class RuledPosterior(PosteriorState):
 
     @of_known
     def covariance(self, a: int, b: int) -> np.ndarray:
-        if b in self.coordinates.rounded:
+        if self._is_rounded(b):
             a, b = b, a
-        if a in self.coordinates.rounded:
+        if self._is_rounded(a):
             return self.moments(a)[1] if a == b else self._covariance_by_values(a, b)
         first, second = (self.coordinates.sources[j].terms for j in (a, b))
         both = np.zeros(len(self.rows.owner))
@@ -346,7 +348,7 @@ class RuledPosterior(PosteriorState):
             state = self.distribution.observe(rows).knowing([a, b])
             warn_of_draws(float(state.effective_draws.min(initial=np.inf)))
             mean = state.center(b)
-            some = p[i] > 0.0
+            some = (p[i] > 0.0) & ~np.isnan(mean)  # a share of rounding error may be of a value that no row has
             share, x = p[i, some] / p[i, some].sum(), value[some]
             out[i] = share @ ((x - share @ x) * (mean[some] - share @ mean[some]))
         return out
@@ -376,12 +378,24 @@ class RuledPosterior(PosteriorState):
             if len(points) == sum(law is not None for law in self._kept[j]):
                 value = np.unique(np.concatenate([np.empty(0), *(law.value for law in points)]))
                 return value, self.pdf(j, value, n_jobs) * column.step
-        ends = self.quantile(j, np.array([TAIL, 1.0 - TAIL]), n_jobs)
-        ends = np.rint((ends[~np.isnan(ends[:, 0])] - column.center) / column.step)
-        cells = np.arange(ends.min(initial=0.0), ends.max(initial=0.0) + 1.0)
-        value = column.center + cells * column.step
+        first, last = self._end_cells(j, n_jobs)
+        value = column.center + np.arange(first, last + 1.0) * column.step
         below = self.cdf(j, value, n_jobs)
         return value, np.diff(below, axis=1, prepend=0.0)
+
+    def _end_cells(self, j: int, n_jobs: int | None) -> tuple[float, float]:
+        """Numbers of the first and the last cell of a column's grid that matter in any row."""
+        column = self.distribution.schema.columns[j]
+        ends = self.quantile(j, np.array([TAIL, 1.0 - TAIL]), n_jobs)
+        ends = np.rint((ends[~np.isnan(ends[:, 0])] - column.center) / column.step)
+        return (float(ends.min()), float(ends.max())) if ends.size else (0.0, 0.0)
+
+    def _is_rounded(self, j: int) -> bool:
+        """Whether rounding to the grid of column j matters: over many cells it changes no mean or variance."""
+        if j not in self.coordinates.rounded:
+            return False
+        first, last = self._end_cells(j, -1)
+        return last - first < _MOST_CELLS
 
     def _by_sums(self, j: int, read: Callable[[SumDistribution], np.ndarray], q: int) -> np.ndarray:
         """What ``read`` says of the distribution of column j in each row of the table, (n, q); NaN where impossible."""
