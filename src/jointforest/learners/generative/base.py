@@ -238,7 +238,9 @@ class GenerativeForest(Learner):
     def _grow(self, training: Training, weight: np.ndarray, seed: int) -> tuple[Training, AssignedRows]:
         """The table that trees are grown on, and the trees."""
         is_coded = self.leaf == "chow_liu"
-        weight = weight.astype(np.float32).astype(np.float64)  # so that weights of another unit grow the same trees
+        # rounded to 44 bits, so that weights of another unit grow the same trees
+        part, exponent = np.frexp(weight)
+        weight = np.ldexp(np.rint(np.ldexp(part, 44)), exponent - 44)
         training = training.completed(weight, seed, self.n_jobs)
         n, d = training.X.shape[0], training.X.shape[1] - 1
         least = FIXED.coded_leaf_rows if is_coded else 1
