@@ -46,9 +46,15 @@ def with_event(
     conditions, missing = without_missing(event)
     known = [*conditions, *state.evidence.known_names(state.distribution.schema)]
     model, log_missing = state.distribution.given_missing_cells(missing, known)
+    return model, with_values(state, event, as_regions), log_missing
+
+
+def with_values(state: PosteriorState, event: Mapping[str, Any], as_regions: bool) -> Evidence:
+    """The evidence and what the event says of values; see `with_event`."""
+    conditions, _ = without_missing(event)
     if as_regions:
         conditions = {name: AnyOf(condition) for name, condition in conditions.items()}
-    return model, intersect(state.distribution.schema, state.evidence, conditions), log_missing
+    return intersect(state.distribution.schema, state.evidence, conditions)
 
 
 def check_support(background: np.ndarray, text: str | None = None) -> None:
@@ -494,7 +500,7 @@ class Posterior:
         Where the event says that cells are missing, the cells that the evidence tells of are known.
         """
         _, missing = without_missing(event)
-        _, both, _ = with_event(self.state, event, as_regions)
+        both = with_values(self.state, event, as_regions)
         if not missing:
             with np.errstate(invalid="ignore"):
                 return self.state.distribution.log_density(both, n_jobs) - self._log_density
@@ -828,7 +834,7 @@ class Posterior:
             raise ValueError(f"batches of draws are for one row of evidence, got {len(self)}; ask row by row")
         given.check_support(n_jobs)
         state, seed = given.state, seed_of(random_state)
-        drawn = sample_blocks(self._drawn_from(missing), state.evidence, int(n), seed, missing, n_jobs)
+        drawn = sample_blocks(given._drawn_from(missing), state.evidence, int(n), seed, missing, n_jobs)
         return _decoded(given._schema, drawn)
 
 
