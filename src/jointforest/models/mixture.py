@@ -167,8 +167,11 @@ class MixturePosterior(PosteriorState):
         if all(state is before for state, before in zip(states, self.states, strict=True)):
             return self
         found = MixturePosterior(self.distribution, self.evidence)
-        found.__dict__["states"] = states
+        found.__dict__["states"], found._known = states, self._known | frozenset(columns)
         return found
+
+    _known: frozenset[int] = frozenset()
+    """Columns that have values in each row; see `knowing`."""
 
     @cached_property
     def component_weights(self) -> np.ndarray:
@@ -269,7 +272,8 @@ class MixturePosterior(PosteriorState):
             return self._among_cells(j, levels, cells, low, high, n_jobs)
         for i in np.flatnonzero(~np.isnan(self.component_weights[:, 0])).tolist():
             weight = self.component_weights[[i]]
-            row = [p.observe(self.evidence.take(np.array([i]))).knowing([j]) for p in self.distribution.components]
+            one = self.evidence.take(np.array([i]))
+            row = [p.observe(one).knowing(sorted(self._known)) for p in self.distribution.components]
 
             def below(x: np.ndarray, row: list[PosteriorState] = row, weight: np.ndarray = weight) -> np.ndarray:
                 """P(column <= x) at the k points x."""

@@ -16,7 +16,7 @@ from ...runtime.threads import one_blas_thread
 from .column import at_center
 from .evidence import code_evidence, own_messages, region_scale
 from .hidden_trees import HiddenTrees
-from .messages import Message, down, up
+from .messages import Message, down, times, up
 from .posterior import KeptRows
 from .tables import TreeTables
 
@@ -84,13 +84,27 @@ def conditioned_tree(tree: TreeTables, inside: list[np.ndarray | None], vectors:
     transition, emission = [], []
     known = {tree.missing_node[j] for j, vector in enumerate(vectors) if vector is not None}
     blank = tuple(np.zeros_like(share) if k in known else share for k, share in enumerate(tree.blank))
+    seen = _known_cells(tree, known)
     for k, j in enumerate(tree.column.tolist()):
-        here = inside[k]
+        here = times(inside[k], seen[k])[0]
         before, codes = tree.transition[k], tree.emission[k]
         transition.append(before if here is None else _shares(before * here, before).astype(tree.dtype))
         vector = vectors[j] if j >= 0 else None
         emission.append(codes if vector is None else _shares(codes * vector, vector / vector.sum()).astype(tree.dtype))
     return replace(tree, transition=tuple(transition), emission=tuple(emission), blank=blank)
+
+
+def _known_cells(tree: TreeTables, known: set[int]) -> list[Message]:
+    """What known cells say of the states of nodes of missing cells, (1, H_k); they say nothing of columns' states."""
+    seen: list[Message] = [None] * len(tree)
+    apart = {k for k in tree.missing_node.values() if tree.column[k] < 0}
+    for k in sorted(apart, reverse=True):
+        if k in known:
+            seen[k] = times(seen[k], (1.0 - tree.blank[k])[None].astype(tree.dtype))[0]
+        here, above = seen[k], int(tree.parent[k])
+        if here is not None and above in apart:
+            seen[above] = times(seen[above], here @ tree.transition[k].T)[0]
+    return seen
 
 
 def _shares(table: np.ndarray, instead: np.ndarray) -> np.ndarray:

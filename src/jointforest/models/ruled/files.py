@@ -170,6 +170,11 @@ def check_coordinates(coordinates: Coordinates) -> None:
             _check_table(column, source, term, inner[term.at], what)
         if source.is_plain and column.name == inner[source.terms[0].at].name and inner[source.terms[0].at] != column:
             raise ValueError(f"{what}: expected the coordinate to be the column itself")
+        if source.is_plain and (column.is_categorical, column.levels) != (
+            inner[source.terms[0].at].is_categorical,
+            inner[source.terms[0].at].levels,
+        ):
+            raise ValueError(f"{what}: expected a coordinate of the same levels, or of numbers for numbers")
         if not source.is_one and column.is_categorical:
             raise ValueError(f"{what}: a sum has numbers, the column has levels")
         if not (-1 <= absence.like < len(inner) and -1 <= absence.where < len(inner)):
