@@ -36,10 +36,11 @@ def test_slopes_are_kept_where_the_joint_flattens_them() -> None:
     """The standard error of a slope of the complete rows is 1 / sqrt(1200 * 0.75) = 0.03."""
     frame = normals(1200, 0)
     masked = frame.mask(np.random.default_rng(1).random(frame.shape) < 0.25)
-    drawn = COARSE.fit(masked).joint_.impute(masked, "sample", 4, 0)
-    assert np.mean([slopes(table) for table in drawn]) < 0.95
+    flat = jf.HiddenTreeForest(n_states=2, n_jobs=1, random_state=0)
+    drawn = flat.fit(masked).joint_.impute(masked, "sample", 4, 0)
+    assert np.mean([slopes(table) for table in drawn]) < 0.9
     for proper in (False, True):
-        kept = jf.JointImputer(COARSE, m=4, proper=proper, random_state=0).fit(masked).impute(masked)
+        kept = jf.JointImputer(flat, m=4, proper=proper, random_state=0).fit(masked).impute(masked)
         np.testing.assert_allclose(np.mean([slopes(table) for table in kept], axis=0), 1.0, atol=0.1)
 
 

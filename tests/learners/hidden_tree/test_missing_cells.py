@@ -103,6 +103,31 @@ def test_values_do_not_depend_on_which_cells_are_missing() -> None:
     assert alone.probability("c is missing") == pytest.approx(joint.probability("c is missing"), abs=1e-6)
 
 
+def test_what_is_known_of_one_column_says_which_cells_of_others_are_missing() -> None:
+    """By evidence, by a conditioned joint and in draws, as in a group-by; without an effect on values."""
+    rng = np.random.default_rng(0)
+    d = rng.integers(0, 90, N).astype(float)
+    together = rng.random(N) < 0.2
+    frame = pd.DataFrame({"d": d, "t": d + rng.integers(0, 30, N), "u": rng.normal(size=N)})
+    for name, share in (("d", 0.95), ("t", 0.9), ("u", 0.8)):
+        frame.loc[together & (rng.random(N) < share), name] = np.nan
+    joint = learn(frame, 0)
+    late = frame[frame["d"] >= 60]
+    given, conditioned = joint.given("d >= 60"), joint.condition("d >= 60")
+    for name in ("t", "u"):
+        share = late[name].isna().mean()
+        assert given.probability(f"{name} is missing") == pytest.approx(share, abs=0.02)
+        assert conditioned.probability(f"{name} is missing") == pytest.approx(share, abs=0.02)
+        for asked in (given, conditioned, joint.given(pd.DataFrame({"d": [70.0, 80.0]}))):
+            drawn = asked.sample(5_000, random_state=0, missing=True)
+            assert drawn[name].isna().mean() == pytest.approx(share, abs=0.03)
+        apart = frame.loc[frame["d"].isna(), name].isna().mean()
+        assert joint.given("d is missing").probability(f"{name} is missing") == pytest.approx(apart, abs=0.03)
+    assert given.probability("d is missing") == 0.0
+    assert conditioned.given().mean("t") == pytest.approx(given.mean("t"), rel=1e-6)
+    assert len(joint.given(pd.DataFrame({"d": [70.0, 80.0]})).sample(0, missing=True)) == 0
+
+
 def test_complete_tables_have_no_missing_probabilities() -> None:
     joint = learn(complete(0, 3), 0)
     assert not joint.distribution.hidden.trees[0].blank

@@ -34,11 +34,14 @@ class Group(NamedTuple):
     parent : int
         The column, or the number of the earlier group, that says most of the missing cells.
     is_below_group : bool
+    is_dependent : bool
+        Whether the parent says anything of them; if not, they are as frequent in all states of the parent.
     """
 
     columns: np.ndarray
     parent: int
     is_below_group: bool
+    is_dependent: bool
 
 
 def with_missing_cells(hidden: HiddenTrees, table: CodeTable, seed: int) -> HiddenTrees:
@@ -105,7 +108,8 @@ def _linked(columns: list[np.ndarray], below_column: np.ndarray, below_group: np
         most = max(strength[new], below_group[is_left, new].max(initial=0.0))
         if len(columns[new]) == 1 and most < FIXED.missing_evidence:
             continue
-        found.append(Group(columns[new], int(parent[new]), bool(is_below_group[new])))
+        is_dependent = bool(strength[new] >= FIXED.missing_evidence)
+        found.append(Group(columns[new], int(parent[new]), bool(is_below_group[new]), is_dependent))
         closer = is_left & (below_group[:, new] > strength)
         parent[closer], strength[closer], is_below_group[closer] = len(found) - 1, below_group[closer, new], True
     return found
@@ -183,7 +187,9 @@ def _with_nodes(
         else:
             parent.append(tree.node[group.parent])
             rows, lost = by_state[group.parent][:, [0, 1 + i]].T
-        share = (lost + FIXED.missing_rows * usual[group.columns[0]]) / (rows + FIXED.missing_rows)
+        of_all = usual[group.columns[0]]
+        share = (lost + FIXED.missing_rows * of_all) / (rows + FIXED.missing_rows)
+        share = share if group.is_dependent else np.full_like(share, of_all)
         transition.append(np.stack([1.0 - share, share], axis=1).astype(dtype))
         blank.append(np.array([0.0, 1.0], dtype))
         at[[tree.node[j] for j in group.columns.tolist()]] = m + i
