@@ -511,7 +511,7 @@ class Posterior:
     def _log_known(self, evidence: Evidence, missing: Mapping[str, bool], n_jobs: int | None) -> np.ndarray:
         """log p(evidence, the cells that it tells of are known, which cells are missing), (n,)."""
         found = np.full(len(evidence.value), -np.inf)
-        for rows, given, log_p in self.state.distribution.given_said_known(evidence, missing):
+        for rows, given, log_p in self.state.distribution.given_evidence_present(evidence, missing):
             if given is not None:
                 found[rows] = given.log_density(evidence.take(rows), n_jobs) + log_p
         return found
@@ -756,7 +756,7 @@ class Posterior:
         if missing:
             self.check_support(n_jobs)
             every = np.full((len(self), int(n), len(self._schema.columns)), np.nan)
-            for k, (rows, given, _) in enumerate(state.distribution.given_said_known(state.evidence)):
+            for k, (rows, given, _) in enumerate(state.distribution.given_evidence_present(state.evidence)):
                 if given is not None:
                     block = sample(given, state.evidence.take(rows), int(n), seed_of_block(seed, k), True, n_jobs)
                     every[rows] = block.reshape(len(rows), int(n), every.shape[2])
@@ -771,7 +771,7 @@ class Posterior:
         """The distribution that draws of one row of evidence come from: given also which cells are known."""
         if not missing:
             return self.state.distribution
-        ((_, given, _),) = self.state.distribution.given_said_known(self.state.evidence)
+        ((_, given, _),) = self.state.distribution.given_evidence_present(self.state.evidence)
         return self.state.distribution if given is None else given
 
     def _draw_compared(

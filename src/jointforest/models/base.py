@@ -309,12 +309,13 @@ class Distribution(ABC):
                 return None, -np.inf
         return given, log_probability
 
-    def given_said_known(
+    def given_evidence_present(
         self, evidence: Evidence, missing: Mapping[str, bool] | None = None
     ) -> list[tuple[np.ndarray, Distribution | None, float]]:
-        """Rows of evidence by the columns they tell of, with the distribution given that these cells are known.
+        """Groups of rows of evidence about the same columns, with the distribution given that these cells are present.
 
-        The third entry is the log-probability of that; ``missing`` says of further cells whether they are missing.
+        ``missing`` says of further cells whether they are missing. The third entry is the log-probability of both; the
+        distribution is None where it is -inf.
         """
         said, which = np.unique(~np.isnan(evidence.value) | (evidence.cell_regions() >= 0), axis=0, return_inverse=True)
         found = []
@@ -579,7 +580,7 @@ class PosteriorState(ABC):
         Evidence about a column also says that its cell is known.
         """
         first = self.evidence.take(np.zeros(1, np.int64))
-        ((_, given, _),) = self.distribution.given_said_known(first)
+        ((_, given, _),) = self.distribution.given_evidence_present(first)
         if given is None:
             return np.full(len(columns), np.nan)
         return (self if given is self.distribution else given.observe(first)).missing_shares(columns)

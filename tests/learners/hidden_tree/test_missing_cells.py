@@ -128,6 +128,14 @@ def test_what_is_known_of_one_column_says_which_cells_of_others_are_missing() ->
     assert len(joint.given(pd.DataFrame({"d": [70.0, 80.0]})).sample(0, missing=True)) == 0
 
 
+def test_levels_that_are_all_rare_are_drawn() -> None:
+    """No level has a feature, so that a missing cell is drawn from the marginal."""
+    frame = pd.DataFrame({"id": [f"r{k}" for k in range(700)] * 2, "x": np.arange(1_400) % 7})
+    frame.loc[::35, "id"] = None
+    joint = jf.HiddenTreeForest(n_states=4, kinds={"id": "categorical"}, random_state=0).fit(frame[["id"]]).joint_
+    assert joint.sample(500, random_state=0)["id"].isin(frame["id"].dropna()).all()
+
+
 def test_complete_tables_have_no_missing_probabilities() -> None:
     joint = learn(complete(0, 3), 0)
     assert not joint.distribution.hidden.trees[0].blank
