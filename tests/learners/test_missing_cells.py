@@ -27,7 +27,7 @@ LEARNERS = {
 
 @pytest.fixture(autouse=True)
 def _ignored() -> object:
-    """The joints of these small tables may warn of lost pairs."""
+    """The joints of these small tables may warn of lost dependence."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -31,11 +31,11 @@ _CHAIN = 1
 
 
 class Chains:
-    """One chain a table, each of another bootstrap of the n rows of X; it is learned when a first table needs it.
+    """One chain for each table, learned from another bootstrap of the n rows of X when a table first needs it.
 
-    Of one joint, or if ``is_proper`` of joints of the same bootstraps, which count for rows that their bootstraps left
-    out. The rows' own weights are ``times`` (n,). Columns of rules that ``joint``, of all rows, enforces keep what a
-    joint drew that enforces them too, so the rules hold.
+    Without ``is_proper`` all chains use one joint. With it, chain k uses joint k, and posterior means of a row average
+    the joints whose bootstraps left the row out. The rows' own weights are ``times`` (n,). Columns of rules that
+    ``joint`` enforces keep what was drawn by a joint that enforces these rules, so that the rules hold.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ INDICATOR = "missingindicator_"
 
 
 class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
-    """Fill missing cells by what a joint, and regressions, say given the row's known cells; known cells stay.
+    """Fill missing cells by a joint and regressions given the known cells of the row; known cells stay.
 
     ``transform`` gives one table, as pipelines want it, ``impute`` several, for multiple imputation (Rubin 1987).
 

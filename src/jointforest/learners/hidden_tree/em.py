@@ -204,8 +204,8 @@ class Smoothing(NamedTuple):
     transition : float
         Rows for each further code, in the proportions of the child's states.
     normal : float
-        Rows of the state's own normal on the scale of normal scores and of its own point masses, times the share of its
-        rows outside point masses, and the share of rows that know the cell: it is in proportion to what is known.
+        Pseudo-rows of the state's own normal, on the scale of normal scores, and of its own point masses. They are
+        multiplied by the state's share of rows outside point masses, and by the column's share of known cells.
     marginal : float
         Rows for each further code, in the proportions of the column's marginal.
     extra : float

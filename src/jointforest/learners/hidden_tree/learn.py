@@ -270,7 +270,7 @@ def _pass(
 
 
 def _with_hidden(nodes: Nodes, codes: np.ndarray, dropout: float, rng: np.random.Generator) -> np.ndarray:
-    """Codes (d, n), a share of them replaced by that of a missing cell."""
+    """Codes (d, n), some of them replaced at random by the code of a missing cell."""
     hidden = np.empty(len(codes), codes.dtype)
     hidden[nodes.column] = nodes.n_cells - 1
     return np.where(rng.random(codes.shape) < dropout, hidden[:, None], codes)

@@ -27,8 +27,10 @@ from ...data.schema import Column, Schema, snapped
 
 _WHOLE = 1e-6
 """By how much a quotient of steps may miss a whole number."""
-_DECIMALS, _ASIDE = 6, 1e-5
-"""Decimals of a sum, in steps, that tell whether it is in the middle of two values; steps by which bounds lie aside."""
+_DECIMALS = 6
+"""Decimals, in steps, to which a sum is rounded before it is compared with the middle of two values."""
+_ASIDE = 1e-5
+"""Distance, in steps, of a bound from the middle of two values."""
 
 
 class Term(NamedTuple):

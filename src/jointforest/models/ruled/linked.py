@@ -24,7 +24,7 @@ intervals that the total may lie in."""
 _MOST_PAIRS = 1 << 18
 """Most pairs of places of the two shorter of three parts."""
 _COPIES = 4
-"""Arrays of the size of what a row says of its sum that are made of it."""
+"""Arrays that are held at once of the size of the likelihoods of a row's totals."""
 _TAIL = 1e-9
 """Share of a part's distribution beyond either end of its values; tables are in float32."""
 _WHOLE = 1e-6

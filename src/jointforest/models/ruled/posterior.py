@@ -36,6 +36,7 @@ class RuledPosterior(PosteriorState):
         super().__init__(distribution, evidence)
         self.of_inner, self.rows, self.linker = of_inner, rows, linker
         self._kept: dict[int, list[SumDistribution | None]] = {}
+        self._kept_ends: dict[int, tuple[float, float]] = {}
 
     @property
     def coordinates(self) -> Coordinates:
@@ -384,11 +385,13 @@ class RuledPosterior(PosteriorState):
         return value, np.diff(below, axis=1, prepend=0.0)
 
     def _end_cells(self, j: int, n_jobs: int | None) -> tuple[float, float]:
-        """Numbers of the first and the last cell of a column's grid that matter in any row."""
-        column = self.distribution.schema.columns[j]
-        ends = self.quantile(j, np.array([TAIL, 1.0 - TAIL]), n_jobs)
-        ends = np.rint((ends[~np.isnan(ends[:, 0])] - column.center) / column.step)
-        return (float(ends.min()), float(ends.max())) if ends.size else (0.0, 0.0)
+        """Numbers of the first and the last cell of a column's grid that matter in any row; they are kept."""
+        if j not in self._kept_ends:
+            column = self.distribution.schema.columns[j]
+            ends = self.quantile(j, np.array([TAIL, 1.0 - TAIL]), n_jobs)
+            ends = np.rint((ends[~np.isnan(ends[:, 0])] - column.center) / column.step)
+            self._kept_ends[j] = (float(ends.min()), float(ends.max())) if ends.size else (0.0, 0.0)
+        return self._kept_ends[j]
 
     def _is_rounded(self, j: int) -> bool:
         """Whether rounding to the grid of column j matters: over many cells it changes no mean or variance."""
