@@ -14,7 +14,7 @@ from ..data.conditions import AnyOf, Missing, Not, check_hard, n_rows, normal, w
 from ..data.evidence import Evidence, build, intersect
 from ..data.frames import decode
 from ..data.meaning import refuse_pair
-from ..data.schema import Schema, as_levels, seconds_apart
+from ..data.schema import Schema, as_levels, seconds_apart, snapped
 from ..inference.explanation.explain import Explanation, explain
 from ..inference.histogram import bin_edges, histogram
 from ..inference.information.projection import Estimate
@@ -1131,7 +1131,8 @@ class Marginal:
             code = (below[:, None, :-1] < levels[:, None] - _ROUNDING).sum(axis=2).astype(np.float64)
             return np.where(np.isnan(below[:, :1]), np.nan, code)
         self._need_numbers("quantiles", n_jobs, boolean=False)
-        return self._in_range(self._state.quantile(self._j, levels, n_jobs))
+        numbers = self._state.quantile(self._j, levels, n_jobs)
+        return self._in_range(numbers if self._column.kind == "datetime" else snapped(self._column, numbers))
 
     def _level_shares(self, n_jobs: int | None) -> np.ndarray:
         """Probabilities of the levels, shape (n, K)."""

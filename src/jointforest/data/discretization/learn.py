@@ -8,7 +8,7 @@ import numpy as np
 
 from ..schema import Column
 from .counts import ABSENT, Tally, count_places, mirrored
-from .discretizer import Scale, decay_of_mean, log_part
+from .discretizer import Scale, decay_of_mean, log_part, mean_variance
 
 # ---- At most K ordered bins of a numeric column: heavy places alone, the others cut at equal mass.
 
@@ -116,6 +116,8 @@ EXPECTED = 5.0
 """Rows expected beyond an end, of which there are none, before it counts as hard."""
 HARD_ROWS = 1e-6
 """Rows beyond a hard end."""
+TAIL_VARIANCE = 0.04
+"""Most that a tail adds to the variance of the column, as a share of it."""
 MOST = 0.2 * float(np.finfo(float).max)
 
 
@@ -125,7 +127,8 @@ def upper_tail(tally: Tally, start: float, bin_rows: float) -> tuple[np.ndarray,
     A column of negative numbers whose tail would reach beyond 0 has next to nothing there. ``bin_rows`` are the rows of
     the outermost bin.
     """
-    rows, rate = _rows(tally, bin_rows), 1.0 / _scale(tally)
+    rows = _rows(tally, bin_rows)
+    rate = 1.0 / min(_scale(tally), _longest(tally, rows))
     zero = tally.zero + tally.half  # 0 itself may be reached
     with np.errstate(over="ignore", invalid="ignore"):
         reaches = tally.place[-1] < tally.zero and start < zero and rows * np.exp(-rate * (zero - start)) > HARD_ROWS
@@ -147,12 +150,23 @@ def is_hard(tally: Tally) -> bool:
 def _rows(tally: Tally, bin_rows: float) -> float:
     """Rows that the tail counts for in its bin.
 
-    The chance that one row more lies beyond the greatest of n is 1 / (n + 1); at most as much as the bin itself.
+    The chance that one row more lies beyond the greatest of n is 1 / (n + 1). Half of that is taken, as if the greatest
+    row were spread to both sides of its place; at most as much as the bin itself.
     """
     if is_hard(tally):
         return HARD_ROWS
-    share = min(0.5, tally.n / (tally.n + 1) / bin_rows)
+    share = min(0.5, 0.5 * tally.n / (tally.n + 1) / bin_rows)
     return bin_rows * share / (1 - share)
+
+
+def _longest(tally: Tally, rows: float) -> float:
+    """Mean distance of so many rows beyond the end that adds `TAIL_VARIANCE` to the variance of the column."""
+    weight, place = tally.weight / tally.weight.sum(), 0.25 * tally.place
+    with np.errstate(over="ignore", invalid="ignore"):
+        below = place[-1] - float(weight @ place)
+        added = TAIL_VARIANCE * float(weight @ (place[-1] - below - place) ** 2) * tally.n / rows
+        length = 2.0 * (np.sqrt(below**2 + 2.0 * added) - below)
+    return float(length) if 0.0 < length < MOST else MOST
 
 
 def _scale(tally: Tally) -> float:
@@ -175,6 +189,10 @@ def _scale(tally: Tally) -> float:
 
 RUN = 64
 """Places in a run."""
+GAIN, FEWEST = 6.0, 5.0
+"""Gain in log-likelihood from which on a run is cut in two, and the rows that each part then has."""
+GAIN_AT_ENDS, FEWEST_AT_ENDS = 1.0, 1.0
+"""The same of the outermost runs, which are the widest of a skewed column."""
 
 
 class Runs(NamedTuple):
@@ -198,7 +216,7 @@ class Runs(NamedTuple):
 
 
 def runs_of(tally: Tally, bins: Bins) -> Runs:
-    """Each bin cut into runs of about RUN places, and as many places each as can be."""
+    """Each bin cut into runs of about RUN places, as many places each as can be; and where the density changes."""
     m = len(tally.place)
     first, last = _ends(tally)
     edge = np.concatenate([[first], bins.edge, [last]])
@@ -208,11 +226,35 @@ def runs_of(tally: Tally, bins: Bins) -> Runs:
     n_runs = np.maximum(np.rint(size / RUN), 1)
     rank = np.arange(m) - np.repeat(start, size)
     run = np.floor(rank * np.repeat(n_runs / size, size) + 1e-9)
-    is_first = new_bin | np.concatenate([[True], np.diff(run) != 0])
-    begins = np.flatnonzero(is_first)
+    begins = _cut_by_density(
+        tally.weight, edge, np.flatnonzero(new_bin | np.concatenate([[True], np.diff(run) != 0]))
+    )
+    of_place = np.repeat(np.arange(len(begins)), np.diff(np.append(begins, m)))
     lo, hi = edge[begins], np.append(edge[begins[1:]], last)
     lo = np.where(bins.is_heavy[begins], tally.place[begins] + tally.half, lo)
-    return Runs(begins, np.cumsum(is_first) - 1, lo, hi)
+    return Runs(begins, of_place, lo, hi)
+
+
+def _cut_by_density(weight: np.ndarray, edge: np.ndarray, begins: np.ndarray) -> np.ndarray:
+    """The first places of runs, which are cut where two uniform densities are likelier than one by `GAIN`, ascending."""
+    m, before = len(weight), np.concatenate([[0.0], np.cumsum(weight)])
+    found: list[int] = []
+    waiting = list(zip(begins.tolist(), np.append(begins[1:], m).tolist(), strict=True))
+    while waiting:
+        a, b = waiting.pop()
+        gain, fewest = (GAIN_AT_ENDS, FEWEST_AT_ENDS) if a == 0 or b == m else (GAIN, FEWEST)
+        k = np.arange(a + 1, b)
+        rows = np.array([before[k] - before[a], before[b] - before[k]])
+        width = np.array([_width(edge[a], edge[k]), _width(edge[k], edge[b])])
+        with np.errstate(all="ignore"):
+            more = (rows * np.log(rows / rows.sum(axis=0) * width.sum(axis=0) / width)).sum(axis=0)
+        more[(rows < fewest).any(axis=0) | ~np.isfinite(more)] = 0.0
+        if len(k) and more.max() > gain:
+            middle = int(k[more.argmax()])
+            waiting += [(a, middle), (middle, b)]
+        else:
+            found.append(a)
+    return np.sort(np.array(found))
 
 
 def _ends(tally: Tally) -> tuple[float, float]:
@@ -318,7 +360,8 @@ class Segments(NamedTuple):
 def segments_of(tally: Tally, bins: Bins, singles: bool = False) -> Segments:
     """All segments of a column, from -inf to inf."""
     runs = runs_of(tally, bins)
-    return _with_tails(tally, bins, _inside(tally, bins, runs, point_rows(tally, bins, runs, singles)))
+    inner = _inside(tally, bins, runs, point_rows(tally, bins, runs, singles))
+    return _with_moments(tally, bins, _with_tails(tally, bins, inner))
 
 
 def _inside(tally: Tally, bins: Bins, runs: Runs, point: np.ndarray) -> Segments:
@@ -399,6 +442,55 @@ def _with_tails(tally: Tally, bins: Bins, inner: Segments) -> Segments:
     return Segments(*(np.concatenate(all_three) for all_three in zip(below, inner, above, strict=True)))
 
 
+# ---- The mean and the variance of the column are those of its rows.
+
+MOMENT_STEPS = 20
+"""Most steps of Newton's method."""
+CLOSE = 1e-6
+"""Error of the mean, in standard deviations, and of the variance, as a share of it, at which these end."""
+STEEPER = 3.0
+"""Most that a piece becomes steeper from end to end, in nats: likelihood matters more than the last digit."""
+
+
+def _with_moments(tally: Tally, bins: Bins, segments: Segments) -> Segments:
+    """The segments with other rates, so that the column has the mean and the variance of its rows.
+
+    Each piece is multiplied by exp(-(a + b m) x), where m is the distance of its middle from the mean. The two numbers
+    a and b are those of all pieces, so no piece follows its own rows more closely. No code, point or tail changes its
+    mass. Newton's method leaves out the third moments of the pieces.
+    """
+    weight, n_codes = tally.weight / tally.weight.sum(), int(bins.of_place[-1]) + 1
+    with np.errstate(over="ignore", invalid="ignore"):
+        middle_place = tally.place[len(tally.place) // 2]
+        mean = middle_place + float(weight @ (tally.place - middle_place))
+        variance = float(weight @ (tally.place - mean) ** 2)
+        is_narrow = segments.lo[-1] - segments.hi[0] < np.sqrt(MOST)
+    if not (is_narrow and variance > 0.0):
+        return segments
+    of_code = np.bincount(bins.of_place, weight, n_codes) / np.bincount(segments.code, segments.rows, n_codes)
+    share = segments.rows * of_code[segments.code]
+    lo, hi, step = segments.lo - mean, segments.hi - mean, float(tally.half > 0)
+    free = np.flatnonzero((hi - lo > step) & np.isfinite(hi - lo))
+    middle, width = 0.5 * (lo + hi)[free], (hi - lo)[free]
+    best, error, tilt = segments.rate, np.inf, np.zeros(2)
+    rate = segments.rate.copy()
+    for _ in range(MOMENT_STEPS):
+        m, v = mean_variance(lo, hi, rate, step)
+        m, v = np.where(lo == hi, lo, m), np.where(lo == hi, 0.0, v)
+        off = np.array([share @ m, share @ (v + m**2) - variance])
+        now = max(abs(off[0]) / np.sqrt(variance), abs(off[1]) / variance)
+        if now < error:
+            best, error = rate.copy(), now
+        change = (share * v)[free]
+        slope = np.array([[change.sum(), change @ middle], [2 * change @ m[free], 2 * change @ (m[free] * middle)]])
+        if now < CLOSE or not np.linalg.cond(slope / np.outer([1.0, np.sqrt(variance)], [1.0, np.sqrt(variance)])) < 1e9:
+            break
+        tilt += np.linalg.solve(slope, off)
+        steeper = np.clip(tilt[0] + tilt[1] * middle, -STEEPER / width, STEEPER / width)
+        rate[free] = np.clip(segments.rate[free] + steeper, -STEEPEST / width, STEEPEST / width)
+    return segments._replace(rate=best)
+
+
 MAX_LEVEL_CODES = 1024
 """Levels of a categorical column beyond this number share codes."""
 
@@ -419,7 +511,9 @@ def learn_scale(
     - points: atoms, and cells of a grid that several rows share, with some rows taken off each (`point_rows`);
     - pieces over runs of about 64 distinct values, with the rows taken off and those of all other values: uniform, or
       exponential with the mean of the rows where these are clearly nearer to one end, but falling by e^30 at most;
-    - in the outermost bins, open exponential tails with about one row.
+    - in the outermost bins, open exponential tails with about half a row.
+
+    Rates of pieces are such that the mean and the variance of the column are those of its rows, as far as possible.
 
     Levels of categorical columns are codes, but of more than 1,024 the rarest share codes.
 
