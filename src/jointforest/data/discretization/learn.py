@@ -25,13 +25,15 @@ class Bins(NamedTuple):
         Bin of each place, ascending from 0.
     is_heavy : bool array (m,)
         Whether the place is alone in its bin.
-    edge : float64 array (m - 1,)
-        Where place i ends and place i + 1 begins, in places; the space between heavy places belongs to the lower one.
+    ends, begins : float64 arrays (m - 1,)
+        Where place i ends and place i + 1 begins, in places: not the same where a gap lies between them. The space
+        between heavy places belongs to the lower one.
     """
 
     of_place: np.ndarray
     is_heavy: np.ndarray
-    edge: np.ndarray
+    ends: np.ndarray
+    begins: np.ndarray
 
 
 def cut(tally: Tally, n_codes: int, fine_ends: float = 0.0) -> Bins:
@@ -39,36 +41,66 @@ def cut(tally: Tally, n_codes: int, fine_ends: float = 0.0) -> Bins:
 
     On a grid and for atoms a place that holds 1/K of the weight and 10 rows is alone in its bin (where there are no
     more than K places, 10 rows are enough). The rest is cut between places at equal weight, or at a mean of that and of
-    equal steps of arcsin(root(share)), which counts ``fine_ends`` (0 to 1): then the outermost bins are narrower.
+    equal steps of arcsin(root(share)), which counts ``fine_ends`` (0 to 1): then the outermost bins are narrower. No
+    bin lies on both sides of a gap (`_gaps`).
     """
     heavy = (tally.is_atom | (tally.half > 0)) & (tally.rows >= FEW_ROWS)
     if len(tally.place) > n_codes:
         heavy &= tally.weight >= tally.weight.sum() / n_codes
-    heavy = _affordable(tally.weight, heavy, n_codes)
-    bins = _number(tally.weight, heavy, n_codes, fine_ends)
-    return Bins(bins, heavy, _edges(tally, heavy))
+    gap = _gaps(tally, n_codes // 4)
+    heavy = _affordable(tally.weight, heavy, gap, n_codes)
+    gap &= ~heavy[:-1] & ~heavy[1:]
+    bins = _number(tally.weight, heavy, gap, n_codes, fine_ends)
+    return Bins(bins, heavy, *_edges(tally, heavy, gap))
 
 
-def _affordable(weight: np.ndarray, heavy: np.ndarray, n_codes: int) -> np.ndarray:
+AROUND = (3, 5, 10, 20)
+"""Places on each side of a space that tell whether it is a gap."""
+SURE = 8.0
+"""Log of the odds against chance that a gap needs, beside twice the log of the number of rows."""
+
+
+def _gaps(tally: Tally, most: int) -> np.ndarray:
+    """Whether place i + 1 lies beyond a gap, bool (m - 1,): at most so many, the clearest.
+
+    Of a + b places spread evenly over two stretches and the space g between them, none lies in that space with
+    probability (1 + g / (length of the stretches))^-(a + b - 2). A gap is a space where this is very small.
+    """
+    place, m = tally.place, len(tally.place)
+    score = np.zeros(max(m - 1, 0))
+    with np.errstate(all="ignore"):
+        space = np.diff(place) - 2.0 * tally.half
+        for a in AROUND:
+            for b in AROUND:
+                i = np.arange(a - 1, m - b)  # the last place before the space
+                length = place[i] - place[i - a + 1] + place[i + b] - place[i + 1]
+                score[i] = np.fmax(score[i], (a + b - 2) * np.log1p(space[i] / length))
+    clear = np.flatnonzero(score > SURE + 2.0 * np.log(tally.n))
+    gap = np.zeros(len(score), dtype=bool)
+    gap[clear[np.argsort(-score[clear], kind="stable")[:most]]] = True
+    return gap
+
+
+def _affordable(weight: np.ndarray, heavy: np.ndarray, gap: np.ndarray, n_codes: int) -> np.ndarray:
     """The heaviest of the heavy places, as many as leave a bin for every stretch of light places between them."""
     ranked = np.flatnonzero(heavy)
     ranked = ranked[np.argsort(-weight[ranked], kind="stable")]
     for n in range(min(len(ranked), n_codes), 0, -1):
         heavy = np.zeros(len(weight), dtype=bool)
         heavy[ranked[:n]] = True
-        if n + _starts(heavy).sum() <= n_codes:
+        if n + _starts(heavy, gap).sum() <= n_codes:
             return heavy
     return np.zeros(len(weight), dtype=bool)
 
 
-def _starts(heavy: np.ndarray) -> np.ndarray:
-    """Whether a stretch of light places begins at a place."""
-    return ~heavy & np.concatenate([[True], heavy[:-1]])
+def _starts(heavy: np.ndarray, gap: np.ndarray) -> np.ndarray:
+    """Whether a stretch of light places begins at a place: after a heavy one, and beyond a gap."""
+    return ~heavy & np.concatenate([[True], heavy[:-1] | gap])
 
 
-def _number(weight: np.ndarray, heavy: np.ndarray, n_codes: int, fine_ends: float) -> np.ndarray:
+def _number(weight: np.ndarray, heavy: np.ndarray, gap: np.ndarray, n_codes: int, fine_ends: float) -> np.ndarray:
     """Bin of each place: stretches of light places share the bins left by heavy ones in proportion to their weight."""
-    starts = _starts(heavy)
+    starts = _starts(heavy, gap)
     light = ~heavy
     begins_bin = heavy.copy()
     if light.any():
@@ -93,11 +125,21 @@ def _number(weight: np.ndarray, heavy: np.ndarray, n_codes: int, fine_ends: floa
     return (np.cumsum(begins_bin) - 1).astype(np.int32)
 
 
-def _edges(tally: Tally, heavy: np.ndarray) -> np.ndarray:
-    """Edges between neighbouring places: tight around heavy ones, half-way between light ones."""
+def _edges(tally: Tally, heavy: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where places end and the next ones begin: tight around heavy ones, half-way between light ones.
+
+    At a gap they end, and begin, as far from the outermost place as places lie apart there.
+    """
     low, high = tally.place[:-1], tally.place[1:]
     edge = np.where(heavy[:-1], low + tally.half, halfway(low, high, tally.half))
-    return np.asarray(np.where(heavy[1:], high - tally.half, edge))
+    edge = np.where(heavy[1:], high - tally.half, edge)
+    begins, ends, last, least = edge.copy(), edge.copy(), len(tally.place) - 1, min(AROUND)
+    for i in np.flatnonzero(gap).tolist():
+        reach = (tally.place[[i, i + least]] - tally.place[[i - least + 1, i + 1]]) / (least - 1)
+        if tally.half > 0:
+            reach = np.floor(reach) + tally.half
+        ends[i], begins[i] = min(low[i] + reach[0], edge[i]), max(high[i] - reach[1], edge[i])
+    return ends, begins
 
 
 def halfway(low: np.ndarray, high: np.ndarray, half: float) -> np.ndarray:
@@ -219,7 +261,7 @@ def runs_of(tally: Tally, bins: Bins) -> Runs:
     """Each bin cut into runs of about RUN places, as many places each as can be; and where the density changes."""
     m = len(tally.place)
     first, last = _ends(tally)
-    edge = np.concatenate([[first], bins.edge, [last]])
+    begin, end = np.concatenate([[first], bins.begins]), np.append(bins.ends, last)
     new_bin = np.concatenate([[True], np.diff(bins.of_place) != 0])
     start = np.flatnonzero(new_bin)
     size = np.diff(np.append(start, m))
@@ -227,15 +269,15 @@ def runs_of(tally: Tally, bins: Bins) -> Runs:
     rank = np.arange(m) - np.repeat(start, size)
     run = np.floor(rank * np.repeat(n_runs / size, size) + 1e-9)
     begins = _cut_by_density(
-        tally.weight, edge, np.flatnonzero(new_bin | np.concatenate([[True], np.diff(run) != 0]))
+        tally.weight, begin, end, np.flatnonzero(new_bin | np.concatenate([[True], np.diff(run) != 0]))
     )
     of_place = np.repeat(np.arange(len(begins)), np.diff(np.append(begins, m)))
-    lo, hi = edge[begins], np.append(edge[begins[1:]], last)
+    lo, hi = begin[begins], end[np.append(begins[1:], m) - 1]
     lo = np.where(bins.is_heavy[begins], tally.place[begins] + tally.half, lo)
     return Runs(begins, of_place, lo, hi)
 
 
-def _cut_by_density(weight: np.ndarray, edge: np.ndarray, begins: np.ndarray) -> np.ndarray:
+def _cut_by_density(weight: np.ndarray, begin: np.ndarray, end: np.ndarray, begins: np.ndarray) -> np.ndarray:
     """The first places of runs, which are cut where two uniform densities are likelier than one by `GAIN`, ascending."""
     m, before = len(weight), np.concatenate([[0.0], np.cumsum(weight)])
     found: list[int] = []
@@ -245,7 +287,7 @@ def _cut_by_density(weight: np.ndarray, edge: np.ndarray, begins: np.ndarray) ->
         gain, fewest = (GAIN_AT_ENDS, FEWEST_AT_ENDS) if a == 0 or b == m else (GAIN, FEWEST)
         k = np.arange(a + 1, b)
         rows = np.array([before[k] - before[a], before[b] - before[k]])
-        width = np.array([_width(edge[a], edge[k]), _width(edge[k], edge[b])])
+        width = np.array([_width(begin[a], begin[k]), _width(begin[k], end[b - 1])])
         with np.errstate(all="ignore"):
             more = (rows * np.log(rows / rows.sum(axis=0) * width.sum(axis=0) / width)).sum(axis=0)
         more[(rows < fewest).any(axis=0) | ~np.isfinite(more)] = 0.0
@@ -381,12 +423,15 @@ def _inside(tally: Tally, bins: Bins, runs: Runs, point: np.ndarray) -> Segments
 
 
 def _pieces(tally: Tally, bins: Bins, runs: Runs, spread: np.ndarray) -> Segments:
-    """A piece for every run, with the rows that are spread over it."""
+    """A piece for every run, with the rows that are spread over it, and one with hardly any for every gap."""
     begins, lo, hi = runs.begins, runs.lo, runs.hi
     rows = np.maximum(np.add.reduceat(spread, begins), GAP_ROWS)
     rate = np.where(bins.is_heavy[begins], 0.0, _slopes(tally.place, spread, runs))
-    keep = lo < hi
-    return Segments(lo[keep], hi[keep], rate[keep], bins.of_place[begins][keep], rows[keep])
+    keep, gap = lo < hi, np.flatnonzero(bins.ends < bins.begins)
+    runs_alone = Segments(lo[keep], hi[keep], rate[keep], bins.of_place[begins][keep], rows[keep])
+    few = np.full(len(gap), GAP_ROWS)
+    gaps = Segments(bins.ends[gap], bins.begins[gap], np.zeros(len(gap)), bins.of_place[gap], few)
+    return Segments(*(np.concatenate(both) for both in zip(runs_alone, gaps, strict=True))).ordered()
 
 
 def _slopes(place: np.ndarray, spread: np.ndarray, runs: Runs) -> np.ndarray:
