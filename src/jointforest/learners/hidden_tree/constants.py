@@ -169,6 +169,11 @@ class Constants:
     missing_rows: float = 0.5
     """Rows added to the counts of a node of missing cells, in the proportions of the column."""
 
+    sweeps: int = 30
+    """Most sweeps of iterative proportional fitting over the columns."""
+    raked: float = 1e-6
+    """Error of the share of a code at which these end."""
+
     # ---- first states
 
     factors: int = 8

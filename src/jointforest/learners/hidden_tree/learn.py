@@ -24,6 +24,7 @@ from .em import (
     to_tree,
 )
 from .features import most_rows
+from .rake import raked
 from .start import start_states
 from .structure import CodeColumn, CodeTable, code_columns, information_of, join, spanning_tree
 
@@ -207,11 +208,19 @@ def _learn(
                 if worse >= FIXED.patience:
                     break
         # Passes over all rows at once, as counts of batches weigh some rows more than others
-        more = _Rows.of(_together(rows, held)) if settings.refit else seen
+        every = _Rows.of(_together(rows, held))
         for _ in range(settings.full):
+            more = every if settings.refit else seen
             best = _pass(nodes, best, counts, more, step, settings.smoothing, np.ones(1), rng, run)
             tick()
-    return to_tree(nodes, best, columns), of_best if settings.refit else unseen.log_probability(nodes, best, run)
+    of_held = of_best if settings.refit else unseen.log_probability(nodes, best, run)
+    tree = to_tree(nodes, best, columns)
+    if not settings.full:
+        return tree, of_held
+    # The marginals are those of all rows, held out or not
+    if not settings.refit:
+        counts = expected_counts(nodes, best, every.codes, np.arange(len(every.weight)), every.weight, run)
+    return raked(tree, nodes, counts), of_held
 
 
 class _Rows(NamedTuple):

@@ -22,6 +22,7 @@ from .em import (
     to_tree,
 )
 from .missing_cells import columns_alone, with_nodes_of
+from .rake import raked
 from .structure import CodeColumn, code_column
 
 
@@ -100,7 +101,7 @@ def improved(
         counts = Tables(*(table.astype(np.float32) for table in counts))
         step = Maximisation(nodes, columns, smoothing)
         step.fit_normals(counts, smoothing)
-        learned = to_tree(nodes, step.tables(counts, smoothing), columns)
+        learned = raked(to_tree(nodes, step.tables(counts, smoothing), columns), nodes, counts)
         trees.append(with_nodes_of(learned, tree))
     n_members = int(member.max()) + 1
     of_member = np.bincount(member, totals.mass)
