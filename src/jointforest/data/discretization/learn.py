@@ -528,7 +528,10 @@ def _with_moments(tally: Tally, bins: Bins, segments: Segments) -> Segments:
             best, error = rate.copy(), now
         change = (share * v)[free]
         slope = np.array([[change.sum(), change @ middle], [2 * change @ m[free], 2 * change @ (m[free] * middle)]])
-        if now < CLOSE or not np.linalg.cond(slope / np.outer([1.0, np.sqrt(variance)], [1.0, np.sqrt(variance)])) < 1e9:
+        if (
+            now < CLOSE
+            or not np.linalg.cond(slope / np.outer([1.0, np.sqrt(variance)], [1.0, np.sqrt(variance)])) < 1e9
+        ):
             break
         tilt += np.linalg.solve(slope, off)
         steeper = np.clip(tilt[0] + tilt[1] * middle, -STEEPER / width, STEEPER / width)

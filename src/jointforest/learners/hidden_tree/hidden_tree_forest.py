@@ -25,7 +25,7 @@ from .codes import scales_of, table_of
 from .constants import FIXED
 from .em import Smoothing
 from .learn import LearnSettings, Progress
-from .leaves import learn_trees
+from .leaves import complete_codes, learn_trees
 from .missing_cells import with_missing_cells
 from .structure import CodeTable
 
@@ -258,15 +258,27 @@ class HiddenTreeForest(TableScores):
         with one_blas_thread(in_kernels=True):
             self.settings_ = settings or self._settings(table, seed)
             seeds = np.random.default_rng(seed).integers(2**31, size=self.n_estimators).tolist()
+            settings = [self._of_member(t, len(cells)) for t in range(self.n_estimators)]
+            complete = complete_codes(table, seed) if settings[-1].n_leaves > 1 else None
             members = [
-                learn_trees(table, self.settings_._replace(perturb=FIXED.perturb if t else 0.0), seed_of_member,
-                            self.n_jobs, self._progress(t))
+                learn_trees(table, settings[t], seed_of_member, self.n_jobs, self._progress(t), complete=complete)
                 for t, seed_of_member in enumerate(seeds)
-            ]  # fmt: skip
+            ]
         trees = tuple(tree for member in members for tree in member.trees)
         log_weight = np.log(np.concatenate([member.share for member in members]) / len(members))
         with one_blas_thread():
             return with_missing_cells(HiddenTrees(schema, scales, trees, log_weight), table, seed)
+
+    def _of_member(self, t: int, n: int) -> LearnSettings:
+        """The settings of tree t of the mixture: in small tables of n rows each has twice as many leaves as the last.
+
+        Few leaves learn dependence from all rows, and many have the conditional distributions of the rows in them.
+        """
+        settings = self.settings_._replace(perturb=FIXED.perturb if t else 0.0)
+        if n >= FIXED.many_rows or not isinstance(self.max_leaf_nodes, str):
+            return settings
+        n_leaves = min(2 ** min(t, 3), max(n // FIXED.fewest_rows_of_leaves, 1))
+        return settings._replace(n_leaves=n_leaves, n_states=max(settings.n_states // min(n_leaves, 2), 1))
 
     def _most_bins(self, n: int) -> int:
         """Most codes of a number in a table of n rows."""

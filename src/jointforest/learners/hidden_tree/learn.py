@@ -134,22 +134,25 @@ def learn_and_test(
     information: np.ndarray | None = None,
     allowed: list[np.ndarray] | None = None,
     held_out: np.ndarray | None = None,
+    complete: np.ndarray | None = None,
 ) -> tuple[TreeTables, np.ndarray]:
     """As `learn_tree`, with the log-probability of each row that was held out (n,); NaN of the others.
 
     ``information`` (d, d) is the columns' mutual information, where it is known; else it is measured. ``allowed`` are
     the codes of each column that may have any probability, d bool arrays (K_j,). ``held_out`` are the rows to hold out,
-    where the caller has chosen them.
+    where the caller has chosen them; ``complete`` the codes (n, d) with missing cells drawn, where the caller has them.
     """
     rng = np.random.default_rng(seed)
     if held_out is None:
         held_out = held_out_rows(table, rng)
     with one_blas_thread(in_kernels=True), workers(n_jobs) as run:
-        rows, held = table.take(np.setdiff1d(table.weighed_rows(), held_out)), table.take(held_out)
+        learned = np.setdiff1d(table.weighed_rows(), held_out)
+        rows, held = table.take(learned), table.take(held_out)
         if information is None:
             information = information_of(rows)
         columns = code_columns(rows, allowed)
-        tree, log_probability = _learn(rows, held, columns, information, settings, rng, run, progress)
+        drawn = None if complete is None else complete[learned]
+        tree, log_probability = _learn(rows, held, drawn, columns, information, settings, rng, run, progress)
     of_rows = np.full(len(table.codes), np.nan)
     of_rows[held_out] = log_probability
     return tree, of_rows
@@ -166,6 +169,7 @@ def held_out_rows(table: CodeTable, rng: np.random.Generator) -> np.ndarray:
 def _learn(
     rows: CodeTable,
     held: CodeTable,
+    complete: np.ndarray | None,
     columns: tuple[CodeColumn, ...],
     information: np.ndarray,
     settings: LearnSettings,
@@ -181,7 +185,7 @@ def _learn(
         information = join(information, *settings.joined)
     order, parent = spanning_tree(information)
     # Start
-    nodes, counts = _first_counts(rows, columns, information, order, parent, settings, rng, run)
+    nodes, counts = _first_counts(rows, complete, columns, information, order, parent, settings, rng, run)
     step = Maximisation(nodes, columns, settings.smoothing, run)
     step.fit_normals(counts, settings.smoothing)
     tables = step.tables(counts, _smoothing(settings, 0))
@@ -308,6 +312,7 @@ def _smoothing(settings: LearnSettings, done: int) -> Smoothing:
 
 def _first_counts(
     rows: CodeTable,
+    complete: np.ndarray | None,
     columns: tuple[CodeColumn, ...],
     information: np.ndarray,
     order: np.ndarray,
@@ -322,7 +327,7 @@ def _first_counts(
     few, share = rows.take(chosen), n / max(len(chosen), 1)
     if rows.weight is not None and few.weight is not None:
         share = rows.weight.sum() / few.weight.sum()
-    codes = completed(few.codes, columns, rng, few.weight)
+    codes = completed(few.codes, columns, rng, few.weight) if complete is None else complete[chosen]
     states = start_states(codes, columns, information, settings.start, settings.n_states, rng, few.weight, run)
     n_states = states.max(axis=0, initial=0)[order] + 1
     nodes = nodes_of(order, parent, n_states, rows.n_codes)

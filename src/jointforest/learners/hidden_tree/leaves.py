@@ -48,12 +48,11 @@ def cut(
     weight: np.ndarray | None = None,
     perturb: float = 0.0,
 ) -> list[Leaf]:
-    """At most ``n_leaves`` boxes of codes that hold all rows, each in one of them.
+    """At most ``n_leaves`` boxes of codes that hold all rows, each in one of them; no cell is missing.
 
     The split that comes next takes most off the variance inside the leaves, of what `features` sees of all columns
-    (each times exp(perturb x N(0, 1))). Missing cells are drawn first, and rows take the side of the drawn cell.
+    (each times exp(perturb x N(0, 1))).
     """
-    codes = completed(codes, columns, rng, weight)
     seen = np.hstack([
         table * np.float32(np.exp(perturb * noise))
         for table, noise in zip(features(codes, columns), rng.standard_normal(len(columns)), strict=True)
@@ -172,23 +171,31 @@ def learn_trees(
     n_jobs: int | None = None,
     progress: Progress | None = None,
     information: np.ndarray | None = None,
+    complete: np.ndarray | None = None,
 ) -> Learned:
     """A hidden tree for each of ``settings.n_leaves`` leaves of a decision tree, or fewer; as `learn_tree` otherwise.
+
+    ``complete`` (n, d) are the codes with missing cells drawn, where the caller has them (`complete_codes`). Rows take
+    the sides of drawn cells, and first states are found from them.
 
     No row of a leaf has a code outside its box, and its hidden tree gives such codes no probability: a complete row
     is looked up in one leaf. Leaves are learned side by side.
     """
     if settings.n_leaves < 2:
-        tree, held_out = learn_and_test(table, settings, seed, n_jobs, progress, information)
+        tree, held_out = learn_and_test(table, settings, seed, n_jobs, progress, information, complete=complete)
         return Learned((tree,), np.ones(1), held_out)
-    leaves = _leaves(table, settings, seed)
+    if complete is None:
+        complete = complete_codes(table, seed)
+    leaves = _leaves(table, complete, settings, seed)
     is_held_out = np.zeros(len(table.codes), bool)
     is_held_out[held_out_rows(table, np.random.default_rng(seed))] = True
 
     def one(leaf: Leaf, own_seed: int) -> tuple[TreeTables, np.ndarray]:
         few = settings._replace(n_states=max(min(settings.n_states, len(leaf.rows) // FIXED.rows_a_state), 1))
         held = np.flatnonzero(is_held_out[leaf.rows] & (len(leaf.rows) >= FIXED.fewest_held_out_from))
-        return learn_and_test(table.take(leaf.rows), few, own_seed, 1, told.tell, None, leaf.allowed, held)
+        return learn_and_test(
+            table.take(leaf.rows), few, own_seed, 1, told.tell, None, leaf.allowed, held, complete[leaf.rows]
+        )
 
     seeds = np.random.default_rng([seed, 1]).integers(2**31, size=len(leaves)).tolist()
     passes = settings.passes * len(leaves)
@@ -204,12 +211,24 @@ def learn_trees(
     return Learned(tuple(tree for tree, _ in found), share, held_out)
 
 
-def _leaves(table: CodeTable, settings: LearnSettings, seed: int) -> list[Leaf]:
+def complete_codes(table: CodeTable, seed: int) -> np.ndarray:
+    """The codes (n, d) of a table with every missing cell drawn, in rows of some weight."""
+    rows = table.weighed_rows()
+    own = table.take(rows)
+    drawn = completed(own.codes, code_columns(own), np.random.default_rng(seed), own.weight)
+    if drawn is own.codes:
+        return table.codes
+    complete = table.codes.copy()
+    complete[rows] = drawn
+    return complete
+
+
+def _leaves(table: CodeTable, complete: np.ndarray, settings: LearnSettings, seed: int) -> list[Leaf]:
     """Boxes with rows of some weight; rows of none are in no leaf."""
     rows = table.weighed_rows()
     own = table.take(rows)
     rng = np.random.default_rng(seed)
-    found = cut(own.codes, code_columns(own), settings.n_leaves, rng, own.weight, settings.perturb)
+    found = cut(complete[rows], code_columns(own), settings.n_leaves, rng, own.weight, settings.perturb)
     return [Leaf(leaf.allowed, rows[leaf.rows]) for leaf in found]
 
 

@@ -1,7 +1,7 @@
 """Iterative proportional fitting: the marginals of a hidden tree's codes become those of the rows.
 
-Every code c of a column j is multiplied by a number r_j(c). That is exact, as the product of the joint with functions of
-single columns is a hidden tree of the same structure (Deming and Stephan 1940).
+Every code c of a column j is multiplied by a number r_j(c) (Deming and Stephan 1940). That is exact: the product of the
+joint with functions of single columns is a hidden tree of the same structure.
 """
 
 from __future__ import annotations

@@ -71,7 +71,6 @@ def _hidden(budget: Budget, n: int, d: int, n_jobs: int | None, objective: str, 
         given["max_iter"] = "auto" if budget.chooses_settings else passes
         return [Candidate(name, HiddenTreeForest(members, **given), seconds)]
     given |= {
-        "max_leaf_nodes": 1,
         "max_iter": budget.n_passes,
         "smoothing": FIXED.smoothing,
     }
@@ -90,6 +89,8 @@ def _members_and_states(budget: Budget, n: int, d: int, passes: int, known: floa
     What there is no time for by the clock are first the further trees, then states.
     """
     members, states = budget.n_members, budget.n_states
+    if n < HIDDEN.many_rows:
+        members = max(members, HIDDEN.small_members)
     while states > FIXED.fewest_states and states * FIXED.rows_a_state > n * known:
         states //= 2
     row = _hidden_seconds(d, states, passes)

@@ -216,7 +216,7 @@ def _splits(task: Task) -> tuple[list[Split], str]:
     if budget.is_clock:
         first = task.candidates(budget)[0]
         rows = min(rows, max(FIXED.fewest_rows, int(FIXED.first_share * budget.seconds / first.seconds_per_row)))
-        folds = 1 if folds * n > rows else folds
+    folds = 1 if folds * n > rows else folds
     if task.holdout is not None:
         chosen = sample_rows(cells, rows, task.seed)
         return [Split(cells[chosen], task.holdout)], f"the {len(task.holdout):,} rows of holdout"
