@@ -5,7 +5,7 @@ import pytest
 
 from jointforest.learners.hidden_tree.em import from_tree, log_probabilities
 from jointforest.learners.hidden_tree.learn import LearnSettings
-from jointforest.learners.hidden_tree.leaves import cut, learn_trees
+from jointforest.learners.hidden_tree.leaves import complete_codes, cut, learn_trees
 from jointforest.learners.hidden_tree.structure import CodeTable, code_columns
 from jointforest.models.hidden_tree.messages import log_probability
 
@@ -26,8 +26,11 @@ def inside(leaf, codes) -> np.ndarray:
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_each_row_is_in_one_leaf_and_inside_its_box(missing):
-    codes = table(600, 0, missing)
-    leaves = cut(codes, code_columns(CodeTable(codes, N_CODES, IS_ORDERED)), 5, np.random.default_rng(0))
+    rows = CodeTable(table(600, 0, missing), N_CODES, IS_ORDERED)
+    codes = complete_codes(rows, 0)
+    is_known = rows.codes < N_CODES
+    assert (codes[is_known] == rows.codes[is_known]).all() and (codes < N_CODES).all()
+    leaves = cut(codes, code_columns(rows), 5, np.random.default_rng(0))
     assert len(leaves) == 5
     assert sorted(np.concatenate([leaf.rows for leaf in leaves]).tolist()) == list(range(600))
     assert all(inside(leaf, codes[leaf.rows]).all() for leaf in leaves)

@@ -18,6 +18,7 @@ from jointforest.learners.hidden_tree.em import (
 )
 from jointforest.learners.hidden_tree.learn import LearnSettings
 from jointforest.learners.hidden_tree.leaves import learn_trees
+from jointforest.learners.hidden_tree.rake import raked
 from jointforest.learners.hidden_tree.structure import CodeTable, code_columns
 from jointforest.learners.hidden_tree.totals import _shares, add_rows, add_totals, improved, no_rows, scaled
 from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
@@ -67,7 +68,7 @@ def test_one_tree_is_the_step_over_all_rows():
     counts = expected_counts(nodes, tables, by_column(rows.codes), np.arange(600), np.ones(600, np.float32))
     step = Maximisation(nodes, columns, smoothing)
     step.fit_normals(counts, smoothing)
-    expected = to_tree(nodes, step.tables(counts, smoothing), columns)
+    expected = raked(to_tree(nodes, step.tables(counts, smoothing), columns), nodes, counts)
     for parts in (1, 5):
         found = improved(hidden, member, totals_over(hidden, member, rows.codes, parts), rows.is_ordered, smoothing)
         for mine, its in zip(

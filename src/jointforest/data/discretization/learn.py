@@ -133,7 +133,7 @@ def _edges(tally: Tally, heavy: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray
     low, high = tally.place[:-1], tally.place[1:]
     edge = np.where(heavy[:-1], low + tally.half, halfway(low, high, tally.half))
     edge = np.where(heavy[1:], high - tally.half, edge)
-    begins, ends, last, least = edge.copy(), edge.copy(), len(tally.place) - 1, min(AROUND)
+    begins, ends, least = edge.copy(), edge.copy(), min(AROUND)
     for i in np.flatnonzero(gap).tolist():
         reach = (tally.place[[i, i + least]] - tally.place[[i - least + 1, i + 1]]) / (least - 1)
         if tally.half > 0:
@@ -233,7 +233,7 @@ RUN = 64
 """Places in a run."""
 GAIN, FEWEST = 6.0, 5.0
 """Gain in log-likelihood from which on a run is cut in two, and the rows that each part then has."""
-GAIN_AT_ENDS, FEWEST_AT_ENDS = 1.0, 1.0
+GAIN_AT_ENDS, FEWEST_AT_ENDS = 2.0, 1.0
 """The same of the outermost runs, which are the widest of a skewed column."""
 
 
@@ -278,7 +278,7 @@ def runs_of(tally: Tally, bins: Bins) -> Runs:
 
 
 def _cut_by_density(weight: np.ndarray, begin: np.ndarray, end: np.ndarray, begins: np.ndarray) -> np.ndarray:
-    """The first places of runs, which are cut where two uniform densities are likelier than one by `GAIN`, ascending."""
+    """The first places of runs, which are cut where two uniform densities are likelier than one, ascending."""
     m, before = len(weight), np.concatenate([[0.0], np.cumsum(weight)])
     found: list[int] = []
     waiting = list(zip(begins.tolist(), np.append(begins[1:], m).tolist(), strict=True))
@@ -403,7 +403,8 @@ def segments_of(tally: Tally, bins: Bins, singles: bool = False) -> Segments:
     """All segments of a column, from -inf to inf."""
     runs = runs_of(tally, bins)
     inner = _inside(tally, bins, runs, point_rows(tally, bins, runs, singles))
-    return _with_moments(tally, bins, _with_tails(tally, bins, inner))
+    segments = _with_tails(tally, bins, inner)
+    return segments if singles else _with_moments(tally, bins, segments)
 
 
 def _inside(tally: Tally, bins: Bins, runs: Runs, point: np.ndarray) -> Segments:
@@ -493,6 +494,8 @@ MOMENT_STEPS = 20
 """Most steps of Newton's method."""
 CLOSE = 1e-6
 """Error of the mean, in standard deviations, and of the variance, as a share of it, at which these end."""
+SINGULAR = 1e9
+"""Condition number from which on the two numbers cannot be told apart."""
 STEEPER = 3.0
 """Most that a piece becomes steeper from end to end, in nats: likelihood matters more than the last digit."""
 
@@ -509,8 +512,8 @@ def _with_moments(tally: Tally, bins: Bins, segments: Segments) -> Segments:
         middle_place = tally.place[len(tally.place) // 2]
         mean = middle_place + float(weight @ (tally.place - middle_place))
         variance = float(weight @ (tally.place - mean) ** 2)
-        is_narrow = segments.lo[-1] - segments.hi[0] < np.sqrt(MOST)
-    if not (is_narrow and variance > 0.0):
+        is_usual = segments.lo[-1] - segments.hi[0] < 1e75 and 1e-150 < variance < 1e150
+    if not is_usual:  # products of four numbers would leave the range of floats
         return segments
     of_code = np.bincount(bins.of_place, weight, n_codes) / np.bincount(segments.code, segments.rows, n_codes)
     share = segments.rows * of_code[segments.code]
@@ -528,10 +531,8 @@ def _with_moments(tally: Tally, bins: Bins, segments: Segments) -> Segments:
             best, error = rate.copy(), now
         change = (share * v)[free]
         slope = np.array([[change.sum(), change @ middle], [2 * change @ m[free], 2 * change @ (m[free] * middle)]])
-        if (
-            now < CLOSE
-            or not np.linalg.cond(slope / np.outer([1.0, np.sqrt(variance)], [1.0, np.sqrt(variance)])) < 1e9
-        ):
+        units = np.outer([1.0, np.sqrt(variance)], [1.0, np.sqrt(variance)])
+        if now < CLOSE or not np.linalg.cond(slope / units) < SINGULAR:
             break
         tilt += np.linalg.solve(slope, off)
         steeper = np.clip(tilt[0] + tilt[1] * middle, -STEEPER / width, STEEPER / width)
@@ -561,7 +562,8 @@ def learn_scale(
       exponential with the mean of the rows where these are clearly nearer to one end, but falling by e^30 at most;
     - in the outermost bins, open exponential tails with about half a row.
 
-    Rates of pieces are such that the mean and the variance of the column are those of its rows, as far as possible.
+    Rates of pieces are such that the mean and the variance of the column are those of its rows, as far as possible;
+    not with ``singles``, where likelihood matters more.
 
     Levels of categorical columns are codes, but of more than 1,024 the rarest share codes.
 

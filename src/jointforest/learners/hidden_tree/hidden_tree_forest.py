@@ -258,10 +258,10 @@ class HiddenTreeForest(TableScores):
         with one_blas_thread(in_kernels=True):
             self.settings_ = settings or self._settings(table, seed)
             seeds = np.random.default_rng(seed).integers(2**31, size=self.n_estimators).tolist()
-            settings = [self._of_member(t, len(cells)) for t in range(self.n_estimators)]
-            complete = complete_codes(table, seed) if settings[-1].n_leaves > 1 else None
+            each = [self._of_member(t, len(cells)) for t in range(self.n_estimators)]
+            complete = complete_codes(table, seed) if each[-1].n_leaves > 1 else None
             members = [
-                learn_trees(table, settings[t], seed_of_member, self.n_jobs, self._progress(t), complete=complete)
+                learn_trees(table, each[t], seed_of_member, self.n_jobs, self._progress(t), complete=complete)
                 for t, seed_of_member in enumerate(seeds)
             ]
         trees = tuple(tree for member in members for tree in member.trees)
