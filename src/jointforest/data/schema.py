@@ -314,7 +314,7 @@ class Column:
     def decimals(self) -> int:
         """Number of decimals that every cell centre of the grid can be written with."""
         for k in range(16):
-            if all(abs(v * 10**k - round(v * 10**k)) < 1e-6 for v in (self.step, self.origin)):
+            if all(abs(v * 10**k - round(v * 10**k)) < min(1e-6, 0.5 * abs(v) * 10**k or 1.0) for v in (self.step, self.origin)):
                 return k
         return 16
 
