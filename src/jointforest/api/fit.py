@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
 
 from ..evaluation.columns_and_pairs import read_rows
 from ..evaluation.fidelity import fidelity
+from ..evaluation.statements import statements
 from ..learners.base import read_table
 from ..learners.history.history_forest import HistoryForest
 from ..learners.rules import reduce_table, wanted_rules
@@ -119,7 +121,8 @@ def fit(
     Returns
     -------
     Joint
-        ``joint.fitted_by`` is a `FitReport`: what was compared, what was chosen and why.
+        ``joint.fitted_by`` is a `FitReport`: what was compared, what was chosen and why, and how exact answers of the
+        joint compare with counts of rows.
     HistoryJoint
         With ``group``.
 
@@ -174,7 +177,9 @@ def fit(
     tell = write_line if verbose else be_quiet
     seed = seed_of(random_state)
     chosen = choose(Task(schema, table.X, others, allowed, seed, n_jobs, start, tell, reduced, objective=objective))
-    report = chosen.report(budget, time.monotonic() - start)
+    counted, of = (table.X, f"the {len(table.X):,} rows learned") if others is None else (others, "the rows of holdout")
+    found = statements(chosen.model, counted, of, n_jobs)
+    report = chosen.report(budget, time.monotonic() - start, found)
     if report.left_out:
         left_out = ", ".join(report.left_out)
         warn(
@@ -182,11 +187,11 @@ def fit(
             "(--budget default), which takes the time that it needs",
             UserWarning,
         )
-    joint = Joint(chosen.model, report)
+    joint = Joint(chosen.model.with_schema(replace(chosen.model.schema, checked=found.in_words)), report)
     if verbose:
         if joint.reading.notice:
             write_line(joint.reading.notice)
         write_line(str(report))
-        only = ["told_apart"]
+        only = ["statements", "told_apart"]
         write_line(fidelity(joint, frame, holdout, only=only, random_state=random_state, n_jobs=n_jobs).headline)
     return joint

@@ -1,11 +1,11 @@
 """Statements of a joint that can be counted in a table, such as P(rate <= 159 given room = 'suite'), and the worst one.
 
-The statements are exact answers of the joint, not shares of draws. Of each column they are P(level) of common levels, or
-P(x <= quantile) and the mean. They are asked given nothing, and given each class of values of the columns on which it
-depends most. Relations that the rule search knows, and that the joint does not enforce, are statements too.
+The statements are exact answers of the joint, not shares of draws. Of each column they are P(level) of common levels,
+or P(x <= quantile) and the mean. They are asked given nothing, and given each class of values of the columns on which
+it depends most. Relations that the rule search knows, and that the joint does not enforce, are statements too.
 
-A statement is wrong as far as it lies outside a confidence interval of the rows' share. The intervals of all statements
-hold together with a probability of 1 - `LEVEL`, by Bonferroni's inequality. Those of probabilities are of Clopper and
+A statement is wrong if it lies outside a confidence interval of what rows say. The intervals of all statements hold
+together with a probability of 1 - `LEVEL`, by Bonferroni's inequality. Those of probabilities are of Clopper and
 Pearson, which hold for any number of rows.
 """
 
@@ -13,19 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri
 
 from ..data.conditions import AnyOf, Interval, PerRow
-from ..data.evidence import Evidence, build, intersect
+from ..data.evidence import build, intersect
 from ..data.rules.contradictions import combined, contradicted, tolerance, total
 from ..data.rules.rule import Combinations, Equation, Function, Order, Rule
 from ..data.schema import Column, Schema, kernel_columns, snap
 from ..data.texts import column_text
 from ..learners.hidden_tree.structure import mutual_information
-from ..models.base import Distribution
+from ..models.base import Distribution, PosteriorState
 from ..query_language.render import condition_text
 from .columns_and_pairs import some
 from .misfit import classes_of
@@ -65,8 +66,8 @@ class Statement(NamedTuple):
     n_rows : int
         Rows that were counted.
     off : float
-        By how much the joint is wrong, chance aside, as a probability; 0 if chance may explain all of it. Of means the
-        total variation distance of two normal distributions that are as many standard deviations apart.
+        How far apart both are, as probabilities; 0 if chance may explain it. Of means the total variation distance of
+        two normal distributions that are as many standard deviations apart.
     """
 
     text: str
@@ -75,9 +76,14 @@ class Statement(NamedTuple):
     n_rows: int
     off: float
 
-    def __str__(self) -> str:
+    @property
+    def beside(self) -> str:
+        """Both answers, and the number of rows."""
         joint, rows = _in_digits(self.joint, self.rows)
-        return f"{self.text}: joint {joint}, rows {rows} ({self.n_rows:,} rows)"
+        return f"joint {joint}, rows {rows} ({self.n_rows:,} rows)"
+
+    def __str__(self) -> str:
+        return f"{self.text}: {self.beside}"
 
 
 @dataclass(frozen=True)
@@ -116,20 +122,39 @@ def statements(model: Distribution, X: np.ndarray, of: str, n_jobs: int | None =
     """Statements of a joint beside counts of encoded rows X (n, d), which ``of`` names in words."""
     schema = model.schema
     X = snap(kernel_columns(schema), X[some(len(X), MOST_ROWS, np.random.default_rng(0))])
-    asked = [*_of_columns(model, X, n_jobs), *_of_rules(model, X, n_jobs)]
-    counted = [one for one in asked if one.n_rows >= _FEWEST and not np.isnan(one.joint)]
+    counted = asked(model, X, n_jobs)
     level = LEVEL / max(len(counted), 1)
-    judged = [Statement(one.text(), one.joint, one.rows, one.n_rows, off) for one in counted if (off := one.off(level))]
+    judged = [Statement(one.text, one.joint, one.rows, one.n_rows, off) for one in counted if (off := one.off(level))]
     return Statements(len(counted), of, tuple(sorted(judged, key=lambda one: (-one.off, one.text))))
+
+
+def asked(model: Distribution, X: np.ndarray, n_jobs: int | None = -1) -> list[Asked]:
+    """All statements, about snapped rows X (n, d), that rest on enough rows."""
+    each = [*_of_columns(model, X, n_jobs), *_of_rules(model, X, n_jobs)]
+    return [one for one in each if one.n_rows >= _FEWEST and not np.isnan(one.joint)]
 
 
 # ---- One statement before it is judged.
 
 
-class _Asked(NamedTuple):
-    """A probability, or with an ``sd`` a mean: the joint's answer, and what rows say; words are made when needed."""
+class Asked(NamedTuple):
+    """A probability, or with a ``beyond`` a mean.
 
-    text: Callable[[], str]
+    Attributes
+    ----------
+    text : str
+    joint, rows : float
+        The joint's answer, and what counting gives.
+    n_rows : int
+    n_yes : float
+        Of a probability, in how many of them.
+    sd : float
+        Of a mean, the standard deviation: that of the joint or of the rows, whichever is greater.
+    beyond : callable
+        Of a mean, the joint's probability that one row lies beyond it by so much.
+    """
+
+    text: str
     joint: float
     rows: float
     n_rows: int
@@ -138,16 +163,16 @@ class _Asked(NamedTuple):
     beyond: Callable[[float], float] | None = None
 
     def off(self, level: float) -> float:
-        """By how much the joint is wrong beside an interval that misses with the probability ``level``."""
+        """`Statement.off`; 0 within an interval that misses with a probability of at most ``level``."""
+        apart = self.rows - self.joint
         if self.beyond is None:
             low, high = interval(self.n_yes, self.n_rows, level)
-            return max(low - self.joint, self.joint - high, 0.0)
-        apart = self.rows - self.joint
-        away = abs(apart) + float(ndtri(level / 2.0)) * self.sd / np.sqrt(self.n_rows)
-        # of heavy tails a sum is as far from its mean as one part may be: n P(part so far) is added (Nagaev 1979)
-        if away <= 0.0 or self.n_rows * self.beyond(self.n_rows * apart) > level:
+            return 0.0 if low <= self.joint <= high else abs(apart)
+        chance = -float(ndtri(level / 4.0)) * self.sd / np.sqrt(self.n_rows)
+        # a sum of heavy tails may also be as far from its mean as one part is (Nagaev 1979)
+        if abs(apart) <= chance or self.n_rows * self.beyond(self.n_rows * apart) > level / 2.0:
             return 0.0
-        return float(2.0 * ndtr(0.5 * away / self.sd) - 1.0)
+        return float(2.0 * ndtr(0.5 * abs(apart) / self.sd) - 1.0)
 
 
 def interval(k: float, n: int, level: float) -> tuple[float, float]:
@@ -160,40 +185,42 @@ def interval(k: float, n: int, level: float) -> tuple[float, float]:
 def _in_digits(a: float, b: float) -> tuple[str, str]:
     """Two numbers with two digits, or as many more as tell them apart."""
     for digits in range(2, 7):
-        both = tuple(f"{x:.{digits}f}" if abs(x) <= 1.0 else f"{x:.{digits + 1}g}" for x in (a, b))
-        if both[0] != both[1]:
+        first, second = (f"{x:.{digits}f}" if abs(x) <= 1.0 else f"{x:.{digits + 1}g}" for x in (a, b))
+        if first != second:
             break
-    return both[0], both[1]
+    return first, second
 
 
 # ---- Columns, given nothing and given the columns on which they depend most.
 
 
 class _Class(NamedTuple):
-    """A class of values of a column: the condition, and which rows are in it, bool (n,)."""
+    """A class of values of column ``of``: the condition, which is None of all values, and its rows, bool (n,)."""
 
+    of: int
     condition: Any
     rows: np.ndarray
 
 
-def _of_columns(model: Distribution, X: np.ndarray, n_jobs: int | None) -> Iterator[_Asked]:
+def _of_columns(model: Distribution, X: np.ndarray, n_jobs: int | None) -> Iterator[Asked]:
     """Statements about each column, given nothing, and given classes of its partners."""
     schema = model.schema
-    known = ~np.isnan(X)
-    has_missing = ~known.all(axis=0)
+    has_missing = np.isnan(X).any(axis=0)
     partners = _partners(schema, X)
-    classes = {p: _classes(schema.columns[p], X[:, p]) for p in sorted({p for of in partners for p in of})}
+    classes = {p: _classes(schema.columns[p], p, X[:, p]) for p in sorted({p for of in partners for p in of})}
     given: dict[tuple[int, ...], Distribution | None] = {(): model}
-    for j, column in enumerate(schema.columns):
-        each: dict[tuple[int, ...], list[tuple[int, _Class | None]]] = {}
-        for p in (j, *partners[j]):
-            cells = tuple(sorted({k for k in (j, p) if has_missing[k]}))
-            each.setdefault(cells, []).extend([(p, None)] if p == j else [(p, one) for one in classes[p]])
+    for j in range(X.shape[1]):
+        known = ~np.isnan(X[:, j])
+        each: dict[tuple[int, ...], list[_Class]] = {}
+        for one in (_Class(j, None, known), *(one for p in partners[j] for one in classes[p])):
+            cells = tuple(sorted({k for k in (j, one.of) if has_missing[k]}))
+            if np.count_nonzero(one.rows & known) >= _FEWEST:
+                each.setdefault(cells, []).append(one._replace(rows=one.rows & known))
         for cells, conditions in each.items():
             if cells not in given:  # counts are of rows that have both cells
                 given[cells] = model.given_missing_cells({schema.names[k]: False for k in cells})[0]
             if (of := given[cells]) is not None:
-                yield from _of_column(of, X[:, j], column, j, conditions, n_jobs)
+                yield from _of_column(of, j, X[:, j], conditions, n_jobs)
 
 
 def _partners(schema: Schema, X: np.ndarray) -> list[list[int]]:
@@ -204,30 +231,31 @@ def _partners(schema: Schema, X: np.ndarray) -> list[list[int]]:
     strongest = np.argsort(-information, axis=1, kind="stable")[:, :_PARTNERS]
     strength = np.take_along_axis(information, strongest, axis=1)
     least = max(np.sort(strength.ravel())[::-1][:_PAIRS][-1], 1e-9)
-    return [[p for p, s in zip(of, by, strict=True) if s >= least] for of, by in zip(strongest.tolist(), strength, strict=True)]
+    return [of[by >= least].tolist() for of, by in zip(strongest, strength, strict=True)]
 
 
-def _classes(column: Column, x: np.ndarray) -> list[_Class]:
-    """Common levels, or runs of numbers of about equal mass and the two sides of the widest gap, of enough rows."""
-    found = []
+def _classes(column: Column, p: int, x: np.ndarray) -> list[_Class]:
+    """Common levels of column p, or runs of its numbers of about equal mass, the widest gap between two of them."""
     if column.is_categorical:
-        count = np.bincount(x[~np.isnan(x)].astype(np.int64), minlength=len(column.levels))
-        for code in np.argsort(-count, kind="stable")[:_CLASSES].tolist():
-            found.append(_Class(column.levels[code], x == code))
-    else:
-        known = np.sort(x[~np.isnan(x)])
-        ends = np.unique(np.append(_ends(known, np.arange(1, _CLASSES) / _CLASSES), known[-1:]))
-        low = -np.inf
-        for end in ends.tolist():
-            rows = (x > low) & (x <= end)
-            first, low = known[np.searchsorted(known, low, "right")], end
-            ends_at = [None if one in (known[0], known[-1]) else column.from_number(one) for one in (first, end)]
-            is_one = first == end and known[0] < known[-1]
-            found.append(_Class(column.from_number(end) if is_one else Interval(*ends_at), rows))
-    return [one for one in found if _FEWEST <= np.count_nonzero(one.rows) < len(x)]
+        return [_Class(p, column.levels[code], x == code) for code in _common(column, x, _CLASSES)]
+    found = []
+    known = np.sort(x[~np.isnan(x)])
+    low = -np.inf
+    for end in np.unique(np.append(_ends(known, np.arange(1, _CLASSES) / _CLASSES), known[-1:])).tolist():
+        first, rows = float(known[np.searchsorted(known, low, "right")]), (x > low) & (x <= end)
+        lo, hi = (None if x in (known[0], known[-1]) else column.from_number(x) for x in (first, end))
+        found.append(_Class(p, column.from_number(end) if first == end else Interval(lo, hi), rows))
+        low = end
+    return found
 
 
-def _ends(known: np.ndarray, shares: Sequence[float]) -> np.ndarray:
+def _common(column: Column, x: np.ndarray, most: int) -> list[int]:
+    """Codes of the most common levels, the most common one first."""
+    count = np.bincount(x[~np.isnan(x)].astype(np.int64), minlength=len(column.levels))
+    return np.argsort(-count, kind="stable")[:most].tolist()
+
+
+def _ends(known: np.ndarray, shares: Any) -> np.ndarray:
     """Quantiles of ascending numbers, and the last number before the widest gap that has enough rows on both sides."""
     n = len(known)
     found = np.quantile(known, shares, method="inverted_cdf") if n else known
@@ -238,63 +266,47 @@ def _ends(known: np.ndarray, shares: Sequence[float]) -> np.ndarray:
 
 
 def _of_column(
-    model: Distribution,
-    x: np.ndarray,
-    column: Column,
-    j: int,
-    conditions: Sequence[tuple[int, _Class | None]],
-    n_jobs: int | None,
-) -> Iterator[_Asked]:
-    """Statements about column j, whose cells are x, given each condition on another column."""
-    known = ~np.isnan(x)
-    if np.count_nonzero(known) < _FEWEST:
-        return
-    names = model.schema.names
+    model: Distribution, j: int, x: np.ndarray, conditions: Sequence[_Class], n_jobs: int | None
+) -> Iterator[Asked]:
+    """Statements about column j, whose cells are x, given each condition."""
+    column, names = model.schema.columns[j], model.schema.names
     each = {
-        names[p]: PerRow([None if q != p or one is None else one.condition for q, one in conditions])
-        for p in dict.fromkeys(p for p, one in conditions if one is not None)
+        names[p]: PerRow([one.condition if one.of == p else None for one in conditions])
+        for p in dict.fromkeys(one.of for one in conditions if one.condition is not None)
     }
     state = model.observe(build(model.schema, conditions=each, n=len(conditions)))
-    is_sure = np.isinf(state.effective_draws)
     name = column_text(column.name)
-    rows = [known if one is None else known & one.rows for _, one in conditions]
-    givens = ["" if one is None else f" given {condition_text(column_text(names[p]), one.condition)}" for p, one in conditions]  # noqa: E501
     if column.is_categorical:
-        codes = [x[of].astype(np.int64) for of in rows]
-        count = np.array([np.bincount(code, minlength=len(column.levels)) for code in codes])
-        common = np.argsort(-np.bincount(x[known].astype(np.int64), minlength=len(column.levels)), kind="stable")
-        events = [(code, condition_text(name, column.levels[code])) for code in common[:_LEVELS].tolist()]
-        answer = state.level_probabilities(j, n_jobs)
+        codes = _common(column, x, _LEVELS)
+        events = [condition_text(name, column.levels[code]) for code in codes]
+        count = [[np.count_nonzero(x[one.rows] == code) for code in codes] for one in conditions]
+        answer = state.level_probabilities(j, n_jobs)[:, codes]
     else:
-        values = np.sort(x[known])
-        cuts = np.append(_ends(values, _SHARES), values[-1])
-        below = values[0] - (0.5 * column.step if column.step else np.spacing(abs(values[0])))
-        cuts = np.unique(np.append(below, cuts))
-        count = np.array([np.searchsorted(np.sort(x[of]), cuts, "right") for of in rows])
-        events = [(k, f"{name} <= {_written(column, cut)}") for k, cut in enumerate(cuts.tolist())]
-        events[0] = (0, f"{name} < {_written(column, values[0])}")
+        values = np.sort(x[~np.isnan(x)])
+        below = values[0] - (0.5 * column.step or np.spacing(abs(values[0])))
+        cuts = np.unique([below, *_ends(values, _SHARES), values[-1]])
+        events = [f"{name} < {_written(column, values[0])}"]
+        events += [f"{name} <= {_written(column, cut)}" for cut in cuts[1:].tolist()]
+        count = [np.searchsorted(np.sort(x[one.rows]), cuts, "right").tolist() for one in conditions]
         answer = state.cdf(j, cuts, n_jobs)
-    for i, (of, given) in enumerate(zip(rows, givens, strict=True)):
-        n = int(np.count_nonzero(of))
-        if n < _FEWEST or not is_sure[i]:
-            continue
-        for k, event in events:
-            text = f"P({event}{given})"
-            yield _Asked(lambda text=text: text, float(answer[i, k]), count[i, k] / n, n, float(count[i, k]))  # type: ignore[misc]
-    if not column.is_categorical and column.kind != "datetime":
-        mean, variance = state.moments(j, n_jobs)
-        for i, (of, given) in enumerate(zip(rows, givens, strict=True)):
-            sd = float(np.sqrt(max(variance[i], x[of].var() if of.any() else 0.0)))
-            if is_sure[i] and 0.0 < sd < np.inf:
-                one, center = state.evidence.take(np.array([i])), float(mean[i])
+    has_mean = not column.is_categorical and column.kind != "datetime"
+    moments = state.moments(j, n_jobs) if has_mean else None
+    for i in np.flatnonzero(np.isinf(state.effective_draws)).tolist():
+        one, n = conditions[i], int(np.count_nonzero(conditions[i].rows))
+        given = "" if one.condition is None else f" given {condition_text(column_text(names[one.of]), one.condition)}"
+        for event, p, k in zip(events, answer[i].tolist(), count[i], strict=True):
+            yield Asked(f"P({event}{given})", p, k / n, n, float(k))
+        if moments is not None:
+            mean, sd = float(moments[0][i]), float(np.sqrt(max(moments[1][i], x[one.rows].var())))
+            if 0.0 < sd < np.inf:
+                beyond = partial(_beyond, model.observe(state.evidence.take(np.array([i]))), j, mean)
+                yield Asked(f"mean({name}{given})", mean, float(x[one.rows].mean()), n, 0.0, sd, beyond)
 
-                def beyond(apart: float, one: Evidence = one, center: float = center) -> float:
-                    share = float(model.observe(one).cdf(j, np.array([center + apart]), n_jobs)[0, 0])
-                    return share if apart < 0.0 else 1.0 - share
 
-                text = f"mean({name}{given})"
-                n = int(np.count_nonzero(of))
-                yield _Asked(lambda text=text: text, center, float(x[of].mean()), n, sd=sd, beyond=beyond)  # type: ignore[misc]
+def _beyond(state: PosteriorState, j: int, mean: float, apart: float) -> float:
+    """The probability that column j lies beyond its mean by so much, on the side of its sign."""
+    below = float(state.cdf(j, np.array([mean + apart]), 1)[0, 0])
+    return below if apart < 0.0 else 1.0 - below
 
 
 def _written(column: Column, number: float) -> str:
@@ -306,7 +318,7 @@ def _written(column: Column, number: float) -> str:
 # ---- Rules that hold in the table, and that the joint does not enforce.
 
 
-def _of_rules(model: Distribution, X: np.ndarray, n_jobs: int | None) -> Iterator[_Asked]:
+def _of_rules(model: Distribution, X: np.ndarray, n_jobs: int | None) -> Iterator[Asked]:
     """How probable it is that each rule holds, given what it is of in each of some rows in which it holds."""
     rules = [one for one in model.schema.rules if isinstance(one, Function | Equation | Order | Combinations)]
     rules = sorted((one for one in rules if not one.is_enforced), key=lambda one: -one.rows)[:_MOST_RULES]
@@ -329,11 +341,8 @@ def _of_rules(model: Distribution, X: np.ndarray, n_jobs: int | None) -> Iterato
         share = np.minimum(share[~np.isnan(share)], 1.0)
         if len(share):
             text = f"P({rule} holds given {', '.join(map(column_text, of))})"
-            exceptions = np.count_nonzero(known) - len(holds)
-            yield _Asked(
-                lambda text=text: text, float(share.mean()), 1.0 - exceptions / np.count_nonzero(known),  # type: ignore[misc]
-                len(share), float(len(share)),
-            )  # fmt: skip
+            of_rows = len(holds) / np.count_nonzero(known)
+            yield Asked(text, float(share.mean()), of_rows, len(share), of_rows * len(share))
 
 
 def _sides(rule: Rule) -> tuple[tuple[str, ...], str]:
@@ -353,14 +362,16 @@ def _kept(rule: Rule, schema: Schema, X: np.ndarray, rows: np.ndarray) -> list[A
         closed: Any = "right" if rule.is_strict else "both"
         return [Interval(column.scalar(x), None, closed) for x in X[rows, schema.index(rule.low)].tolist()]
     if isinstance(rule, Equation):
-        sums, off = total(rule, schema, X[rows]), tolerance(rule, schema)
-        return [Interval(column.scalar(x - off), column.scalar(x + off)) for x in sums.tolist()]
+        sums, most = total(rule, schema, X[rows]).tolist(), tolerance(rule, schema)
+        return [Interval(column.scalar(x - most), column.scalar(x + most)) for x in sums]
     if isinstance(rule, Combinations):
         known = np.flatnonzero(~np.isnan(X[:, [schema.index(name) for name in rule.of]]).any(axis=1))
         group = np.full(len(X), -1)
         group[known] = combined([np.unique(X[known, schema.index(name)], return_inverse=True)[1] for name in of])
-        values = [np.unique(y[known[group[known] == k]]).tolist() for k in group[rows].tolist()]
-        return [AnyOf(*(column.from_number(x) for x in some_values)) for some_values in values]
+        return [
+            AnyOf(*(column.from_number(x) for x in np.unique(y[known[group[known] == k]]).tolist()))
+            for k in group[rows].tolist()
+        ]
     if column.is_categorical:
         return [AnyOf(column.from_number(x)) for x in y[rows].tolist()]
     values = np.unique(y[~np.isnan(y)])  # nearer to the value than to any other
