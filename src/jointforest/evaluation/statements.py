@@ -24,7 +24,7 @@ from ..data.evidence import build, intersect
 from ..data.rules.contradictions import combined, contradicted, tolerance, total
 from ..data.rules.rule import Combinations, Equation, Function, Order, Rule
 from ..data.schema import Column, Schema, kernel_columns, snap
-from ..data.texts import column_text
+from ..data.texts import column_text, value_text
 from ..learners.hidden_tree.structure import mutual_information
 from ..models.base import Distribution, PosteriorState
 from ..query_language.render import condition_text
@@ -312,7 +312,7 @@ def _beyond(state: PosteriorState, j: int, mean: float, apart: float) -> float:
 def _written(column: Column, number: float) -> str:
     """A number of a column in words."""
     value = column.from_number(number)
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.6g}" if isinstance(value, float) else value_text(value)
 
 
 # ---- Rules that hold in the table, and that the joint does not enforce.
