@@ -14,6 +14,7 @@ from ..evaluation.fidelity import fidelity
 from ..evaluation.statements import statements
 from ..learners.base import read_table
 from ..learners.history.history_forest import HistoryForest
+from ..learners.hidden_tree.hidden_tree_forest import compound_trial
 from ..learners.rules import reduce_table, wanted_rules
 from ..learners.selection.budget import budget_of
 from ..learners.selection.choose import Task, choose
@@ -168,14 +169,14 @@ def fit(
     n_threads(n_jobs)
     table = read_table(frame, kinds)
     wanted = wanted_rules(rules, table.schema, table.X, objective)
-    reduced = reduce_table(wanted, table.X)
+    seed = seed_of(random_state)
+    reduced = reduce_table(wanted, table.X, compound_trial(wanted.schema, table.X, seed, n_jobs))
     schema = wanted.schema if reduced is None else reduced.coordinates.schema
     others = None
     if holdout is not None:
         X, unseen = read_rows(schema, holdout, "holdout")
         others = np.where(unseen, np.nan, X)
     tell = write_line if verbose else be_quiet
-    seed = seed_of(random_state)
     chosen = choose(Task(schema, table.X, others, allowed, seed, n_jobs, start, tell, reduced, objective=objective))
     counted, of = (table.X, f"the {len(table.X):,} rows learned") if others is None else (others, "the rows of holdout")
     found = statements(chosen.model, counted, of, n_jobs)

@@ -98,11 +98,9 @@ class Reduced(NamedTuple):
         return ruled(self.coordinates, inner)
 
 
-Better = Callable[["Reduced | None", "Reduced"], bool]
-"""Whether a table in the second coordinates is learned better than in the first."""
-
-
-def reduce_table(wanted: Wanted, X: np.ndarray, is_better: Better | None = None) -> Reduced | None:
+def reduce_table(
+    wanted: Wanted, X: np.ndarray, is_better: Callable[[Reduced | None, Reduced], bool] | None = None
+) -> Reduced | None:
     """Coordinates in which as many of the rules hold as do together; None if none of them can be enforced.
 
     Compounds of many levels, and of functions with exceptions, are made if ``is_better`` says so, one after another.
@@ -113,10 +111,11 @@ def reduce_table(wanted: Wanted, X: np.ndarray, is_better: Better | None = None)
         If a declared rule cannot be enforced; it says why.
     """
     best, tried = _reduced(wanted, X, ()), list[Function]()
-    for rule in wanted.tried if is_better else ():
-        other = _reduced(wanted, X, (*tried, rule))
-        if other is not None and _n_columns(other, X) < _n_columns(best, X) and is_better(best, other):
-            best, tried = other, [*tried, rule]
+    for rule in wanted.tried:
+        if is_better is not None:
+            other = _reduced(wanted, X, (*tried, rule))
+            if other is not None and _n_columns(other, X) < _n_columns(best, X) and is_better(best, other):
+                best, tried = other, [*tried, rule]
     return best
 
 
@@ -130,8 +129,8 @@ def _reduced(wanted: Wanted, X: np.ndarray, compounds: Sequence[Function]) -> Re
     mine, found = wanted.rules[: wanted.n_declared], wanted.rules[wanted.n_declared :]
     made.add(mine)  # what is declared comes before what is found
     made.is_found = True
-    for rule in compounds:
-        made.add_block(rule)
+    for function in compounds:
+        made.add_block(function)
     made.has_few_levels = wanted.has_few_levels
     made.add(found)
     about_missing = [rule for rule in wanted.rules if isinstance(rule, MissingTogether | MissingWhere)]

@@ -104,6 +104,19 @@ class Constants:
     lost_draws: int = 20_000
     """Most rows that show what a tree has lost."""
 
+    # ---- trials of compounds, by draws and validation rows
+
+    compound_rows: int = 8_000
+    """Most rows that a trial learns from and is validated on."""
+    fewest_compound_rows: int = 2_000
+    """Rows below which no compound is tried: a classifier would learn too little of draws."""
+    compound_states: int = 64
+    """States of a trial."""
+    compound_normal: float = 30.0
+    """`Smoothing.normal` of a trial."""
+    compound_score: float = 0.01
+    """Fall of the told-apart score that counts as chance: the standard error of a quick test."""
+
     # ---- passes of expectation maximisation
 
     held_out: float = 0.1
