@@ -13,8 +13,8 @@ from ..evaluation.columns_and_pairs import read_rows
 from ..evaluation.fidelity import fidelity
 from ..evaluation.statements import statements
 from ..learners.base import read_table
-from ..learners.history.history_forest import HistoryForest
 from ..learners.hidden_tree.hidden_tree_forest import compound_trial
+from ..learners.history.history_forest import HistoryForest
 from ..learners.rules import reduce_table, wanted_rules
 from ..learners.selection.budget import budget_of
 from ..learners.selection.choose import Task, choose

@@ -91,6 +91,8 @@ class Constants:
     """`Smoothing.transition` that is tried where the likelihood of new rows matters."""
     leaves: int = 8
     """Leaves of the decision tree that is tried beside none."""
+    leaves_score: float = 0.03
+    """Difference of told-apart scores that is no chance, twice the standard error of that of two quick tests."""
     rows_a_state: int = 4
     """Fewest rows for each state, of a leaf or of a table that has more states than the fewest."""
     short_passes: int = 2

@@ -365,7 +365,7 @@ def compound_trial(
         n_states=FIXED.compound_states, max_leaf_nodes=1, max_iter=FIXED.short_passes, smoothing=FIXED.compound_normal,
         start="shared", n_jobs=n_jobs,
     )  # fmt: skip
-    nothing_unseen = np.zeros(rows.shape, bool)
+    unseen = np.zeros(rows.shape, bool)
 
     def measured(reduced: Reduced | None) -> tuple[float, float]:
         """Validation log-likelihood, and the score of draws."""
@@ -374,7 +374,7 @@ def compound_trial(
         else:
             model = reduced.ruled(HiddenTree(short._learn(reduced.schema, reduced.of_rows(learned), None, seed)))
         drawn = model.sample(build(schema), len(rows), seed, True, n_jobs)
-        score = quick_score(*(cells_of(schema, x, nothing_unseen) for x in (rows, drawn)), seed, n_jobs)
+        score = quick_score(cells_of(schema, rows, unseen), cells_of(schema, drawn, unseen), seed, n_jobs)
         return float(model.log_density(build(schema, held), n_jobs).mean()), score
 
     seen: list[tuple[Reduced | None, tuple[float, float]]] = []
