@@ -138,7 +138,7 @@ def _is_quick(settings: LearnSettings) -> bool:
 def _n_leaves(table: CodeTable, settings: LearnSettings, seed: int, n_jobs: int | None) -> tuple[int, Learned | None]:
     """One leaf or eight, by draws and validation rows after few passes; with eight leaves, trials have half the states.
 
-    Draws of the better choice are harder to tell from the rows by more than chance (`draw_score`). Where they are not,
+    Draws of the better choice are harder to tell from the rows by more than a limit (`draw_score`). Where they are not,
     eight leaves must gain more validation log-likelihood than its standard error. The trials learn from all rows. On
     fewer rows eight leaves would have fewer states each, and the comparison would favour one leaf. One leaf is taken
     without a trial if there are too few rows for eight. Where learning is soon over, trials are of one pass with half
@@ -164,7 +164,7 @@ def _n_leaves(table: CodeTable, settings: LearnSettings, seed: int, n_jobs: int 
     first, other = (learn_trees(table, trial, seed, n_jobs) for trial in (one, more))
     gain = draw_score(table, other, seed, n_jobs) - draw_score(table, first, seed, n_jobs)
     is_better = exceeds(other.held_out, first.held_out, table.weight)
-    if abs(gain) > FIXED.leaves_score:
+    if abs(gain) > (FIXED.quick_leaves_score if _is_quick(settings) else FIXED.leaves_score):
         is_better = gain > 0.0
     return (FIXED.leaves if is_better else 1), None if is_apart else first
 
