@@ -120,8 +120,8 @@ class Constants:
     """States of a trial."""
     compound_normal: float = 30.0
     """`Smoothing.normal` of a trial."""
-    compound_score: float = 0.01
-    """Fall of the told-apart score that counts as chance: the standard error of a quick test."""
+    compound_score: float = 0.02
+    """Fall of the told-apart score that counts as chance: about the standard error of the difference of two scores."""
 
     # ---- passes of expectation maximisation
 
