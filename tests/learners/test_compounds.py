@@ -133,7 +133,9 @@ def test_no_trial_where_draws_or_likelihood_are_worse() -> None:
     rng = np.random.default_rng(7)
     n = 2_400
     a, b = rng.integers(0, 20, n), rng.integers(0, 20, n)
-    more = {f"x{k}": np.round(np.sin(a / 3.0 + k) + np.cos(b / 3.0 - k) + rng.normal(size=n) * 0.2, 2) for k in range(4)}
+    more = {
+        f"x{k}": np.round(np.sin(a / 3.0 + k) + np.cos(b / 3.0 - k) + rng.normal(size=n) * 0.2, 2) for k in range(4)
+    }
     frame = pd.DataFrame({"a": a, "b": b, "label": np.random.default_rng(0).permutation(400)[a * 20 + b], **more})
     rows = read_table(frame, None)
     wanted = wanted_rules("auto", rows.schema, rows.X)
