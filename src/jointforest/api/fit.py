@@ -103,8 +103,9 @@ def fit(
     rules : "auto", "all", "off" or list
         Rules between columns that are enforced: rows that contradict them have probability 0, and are never drawn.
         "auto": found rules about missing cells, found conversions and sums, and found functions and combinations of
-        few values (none of these with ``objective="likelihood"``); "all": all that are found; "off" or False: none. A
-        list has rules of `jf.rule`, or their texts, and "auto" or "all" if found rules are wanted beside them. See
+        few values, and functions of many where a trial gains (none of these with ``objective="likelihood"``); "all":
+        all that are found; "off" or False: none. A list has rules of `jf.rule`, or their texts, and "auto" or "all" if
+        found rules are wanted beside them. See
         ``docs/how-to/rules.md``.
     objective : "draws" or "likelihood"
         What the joint is for. "draws": rows that resemble those of the table. "likelihood": a high log-density of new
