@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri
 
 from ..data.conditions import AnyOf, Interval, PerRow
-from ..data.evidence import build, intersect
+from ..data.evidence import Evidence, build, intersect
 from ..data.rules.contradictions import combined, contradicted, tolerance, total
 from ..data.rules.rule import Combinations, Equation, Function, Order, Rule
 from ..data.schema import Column, Schema, kernel_columns, snap
@@ -209,6 +209,7 @@ def _of_columns(model: Distribution, X: np.ndarray, n_jobs: int | None) -> Itera
     partners = _partners(schema, X)
     classes = {p: _classes(schema.columns[p], p, X[:, p]) for p in sorted({p for of in partners for p in of})}
     given: dict[tuple[int, ...], Distribution | None] = {(): model}
+    nothing = model.observe(build(schema))  # propagated once for all columns without partners
     for j in range(X.shape[1]):
         known = ~np.isnan(X[:, j])
         each: dict[tuple[int, ...], list[_Class]] = {}
@@ -220,7 +221,18 @@ def _of_columns(model: Distribution, X: np.ndarray, n_jobs: int | None) -> Itera
             if cells not in given:  # counts are of rows that have both cells
                 given[cells] = model.given_missing_cells({schema.names[k]: False for k in cells})[0]
             if (of := given[cells]) is not None:
-                yield from _of_column(of, j, X[:, j], conditions, n_jobs)
+                is_nothing = of is model and len(conditions) == 1 and conditions[0].condition is None
+                state = nothing if is_nothing else _given(of, conditions)
+                yield from _of_column(state, j, X[:, j], conditions, n_jobs)
+
+
+def _given(model: Distribution, conditions: Sequence[_Class]) -> PosteriorState:
+    """The posterior given each condition."""
+    each = {
+        model.schema.names[p]: PerRow([one.condition if one.of == p else None for one in conditions])
+        for p in dict.fromkeys(one.of for one in conditions if one.condition is not None)
+    }
+    return model.observe(build(model.schema, conditions=each, n=len(conditions)))
 
 
 def _partners(schema: Schema, X: np.ndarray) -> list[list[int]]:
@@ -266,15 +278,11 @@ def _ends(known: np.ndarray, shares: Any) -> np.ndarray:
 
 
 def _of_column(
-    model: Distribution, j: int, x: np.ndarray, conditions: Sequence[_Class], n_jobs: int | None
+    state: PosteriorState, j: int, x: np.ndarray, conditions: Sequence[_Class], n_jobs: int | None
 ) -> Iterator[Asked]:
     """Statements about column j, whose cells are x, given each condition."""
-    column, names = model.schema.columns[j], model.schema.names
-    each = {
-        names[p]: PerRow([one.condition if one.of == p else None for one in conditions])
-        for p in dict.fromkeys(one.of for one in conditions if one.condition is not None)
-    }
-    state = model.observe(build(model.schema, conditions=each, n=len(conditions)))
+    schema = state.distribution.schema
+    column, names = schema.columns[j], schema.names
     name = column_text(column.name)
     if column.is_categorical:
         codes = _common(column, x, _LEVELS)
@@ -299,13 +307,14 @@ def _of_column(
         if moments is not None:
             mean, sd = float(moments[0][i]), float(np.sqrt(max(moments[1][i], x[one.rows].var())))
             if 0.0 < sd < np.inf:
-                beyond = partial(_beyond, model.observe(state.evidence.take(np.array([i]))), j, mean)
+                row = state.evidence.take(np.array([i]))
+                beyond = partial(_beyond, state.distribution, row, j, mean)
                 yield Asked(f"mean({name}{given})", mean, float(x[one.rows].mean()), n, 0.0, sd, beyond)
 
 
-def _beyond(state: PosteriorState, j: int, mean: float, apart: float) -> float:
+def _beyond(model: Distribution, row: Evidence, j: int, mean: float, apart: float) -> float:
     """The probability that column j lies beyond its mean by so much, on the side of its sign."""
-    below = float(state.cdf(j, np.array([mean + apart]), 1)[0, 0])
+    below = float(model.observe(row).cdf(j, np.array([mean + apart]), 1)[0, 0])
     return below if apart < 0.0 else 1.0 - below
 
 
