@@ -286,6 +286,8 @@ def info(model: str, as_json: bool) -> None:
         return
     click.echo(f"{_size(about)}, background {about['epsilon']:g}")
     click.echo(str(joint.reading))
+    if about["checked"]:
+        click.echo(f"checked: {about['checked']}")
 
 
 def _size(about: dict[str, Any]) -> str:

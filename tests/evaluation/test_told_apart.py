@@ -9,7 +9,7 @@ from xgboost import XGBClassifier
 from jointforest.data.infer_schema import infer_schema
 from jointforest.evaluation import two_sample_test as module
 from jointforest.evaluation.columns_and_pairs import Cells, read_cells
-from jointforest.evaluation.two_sample_test import told_apart
+from jointforest.evaluation.two_sample_test import quick_score, told_apart
 
 from ..oracle import fidelity as oracle
 from .tables import table
@@ -25,6 +25,17 @@ def classifier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     if request.param != "XGBoost":
         monkeypatch.setattr(module, "find_spec", lambda name: None)
     return request.param
+
+
+def test_quick_scores_are_near_those_of_all_folds() -> None:
+    rng = np.random.default_rng(3)
+    real = Cells(("a", "b"), np.array([0, 0]), rng.normal(size=(4_000, 2)))
+    for shift in (0.0, 0.5, 3.0):
+        rows = real._replace(X=rng.normal(size=(4_000, 2)) + shift)
+        full = told_apart(real, rows, 0, 1, may_xgboost=False).score
+        assert abs(quick_score(real, rows, 0, 1) - full) < 0.06
+        assert quick_score(real, rows, 0, 2) == quick_score(real, rows, 0, 1)
+    assert quick_score(real, real._replace(X=real.X + 10.0), 0, 1) < 0.01
 
 
 def test_the_score_is_that_of_the_definition() -> None:

@@ -212,8 +212,10 @@ def test_functions_and_sums_on_grids_are_enforced_by_default(frame: pd.DataFrame
     joint = jf.HiddenTreeForest(n_states=2, max_iter=1, random_state=0).fit(few).joint_
     assert {str(rule): rule.is_enforced for rule in joint.rules} == {
         "shop -> town": True, "total = net + fee": True, "delay missing iff state = 'gone'": True,
-        "many -> side": False,
+        "many -> side": True,  # 97 combinations: a trial says that it is better
     }  # fmt: skip
+    short = jf.HiddenTreeForest(n_states=2, max_iter=1, random_state=0).fit(few[:1_500]).joint_  # too few for a trial
+    assert not next(rule for rule in short.rules if str(rule) == "many -> side").is_enforced
 
 
 def test_only_sums_of_few_steps_are_enforced_by_default() -> None:

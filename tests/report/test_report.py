@@ -219,7 +219,7 @@ def test_without_rows_the_summary_says_what_was_not_measured() -> None:
 
 def test_the_verdict_is_in_words(hostile: str) -> None:
     found = re.findall(r'class="r-verdict t-\w">(.*?)</td>', hostile)
-    assert len(found) == 3
+    assert len(found) == 4
     assert all(re.match("very good|good|fair|poor", words) for words in found)
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
 
 from ..evaluation.columns_and_pairs import read_rows
 from ..evaluation.fidelity import fidelity
+from ..evaluation.statements import statements
 from ..learners.base import read_table
+from ..learners.hidden_tree.hidden_tree_forest import compound_trial
 from ..learners.history.history_forest import HistoryForest
 from ..learners.rules import reduce_table, wanted_rules
 from ..learners.selection.budget import budget_of
@@ -100,8 +103,9 @@ def fit(
     rules : "auto", "all", "off" or list
         Rules between columns that are enforced: rows that contradict them have probability 0, and are never drawn.
         "auto": found rules about missing cells, found conversions and sums, and found functions and combinations of
-        few values (none of these with ``objective="likelihood"``); "all": all that are found; "off" or False: none. A
-        list has rules of `jf.rule`, or their texts, and "auto" or "all" if found rules are wanted beside them. See
+        few values, and functions of many where a trial gains (none of these with ``objective="likelihood"``); "all":
+        all that are found; "off" or False: none. A list has rules of `jf.rule`, or their texts, and "auto" or "all" if
+        found rules are wanted beside them. See
         ``docs/how-to/rules.md``.
     objective : "draws" or "likelihood"
         What the joint is for. "draws": rows that resemble those of the table. "likelihood": a high log-density of new
@@ -119,7 +123,8 @@ def fit(
     Returns
     -------
     Joint
-        ``joint.fitted_by`` is a `FitReport`: what was compared, what was chosen and why.
+        ``joint.fitted_by`` is a `FitReport`: what was compared, what was chosen and why, and how exact answers of the
+        joint compare with counts of rows.
     HistoryJoint
         With ``group``.
 
@@ -165,16 +170,18 @@ def fit(
     n_threads(n_jobs)
     table = read_table(frame, kinds)
     wanted = wanted_rules(rules, table.schema, table.X, objective)
-    reduced = reduce_table(wanted, table.X)
+    seed = seed_of(random_state)
+    reduced = reduce_table(wanted, table.X, compound_trial(wanted.schema, table.X, seed, n_jobs))
     schema = wanted.schema if reduced is None else reduced.coordinates.schema
     others = None
     if holdout is not None:
         X, unseen = read_rows(schema, holdout, "holdout")
         others = np.where(unseen, np.nan, X)
     tell = write_line if verbose else be_quiet
-    seed = seed_of(random_state)
     chosen = choose(Task(schema, table.X, others, allowed, seed, n_jobs, start, tell, reduced, objective=objective))
-    report = chosen.report(budget, time.monotonic() - start)
+    counted, of = (table.X, f"the {len(table.X):,} rows learned") if others is None else (others, "the rows of holdout")
+    found = statements(chosen.model, counted, of, n_jobs)
+    report = chosen.report(budget, time.monotonic() - start, found)
     if report.left_out:
         left_out = ", ".join(report.left_out)
         warn(
@@ -182,11 +189,11 @@ def fit(
             "(--budget default), which takes the time that it needs",
             UserWarning,
         )
-    joint = Joint(chosen.model, report)
+    joint = Joint(chosen.model.with_schema(replace(chosen.model.schema, checked=found.in_words)), report)
     if verbose:
         if joint.reading.notice:
             write_line(joint.reading.notice)
         write_line(str(report))
-        only = ["told_apart"]
+        only = ["statements", "told_apart"]
         write_line(fidelity(joint, frame, holdout, only=only, random_state=random_state, n_jobs=n_jobs).headline)
     return joint

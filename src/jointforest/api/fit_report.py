@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..cards import html, svg
 from ..cards.html import Html
+from ..evaluation.statements import Statements
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ class FitReport:
         What the budget had no time for.
     seconds : float
         From start to end.
+    statements : Statements or None
+        Exact answers of the joint beside counts of rows.
     """
 
     budget: str | float
@@ -58,6 +61,7 @@ class FitReport:
     why: str
     left_out: tuple[str, ...]
     seconds: float
+    statements: Statements | None = None
 
     @property
     def in_words(self) -> str:
@@ -65,6 +69,12 @@ class FitReport:
         if len(self.chosen) == 1:
             return f"{next(iter(self.chosen))}: {self.why}"
         return f"{' + '.join(f'{weight:.2f} {name}' for name, weight in self.chosen.items())}: {self.why}"
+
+    @property
+    def _ends(self) -> list[str]:
+        """The last lines: what was left out, and how the joint compares with counts."""
+        left_out = [f"left out: {', '.join(self.left_out)}"] if self.left_out else []
+        return left_out + ([f"checked: {self.statements.in_words}"] if self.statements else [])
 
     def __str__(self) -> str:
         width = max((len(one.name) for one in self.candidates), default=0)
@@ -77,8 +87,7 @@ class FitReport:
             score = "" if math.isnan(one.told_apart) else f"  {one.told_apart:>10.2f}"
             lines.append(f"  {one.name:<{width}}  {one.log_density:>12.4f}  {one.seconds:>8.2f}{score}")
         lines.append(f"chosen: {self.in_words}")
-        lines += [f"left out: {', '.join(self.left_out)}"] if self.left_out else []
-        return "\n".join(lines)
+        return "\n".join(lines + self._ends)
 
     __repr__ = __str__
 
@@ -96,7 +105,7 @@ class FitReport:
             score = "" if math.isnan(one.told_apart) else f"{one.told_apart:.2f}"
             rows.append([*row, score] if is_told else row)
         lines = [f"chosen: {self.in_words}"]
-        lines += [f"left out: {', '.join(self.left_out)}"] if self.left_out else []
+        lines += self._ends
         lines += ["told apart: score of a two-sample test on draws, 1 if they cannot be told from the table"] * is_told
         title = f"jf.fit, budget {self.budget!r}: {self.seconds:.1f} s; compared on {self.held_out}"
         pieces = [html.table(rows, [*header, "told apart"] if is_told else header)] if rows else []

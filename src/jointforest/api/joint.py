@@ -175,7 +175,8 @@ class Joint:
             ``trees``, ``leaves``, ``states``, ``epsilon``; ``n_rows`` of the training table, 0 if unknown;
             ``components`` and ``columns`` as lists of dicts. The ``notes`` of a column say what was converted and what
             looks wrong. ``set_aside`` gives the reason for each column that takes no part in the model. ``rules`` are
-            the rules between columns, as texts, with the numbers of rows and of exceptions.
+            the rules between columns, as texts, with the numbers of rows and of exceptions. ``checked`` is how answers
+            of the joint compared with counts of rows when `jf.fit` had learned it, in words.
 
         Examples
         --------
@@ -202,8 +203,8 @@ class Joint:
             {"rule": str(rule), "rows": rule.rows, "exceptions": rule.exceptions, "enforced": rule.is_enforced}
             for rule in self.schema.rules
         ]
-        parts = part_sizes(self.distribution)
-        return {**size, "components": parts, "columns": columns, "set_aside": aside, "rules": rules}
+        parts, checked = part_sizes(self.distribution), self.schema.checked
+        return {**size, "components": parts, "columns": columns, "set_aside": aside, "rules": rules, "checked": checked}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to a `.joint` file: see `models.file.save_model`; `load` reads it."""
@@ -521,7 +522,7 @@ class Joint:
         known.check()
         n_rows = known.n_rows if self.schema.n_rows else 0.0
         model = known.state.distribution.condition(known.state.evidence)
-        return Joint(model.with_schema(replace(model.schema, n_rows=float(n_rows))))
+        return Joint(model.with_schema(replace(model.schema, n_rows=float(n_rows), checked="")))
 
     def rake(self, frame: Any) -> Joint:
         """The joint nearest to this one whose columns have the marginals of a table, such as that of learning.

@@ -314,7 +314,10 @@ class Column:
     def decimals(self) -> int:
         """Number of decimals that every cell centre of the grid can be written with."""
         for k in range(16):
-            if all(abs(v * 10**k - round(v * 10**k)) < 1e-6 for v in (self.step, self.origin)):
+            if all(
+                abs(v * 10**k - round(v * 10**k)) < min(1e-6, 0.5 * abs(v) * 10**k or 1.0)
+                for v in (self.step, self.origin)
+            ):
                 return k
         return 16
 
@@ -337,6 +340,8 @@ class Schema:
         Rules between the columns: those that the table obeys, as far as they were looked for, or was said to obey.
     spelling : Spelling or None
         How the CSV file of the table was read, if the command line was told so. Later commands read theirs like it.
+    checked : str
+        How answers of the joint compared with counts of rows when `jf.fit` had learned it; empty if they did not.
     """
 
     columns: tuple[Column, ...]
@@ -345,6 +350,7 @@ class Schema:
     n_rows: float = field(default=0.0, compare=False)
     rules: tuple[Rule, ...] = field(default=(), compare=False)
     spelling: Spelling | None = field(default=None, compare=False)
+    checked: str = field(default="", compare=False)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -427,7 +433,8 @@ class Schema:
         rules = [rule.to_dict() for rule in self.rules]
         about |= ({"unknown": unknown} if unknown else {}) | ({"rules": rules} if rules else {})
         spelled = self.spelling and {"na": list(self.spelling.na), "decimal": self.spelling.decimal}
-        return about | ({"spelling": spelled} if spelled else {})
+        more: dict[str, Any] = {"spelling": spelled, "checked": self.checked}
+        return about | {name: value for name, value in more.items() if value}
 
 
 def kernel_columns(schema: Schema) -> Columns:

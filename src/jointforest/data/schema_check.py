@@ -40,7 +40,7 @@ def schema_from_dict(data: Any) -> Schema:
     ValueError
         Naming the field that is not as it must be.
     """
-    _keys(data, {"frame", "columns"}, "schema", {"unknown", "n_rows", "rules", "spelling"})
+    _keys(data, {"frame", "columns"}, "schema", {"unknown", "n_rows", "rules", "spelling", "checked"})
     if not isinstance(data["frame"], str) or data["frame"] not in FRAMES:
         raise ValueError(f"schema.frame: expected one of {', '.join(FRAMES)}, got {data['frame']!r:.80}")
     if not isinstance(data["columns"], list) or not data["columns"]:
@@ -52,7 +52,8 @@ def schema_from_dict(data: Any) -> Schema:
         raise ValueError(f"schema.n_rows: expected a number >= 0, got {n_rows}")
     rules = rules_from_list(data.get("rules", []), [column.name for column in columns])
     unknown = _unknown(data.get("unknown", []), frame, len(columns))
-    schema = Schema(columns, frame, unknown, n_rows, rules, _spelling(data.get("spelling")))
+    checked = _text(data.get("checked", ""), "schema.checked", 0, 100_000)
+    schema = Schema(columns, frame, unknown, n_rows, rules, _spelling(data.get("spelling")), checked)
     names = schema.all_columns.names
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)

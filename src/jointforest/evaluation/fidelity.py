@@ -17,6 +17,7 @@ from .columns_and_pairs import MOST_PAIRS, Cells, cells_of, marginals, pairs, re
 from .held_out import coverage, held_out, log_densities, numeric_columns
 from .privacy import MEMBERSHIP_ROWS, Membership, copies, membership
 from .result import FIGURES, Fidelity
+from .statements import statements
 from .two_sample_test import FEWEST_ROWS, MOST_ROWS, ToldApart, told_apart
 
 
@@ -42,7 +43,7 @@ def fidelity(
         has seen, copies have something to stand beside, and a joint is asked for log-density and intervals.
     only : sequence of str, optional
         The figures wanted, of "marginals", "pairs", "told_apart", "held_out", "coverage", "copies",
-        "membership". Default: all.
+        "membership", "statements". Default: all.
     random_state : None, int, Generator or RandomState
         Draws rows, folds and samples; the same seed gives the same figures.
     n_jobs : int or None
@@ -165,6 +166,11 @@ def _told_apart(
 def _asked(joint: Any, tables: _Tables, wanted: set[str], seed: int, n_jobs: int | None) -> dict[str, Any]:
     """Figures of a joint asked about held-out rows."""
     measures: dict[str, Any] = {}
+    if joint is not None and "statements" in wanted:
+        (X, unseen), of = tables.encoded_real, "the table"
+        if tables.encoded is not None:
+            (X, unseen), of = tables.encoded, "held-out rows"
+        measures["statements"] = statements(joint.distribution, np.where(unseen, np.nan, X), of, n_jobs)
     if joint is None or tables.encoded is None:
         return measures
     if "held_out" in wanted:

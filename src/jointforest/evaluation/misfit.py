@@ -99,7 +99,7 @@ def lost_pairs(model: Distribution, X: np.ndarray, weight: np.ndarray | None, n_
     X, weight = X[taken], None if weight is None else weight[taken]
     drawn = model.sample(build(model.schema), ROWS, 0, False, n_jobs)
     names, is_number = model.schema.names, [not column.is_categorical for column in model.schema.columns]
-    classes, size = _classes(model.schema, X, drawn)
+    classes, size = classes_of(model.schema, X, drawn)
     table, of_draws = mutual_information(classes[: len(X)], size, weight), classes[len(X) :]
     order, parent = spanning_tree(table)
     lost = []
@@ -119,7 +119,7 @@ def lost_pairs(model: Distribution, X: np.ndarray, weight: np.ndarray | None, n_
     return sorted(lost, key=lambda pair: (pair.joint - pair.table, pair.a, pair.b))
 
 
-def _classes(schema: Schema, X: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def classes_of(schema: Schema, X: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Few classes a column, of rows (n, d) and then of draws (m, d), int16 (n + m, d); and how many each column has."""
     columns = schema.columns
     most = int(np.clip(_WIDTH // len(columns), 2, _CODES))

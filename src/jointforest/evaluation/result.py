@@ -13,11 +13,12 @@ from ..cards.html import Html
 from .columns_and_pairs import Marginals, Pairs
 from .held_out import Coverage, HeldOut
 from .privacy import Copies, Membership
+from .statements import Statements
 from .two_sample_test import ToldApart
 
 # ---- The figures of `fidelity`, as plain data.
 
-FIGURES = ("marginals", "pairs", "told_apart", "held_out", "coverage", "copies", "membership")
+FIGURES = ("marginals", "pairs", "told_apart", "held_out", "coverage", "copies", "membership", "statements")
 """Their names, as `fidelity` takes them."""
 
 
@@ -31,6 +32,7 @@ class Figures:
     n_held_out: int
     library: str
     notes: tuple[str, ...]
+    statements: Statements | None = None
     marginals: Marginals | None = None
     marginals_held_out: Marginals | None = None
     pairs: Pairs | None = None
@@ -86,22 +88,27 @@ def html(f: Figures) -> str:
     return cards_html.view(first, others, [cards_html.grid(cards, 400), *(f"<p>{note}</p>" for note in notes)], scale)
 
 
-def verdict(score: float, steps: tuple[float, float, float] = TOLD) -> str:
-    """A score in words, by the scores from which on it is very good, good and fair."""
+def verdict(score: float, steps: tuple[float, float, float] = TOLD, off: float = 0.0) -> str:
+    """A score in words, by the scores from which on it is very good, good and fair, and by the worst statement.
+
+    A joint that is ``off`` by more than a similarity of `CLOSE` allows is no better, whatever the score.
+    """
     said = ("very good", "good", "fair: look at what differs most before you rely on it")
-    named = (words for words, step in zip(said, steps, strict=True) if score >= step)
+    limits = zip(said, steps, CLOSE, strict=True)
+    named = (words for words, step, close in limits if score >= step and 1.0 - off >= close)
     return next(named, "poor: do not use these rows in place of the table's; a larger budget may help")
 
 
 def headlines(f: Figures) -> list[str]:
     """Score, score against held-out rows, shape and trend: as many lines as there are."""
     whose = "the joint's rows" if f.of == "joint" else "these rows"
+    off = 0.0 if f.statements is None else f.statements.off
     lines = []
     if f.told_apart is not None:
         test = f.told_apart
         lines.append(
             f"Two-sample test of {whose} and the table's ({test.classifier}): score {test.score:.2f} "
-            f"(1 = cannot be told apart, 0 = always), {verdict(test.score)}"
+            f"(1 = cannot be told apart, 0 = always), {verdict(test.score, off=off)}"
         )
     if f.told_apart_held_out is not None:
         test, same = f.told_apart_held_out, f.told_apart_as_many
@@ -118,7 +125,9 @@ def headlines(f: Figures) -> list[str]:
         figures = [f.marginals.shape if f.marginals else math.nan, f.pairs.trend if f.pairs else math.nan]
         worst = min(figure for figure in figures if not math.isnan(figure))
         said = ", ".join(means)
-        lines.append(f"{said[0].upper()}{said[1:]} (1 = the same as in the table), {verdict(worst, CLOSE)}")
+        lines.append(f"{said[0].upper()}{said[1:]} (1 = the same as in the table), {verdict(worst, CLOSE, off)}")
+    if f.statements is not None:
+        lines.append(f"{f.statements.in_words}; {verdict(1.0, CLOSE, off)}")
     return lines or [f"{f.n_rows:,} rows beside a table of {f.n_table:,}"]
 
 
@@ -130,6 +139,9 @@ def sections(f: Figures) -> list[tuple[str, list[tuple[str, str]]]]:
 def sections_with_shares(f: Figures) -> list[Section]:
     """Titles, and lines of a name, a value, and the value as a share of 1 where it is one."""
     listed: list[Section] = []
+    if f.statements is not None and f.statements.wrong:
+        of = f.statements.wrong[:WORST]
+        listed.append(("Statements that are off by more than chance", [(one.text, one.beside, one.off) for one in of]))
     if f.marginals is not None and f.marginals.distance:
         new = {} if f.marginals_held_out is None else f.marginals_held_out.distance
         worst = list(f.marginals.distance.items())[:WORST]
@@ -221,6 +233,8 @@ class Fidelity(Figures):
         Of the table; `to_frame` answers in it.
     notes : tuple of str
         What was left out or cut, and why.
+    statements : Statements or None
+        Exact answers of the joint beside counts of rows: how many, and the ``wrong`` ones, the worst first.
     marginals : Marginals or None
         ``distance`` by column, the worst first, and ``shape``.
     pairs : Pairs or None
@@ -288,6 +302,9 @@ class Fidelity(Figures):
     def _rows(self) -> list[tuple[str, str | None, str | None, float]]:
         """Every number with its figure's name and its columns."""
         rows: list[tuple[str, str | None, str | None, float | None]] = []
+        if self.statements is not None:
+            rows += [("statements", None, None, self.statements.n)]
+            rows += [("statement_off", one.text, None, one.off) for one in self.statements.wrong]
         for name in ("told_apart", "told_apart_held_out", "told_apart_as_many"):
             one = getattr(self, name)
             if one is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -98,18 +98,40 @@ class Reduced(NamedTuple):
         return ruled(self.coordinates, inner)
 
 
-def reduce_table(wanted: Wanted, X: np.ndarray) -> Reduced | None:
+def reduce_table(
+    wanted: Wanted, X: np.ndarray, is_better: Callable[[Reduced | None, Reduced], bool] | None = None
+) -> Reduced | None:
     """Coordinates in which as many of the rules hold as do together; None if none of them can be enforced.
+
+    Compounds of many levels, and of functions with exceptions, are made if ``is_better`` says so, one after another.
 
     Raises
     ------
     ValueError
         If a declared rule cannot be enforced; it says why.
     """
+    best, tried = _reduced(wanted, X, ()), list[Function]()
+    for rule in wanted.tried:
+        if is_better is not None:
+            other = _reduced(wanted, X, (*tried, rule))
+            if other is not None and _n_columns(other, X) < _n_columns(best, X) and is_better(best, other):
+                best, tried = other, [*tried, rule]
+    return best
+
+
+def _n_columns(reduced: Reduced | None, X: np.ndarray) -> int:
+    return X.shape[1] if reduced is None else len(reduced.coordinates.inner.columns)
+
+
+def _reduced(wanted: Wanted, X: np.ndarray, compounds: Sequence[Function]) -> Reduced | None:
+    """`reduce_table` with some of the functions that are tried as compounds."""
     made = _Maker(wanted.schema, X)
     mine, found = wanted.rules[: wanted.n_declared], wanted.rules[wanted.n_declared :]
     made.add(mine)  # what is declared comes before what is found
-    made.has_few_levels, made.is_found = wanted.has_few_levels, True
+    made.is_found = True
+    for function in compounds:
+        made.add_block(function)
+    made.has_few_levels = wanted.has_few_levels
     made.add(found)
     about_missing = [rule for rule in wanted.rules if isinstance(rule, MissingTogether | MissingWhere)]
     reduced = made.finished(about_missing)
@@ -139,6 +161,7 @@ class _Maker:
         # Whether rules are found ones. Combinations of a number or date of many values have to share codes, which then
         # do not keep its order, nor what it tells of other columns. Only declared rules make such combinations.
         self.is_found = False
+        self.has_soft = False  # whether a compound has the exceptions of a function among its combinations
         self.why: dict[Rule, str] = {}  # rules that are not enforced, and the reason
 
     def add(self, rules: Sequence[Rule]) -> None:
@@ -296,6 +319,8 @@ class _Maker:
         why = self._join({self.schema.index(name) for name in rule.columns})
         if why:
             self.why[rule] = why
+        elif rule.exceptions:
+            self.has_soft = True
         else:
             self.enforced.append(rule)
 
@@ -455,7 +480,7 @@ class _Maker:
 
     def finished(self, about_missing: Sequence[MissingTogether | MissingWhere]) -> Reduced | None:
         """The coordinates, and the table in them."""
-        if not self.enforced and not about_missing:
+        if not self.enforced and not self.has_soft and not about_missing:
             return None
         order: list[tuple[str, int]] = []  # sorts of coordinates in the order of the table
         for j in range(self.d):
@@ -484,7 +509,7 @@ class _Maker:
         low = {place["gap", k]: least for k, (_, least) in enumerate(self.gaps)}
         low |= {place["column", j]: least for j, least in self.pinned.items()}
         coordinates, Z = self._with_absences(coordinates, Z, about_missing)
-        if not self.enforced:
+        if not self.enforced and not self.has_soft:
             return None
         told = [replace(rule, is_enforced=rule in self.enforced) for rule in self.schema.rules]
         schema = replace(self.schema, rules=tuple(told))
@@ -698,12 +723,15 @@ class Wanted(NamedTuple):
         How many of these the user declared.
     has_few_levels : bool
         Whether the others are enforced only as far as columns that become one have few combinations of values.
+    tried : tuple of Function
+        Found functions whose columns may become one although they have many combinations of values, or exceptions.
     """
 
     schema: Schema
     rules: tuple[Rule, ...]
     n_declared: int = 0
     has_few_levels: bool = False
+    tried: tuple[Function, ...] = ()
 
 
 def wanted_rules(given: Any, schema: Schema, X: np.ndarray, objective: str = "draws") -> Wanted:
@@ -734,11 +762,15 @@ def wanted_rules(given: Any, schema: Schema, X: np.ndarray, objective: str = "dr
     mine = declared(schema, X, list(dict.fromkeys(rules)))
     texts = {str(one) for one in mine}
     others = tuple(one for one in schema.rules if str(one) not in texts)
-    found = [one for one in others if not one.exceptions and one.rows >= ENOUGH_ROWS]
+    found = [one for one in others if one.rows >= ENOUGH_ROWS]
+    tried = tuple(one for one in found if isinstance(one, Function)) if objective == "draws" else ()
+    found = [one for one in found if not one.exceptions]
     if "all" not in said:
         is_auto = "auto" in said and objective == "draws"
         found = [one for one in found if is_auto and _is_default(one, schema)]
-    return Wanted(replace(schema, rules=(*mine, *others)), (*mine, *found), len(mine), "all" not in said)
+        tried = tried if is_auto else ()
+    schema = replace(schema, rules=(*mine, *others))
+    return Wanted(schema, (*mine, *found), len(mine), "all" not in said, tried)
 
 
 def _is_default(rule: Rule, schema: Schema) -> bool:

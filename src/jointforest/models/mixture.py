@@ -402,7 +402,7 @@ def mix(distributions: Sequence[Distribution], weight: np.ndarray) -> Distributi
     schemas = [distribution.schema for distribution in distributions]
     is_one_table = len({schema.n_rows for schema in schemas}) == 1
     n_rows = schemas[0].n_rows if is_one_table else 0.0
-    return mixed.with_schema(replace(mixed.schema, n_rows=n_rows, rules=_rules_of_all(schemas)))
+    return mixed.with_schema(replace(mixed.schema, n_rows=n_rows, rules=_rules_of_all(schemas), checked=""))
 
 
 def _rules_of_all(schemas: Sequence[Schema]) -> tuple[Rule, ...]:

@@ -73,7 +73,9 @@ def _faithful(fidelity: Fidelity | None) -> str:
     found = judged(fidelity)
     if not found:
         return "How faithful the joint is could not be measured with these rows."
-    return f"As a picture of the table the joint is {found[0]['verdict'].split(':')[0]}: {found[0]['meaning']}."
+    is_off = fidelity.statements is not None and fidelity.statements.off > 1.0 - CLOSE[0]
+    shown = found[-1 if is_off else 0]
+    return f"As a picture of the table the joint is {shown['verdict'].split(':')[0]}: {shown['meaning']}."
 
 
 def _unusual(unusual: list[dict[str, Any]] | None) -> str:
@@ -112,12 +114,13 @@ def _count(n: int, what: str) -> str:
 def judged(f: Fidelity) -> list[dict[str, str]]:
     """Each measure with its value, its verdict in words, and what it means; the one that says most first."""
     found = []
+    off = 0.0 if f.statements is None else f.statements.off
     if f.told_apart is not None:
         score = f.told_apart.score
         found.append(
             _judgement(
-                "Rows drawn from the joint, beside rows of the table", score, TOLD, "score {:.2f}; 1 is best",
-                f"a classifier ({f.told_apart.classifier}) {_tells(score)}",
+                "Rows drawn from the joint, beside rows of the table", score, TOLD, off,
+                "score {:.2f}; 1 is best", f"a classifier ({f.told_apart.classifier}) {_tells(score)}",
             )
         )  # fmt: skip
     for name, part, value, what in (
@@ -126,12 +129,17 @@ def judged(f: Fidelity) -> list[dict[str, str]]:
     ):
         if part is not None and value is not None and not math.isnan(value):
             meaning = f"{what}, drawn rows agree with the table to {value:.0%} on average"
-            found.append(_judgement(name, value, CLOSE, "similarity {:.3f}; 1 is best", meaning))
+            found.append(_judgement(name, value, CLOSE, off, "similarity {:.3f}; 1 is best", meaning))
+    if f.statements is not None:
+        form = "difference of the worst: {:.3f}"
+        found.append(_judgement("Statements that can be counted", off, (-1.0,) * 3, off, form, f.statements.in_words))
     return found
 
 
-def _judgement(name: str, value: float, steps: tuple[float, float, float], form: str, meaning: str) -> dict[str, str]:
-    words = verdict(value, steps)
+def _judgement(
+    name: str, value: float, steps: tuple[float, float, float], off: float, form: str, meaning: str
+) -> dict[str, str]:
+    words = verdict(value, steps, off)
     return {"name": name, "value": form.format(value), "verdict": words, "meaning": meaning, "tone": words[0]}
 
 

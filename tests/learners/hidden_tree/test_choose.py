@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from jointforest.learners.hidden_tree import choose
-from jointforest.learners.hidden_tree.choose import choose_settings, settings_for_likelihood
+from jointforest.learners.hidden_tree.choose import choose_settings, draw_score, settings_for_likelihood
+from jointforest.learners.hidden_tree.constants import FIXED
 from jointforest.learners.hidden_tree.learn import LearnSettings
 from jointforest.learners.hidden_tree.leaves import exceeds, learn_trees
 from jointforest.learners.hidden_tree.structure import CodeTable
@@ -129,6 +130,39 @@ def test_leaves_are_chosen_where_each_has_dependence_of_its_own():
         assert choose_settings(independent, settings, ("n_leaves",), n_jobs=1).n_leaves == 1
     quick = LearnSettings(n_states=16, passes=3, start="shared")
     assert choose_settings(table, quick, ("n_leaves",), n_jobs=1).n_leaves == 1
+
+
+def test_leaves_are_those_of_better_draws_whatever_the_likelihood(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clear difference of scores decides, of a quick choice a smaller one; else held-out rows do."""
+    table = independent_blocks(4_000)
+    scores: list[float] = []
+    monkeypatch.setattr(choose, "draw_score", lambda *given: scores.pop(0))  # of eight leaves, and then of one
+    for settings, limit in (
+        (LearnSettings(n_states=16, passes=4), FIXED.leaves_score),
+        (LearnSettings(n_states=16, passes=3, start="local"), FIXED.quick_leaves_score),
+    ):
+        for is_likelier in (True, False):
+            monkeypatch.setattr(choose, "exceeds", lambda *given, answer=is_likelier: answer)
+            for gain, expected in ((limit + 0.01, 8), (limit - 0.01, 8 if is_likelier else 1), (-limit - 0.01, 1)):
+                scores[:] = 0.5 + gain, 0.5
+                assert choose_settings(table, settings, ("n_leaves",), n_jobs=1).n_leaves == expected
+
+
+@pytest.mark.parametrize("is_weighed", [False, True])
+def test_scores_of_draws_tell_a_tree_that_fits_from_one_that_does_not(is_weighed: bool) -> None:
+    """Two blocks of equal columns with missing cells: few states lose them, enough states keep them."""
+    rng = np.random.default_rng(1)
+    blocks = independent_blocks(3_000)
+    codes = np.where(rng.random(blocks.codes.shape) < 0.1, 8, blocks.codes)
+    weight = np.where(blocks.codes[:, 0] < 4, 3.0, 1.0) if is_weighed else None
+    table = CodeTable(codes, blocks.n_codes, np.array([False, True, True, False]), weight)
+    fit, unfit = (
+        draw_score(table, learn_trees(table, LearnSettings(n_states=states, start="local", passes=6), 0), 0, jobs)
+        for states, jobs in ((16, 1), (1, 2))
+    )
+    assert fit > 0.85 and unfit < 0.5
+    of_leaves = learn_trees(table, LearnSettings(n_states=16, n_leaves=2, start="local", passes=6), 0)
+    assert draw_score(table, of_leaves, 0, 1) == draw_score(table, of_leaves, 0, 2) > 0.8
 
 
 def test_trials_of_wide_tables_learn_dependent_columns(monkeypatch: pytest.MonkeyPatch) -> None:

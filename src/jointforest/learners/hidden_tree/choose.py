@@ -1,4 +1,4 @@
-"""Choice of the settings of hidden trees by validation log-likelihood, from trials on some of the rows."""
+"""Choice of the settings of hidden trees by validation log-likelihood and draws, from trials on some of the rows."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ...evaluation.columns_and_pairs import Cells
+from ...evaluation.two_sample_test import QUICK_ROWS, quick_score
 from .constants import FIXED
 from .em import is_light
-from .improve_structure import pair_to_join
+from .improve_structure import draw_codes, pair_to_join
 from .learn import LearnSettings
 from .leaves import Learned, exceeds, learn_trees, mean_of
 from .structure import CodeTable, code_columns, information_of, spanning_tree
@@ -134,15 +136,16 @@ def _is_quick(settings: LearnSettings) -> bool:
 
 
 def _n_leaves(table: CodeTable, settings: LearnSettings, seed: int, n_jobs: int | None) -> tuple[int, Learned | None]:
-    """One leaf or eight, by validation log-likelihood after few passes; with eight leaves, trials have half the states.
+    """One leaf or eight, by draws and validation rows after few passes; with eight leaves, trials have half the states.
 
-    Eight leaves must gain more than the standard error. The trials learn from all rows. On fewer rows eight leaves
-    would have fewer states each, and the comparison would favour one leaf. One leaf is taken without a trial if there
-    are too few rows for eight. Where learning is soon over, trials are of one pass with half as many states again, in
-    which one tree makes as many steps as each of the eight, and only tables of numbers, which start locally, are tried.
-    Columns that stand for several are tried as these: a combination that no row of a leaf has costs likelihood there,
-    but draws are better with eight leaves all the same (see the experiment on enforced rules). Also what one leaf
-    learned, of the table's own columns.
+    Draws of the better choice are harder to tell from the rows by more than a limit (`draw_score`). Where they are not,
+    eight leaves must gain more validation log-likelihood than its standard error. The trials learn from all rows. On
+    fewer rows eight leaves would have fewer states each, and the comparison would favour one leaf. One leaf is taken
+    without a trial if there are too few rows for eight. Where learning is soon over, trials are of one pass with half
+    as many states again, in which one tree makes as many steps as each of the eight, and only tables of numbers, which
+    start locally, are tried. Columns that stand for several are tried as these: a combination that no row of a leaf has
+    costs likelihood there, but draws are better with eight leaves all the same (see the experiment on enforced rules).
+    Also what one leaf learned, of the table's own columns.
     """
     if len(table.codes) < FIXED.leaves * settings.n_states * FIXED.rows_a_state:
         return 1, None
@@ -159,8 +162,28 @@ def _n_leaves(table: CodeTable, settings: LearnSettings, seed: int, n_jobs: int 
         for leaves, less in ((1, 1), (FIXED.leaves, 2))
     )
     first, other = (learn_trees(table, trial, seed, n_jobs) for trial in (one, more))
+    gain = draw_score(table, other, seed, n_jobs) - draw_score(table, first, seed, n_jobs)
     is_better = exceeds(other.held_out, first.held_out, table.weight)
+    if abs(gain) > (FIXED.quick_leaves_score if _is_quick(settings) else FIXED.leaves_score):
+        is_better = gain > 0.0
     return (FIXED.leaves if is_better else 1), None if is_apart else first
+
+
+def draw_score(table: CodeTable, learned: Learned, seed: int, n_jobs: int | None) -> float:
+    """Told-apart score of codes drawn from hidden trees, beside those of rows, whose cells are missing in both."""
+    random = np.random.default_rng([seed, 3])
+    share = None if table.weight is None else table.weight / table.weight.sum()
+    rows = table.codes[random.choice(len(table.codes), min(len(table.codes), QUICK_ROWS), share is not None, share)]
+    each = random.multinomial(len(rows), learned.share / learned.share.sum())
+    of_trees = [draw_codes(tree, n, random) for tree, n in zip(learned.trees, each.tolist(), strict=True)]
+    drawn = np.where(rows < table.n_codes, random.permutation(np.concatenate(of_trees)), table.n_codes)
+    n_levels = np.where(table.is_ordered, 0, table.n_codes + 1)
+    names = tuple(map(str, range(len(n_levels))))
+    real, synthetic = (
+        Cells(names, n_levels, np.where(table.is_ordered & (codes == table.n_codes), np.nan, codes))
+        for codes in (rows, drawn)
+    )
+    return quick_score(real, synthetic, seed, n_jobs)
 
 
 def _with(settings: LearnSettings, option: dict[str, Any]) -> LearnSettings:

@@ -97,6 +97,12 @@ class Constants:
     """`Smoothing.transition` that is tried where the likelihood of new rows matters."""
     leaves: int = 8
     """Leaves of the decision tree that is tried beside none."""
+    leaves_score: float = 0.15
+    """Difference of told-apart scores by which a trial of leaves decides, whatever the likelihood. Draws of one leaf
+    gain much by the passes that a trial does not make: on shoppers, eight were .09 better in the trial, and .03 worse
+    at last (see the experiment on choices for draws)."""
+    quick_leaves_score: float = 0.03
+    """The same where learning is soon over: twice the standard error of the difference of two quick tests."""
     rows_a_state: int = 4
     """Fewest rows for each state, of a leaf or of a table that has more states than the fewest."""
     short_passes: int = 2
@@ -109,6 +115,19 @@ class Constants:
     """Fall of a pair's dependence, as a correlation of normal columns, from which on it may be joined."""
     lost_draws: int = 20_000
     """Most rows that show what a tree has lost."""
+
+    # ---- trials of compounds, by draws and validation rows
+
+    compound_rows: int = 8_000
+    """Most rows that a trial learns from and is validated on."""
+    fewest_compound_rows: int = 2_000
+    """Rows below which no compound is tried: a classifier would learn too little of draws."""
+    compound_states: int = 64
+    """States of a trial."""
+    compound_normal: float = 30.0
+    """`Smoothing.normal` of a trial."""
+    compound_score: float = 0.02
+    """Fall of the told-apart score that counts as chance: about the standard error of the difference of two scores."""
 
     # ---- passes of expectation maximisation
 

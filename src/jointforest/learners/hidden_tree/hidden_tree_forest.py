@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from ...api.joint import Joint
+from ...data.evidence import build
 from ...data.schema import Schema
+from ...evaluation.columns_and_pairs import cells_of, some
+from ...evaluation.two_sample_test import quick_score
 from ...models.base import Distribution
 from ...models.hidden_tree.hidden_tree import HiddenTree
 from ...models.hidden_tree.hidden_trees import HiddenTrees
@@ -19,7 +23,7 @@ from ..base import TableScores, as_frame, check_cells, read_table, weighed_rows
 from ..batches.improve import improve
 from ..batches.passes import fold_of
 from ..batches.sample import take_weighed
-from ..rules import reduce_table, wanted_rules
+from ..rules import Reduced, reduce_table, wanted_rules
 from .choose import choose_settings, settings_for_likelihood
 from .codes import scales_of, table_of
 from .constants import FIXED
@@ -237,7 +241,7 @@ class HiddenTreeForest(TableScores):
     def _learn_ruled(self, schema: Schema, X: np.ndarray, weight: np.ndarray | None, seed: int) -> Distribution:
         """The distribution of a table, in coordinates that cannot break its rules if there are any."""
         wanted = wanted_rules(self.rules, schema, X, self.objective)
-        reduced = reduce_table(wanted, X)
+        reduced = reduce_table(wanted, X, compound_trial(wanted.schema, X, seed, self.n_jobs))
         if reduced is None:
             return HiddenTree(self._learn(wanted.schema, X, weight, seed))
         return reduced.ruled(HiddenTree(self._learn(reduced.schema, reduced.X, weight, seed)))
@@ -353,3 +357,45 @@ class HiddenTreeForest(TableScores):
             )
 
         return tell
+
+
+def compound_trial(
+    schema: Schema, X: np.ndarray, seed: int, n_jobs: int | None
+) -> Callable[[Reduced | None, Reduced], bool] | None:
+    """Whether a table X (n, d) is learned better in other coordinates, by short fits to some of its rows.
+
+    Validation rows must be more probable, and draws no easier to tell from them. None of few rows, where no classifier
+    would learn enough.
+    """
+    rows = X[some(len(X), FIXED.compound_rows, np.random.default_rng(seed))]
+    if len(rows) < FIXED.fewest_compound_rows:
+        return None
+    n_held = len(rows) // 4
+    order = np.random.default_rng([seed, 1]).permutation(len(rows))
+    held, learned = rows[order[:n_held]], rows[order[n_held:]]
+    short = HiddenTreeForest(
+        n_states=FIXED.compound_states, max_leaf_nodes=1, max_iter=FIXED.short_passes, smoothing=FIXED.compound_normal,
+        start="shared", n_jobs=n_jobs,
+    )  # fmt: skip
+    unseen = np.zeros(rows.shape, bool)
+
+    def measured(reduced: Reduced | None) -> tuple[float, float]:
+        """Validation log-likelihood, and the score of draws."""
+        if reduced is None:
+            model: Distribution = HiddenTree(short._learn(schema, learned, None, seed))
+        else:
+            model = reduced.ruled(HiddenTree(short._learn(reduced.schema, reduced.of_rows(learned), None, seed)))
+        drawn = model.sample(build(schema), len(rows), seed, True, n_jobs)
+        score = quick_score(cells_of(schema, rows, unseen), cells_of(schema, drawn, unseen), seed, n_jobs)
+        return float(model.log_density(build(schema, held), n_jobs).mean()), score
+
+    seen: list[tuple[Reduced | None, tuple[float, float]]] = []
+
+    def is_better(best: Reduced | None, other: Reduced) -> bool:
+        if not seen:
+            seen.append((best, measured(best)))
+        seen.append((other, measured(other)))
+        before, after = (next(found for one, found in seen if one is reduced) for reduced in (best, other))
+        return after[0] > before[0] and after[1] > before[1] - FIXED.compound_score
+
+    return is_better

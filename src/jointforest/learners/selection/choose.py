@@ -14,6 +14,7 @@ from ...api.fit_report import CandidateReport, FitReport
 from ...data.evidence import build
 from ...data.schema import Schema
 from ...evaluation.columns_and_pairs import cells_of, some
+from ...evaluation.statements import Statements
 from ...evaluation.two_sample_test import told_apart
 from ...inference.sampling import sample
 from ...models.base import Distribution
@@ -131,9 +132,9 @@ class Chosen(NamedTuple):
     left_out: tuple[str, ...]
     of_folds: tuple[Distribution, ...] = ()
 
-    def report(self, budget: str | float, seconds: float) -> FitReport:
-        """The report of a choice that took so many seconds in all."""
-        return FitReport(budget, self.candidates, self.weight, self.held_out, self.why, self.left_out, seconds)
+    def report(self, budget: str | float, seconds: float, found: Statements | None = None) -> FitReport:
+        """The report of a choice that took so many seconds in all, and of the statements of its joint."""
+        return FitReport(budget, self.candidates, self.weight, self.held_out, self.why, self.left_out, seconds, found)
 
 
 # ---- The choice: compare, decide, and learn what was decided in the time that is left.

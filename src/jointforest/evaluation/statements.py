@@ -1,0 +1,390 @@
+"""Statements of a joint that can be counted in a table, such as P(rate <= 159 given room = 'suite'), and the worst one.
+
+The statements are exact answers of the joint, not shares of draws. Of each column they are P(level) of common levels,
+or P(x <= quantile) and the mean. They are asked given nothing, and given each class of values of the columns on which
+it depends most. Relations that the rule search knows, and that the joint does not enforce, are statements too.
+
+A statement is wrong if it lies outside a confidence interval of what rows say. The intervals of all statements hold
+together with a probability of 1 - `LEVEL`, by Bonferroni's inequality. Those of probabilities are of Clopper and
+Pearson, which hold for any number of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import betaincinv, ndtr, ndtri
+
+from ..data.conditions import AnyOf, Interval, PerRow
+from ..data.evidence import Evidence, build, intersect
+from ..data.rules.contradictions import combined, contradicted, tolerance, total
+from ..data.rules.rule import Combinations, Equation, Function, Order, Rule
+from ..data.schema import Column, Schema, kernel_columns, snap
+from ..data.texts import column_text, value_text
+from ..learners.hidden_tree.structure import mutual_information
+from ..models.base import Distribution, PosteriorState
+from ..query_language.render import condition_text
+from .columns_and_pairs import some
+from .misfit import classes_of
+
+LEVEL = 0.01
+"""Probability with which a true joint has any statement that is called wrong."""
+MOST_ROWS = 200_000
+"""Rows that are counted; of more so many are drawn."""
+_PAIRS = 24
+"""Most pairs of a column and one on which it depends; the strongest are taken."""
+_PARTNERS = 2
+"""Most columns given which a column is asked about: the strongest."""
+_LOOKED_AT = 4_000
+"""Rows by which the strength of dependence is judged."""
+_CLASSES = 4
+"""Most levels of a column, or runs of about equal mass of a number, that are given."""
+_LEVELS = 5
+"""Most levels of a column whose probabilities are asked for: the most common ones."""
+_SHARES = 0.05, 0.25, 0.5, 0.75, 0.95
+"""Of the quantiles up to which a column of numbers is asked about, beside its ends and its widest gap."""
+_FEWEST = 20
+"""Fewest rows of a statement."""
+_OF_RULES = 256
+"""Rows by whose values a joint is asked whether a rule holds."""
+_MOST_RULES = 20
+"""Most rules that are asked about: those of most rows."""
+
+
+class Statement(NamedTuple):
+    """One statement.
+
+    Attributes
+    ----------
+    text : str
+    joint, rows : float
+        The joint's answer, and what counting rows gives.
+    n_rows : int
+        Rows that were counted.
+    off : float
+        How far apart both are, as probabilities; 0 if chance may explain it. Of means the total variation distance of
+        two normal distributions that are as many standard deviations apart.
+    """
+
+    text: str
+    joint: float
+    rows: float
+    n_rows: int
+    off: float
+
+    @property
+    def beside(self) -> str:
+        """Both answers, and the number of rows."""
+        joint, rows = _in_digits(self.joint, self.rows)
+        return f"joint {joint}, rows {rows} ({self.n_rows:,} rows)"
+
+    def __str__(self) -> str:
+        return f"{self.text}: {self.beside}"
+
+
+@dataclass(frozen=True)
+class Statements:
+    """Statements of a joint beside counts of rows.
+
+    Attributes
+    ----------
+    n : int
+        Number of statements.
+    of : str
+        The rows that were counted, in words.
+    wrong : tuple of Statement
+        Those that chance does not explain, the worst first.
+    """
+
+    n: int
+    of: str
+    wrong: tuple[Statement, ...]
+
+    @property
+    def off(self) -> float:
+        """By how much the worst statement is wrong; 0 if none is."""
+        return self.wrong[0].off if self.wrong else 0.0
+
+    @property
+    def in_words(self) -> str:
+        """How many statements are wrong, and the worst."""
+        found = f"{self.n:,} statements beside counts of {self.of}"
+        if not self.wrong:
+            return f"{found}: none is off by more than chance"
+        return f"{found}: {len(self.wrong):,} off by more than chance, the worst {self.wrong[0]}"
+
+
+def statements(model: Distribution, X: np.ndarray, of: str, n_jobs: int | None = -1) -> Statements:
+    """Statements of a joint beside counts of encoded rows X (n, d), which ``of`` names in words."""
+    schema = model.schema
+    X = snap(kernel_columns(schema), X[some(len(X), MOST_ROWS, np.random.default_rng(0))])
+    counted = asked(model, X, n_jobs)
+    level = LEVEL / max(len(counted), 1)
+    judged = [Statement(one.text, one.joint, one.rows, one.n_rows, off) for one in counted if (off := one.off(level))]
+    return Statements(len(counted), of, tuple(sorted(judged, key=lambda one: (-one.off, one.text))))
+
+
+def asked(model: Distribution, X: np.ndarray, n_jobs: int | None = -1) -> list[Asked]:
+    """All statements, about snapped rows X (n, d), that rest on enough rows."""
+    each = [*_of_columns(model, X, n_jobs), *_of_rules(model, X, n_jobs)]
+    return [one for one in each if one.n_rows >= _FEWEST and not np.isnan(one.joint)]
+
+
+# ---- One statement before it is judged.
+
+
+class Asked(NamedTuple):
+    """A probability, or with a ``beyond`` a mean.
+
+    Attributes
+    ----------
+    text : str
+    joint, rows : float
+        The joint's answer, and what counting gives.
+    n_rows : int
+    n_yes : float
+        Of a probability, in how many of them.
+    sd : float
+        Of a mean, the standard deviation: that of the joint or of the rows, whichever is greater.
+    beyond : callable
+        Of a mean, the joint's probability that one row lies beyond it by so much.
+    """
+
+    text: str
+    joint: float
+    rows: float
+    n_rows: int
+    n_yes: float = 0.0
+    sd: float = 0.0
+    beyond: Callable[[float], float] | None = None
+
+    def off(self, level: float) -> float:
+        """`Statement.off`; 0 within an interval that misses with a probability of at most ``level``."""
+        apart = self.rows - self.joint
+        if self.beyond is None:
+            low, high = interval(self.n_yes, self.n_rows, level)
+            return 0.0 if low <= self.joint <= high else abs(apart)
+        chance = -float(ndtri(level / 4.0)) * self.sd / np.sqrt(self.n_rows)
+        # a sum of heavy tails may also be as far from its mean as one part is (Nagaev 1979)
+        if abs(apart) <= chance or self.n_rows * self.beyond(self.n_rows * apart) > level / 2.0:
+            return 0.0
+        return float(2.0 * ndtr(0.5 * abs(apart) / self.sd) - 1.0)
+
+
+def interval(k: float, n: int, level: float) -> tuple[float, float]:
+    """Limits of Clopper and Pearson for the share of k in n rows, which miss it with a probability of at most level."""
+    low = 0.0 if k <= 0 else float(betaincinv(k, n - k + 1.0, level / 2.0))
+    high = 1.0 if k >= n else float(betaincinv(k + 1.0, n - k, 1.0 - level / 2.0))
+    return low, high
+
+
+def _in_digits(a: float, b: float) -> tuple[str, str]:
+    """Two numbers with two digits, or as many more as tell them apart."""
+    for digits in range(2, 7):
+        first, second = (f"{x:.{digits}f}" if abs(x) <= 1.0 else f"{x:.{digits + 1}g}" for x in (a, b))
+        if first != second:
+            break
+    return first, second
+
+
+# ---- Columns, given nothing and given the columns on which they depend most.
+
+
+class _Class(NamedTuple):
+    """A class of values of column ``of``: the condition, which is None of all values, and its rows, bool (n,)."""
+
+    of: int
+    condition: Any
+    rows: np.ndarray
+
+
+def _of_columns(model: Distribution, X: np.ndarray, n_jobs: int | None) -> Iterator[Asked]:
+    """Statements about each column, given nothing, and given classes of its partners."""
+    schema = model.schema
+    has_missing = np.isnan(X).any(axis=0)
+    partners = _partners(schema, X)
+    classes = {p: _classes(schema.columns[p], p, X[:, p]) for p in sorted({p for of in partners for p in of})}
+    given: dict[tuple[int, ...], Distribution | None] = {(): model}
+    nothing = model.observe(build(schema))  # propagated once for all columns without partners
+    for j in range(X.shape[1]):
+        known = ~np.isnan(X[:, j])
+        each: dict[tuple[int, ...], list[_Class]] = {}
+        for one in (_Class(j, None, known), *(one for p in partners[j] for one in classes[p])):
+            cells = tuple(sorted({k for k in (j, one.of) if has_missing[k]}))
+            if np.count_nonzero(one.rows & known) >= _FEWEST:
+                each.setdefault(cells, []).append(one._replace(rows=one.rows & known))
+        for cells, conditions in each.items():
+            if cells not in given:  # counts are of rows that have both cells
+                given[cells] = model.given_missing_cells({schema.names[k]: False for k in cells})[0]
+            if (of := given[cells]) is not None:
+                is_nothing = of is model and len(conditions) == 1 and conditions[0].condition is None
+                state = nothing if is_nothing else _given(of, conditions)
+                yield from _of_column(state, j, X[:, j], conditions, n_jobs)
+
+
+def _given(model: Distribution, conditions: Sequence[_Class]) -> PosteriorState:
+    """The posterior given each condition."""
+    each = {
+        model.schema.names[p]: PerRow([one.condition if one.of == p else None for one in conditions])
+        for p in dict.fromkeys(one.of for one in conditions if one.condition is not None)
+    }
+    return model.observe(build(model.schema, conditions=each, n=len(conditions)))
+
+
+def _partners(schema: Schema, X: np.ndarray) -> list[list[int]]:
+    """The columns on which each column depends most, the strongest first."""
+    rows = X[some(len(X), _LOOKED_AT, np.random.default_rng(1))]
+    information = mutual_information(*classes_of(schema, rows, rows[:0]))
+    np.fill_diagonal(information, 0.0)
+    strongest = np.argsort(-information, axis=1, kind="stable")[:, :_PARTNERS]
+    strength = np.take_along_axis(information, strongest, axis=1)
+    least = max(np.sort(strength.ravel())[::-1][:_PAIRS][-1], 1e-9)
+    return [of[by >= least].tolist() for of, by in zip(strongest, strength, strict=True)]
+
+
+def _classes(column: Column, p: int, x: np.ndarray) -> list[_Class]:
+    """Common levels of column p, or runs of its numbers of about equal mass, the widest gap between two of them."""
+    if column.is_categorical:
+        return [_Class(p, column.levels[code], x == code) for code in _common(column, x, _CLASSES)]
+    found = []
+    known = np.sort(x[~np.isnan(x)])
+    low = -np.inf
+    for end in np.unique(np.append(_ends(known, np.arange(1, _CLASSES) / _CLASSES), known[-1:])).tolist():
+        first, rows = float(known[np.searchsorted(known, low, "right")]), (x > low) & (x <= end)
+        lo, hi = (None if x in (known[0], known[-1]) else column.from_number(x) for x in (first, end))
+        found.append(_Class(p, column.from_number(end) if first == end else Interval(lo, hi), rows))
+        low = end
+    return found
+
+
+def _common(column: Column, x: np.ndarray, most: int) -> list[int]:
+    """Codes of the most common levels, the most common one first."""
+    count = np.bincount(x[~np.isnan(x)].astype(np.int64), minlength=len(column.levels))
+    return np.argsort(-count, kind="stable")[:most].tolist()
+
+
+def _ends(known: np.ndarray, shares: Any) -> np.ndarray:
+    """Quantiles of ascending numbers, and the last number before the widest gap that has enough rows on both sides."""
+    n = len(known)
+    found = np.quantile(known, shares, method="inverted_cdf") if n else known
+    few = max(_FEWEST, n // 50)
+    if n > 2 * few:
+        found = np.append(found, known[few - 1 + int(np.diff(known[few - 1 : n - few + 1]).argmax())])
+    return np.unique(found)
+
+
+def _of_column(
+    state: PosteriorState, j: int, x: np.ndarray, conditions: Sequence[_Class], n_jobs: int | None
+) -> Iterator[Asked]:
+    """Statements about column j, whose cells are x, given each condition."""
+    schema = state.distribution.schema
+    column, names = schema.columns[j], schema.names
+    name = column_text(column.name)
+    if column.is_categorical:
+        codes = _common(column, x, _LEVELS)
+        events = [condition_text(name, column.levels[code]) for code in codes]
+        count = [[np.count_nonzero(x[one.rows] == code) for code in codes] for one in conditions]
+        answer = state.level_probabilities(j, n_jobs)[:, codes]
+    else:
+        values = np.sort(x[~np.isnan(x)])
+        below = values[0] - (0.5 * column.step or np.spacing(abs(values[0])))
+        cuts = np.unique([below, *_ends(values, _SHARES), values[-1]])
+        events = [f"{name} < {_written(column, values[0])}"]
+        events += [f"{name} <= {_written(column, cut)}" for cut in cuts[1:].tolist()]
+        count = [np.searchsorted(np.sort(x[one.rows]), cuts, "right").tolist() for one in conditions]
+        answer = state.cdf(j, cuts, n_jobs)
+    has_mean = not column.is_categorical and column.kind != "datetime"
+    moments = state.moments(j, n_jobs) if has_mean else None
+    for i in np.flatnonzero(np.isinf(state.effective_draws)).tolist():
+        one, n = conditions[i], int(np.count_nonzero(conditions[i].rows))
+        given = "" if one.condition is None else f" given {condition_text(column_text(names[one.of]), one.condition)}"
+        for event, p, k in zip(events, answer[i].tolist(), count[i], strict=True):
+            yield Asked(f"P({event}{given})", p, k / n, n, float(k))
+        if moments is not None:
+            mean, sd = float(moments[0][i]), float(np.sqrt(max(moments[1][i], x[one.rows].var())))
+            if 0.0 < sd < np.inf:
+                row = state.evidence.take(np.array([i]))
+                beyond = partial(_beyond, state.distribution, row, j, mean)
+                yield Asked(f"mean({name}{given})", mean, float(x[one.rows].mean()), n, 0.0, sd, beyond)
+
+
+def _beyond(model: Distribution, row: Evidence, j: int, mean: float, apart: float) -> float:
+    """The probability that column j lies beyond its mean by so much, on the side of its sign."""
+    below = float(model.observe(row).cdf(j, np.array([mean + apart]), 1)[0, 0])
+    return below if apart < 0.0 else 1.0 - below
+
+
+def _written(column: Column, number: float) -> str:
+    """A number of a column in words."""
+    value = column.from_number(number)
+    return f"{value:.6g}" if isinstance(value, float) else value_text(value)
+
+
+# ---- Rules that hold in the table, and that the joint does not enforce.
+
+
+def _of_rules(model: Distribution, X: np.ndarray, n_jobs: int | None) -> Iterator[Asked]:
+    """How probable it is that each rule holds, given what it is of in each of some rows in which it holds."""
+    rules = [one for one in model.schema.rules if isinstance(one, Function | Equation | Order | Combinations)]
+    rules = sorted((one for one in rules if not one.is_enforced), key=lambda one: -one.rows)[:_MOST_RULES]
+    for rule in rules:
+        of, target = _sides(rule)
+        known = ~np.isnan(X[:, [model.schema.index(name) for name in rule.columns]]).any(axis=1)
+        holds = np.flatnonzero(known & ~contradicted(rule, model.schema, X))
+        rows = holds[some(len(holds), _OF_RULES, np.random.default_rng(2))]
+        if not len(rows):
+            continue
+        value = np.full((len(rows), X.shape[1]), np.nan)
+        columns = [model.schema.index(name) for name in of]
+        value[:, columns] = X[np.ix_(rows, columns)]
+        given = build(model.schema, value)
+        both = intersect(model.schema, given, {target: PerRow(_kept(rule, model.schema, X, rows))})
+        states = [model.observe(one) for one in (given, both)]
+        is_sure = np.isinf(np.minimum(*(state.effective_draws for state in states)))
+        with np.errstate(invalid="ignore"):
+            share = np.exp(states[1].log_probability(n_jobs) - states[0].log_probability(n_jobs))[is_sure]
+        share = np.minimum(share[~np.isnan(share)], 1.0)
+        if len(share):
+            text = f"P({rule} holds given {', '.join(map(column_text, of))})"
+            of_rows = len(holds) / np.count_nonzero(known)
+            yield Asked(text, float(share.mean()), of_rows, len(share), of_rows * len(share))
+
+
+def _sides(rule: Rule) -> tuple[tuple[str, ...], str]:
+    """The columns that a rule is of, and the one that it then limits."""
+    if isinstance(rule, Function):
+        return rule.of, rule.column
+    if isinstance(rule, Equation):
+        return rule.columns[1:], rule.column
+    return rule.columns[:-1], rule.columns[-1]
+
+
+def _kept(rule: Rule, schema: Schema, X: np.ndarray, rows: np.ndarray) -> list[Any]:
+    """What a rule leaves of the column that it limits, a condition for each of some rows in which it holds."""
+    of, target = _sides(rule)
+    column, y = schema[target], X[:, schema.index(target)]
+    if isinstance(rule, Order):
+        closed: Any = "right" if rule.is_strict else "both"
+        return [Interval(column.scalar(x), None, closed) for x in X[rows, schema.index(rule.low)].tolist()]
+    if isinstance(rule, Equation):
+        sums, most = total(rule, schema, X[rows]).tolist(), tolerance(rule, schema)
+        return [Interval(column.scalar(x - most), column.scalar(x + most)) for x in sums]
+    if isinstance(rule, Combinations):
+        known = np.flatnonzero(~np.isnan(X[:, [schema.index(name) for name in rule.of]]).any(axis=1))
+        group = np.full(len(X), -1)
+        group[known] = combined([np.unique(X[known, schema.index(name)], return_inverse=True)[1] for name in of])
+        return [
+            AnyOf(*(column.from_number(x) for x in np.unique(y[known[group[known] == k]]).tolist()))
+            for k in group[rows].tolist()
+        ]
+    if column.is_categorical:
+        return [AnyOf(column.from_number(x)) for x in y[rows].tolist()]
+    values = np.unique(y[~np.isnan(y)])  # nearer to the value than to any other
+    middle = np.concatenate([[-np.inf], 0.5 * (values[1:] + values[:-1]), [np.inf]])
+    at = np.searchsorted(values, y[rows])
+    ends = [[None if np.isinf(x) else column.scalar(x) for x in (middle[k], middle[k + 1])] for k in at.tolist()]
+    return [Interval(low, high, "right") for low, high in ends]

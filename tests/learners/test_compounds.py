@@ -1,0 +1,152 @@
+"""Compounds of functions with exceptions or many values: exact answers, beside all rows that the joint knows."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import jointforest as jf
+from jointforest.data.rules.rule import Function
+from jointforest.learners.base import read_table
+from jointforest.learners.hidden_tree import hidden_tree_forest
+from jointforest.learners.rules import reduce_table, wanted_rules
+from jointforest.learners.selection.candidates import learn
+from jointforest.models.mixture import mix
+
+from ..random_cases.ruled_joints import LEARNERS, all_rows
+
+
+def flights(n: int, seed: int, exceptions: int, missing: bool = False) -> pd.DataFrame:
+    """Two columns that determine a third, but for some rows, and columns that depend on them."""
+    rng = np.random.default_rng(seed)
+    start, end = rng.integers(0, 4, n), rng.integers(0, 20, n)
+    far = np.random.default_rng(0).permutation(2_000)[:80].reshape(4, 20)[start, end] + 100
+    far[rng.permutation(n)[:exceptions]] += 7
+    frame = pd.DataFrame(
+        {
+            "start": np.array(list("pqrs"))[start],
+            "late": rng.random(n) < 0.2 + 0.1 * start,
+            "end": np.char.add("e", end.astype(str)),
+            "far": far,
+            "seats": rng.integers(1, 4, n) + (far > 1_000),
+        }
+    )
+    if missing:
+        frame["late"] = frame["late"].astype("boolean").mask(rng.random(n) < 0.1)
+        gone = rng.random(n) < 0.1
+        frame.loc[gone, ["start", "end"]] = None
+        frame["far"] = frame["far"].mask(gone)
+    return frame
+
+
+def joint_of(frame: pd.DataFrame, seed: int, parts: int) -> jf.Joint:
+    rows = read_table(frame, None)
+    reduced = reduce_table(wanted_rules("auto", rows.schema, rows.X), rows.X, lambda before, after: True)
+    assert reduced is not None
+    X = reduced.of_rows(rows.X)
+    models = [learn(LEARNERS[(seed + k) % len(LEARNERS)](), reduced.schema, X, seed) for k in range(parts)]
+    return jf.Joint(reduced.ruled(mix(models, np.full(parts, 1.0 / parts))))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("seed", "parts", "missing"), list(itertools.product(range(3), (1, 2), (False, True))))
+def test_answers_are_sums_over_all_combinations_that_were_seen(seed: int, parts: int, missing: bool) -> None:
+    frame = flights(4_000, seed, 3, missing)
+    joint = joint_of(frame, seed, parts)
+    rule = next(one for one in joint.rules if isinstance(one, Function) and one.of == ("start", "end"))
+    assert 0 < rule.exceptions <= 3 and not rule.is_enforced
+    seen = frame[["start", "end", "far"]].dropna().drop_duplicates()
+    rows = all_rows(joint)
+    assert rows is not None
+    index = joint.schema.index
+    triples = {tuple(x) for x in rows.X[:, [index("start"), index("end"), index("far")]]}
+    assert len(triples) == len(seen) > 80
+
+    def code(column: str, value: object) -> float:
+        return joint.schema[column].to_number(value)
+
+    rng = np.random.default_rng(seed)
+    for start, end, far in seen.sample(12, random_state=seed).itertuples(index=False):
+        given = {index("start"): code("start", start), index("end"): code("end", end)}
+        event = {index("far"): float(far)}
+        assert joint.probability({"far": far}, {"start": start, "end": end}) == pytest.approx(
+            rows.probability(event, given), rel=1e-6, abs=1e-12
+        )
+        late = bool(rng.integers(2))
+        assert joint.probability({"late": late}, {"far": far}) == pytest.approx(
+            rows.probability({index("late"): float(late)}, event), rel=1e-6
+        )
+        assert joint.given(end=end).mean("far") == pytest.approx(
+            rows.mean(index("far"), {index("end"): code("end", end)}), rel=1e-6
+        )
+        cells = pd.DataFrame({name: [None] for name in frame.columns}).astype(object)
+        cells.loc[0, ["start", "end", "far"]] = [start, end, far]
+        assert joint.log_density(cells)[0] == pytest.approx(rows.log_density({**given, **event}), rel=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_exceptions_have_their_frequency_and_other_combinations_some_mass(tmp_path: Path) -> None:
+    frame = flights(6_000, 5, 6)
+    joint = jf.HiddenTreeForest(n_states=16, max_iter=3, random_state=0).fit(frame).joint_
+    assert any("far" in column.name and "," in column.name for column in joint.distribution.coordinates.inner.columns)
+    joint.save(tmp_path / "a.joint")
+    count = frame.groupby(["start", "end", "far"]).size()
+    expected = frame.groupby(["start", "end"]).size()
+    for one in (joint, jf.load(tmp_path / "a.joint")):
+        share = {key: one.probability(dict(zip(("start", "end", "far"), key, strict=True))) for key in count.index}
+        assert sum(share.values()) == pytest.approx(1.0, abs=1e-6)  # tables are in float32
+        rare = [key for key, n in count.items() if n == 1]
+        assert len(rare) >= 4
+        assert np.mean([share[key] for key in rare]) == pytest.approx(1.0 / len(frame), rel=0.5)
+        drawn = one.sample(5_000, 0)
+        assert set(drawn[["start", "end", "far"]].itertuples(index=False, name=None)) <= set(count.index)
+    new = frame.iloc[[0]].assign(far=int(frame["far"].max()) + 3)
+    usual = float(joint.log_density(frame.iloc[[0]])[0])
+    assert -np.inf < float(joint.log_density(new)[0]) < usual
+    assert len(expected) == 80
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_trials_decide() -> None:
+    """Columns that say what each other's values are become one; those whose combinations are too many do not."""
+    rows = read_table(flights(4_000, 6, 2), None)
+    wanted = wanted_rules("auto", rows.schema, rows.X)
+    assert [str(rule) for rule in wanted.tried][-1:] == ["start, end -> far"]
+    assert wanted_rules("auto", rows.schema, rows.X, "likelihood").tried == ()
+    assert wanted_rules("off", rows.schema, rows.X).tried == ()
+    trial = hidden_tree_forest.compound_trial(wanted.schema, rows.X, 0, 1)
+    assert trial is not None
+    found = reduce_table(wanted, rows.X, trial)
+    assert found is not None and len(found.coordinates.inner.columns) == 3
+    refused = reduce_table(wanted, rows.X, lambda before, after: False)
+    assert refused is None or len(refused.coordinates.inner.columns) == 5
+    assert hidden_tree_forest.compound_trial(wanted.schema, rows.X[:500], 0, 1) is None
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_no_trial_where_draws_or_likelihood_are_worse() -> None:
+    """A random label of each combination of two independent columns: the compound would lose what each of them says."""
+    rng = np.random.default_rng(7)
+    n = 2_400
+    a, b = rng.integers(0, 20, n), rng.integers(0, 20, n)
+    more = {
+        f"x{k}": np.round(np.sin(a / 3.0 + k) + np.cos(b / 3.0 - k) + rng.normal(size=n) * 0.2, 2) for k in range(4)
+    }
+    frame = pd.DataFrame({"a": a, "b": b, "label": np.random.default_rng(0).permutation(400)[a * 20 + b], **more})
+    rows = read_table(frame, None)
+    wanted = wanted_rules("auto", rows.schema, rows.X)
+    if not wanted.tried:
+        pytest.skip("no function was found")
+    measured = []
+    trial = hidden_tree_forest.compound_trial(wanted.schema, rows.X, 0, 1)
+    assert trial is not None
+    reduce_table(wanted, rows.X, lambda before, after: measured.append(trial(before, after)) or measured[-1])
+    same = hidden_tree_forest.compound_trial(wanted.schema, rows.X, 0, 2)
+    assert same is not None
+    again = []
+    reduce_table(wanted, rows.X, lambda before, after: again.append(same(before, after)) or again[-1])
+    assert measured == again  # whatever the threads
