@@ -17,6 +17,7 @@ import numpy as np
 
 from ..runtime.warnings import warn
 from .cells import of_numbers
+from .ends import ends_of
 from .frames import read
 from .identifiers import CLASSES, NO_KINDS, SetAside
 from .observe_table import (
@@ -39,7 +40,18 @@ from .observe_table import (
     sizes,
     time_step,
 )
-from .schema import CATEGORICAL_KINDS, KINDS, MAX_LEVELS, Column, Level, Schema, is_number_name, near, snapped
+from .schema import (
+    CATEGORICAL_KINDS,
+    KINDS,
+    MAX_LEVELS,
+    Column,
+    Level,
+    Schema,
+    cell_places,
+    is_number_name,
+    near,
+    snapped,
+)
 from .text_columns import find_forms, with_forms
 from .times import zone, zone_of
 
@@ -186,7 +198,20 @@ def _column(name: str, seen: Seen, kind: str | None, counted: np.ndarray | None)
     if kind in CATEGORICAL_KINDS or (kind is None and seen.sort in ("levels", "boolean")):
         return _categorical(column, seen)
     numbers = _as_numbers(column, seen)
-    return _numeric(column, seen.sort, numbers, counted)
+    return _with_ends(_numeric(column, seen.sort, numbers, counted), *numbers.values.counted())
+
+
+def _with_ends(column: Column, values: np.ndarray, counts: np.ndarray) -> Column:
+    """The column of distinct numbers (k,), ascending, that occur so often each, with its `ends_of`."""
+    ends = column.minimum, column.maximum
+    if column.step > 0.0:
+        cells, place = np.unique(cell_places(column, values), return_inverse=True)
+        values = snapped(column, column.center + cells * column.step)
+        counts = np.bincount(place, counts)
+        low, high = snapped(column, np.array(ends)).tolist()
+        ends = low, high
+    lower, upper = ends_of(values, counts, column.step, ends, column.kind != "datetime")
+    return replace(column, lower=lower, upper=upper)
 
 
 def _datetime(column: Column, seen: Moments) -> Column:
@@ -312,8 +337,10 @@ def _numeric(column: Column, sort: str, seen: Numbers, counted: np.ndarray | Non
     column = replace(column, dtype=of_numbers(column.dtype), minimum=seen.low, maximum=seen.high)
     (values, counts), tally = seen.values.counted(), seen.values.tally
     step = 0.0 if column.kind in ("continuous", "mixed") else _step(column, sort, seen)
-    if sort == "number" and step != 1.0:
+    if sort == "number" and step < 1.0:
         column = replace(column, digits=digits_of(values, step, precision(column.dtype)))
+        if column.digits and not column.kind and not is_tied(tally.n, tally.n_distinct):
+            step = 0.0  # the digits say more of such numbers than the grid
     if column.kind == "continuous":
         return column
     if not tally.is_whole:
@@ -398,20 +425,18 @@ def _step(column: Column, sort: str, seen: Numbers, is_quiet: bool = False) -> f
         return 0.0
     step = grid_step(seen.grids, tally.n_distinct, largest, eps)
     if column.kind == "integer":
-        if step != 1.0:
+        if not seen.grids.power[0] or largest > MAX_CELLS:
             distinct = seen.values.counted()[0]
             wrong = distinct[(distinct != np.rint(distinct)) | (np.abs(distinct) > MAX_CELLS)]
             shown = f"{wrong[0]!r}" if len(wrong) else f"{largest!r}"
             raise ValueError(f"column {column.name!r}: an integer column holds whole numbers below 2**51, got {shown}")
         return 1.0
-    if column.kind == "rounded":
-        if step == 0.0:
-            raise ValueError(
-                f"column {column.name!r}: its values are not on a grid of up to 9 decimals, so it cannot be rounded; "
-                "use the kind 'continuous'"
-            )
-        return step
-    return step if step == 1.0 or is_tied(tally.n, tally.n_distinct) else 0.0
+    if column.kind == "rounded" and step == 0.0:
+        raise ValueError(
+            f"column {column.name!r}: its values are not on a grid of up to 9 decimals, so it cannot be rounded; "
+            "use the kind 'continuous'"
+        )
+    return step
 
 
 def _finite(column: Column, seen: Numbers) -> Numbers:

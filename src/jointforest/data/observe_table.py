@@ -235,29 +235,26 @@ class OnGrids(NamedTuple):
     ----------
     power : bool array (10,)
         Whether all are multiples of 10^-k, as closely as they are stored.
-    multiple : bool array (10, 4)
-        Whether all are multiples of 125, 25, 5 or 2 times that.
+    divisor : int64 array (10,)
+        Where they are, their greatest common divisor in units of 10^-k; 0 if all are 0, 1 where they are too large.
     """
 
     power: np.ndarray
-    multiple: np.ndarray
+    divisor: np.ndarray
 
 
-_MULTIPLES = (125, 25, 5, 2)
 _FEW_VALUES = 1000  # the first ones mostly tell that there is no grid
 
 
 def on_grids(distinct: np.ndarray, eps: float) -> OnGrids:
     """`OnGrids` of finite values, float64 (k,), stored with the relative precision ``eps``."""
     power = np.array([_is_on(distinct, k, eps) for k in range(MAX_DECIMALS + 1)])
-    multiple = np.zeros((MAX_DECIMALS + 1, len(_MULTIPLES)), bool)
-    if power.any():
-        first = int(power.argmax())
-        largest = float(np.abs(distinct).max(initial=0.0)) * 10.0**first
-        divisor = int(np.gcd.reduce(np.rint(distinct * 10.0**first).astype(np.int64))) if largest < 2.0**62 else 1
-        for k in range(first, MAX_DECIMALS + 1):
-            multiple[k] = [divisor * 10 ** (k - first) % m == 0 for m in _MULTIPLES]
-    return OnGrids(power, multiple)
+    divisor = np.ones(MAX_DECIMALS + 1, np.int64)
+    largest = float(np.abs(distinct).max(initial=0.0))
+    for k in np.flatnonzero(power).tolist():
+        if largest * 10.0**k < 2.0**62:
+            divisor[k] = np.gcd.reduce(np.rint(distinct * 10.0**k).astype(np.int64))
+    return OnGrids(power, divisor)
 
 
 def _is_on(distinct: np.ndarray, k: int, eps: float) -> bool:
@@ -271,28 +268,37 @@ def _is_on(distinct: np.ndarray, k: int, eps: float) -> bool:
 
 
 def grid_step(grids: OnGrids, n_distinct: int, largest: float, eps: float) -> float:
-    """Coarsest step such that all values are multiples of it: 10^-k (k <= 9), or 2, 5, 25 or 125 times that; 0 if none.
+    """Coarsest step such that all values are multiples of it: 10^-k (k <= 9), or a multiple of that; 0 if none.
 
-    A multiple other than 1 is taken only if so many distinct values would share it by chance in less than one of a
-    thousand columns. Whole numbers have step 1. ``largest`` is the largest value without its sign, and ``eps`` the
-    relative precision with which the values were stored.
+    A multiple is taken only by the evidence of so many distinct values, see `sure_multiple`. ``largest`` is the largest
+    value without its sign, and ``eps`` the relative precision with which the values were stored.
     """
     for k in range(MAX_DECIMALS + 1):
         if largest * 10.0**k > min(2.0**45, 0.01 / eps) and not (k == 0 and largest <= MAX_CELLS):
             return 0.0
         if grids.power[k]:
-            for m, is_on in zip(_MULTIPLES, grids.multiple[k], strict=True) if k > 0 else ():
-                if n_distinct * math.log(m) > math.log(1000.0) and is_on and m < 10**k:
-                    return m / 10.0**k
-            return 1.0 / 10.0**k
+            return sure_multiple(int(grids.divisor[k]), n_distinct) / 10.0**k
     return 0.0
 
 
-def is_tied(n: int, n_distinct: int) -> bool:
-    """Whether values repeat clearly: at least a twentieth of the n observed cells (and 2) repeat an earlier one.
+def sure_multiple(divisor: int, n_distinct: int) -> int:
+    """The largest part of a common divisor that chance would give less than one of a thousand columns.
 
-    Without ties a grid is finer than the rows can show, and a density is the same with less work.
+    Parts of 1,000,000 (2, 25, 100) are steps that people choose: each distinct value counts as evidence. Among all other
+    steps the data chose one, so that two values fewer count, and all must exceed what is known already.
     """
+    if n_distinct < 2:
+        return 1
+    usual = math.gcd(divisor, 10**6)
+    usual = usual if n_distinct * math.log(usual) > _SURE else 1
+    return divisor if (n_distinct - 2) * math.log(divisor / usual) > _SURE else usual
+
+
+_SURE = math.log(1000.0)
+
+
+def is_tied(n: int, n_distinct: int) -> bool:
+    """Whether values repeat clearly: at least a twentieth of the n observed cells (and 2) repeat an earlier one."""
     return n - n_distinct >= max(2.0, 0.05 * n)
 
 
@@ -312,7 +318,7 @@ def digits_of(distinct: np.ndarray, step: float, eps: float) -> int:
             worth = 10.0 ** digit_power(values, digits)
             finest = step if step > 0.0 else 0.1 * worth.min(initial=1.0)
             nats = float(np.log(np.maximum(worth / finest, 1.0)).sum())
-            return digits if digits >= FEWEST_DIGITS and nats > math.log(1000.0) and len(values) > FEW else 0
+            return digits if digits >= FEWEST_DIGITS and nats > _SURE and len(values) > FEW else 0
     return 0
 
 
@@ -578,7 +584,7 @@ def _merged(name: str, a: Seen, b: Seen) -> Seen:
 
 
 def _merge_numbers(a: Numbers, b: Any) -> Numbers:
-    grids = OnGrids(a.grids.power & b.grids.power, a.grids.multiple & b.grids.multiple)
+    grids = OnGrids(a.grids.power & b.grids.power, np.gcd(a.grids.divisor, b.grids.divisor))
     ends = min(a.low, b.low), max(a.high, b.high)
     return Numbers(merge_values(a.values, b.values), *ends, grids, a.n_infinite + b.n_infinite)
 

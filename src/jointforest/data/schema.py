@@ -100,6 +100,8 @@ class Column:
         Levels of a categorical column; the code of a level is its place.
     minimum, maximum : float
         Range of the observed numbers; NaN in a categorical column.
+    lower, upper : float
+        Ends beyond which nothing is drawn, cell centres if there is a grid; infinite where the column is open.
     n_observed : int
         Number of cells seen at learning that were not missing.
     has_number_name : bool
@@ -139,6 +141,8 @@ class Column:
     parts: tuple[tuple[bool, tuple[float, ...]], ...] = field(default=(), compare=False, repr=False)
     why_text: str = ""
     digits: int = 0
+    lower: float = -math.inf
+    upper: float = math.inf
 
     @property
     def label(self) -> str | int:
@@ -163,6 +167,8 @@ class Column:
             **({"aside": asdict(self.aside)} if self.aside is not None else {}),
             **({"why_text": self.why_text} if self.why_text else {}),
             **({"digits": self.digits} if self.digits else {}),
+            **({"lower": self.lower} if self.lower > -math.inf else {}),
+            **({"upper": self.upper} if self.upper < math.inf else {}),
         }
 
     @property
@@ -254,7 +260,7 @@ class Column:
         if abs(cells) > 2.0**52:  # finer than float64
             return int(number) if self.kind == "integer" else number
         number = round(cells) * self.step + self.origin
-        return round(number) if self.kind == "integer" else round(number, self.decimals)
+        return round(number, self.decimals or None)
 
     def values(self, numbers: np.ndarray) -> np.ndarray:
         """Array of the column's values for numbers or level codes, in any shape.

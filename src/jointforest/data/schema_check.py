@@ -8,6 +8,8 @@ from collections.abc import Set
 from dataclasses import fields, replace
 from typing import Any, cast
 
+import numpy as np
+
 from . import cells
 from .csv_files import Spelling
 from .identifiers import REASONS, SetAside
@@ -23,12 +25,13 @@ from .schema import (
     Column,
     Frame,
     Schema,
+    snapped,
 )
 from .times import TIME_STEPS
 from .written_forms import MOST_EXCEPTIONS, SORTS, WrittenForm
 
 _FIELDS = {"name", "kind", "dtype", "step", "origin", "atoms", "levels", "minimum", "maximum", "n_observed"}
-_OPTIONAL = {"has_number_name", "written", "aside", "why_text", "digits"}
+_OPTIONAL = {"has_number_name", "written", "aside", "why_text", "digits", "lower", "upper"}
 MAX_UNKNOWN = 100_000
 
 
@@ -120,6 +123,8 @@ def column_from_dict(entry: Any, at: str, frame: Frame) -> Column:
     if type(digits) is not int or not 0 <= digits <= MOST_DIGITS or (digits and kind not in DIGIT_KINDS):
         raise ValueError(f"{at}.digits: expected a whole number from 0 to {MOST_DIGITS}, got {digits!r:.80}")
     column = replace(column, digits=digits)
+    ends = {name: _number(entry[name], f"{at}.{name}") for name in ("lower", "upper") if name in entry}
+    column = replace(column, **ends)
     _levels_and_range(column, at)
     _grid_and_atoms(column, at)
     try:
@@ -193,11 +198,16 @@ def _levels_and_range(column: Column, at: str) -> None:
             raise ValueError(f"{at}.levels: a boolean column has the levels false and true, in this order")
         if not (math.isnan(column.minimum) and math.isnan(column.maximum)):
             raise ValueError(f"{at}.minimum: expected null in a {column.kind} column")
+        if column.lower > -math.inf or column.upper < math.inf:
+            raise ValueError(f"{at}.lower: expected no ends in a {column.kind} column")
         return
     if column.levels:
         raise ValueError(f"{at}.levels: expected none in a {column.kind} column")
     if math.isnan(column.minimum) != math.isnan(column.maximum) or column.minimum > column.maximum:
         raise ValueError(f"{at}.minimum: expected minimum <= maximum")
+    half = 0.5 * column.step  # the ends are centres of cells, and numbers of 32 bits are near to one
+    if not column.lower <= column.upper or column.lower - half > column.minimum or column.upper + half < column.maximum:
+        raise ValueError(f"{at}.lower: expected ends around the minimum and maximum")
 
 
 def _grid_and_atoms(column: Column, at: str) -> None:
@@ -223,6 +233,11 @@ def _grid_and_atoms(column: Column, at: str) -> None:
         cells = (number - column.center) / column.step
         if abs(cells) > 2**52:
             raise ValueError(f"{at}.step: the grid is too fine for {number!r}")
+    for end in (column.lower, column.upper) if column.step > 0 else ():
+        if math.isfinite(end) and abs(end - snapped(column, np.array([end]))[0]) > 1e-6 * column.step + 4e-16 * abs(
+            end
+        ):
+            raise ValueError(f"{at}.lower: {end!r} is not the centre of a grid cell")
     cells_of = [round((atom - column.center) / column.step) for atom in column.atoms] if column.step > 0 else []
     for atom, cell in zip(column.atoms, cells_of, strict=False):
         if abs(column.center + cell * column.step - atom) > 1e-6 * column.step + 4e-16 * abs(atom):
