@@ -23,16 +23,23 @@ SURE = math.log(1000.0)
 
 
 def ends_of(
-    values: np.ndarray, counts: np.ndarray, step: float, ends: tuple[float, float], has_zero: bool = True
+    values: np.ndarray,
+    counts: np.ndarray,
+    n: int,
+    step: float,
+    ends: tuple[float, float],
+    has_zero: bool = True,
 ) -> tuple[float, float]:
     """The lower and upper end of a column, infinite where it is open.
 
     Parameters
     ----------
     values : float64 array (k,)
-        Distinct numbers, ascending: all, or a sample of them.
+        Distinct numbers, ascending: the 64 nearest to either end, or all where these are fewer.
     counts : int64 array (k,)
         How often each occurs.
+    n : int
+        Known cells.
     step : float
         Width of the grid's cells, of which the values are the centres; 0 without a grid.
     ends : tuple of float
@@ -42,30 +49,31 @@ def ends_of(
 
     Examples
     --------
-    >>> ends_of(np.array([0.0, 1.0]), np.array([180, 20]), 1.0, (0.0, 1.0))
+    >>> ends_of(np.array([0.0, 1.0]), np.array([180, 20]), 200, 1.0, (0.0, 1.0))
     (0.0, 1.0)
-    >>> ends_of(np.array([2.0, 5.0, 9.0]), np.array([1, 1, 1]), 1.0, (2.0, 9.0))
+    >>> ends_of(np.array([2.0, 5.0, 9.0]), np.array([1, 1, 1]), 3, 1.0, (2.0, 9.0))
     (0.0, inf)
     """
     low, high = ends
-    is_narrow = step == 1.0 and high - low < FEW_CELLS and counts.sum() >= ROWS_EACH * (high - low + 1.0)
-    has_low = is_narrow or _stops(-values[::-1], counts[::-1], step)
-    has_high = is_narrow or _stops(values, counts, step)
+    is_narrow = step == 1.0 and high - low < FEW_CELLS and n >= ROWS_EACH * (high - low + 1.0)
+    has_low = is_narrow or _stops(-values[::-1], counts[::-1], n, step)
+    has_high = is_narrow or _stops(values, counts, n, step)
     lower, upper = low if has_low else -math.inf, high if has_high else math.inf
     if has_zero and low >= 0.0:
         lower = max(lower, 0.0 if low == 0.0 or step in (0.0, 1.0) else step)
     if has_zero and high <= 0.0:
         upper = min(upper, 0.0 if high == 0.0 or step in (0.0, 1.0) else -step)
-    return lower, upper
+    return float(lower), float(upper)
 
 
-def _stops(values: np.ndarray, counts: np.ndarray, step: float) -> bool:
+def _stops(values: np.ndarray, counts: np.ndarray, n: int, step: float) -> bool:
     """Whether the numbers pile up, or stop sharply, at the greatest of them."""
+    values, counts = values[-OUTERMOST[0] :], counts[-OUTERMOST[0] :]
     last, before = float(counts[-1]), float(counts[-2]) if len(counts) > 1 else 0.0
     if last * last > PILE * max(last, before):  # as many again, less by the factor by which the last ones are fewer
         return True
     beyond = np.cumsum(counts[::-1])[::-1]  # rows from each value on
-    most = next((k for k in OUTERMOST[:-1] if beyond[0] >= 2 * k), 0)
+    most = next((k for k in OUTERMOST[:-1] if n >= 2 * k), 0)
     if not most:
         return False
     likelihoods = [_sharpness(values, counts, beyond, step, k) for k in OUTERMOST if k <= most]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from ..runtime.records import record
-from . import times
+from . import calendars, times
 
 if TYPE_CHECKING:
     from .csv_files import Spelling
@@ -102,6 +102,8 @@ class Column:
         Range of the observed numbers; NaN in a categorical column.
     lower, upper : float
         Ends beyond which nothing is drawn, cell centres if there is a grid; infinite where the column is open.
+    only : str
+        One of `calendars.CALENDARS`, whose values alone are drawn; empty if there is none.
     n_observed : int
         Number of cells seen at learning that were not missing.
     has_number_name : bool
@@ -143,6 +145,7 @@ class Column:
     digits: int = 0
     lower: float = -math.inf
     upper: float = math.inf
+    only: str = ""
 
     @property
     def label(self) -> str | int:
@@ -169,6 +172,7 @@ class Column:
             **({"digits": self.digits} if self.digits else {}),
             **({"lower": self.lower} if self.lower > -math.inf else {}),
             **({"upper": self.upper} if self.upper < math.inf else {}),
+            **({"only": self.only} if self.only else {}),
         }
 
     @property
@@ -251,7 +255,10 @@ class Column:
         if self.is_categorical:
             return self.levels[int(number)]
         if self.kind == "datetime":
+            number = snapped(self, np.array([number]))[0] if self.only else number
             return times.moment(round(number / self.step) * self.step, self.origin, self.dtype)
+        if self.only:
+            return int(snapped(self, np.array([number]))[0])
         if self.digits:
             return float(snapped(self, np.array([number]))[0])
         if self.step == 0.0:
@@ -536,8 +543,20 @@ def snapped(column: Column, x: np.ndarray) -> np.ndarray:
         else:
             centers = np.rint((x - column.center) / column.step) * column.step + column.center
             centers = np.round(centers, column.decimals)
+    if column.only:
+        centers = _on_calendar(column, centers)
     far = np.abs(x) > 2.0**52 * column.step
     return _with_digits(column, x, np.where(far, x, centers) if far.any() else centers)
+
+
+def _on_calendar(column: Column, x: np.ndarray) -> np.ndarray:
+    """Cell centres (n,), some of them missing, as those of the column's calendar."""
+    known = ~np.isnan(x)
+    unit, zero = (calendars.DAY, column.origin) if column.kind == "datetime" else (1, 0.0)
+    whole = np.rint((np.clip(x[known], *times.RANGE) + zero) / unit).astype(np.int64)
+    out = x.copy()
+    out[known] = calendars.moved(column.only, whole) * float(unit) - zero
+    return out
 
 
 def _with_digits(column: Column, x: np.ndarray, fine: np.ndarray) -> np.ndarray:
