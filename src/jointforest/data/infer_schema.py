@@ -254,8 +254,8 @@ def _with_far_dates(column: Column, values: np.ndarray, counts: np.ndarray) -> C
     for atom in atoms:
         shown = column.from_number(atom)
         warn(
-            f"column {column.name!r}: {counts[values == atom][0]} cells are {shown}, far from all other dates, and become "
-            "a point mass; if they mean a missing cell, make these cells missing",
+            f"column {column.name!r}: {counts[values == atom][0]} cells are {shown}, far from all other dates, and "
+            "become a point mass; if they mean a missing cell, make these cells missing",
             UserWarning,
         )
     return replace(column, atoms=atoms)
@@ -401,8 +401,8 @@ def _tell_calendar(column: Column) -> Column:
     """The column, after a notice that its numbers are taken for dates or times."""
     what = f"{calendars.IN_WORDS[column.only]} ({column.only})"
     warn(
-        f"column {column.name!r}: its whole numbers are read as {what}, so that none is drawn that does not exist; for plain "
-        f"numbers say kinds={{{column.name!r}: 'integer'}}, or --kinds {shlex.quote(column.name + '=integer')}",
+        f"column {column.name!r}: its whole numbers are read as {what}, so that none is drawn that does not exist; for "
+        f"plain numbers say kinds={{{column.name!r}: 'integer'}}, or --kinds {shlex.quote(column.name + '=integer')}",
         UserWarning,
     )
     return column

@@ -467,6 +467,15 @@ def kernel_columns(schema: Schema) -> Columns:
     )
 
 
+def edges(schema: Schema) -> np.ndarray:
+    """What the ends of numeric columns include, (2, p): half-open intervals, on a grid to the edges of cells."""
+    numeric = [column for column in schema.columns if not column.is_categorical]
+    half = np.array([0.5 * column.step for column in numeric])
+    lower = np.array([column.lower for column in numeric]) - half
+    lower = np.where(half > 0.0, lower, np.nextafter(lower, -np.inf))
+    return np.stack([lower, np.array([column.upper for column in numeric]) + half])
+
+
 def is_number_name(name: Any) -> bool:
     """Whether a column's name is a whole number."""
     return isinstance(name, Integral) and not isinstance(name, bool)
