@@ -210,9 +210,8 @@ def _with_ends(column: Column, outer: Outermost) -> Column:
         cells, place = np.unique(cell_places(column, values), return_inverse=True)
         values = snapped(column, column.center + cells * column.step)
         counts, ends = np.bincount(place, counts), snapped(column, ends)
-    lower, upper = ends_of(
-        values, counts, column.n_observed, column.step, (ends[0], ends[1]), column.kind != "datetime"
-    )
+    has_zero = column.kind != "datetime" and column.only in ("", "hhmm")
+    lower, upper = ends_of(values, counts, column.n_observed, column.step, (ends[0], ends[1]), has_zero)
     return replace(column, lower=lower, upper=upper)
 
 
