@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...data.evidence import Evidence
+from ...data.evidence import Evidence, within_ends
 from ...data.schema import Schema
 from ...runtime.numeric_kernels import mix_rows
 from ..base import Distribution, Parts, PosteriorState
@@ -78,24 +78,13 @@ class BoxForest(Distribution):
         return box_trees(self.forest)
 
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
-        return self._within_ends(evidence, m, sample(self.forest, evidence, m, seed, missing, n_jobs))
+        return within_ends(self.schema, evidence, m, sample(self.forest, evidence, m, seed, missing, n_jobs))
 
     def sample_and_weigh(
         self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1
     ) -> tuple[np.ndarray, np.ndarray]:
         drawn, background = sample_and_weigh(self.forest, evidence, m, seed, missing, n_jobs)
-        return self._within_ends(evidence, m, drawn), background
-
-    def _within_ends(self, evidence: Evidence, m: int, drawn: np.ndarray) -> np.ndarray:
-        """Drawn rows (n * m, d), whose free cells the background put beyond the ends of columns, at these ends."""
-        for j, column in enumerate(self.schema.columns):
-            half = 0.5 * column.step
-            beyond = np.flatnonzero((drawn[:, j] < column.lower - half) | (drawn[:, j] > column.upper + half))
-            if len(beyond):
-                rows = evidence.take(beyond // m)
-                free = beyond[np.isnan(rows.value[:, j]) & (rows.cell_regions()[:, j] < 0)]
-                drawn[free, j] = np.clip(drawn[free, j], column.lower, column.upper)
-        return drawn
+        return within_ends(self.schema, evidence, m, drawn), background
 
     def completions(self, evidence: Evidence, count: np.ndarray, seed: int, n_jobs: int | None = -1) -> np.ndarray:
         return completions(self.forest, evidence, count, seed, n_jobs)
