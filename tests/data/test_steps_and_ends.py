@@ -124,7 +124,7 @@ def test_ends_are_found_of_most_uniform_columns_and_of_few_with_tails():
 
     for side in ("lower", "upper"):
         assert share(lambda rng: rng.integers(18, 91, 200), side) > (0.8 if side == "upper" else 0.99)
-        assert share(lambda rng: rng.uniform(-3, 5, 1000), side) > 0.8
+        assert share(lambda rng: rng.uniform(-3, 5, 1000), side) == 0.0  # a new row may lie beyond the last one
         assert share(lambda rng: rng.normal(size=500), side) < 0.1
     assert share(lambda rng: rng.exponential(size=500), "upper") < 0.1
     assert share(lambda rng: -rng.lognormal(size=500), "lower") < 0.1

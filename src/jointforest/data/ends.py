@@ -18,6 +18,8 @@ ROWS_EACH = 5
 """... with so many rows for each."""
 OUTERMOST = (64, 32, 16)
 """Rows from an end within which it is seen whether they stop sharply."""
+ROWS_A_CELL = 2.0
+"""Outermost rows for each cell of the grid: of fewer, or without a grid, the last row is not the end."""
 SURE = math.log(1000.0)
 """Log-likelihood of a sharp stop over that of a tail, among the most of them; among the fewest it is not below 0."""
 
@@ -74,7 +76,8 @@ def _stops(values: np.ndarray, counts: np.ndarray, n: int, step: float) -> bool:
         return True
     beyond = np.cumsum(counts[::-1])[::-1]  # rows from each value on
     most = next((k for k in OUTERMOST[:-1] if n >= 2 * k), 0)
-    if not most:
+    first = int(np.flatnonzero(beyond >= most)[-1]) if most else -1
+    if first < 0 or beyond[first] * step < ROWS_A_CELL * (values[-1] - values[first] + step) or step == 0.0:
         return False
     likelihoods = [_sharpness(values, counts, beyond, step, k) for k in OUTERMOST if k <= most]
     return likelihoods[0] > SURE and min(likelihoods) > 0.0

@@ -373,7 +373,7 @@ def time_step(apart: int, n_distinct: int) -> float:
     for seconds in TIME_STEPS:
         unit = round(seconds * MICRO)
         if apart % unit == 0:
-            return seconds * sure_multiple(apart // unit, n_distinct, 1)
+            return unit * sure_multiple(apart // unit, n_distinct, 1) / MICRO
     raise AssertionError("every distance is a number of microseconds")
 
 
