@@ -63,10 +63,10 @@ def test_levels_follow_bayes_rule(leaf: str) -> None:
 
 
 def test_a_measurement_on_a_grid_is_a_sum_over_cells() -> None:
-    cells = np.arange(4000.0, 5001.0)  # grams are the table's grid; 8 sd around 4500 are within
-    assert joint().schema["body_mass_g"].step == 1.0
+    cells = np.arange(4000.0, 5001.0, 25.0)  # the table's grid; 8 sd around 4500 are within
+    assert joint().schema["body_mass_g"].step == 25.0
     prior = joint().given(species="Gentoo")
-    p = prior.marginal("body_mass_g").pdf(cells) * normal(cells, 4500, 60)
+    p = 25.0 * prior.marginal("body_mass_g").pdf(cells) * normal(cells, 4500, 60)
     given = joint().given(species="Gentoo", body_mass_g=jf.about(4500, sd=60))
     assert given.log_probability == pytest.approx(prior.log_probability + np.log(p.sum()), abs=2e-3)
     mean = (p * cells).sum() / p.sum()

@@ -472,7 +472,7 @@ def test_empty_and_all_missing_queries():
 @pytest.mark.parametrize(
     ("frame", "message"),
     [
-        (pd.DataFrame({"n": ["1", "x"]}), "column 'n' .continuous.: expected numbers, got the text 'x'; .*--na x"),
+        (pd.DataFrame({"n": ["1", "x"]}), "column 'n' .rounded.: expected numbers, got the text 'x'; .*--na x"),
         (pd.DataFrame({"n": ["1", "n d", "x y", "2"]}), "got the text 'n d' and 1 more; .*--na 'n d'"),
         (pd.DataFrame({"n": ["1", "2"]}), "got the text '1'; turn the column into numbers"),
         (pd.DataFrame({"n": [1.0, np.inf, -np.inf]}), "column 'n': 2 infinite values"),

@@ -84,7 +84,7 @@ def test_types_that_differ_from_part_to_part():
     )
     schema = by_parts([first, second])
     assert schema.names == ("a", "b", "t") and str(schema) == str(by_parts([first, second.select(["a", "b", "t"])]))
-    assert (schema["a"].kind, schema["a"].dtype) == ("continuous", "double")
+    assert (schema["a"].kind, schema["a"].dtype) == ("rounded", "double")
     assert schema["b"].levels == ("u", "v")
     assert (schema["t"].dtype, schema["t"].step) == ("timestamp[us]", 1e-3)
 

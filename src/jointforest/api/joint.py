@@ -1025,7 +1025,8 @@ class Joint:
         ----------
         frame : frame of n rows
         method : {"mean", "sample"}
-            Means of numbers (on a grid the nearest cell) and the most probable levels, or one joint draw a row.
+            Means of numbers (on a grid the nearest cell) and the most probable levels, or one joint draw a row. Medians
+            of dates where some, such as 9999-12-31, are far from all others.
         m : int, optional
             Number of draws, with ``method="sample"``.
         random_state : None, int, Generator or RandomState
@@ -1045,6 +1046,11 @@ class Joint:
         if method == "mean":
             filled, share = self.distribution.impute(evidence, n_jobs)
             check_support(share)
+            for j in [j for j, column in enumerate(self.schema.columns) if column.kind == "datetime" and column.atoms]:
+                free = np.flatnonzero(np.isnan(evidence.value[:, j]))  # no mean of 9999-12-31 and other dates is a date
+                if len(free):
+                    state = self.distribution.observe(evidence.take(free))
+                    filled[free, j] = state.quantile(j, np.array([0.5]), n_jobs)[:, 0]
             return fill(self.schema, frame, X, unseen, filled)
         draws, background = impute_by_draws(self.distribution, evidence, m or 1, seed_of(random_state), n_jobs)
         if background is None:

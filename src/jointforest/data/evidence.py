@@ -134,6 +134,21 @@ def is_met(schema: Schema, evidence: Evidence, X: np.ndarray) -> np.ndarray:
     return found
 
 
+def within_ends(schema: Schema, evidence: Evidence, m: int, drawn: np.ndarray) -> np.ndarray:
+    """Rows drawn given the evidence, m for each row of it; cells of which it says nothing are within their ends.
+
+    What lies beyond the hard ends of a column has a density, so that no row is impossible, but is not drawn.
+    """
+    for j, column in enumerate(schema.columns):
+        half = 0.5 * column.step
+        beyond = np.flatnonzero((drawn[:, j] < column.lower - half) | (drawn[:, j] > column.upper + half))
+        if len(beyond):
+            given = evidence.take(beyond // m)
+            free = beyond[np.isnan(given.value[:, j]) & (given.cell_regions()[:, j] < 0)]
+            drawn[free, j] = np.clip(drawn[free, j], column.lower, column.upper)
+    return drawn
+
+
 def is_met_by(column: Column, evidence: Evidence, j: int, x: np.ndarray) -> np.ndarray:
     """Whether values x of column j meet what the only row of hard evidence says of it: bool, of the shape of x."""
     value, region = float(evidence.value[0, j]), int(evidence.cell_regions()[0, j])

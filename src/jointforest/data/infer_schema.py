@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,15 +17,19 @@ from typing import Any
 import numpy as np
 
 from ..runtime.warnings import warn
+from . import calendars
 from .cells import of_numbers
+from .ends import ends_of
 from .frames import read
 from .identifiers import CLASSES, NO_KINDS, SetAside
 from .observe_table import (
     MAX_CELLS,
+    MICRO,
     Labels,
     Look,
     Moments,
     Numbers,
+    Outermost,
     Seen,
     Wanted,
     count,
@@ -32,14 +37,23 @@ from .observe_table import (
     digits_of,
     find_atoms,
     grid_step,
-    is_step,
     is_tied,
     look,
     precision,
-    sizes,
     time_step,
 )
-from .schema import CATEGORICAL_KINDS, KINDS, MAX_LEVELS, Column, Level, Schema, is_number_name, near, snapped
+from .schema import (
+    CATEGORICAL_KINDS,
+    KINDS,
+    MAX_LEVELS,
+    Column,
+    Level,
+    Schema,
+    cell_places,
+    is_number_name,
+    near,
+    snapped,
+)
 from .text_columns import find_forms, with_forms
 from .times import zone, zone_of
 
@@ -186,7 +200,19 @@ def _column(name: str, seen: Seen, kind: str | None, counted: np.ndarray | None)
     if kind in CATEGORICAL_KINDS or (kind is None and seen.sort in ("levels", "boolean")):
         return _categorical(column, seen)
     numbers = _as_numbers(column, seen)
-    return _numeric(column, seen.sort, numbers, counted)
+    return _with_ends(_numeric(column, seen.sort, numbers, counted), numbers.outermost)
+
+
+def _with_ends(column: Column, outer: Outermost) -> Column:
+    """The column with its `ends_of`, from the outermost of its numbers, or moments in seconds from the origin."""
+    values, counts, ends = *outer, np.array([column.minimum, column.maximum])
+    if column.step > 0.0:
+        cells, place = np.unique(cell_places(column, values), return_inverse=True)
+        values = snapped(column, column.center + cells * column.step)
+        counts, ends = np.bincount(place, counts), snapped(column, ends)
+    has_zero = column.kind != "datetime" and column.only in ("", "hhmm")
+    lower, upper = ends_of(values, counts, column.n_observed, column.step, (ends[0], ends[1]), has_zero)
+    return replace(column, lower=lower, upper=upper)
 
 
 def _datetime(column: Column, seen: Moments) -> Column:
@@ -203,26 +229,49 @@ def _datetime(column: Column, seen: Moments) -> Column:
             raise ValueError(
                 f"column {column.name!r}: {error}; convert it, such as with .dt.tz_convert('UTC')"
             ) from None
-    first, per_second = seen.first, seen.per_second
-    per_whole_second = max(round(per_second), 1)
-    # the number 0 is the first moment, down to a whole second so that it is exact
-    origin = first // per_whole_second * per_whole_second if per_second >= 1 else first
-
-    def divided(distance: int) -> np.ndarray:
-        return seen.divides & [is_step(distance, size) for size in sizes(per_second)]
-
+    origin = seen.first // MICRO * MICRO  # the number 0 is the first moment, down to a whole second so that it is exact
     # distances of a single moment are measured from 1970
-    step = time_step(divided(first if first == seen.last else 0), per_second)
-    if first != origin:
-        step = min(step, time_step(divided(first - origin), per_second))
-    return replace(
+    step = time_step(seen.apart or seen.first, len(seen.outermost.values))
+    if seen.first != origin:
+        step = min(step, time_step(seen.first - origin, 0))
+    outer = Outermost((seen.outermost.values - origin) / MICRO, seen.outermost.counts)
+    column = replace(
         column,
         kind="datetime",
         step=step,
-        origin=float(round(origin / per_second)),
-        minimum=float((first - origin) / per_second),
-        maximum=float((seen.last - origin) / per_second),
+        origin=float(origin // MICRO),
+        minimum=(seen.first - origin) / MICRO,
+        maximum=(seen.last - origin) / MICRO,
+        only=calendars.of_days(seen.odd, column.n_observed, len(outer.values)) if step == calendars.DAY else "",
     )
+    return _with_ends(_with_far_dates(column, *outer), outer)
+
+
+def _with_far_dates(column: Column, values: np.ndarray, counts: np.ndarray) -> Column:
+    """The column with dates far from all others as its atoms: 9999-12-31 often means that there is none yet."""
+    atoms = _far_values(values, counts)
+    for atom in atoms:
+        shown = column.from_number(atom)
+        warn(
+            f"column {column.name!r}: {counts[values == atom][0]} cells are {shown}, far from all other dates, and "
+            "become a point mass; if they mean a missing cell, make these cells missing",
+            UserWarning,
+        )
+    return replace(column, atoms=atoms)
+
+
+def _far_values(values: np.ndarray, counts: np.ndarray) -> tuple[float, ...]:
+    """Distinct values (k,), ascending, at the ends that recur, and are far from all others."""
+    low, high, far = 0, len(values) - 1, []
+    while high - low >= 3:
+        for at, beside, end in ((high, high - 1, low), (low, low + 1, high)):
+            if counts[at] > 1 and abs(values[at] - values[beside]) > _FAR_RANGES * abs(values[end] - values[beside]):
+                far.append(float(values[at]))
+                low, high = low + (at == low), high - (at == high)
+                break
+        else:
+            break
+    return tuple(sorted(far))
 
 
 def _categorical(column: Column, seen: Seen) -> Column:
@@ -312,8 +361,15 @@ def _numeric(column: Column, sort: str, seen: Numbers, counted: np.ndarray | Non
     column = replace(column, dtype=of_numbers(column.dtype), minimum=seen.low, maximum=seen.high)
     (values, counts), tally = seen.values.counted(), seen.values.tally
     step = 0.0 if column.kind in ("continuous", "mixed") else _step(column, sort, seen)
-    if sort == "number" and step != 1.0:
+    if step >= 1.0 and not column.kind:
+        only = calendars.of_numbers(seen.odd, tally.n, seen.outermost.values)
+        if only:
+            step = float(math.gcd(round(step), 20)) if only == "hhmm" else 1.0
+            column = _tell_calendar(replace(column, only=only))
+    if sort == "number" and step < 1.0:
         column = replace(column, digits=digits_of(values, step, precision(column.dtype)))
+        if column.digits and not column.kind and not is_tied(tally.n, tally.n_distinct):
+            step = 0.0  # the digits say more of such numbers than the grid
     if column.kind == "continuous":
         return column
     if not tally.is_whole:
@@ -340,21 +396,27 @@ def _numeric(column: Column, sort: str, seen: Numbers, counted: np.ndarray | Non
     return replace(column, kind=kind, step=step, atoms=atoms)
 
 
+def _tell_calendar(column: Column) -> Column:
+    """The column, after a notice that its numbers are taken for dates or times."""
+    what = f"{calendars.IN_WORDS[column.only]} ({column.only})"
+    warn(
+        f"column {column.name!r}: its whole numbers are read as {what}, so that none is drawn that does not exist; for "
+        f"plain numbers say kinds={{{column.name!r}: 'integer'}}, or --kinds {shlex.quote(column.name + '=integer')}",
+        UserWarning,
+    )
+    return column
+
+
 def _doubt_far_value(column: Column, values: np.ndarray, counts: np.ndarray) -> None:
     """Warn of a value of nines alone, such as -999, that recurs far from all others: it often means a missing cell."""
-    if len(values) < 4:
-        return
-    for number, n, beside, end in (
-        (values[0], counts[0], values[1], values[-1]),
-        (values[-1], counts[-1], values[-2], values[0]),
-    ):
+    for number in _far_values(values, counts):
         text = f"{number:.0f}"
-        is_nines = number == float(text) and len(text.lstrip("-")) > 1 and set(text.lstrip("-")) == {"9"}
-        if is_nines and n > 1 and abs(number - beside) > _FAR_RANGES * abs(end - beside):
+        if number == float(text) and len(text.lstrip("-")) > 1 and set(text.lstrip("-")) == {"9"}:
+            others = values[values != number]
             warn(
-                f"column {column.name!r}: {n:.0f} cells are {text}, far from all other values ({min(beside, end):g} to "
-                f"{max(beside, end):g}); if it means a missing cell, make these cells missing: in pandas by "
-                f"frame.replace({text}, float('nan')), on the command line by --na={text}",
+                f"column {column.name!r}: {counts[values == number][0]:.0f} cells are {text}, far from all other "
+                f"values ({others[0]:g} to {others[-1]:g}); if it means a missing cell, make these cells missing: in "
+                f"pandas by frame.replace({text}, float('nan')), on the command line by --na={text}",
                 UserWarning,
             )
 
@@ -398,20 +460,18 @@ def _step(column: Column, sort: str, seen: Numbers, is_quiet: bool = False) -> f
         return 0.0
     step = grid_step(seen.grids, tally.n_distinct, largest, eps)
     if column.kind == "integer":
-        if step != 1.0:
+        if not seen.grids.power[0] or largest > MAX_CELLS:
             distinct = seen.values.counted()[0]
             wrong = distinct[(distinct != np.rint(distinct)) | (np.abs(distinct) > MAX_CELLS)]
             shown = f"{wrong[0]!r}" if len(wrong) else f"{largest!r}"
             raise ValueError(f"column {column.name!r}: an integer column holds whole numbers below 2**51, got {shown}")
         return 1.0
-    if column.kind == "rounded":
-        if step == 0.0:
-            raise ValueError(
-                f"column {column.name!r}: its values are not on a grid of up to 9 decimals, so it cannot be rounded; "
-                "use the kind 'continuous'"
-            )
-        return step
-    return step if step == 1.0 or is_tied(tally.n, tally.n_distinct) else 0.0
+    if column.kind == "rounded" and step == 0.0:
+        raise ValueError(
+            f"column {column.name!r}: its values are not on a grid of up to 9 decimals, so it cannot be rounded; "
+            "use the kind 'continuous'"
+        )
+    return step
 
 
 def _finite(column: Column, seen: Numbers) -> Numbers:

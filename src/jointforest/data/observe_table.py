@@ -10,14 +10,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .calendars import odd_days, odd_numbers
 from .cells import ColumnCells, FrameReader, check_orders
 from .schema import MAX_ATOMS, MOST_DIGITS, Frame, digit_power
-from .times import TIME_STEPS, zone_of
+from .times import PER_SECOND, TIME_STEPS, is_date, unit_of, zone_of
 
 # ---- How often keys occur, in bounded memory: some keys with exact counts, and candidates for the common keys.
 #
@@ -235,29 +236,26 @@ class OnGrids(NamedTuple):
     ----------
     power : bool array (10,)
         Whether all are multiples of 10^-k, as closely as they are stored.
-    multiple : bool array (10, 4)
-        Whether all are multiples of 125, 25, 5 or 2 times that.
+    divisor : int64 array (10,)
+        Where they are, their greatest common divisor in units of 10^-k; 0 if all are 0, 1 where they are too large.
     """
 
     power: np.ndarray
-    multiple: np.ndarray
+    divisor: np.ndarray
 
 
-_MULTIPLES = (125, 25, 5, 2)
 _FEW_VALUES = 1000  # the first ones mostly tell that there is no grid
 
 
 def on_grids(distinct: np.ndarray, eps: float) -> OnGrids:
     """`OnGrids` of finite values, float64 (k,), stored with the relative precision ``eps``."""
     power = np.array([_is_on(distinct, k, eps) for k in range(MAX_DECIMALS + 1)])
-    multiple = np.zeros((MAX_DECIMALS + 1, len(_MULTIPLES)), bool)
-    if power.any():
-        first = int(power.argmax())
-        largest = float(np.abs(distinct).max(initial=0.0)) * 10.0**first
-        divisor = int(np.gcd.reduce(np.rint(distinct * 10.0**first).astype(np.int64))) if largest < 2.0**62 else 1
-        for k in range(first, MAX_DECIMALS + 1):
-            multiple[k] = [divisor * 10 ** (k - first) % m == 0 for m in _MULTIPLES]
-    return OnGrids(power, multiple)
+    divisor = np.ones(MAX_DECIMALS + 1, np.int64)
+    largest = float(np.abs(distinct).max(initial=0.0))
+    for k in np.flatnonzero(power).tolist():
+        if largest * 10.0**k < 2.0**62:
+            divisor[k] = np.gcd.reduce(np.rint(distinct * 10.0**k).astype(np.int64))
+    return OnGrids(power, divisor)
 
 
 def _is_on(distinct: np.ndarray, k: int, eps: float) -> bool:
@@ -271,28 +269,37 @@ def _is_on(distinct: np.ndarray, k: int, eps: float) -> bool:
 
 
 def grid_step(grids: OnGrids, n_distinct: int, largest: float, eps: float) -> float:
-    """Coarsest step such that all values are multiples of it: 10^-k (k <= 9), or 2, 5, 25 or 125 times that; 0 if none.
+    """Coarsest step such that all values are multiples of it: 10^-k (k <= 9), or a multiple of that; 0 if none.
 
-    A multiple other than 1 is taken only if so many distinct values would share it by chance in less than one of a
-    thousand columns. Whole numbers have step 1. ``largest`` is the largest value without its sign, and ``eps`` the
-    relative precision with which the values were stored.
+    A multiple is taken only by the evidence of so many distinct values, see `sure_multiple`. ``largest`` is the largest
+    value without its sign, and ``eps`` the relative precision with which the values were stored.
     """
     for k in range(MAX_DECIMALS + 1):
         if largest * 10.0**k > min(2.0**45, 0.01 / eps) and not (k == 0 and largest <= MAX_CELLS):
             return 0.0
         if grids.power[k]:
-            for m, is_on in zip(_MULTIPLES, grids.multiple[k], strict=True) if k > 0 else ():
-                if n_distinct * math.log(m) > math.log(1000.0) and is_on and m < 10**k:
-                    return m / 10.0**k
-            return 1.0 / 10.0**k
+            return sure_multiple(int(grids.divisor[k]), n_distinct) / 10.0**k
     return 0.0
 
 
-def is_tied(n: int, n_distinct: int) -> bool:
-    """Whether values repeat clearly: at least a twentieth of the n observed cells (and 2) repeat an earlier one.
+def sure_multiple(divisor: int, n_distinct: int, usual_of: int = 10**6) -> int:
+    """The largest part of a common divisor that chance would give less than one of a thousand columns.
 
-    Without ties a grid is finer than the rows can show, and a density is the same with less work.
+    Divisors of 1,000,000 (2, 25, 100) are steps that people choose: each distinct value counts as evidence. Among all
+    other steps the values chose one, so that two fewer count.
     """
+    if n_distinct < 2:
+        return 1
+    usual = math.gcd(divisor, usual_of)
+    usual = usual if n_distinct * math.log(usual) > _SURE else 1
+    return divisor if (n_distinct - 2) * math.log(divisor / usual) > _SURE else usual
+
+
+_SURE = math.log(1000.0)
+
+
+def is_tied(n: int, n_distinct: int) -> bool:
+    """Whether values repeat clearly: at least a twentieth of the n observed cells (and 2) repeat an earlier one."""
     return n - n_distinct >= max(2.0, 0.05 * n)
 
 
@@ -312,7 +319,7 @@ def digits_of(distinct: np.ndarray, step: float, eps: float) -> int:
             worth = 10.0 ** digit_power(values, digits)
             finest = step if step > 0.0 else 0.1 * worth.min(initial=1.0)
             nats = float(np.log(np.maximum(worth / finest, 1.0)).sum())
-            return digits if digits >= FEWEST_DIGITS and nats > math.log(1000.0) and len(values) > FEW else 0
+            return digits if digits >= FEWEST_DIGITS and nats > _SURE and len(values) > FEW else 0
     return 0
 
 
@@ -358,30 +365,61 @@ def find_atoms(values: np.ndarray, counts: np.ndarray, step: float, n: int, n_di
     return tuple(values[np.sort(most)].tolist())
 
 
-def alike(ticks: np.ndarray, per_second: float) -> np.ndarray:
-    """Which of day, hour, minute, second and ms divide all of some distances in time: bool (5,)."""
-    return np.array([is_step(ticks, size) for size in sizes(per_second)])
+def time_step(apart: int, n_distinct: int) -> float:
+    """Seconds of the coarsest step that divides distances of so many moments, whose greatest common divisor this is.
 
-
-def sizes(per_second: float) -> list[int]:
-    """Ticks in a day, hour, minute, second and ms; what is below one tick divides all."""
-    return [round(seconds * per_second) for seconds in TIME_STEPS[:-1]]
-
-
-def is_step(ticks: np.ndarray | int, size: int) -> bool:
-    """Whether so many ticks divide all of some distances."""
-    return size <= 1 or bool(np.all(ticks % size == 0))
-
-
-def time_step(divides: np.ndarray, per_second: float) -> float:
-    """Coarsest of day, hour, minute, second, ms and us (in seconds) that divides all distances, by `alike` of them.
-
-    Times finer than a microsecond count as the nearest one.
+    A day, hour, minute, second, ms or us; or a multiple such as 15 minutes, by the evidence of `sure_multiple`.
     """
-    for seconds, is_common in zip(TIME_STEPS[:-1], divides, strict=True):
-        if is_common:
-            return max(seconds, 1 / per_second)
-    return TIME_STEPS[-1]
+    for seconds in TIME_STEPS:
+        unit = round(seconds * MICRO)
+        if apart % unit == 0:
+            return unit * sure_multiple(apart // unit, n_distinct, 1) / MICRO
+    raise AssertionError("every distance is a number of microseconds")
+
+
+MICRO = 10**6
+"""Microseconds in a second: the ticks of what is seen of moments."""
+
+
+def in_micro(ticks: np.ndarray, per_second: float) -> np.ndarray:
+    """Ticks, int64 (n,), as microseconds; finer ones count as the nearest."""
+    if per_second > MICRO:
+        size = round(per_second / MICRO)
+        return np.asarray((ticks + size // 2) // size)
+    size = round(MICRO / per_second)
+    most = (2**63 - 1) // size
+    return np.asarray(np.clip(ticks, -most, most) * size)
+
+
+class Outermost(NamedTuple):
+    """The distinct values nearest to either end of a column, 64 or less, and how often each occurs.
+
+    Attributes
+    ----------
+    values : float64 or int64 array (k,), ascending
+    counts : int64 array (k,)
+    """
+
+    values: np.ndarray
+    counts: np.ndarray
+
+
+N_OUTERMOST = 64
+
+
+def outermost(values: np.ndarray, counts: np.ndarray) -> Outermost:
+    """`Outermost` of values (k,), which may be there twice, with counts."""
+    distinct, place = np.unique(values, return_inverse=True)
+    total = np.zeros(len(distinct), np.int64)
+    np.add.at(total, place, counts)
+    if len(distinct) > 2 * N_OUTERMOST:
+        distinct, total = (np.concatenate([x[:N_OUTERMOST], x[-N_OUTERMOST:]]) for x in (distinct, total))
+    return Outermost(distinct, total)
+
+
+def merge_outermost(a: Outermost, b: Outermost) -> Outermost:
+    """Those of two parts of a column as one; counts stay exact."""
+    return outermost(*(np.concatenate(both) for both in zip(a, b, strict=True)))
 
 
 MOST_LABELS = 1_000_000
@@ -400,6 +438,9 @@ class Numbers:
         Smallest and largest of them; infinite if there is none.
     grids : OnGrids
     n_infinite : int
+    outermost : Outermost
+    odd : int64 array (3,)
+        `odd_numbers` of the finite ones.
     """
 
     values: Values
@@ -407,25 +448,29 @@ class Numbers:
     high: float
     grids: OnGrids
     n_infinite: int
+    outermost: Outermost
+    odd: np.ndarray
 
 
 @dataclass(frozen=True)
 class Moments:
-    """What was seen of a column's known moments, in ticks since 1970-01-01.
+    """What was seen of a column's known moments, in microseconds since 1970-01-01.
 
     Attributes
     ----------
-    per_second : float
-        Ticks in a second.
     first, last : int
-    divides : bool array (5,)
-        `alike` of the distances from the first one.
+    apart : int
+        Greatest common divisor of the distances from the first one; 0 of a single moment.
+    outermost : Outermost
+    odd : int64 array (2,)
+        `odd_days` of them.
     """
 
-    per_second: float
     first: int
     last: int
-    divides: np.ndarray
+    apart: int
+    outermost: Outermost
+    odd: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -509,10 +554,16 @@ def look_at(cells: ColumnCells) -> Seen:
         return Seen(cells.sort, cells.dtype, 0, None)
     values = cells.values[known]
     if cells.sort == "datetime":
-        first, last = int(values.min()), int(values.max())
-        moments = Moments(cells.per_second, first, last, alike(values - first, cells.per_second))
-        return Seen(cells.sort, cells.dtype, n_known, moments)
+        return Seen(cells.sort, cells.dtype, n_known, moments_seen(in_micro(values, cells.per_second)))
     return Seen(cells.sort, cells.dtype, n_known, numbers_seen(values, cells.dtype))
+
+
+def moments_seen(micro: np.ndarray) -> Moments:
+    """Look at known moments, int64 (n,)."""
+    distinct, counts = np.unique(micro, return_counts=True)
+    first = int(distinct[0])
+    apart = int(np.gcd.reduce(distinct - first))
+    return Moments(first, int(distinct[-1]), apart, outermost(distinct, counts), odd_days(distinct, counts))
 
 
 def numbers_seen(values: np.ndarray, dtype: str) -> Numbers:
@@ -526,7 +577,8 @@ def counted_numbers(distinct: np.ndarray, counts: np.ndarray, dtype: str) -> Num
     n_infinite = int(counts[~is_finite].sum())
     distinct, counts = distinct[is_finite], counts[is_finite].astype(np.int64)
     ends = (float(distinct[0]), float(distinct[-1])) if len(distinct) else (np.inf, -np.inf)
-    return Numbers(values_of(distinct, counts), *ends, on_grids(distinct, precision(dtype)), n_infinite)
+    grids, outer = on_grids(distinct, precision(dtype)), outermost(distinct, counts)
+    return Numbers(values_of(distinct, counts), *ends, grids, n_infinite, outer, odd_numbers(distinct, counts))
 
 
 def precision(dtype: str) -> float:
@@ -578,23 +630,16 @@ def _merged(name: str, a: Seen, b: Seen) -> Seen:
 
 
 def _merge_numbers(a: Numbers, b: Any) -> Numbers:
-    grids = OnGrids(a.grids.power & b.grids.power, a.grids.multiple & b.grids.multiple)
+    grids = OnGrids(a.grids.power & b.grids.power, np.gcd(a.grids.divisor, b.grids.divisor))
     ends = min(a.low, b.low), max(a.high, b.high)
-    return Numbers(merge_values(a.values, b.values), *ends, grids, a.n_infinite + b.n_infinite)
+    outer = merge_outermost(a.outermost, b.outermost)
+    return Numbers(merge_values(a.values, b.values), *ends, grids, a.n_infinite + b.n_infinite, outer, a.odd + b.odd)
 
 
 def _merge_moments(a: Moments, b: Any) -> Moments:
-    """In the finer unit of the two."""
-    per_second = max(a.per_second, b.per_second)
-    a, b = (_in_ticks(part, per_second) for part in (a, b))
-    apart = np.array([is_step(a.first - b.first, size) for size in sizes(per_second)])
-    return Moments(per_second, min(a.first, b.first), max(a.last, b.last), a.divides & b.divides & apart)
-
-
-def _in_ticks(moments: Moments, per_second: float) -> Moments:
-    """The same in other, finer ticks."""
-    times = round(per_second / moments.per_second)
-    return replace(moments, per_second=per_second, first=moments.first * times, last=moments.last * times)
+    apart = math.gcd(a.apart, b.apart, a.first - b.first)
+    outer = merge_outermost(a.outermost, b.outermost)
+    return Moments(min(a.first, b.first), max(a.last, b.last), apart, outer, a.odd + b.odd)
 
 
 def _merge_labels(name: str, a: Labels, b: Any) -> Labels:
@@ -622,7 +667,7 @@ def _wider(name: str, a: Seen, b: Seen) -> str:
             raise ValueError(
                 f"column {name!r}: times of type {a.dtype} in one part, {b.dtype} in another; use one zone"
             )
-        return max((a.what.per_second, a.dtype), (b.what.per_second, b.dtype))[1]
+        return max((PER_SECOND[unit_of(part.dtype)], not is_date(part.dtype), part.dtype) for part in (a, b))[2]
     return max((a, b), key=lambda part: (part.sort == "number", _bits(part.dtype), part.dtype)).dtype
 
 

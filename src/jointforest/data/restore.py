@@ -48,6 +48,8 @@ def cast(numbers: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 def stamps(column: Column, x: np.ndarray) -> np.ndarray:
     """Moments as datetime64 in the unit of the column's dtype (UTC if there is a time zone), NaT where missing."""
+    if column.only:
+        x = snapped(column, x)
     unit = unit_of(column.dtype)
     per_second = PER_SECOND[unit]
     low, high = times.RANGE_NS if unit == "ns" else times.RANGE

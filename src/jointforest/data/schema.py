@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from ..runtime.records import record
-from . import times
+from . import calendars, times
 
 if TYPE_CHECKING:
     from .csv_files import Spelling
@@ -100,6 +100,10 @@ class Column:
         Levels of a categorical column; the code of a level is its place.
     minimum, maximum : float
         Range of the observed numbers; NaN in a categorical column.
+    lower, upper : float
+        Ends beyond which nothing is drawn, cell centres if there is a grid; infinite where the column is open.
+    only : str
+        One of `calendars.CALENDARS`, whose values alone are drawn; empty if there is none.
     n_observed : int
         Number of cells seen at learning that were not missing.
     has_number_name : bool
@@ -139,6 +143,9 @@ class Column:
     parts: tuple[tuple[bool, tuple[float, ...]], ...] = field(default=(), compare=False, repr=False)
     why_text: str = ""
     digits: int = 0
+    lower: float = -math.inf
+    upper: float = math.inf
+    only: str = ""
 
     @property
     def label(self) -> str | int:
@@ -163,6 +170,9 @@ class Column:
             **({"aside": asdict(self.aside)} if self.aside is not None else {}),
             **({"why_text": self.why_text} if self.why_text else {}),
             **({"digits": self.digits} if self.digits else {}),
+            **({"lower": self.lower} if self.lower > -math.inf else {}),
+            **({"upper": self.upper} if self.upper < math.inf else {}),
+            **({"only": self.only} if self.only else {}),
         }
 
     @property
@@ -245,7 +255,10 @@ class Column:
         if self.is_categorical:
             return self.levels[int(number)]
         if self.kind == "datetime":
+            number = snapped(self, np.array([number]))[0] if self.only else number
             return times.moment(round(number / self.step) * self.step, self.origin, self.dtype)
+        if self.only:
+            return int(snapped(self, np.array([number]))[0])
         if self.digits:
             return float(snapped(self, np.array([number]))[0])
         if self.step == 0.0:
@@ -254,7 +267,7 @@ class Column:
         if abs(cells) > 2.0**52:  # finer than float64
             return int(number) if self.kind == "integer" else number
         number = round(cells) * self.step + self.origin
-        return round(number) if self.kind == "integer" else round(number, self.decimals)
+        return round(number, self.decimals or None)
 
     def values(self, numbers: np.ndarray) -> np.ndarray:
         """Array of the column's values for numbers or level codes, in any shape.
@@ -461,6 +474,15 @@ def kernel_columns(schema: Schema) -> Columns:
     )
 
 
+def edges(schema: Schema) -> np.ndarray:
+    """What the ends of numeric columns include, (2, p): half-open intervals, on a grid to the edges of cells."""
+    numeric = [column for column in schema.columns if not column.is_categorical]
+    half = np.array([0.5 * column.step for column in numeric])
+    lower = np.array([column.lower for column in numeric]) - half
+    lower = np.where(half > 0.0, lower, np.nextafter(lower, -np.inf))
+    return np.stack([lower, np.array([column.upper for column in numeric]) + half])
+
+
 def is_number_name(name: Any) -> bool:
     """Whether a column's name is a whole number."""
     return isinstance(name, Integral) and not isinstance(name, bool)
@@ -537,8 +559,20 @@ def snapped(column: Column, x: np.ndarray) -> np.ndarray:
         else:
             centers = np.rint((x - column.center) / column.step) * column.step + column.center
             centers = np.round(centers, column.decimals)
+    if column.only:
+        centers = _on_calendar(column, centers)
     far = np.abs(x) > 2.0**52 * column.step
     return _with_digits(column, x, np.where(far, x, centers) if far.any() else centers)
+
+
+def _on_calendar(column: Column, x: np.ndarray) -> np.ndarray:
+    """Cell centres (n,), some of them missing, as those of the column's calendar."""
+    known = ~np.isnan(x)
+    unit, zero = (calendars.DAY, column.origin) if column.kind == "datetime" else (1, 0.0)
+    whole = np.rint((np.clip(x[known], *times.RANGE) + zero) / unit).astype(np.int64)
+    out = x.copy()
+    out[known] = calendars.moved(column.only, whole) * float(unit) - zero
+    return out
 
 
 def _with_digits(column: Column, x: np.ndarray, fine: np.ndarray) -> np.ndarray:

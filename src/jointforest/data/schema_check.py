@@ -8,7 +8,10 @@ from collections.abc import Set
 from dataclasses import fields, replace
 from typing import Any, cast
 
+import numpy as np
+
 from . import cells
+from .calendars import DAY, OF_DAYS, OF_NUMBERS
 from .csv_files import Spelling
 from .identifiers import REASONS, SetAside
 from .rules.plain import rules_from_list
@@ -23,12 +26,12 @@ from .schema import (
     Column,
     Frame,
     Schema,
+    snapped,
 )
-from .times import TIME_STEPS
 from .written_forms import MOST_EXCEPTIONS, SORTS, WrittenForm
 
 _FIELDS = {"name", "kind", "dtype", "step", "origin", "atoms", "levels", "minimum", "maximum", "n_observed"}
-_OPTIONAL = {"has_number_name", "written", "aside", "why_text", "digits"}
+_OPTIONAL = {"has_number_name", "written", "aside", "why_text", "digits", "lower", "upper", "only"}
 MAX_UNKNOWN = 100_000
 
 
@@ -121,8 +124,12 @@ def column_from_dict(entry: Any, at: str, frame: Frame) -> Column:
     if type(digits) is not int or not 0 <= digits <= MOST_DIGITS or (digits and kind not in DIGIT_KINDS):
         raise ValueError(f"{at}.digits: expected a whole number from 0 to {MOST_DIGITS}, got {digits!r:.80}")
     column = replace(column, digits=digits)
+    lower, upper = (_number(entry[key], f"{at}.{key}") if key in entry else None for key in ("lower", "upper"))
+    column = replace(column, lower=-math.inf if lower is None else lower, upper=math.inf if upper is None else upper)
+    column = replace(column, only=_text(entry.get("only", ""), f"{at}.only", 0, 20))
     _levels_and_range(column, at)
     _grid_and_atoms(column, at)
+    _ends(column, at)
     try:
         cells.check(frame, column)
     except ValueError as error:
@@ -194,11 +201,27 @@ def _levels_and_range(column: Column, at: str) -> None:
             raise ValueError(f"{at}.levels: a boolean column has the levels false and true, in this order")
         if not (math.isnan(column.minimum) and math.isnan(column.maximum)):
             raise ValueError(f"{at}.minimum: expected null in a {column.kind} column")
+        if column.lower > -math.inf or column.upper < math.inf:
+            raise ValueError(f"{at}.lower: expected no ends in a {column.kind} column")
         return
     if column.levels:
         raise ValueError(f"{at}.levels: expected none in a {column.kind} column")
     if math.isnan(column.minimum) != math.isnan(column.maximum) or column.minimum > column.maximum:
         raise ValueError(f"{at}.minimum: expected minimum <= maximum")
+
+
+def _ends(column: Column, at: str) -> None:
+    known = OF_DAYS if column.kind == "datetime" and column.step == DAY else OF_NUMBERS
+    if column.only and (column.only not in known or column.kind not in ("datetime", "integer", "rounded")):
+        raise ValueError(f"{at}.only: {column.only!r} does not fit a {column.kind} column of step {column.step:g}")
+    half = 0.5 * column.step  # the ends are centres of cells, and numbers of 32 bits are near to one
+    if not column.lower <= column.upper or column.lower - half > column.minimum or column.upper + half < column.maximum:
+        raise ValueError(f"{at}.lower: expected ends around the minimum and maximum")
+    for end in (column.lower, column.upper):
+        if math.isfinite(end) and abs(end - snapped(column, np.array([end]))[0]) > 1e-6 * column.step + 4e-16 * abs(
+            end
+        ):
+            raise ValueError(f"{at}.lower: {end!r} is not the centre of a grid cell")
 
 
 def _grid_and_atoms(column: Column, at: str) -> None:
@@ -208,15 +231,15 @@ def _grid_and_atoms(column: Column, at: str) -> None:
         raise ValueError(f"{at}.step: an integer column has step 1 and a whole origin")
     if column.step > 0 and not 1e-9 <= column.step <= 1e9:
         raise ValueError(f"{at}.step: expected a width from 1e-9 to 1e9, got {column.step!r}")
-    if column.kind == "datetime" and column.step not in TIME_STEPS:
-        raise ValueError(f"{at}.step: expected the seconds of a day, hour, minute, second, ms or us")
+    if column.kind == "datetime" and abs(column.step * 1e6 - round(column.step * 1e6)) > 1e-6:
+        raise ValueError(f"{at}.step: expected a number of microseconds, got {column.step!r} seconds")
     if column.kind == "rounded" and abs(column.origin) > 2**52 * column.step:
         raise ValueError(f"{at}.origin: the grid is too fine for {column.origin!r}")
     if column.kind == "datetime" and (column.origin != round(column.origin) or abs(column.origin) > 1e12):
         raise ValueError(f"{at}.origin: expected whole seconds since 1970-01-01")
     if column.step == 0.0 and column.origin != 0.0:
         raise ValueError(f"{at}.origin: expected 0 in a {column.kind} column")
-    if (column.kind == "mixed") != bool(column.atoms) and column.kind not in ("integer", "rounded"):
+    if (column.kind == "mixed") != bool(column.atoms) and column.kind not in GRID_KINDS:
         raise ValueError(f"{at}.atoms: {len(column.atoms)} atoms do not fit a {column.kind} column")
     if any(low >= high for low, high in zip(column.atoms, column.atoms[1:], strict=False)):
         raise ValueError(f"{at}.atoms: expected ascending values")

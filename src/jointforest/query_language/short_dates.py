@@ -193,7 +193,8 @@ def within(column: Column, period: Period) -> Any:
     length = math.inf if period.stop is None else (period.stop - period.start).total_seconds()
     if length < times.TIME_STEPS[0] <= column.step:  # a time of day in a column of days
         return _text(period.start.replace(tzinfo=None).date())
-    return _text(period.start) if length <= column.step else between(column, period, period, True, True)
+    is_cell = length <= column.step and column.step in times.TIME_STEPS
+    return _text(period.start) if is_cell else between(column, period, period, True, True)
 
 
 def between(column: Column, low: Period | None, high: Period | None, low_in: bool, high_in: bool) -> Interval:

@@ -209,7 +209,7 @@ def grid_of(y: np.ndarray, step: float) -> np.ndarray:
 def take_rows(training: Training, rows: np.ndarray) -> Training:
     """The rows of these numbers, as a table to learn from."""
     X = training.X[rows]
-    return training._replace(X=X, filled=X, table=prepare(training.columns, X))
+    return training._replace(X=X, filled=X, table=prepare(training.columns, X, None, training.table.edges))
 
 
 def learn_forest(training: Training, seed: int, n_jobs: int | None, like: Any = None) -> Any:

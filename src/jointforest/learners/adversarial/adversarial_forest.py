@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ...data.evidence import build
-from ...data.schema import Schema
+from ...data.schema import Schema, edges
 from ...models.base import Distribution
 from ...models.box_forest.box_forest import BoxForest
 from ...models.box_forest.posterior import LeafPosterior, oob_log_density, posterior
@@ -253,7 +253,7 @@ class AdversarialForest(TableLearner):
             table = coded(rows, weight)
             return chow_liu_part(table, self._grow(table.rows, weight, seed).filled, self.epsilon, self.n_jobs)
         grown = self._grow(rows, weight, seed)
-        cells = prepare(rows.columns, rows.filled, rows.drawn)
+        cells = prepare(rows.columns, rows.filled, rows.drawn, edges(rows.schema))
         quantile, model, plain = self._quantile(rows, cells, grown.filled, weight, seed)
         if grown.in_bag is not None:  # before the model, where that is to come: two forests take twice the memory
             plain = None
@@ -291,7 +291,7 @@ class AdversarialForest(TableLearner):
 
     def _structure(self, rows: Rows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
         assigned = self._grow(rows, weight, seed, sizes).filled
-        cells = prepare(rows.columns, rows.filled, rows.drawn)
+        cells = prepare(rows.columns, rows.filled, rows.drawn, edges(rows.schema))
         quantile, _, _ = self._quantile(rows, cells, assigned, weight, seed)
         settings = self._leaf_settings()
         return Structure(rows.schema, rows.columns, cells, assigned, settings, quantile, seed, first=rows.first)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...data.sample_rows import row_keys
-from ...data.schema import Columns, Schema
+from ...data.schema import Columns, Schema, edges
 from ...integrations.ensembles.adopt import with_weights
 from ...models.box_forest.structure import Forest, Trees, tree_boxes
 from ...models.box_forest.structure_kernels import route_by_key
@@ -241,7 +241,7 @@ def finish(structure: Structure, sums: list[Running], epsilon: float, n_jobs: in
     columns = structure.columns
     # what is counted in parts of the largest weight, in rows: weights have a mean of 1
     unit = 1.0 if structure.weights is None else int(sums[0].rows) / float(sums[0].size.sum())
-    marginal = marginals(columns, leaf_sums_of(columns, one_leaf(columns, sums[0]), unit))
+    marginal = marginals(columns, leaf_sums_of(columns, one_leaf(columns, sums[0]), unit), edges(structure.schema))
     table = marginal._replace(values=structure.cells.values, codes=structure.cells.codes)
     inside = n_jobs if len(sums) == 1 else 1  # threads over columns, or over trees
     trees = with_weights(structure.assigned.trees, np.concatenate([of.size * unit for of in sums]))

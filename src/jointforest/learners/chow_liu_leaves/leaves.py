@@ -59,7 +59,7 @@ def coded(rows: Rows, weight: np.ndarray | None = None) -> CodedRows:
 def _code_column(column: Column, scale: Scale) -> Column:
     """The column of a column's codes."""
     if not column.is_categorical:
-        return replace(column, kind="integer", dtype="int64", step=1.0, origin=0.0, atoms=())
+        return Column(column.name, "integer", "int64", 1.0, minimum=0.0, maximum=scale.n_codes - 1.0)
     if scale.n_codes == len(column.levels):
         return column
     return replace(column, kind="categorical", dtype="int64", levels=tuple(range(scale.n_codes)))  # levels that share

@@ -15,7 +15,7 @@ from ...data.evidence import Evidence, build
 from ...data.frames import encode, read, take_rows, warn_unseen
 from ...data.infer_schema import infer_schema
 from ...data.rules.find import with_rules
-from ...data.schema import Column, Columns, Schema, kernel_columns, snap
+from ...data.schema import Column, Columns, Schema, edges, kernel_columns, snap
 from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ..base import Rows, as_frame, check_cells
 from ..batches.sample import Sample
@@ -60,7 +60,7 @@ class Training(NamedTuple):
         rows = Rows(self.schema, self.columns, self.X, self.X).completed(even, seed, n_jobs)
         if rows.first is None:
             return self
-        table = prepare(self.columns, rows.filled, rows.drawn)
+        table = prepare(self.columns, rows.filled, rows.drawn, edges(self.schema))
         return self._replace(filled=rows.filled, table=table, first=rows.first)
 
 
@@ -92,7 +92,7 @@ def read_training(
     columns = kernel_columns(schema)
     X = snap(columns, both)
     schema = with_rules(schema, X)
-    return Training(schema, columns, X, X, prepare(columns, X), cells.dtype)
+    return Training(schema, columns, X, X, prepare(columns, X, None, edges(schema)), cells.dtype)
 
 
 def sampled_training(sample: Sample, target: str, kind: str) -> Training:
@@ -118,7 +118,7 @@ def sampled_training(sample: Sample, target: str, kind: str) -> Training:
     X = np.column_stack([np.delete(sample.X, j, axis=1), sample.X[:, j]])
     check_cells(schema.names, X)
     columns = kernel_columns(schema)
-    return Training(schema, columns, X, X, prepare(columns, X), np.array(column.levels).dtype)
+    return Training(schema, columns, X, X, prepare(columns, X, None, edges(schema)), np.array(column.levels).dtype)
 
 
 def as_table(X: Any) -> Any:
@@ -240,7 +240,7 @@ def coded_training(training: Training, weight: np.ndarray) -> Training:
     schema = Schema(columns_of_codes, schema.frame, n_rows=schema.n_rows)
     columns = kernel_columns(schema)
     X, filled = (np.column_stack([of[:, :-1], training.X[:, -1]]) for of in (table.rows.X, table.rows.filled))
-    cells = prepare(columns, filled, table.rows.drawn)
+    cells = prepare(columns, filled, table.rows.drawn, edges(schema))
     return Training(schema, columns, X, filled, cells, training.label_dtype, table, training.first)
 
 

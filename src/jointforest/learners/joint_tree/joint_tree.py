@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...data.evidence import build
-from ...data.schema import Schema
+from ...data.schema import Schema, edges
 from ...evaluation.misfit import LostPair, lost_pairs
 from ...models.base import Distribution
 from ...models.box_forest.box_forest import BoxForest
@@ -217,7 +217,7 @@ class JointTree(TableLearner):
             table, assigned = self._grow_on_codes(way, rows, weight, seed, n_trees, least)
             return chow_liu_part(table, assigned, self.epsilon, self.n_jobs)
         assigned = self._grow(rows, weight, seed, n_trees, least)
-        cells, settings = prepare(rows.columns, rows.filled, rows.drawn), self._leaf_settings()
+        cells, settings = prepare(rows.columns, rows.filled, rows.drawn, edges(rows.schema)), self._leaf_settings()
         forest = learn_densities(rows.schema, rows.columns, cells, assigned, settings, self.epsilon, self.n_jobs)
         return BoxForest(forest)
 
@@ -238,7 +238,7 @@ class JointTree(TableLearner):
 
     def _structure(self, rows: Rows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
         assigned = self._grow(rows, weight, seed, self.n_estimators, self._least_of_sample(rows, n))
-        cells = prepare(rows.columns, rows.filled, rows.drawn)
+        cells = prepare(rows.columns, rows.filled, rows.drawn, edges(rows.schema))
         settings = self._leaf_settings()
         return Structure(rows.schema, rows.columns, cells, assigned, settings, None, seed, first=rows.first)
 

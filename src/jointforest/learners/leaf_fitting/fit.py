@@ -157,6 +157,8 @@ class Table(NamedTuple):
         Smoothed marginal of each level, positive.
     missing : float64 array (d,)
         Share of missing cells, those that were filled among them.
+    edges : float64 array (2, p)
+        `schema.edges` of the numeric slots: no leaf has anything beyond.
     drawn : bool array (d, n), optional
         Cells that were missing and are filled; None: none.
     """
@@ -170,12 +172,14 @@ class Table(NamedTuple):
     atom_share: np.ndarray
     level_share: np.ndarray
     missing: np.ndarray
+    edges: np.ndarray
     drawn: np.ndarray | None = None
 
 
-def prepare(columns: Columns, X: np.ndarray, drawn: np.ndarray | None = None) -> Table:
+def prepare(columns: Columns, X: np.ndarray, drawn: np.ndarray | None = None, edges: np.ndarray | None = None) -> Table:
     """`Table` of X (n, d), whose grid columns are snapped (see `data.schema.snap`), and whose cells ``drawn`` (n, d)
-    were missing."""
+    were missing, and whose columns have these ``edges``, None for open ones."""
+    edges = _open(columns) if edges is None else edges
     values = np.ascontiguousarray(X.T)
     drawn = None if drawn is None or not drawn.any() else np.ascontiguousarray(drawn.T)
     codes = codes_of(columns, values)
@@ -201,10 +205,10 @@ def prepare(columns: Columns, X: np.ndarray, drawn: np.ndarray | None = None) ->
         centre = low + unit * np.mean((off_atoms - low) / unit)
         scale.put(columns, slot, centre, unit * np.std((off_atoms - centre) / unit), low, high)
     missing = np.isnan(values) if drawn is None else np.isnan(values) | drawn
-    return Table(values, codes, *scale, atom_share, level_share, missing.mean(axis=1), drawn)
+    return Table(values, codes, *scale, atom_share, level_share, missing.mean(axis=1), edges, drawn)
 
 
-def marginals(columns: Columns, sums: LeafSums) -> Table:
+def marginals(columns: Columns, sums: LeafSums, edges: np.ndarray | None = None) -> Table:
     """`Table`, without its cells, of the rows that add up to the sums of a single leaf."""
     scale, share = _no_scale(columns), np.zeros(int(columns.atom_start[-1]))
     n, level_share, where = float(sums.size[0]), np.zeros(int(columns.level_start[-1])), layout(columns)
@@ -229,7 +233,12 @@ def marginals(columns: Columns, sums: LeafSums) -> Table:
             spread = np.sqrt(np.average((value - mean) ** 2, weights=atoms))
             scale.put(columns, slot, mean, spread, value[atoms > 0].min(), value[atoms > 0].max())
     no_cells = np.empty((len(columns.slot), 0)), np.empty((len(columns.slot), 0), np.int32)
-    return Table(*no_cells, *scale, share, level_share, sums.missing[0] / n)
+    return Table(*no_cells, *scale, share, level_share, sums.missing[0] / n, _open(columns) if edges is None else edges)
+
+
+def _open(columns: Columns) -> np.ndarray:
+    """`Table`'s edges of columns without ends."""
+    return np.repeat([[-np.inf], [np.inf]], len(columns.step), axis=1)
 
 
 class _Scale(NamedTuple):
@@ -380,12 +389,16 @@ def fit_tree(
             pooled = off_atoms[:, 2].sum() / max(np.maximum(off_atoms[:, 0] - 1, 0).sum(), 1.0)
             leaves = off_atoms, lo[:, slot], hi[:, slot]
             a[:, slot], b[:, slot] = _normal(*leaves, pooled, step, table, slot, settings)
+        below, above = table.edges[:, slot].tolist()
         if settings.leaf not in LIKE_UNIFORM and settings.bounds == "auto":
-            below, above = _edges(off_atoms, a[:, slot], b[:, slot], lo[:, slot], hi[:, slot], step, table, slot)
+            ends = _edges(off_atoms, a[:, slot], b[:, slot], lo[:, slot], hi[:, slot], step, table, slot)
+            below, above = max(below, ends[0]), min(above, ends[1])
+        if below > -np.inf or above < np.inf:
             cut = ((lo[:, slot] < below) & (hi[:, slot] > below)) | ((hi[:, slot] > above) & (lo[:, slot] < above))
             if cut.any():
                 lo[:, slot] = np.where(hi[:, slot] > below, np.maximum(lo[:, slot], below), lo[:, slot])
                 hi[:, slot] = np.where(lo[:, slot] < above, np.minimum(hi[:, slot], above), hi[:, slot])
+            if cut.any() and settings.leaf not in LIKE_UNIFORM:
                 leaves = off_atoms[cut], lo[cut, slot], hi[cut, slot]
                 a[cut, slot], b[cut, slot] = _normal(*leaves, pooled, step, table, slot, settings)
     if settings.leaf in LIKE_UNIFORM:

@@ -280,10 +280,12 @@ def _support(
     step, origin = columns.step[slot], columns.origin[slot]
     pad = max(FIXED.quantile_margin * table.spread[slot], 1e-9 * max(abs(table.low[slot]), abs(table.high[slot])))
     low, high = table.low[slot] - pad, table.high[slot] + pad
+    below, above = table.edges[:, slot]
     if step > 0:
         low = origin + (np.rint((table.low[slot] - origin) / step) - np.ceil(pad / step) - 0.5) * step
         high = origin + (np.rint((table.high[slot] - origin) / step) + np.ceil(pad / step) + 0.5) * step
         pad = step
+    low, high = max(low, below), min(high, above)
     # a box beyond the column's values keeps its finite side
     new_lo = np.where(np.isinf(lo), np.minimum(low, hi - pad), lo)
     new_hi = np.where(np.isinf(hi), np.maximum(high, lo + pad), hi)

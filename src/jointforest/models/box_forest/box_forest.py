@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...data.evidence import Evidence
+from ...data.evidence import Evidence, within_ends
 from ...data.schema import Schema
 from ...runtime.numeric_kernels import mix_rows
 from ..base import Distribution, Parts, PosteriorState
@@ -78,12 +78,13 @@ class BoxForest(Distribution):
         return box_trees(self.forest)
 
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
-        return sample(self.forest, evidence, m, seed, missing, n_jobs)
+        return within_ends(self.schema, evidence, m, sample(self.forest, evidence, m, seed, missing, n_jobs))
 
     def sample_and_weigh(
         self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1
     ) -> tuple[np.ndarray, np.ndarray]:
-        return sample_and_weigh(self.forest, evidence, m, seed, missing, n_jobs)
+        drawn, background = sample_and_weigh(self.forest, evidence, m, seed, missing, n_jobs)
+        return within_ends(self.schema, evidence, m, drawn), background
 
     def completions(self, evidence: Evidence, count: np.ndarray, seed: int, n_jobs: int | None = -1) -> np.ndarray:
         return completions(self.forest, evidence, count, seed, n_jobs)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...data.evidence import Evidence
+from ...data.evidence import Evidence, within_ends
 from ...data.schema import Schema
 from ..base import Distribution, HiddenState, LinkedState, LinkedSum, Parts, PosteriorState
 from ..points import Points
@@ -77,7 +77,8 @@ class HiddenTree(Distribution):
         return LinkedPosterior(self, evidence, sums)
 
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
-        return sampling.sample(self.hidden, evidence, m, seed, missing, n_jobs)
+        drawn = sampling.sample(self.hidden, evidence, m, seed, missing, n_jobs)
+        return within_ends(self.schema, evidence, m, drawn)
 
     def completions(self, evidence: Evidence, count: np.ndarray, seed: int, n_jobs: int | None = -1) -> np.ndarray:
         return sampling.completions(self.hidden, evidence, count, seed, n_jobs)
