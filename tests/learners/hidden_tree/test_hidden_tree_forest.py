@@ -317,8 +317,8 @@ def test_what_it_says_of_itself(tmp_path) -> None:
     assert joint.given(c="a").supported and joint.given(c="a").background_weight == 0.0
     forest = jf.AdversarialForest(n_estimators=3, random_state=0).fit(frame).joint_
     both = jf.mix([forest, joint], [3, 1])
-    assert repr(both).endswith(f"3 trees, {forest.n_leaves} leaves + 2 hidden trees of 8 states)")
-    assert (both.n_trees, both.n_leaves, both.n_states) == (5, forest.n_leaves, 8)
+    assert repr(both).endswith(f"3 trees, {forest.n_leaves} leaves + 3 hidden trees of 8 states)")
+    assert (both.n_trees, both.n_leaves, both.n_states) == (6, forest.n_leaves, 8)
     each = np.array([forest.log_density(frame), joint.log_density(frame)])
     np.testing.assert_allclose(both.log_density(frame), np.logaddexp(*(each + np.log([[0.75], [0.25]]))), rtol=1e-12)
     both.save(tmp_path / "both.joint")
