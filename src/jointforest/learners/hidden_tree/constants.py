@@ -184,6 +184,37 @@ class Constants:
     least_noise: float = 0.02
     """Least variance of a feature that the factors leave open."""
 
+    # ---- hidden trees of a factor analysis; the experiment is in ``docs/experiments/dependence-between-numbers.md``
+
+    states_of_factors: int = 512
+    """States of the root."""
+    factors_of_trees: tuple[int, int] = (8, 4)
+    """Most factors of trees in turn. Draws of eight factors keep more dependence, and fewer give new rows a higher
+    log-density; a mixture has nearly all of both."""
+    rows_a_cluster: int = 25
+    """Rows of a cluster. Half or twice as many made next to no difference."""
+    most_clusters: int = 16
+    """Most clusters."""
+    complete_passes: int = 60
+    """Passes that fit the factors to complete rows; each is of the columns' second moments alone."""
+    first_noise: float = 0.05
+    """Least variance of noise before the first pass."""
+    least_factor_noise: float = 0.003
+    """Least variance of noise, so that no column is a function of the factors."""
+    least_noise_of_levels: float = 0.05
+    """Least variance of noise by which states share rows for the counts of levels."""
+    number_smoothing: float = 0.003
+    """Share of a number's marginal in each state. With 0.02 every fifth row of ten columns has a cell that does not
+    go with the others, and the distance of drawn rows is a third nearer to that of independent columns."""
+    level_smoothing: float = 0.003
+    """Share of a categorical column's marginal in each state."""
+    factor_rakings: int = 20
+    """Times that code masses are adjusted to the marginals of the table."""
+    rows_a_code: int = 3
+    """Rows of each code of a number: dependence inside codes is lost, and a normal smooths their masses."""
+    most_codes: int = 64
+    """Most codes of a number; twice as many made no difference."""
+
     indicator_levels: int = 24
     """Most indicators of one column."""
     rare_level: float = 0.002

@@ -26,7 +26,7 @@ from .budget import Budget
 from .candidates import Candidate, candidates, learn
 from .constants import FIXED
 from .folds import Fold, cut, known_levels, sample_rows
-from .mixture_weights import sparse_weights, validate_mixture
+from .mixture_weights import mixed, sparse_weights, validate_mixture
 
 _BAR = 1_000
 """Steps of a progress bar for each second that is expected: a bar needs two steps at least."""
@@ -76,7 +76,8 @@ class Task(NamedTuple):
         """The candidates of a budget."""
         n, d = self.cells.shape
         known = 1.0 - float(np.isnan(self.cells).mean())
-        return candidates(budget, n, d, self.n_jobs, self.objective, known)
+        numbers = float(np.mean([not column.is_categorical for column in self.schema.columns]))
+        return candidates(budget, n, d, self.n_jobs, self.objective, known, numbers)
 
     def learn(self, learner: AdversarialForest | HiddenTreeForest, cells: np.ndarray) -> Distribution:
         """The model of rows of the table (n, d), which obey its rules."""
@@ -349,6 +350,29 @@ class Decision(NamedTuple):
 
 
 def decide(compared: list[Compared], d: int, seed: int, may_mix: bool = True) -> Decision:
+    """The weights of candidates for a table of d columns: those of `decide_by_likelihood`, or fewer beside another.
+
+    The last candidate may be one for draws. It has as much weight as leaves the validation log-likelihood no lower.
+    """
+    if not compared[-1].candidate.is_for_draws or len(compared) == 1:
+        return decide_by_likelihood(compared, d, seed, may_mix)
+    *others, last = compared
+    decision = decide_by_likelihood(others, d, seed, may_mix)
+    without = decision._replace(weight=np.append(decision.weight, 0.0))
+    if not may_mix:
+        return without
+    density = np.column_stack([one.log_density for one in compared])
+    least = mixed(density, without.weight).mean()
+    for share in FIXED.shares_of_factors:
+        weight = np.append((1.0 - share) * decision.weight, share)
+        now = float(mixed(density, weight).mean())
+        if now >= least:
+            why = f"draws keep more dependence between numbers, and the validation log-density is {now - least:.3f} higher"
+            return Decision(weight, decision.best, now, why)
+    return without
+
+
+def decide_by_likelihood(compared: list[Compared], d: int, seed: int, may_mix: bool = True) -> Decision:
     """The weights of candidates for a table of d columns: one has all, or a mixture is better by enough.
 
     A candidate whose draws a classifier tells from the rows more easily has weight 0, whatever its validation

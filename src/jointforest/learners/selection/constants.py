@@ -67,6 +67,13 @@ class Constants:
     """Seconds for a cell in a pass of a hidden tree, without its matrix products; measured on the same."""
     product_seconds: float = 9e-11
     """Seconds for a cell and a pair of states in a pass of a hidden tree; measured on the same."""
+    state_seconds: float = 2e-8
+    """Seconds for a cell and a state of a hidden tree of factors; measured on the same."""
+    numbers_of_factors: float = 0.5
+    """Share of columns that are numbers from which on a hidden tree of factors is a candidate."""
+    shares_of_factors: tuple[float, ...] = (0.9, 0.75, 0.5, 0.25)
+    """Weights of a hidden tree of factors that are tried. Its draws keep the more dependence the larger it is; the
+    others give the rows positive density that it does not cover."""
     most_members: int = 4
     """Hidden trees of a mixture where there is time, as in the best budget."""
 

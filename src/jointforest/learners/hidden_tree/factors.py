@@ -1,0 +1,149 @@
+"""Hidden trees of tables of few rows, mostly of numbers, from a factor analysis (Rubin and Thayer 1982).
+
+Transition tables of states need many rows. A factor analysis of normal scores has a few numbers for each column. Its
+factors become the states of the root: each state is a draw of the factors of one row. Given the state the columns are
+independent, and the code of a number has the mass of a normal between the edges of the code. So the states need not
+have a normal distribution, and a hidden tree answers exactly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import ndtr
+
+from ...models.hidden_tree.tables import TreeTables
+from ...runtime.threads import of_finite
+from .complete import completed
+from .constants import FIXED
+from .em import spread_inside
+from .features import feature_tables, features
+from .start import clusters
+from .structure import CodeColumn, CodeTable, code_columns
+
+
+def factor_tree(table: CodeTable, n_states: int, most_factors: int, seed: int) -> TreeTables:
+    """The hidden tree of a factor analysis: the root is column 0, and the states of the others are their codes.
+
+    Rows have as many states each as fit into ``n_states``; of more rows some have one. Missing cells are drawn first.
+
+    Parameters
+    ----------
+    table : CodeTable
+    n_states : int
+        Most states of the root.
+    most_factors : int
+    seed : int
+
+    Returns
+    -------
+    TreeTables
+        Tables in float32. The mixture of all states has the marginals of the table.
+    """
+    rng = np.random.default_rng(seed)
+    table = table.take(table.weighed_rows())
+    n, d = table.codes.shape
+    weight = np.ones(n) if table.weight is None else table.weight
+    columns = code_columns(table)
+    codes = completed(table.codes, columns, rng, table.weight)
+    width = [of.shape[1] for of in feature_tables(columns)]
+    X = np.hstack(features(codes, columns)).astype(np.float64)
+    centre = _centres(X, weight, rng)
+    loading, noise = fit_complete(X - centre, weight, n_factors(X.shape[1], most_factors))
+    rows = np.repeat(np.arange(n), n_states // n) if n <= n_states else np.sort(rng.permutation(n)[:n_states])
+    place = centre[rows] + draw_factors((X - centre)[rows], loading, noise, rng) @ loading.T
+    share = weight[rows] / weight[rows].sum()
+    near = _shares_of_states(X, place, noise, share)
+    masses = []
+    for j, (column, at) in enumerate(zip(columns, np.split(np.arange(X.shape[1]), np.cumsum(width)[:-1]), strict=True)):
+        if column.is_ordered:
+            masses.append(raked(number_masses(column, place[:, at[0]], float(noise[at[0]])), share, column.marginal))
+        else:
+            counts = np.zeros((len(rows), column.n_codes))
+            np.add.at(counts.T, codes[:, j], near * weight[:, None])
+            added = FIXED.least_rows + FIXED.level_smoothing * counts.sum(axis=1, keepdims=True)
+            masses.append(raked(counts + added * column.marginal, share, column.marginal))
+    return TreeTables(
+        np.arange(d, dtype=np.int32),
+        np.array([-1] + [0] * (d - 1), np.int32),
+        (share[None].astype(np.float32), *(mass.astype(np.float32) for mass in masses[1:])),
+        (masses[0].astype(np.float32), *(np.eye(mass.shape[1], dtype=np.float32) for mass in masses[1:])),
+    )
+
+
+def n_factors(f: int, most: int) -> int:
+    """Factors of f features: as many as their correlations determine (Ledermann 1937), within a bound."""
+    return int(np.clip(np.floor((2 * f + 1 - np.sqrt(8 * f + 1)) / 2), 1, most))
+
+
+def _centres(X: np.ndarray, weight: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Mean of the rows of each row's cluster (n, f), so that the factors need not explain dependence that is no line."""
+    n_clusters = int(np.clip(len(X) // FIXED.rows_a_cluster, 1, FIXED.most_clusters))
+    of_row = clusters(X.astype(np.float32), n_clusters, rng, weight)
+    mass = np.bincount(of_row, weight)
+    total = np.zeros((len(mass), X.shape[1]))
+    np.add.at(total, of_row, weight[:, None] * X)
+    return np.asarray((total / mass[:, None])[of_row])
+
+
+@of_finite
+def fit_complete(X: np.ndarray, weight: np.ndarray, q: int) -> tuple[np.ndarray, np.ndarray]:
+    """Loadings (f, q) and variances of noise (f,) of a factor analysis of complete rows of mean 0, (n, f)."""
+    f = X.shape[1]
+    second = (X * (weight / weight.sum())[:, None]).T @ X
+    values, vectors = np.linalg.eigh(second)
+    q = min(q, f)
+    loading = vectors[:, -q:] * np.sqrt(np.maximum(values[-q:], 1e-6))
+    noise = np.maximum(np.diag(second) - (loading**2).sum(axis=1), FIXED.first_noise)
+    for _ in range(FIXED.complete_passes):
+        slopes, covariance = _posterior(loading, noise)
+        cross = second @ slopes
+        loading = cross @ np.linalg.inv(slopes.T @ cross + covariance)
+        noise = np.maximum(np.diag(second) - (loading * cross).sum(axis=1), FIXED.least_factor_noise)
+    return loading, noise
+
+
+def _posterior(loading: np.ndarray, noise: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of the factors given a row x: the slopes (f, q) of their means x @ slopes, and their covariance (q, q)."""
+    scaled = loading / noise[:, None]
+    covariance = np.linalg.inv(loading.T @ scaled + np.eye(loading.shape[1]))
+    return scaled @ covariance, covariance
+
+
+def draw_factors(X: np.ndarray, loading: np.ndarray, noise: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A draw of the factors of each row, (n, q)."""
+    slopes, covariance = _posterior(loading, noise)
+    return np.asarray(X @ slopes + rng.standard_normal((len(X), len(covariance))) @ np.linalg.cholesky(covariance).T)
+
+
+@of_finite
+def _shares_of_states(X: np.ndarray, place: np.ndarray, noise: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """Probability of each state given a row, (n, H), by normals around the places (H, f) of the states."""
+    scale = 1.0 / np.sqrt(np.maximum(noise, FIXED.least_noise_of_levels))
+    Y, P = X * scale, place * scale
+    log = np.log(share) + Y @ P.T - 0.5 * (P**2).sum(axis=1)
+    log -= log.max(axis=1, keepdims=True)
+    near = np.exp(log)
+    return np.asarray(near / near.sum(axis=1, keepdims=True))
+
+
+def number_masses(column: CodeColumn, place: np.ndarray, noise: float) -> np.ndarray:
+    """Masses of the codes of a number in each state, (H, K): differences of a normal's CDF at the edges of the codes.
+
+    ``place`` (H,) and the variance ``noise`` are those of the column's feature, its standardised normal score.
+    """
+    mean = column.marginal @ column.score
+    variance = column.marginal @ (column.score - mean) ** 2
+    inside = column.marginal @ spread_inside(column)  # codes have one score, so their noise lacks this
+    deviation = np.sqrt(max(noise * variance + inside, 1e-6))
+    below = ndtr((column.edge - (mean + np.sqrt(variance) * place)[:, None]) / deviation)
+    mass = np.diff(below, axis=1) * (column.marginal > 0.0)
+    mass /= np.maximum(mass.sum(axis=1, keepdims=True), 1e-300)
+    return np.asarray((1.0 - FIXED.number_smoothing) * mass + FIXED.number_smoothing * column.marginal)
+
+
+def raked(mass: np.ndarray, share: np.ndarray, marginal: np.ndarray) -> np.ndarray:
+    """Masses of codes (H, K) whose rows sum to 1 and whose mean over the states is the marginal (K,)."""
+    for _ in range(FIXED.factor_rakings):
+        mass = mass / np.maximum(mass.sum(axis=1, keepdims=True), 1e-300)
+        mass = mass * (marginal / np.maximum(share @ mass, 1e-300))
+    return mass / np.maximum(mass.sum(axis=1, keepdims=True), 1e-300)
