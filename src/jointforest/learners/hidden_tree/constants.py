@@ -199,7 +199,7 @@ class Constants:
     """Passes that fit the factors to complete rows; each is of the columns' second moments alone."""
     first_noise: float = 0.05
     """Least variance of noise before the first pass."""
-    least_factor_noise: float = 0.003
+    least_factor_noise: float = 0.01
     """Least variance of noise, so that no column is a function of the factors."""
     least_noise_of_levels: float = 0.05
     """Least variance of noise by which states share rows for the counts of levels."""
@@ -208,12 +208,17 @@ class Constants:
     go with the others, and the distance of drawn rows is a third nearer to that of independent columns."""
     level_smoothing: float = 0.003
     """Share of a categorical column's marginal in each state."""
+    value_part: float = 0.5
+    """x"""
     factor_rakings: int = 20
     """Times that code masses are adjusted to the marginals of the table."""
-    rows_a_code: int = 3
-    """Rows of each code of a number: dependence inside codes is lost, and a normal smooths their masses."""
-    most_codes: int = 64
-    """Most codes of a number; twice as many made no difference."""
+    rows_a_code: int = 5
+    """Rows of each code of a number before it is cut into parts."""
+    most_codes: int = 40
+    """Most codes of a number before they are cut into parts."""
+    parts_of_codes: int = 3
+    """Parts that each code of a number is cut into. Dependence inside codes is lost; masses of parts are smoothed by
+    normals, while densities from fewer rows than those of a code would be rough."""
 
     indicator_levels: int = 24
     """Most indicators of one column."""

@@ -8,9 +8,13 @@ have a normal distribution, and a hidden tree answers exactly.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.special import ndtr
 
+from ...data.discretization.discretizer import Scale
+from ...data.discretization.refine import Refined
 from ...models.hidden_tree.tables import TreeTables
 from ...runtime.threads import of_finite
 from .complete import completed
@@ -18,10 +22,12 @@ from .constants import FIXED
 from .em import spread_inside
 from .features import feature_tables, features
 from .start import clusters
-from .structure import CodeColumn, CodeTable, code_columns
+from .structure import CodeColumn, CodeTable, code_column, code_columns
 
 
-def factor_tree(table: CodeTable, n_states: int, most_factors: int, seed: int) -> TreeTables:
+def factor_tree(
+    table: CodeTable, refined: tuple[Refined, ...], n_states: int, most_factors: int, seed: int
+) -> TreeTables:
     """The hidden tree of a factor analysis: the root is column 0, and the states of the others are their codes.
 
     Rows have as many states each as fit into ``n_states``; of more rows some have one. Missing cells are drawn first.
@@ -43,10 +49,14 @@ def factor_tree(table: CodeTable, n_states: int, most_factors: int, seed: int) -
     table = table.take(table.weighed_rows())
     n, d = table.codes.shape
     weight = np.ones(n) if table.weight is None else table.weight
-    columns = code_columns(table)
+    columns = smoothed_columns(table, refined)
     codes = completed(table.codes, columns, rng, table.weight)
     width = [of.shape[1] for of in feature_tables(columns)]
-    X = np.hstack(features(codes, columns)).astype(np.float64)
+    axes = [axis_of(column, of.scale) if column.is_ordered else None for column, of in zip(columns, refined, strict=True)]
+    seen = features(codes, columns)
+    X = np.hstack([
+        of if axis is None else axis.place[codes[:, j], None] for j, (of, axis) in enumerate(zip(seen, axes, strict=True))
+    ]).astype(np.float64)  # fmt: skip
     centre = _centres(X, weight, rng)
     loading, noise = fit_complete(X - centre, weight, n_factors(X.shape[1], most_factors))
     rows = np.repeat(np.arange(n), n_states // n) if n <= n_states else np.sort(rng.permutation(n)[:n_states])
@@ -54,13 +64,15 @@ def factor_tree(table: CodeTable, n_states: int, most_factors: int, seed: int) -
     share = weight[rows] / weight[rows].sum()
     near = _shares_of_states(X, place, noise, share)
     masses = []
-    for j, (column, at) in enumerate(zip(columns, np.split(np.arange(X.shape[1]), np.cumsum(width)[:-1]), strict=True)):
-        if column.is_ordered:
-            masses.append(raked(number_masses(column, place[:, at[0]], float(noise[at[0]])), share, column.marginal))
+    features_of = np.split(np.arange(X.shape[1]), np.cumsum(width)[:-1])
+    for j, (column, axis, at) in enumerate(zip(columns, axes, features_of, strict=True)):
+        if axis is not None:
+            mass = number_masses(axis, place[:, at[0]], float(noise[at[0]]), column.marginal)
+            masses.append(raked(mass, share, column.marginal))
         else:
             counts = np.zeros((len(rows), column.n_codes))
             np.add.at(counts.T, codes[:, j], near * weight[:, None])
-            added = FIXED.least_rows + FIXED.level_smoothing * counts.sum(axis=1, keepdims=True)
+            added = FIXED.level_smoothing * counts.sum(axis=1, keepdims=True) + 1e-9
             masses.append(raked(counts + added * column.marginal, share, column.marginal))
     return TreeTables(
         np.arange(d, dtype=np.int32),
@@ -126,24 +138,71 @@ def _shares_of_states(X: np.ndarray, place: np.ndarray, noise: np.ndarray, share
     return np.asarray(near / near.sum(axis=1, keepdims=True))
 
 
-def number_masses(column: CodeColumn, place: np.ndarray, noise: float) -> np.ndarray:
+def smoothed_columns(table: CodeTable, refined: tuple[Refined, ...]) -> tuple[CodeColumn, ...]:
+    """The columns, where parts of a code have their shares of its rows: the rows of a part alone would be too few."""
+    columns = list(code_columns(table))
+    for j, of in enumerate(refined):
+        if table.is_ordered[j]:
+            count = np.bincount(table.codes[:, j], table.weight, len(of.code) + 1) + 0.0
+            count[:-1] = np.bincount(of.code, count[:-1])[of.code] * of.share
+            columns[j] = code_column(count, True, None)
+    return tuple(columns)
+
+
+class Axis(NamedTuple):
+    """Where the codes of a number lie, of mean 0 and variance 1.
+
+    Attributes
+    ----------
+    edge : float64 array (K + 1,)
+        Ends of the codes' intervals, from -inf to inf.
+    place : float64 array (K,)
+    inside : float
+        Mean variance inside the codes.
+    """
+
+    edge: np.ndarray
+    place: np.ndarray
+    inside: float
+
+
+def axis_of(column: CodeColumn, scale: Scale) -> Axis:
+    """Half a normal score, half the value in standard deviations: the one bends skewed columns, the other keeps gaps."""
+    b = FIXED.value_part
+    _, value, variance = scale.moments
+    middle = np.interp(0.5, np.cumsum(column.marginal) - 0.5 * column.marginal, value)
+    low, high = np.interp([0.159, 0.841], np.cumsum(column.marginal) - 0.5 * column.marginal, value)
+    unit = 0.5 * (high - low)
+    if unit <= 0.0: unit = 1.0
+    top = np.full(scale.n_codes, -np.inf); np.maximum.at(top, scale.code, scale.hi)
+    lowest = np.full(scale.n_codes, np.inf); np.minimum.at(lowest, scale.code, scale.lo)
+    cut = 0.5 * (top[:-1] + lowest[1:])
+    def z(x): return np.clip((x - middle) / unit, -4.0, 4.0)
+    edge = np.concatenate([[-np.inf], (1 - b) * column.edge[1:-1] + b * z(cut), [np.inf]])
+    place = (1 - b) * column.score + b * z(value)
+    inside = ((1 - b) * np.sqrt(spread_inside(column)) + b * np.minimum(np.sqrt(variance) / unit, 1.0)) ** 2
+    mean = column.marginal @ place
+    spread = np.sqrt(column.marginal @ (place - mean) ** 2)
+    spread = spread if spread > 0.0 else 1.0
+    return Axis((edge - mean) / spread, (place - mean) / spread, float(column.marginal @ inside) / spread**2)
+
+
+def number_masses(axis: Axis, place: np.ndarray, noise: float, marginal: np.ndarray) -> np.ndarray:
     """Masses of the codes of a number in each state, (H, K): differences of a normal's CDF at the edges of the codes.
 
-    ``place`` (H,) and the variance ``noise`` are those of the column's feature, its standardised normal score.
+    ``place`` (H,) is the mean in each state, and ``noise`` the variance, to which codes add what lies inside them.
     """
-    mean = column.marginal @ column.score
-    variance = column.marginal @ (column.score - mean) ** 2
-    inside = column.marginal @ spread_inside(column)  # codes have one score, so their noise lacks this
-    deviation = np.sqrt(max(noise * variance + inside, 1e-6))
-    below = ndtr((column.edge - (mean + np.sqrt(variance) * place)[:, None]) / deviation)
-    mass = np.diff(below, axis=1) * (column.marginal > 0.0)
+    below = ndtr((axis.edge - place[:, None]) / np.sqrt(noise + axis.inside))
+    mass = np.diff(below, axis=1) * (marginal > 0.0)
     mass /= np.maximum(mass.sum(axis=1, keepdims=True), 1e-300)
-    return np.asarray((1.0 - FIXED.number_smoothing) * mass + FIXED.number_smoothing * column.marginal)
+    return np.asarray((1.0 - FIXED.number_smoothing) * mass + FIXED.number_smoothing * marginal)
 
 
 def raked(mass: np.ndarray, share: np.ndarray, marginal: np.ndarray) -> np.ndarray:
     """Masses of codes (H, K) whose rows sum to 1 and whose mean over the states is the marginal (K,)."""
+    # both factors by turns (Sinkhorn): each row of the result sums to 1, and codes of no mass stay so
+    of_row = 1.0 / np.maximum(mass.sum(axis=1), 1e-300)
     for _ in range(FIXED.factor_rakings):
-        mass = mass / np.maximum(mass.sum(axis=1, keepdims=True), 1e-300)
-        mass = mass * (marginal / np.maximum(share @ mass, 1e-300))
-    return mass / np.maximum(mass.sum(axis=1, keepdims=True), 1e-300)
+        of_code = marginal / np.maximum((share * of_row) @ mass, 1e-300)
+        of_row = 1.0 / np.maximum(mass @ of_code, 1e-300)
+    return np.asarray(mass * of_code * of_row[:, None])

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ...api.joint import Joint
+from ...data.discretization.refine import refined
 from ...data.schema import Schema
 from ...models.base import Distribution
 from ...models.hidden_tree.hidden_tree import HiddenTree
@@ -260,13 +261,17 @@ class HiddenTreeForest(TableScores):
         fine = FIXED.fine_ends if len(cells) < FIXED.many_rows else 0.0
         singles = self.objective == "likelihood"
         scales = scales_of(schema, cells, weight, n_bins, fine, singles)
+        if self.start == "factors":
+            parts = [1 if column.is_categorical else FIXED.parts_of_codes for column in schema.columns]
+            fine_scales = tuple(map(refined, scales, parts))
+            scales = tuple(of.scale for of in fine_scales)
         table = table_of(schema, scales, cells, weight, self.n_jobs)
         with one_blas_thread(in_kernels=True):
             self.settings_ = settings or self._settings(table, seed)
             seeds = np.random.default_rng(seed).integers(2**31, size=self.n_estimators).tolist()
             if self.settings_.start == "factors":
                 members = [
-                    Learned((factor_tree(table, self.settings_.n_states, FIXED.factors_of_trees[t % 2], own),), np.ones(1))
+                    Learned((factor_tree(table, fine_scales, self.settings_.n_states, FIXED.factors_of_trees[t % 2], own),), np.ones(1))
                     for t, own in enumerate(seeds)
                 ]
             else:
