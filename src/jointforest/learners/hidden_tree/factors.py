@@ -20,9 +20,12 @@ from ...runtime.threads import of_finite
 from .complete import completed
 from .constants import FIXED
 from .em import spread_inside
-from .features import feature_tables, features
+from .features import features
 from .start import clusters
 from .structure import CodeColumn, CodeTable, code_column, code_columns
+
+_SIGMAS = (0.1587, 0.5, 0.8413)
+"""Probabilities of a standard normal below -1, 0 and 1."""
 
 
 def factor_tree(
@@ -35,6 +38,8 @@ def factor_tree(
     Parameters
     ----------
     table : CodeTable
+    refined : tuple of Refined
+        The scales that the codes are of.
     n_states : int
         Most states of the root.
     most_factors : int
@@ -51,12 +56,13 @@ def factor_tree(
     weight = np.ones(n) if table.weight is None else table.weight
     columns = smoothed_columns(table, refined)
     codes = completed(table.codes, columns, rng, table.weight)
-    width = [of.shape[1] for of in feature_tables(columns)]
-    axes = [axis_of(column, of.scale) if column.is_ordered else None for column, of in zip(columns, refined, strict=True)]
-    seen = features(codes, columns)
-    X = np.hstack([
-        of if axis is None else axis.place[codes[:, j], None] for j, (of, axis) in enumerate(zip(seen, axes, strict=True))
-    ]).astype(np.float64)  # fmt: skip
+    seen, axes = features(codes, columns), []
+    for j, (column, of) in enumerate(zip(columns, refined, strict=True)):
+        axis = axis_of(column, of.scale) if column.is_ordered else None
+        axes.append(axis)
+        if axis is not None:
+            seen[j] = axis.place[codes[:, j], None]
+    X = np.hstack(seen).astype(np.float64)
     centre = _centres(X, weight, rng)
     loading, noise = fit_complete(X - centre, weight, n_factors(X.shape[1], most_factors))
     rows = np.repeat(np.arange(n), n_states // n) if n <= n_states else np.sort(rng.permutation(n)[:n_states])
@@ -64,16 +70,15 @@ def factor_tree(
     share = weight[rows] / weight[rows].sum()
     near = _shares_of_states(X, place, noise, share)
     masses = []
-    features_of = np.split(np.arange(X.shape[1]), np.cumsum(width)[:-1])
-    for j, (column, axis, at) in enumerate(zip(columns, axes, features_of, strict=True)):
+    at = np.cumsum([0] + [of.shape[1] for of in seen])
+    for j, (column, axis) in enumerate(zip(columns, axes, strict=True)):
         if axis is not None:
-            mass = number_masses(axis, place[:, at[0]], float(noise[at[0]]), column.marginal)
-            masses.append(raked(mass, share, column.marginal))
+            mass = number_masses(axis, place[:, at[j]], float(noise[at[j]]), column.marginal)
         else:
-            counts = np.zeros((len(rows), column.n_codes))
-            np.add.at(counts.T, codes[:, j], near * weight[:, None])
-            added = FIXED.level_smoothing * counts.sum(axis=1, keepdims=True) + 1e-9
-            masses.append(raked(counts + added * column.marginal, share, column.marginal))
+            mass = np.zeros((len(rows), column.n_codes))
+            np.add.at(mass.T, codes[:, j], near * weight[:, None])
+            mass += (FIXED.odd_cells * mass.sum(axis=1, keepdims=True) + 1e-9) * column.marginal
+        masses.append(raked(mass, share, column.marginal))
     return TreeTables(
         np.arange(d, dtype=np.int32),
         np.array([-1] + [0] * (d - 1), np.int32),
@@ -88,7 +93,7 @@ def n_factors(f: int, most: int) -> int:
 
 
 def _centres(X: np.ndarray, weight: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Mean of the rows of each row's cluster (n, f), so that the factors need not explain dependence that is no line."""
+    """Mean of the rows of each row's cluster (n, f), as factors explain straight lines alone."""
     n_clusters = int(np.clip(len(X) // FIXED.rows_a_cluster, 1, FIXED.most_clusters))
     of_row = clusters(X.astype(np.float32), n_clusters, rng, weight)
     mass = np.bincount(of_row, weight)
@@ -167,24 +172,27 @@ class Axis(NamedTuple):
 
 
 def axis_of(column: CodeColumn, scale: Scale) -> Axis:
-    """Half a normal score, half the value in standard deviations: the one bends skewed columns, the other keeps gaps."""
-    b = FIXED.value_part
-    _, value, variance = scale.moments
-    middle = np.interp(0.5, np.cumsum(column.marginal) - 0.5 * column.marginal, value)
-    low, high = np.interp([0.159, 0.841], np.cumsum(column.marginal) - 0.5 * column.marginal, value)
-    unit = 0.5 * (high - low)
-    if unit <= 0.0: unit = 1.0
-    top = np.full(scale.n_codes, -np.inf); np.maximum.at(top, scale.code, scale.hi)
-    lowest = np.full(scale.n_codes, np.inf); np.minimum.at(lowest, scale.code, scale.lo)
-    cut = 0.5 * (top[:-1] + lowest[1:])
-    def z(x): return np.clip((x - middle) / unit, -4.0, 4.0)
-    edge = np.concatenate([[-np.inf], (1 - b) * column.edge[1:-1] + b * z(cut), [np.inf]])
-    place = (1 - b) * column.score + b * z(value)
-    inside = ((1 - b) * np.sqrt(spread_inside(column)) + b * np.minimum(np.sqrt(variance) / unit, 1.0)) ** 2
-    mean = column.marginal @ place
-    spread = np.sqrt(column.marginal @ (place - mean) ** 2)
+    """The axis on which the noise of a number is normal: the mean of its normal score and its value.
+
+    Normal scores alone lose gaps between groups of values, and values alone are not normal where they are skewed.
+    Values are in units of half the distance between the quantiles at one standard deviation, and not beyond four.
+    """
+    _, center, variance = scale.moments
+    share = column.marginal
+    low, middle, high = np.interp(_SIGMAS, np.cumsum(share) - 0.5 * share, center)
+    unit = 0.5 * (high - low) if high > low else 1.0
+
+    def value(x: np.ndarray) -> np.ndarray:
+        return np.clip((x - middle) / unit, -4.0, 4.0)
+
+    ends = scale.hi[np.searchsorted(scale.code, np.arange(1, scale.n_codes)) - 1]  # segments ascend, and so do codes
+    edge = np.concatenate([[-np.inf], 0.5 * (column.edge[1:-1] + value(ends)), [np.inf]])
+    place = 0.5 * (column.score + value(center))
+    inside = 0.25 * (np.sqrt(spread_inside(column)) + np.minimum(np.sqrt(variance) / unit, 1.0)) ** 2
+    mean = share @ place
+    spread = np.sqrt(share @ (place - mean) ** 2)
     spread = spread if spread > 0.0 else 1.0
-    return Axis((edge - mean) / spread, (place - mean) / spread, float(column.marginal @ inside) / spread**2)
+    return Axis((edge - mean) / spread, (place - mean) / spread, float(share @ inside) / spread**2)
 
 
 def number_masses(axis: Axis, place: np.ndarray, noise: float, marginal: np.ndarray) -> np.ndarray:
@@ -195,7 +203,7 @@ def number_masses(axis: Axis, place: np.ndarray, noise: float, marginal: np.ndar
     below = ndtr((axis.edge - place[:, None]) / np.sqrt(noise + axis.inside))
     mass = np.diff(below, axis=1) * (marginal > 0.0)
     mass /= np.maximum(mass.sum(axis=1, keepdims=True), 1e-300)
-    return np.asarray((1.0 - FIXED.number_smoothing) * mass + FIXED.number_smoothing * marginal)
+    return np.asarray((1.0 - FIXED.odd_cells) * mass + FIXED.odd_cells * marginal)
 
 
 def raked(mass: np.ndarray, share: np.ndarray, marginal: np.ndarray) -> np.ndarray:

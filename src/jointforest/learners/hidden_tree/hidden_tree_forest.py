@@ -271,7 +271,10 @@ class HiddenTreeForest(TableScores):
             seeds = np.random.default_rng(seed).integers(2**31, size=self.n_estimators).tolist()
             if self.settings_.start == "factors":
                 members = [
-                    Learned((factor_tree(table, fine_scales, self.settings_.n_states, FIXED.factors_of_trees[t % 2], own),), np.ones(1))
+                    Learned(
+                        (factor_tree(table, fine_scales, self.settings_.n_states, FIXED.factors_of_trees[t % 2], own),),
+                        np.ones(1),
+                    )
                     for t, own in enumerate(seeds)
                 ]
             else:
