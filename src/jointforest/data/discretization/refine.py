@@ -44,9 +44,9 @@ def refined(scale: Scale, parts: int) -> Refined:
     order = np.lexsort((begin, of))
     of, begin = of[order], begin[order]
     end = np.where(np.diff(of, append=-1) == 0, np.append(begin[1:], np.inf), hi[of])
-    is_cut = np.isin(of, at)
-    part = share[of]
-    part[is_cut] *= np.exp(log_part(lo[of], hi[of], rate[of], begin, end)[is_cut])
+    part, piece = share[of], np.isin(of, at)
+    whole = of[piece]
+    part[piece] *= np.exp(log_part(lo[whole], hi[whole], rate[whole], begin[piece], end[piece]))
     middle = np.cumsum(part) - 0.5 * part
     middle -= (np.cumsum(np.bincount(code, share, scale.n_codes)) - np.bincount(code, share, scale.n_codes))[code[of]]
     place = np.clip(np.floor(middle * parts), 0, parts - 1).astype(np.int64)

@@ -195,7 +195,7 @@ class Constants:
     """Rows of a cluster. Half or twice as many made next to no difference."""
     most_clusters: int = 16
     """Most clusters."""
-    complete_passes: int = 60
+    complete_passes: int = 30
     """Passes that fit the factors to complete rows; each is of the columns' second moments alone."""
     first_noise: float = 0.05
     """Least variance of noise before the first pass."""
@@ -206,7 +206,7 @@ class Constants:
     odd_cells: float = 0.003
     """Share of the column's marginal in each state, so that no code has probability 0. With 0.02 every fifth row of ten
     columns has a cell that does not go with the others, and the mean distance of draws was .06 larger."""
-    factor_rakings: int = 20
+    factor_rakings: int = 10
     """Times that code masses are adjusted to the marginals of the table."""
     rows_a_code: int = 5
     """Rows of each code of a number before it is cut into parts."""
