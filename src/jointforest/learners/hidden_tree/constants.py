@@ -205,7 +205,7 @@ class Constants:
     """Least variance of noise by which states share rows for the counts of levels."""
     odd_cells: float = 0.003
     """Share of the column's marginal in each state, so that no code has probability 0. With 0.02 every fifth row of ten
-    columns has a cell that does not go with the others, and the mean distance of draws was .06 larger."""
+    columns has a cell that does not go with the others, and draws were farther from other rows."""
     factor_rakings: int = 10
     """Times that code masses are adjusted to the marginals of the table."""
     rows_a_code: int = 5
