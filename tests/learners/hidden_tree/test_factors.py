@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy.stats import norm
 
 import jointforest as jf
 from jointforest.data.discretization.discretizer import codes_of
+from jointforest.learners.hidden_tree import hidden_tree_forest
 from jointforest.learners.hidden_tree.constants import FIXED
 from jointforest.learners.hidden_tree.factors import Axis, fit_complete, n_factors, number_masses, raked
 
@@ -174,6 +176,13 @@ def test_few_or_constant_or_categorical_columns_are_learned() -> None:
         joint = learned(frame)
         assert np.isfinite(joint.log_density(frame)).all()
         assert list(joint.sample(5, random_state=0).columns) == list(frame.columns)
+
+
+def test_tables_of_many_batches_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = table(200, 13)
+    monkeypatch.setattr(hidden_tree_forest, "FIXED", replace(FIXED, batch_rows=100))
+    with pytest.raises(ValueError, match="start='factors' is for tables of few rows"):
+        jf.HiddenTreeForest(start="factors").fit_batches(lambda: (rows[k : k + 50] for k in range(0, 200, 50)))
 
 
 def test_the_same_seed_gives_the_same_tree() -> None:

@@ -13,7 +13,9 @@ from jointforest.learners.selection.candidates import candidates
 from jointforest.learners.selection.choose import Compared, decide
 from jointforest.learners.selection.matching import is_nearer, matched_distance, matching_costs, spreads
 
-SCHEMA = Schema((Column("x", "continuous", "float64"), Column("y", "categorical", "object", levels=("a", "b"))), "pandas")
+SCHEMA = Schema(
+    (Column("x", "continuous", "float64"), Column("y", "categorical", "object", levels=("a", "b"))), "pandas"
+)
 
 
 def test_costs_are_sums_over_known_cells() -> None:
