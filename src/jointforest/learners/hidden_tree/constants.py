@@ -214,6 +214,38 @@ class Constants:
     least_noise: float = 0.02
     """Least variance of a feature that the factors leave open."""
 
+    # ---- hidden trees of a factor analysis; the experiment is in ``docs/experiments/dependence-between-numbers.md``
+
+    states_of_factors: int = 512
+    """States of the root."""
+    factors_of_trees: tuple[int, int] = (8, 4)
+    """Most factors of trees in turn. Draws of eight factors keep more dependence, and fewer give new rows a higher
+    log-density; a mixture has nearly all of both."""
+    rows_a_cluster: int = 25
+    """Rows of a cluster. Half or twice as many made next to no difference."""
+    most_clusters: int = 16
+    """Most clusters."""
+    complete_passes: int = 30
+    """Passes that fit the factors to complete rows; each is of the columns' second moments alone."""
+    first_noise: float = 0.05
+    """Least variance of noise before the first pass."""
+    least_factor_noise: float = 0.01
+    """Least variance of noise, so that no column is a function of the factors."""
+    least_noise_of_levels: float = 0.05
+    """Least variance of noise by which states share rows for the counts of levels."""
+    odd_cells: float = 0.003
+    """Share of the column's marginal in each state, so that no code has probability 0. With 0.02 every fifth row of ten
+    columns has a cell that does not go with the others, and draws were farther from other rows."""
+    factor_rakings: int = 10
+    """Times that code masses are adjusted to the marginals of the table."""
+    rows_a_code: int = 5
+    """Rows of each code of a number before it is cut into parts."""
+    most_codes: int = 40
+    """Most codes of a number before they are cut into parts."""
+    parts_of_codes: int = 3
+    """Parts that each code of a number is cut into. Dependence inside codes is lost; masses of parts are smoothed by
+    normals, while densities from fewer rows than those of a code would be rough."""
+
     indicator_levels: int = 24
     """Most indicators of one column."""
     rare_level: float = 0.002

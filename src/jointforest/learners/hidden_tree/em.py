@@ -297,7 +297,7 @@ def flat_columns(columns: tuple[CodeColumn, ...], smoothing: Smoothing) -> FlatC
         np.array([column.is_ordered and np.count_nonzero(of) > 1 for column, of in zip(columns, light, strict=True)]),
         np.concatenate(light),
         np.concatenate([c.score if c.is_ordered else zero for c, zero in zip(columns, zeros, strict=True)]),
-        np.concatenate([_spread_inside(c) if c.is_ordered else zero for c, zero in zip(columns, zeros, strict=True)]),
+        np.concatenate([spread_inside(c) if c.is_ordered else zero for c, zero in zip(columns, zeros, strict=True)]),
         np.concatenate([c.edge if c.is_ordered else np.zeros(c.n_codes + 1) for c in columns]),
     )
 
@@ -311,7 +311,7 @@ def is_light(column: CodeColumn, smoothing: Smoothing) -> np.ndarray:
     return np.asarray(~is_point_mass & (share > 0.0))
 
 
-def _spread_inside(column: CodeColumn) -> np.ndarray:
+def spread_inside(column: CodeColumn) -> np.ndarray:
     """Variance of a standard normal within each code's interval, (K,)."""
     edge = column.edge
     density = np.where(np.isfinite(edge), edge, 0.0) * np.exp(-0.5 * edge**2) / np.sqrt(2 * np.pi)

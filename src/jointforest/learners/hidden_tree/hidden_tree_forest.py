@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ...api.joint import Joint
+from ...data.discretization.refine import refined
 from ...data.evidence import build
 from ...data.schema import Schema
 from ...evaluation.columns_and_pairs import cells_of, some
@@ -28,8 +29,9 @@ from .choose import choose_settings, settings_for_likelihood
 from .codes import scales_of, table_of
 from .constants import FIXED
 from .em import Smoothing
+from .factors import factor_tree
 from .learn import LearnSettings, Progress
-from .leaves import complete_codes, learn_trees
+from .leaves import Learned, complete_codes, learn_trees
 from .missing_cells import with_missing_cells
 from .structure import CodeTable
 
@@ -58,11 +60,14 @@ class HiddenTreeForest(TableScores):
         Leaves of a decision tree that cuts the table first, each leaf with a hidden tree of its own. "auto": 1, which
         means no tree, or 8 where that has the higher validation log-likelihood. It is 1 in tables of fewer than 5,000
         rows, or of fewer than 32 rows for each state, and with ``objective="likelihood"``.
-    start : "auto", "shared" or "local"
+    start : "auto", "shared", "local" or "factors"
         First states: clusters of rows over all columns, or for each column others, of what depends on it. "auto":
         "local" where half of the columns or more are numbers, else "shared". Tables of fewer than 5,000 rows have
         "shared", unless ``objective="likelihood"`` or ``n_states`` is given: then the start with the higher validation
-        log-likelihood is taken.
+        log-likelihood is taken. "factors" learns no transition tables: the states, 512 if not given, are draws of the
+        factors of rows from a factor analysis, and there are no passes. It keeps the dependence between numbers in
+        tables of few rows, at the cost of a lower log-density; ``max_leaf_nodes``, ``max_iter`` and ``smoothing``
+        have no effect. A number has a code for each three rows, 16 to 64, if ``n_bins`` does not say otherwise.
     max_iter : "auto" or int
         Most passes over the rows; they end when held-out rows (a tenth) gain no more. "auto": 8, fewer of more than
         71,000 rows, at least 2.
@@ -119,7 +124,7 @@ class HiddenTreeForest(TableScores):
         "n_states": ("auto", Number(1, 4_096, whole=True)),
         "n_bins": ("auto", Number(2, 4_096, whole=True)),
         "max_leaf_nodes": ("auto", Number(1, 10_000, whole=True)),
-        "start": ("auto", "shared", "local"),
+        "start": ("auto", "shared", "local", "factors"),
         "max_iter": ("auto", Number(0, whole=True)),
         "smoothing": ("auto", Number(0)),
         "objective": ("draws", "likelihood"),
@@ -233,6 +238,8 @@ class HiddenTreeForest(TableScores):
             return self
         if self.rules not in ("auto", "off", False):
             raise ValueError("rules: a table learned in batches is not checked for rules; leave rules out, or use fit")
+        if self.start == "factors":
+            raise ValueError("start='factors' is for tables of few rows; this one does not fit into one sample of rows")
         first = self._learn(sample.schema, sample.X, weight, seed)
         first = improve(fold, sample.n, first, self.n_estimators, self.settings_.smoothing, weights)
         self.joint_ = Joint(HiddenTree(first))
@@ -258,16 +265,29 @@ class HiddenTreeForest(TableScores):
         fine = FIXED.fine_ends if len(cells) < FIXED.many_rows else 0.0
         singles = self.objective == "likelihood"
         scales = scales_of(schema, cells, weight, n_bins, fine, singles)
+        if self.start == "factors":
+            parts = [1 if column.is_categorical else FIXED.parts_of_codes for column in schema.columns]
+            fine_scales = tuple(map(refined, scales, parts))
+            scales = tuple(of.scale for of in fine_scales)
         table = table_of(schema, scales, cells, weight, self.n_jobs)
         with one_blas_thread(in_kernels=True):
             self.settings_ = settings or self._settings(table, seed)
             seeds = np.random.default_rng(seed).integers(2**31, size=self.n_estimators).tolist()
-            each = [self._of_member(t, len(cells)) for t in range(self.n_estimators)]
-            complete = complete_codes(table, seed) if each[-1].n_leaves > 1 else None
-            members = [
-                learn_trees(table, each[t], seed_of_member, self.n_jobs, self._progress(t), complete=complete)
-                for t, seed_of_member in enumerate(seeds)
-            ]
+            if self.settings_.start == "factors":
+                members = [
+                    Learned(
+                        (factor_tree(table, fine_scales, self.settings_.n_states, FIXED.factors_of_trees[t % 2], own),),
+                        np.ones(1),
+                    )
+                    for t, own in enumerate(seeds)
+                ]
+            else:
+                each = [self._of_member(t, len(cells)) for t in range(self.n_estimators)]
+                complete = complete_codes(table, seed) if each[-1].n_leaves > 1 else None
+                members = [
+                    learn_trees(table, each[t], own, self.n_jobs, self._progress(t), complete=complete)
+                    for t, own in enumerate(seeds)
+                ]
         trees = tuple(tree for member in members for tree in member.trees)
         log_weight = np.log(np.concatenate([member.share for member in members]) / len(members))
         with one_blas_thread():
@@ -288,6 +308,8 @@ class HiddenTreeForest(TableScores):
         """Most codes of a number in a table of n rows."""
         if not isinstance(self.n_bins, str):
             return self.n_bins
+        if self.start == "factors":
+            return int(np.clip(n // FIXED.rows_a_code, FIXED.fewest_bins, FIXED.most_codes))
         return FIXED.bins if n >= FIXED.many_rows else max(FIXED.fewest_bins, round(n**0.5))
 
     def _passes(self, n: int) -> int:
@@ -299,6 +321,9 @@ class HiddenTreeForest(TableScores):
     def _settings(self, table: CodeTable, seed: int) -> LearnSettings:
         """The given settings; the others are those of large tables, or chosen by validation log-likelihood."""
         n = len(table.codes)
+        if self.start == "factors":
+            n_states = FIXED.states_of_factors if isinstance(self.n_states, str) else self.n_states
+            return LearnSettings(n_states=n_states, start="factors", passes=0)
         is_large = n >= FIXED.many_rows
         is_chosen = self.objective == "likelihood"
         passes = self._passes(n)

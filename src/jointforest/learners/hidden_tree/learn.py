@@ -40,8 +40,9 @@ class LearnSettings(NamedTuple):
         Most states of a node.
     n_leaves : int
         Leaves of the decision tree that cuts the rows first, each with a hidden tree of its own (`learn_trees`).
-    start : {"shared", "local"}
-        First states: clusters of rows over all columns, or others for each column over what depends on it.
+    start : {"shared", "local", "factors"}
+        First states: clusters of rows over all columns, or others for each column over what depends on it. "factors"
+        is not learned here (`factors.factor_tree`).
     passes : int
         Most passes of EM over the rows; 0 leaves the start as it is.
     batch : int

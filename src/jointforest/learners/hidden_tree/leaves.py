@@ -142,7 +142,7 @@ class Learned(NamedTuple):
 
     trees: tuple[TreeTables, ...]
     share: np.ndarray
-    held_out: np.ndarray
+    held_out: np.ndarray = np.empty(0)
 
 
 def mean_of(values: np.ndarray, weight: np.ndarray | None) -> float:

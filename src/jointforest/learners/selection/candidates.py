@@ -26,17 +26,28 @@ class Candidate(NamedTuple):
     learner : learner
     seconds_per_row : float
         Estimate of the time to learn from a row, on two cores of 2020 or later.
+    is_for_draws : bool
+        Whether its draws keep more dependence than its log-density tells.
     """
 
     name: str
     learner: AdversarialForest | HiddenTreeForest
     seconds_per_row: float
+    is_for_draws: bool = False
 
 
 def candidates(
-    budget: Budget, n: int, d: int, n_jobs: int | None, objective: str = "draws", known: float = 1.0
+    budget: Budget,
+    n: int,
+    d: int,
+    n_jobs: int | None,
+    objective: str = "draws",
+    known: float = 1.0,
+    numbers: float = 0.0,
 ) -> list[Candidate]:
-    """Learners for n rows and d columns, of whose cells a share is known, the cheapest first.
+    """Learners for n rows and d columns, of whose cells a share is known, the cheapest first but for factors.
+
+    ``numbers`` is the share of columns that are numbers.
 
     The fast budget has one candidate for tables of many cells or columns, where comparing takes longer than learning.
     """
@@ -53,7 +64,12 @@ def candidates(
     if budget.n_chow_liu:
         learner = AdversarialForest(budget.n_chow_liu, min_samples_leaf=least, leaf="chow_liu", n_jobs=n_jobs)
         listed.append(Candidate("forest with Chow-Liu leaves", learner, 2 * row * budget.n_chow_liu))
-    return [*listed, *hidden]
+    listed += hidden
+    if n < FIXED.few_rows and objective == "draws" and numbers >= FIXED.numbers_of_factors:
+        factors = HiddenTreeForest(2, start="factors", n_jobs=n_jobs)
+        seconds = 2 * FIXED.state_seconds * d * HIDDEN.states_of_factors
+        listed.append(Candidate("2 hidden trees of factors", factors, seconds, True))
+    return listed
 
 
 def _hidden(budget: Budget, n: int, d: int, n_jobs: int | None, objective: str, known: float) -> list[Candidate]:

@@ -27,7 +27,8 @@ from .budget import Budget
 from .candidates import Candidate, candidates, learn
 from .constants import FIXED
 from .folds import Fold, cut, known_levels, sample_rows
-from .mixture_weights import sparse_weights, validate_mixture
+from .matching import is_nearer, matched_distance, matching_costs, spreads
+from .mixture_weights import mixed, sparse_weights, validate_mixture
 
 _BAR = 1_000
 """Steps of a progress bar for each second that is expected: a bar needs two steps at least."""
@@ -77,7 +78,8 @@ class Task(NamedTuple):
         """The candidates of a budget."""
         n, d = self.cells.shape
         known = 1.0 - float(np.isnan(self.cells).mean())
-        return candidates(budget, n, d, self.n_jobs, self.objective, known)
+        numbers = float(np.mean([not column.is_categorical for column in self.schema.columns]))
+        return candidates(budget, n, d, self.n_jobs, self.objective, known, numbers)
 
     def learn(self, learner: AdversarialForest | HiddenTreeForest, cells: np.ndarray) -> Distribution:
         """The model of rows of the table (n, d), which obey its rules."""
@@ -253,6 +255,8 @@ class Compared(NamedTuple):
         To learn in all splits, and to compute the log-densities.
     models : tuple of Distribution
         Of each split, where `Task.folds` asks for them; else of the first alone, as models take memory.
+    costs : tuple of arrays
+        Of each split, distances of draws to held-out rows (`matching_costs`), where a candidate is chosen by them.
     """
 
     candidate: Candidate
@@ -260,6 +264,7 @@ class Compared(NamedTuple):
     told_apart: float
     seconds: float
     models: tuple[Distribution, ...]
+    costs: tuple[np.ndarray, ...] = ()
 
     @property
     def mean(self) -> float:
@@ -301,17 +306,22 @@ def compare(candidate: Candidate, task: Task, splits: list[Split]) -> Compared:
     schema, seed, n_jobs = task.schema, task.seed_of_learners(), task.n_jobs
     is_categorical = np.array([column.is_categorical for column in schema.columns])
     models: list[Distribution] = []
-    log_densities = []
+    log_densities, costs = [], []
+    is_matched = any(one.is_for_draws for one in task.candidates(task.budget))
+    spread = spreads(schema, task.cells)
     for split in splits:
         model = task.learn(candidate.learner, split.learn)
         if task.folds or not models:
             models.append(model)
         held = known_levels(split.learn, split.held, is_categorical)
         log_densities.append(model.log_density(build(schema, held), n_jobs))
+        if is_matched:
+            drawn = sample(model, build(model.schema, n=1), FIXED.matched_rows, seed, False, n_jobs)
+            costs.append(matching_costs(schema, drawn, split.held, spread))
     seconds = time.monotonic() - start
     is_scored = len(splits) == 1 and task.objective == "draws"
     score = _score(models[0], splits[0].learn, seed, n_jobs) if is_scored else np.nan
-    return Compared(candidate, np.concatenate(log_densities), score, seconds, tuple(models))
+    return Compared(candidate, np.concatenate(log_densities), score, seconds, tuple(models), tuple(costs))
 
 
 def _score(model: Distribution, learned: np.ndarray, seed: int, n_jobs: int | None) -> float:
@@ -350,6 +360,35 @@ class Decision(NamedTuple):
 
 
 def decide(compared: list[Compared], d: int, seed: int, may_mix: bool = True) -> Decision:
+    """The weights of candidates for a table of d columns: those of `decide_by_likelihood`, or fewer beside another.
+
+    The last candidate may be one for draws. It has the largest weight with which draws are nearer to held-out rows, and
+    the validation log-likelihood is as high but for what a mixture must gain.
+    """
+    if not compared[-1].candidate.is_for_draws or len(compared) == 1:
+        return decide_by_likelihood(compared, d, seed, may_mix)
+    decision = decide_by_likelihood(compared[:-1], d, seed, may_mix)
+    without = decision._replace(weight=np.append(decision.weight, 0.0))
+    if not may_mix:
+        return without
+    table = np.column_stack([one.log_density for one in compared])
+
+    def distance(weight: np.ndarray) -> np.ndarray:
+        each = zip(*(one.costs for one in compared), strict=True)
+        return np.array([matched_distance(costs, weight, seed) for costs in each])
+
+    least, before = mixed(table, without.weight).mean(), distance(without.weight)
+    for share in FIXED.shares_of_factors:
+        weight = np.append((1.0 - share) * decision.weight, share)
+        now = float(mixed(table, weight).mean())
+        if now >= least - FIXED.mixture_gain * d and is_nearer(after := distance(weight), before):
+            nearer = 1.0 - after.mean() / before.mean()
+            why = f"draws are {nearer:.1%} nearer to held-out rows, for {now - least:+.3f} nats"
+            return Decision(weight, decision.best, now, why)
+    return without
+
+
+def decide_by_likelihood(compared: list[Compared], d: int, seed: int, may_mix: bool = True) -> Decision:
     """The weights of candidates for a table of d columns: one has all, or a mixture is better by enough.
 
     A candidate whose draws a classifier tells from the rows more easily has weight 0, whatever its validation

@@ -67,6 +67,17 @@ class Constants:
     """Seconds for a cell in a pass of a hidden tree, without its matrix products; measured on the same."""
     product_seconds: float = 9e-11
     """Seconds for a cell and a pair of states in a pass of a hidden tree; measured on the same."""
+    state_seconds: float = 2e-8
+    """Seconds for a cell and a state of a hidden tree of factors; measured on the same."""
+    numbers_of_factors: float = 0.5
+    """Share of columns that are numbers from which on a hidden tree of factors is a candidate."""
+    shares_of_factors: tuple[float, ...] = (0.9, 0.75, 0.6, 0.45, 0.3, 0.15)
+    """Weights of hidden trees of factors that are tried, beside those of the other candidates, which give rows that no
+    factors explain a positive density."""
+    matched_rows: int = 400
+    """Draws of each candidate that are matched with held-out rows; the time is that of the cube."""
+    nearer_errors: float = 1.0
+    """Standard errors by which draws must be nearer to held-out rows."""
     most_members: int = 4
     """Hidden trees of a mixture where there is time, as in the best budget."""
 
