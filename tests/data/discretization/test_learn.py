@@ -99,8 +99,9 @@ def test_bins_of_equal_mass_and_heavy_values_alone() -> None:
 
 @pytest.mark.parametrize("column", [NUMBER, WHOLE])
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_tails_do_not_cross_zero(column: Column, sign: float) -> None:
+def test_tails_do_not_cross_a_hard_end(column: Column, sign: float) -> None:
     x = np.arange(1.0, 60.0, 3.0) if column is WHOLE else np.linspace(0.2, 3.0, 20)
+    column = replace(column, **({"lower": 0.0} if sign > 0 else {"upper": 0.0}))
     scale = learn_scale(column, sign * x, None, 4)
     check_scale(scale, column)
     end = scale.hi <= 0 if sign > 0 else scale.lo >= 0

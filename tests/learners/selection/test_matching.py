@@ -11,7 +11,7 @@ from jointforest.data.schema import Column, Schema
 from jointforest.learners.selection.budget import budget_of
 from jointforest.learners.selection.candidates import candidates
 from jointforest.learners.selection.choose import Compared, decide
-from jointforest.learners.selection.matching import is_nearer, matched_distance, matching_costs, spreads
+from jointforest.learners.selection.matching import is_nearer, matched_distances, matching_costs, spreads
 
 SCHEMA = Schema(
     (Column("x", "continuous", "float64"), Column("y", "categorical", "object", levels=("a", "b"))), "pandas"
@@ -34,15 +34,15 @@ def test_spreads_are_standard_deviations_of_known_numbers() -> None:
 def test_distance_is_that_of_the_best_matching() -> None:
     cost = np.random.default_rng(0).random((5, 5))
     wanted = min(np.mean([cost[i, k] for i, k in enumerate(order)]) for order in permutations(range(5)))
-    assert matched_distance([cost], np.ones(1), 0) == pytest.approx(wanted)
-    assert matched_distance([cost, cost + 9.0], np.array([1.0, 0.0]), 0) == pytest.approx(wanted)
-    assert matched_distance([np.vstack([cost, cost])], np.ones(1), 0) == pytest.approx(wanted)
-    assert matched_distance([cost[:3]], np.ones(1), 0) >= 0.0  # fewer draws than held-out rows
+    assert matched_distances([cost], np.ones(1), 0).mean() == pytest.approx(wanted)
+    assert matched_distances([cost, cost + 9.0], np.array([1.0, 0.0]), 0).mean() == pytest.approx(wanted)
+    assert matched_distances([np.vstack([cost, cost])], np.ones(1), 0).mean() == pytest.approx(wanted)
+    assert matched_distances([cost[:3]], np.ones(1), 0).min() >= 0.0  # fewer draws than held-out rows
 
 
 def test_a_mixture_lies_between_its_components() -> None:
     near, far = np.full((100, 20), 1.0), np.full((100, 20), 3.0)
-    assert matched_distance([near, far], np.array([0.25, 0.75]), 0) == pytest.approx(2.5, abs=0.2)
+    assert matched_distances([near, far], np.array([0.25, 0.75]), 0).mean() == pytest.approx(2.5, abs=0.2)
 
 
 def test_gains_must_exceed_their_standard_error() -> None:

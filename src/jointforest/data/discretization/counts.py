@@ -21,11 +21,11 @@ class Tally(NamedTuple):
     weight : float64 array (m,)
         Their weight, in rows: all rows together weigh as much as their number.
     is_atom : bool array (m,)
-        Whether a value without grid has a mass of its own.
+        Whether a value without grid has a mass of its own; of dates whether it lies far from the others.
     half : float
         Half the width of a place: 1/2 on a grid, where a place is a cell, else 0.
-    zero : float
-        The place of the number 0; NaN where that is no place, or means nothing (dates).
+    lower, upper : float
+        The first and the last place that the column may have; infinite where an end is open.
     """
 
     place: np.ndarray
@@ -33,7 +33,8 @@ class Tally(NamedTuple):
     weight: np.ndarray
     is_atom: np.ndarray
     half: float
-    zero: float
+    lower: float
+    upper: float
 
     @property
     def n(self) -> float:
@@ -44,7 +45,7 @@ class Tally(NamedTuple):
 def mirrored(tally: Tally) -> Tally:
     """The tally of the column's negative."""
     place, rows, weight, is_atom = (field[::-1] for field in tally[:4])
-    return Tally(-place, rows, weight, is_atom, tally.half, -tally.zero)
+    return Tally(-place, rows, weight, is_atom, tally.half, -tally.upper, -tally.lower)
 
 
 def cell_number(x: np.ndarray, step: float, origin: float) -> np.ndarray:
@@ -74,20 +75,15 @@ def count_places(column: Column, values: np.ndarray, weight: np.ndarray | None) 
     if weight is not None:
         heaviest = weight[used] / weight[used].max()
         mass = np.bincount(group, heaviest * (len(x) / heaviest.sum()))
-    is_atom = np.zeros(len(place), dtype=bool)
-    half, zero = 0.5, _zero_cell(column)
-    if column.step == 0:
-        place, rows, mass = _with_atoms(np.array(column.atoms), place, rows, mass)
-        is_atom, half, zero = np.isin(place, column.atoms), 0.0, 0.0
-    return Tally(place + 0.0, rows, np.maximum(mass, 1e-300), is_atom, half, zero)
-
-
-def _zero_cell(column: Column) -> float:
-    """Number of the cell whose centre is 0, NaN if there is none."""
-    if column.step == 0 or column.kind == "datetime":
-        return np.nan
-    cell = -column.center / column.step
-    return float(np.rint(cell)) if abs(cell - np.rint(cell)) < 1e-6 else np.nan
+    half, atoms = 0.0, np.array(column.atoms)
+    lower, upper = column.lower, column.upper
+    if column.step > 0:
+        half, (lower, upper) = 0.5, cell_number(np.array([lower, upper]), column.step, column.center).tolist()
+        atoms = cell_number(atoms, column.step, column.center) if column.kind == "datetime" else atoms[:0]
+    else:
+        place, rows, mass = _with_atoms(atoms, place, rows, mass)
+    lower, upper = min(lower, float(place[0])), max(upper, float(place[-1]))
+    return Tally(place + 0.0, rows, np.maximum(mass, 1e-300), np.isin(place, atoms), half, lower, upper)
 
 
 def _with_atoms(

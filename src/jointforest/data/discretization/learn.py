@@ -40,13 +40,15 @@ def cut(tally: Tally, n_codes: int, fine_ends: float = 0.0) -> Bins:
     """At most ``n_codes`` bins.
 
     On a grid and for atoms a place that holds 1/K of the weight and 10 rows is alone in its bin (where there are no
-    more than K places, 10 rows are enough). The rest is cut between places at equal weight, or at a mean of that and of
-    equal steps of arcsin(root(share)), which counts ``fine_ends`` (0 to 1): then the outermost bins are narrower. No
-    bin lies on both sides of a gap (`_gaps`).
+    more than K places, 10 rows are enough), and so is a date that lies far from the others. The rest is cut between
+    places at equal weight, or at a mean of that and of equal steps of arcsin(root(share)), which counts ``fine_ends``
+    (0 to 1): then the outermost bins are narrower. No bin lies on both sides of a gap (`_gaps`).
     """
     heavy = (tally.is_atom | (tally.half > 0)) & (tally.rows >= FEW_ROWS)
     if len(tally.place) > n_codes:
         heavy &= tally.weight >= tally.weight.sum() / n_codes
+    if tally.half > 0:
+        heavy |= tally.is_atom
     gap = _gaps(tally, n_codes // 4)
     heavy = _affordable(tally.weight, heavy, gap, n_codes)
     gap &= ~heavy[:-1] & ~heavy[1:]
@@ -128,18 +130,24 @@ def _number(weight: np.ndarray, heavy: np.ndarray, gap: np.ndarray, n_codes: int
 def _edges(tally: Tally, heavy: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where places end and the next ones begin: tight around heavy ones, half-way between light ones.
 
-    At a gap they end, and begin, as far from the outermost place as places lie apart there.
+    At a gap, and beside a heavy place, light ones reach as far as they lie apart there.
     """
     low, high = tally.place[:-1], tally.place[1:]
     edge = np.where(heavy[:-1], low + tally.half, halfway(low, high, tally.half))
     edge = np.where(heavy[1:], high - tally.half, edge)
-    begins, ends, least = edge.copy(), edge.copy(), min(AROUND)
-    for i in np.flatnonzero(gap).tolist():
-        reach = (tally.place[[i, i + least]] - tally.place[[i - least + 1, i + 1]]) / (least - 1)
-        if tally.half > 0:
-            reach = np.floor(reach) + tally.half
-        ends[i], begins[i] = min(low[i] + reach[0], edge[i]), max(high[i] - reach[1], edge[i])
+    begins, ends, least, last = edge.copy(), edge.copy(), min(AROUND), len(tally.place) - 1
+    for i in np.flatnonzero(gap | (heavy[:-1] != heavy[1:])).tolist():
+        if not heavy[i] and i >= least - 1 and not heavy[i - least + 1 : i].any():
+            ends[i] = min(low[i] + _reach(tally, i - least + 1, i), edge[i])
+        if not heavy[i + 1] and i + least <= last and not heavy[i + 2 : i + least + 1].any():
+            begins[i] = max(high[i] - _reach(tally, i + 1, i + least), edge[i])
     return ends, begins
+
+
+def _reach(tally: Tally, first: int, last: int) -> float:
+    """How far some places apart from each other reach beyond the outermost of them: as far as they lie apart."""
+    apart = float(tally.place[last] - tally.place[first]) / (last - first)
+    return np.floor(apart) + tally.half if tally.half > 0 else apart
 
 
 def halfway(low: np.ndarray, high: np.ndarray, half: float) -> np.ndarray:
@@ -166,27 +174,27 @@ MOST = 0.2 * float(np.finfo(float).max)
 def upper_tail(tally: Tally, start: float, bin_rows: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What lies beyond the greatest place: t = 1 or 2 segments from ``start`` to inf; ends (t + 1,), rates, rows (t,).
 
-    A column of negative numbers whose tail would reach beyond 0 has next to nothing there. ``bin_rows`` are the rows of
-    the outermost bin.
+    Beyond a hard end of the column is next to nothing. ``bin_rows`` are the rows of the outermost bin.
     """
     rows = _rows(tally, bin_rows)
     rate = 1.0 / min(_scale(tally), _longest(tally, rows))
-    zero = tally.zero + tally.half  # 0 itself may be reached
+    end = tally.upper + tally.half  # the end itself may be reached
     with np.errstate(over="ignore", invalid="ignore"):
-        reaches = tally.place[-1] < tally.zero and start < zero and rows * np.exp(-rate * (zero - start)) > HARD_ROWS
+        reaches = tally.place[-1] < tally.upper and start < end and rows * np.exp(-rate * (end - start)) > HARD_ROWS
     if reaches:
-        return np.array([start, zero, np.inf]), np.array([rate, rate]), np.array([rows, HARD_ROWS])
+        return np.array([start, end, np.inf]), np.array([rate, rate]), np.array([rows, HARD_ROWS])
     return np.array([start, np.inf]), np.array([rate]), np.array([rows])
 
 
 def is_hard(tally: Tally) -> bool:
-    """Whether the column ends hard at its greatest place: at an atom, or where rows should lie beyond and do not.
+    """Whether the column ends hard at its greatest place: at its end, at an atom, or where rows should lie beyond.
 
     Should lie: as many as in the last place, less by the factor by which that has fewer than the one before.
     """
     last = float(tally.rows[-1])
     before = float(tally.rows[-2]) if len(tally.rows) > 1 else 0.0
-    return bool(tally.is_atom[-1]) or last * last > EXPECTED * max(last, before)
+    is_end = tally.place[-1] >= tally.upper or tally.is_atom[-1]
+    return bool(is_end) or last * last > EXPECTED * max(last, before)
 
 
 def _rows(tally: Tally, bin_rows: float) -> float:

@@ -27,7 +27,7 @@ from .budget import Budget
 from .candidates import Candidate, candidates, learn
 from .constants import FIXED
 from .folds import Fold, cut, known_levels, sample_rows
-from .matching import is_nearer, matched_distance, matching_costs, spreads
+from .matching import is_nearer, matched_distances, matching_costs, spreads
 from .mixture_weights import mixed, sparse_weights, validate_mixture
 
 _BAR = 1_000
@@ -375,7 +375,7 @@ def decide(compared: list[Compared], d: int, seed: int, may_mix: bool = True) ->
 
     def distance(weight: np.ndarray) -> np.ndarray:
         each = zip(*(one.costs for one in compared), strict=True)
-        return np.array([matched_distance(costs, weight, seed) for costs in each])
+        return np.concatenate([matched_distances(costs, weight, seed) for costs in each])
 
     least, before = mixed(table, without.weight).mean(), distance(without.weight)
     for share in FIXED.shares_of_factors:

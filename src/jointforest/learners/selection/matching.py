@@ -23,8 +23,8 @@ def matching_costs(schema: Schema, drawn: np.ndarray, held: np.ndarray, spread: 
     return cost
 
 
-def matched_distance(costs: Sequence[np.ndarray], weight: np.ndarray, seed: int) -> float:
-    """Mean distance in the best matching of held-out rows to draws of a mixture.
+def matched_distances(costs: Sequence[np.ndarray], weight: np.ndarray, seed: int) -> np.ndarray:
+    """Mean distance of each held-out row to its draws in the best matching to draws of a mixture, (n,).
 
     ``costs`` has the distances (m, n) of draws of each component with weight (K,). Each held-out row is matched as
     often as there are draws for: one draw a row would tell more of the noise of the draws than of their distribution.
@@ -38,7 +38,8 @@ def matched_distance(costs: Sequence[np.ndarray], weight: np.ndarray, seed: int)
     cost = np.stack([costs[k][i] for i, k in enumerate(component.tolist())])
     cost = np.repeat(cost[:, : rows // often], often, axis=1)
     row, column = linear_sum_assignment(cost)
-    return float(cost[row, column].mean())
+    of_row = column // often
+    return np.asarray(np.bincount(of_row, cost[row, column]) / np.bincount(of_row))
 
 
 def spreads(schema: Schema, cells: np.ndarray) -> np.ndarray:
@@ -52,6 +53,6 @@ def spreads(schema: Schema, cells: np.ndarray) -> np.ndarray:
 
 
 def is_nearer(distance: np.ndarray, others: np.ndarray) -> bool:
-    """Whether distances of some splits are less than others by more than the standard error of the mean difference."""
+    """Whether distances of rows are less than others by more than the standard error of the mean difference."""
     gain = others - distance
     return bool(gain.mean() > FIXED.nearer_errors * gain.std() / np.sqrt(len(gain)))
