@@ -72,13 +72,13 @@ def fit(
     """Learn the joint distribution of a table with the learner that has the highest validation log-likelihood.
 
     The candidates are an adversarial forest, a forest with Chow-Liu leaves, hidden trees, and mixtures of these. The
-    validation rows are a fifth of the table; in tables of fewer than 3,000 rows each row is held out once. Equal rows
-    are held out together, and large tables are compared on a part of their rows. In tables of fewer than 3,000 rows,
+    validation rows are a fifth of the table; in small tables each row is held out once. Equal rows are held out
+    together, and large tables are compared on a part of their rows. In tables of fewer than 3,000 rows,
     mostly of numbers, hidden trees of factors get as much weight as brings draws nearer to held-out rows, if the
-    validation log-likelihood falls by no more than 0.01 nats for each column. From 3,000 rows on, a candidate is
+    validation log-likelihood falls by no more than 0.01 nats for each column. Where a fifth is held out, a candidate is
     dropped if a classifier tells its draws from the rows more easily than the best candidate's. A mixture must be
-    better by 0.01 nats for each column. With the fast budget, tables of 5,000 rows, of 75,000 cells or
-    of 200 columns get a hidden tree without a comparison. The winner learns from all rows.
+    better by 0.01 nats for each column. With the fast budget, tables of 5,000 rows, of 40,000 cells or of 200 columns
+    get hidden trees without a comparison. The winner learns from all rows.
 
     With ``group`` the table has several rows for each subject, and the joint is one of whole histories: see
     `HistoryForest`, which learns it.

@@ -43,7 +43,7 @@ class Constants:
 
     few_rows: int = 3_000
     """Rows of a small table. All of its rows validate its candidates, each held out once."""
-    many_cells: int = 75_000
+    many_cells: int = 40_000
     """Cells from which the fast budget compares nothing, however few its rows are. See
     ``docs/experiments/budgets.md``."""
     fewest_states: int = 16
