@@ -246,22 +246,34 @@ def test_rules_that_make_one_compound_of_many_levels_are_not_enforced_by_default
         assert [rule.is_enforced for rule in reduced.coordinates.schema.rules] == expected
 
 
+def whole_of(rows: pd.DataFrame) -> dict[str, str]:
+    """Whole numbers of step 1, whatever steps they have."""
+    return dict.fromkeys(rows, "integer")
+
+
 def test_declared_rules_that_exclude_each_other_are_refused(frame: pd.DataFrame) -> None:
     few = frame[["net", "fee", "total"]].assign(twice=2 * frame["total"], more=frame["total"] + frame["fee"])
     rules = ["total = net + fee", "total -> twice", "total = 0.5 * twice"]
-    drawn = jf.HiddenTreeForest(n_states=2, max_iter=0, rules=rules).fit(few).joint_.sample(200, random_state=0)
+    forest = jf.HiddenTreeForest(n_states=2, max_iter=0, kinds=whole_of(few), rules=rules)
+    drawn = forest.fit(few).joint_.sample(200, random_state=0)
     assert np.array_equal(drawn["total"], drawn["net"] + drawn["fee"])  # by the combinations that the table has
     assert np.array_equal(drawn["twice"], 2 * drawn["total"])
     six = few["net"].to_numpy() * 6
     made = pd.DataFrame({"c": six // 2, "e": six // 3, "b": few["fee"], "a": six, "sum": six + few["fee"]})
     made["less"] = made["c"] + made["b"]
     with pytest.raises(ValueError, match=r"because 'a = 2 \* c' already determines 'a'"):
-        jf.HiddenTreeForest(n_states=2, max_iter=0, rules=["sum = a + b", "a = 2 * c", "a = 3 * e"]).fit(made)
+        jf.HiddenTreeForest(
+            n_states=2, max_iter=0, kinds=whole_of(made), rules=["sum = a + b", "a = 2 * c", "a = 3 * e"]
+        ).fit(made)
     with pytest.raises(ValueError, match="because its columns are sums of others only after rounding"):
-        jf.HiddenTreeForest(n_states=2, max_iter=0, rules=["less = c + b", "a = 2 * c", "c = a - 1.5 * e"]).fit(made)
+        jf.HiddenTreeForest(
+            n_states=2, max_iter=0, kinds=whole_of(made), rules=["less = c + b", "a = 2 * c", "c = a - 1.5 * e"]
+        ).fit(made)
     made["half"] = made["c"]
     with pytest.raises(ValueError, match=r"because with 'a = 2 \* c' it would make 'c' a sum of itself"):
-        jf.HiddenTreeForest(n_states=2, max_iter=0, rules=["less = c + b", "a = 2 * c", "c = a - half"]).fit(made)
+        jf.HiddenTreeForest(
+            n_states=2, max_iter=0, kinds=whole_of(made), rules=["less = c + b", "a = 2 * c", "c = a - half"]
+        ).fit(made)
     with pytest.raises(ValueError, match="combinations of values in 4,000 rows, which are too many"):
         jf.HiddenTreeForest(n_states=2, max_iter=0, rules=["combinations(total, high)"]).fit(frame[["total", "high"]])
 

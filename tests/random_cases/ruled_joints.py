@@ -255,6 +255,9 @@ def _missing_share(joint: jf.Joint, j: int, said: dict[int, Any]) -> float:
         values = {i: one for i, one in said.items() if i not in soft or not isinstance(one, bool)}
         rows = oracle.Rows(*found[:4], np.arange(found.X.shape[1]))
         weight = rows.fits(values) * math.exp(log_weight)
+        for i, one in values.items():  # evidence on a column says that its cell is known
+            if absences[i].where >= 0 and not isinstance(one, bool):
+                weight = weight * (1.0 - found.missing[:, i])
         cells = {absences[i].like: one is True for i, one in soft.items()}
         known = weight * _share_of_cells(inner, cells, found.Z)
         every += known.sum()

@@ -33,7 +33,7 @@ def test_a_joint_of_any_kind_is_embedded_itself(name: str) -> None:
 
 
 def test_a_large_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embed, "MOST_BYTES", 26_000)
+    monkeypatch.setattr(embed, "MOST_BYTES", 24_000)
     monkeypatch.setattr(embed, "DRAWS", 1_000)
     found = embedded(ShownJoint(tables.forest()))
     assert not found.is_itself and found.n_rows == 1_000

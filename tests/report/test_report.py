@@ -134,7 +134,7 @@ def test_a_hundred_columns_fit_in_a_megabyte_besides_the_joint(monkeypatch: pyte
 
 
 def test_a_smaller_joint_is_said_at_the_top(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embed, "MOST_BYTES", 26_000)
+    monkeypatch.setattr(embed, "MOST_BYTES", 24_000)
     monkeypatch.setattr(embed, "DRAWS", 500)
     text = report_text(tables.forest(), Wanted())
     assert "The joint is too large for this file." in text

@@ -97,7 +97,7 @@ def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None) -> Schema:
     Examples
     --------
     >>> import numpy as np
-    >>> [column.kind for column in infer_schema(np.array([[1.0, 0.12345678], [2.0, 0.87654321]])).columns]
+    >>> [column.kind for column in infer_schema(np.array([[1.0, np.pi], [2.0, np.e]])).columns]
     ['integer', 'continuous']
     """
     reader = read(frame)

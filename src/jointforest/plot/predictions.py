@@ -11,6 +11,7 @@ from ..api.joint import Joint
 from ..api.shapley import ShapleyValues
 from ..data.evidence import build
 from ..data.frames import encode
+from ..data.schema import snapped
 from ..evaluation.result import Fidelity
 from ..runtime.parameters import check_number
 from .distributions import check_joint
@@ -357,6 +358,7 @@ def calibration(joint: Joint, frame: Any, target: str, bins: int = 10, ax: Axes 
         ax.set(xlabel="predicted probability", ylabel="share of rows")
     else:
         ends = state.quantile(j, np.concatenate([(1 - _INTERVALS) / 2, (1 + _INTERVALS) / 2]))
+        ends = ends if column.kind == "datetime" else snapped(column, ends)
         inside = (ends[:, : len(_INTERVALS)] <= X[:, [j]]) & (X[:, [j]] <= ends[:, len(_INTERVALS) :])
         share = inside.mean(axis=0)
         ax.errorbar(_INTERVALS, share, 2 * _error(share, len(X)), fmt="o-", color=POSTERIOR, markersize=4,

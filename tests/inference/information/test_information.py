@@ -300,7 +300,7 @@ def test_divergence_of_learned_trees(leaf: str, kinds: dict[str, str] | None) ->
     rows = p.sample(20_000, random_state=0)
     draws = p.log_density(rows) - q.log_density(rows)
     if not np.isfinite(found.value):
-        assert leaf == "quantile"  # the other's pieces end where its rows do
+        assert not np.isfinite(draws).all() or leaf == "quantile"  # the other's leaves end where its rows do
         return
     assert found.method == "exact" and found.value > 0.01
     assert abs(draws.mean() - found.value) < 5 * draws.std() / math.sqrt(len(draws))

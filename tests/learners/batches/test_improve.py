@@ -18,7 +18,7 @@ from .test_fit_batches import table
 def test_equal_weights_say_nothing() -> None:
     """Whatever they are, and however many members there are: counts are those of the rows."""
     frame = table(300)
-    learner = jf.HiddenTreeForest(n_estimators=2, n_states=4, max_iter=1, random_state=0).fit(frame)
+    learner = jf.HiddenTreeForest(n_estimators=2, max_leaf_nodes=1, n_states=4, max_iter=1, random_state=0).fit(frame)
     first = learner.joint_.distribution.components[0].hidden
     smoothing = learner.settings_.smoothing
 

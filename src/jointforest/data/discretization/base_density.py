@@ -288,10 +288,16 @@ def peaks(scale: Scale) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _off_grid(scale: Scale) -> np.ndarray:
-    """Best point of each interval: its end of greatest density, its middle if it is flat."""
+    """Best point of each interval: its end of greatest density, its middle if it is flat.
+
+    An upper end that is a point of its own has no density of the interval: the number below it has.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         middle = 0.5 * scale.lo + 0.5 * scale.hi
-    ends = np.where(scale.rate > 0, np.nextafter(scale.lo, np.inf), scale.hi)
+    upper, taken = scale.hi.copy(), np.isin(scale.hi, scale.lo[scale.points])
+    length = np.where(np.isinf(scale.lo[taken]), 0.0, distance(upper[taken], scale.lo[taken]))
+    upper[taken] = np.minimum(np.nextafter(upper[taken], -np.inf), upper[taken] - 1e-12 * length)
+    ends = np.where(scale.rate > 0, np.nextafter(scale.lo, np.inf), upper)
     return np.where(scale.rate == 0, middle, ends)
 
 

@@ -196,6 +196,8 @@ class Constants:
 
     sweeps: int = 30
     """Most sweeps of iterative proportional fitting over the columns."""
+    least_share: float = 1e-6
+    """Share of a code that no row has and that is possible."""
     raked: float = 2e-5
     """Error of the share of a code at which these end."""
 

@@ -23,8 +23,8 @@ def raked(tree: TreeTables, nodes: Nodes, counts: Tables) -> TreeTables:
     target = []
     for emission, cells in zip(tree.emission, split_tables(nodes, counts)[1], strict=True):
         rows = cells[:-1].sum(axis=1, dtype=np.float64) + cells[-1].astype(np.float64) @ emission
-        rows = np.where(emission.any(axis=0), np.maximum(rows, FIXED.least_rows), 0.0)
-        target.append(rows / rows.sum())
+        share = np.where(emission.any(axis=0), np.maximum(rows / rows.sum(), FIXED.least_share), 0.0)
+        target.append(share / share.sum())
     sweep = _Sweep(tree, target)
     for _ in range(FIXED.sweeps):
         if sweep.run() < FIXED.raked:
