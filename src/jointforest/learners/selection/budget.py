@@ -47,7 +47,7 @@ _FAST = Budget(
     n_passes=3,
     n_trees=10,
     n_chow_liu=0,
-    rows=1_500,
+    rows=3_000,
     chooses_settings=False,
 )
 _DEFAULT = Budget(
