@@ -47,7 +47,8 @@ class HiddenTreeForest(TableScores):
     Parameters
     ----------
     n_estimators : int
-        Number of hidden trees in the mixture. More trees raise the likelihood of rows that were not learned from.
+        Members of the mixture. More raise the likelihood of rows that were not learned from. In tables of fewer than
+        5,000 rows the members have 1, 2, 4 and 8 leaves in turn, and conditional answers are better with four of them.
     n_states : "auto" or int
         States of each column. With more states, drawn rows resemble real ones more; with fewer, the density is
         smoother and learning faster. "auto": 256; 384 in tables of 5,000 to 8,191 rows, which have too few rows for
@@ -58,8 +59,8 @@ class HiddenTreeForest(TableScores):
         least 16.
     max_leaf_nodes : "auto" or int
         Leaves of a decision tree that cuts the table first, each leaf with a hidden tree of its own. "auto": 1, which
-        means no tree, or 8 where that has the higher validation log-likelihood. It is 1 in tables of fewer than 5,000
-        rows, or of fewer than 32 rows for each state, and with ``objective="likelihood"``.
+        means no tree, or 8 where that has the higher validation log-likelihood. It is 1 in tables of fewer than 32 rows
+        for each state, and with ``objective="likelihood"``. In tables of fewer than 5,000 rows see ``n_estimators``.
     start : "auto", "shared", "local" or "factors"
         First states: clusters of rows over all columns, or for each column others, of what depends on it. "auto":
         "local" where half of the columns or more are numbers, else "shared". Tables of fewer than 5,000 rows have
