@@ -379,3 +379,16 @@ def test_likelihood_knows_values_that_recur() -> None:
     best += (1 - known) * np.log((1 - known) / 10**6)
     assert found > draws.joint_.log_density(new).mean() + 0.3
     assert best - 0.3 < found < best + 0.05
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+def test_levels_with_values_beyond_a_gap_keep_them(scale: float, missing: float) -> None:
+    """The smoothing of a state does not reach beyond a gap, however far the next values are in ranks."""
+    rng = np.random.default_rng(0)
+    room = rng.choice(["suite", "single", "double"], 900, p=[0.05, 0.5, 0.45])
+    rate = np.where(room == "suite", rng.uniform(300, 319, 900), rng.normal(110, 15, 900).clip(60, 159)) * scale
+    frame = pd.DataFrame({"room": room, "rate": np.where(rng.random(900) < missing, np.nan, rate)})
+    joint = learn(frame, n_estimators=4, n_states=64)
+    assert joint.given(room="suite").mean("rate") == pytest.approx(frame.rate[room == "suite"].mean(), rel=0.03)
+    assert joint.given(rate=jf.between(300 * scale, None)).proba("room")["suite"] > 0.97

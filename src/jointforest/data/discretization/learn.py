@@ -8,7 +8,7 @@ import numpy as np
 
 from ..schema import Column
 from .counts import ABSENT, Tally, count_places, mirrored
-from .discretizer import Scale, decay_of_mean, log_part, mean_variance
+from .discretizer import Scale, codes_of, decay_of_mean, log_part, mean_variance
 
 # ---- At most K ordered bins of a numeric column: heavy places alone, the others cut at equal mass.
 
@@ -81,6 +81,14 @@ def _gaps(tally: Tally, most: int) -> np.ndarray:
     gap = np.zeros(len(score), dtype=bool)
     gap[clear[np.argsort(-score[clear], kind="stable")[:most]]] = True
     return gap
+
+
+def code_gaps(column: Column, scale: Scale, values: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    """Gaps that lie below each code of the column, int64 (K,)."""
+    tally = count_places(column, values, weight)
+    beyond = np.flatnonzero(_gaps(tally, scale.n_codes // 4)) + 1
+    place = tally.place[beyond] * column.step + column.center if column.step > 0 else tally.place[beyond]
+    return np.cumsum(np.bincount(codes_of(scale, place)[0], minlength=scale.n_codes))
 
 
 def _affordable(weight: np.ndarray, heavy: np.ndarray, gap: np.ndarray, n_codes: int) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...data.discretization.discretizer import Scale, code_table
-from ...data.discretization.learn import learn_scale
+from ...data.discretization.learn import code_gaps, learn_scale
 from ...data.schema import Column, Schema
 from ...runtime.threads import one_blas_thread
 from .structure import CodeTable, View
@@ -27,7 +27,11 @@ def table_of(
     n_codes = np.array([scale.n_codes for scale in scales])
     is_ordered = np.array([not column.is_categorical for column in schema.columns])
     views = tuple(map(_views, schema.columns, scales)) if any(c.parts for c in schema.columns) else ()
-    return CodeTable(np.ascontiguousarray(codes), n_codes, is_ordered, weight, views)
+    gaps = tuple(
+        np.zeros(scale.n_codes) if column.is_categorical else code_gaps(column, scale, cells[:, j], weight)
+        for j, (column, scale) in enumerate(zip(schema.columns, scales, strict=True))
+    )
+    return CodeTable(np.ascontiguousarray(codes), n_codes, is_ordered, weight, views, gaps)
 
 
 def _views(column: Column, scale: Scale) -> tuple[View, ...]:

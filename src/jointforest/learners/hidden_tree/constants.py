@@ -201,6 +201,9 @@ class Constants:
     raked: float = 2e-5
     """Error of the share of a code at which these end."""
 
+    gap: float = 6.0
+    """Normal scores by which codes on both sides of a gap between values are moved apart."""
+
     # ---- first states
 
     factors: int = 8

@@ -296,10 +296,21 @@ def flat_columns(columns: tuple[CodeColumn, ...], smoothing: Smoothing) -> FlatC
         np.array([column.known for column in columns], np.float32),
         np.array([column.is_ordered and np.count_nonzero(of) > 1 for column, of in zip(columns, light, strict=True)]),
         np.concatenate(light),
-        np.concatenate([c.score if c.is_ordered else zero for c, zero in zip(columns, zeros, strict=True)]),
+        np.concatenate([c.score + _apart(c) if c.is_ordered else zero for c, zero in zip(columns, zeros, strict=True)]),
         np.concatenate([spread_inside(c) if c.is_ordered else zero for c, zero in zip(columns, zeros, strict=True)]),
-        np.concatenate([c.edge if c.is_ordered else np.zeros(c.n_codes + 1) for c in columns]),
+        np.concatenate([_edge_apart(c) if c.is_ordered else np.zeros(c.n_codes + 1) for c in columns]),
     )
+
+
+def _apart(column: CodeColumn) -> np.ndarray:
+    """What is added to the scores of codes, so that a normal on one side of a gap has next to no mass beyond, (K,)."""
+    return np.zeros(column.n_codes) if column.gaps is None else FIXED.gap * column.gaps
+
+
+def _edge_apart(column: CodeColumn) -> np.ndarray:
+    """Ends of the codes' intervals, (K + 1,): at a gap the middle of it."""
+    apart = np.pad(_apart(column), 1, "edge")
+    return np.asarray(column.edge + 0.5 * (apart[1:] + apart[:-1]))
 
 
 def is_light(column: CodeColumn, smoothing: Smoothing) -> np.ndarray:

@@ -199,6 +199,8 @@ class CodeTable(NamedTuple):
         Weights of the rows.
     views : tuple of d tuples of View, or empty
         Of columns that stand for several others: each of these, by the codes.
+    gaps : tuple of d int arrays (K_j,), or empty
+        How many gaps between values lie below each code.
     """
 
     codes: np.ndarray
@@ -206,6 +208,7 @@ class CodeTable(NamedTuple):
     is_ordered: np.ndarray
     weight: np.ndarray | None = None
     views: tuple[tuple[View, ...], ...] = ()
+    gaps: tuple[np.ndarray, ...] = ()
 
     def take(self, rows: np.ndarray) -> CodeTable:
         """Some of the rows."""
@@ -216,7 +219,11 @@ class CodeTable(NamedTuple):
         codes = np.ascontiguousarray(self.codes[:, columns])
         views = tuple(self.views[j] for j in columns.tolist()) if self.views else ()
         return self._replace(
-            codes=codes, n_codes=self.n_codes[columns], is_ordered=self.is_ordered[columns], views=views
+            codes=codes,
+            n_codes=self.n_codes[columns],
+            is_ordered=self.is_ordered[columns],
+            views=views,
+            gaps=tuple(self.gaps[j] for j in columns.tolist()) if self.gaps else (),
         )
 
     def apart(self) -> CodeTable:
@@ -253,6 +260,8 @@ class CodeColumn(NamedTuple):
         Share of the rows that know their cell.
     views : tuple of (int64 array (K + 1,), CodeColumn)
         The columns that this one stands for, and their code for each code: see `View`.
+    gaps : int64 array (K,) or None
+        How many gaps between values lie below each code; None where there is none.
     """
 
     marginal: np.ndarray
@@ -261,6 +270,7 @@ class CodeColumn(NamedTuple):
     around: np.ndarray
     known: float = 1.0
     views: tuple[tuple[np.ndarray, CodeColumn], ...] = ()
+    gaps: np.ndarray | None = None
 
     @property
     def n_codes(self) -> int:
@@ -277,6 +287,8 @@ def code_columns(table: CodeTable, allowed: list[np.ndarray] | None = None) -> t
     for j, K in enumerate(table.n_codes.tolist()):
         count = np.bincount(table.codes[:, j], weights=table.weight, minlength=K + 1) + 0.0
         column = code_column(count, bool(table.is_ordered[j]), None if allowed is None else allowed[j])
+        if table.gaps and table.gaps[j].any():
+            column = column._replace(gaps=table.gaps[j])
         if table.views and table.views[j]:
             views = [(view.code, np.bincount(view.code, count, view.n_codes + 1), view) for view in table.views[j]]
             column = column._replace(
