@@ -15,7 +15,7 @@ import jointforest as jf
 from jointforest.data.discretization.discretizer import codes_of
 from jointforest.learners.hidden_tree import hidden_tree_forest
 from jointforest.learners.hidden_tree.constants import FIXED
-from jointforest.learners.hidden_tree.factors import Axis, fit_complete, n_factors, number_masses, raked
+from jointforest.learners.hidden_tree.factors import Axis, fit_complete, n_factors, number_masses, with_marginal
 
 LOADING = np.array([[0.9, 0.0], [0.8, 0.3], [0.0, 0.9], [-0.5, 0.7], [0.6, 0.6], [-0.8, 0.1]])
 
@@ -54,7 +54,7 @@ def test_masses_are_integrals_of_a_normal() -> None:
 def test_raked_masses_have_the_marginal() -> None:
     rng = np.random.default_rng(0)
     share, marginal = rng.dirichlet(np.ones(30)), rng.dirichlet(np.ones(6))
-    found = raked(rng.random((30, 6)), share, marginal)
+    found = with_marginal(rng.random((30, 6)), share, marginal)
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
     np.testing.assert_allclose(share @ found, marginal, rtol=1e-4)
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..ends import PILE
 from ..schema import Column
 from .counts import ABSENT, Tally, count_places, mirrored
 from .discretizer import Scale, codes_of, decay_of_mean, log_part, mean_variance
@@ -170,8 +171,6 @@ def halfway(low: np.ndarray, high: np.ndarray, half: float) -> np.ndarray:
 
 # ---- Open tails beyond the ends of what was observed: how much lies there, and how far it reaches.
 
-EXPECTED = 5.0
-"""Rows expected beyond an end, of which there are none, before it counts as hard."""
 HARD_ROWS = 1e-6
 """Rows beyond a hard end."""
 TAIL_VARIANCE = 0.04
@@ -202,7 +201,7 @@ def is_hard(tally: Tally) -> bool:
     last = float(tally.rows[-1])
     before = float(tally.rows[-2]) if len(tally.rows) > 1 else 0.0
     is_end = tally.place[-1] >= tally.upper or tally.is_atom[-1]
-    return bool(is_end) or last * last > EXPECTED * max(last, before)
+    return bool(is_end) or last * last > PILE * max(last, before)
 
 
 def _rows(tally: Tally, bin_rows: float) -> float:

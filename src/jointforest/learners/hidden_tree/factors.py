@@ -78,7 +78,7 @@ def factor_tree(
             mass = np.zeros((len(rows), column.n_codes))
             np.add.at(mass.T, codes[:, j], near * weight[:, None])
             mass += (FIXED.odd_cells * mass.sum(axis=1, keepdims=True) + 1e-9) * column.marginal
-        masses.append(raked(mass, share, column.marginal))
+        masses.append(with_marginal(mass, share, column.marginal))
     return TreeTables(
         np.arange(d, dtype=np.int32),
         np.array([-1] + [0] * (d - 1), np.int32),
@@ -206,7 +206,7 @@ def number_masses(axis: Axis, place: np.ndarray, noise: float, marginal: np.ndar
     return np.asarray((1.0 - FIXED.odd_cells) * mass + FIXED.odd_cells * marginal)
 
 
-def raked(mass: np.ndarray, share: np.ndarray, marginal: np.ndarray) -> np.ndarray:
+def with_marginal(mass: np.ndarray, share: np.ndarray, marginal: np.ndarray) -> np.ndarray:
     """Masses of codes (H, K) whose rows sum to 1 and whose mean over the states is the marginal (K,)."""
     # both factors by turns (Sinkhorn): each row of the result sums to 1, and codes of no mass stay so
     of_row = 1.0 / np.maximum(mass.sum(axis=1), 1e-300)
