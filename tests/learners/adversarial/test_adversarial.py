@@ -159,7 +159,7 @@ def test_accuracy_counts_rows_that_some_tree_did_not_draw() -> None:
     vote, judged = np.zeros(2 * n), np.zeros(2 * n, bool)
     for t, tree in enumerate(forest.trees):
         weight = draw_rows(2 * n, 2 * n, True, 0, t)
-        node = find_leaves(tree, both, 0, t)
+        node = find_leaves(tree, both)
         for i in np.flatnonzero(weight == 0):
             mates = node == node[i]
             vote[i] += (weight * y)[mates].sum() / weight[mates].sum() - 0.5
@@ -211,7 +211,7 @@ def test_first_trees_may_end_the_rounds(monkeypatch: pytest.MonkeyPatch) -> None
         assert grown == list(range(12 + first))
         assert by_first[0] == accuracies[0] and (by_first[1] == accuracies[1]) == (first == 12)
         assert (by_first[1] <= 0.5 + settings["delta"] * np.sqrt(first / 12)) == (first < 12)
-        assert (early.leaf_node == forest.leaf_node).all() and early.number == forest.number
+        assert (early.leaf_node == forest.leaf_node).all()
         grown.clear()
 
 
@@ -225,7 +225,7 @@ def test_pruned_leaves_have_enough_kept_rows() -> None:
         count = np.bincount(pruned.leaf_node[t][keep[t]], minlength=len(tree.left))
         assert (count[tree.left < 0] >= 5).all()
         assert (tree.left[pruned.leaf_node[t]] < 0).all()
-        assert (pruned.leaf_node[t] == find_leaves(tree, ranks.codes, pruned.seed, pruned.number + t)).all()
+        assert (pruned.leaf_node[t] == find_leaves(tree, ranks.codes)).all()
         assert len(tree.left) <= len(forest.trees[t].left)
     assert max(len(t.left) for t in pruned.trees) > 1
     again = prune_forest(forest, ranks.codes, keep, 5, 1, has_these=True)

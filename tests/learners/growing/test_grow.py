@@ -82,7 +82,7 @@ def is_valid(is_left: np.ndarray, y: np.ndarray, weight: np.ndarray, limits: Lim
 
 
 class Node(NamedTuple):
-    """Rows of a node: codes of one column (-1: missing), targets and weights; those of its rows that are known."""
+    """Rows of a node: codes of one column, targets and weights; those of its rows."""
 
     codes: np.ndarray
     rows: np.ndarray
@@ -93,7 +93,7 @@ class Node(NamedTuple):
     w: np.ndarray
 
     def gains(self, sets: list[np.ndarray], criterion: int) -> list[float]:
-        """Gain of each set of known rows that may go left; minus infinity if it may not."""
+        """Gain of each set of rows that may go left; minus infinity if it may not."""
         return [
             gain_of(s, self.t, self.w, criterion) if is_valid(s, self.t, self.w, self.limits) else -np.inf for s in sets
         ]
@@ -107,8 +107,7 @@ def make_node(
     table = GrowthRows(codes[None], both, np.array([0, 1], np.uint8), np.zeros(2, np.uint8), target, weight)
     scratch = scratch_for(table, rows, n_classes or 2, 0, 0)
     compiled(describe)(criterion, target, weight, rows, scratch)
-    known = rows[codes[rows] >= 0]
-    return Node(codes, rows, limits, scratch, codes[known], y[known], weight[known])
+    return Node(codes, rows, limits, scratch, codes[rows], y[rows], weight[rows])
 
 
 @st.composite
@@ -117,7 +116,7 @@ def nodes(draw: st.DrawFn, n_codes: int, n_classes: int, limited: bool = True) -
     n = draw(st.integers(1, 24))
     seed = draw(st.integers(0, 2**32 - 1))
     rng = np.random.default_rng(seed)
-    codes = rng.integers(-1 if draw(st.booleans()) else 0, n_codes, n).astype(np.int32)
+    codes = rng.integers(0, n_codes, n).astype(np.int32)
     y = rng.integers(0, n_classes, n).astype(np.int32) if n_classes else 1e3 + rng.normal(size=n)
     weight = rng.integers(1, 4, n).astype(np.float64) if draw(st.booleans()) else rng.random(n) + 1e-3
     rows = rng.permutation(n)[: draw(st.integers(1, n))].astype(np.int32)
@@ -233,7 +232,7 @@ def test_ranks_and_snapping() -> None:
 class Table:
     """A random table with classes and bootstrap weights, and trees grown on it."""
 
-    def __init__(self, seed: int, n: int = 150, missing: float = 0.0, n_classes: int = 2, tied: bool = False) -> None:
+    def __init__(self, seed: int, n: int = 150, n_classes: int = 2, tied: bool = False) -> None:
         rng = np.random.default_rng(seed)
         self.columns = make_columns([0, 5, 0, 70, 0], step=[0.0, 0.5, 0.0])
         x = rng.normal(size=(n, 5))
@@ -244,7 +243,6 @@ class Table:
             x[:, 4] = np.where(x[:, 4] > 0, np.nextafter(1.0, 2.0), 1.0)
         signal = x[:, 0] + (x[:, 1] == 2) - (x[:, 3] % 3 == 0) + (x[:, 4] > 1)
         self.y = np.digitize(signal + rng.normal(size=n), np.linspace(-0.5, 1, n_classes - 1)).astype(np.int32)
-        x[rng.random(x.shape) < missing] = np.nan
         self.X = snap(self.columns, x)
         self.ranks = rank(self.columns, self.X)
         self.weight = np.bincount(rng.integers(0, n, n), minlength=n).astype(np.float64)
@@ -308,7 +306,7 @@ def test_every_row_lies_in_the_box_of_its_leaf(seed: int, tied: bool) -> None:
     table = Table(seed, tied=tied)
     settings = [{}, {"max_leaf_nodes": 9}, {"is_ordered": (0, 1, 0, 1, 0), "max_features": 1}]
     grown = [table.grow(number=t, **s) for t, s in enumerate(settings)]
-    leaf_nodes = [find_leaves(tree, table.ranks.codes, 7, t) for t, tree in enumerate(grown)]
+    leaf_nodes = [find_leaves(tree, table.ranks.codes) for tree in grown]
     trees = table.node_table(grown, leaf_nodes)
     check_structure(trees)
     lo, hi, allowed = leaf_boxes(trees, table.columns)
@@ -332,7 +330,7 @@ def test_every_row_lies_in_the_box_of_its_leaf(seed: int, tied: bool) -> None:
 def test_thresholds_are_halfway_and_on_cell_edges() -> None:
     table = Table(0)
     tree = table.grow()
-    trees = table.node_table([tree], [find_leaves(tree, table.ranks.codes, 7, 3)])
+    trees = table.node_table([tree], [find_leaves(tree, table.ranks.codes)])
     for node in np.flatnonzero((trees.feature >= 0) & (trees.levels_at < 0)):
         x = np.unique(table.X[:, trees.feature[node]])
         low, high = x[x <= trees.threshold[node]].max(), x[x > trees.threshold[node]].min()
@@ -365,7 +363,6 @@ def test_cuts_separate_any_two_values(values: list[float], data: st.DataObject) 
         left=np.array([1, -1, -1], np.int32),
         right=np.array([2, -1, -1], np.int32),
         level_words=np.empty(0, np.uint64),
-        share_left=np.zeros(3),
     )
     threshold = join_trees(columns, ranks, [tree], [np.array([0, 1, 1])]).threshold[0]
     assert x[cut[0]] <= threshold < x[cut[0] + 1]
@@ -441,15 +438,14 @@ def test_constant_columns_count_as_tried_unless_told_to_keep_looking() -> None:
         assert len(tree.left) > 1
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.1])
 @pytest.mark.parametrize("settings", [{}, {"max_leaf_nodes": 7}, {"min_samples_split": 200.0}])
-def test_rows_are_found_where_growing_left_them(settings: dict, missing: float) -> None:
-    table = Table(9, n=400, missing=missing)
+def test_rows_are_found_where_growing_left_them(settings: dict) -> None:
+    table = Table(9, n=400)
     how, no = GrowthSettings(2, **settings), np.zeros(5, np.uint8)
     tree, node = grow(table.ranks, table.columns.is_categorical, no, table.y, 2, table.weight, how, seed=7, number=3)
     for one, other in zip(tree, table.grow(max_features=2, **settings), strict=True):
         assert one.tolist() == other.tolist()
-    assert node.tolist() == find_leaves(tree, table.ranks.codes, 7, 3).tolist()
+    assert node.tolist() == find_leaves(tree, table.ranks.codes).tolist()
 
 
 @pytest.mark.parametrize("criterion", [GINI, ENTROPY, VARIANCE])
@@ -457,7 +453,7 @@ def test_rows_are_found_where_growing_left_them(settings: dict, missing: float) 
 def test_unlimited_tree_ends_in_pure_leaves(n_classes: int, criterion: int) -> None:
     table = Table(3, n_classes=n_classes)
     tree = table.grow(criterion=criterion)
-    leaf = find_leaves(tree, table.ranks.codes, 7, 3)
+    leaf = find_leaves(tree, table.ranks.codes)
     drawn = table.weight > 0
     for node in np.unique(leaf[drawn]):
         assert len(np.unique(table.y[drawn & (leaf == node)])) == 1
@@ -465,13 +461,12 @@ def test_unlimited_tree_ends_in_pure_leaves(n_classes: int, criterion: int) -> N
 
 def test_variance_of_two_classes_is_gini() -> None:
     """p (1 - p) is half of Gini's impurity, so the trees are the same; weights of any size leave no ties."""
-    for missing in (0.0, 0.2):
-        table = Table(8, n=400, missing=missing)
-        table.weight *= np.random.default_rng(0).uniform(0.5, 1.5, 400)
-        gini, variance = (table.grow(criterion=c, max_features=2, min_samples_leaf=3) for c in (GINI, VARIANCE))
-        assert len(gini.left) > 9
-        for one, other in zip(gini, variance, strict=True):
-            assert one.tolist() == pytest.approx(other.tolist())
+    table = Table(8, n=400)
+    table.weight *= np.random.default_rng(0).uniform(0.5, 1.5, 400)
+    gini, variance = (table.grow(criterion=c, max_features=2, min_samples_leaf=3) for c in (GINI, VARIANCE))
+    assert len(gini.left) > 9
+    for one, other in zip(gini, variance, strict=True):
+        assert one.tolist() == pytest.approx(other.tolist())
 
 
 def test_best_first_equals_depth_first_when_unlimited() -> None:
@@ -479,48 +474,32 @@ def test_best_first_equals_depth_first_when_unlimited() -> None:
     leaves = []
     for settings in ({}, {"max_leaf_nodes": 10_000}):
         tree = table.grow(**settings)
-        leaf = find_leaves(tree, table.ranks.codes, 7, 3)
+        leaf = find_leaves(tree, table.ranks.codes)
         leaves.append({tuple(np.flatnonzero(leaf == node)) for node in np.unique(leaf)})
     assert leaves[0] == leaves[1]
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_class_limits_and_split_size(missing: float) -> None:
-    table = Table(5, missing=missing)
+def test_class_limits_and_split_size() -> None:
+    table = Table(5)
     drawn = table.weight > 0
     tree = table.grow(min_class=np.array([2.0, 5.0]))
-    leaf = find_leaves(tree, table.ranks.codes, 7, 3)
+    leaf = find_leaves(tree, table.ranks.codes)
     assert (tree.left >= 0).sum() > 1
-    if not missing:  # missing cells are sent by a new draw, so counts differ from those at growing
-        for c, least in enumerate((2.0, 5.0)):
-            count = np.bincount(leaf[drawn], table.weight[drawn] * (table.y[drawn] == c), len(tree.left))
-            assert (count[tree.left < 0] >= least).all()
+    for c, least in enumerate((2.0, 5.0)):
+        count = np.bincount(leaf[drawn], table.weight[drawn] * (table.y[drawn] == c), len(tree.left))
+        assert (count[tree.left < 0] >= least).all()
     tree = table.grow(min_samples_split=20)
-    leaf = find_leaves(tree, table.ranks.codes, 7, 3)
-    if not missing:
-        below = node_weights(tree.left, tree.right, np.bincount(leaf, table.weight, len(tree.left)))
-        assert (below[tree.left >= 0] * table.weight.sum() >= 20 - 1e-9).all()
+    leaf = find_leaves(tree, table.ranks.codes)
+    below = node_weights(tree.left, tree.right, np.bincount(leaf, table.weight, len(tree.left)))
+    assert (below[tree.left >= 0] * table.weight.sum() >= 20 - 1e-9).all()
 
 
-def test_missing_cells_are_sent_by_the_share_of_known_ones() -> None:
-    rng = np.random.default_rng(0)
-    n = 4000
-    x = rng.random((n, 1))
-    y = (x[:, 0] > 0.3).astype(np.int32)
-    x[: n // 2] = np.nan
-    columns = make_columns([0])
-    ranks = rank(columns, x)
-    no = np.zeros(1, np.uint8)
-    weight = np.where(x[:, 0] <= 0.3, 3.0, 1.0)
-    tree, _ = grow(ranks, no, no, y, 2, weight, GrowthSettings(1, max_depth=1), seed=0, number=0)
-    known_left = np.average(x[n // 2 :, 0] <= 0.3, weights=weight[n // 2 :])
-    assert tree.share_left[0] == pytest.approx(known_left)
-    leaf = find_leaves(tree, ranks.codes, 0, 0)
-    sent_left = (leaf[: n // 2] == tree.left[0]).mean()
-    assert sent_left == pytest.approx(known_left, abs=5 * np.sqrt(0.25 / (n / 2)))
-    assert (leaf[n // 2 :] == np.where(x[n // 2 :, 0] <= 0.3, tree.left[0], tree.right[0])).all()
-    other = find_leaves(tree, ranks.codes, 0, 1)
-    assert (other[: n // 2] != leaf[: n // 2]).any()
+def test_known_leaves_stay_and_the_others_are_found() -> None:
+    table = Table(6)
+    tree = table.grow()
+    leaf = find_leaves(tree, table.ranks.codes)
+    known = np.where(np.arange(len(leaf)) % 3 == 0, leaf, -1).astype(np.int32)
+    assert find_leaves(tree, table.ranks.codes, known).tolist() == leaf.tolist()
 
 
 @pytest.mark.parametrize("X", [np.zeros((1, 2)), np.ones((20, 2)), np.full((20, 2), np.nan)])
@@ -542,7 +521,7 @@ def test_deep_trees_and_their_boxes() -> None:
     tree, _ = grow(ranks, no, no, y, 2, np.ones(n), GrowthSettings(1), seed=0, number=0)
     assert (tree.left < 0).sum() == n
     assert depths(tree).max() > 64
-    leaf = find_leaves(tree, ranks.codes, 0, 0)
+    leaf = find_leaves(tree, ranks.codes)
     trees = join_trees(columns, ranks, [tree], [np.bincount(leaf, minlength=len(tree.left))])
     lo, hi, _ = leaf_boxes(trees, columns)
     at = trees.leaf[leaf]
@@ -579,7 +558,7 @@ def both_trees(criterion: int, weighted: bool, **settings: float) -> tuple[RankT
     how = GrowthSettings(X.shape[1], criterion, **settings)
     ours, _ = grow(ranks, no, no, y, 4, weight, how, seed=0, number=0)
     drawn = weight > 0
-    return ours, theirs, (X[drawn], y[drawn], weight[drawn], find_leaves(ours, ranks.codes, 0, 0)[drawn])
+    return ours, theirs, (X[drawn], y[drawn], weight[drawn], find_leaves(ours, ranks.codes)[drawn])
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -666,7 +645,7 @@ def as_nested(tree: RankTree, node: int) -> tuple:
     """The pruned tree as nested splits, to compare by what its nodes ask."""
     if tree.left[node] < 0:
         return ()
-    key = (int(tree.feature[node]), int(tree.below_rank[node]), int(tree.levels_at[node]), float(tree.share_left[node]))
+    key = (int(tree.feature[node]), int(tree.below_rank[node]), int(tree.levels_at[node]))
     return (key, as_nested(tree, int(tree.left[node])), as_nested(tree, int(tree.right[node])))
 
 
@@ -674,27 +653,26 @@ def nested_slowly(tree: RankTree, subtree: tuple) -> tuple:
     if len(subtree) == 1:
         return ()
     node, a, b = subtree
-    key = (int(tree.feature[node]), int(tree.below_rank[node]), int(tree.levels_at[node]), float(tree.share_left[node]))
+    key = (int(tree.feature[node]), int(tree.below_rank[node]), int(tree.levels_at[node]))
     return (key, nested_slowly(tree, a), nested_slowly(tree, b))
 
 
 @pytest.mark.parametrize("least", [1, 2, 5, 40, 1000])
 @pytest.mark.parametrize("seed", range(3))
 def test_pruning_against_a_recursive_version(seed: int, least: int) -> None:
-    table = Table(seed, missing=0.1)
+    table = Table(seed)
     tree = table.grow()
-    rows_at = np.bincount(find_leaves(tree, table.ranks.codes, 7, 3)[table.y == 1], minlength=len(tree.left))
+    rows_at = np.bincount(find_leaves(tree, table.ranks.codes)[table.y == 1], minlength=len(tree.left))
     small, number = prune(tree, rows_at, least)
     _, expected = slowly_pruned(tree, 0, rows_at, least)
     assert as_nested(small, 0) == nested_slowly(tree, expected)
-    check_structure(table.node_table([small], [find_leaves(small, table.ranks.codes, 7, 3)]))
+    check_structure(table.node_table([small], [find_leaves(small, table.ranks.codes)]))
     kept = np.flatnonzero(number >= 0)
     assert sorted(number[kept]) == list(range(len(small.left)))
     assert (number[(tree.left < 0) & (rows_at >= least)] >= 0).all()
     assert (number[(tree.left < 0) & (rows_at < least)] < 0).all() or len(small.left) == 1
     split = kept[small.left[number[kept]] >= 0]
     assert (small.feature[number[split]] == tree.feature[split]).all()
-    assert (small.share_left[number[kept]] == tree.share_left[kept]).all()
     if least == 1000:
         assert len(small.left) == 1
 
@@ -708,7 +686,7 @@ def test_node_weights_add_up() -> None:
 def test_add_stump() -> None:
     table = Table(0)
     grown = table.grow(max_depth=2)
-    trees = table.node_table([grown], [find_leaves(grown, table.ranks.codes, 7, 3)])
+    trees = table.node_table([grown], [find_leaves(grown, table.ranks.codes)])
     more = add_stump(trees)
     check_structure(more)
     assert more.root.tolist() == [0, len(trees.left)]

@@ -441,15 +441,11 @@ class Discriminator(NamedTuple):
         Node in which each real row ends, in each tree.
     drawn : bool array (T, n)
         Whether the real row was among those that tree was grown on.
-    seed, number : int
-        Random stream of the first tree; tree t has ``number + t``.
     """
 
     trees: list[RankTree]
     leaf_node: np.ndarray
     drawn: np.ndarray
-    seed: int
-    number: int
 
 
 def run(
@@ -537,7 +533,7 @@ def _discriminate(
         at_most = accuracy + FIXED.early_errors * 0.5 / np.sqrt(max(len(right), 1))
         if at_most <= 0.5 + settings.delta * np.sqrt(end / n_trees):
             break
-    return Discriminator(trees, np.array(nodes), np.array(drawn), seed, first), accuracy
+    return Discriminator(trees, np.array(nodes), np.array(drawn)), accuracy
 
 
 def _generate(forest: Discriminator, ranks: Ranks, seed: int, out: np.ndarray) -> None:
@@ -566,7 +562,7 @@ def prune_forest(
 
     def one(t: int) -> tuple[RankTree, np.ndarray]:
         node = forest.leaf_node[t] if has_these else None
-        return prune_small_leaves(forest.trees[t], codes, keep[t], min_rows, forest.seed, forest.number + t, node)
+        return prune_small_leaves(forest.trees[t], codes, keep[t], min_rows, node)
 
     return _changed(forest, one, codes.shape[1], n_jobs)
 
@@ -586,7 +582,7 @@ def prune_by(
         is_leaf = tree.left < 0
         rows[is_leaf] = rows_at[end[t] - is_leaf.sum() : end[t]]
         pruned, _ = prune(tree, rows, min_rows)
-        return pruned, find_leaves(pruned, codes, forest.seed, forest.number + t)
+        return pruned, find_leaves(pruned, codes)
 
     return _changed(forest, one, codes.shape[1], n_jobs)
 

@@ -11,7 +11,7 @@ from ...runtime.threads import map_ordered
 from ..base import draw_rows
 from ..growing.criterion_kernels import ENTROPY, VARIANCE
 from ..growing.grow import GrowthSettings, RankTree, grow, rank
-from ..leaf_fitting.densities import AssignedRows, assign_rows, prune_small_leaves
+from ..leaf_fitting.densities import AssignedRows, assign_rows
 from .targets import Training
 
 
@@ -57,8 +57,7 @@ def grow_forest(training: Training, weight: np.ndarray, settings: GrowSettings, 
         drawn = weight * draw_rows(n, settings.n_draws, True, seed, t) if settings.bootstrap else weight.copy()
         how = {"seed": seed, "number": t}
         tree, node = grow(of_features, is_categorical, is_ordered, y, n_classes, drawn, growth, **how)
-        # rows missing a split value may take other sides than they did in growing, and leave a leaf empty
-        return *prune_small_leaves(tree, of_features.codes, drawn > 0, 1, seed, t, node), drawn
+        return tree, node, drawn
 
     grown = list(map_ordered(one, [(t,) for t in range(settings.n_estimators)], settings.n_jobs, "growing trees"))
     return assign_rows(training.columns, ranks, *zip(*grown, strict=True))

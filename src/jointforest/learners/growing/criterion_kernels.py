@@ -91,18 +91,6 @@ def add(criterion, statistics, target, weight):
 
 
 @kernel
-def total_of_known(criterion, known, m, scratch):
-    """Statistics of the ``known`` rows with a code, of the m of the node, into ``scratch.total``."""
-    total = scratch.total
-    for c in range(total.shape[0]):
-        total[c] = scratch.node[c] if known == m else 0.0
-    if known < m:
-        for k in range(m):
-            if scratch.code[k] >= 0:
-                add(criterion, total, scratch.target[k], scratch.weight[k])
-
-
-@kernel
 def allowed(left, total, weight_left, weight, limits):
     """Whether both sides keep the smallest weights.
 
@@ -134,7 +122,7 @@ def present_groups(criterion, n_groups, scratch):
 @kernel
 def cut_groups(criterion, scratch, n_order, limits):
     """Best cut of the groups ``scratch.order[:n_order]`` of ``scratch.table``: (score, groups on the left)."""
-    left, right, total = scratch.left, scratch.right, scratch.total
+    left, right, total = scratch.left, scratch.right, scratch.node
     weight, _ = weight_and_power(criterion, total)
     best = -np.inf
     cut = 0

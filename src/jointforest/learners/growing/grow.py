@@ -21,7 +21,7 @@ class Ranks(NamedTuple):
     Attributes
     ----------
     codes : int32 array (d, n)
-        Rank of the value (numeric) or level (categorical); -1 where missing.
+        Rank of the value (numeric) or level (categorical); -1 in columns without a known cell, which no tree splits.
     n_codes : int32 array (d,)
         Number of ranked values of the column, or of its levels.
     value_start : int64 array (d + 1,)
@@ -48,7 +48,7 @@ def between(low: np.ndarray, high: np.ndarray, step: np.ndarray | float, origin:
 
 
 def rank(columns: Columns, X: np.ndarray, rows: np.ndarray | None = None) -> Ranks:
-    """Ranks of the cells of X (n, d), NaN where missing; grid columns must be snapped.
+    """Ranks of the cells of X (n, d), whose columns are filled or all missing; grid columns must be snapped.
 
     Ranked are the values of all rows, or of ``rows`` (numbers, (m,)): then a cell of another row has the rank of the
     value on its side of every threshold `between` two neighbours, so that it goes where a split of these sends it.
@@ -99,9 +99,6 @@ class RankTree(NamedTuple):
         Children; -1 at leaves.
     level_words : uint64 array
         Level sets that go left, see `structure.Trees.left_levels`.
-    share_left : float64 array (N,)
-        Share of the node's rows with known value that went left: rows with the value missing are sent left by a
-        draw with this probability, at learning. Nothing is imputed, and nothing is learned from a missing cell.
     """
 
     feature: np.ndarray
@@ -110,28 +107,16 @@ class RankTree(NamedTuple):
     left: np.ndarray
     right: np.ndarray
     level_words: np.ndarray
-    share_left: np.ndarray
 
 
-def find_leaves(tree: RankTree, codes: np.ndarray, seed: int, number: int) -> np.ndarray:
-    """Leaf node (int32, n) of each row of ``codes`` (d, n); rows missing a split value take a side by a seeded draw."""
-    return find_again(tree, codes, np.empty(codes.shape[1], np.int32), np.arange(codes.shape[1]), seed, number)
-
-
-def find_again(
-    tree: RankTree, codes: np.ndarray, node: np.ndarray, rows: np.ndarray, seed: int, number: int
-) -> np.ndarray:
-    """Leaf nodes (int32, n) as `find_leaves` has them, known as ``node`` but for some rows (int64)."""
-    out, moved = node.copy(), rows.astype(np.int32)
+def find_leaves(tree: RankTree, codes: np.ndarray, node: np.ndarray | None = None) -> np.ndarray:
+    """Leaf node (int32, n) of each row of ``codes`` (d, n); those that ``node`` (n,) has, not -1, stay."""
+    out = np.full(codes.shape[1], -1, np.int32) if node is None else node.copy()
+    moved = np.flatnonzero(out < 0).astype(np.int32)
     start, stop = np.zeros((2, len(tree.feature)), dtype=np.int64)
-    stop[0] = len(rows)
-    route(codes, tree, moved, np.empty_like(moved), start, stop, seed, number, out)
+    stop[0] = len(moved)
+    route(codes, tree, moved, np.empty_like(moved), start, stop, out)
     return out
-
-
-def incomplete(codes: np.ndarray) -> np.ndarray:
-    """Rows of ``codes`` (d, n) with a missing cell: int64."""
-    return np.flatnonzero(codes.min(axis=0, initial=0) < 0)
 
 
 def prune(tree: RankTree, rows_at: np.ndarray, min_rows: int) -> tuple[RankTree, np.ndarray]:
@@ -152,7 +137,6 @@ def prune(tree: RankTree, rows_at: np.ndarray, min_rows: int) -> tuple[RankTree,
         left=left,
         right=right,
         level_words=tree.level_words,
-        share_left=tree.share_left[order],
     )
     return smaller, number
 
@@ -269,7 +253,7 @@ class Scratch(NamedTuple):
         Statistics of the node.
     code : int32 array (m,)
         Rank or level of each row of the node in the column tried.
-    total, left, right : float64 arrays (S,)
+    left, right : float64 arrays (S,)
     table : float64 array (m or most levels, S)
         Statistics by rank or level.
     order, spare_order : int64 arrays (m or most levels,)
@@ -291,7 +275,6 @@ class Scratch(NamedTuple):
     weight: np.ndarray
     node: np.ndarray
     code: np.ndarray
-    total: np.ndarray
     left: np.ndarray
     right: np.ndarray
     table: np.ndarray
@@ -309,9 +292,9 @@ def growing_tree(capacity: int, n_words: int, n_rows: int) -> GrowingTree:
     """A tree of one node, with all rows and not yet examined, and room for more."""
     feature, below_rank, levels_at, left, right, above_rank, depth = np.full((7, capacity), -1, dtype=np.int32)
     start, stop, queue = np.empty((3, capacity), dtype=np.int64)
-    share_left, priority = np.zeros((2, capacity))
+    priority = np.zeros(capacity)
     start[0], stop[0], depth[0] = 0, n_rows, 0
-    tree = RankTree(feature, below_rank, levels_at, left, right, np.zeros(n_words, dtype=np.uint64), share_left)
+    tree = RankTree(feature, below_rank, levels_at, left, right, np.zeros(n_words, dtype=np.uint64))
     return GrowingTree(tree, above_rank, start, stop, depth, priority, queue, np.array([1, 0, 0, 0]))
 
 
@@ -332,7 +315,7 @@ def scratch_for(table: GrowthRows, rows: np.ndarray, n_statistics: int, seed: in
     m = len(rows)
     longest = max(m, most_levels)
     n_words = most_ranks // 64 + 1
-    node, total, left, right = np.empty((4, n_statistics))
+    node, left, right = np.empty((3, n_statistics))
     target, weight = np.empty((2, m))
     return Scratch(
         rows=rows,
@@ -345,7 +328,6 @@ def scratch_for(table: GrowthRows, rows: np.ndarray, n_statistics: int, seed: in
         weight=weight,
         node=node,
         code=np.empty(m, dtype=np.int32),
-        total=total,
         left=left,
         right=right,
         table=np.empty((longest, n_statistics)),
@@ -416,8 +398,7 @@ def grow(
     row.
 
     y (n,) is the class of each row, or for the criterion VARIANCE a number. The weight (n,) is how often the bootstrap
-    drew the row. The leaf nodes are those that `find_leaves` of this stream has: complete rows that the tree was grown
-    on are where growing left them, and the others are sent down.
+    drew the row. Rows that the tree was grown on are where growing left them, and the others are sent down.
     """
     target = np.asarray(y, dtype=np.float64)
     n_statistics = n_classes
@@ -435,8 +416,7 @@ def grow(
     while not grow_tree(table, rules, growing, scratch):
         growing = with_more_room(growing)
     tree, node = _finished(growing, ranks), _leaves(growing, scratch.rows, len(weight))
-    node[incomplete(ranks.codes)] = -1
-    return tree, find_again(tree, ranks.codes, node, np.flatnonzero(node < 0), seed, number)
+    return tree, find_leaves(tree, ranks.codes, node)
 
 
 def _rules(settings: GrowthSettings) -> Rules:

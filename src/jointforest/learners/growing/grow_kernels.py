@@ -7,7 +7,7 @@ import numpy as np
 from ...models.box_forest.leaves.level_kernels import has_level
 from ...runtime.compile import entry, kernel
 from ...runtime.numeric_kernels import lowest_bit, stable_sort
-from ...runtime.random_kernels import below, stream, uniform
+from ...runtime.random_kernels import below
 from .criterion_kernels import (
     VARIANCE,
     add,
@@ -16,49 +16,30 @@ from .criterion_kernels import (
     cut_groups,
     present_groups,
     purity,
-    total_of_known,
     weight_and_power,
 )
 
 
 @kernel
 def goes_left(code, below_rank, levels_at, words):
-    """Whether a known rank or level goes left."""
+    """Whether a rank or level goes left."""
     if levels_at < 0:
         return code <= below_rank
     return has_level(words, np.int64(levels_at), np.int64(code))
 
 
 @kernel
-def partition(tree, node, codes, rows, spare, weight, state):
+def partition(tree, node, codes, rows, spare):
     """Bring the rows of a node that go left before the others, keeping their order; return how many go left.
 
     ``codes`` (n,) are those of the split's column, ``rows`` (int32) the node's rows and ``spare`` as long at least.
-    Sets the node's ``share_left``, unless no row has a known value, and sends rows without one left by it.
     """
     below_rank, levels_at, words = tree.below_rank[node], tree.levels_at[node], tree.level_words
-    n_known = 0
-    known = 0.0
-    known_left = 0.0
-    for k in range(rows.shape[0]):
-        i = rows[k]
-        spare[k] = 0
-        if codes[i] >= 0:
-            spare[k] = 1 if goes_left(codes[i], below_rank, levels_at, words) else 0
-            n_known += 1
-            known += weight[i]
-            known_left += weight[i] * spare[k]
-    if known > 0.0:
-        tree.share_left[node] = known_left / known
-    share = tree.share_left[node]
-    if n_known < rows.shape[0]:
-        for k in range(rows.shape[0]):
-            if codes[rows[k]] < 0:
-                spare[k] = 1 if uniform(state) < share else 0
     n_left = 0
     n_right = 0
     for k in range(rows.shape[0]):  # without a branch that nobody can predict
-        i, is_left = rows[k], spare[k]
+        i = rows[k]
+        is_left = 1 if goes_left(codes[i], below_rank, levels_at, words) else 0
         rows[n_left] = i
         spare[n_right] = i
         n_left += is_left
@@ -69,12 +50,11 @@ def partition(tree, node, codes, rows, spare, weight, state):
 
 
 @entry
-def route(codes, tree, rows, spare, start, stop, seed, number, out):
+def route(codes, tree, rows, spare, start, stop, out):
     """Leaf node of some rows of ``codes`` (d, n) in one tree, into ``out`` (int32, n).
 
-    A row with a missing split value goes left with probability ``share_left``, by draws of its own. ``rows`` (int32, m)
-    are the rows' numbers, which end node by node, and ``spare`` is scratch. ``start``, ``stop`` (int64, N) receive
-    where the rows of each node are, and know it of the root.
+    ``rows`` (int32, m) are the rows' numbers, which end node by node, and ``spare`` is scratch. ``start``, ``stop``
+    (int64, N) receive where the rows of each node are, and know it of the root.
     """
     left, right = tree.left, tree.right
     for node in range(left.shape[0]):
@@ -83,38 +63,10 @@ def route(codes, tree, rows, spare, start, stop, seed, number, out):
             for i in here:
                 out[i] = node
             continue
-        column, below_rank, levels_at = codes[tree.feature[node]], tree.below_rank[node], tree.levels_at[node]
-        n_left = 0
-        n_right = 0
-        for i in here:  # without a branch that nobody can predict
-            code = column[i]
-            if code < 0:
-                out[i] = _follow(i, node, codes, tree, stream(seed + 1, number * codes.shape[1] + i))
-                continue
-            is_left = 1 if goes_left(code, below_rank, levels_at, tree.level_words) else 0
-            here[n_left] = i
-            spare[n_right] = i
-            n_left += is_left
-            n_right += 1 - is_left
         a, b = left[node], right[node]
         start[a] = start[node]
-        stop[a] = start[b] = start[node] + n_left
-        stop[b] = start[b] + n_right
-        for k in range(n_right):
-            here[n_left + k] = spare[k]
-
-
-@kernel
-def _follow(i, node, codes, tree, state):
-    """Leaf node below ``node`` of row i, which takes a side by a draw wherever its value is missing."""
-    while tree.left[node] >= 0:
-        code = codes[tree.feature[node], i]
-        if code >= 0:
-            is_left = goes_left(code, tree.below_rank[node], tree.levels_at[node], tree.level_words)
-        else:
-            is_left = uniform(state) < tree.share_left[node]
-        node = np.int64(tree.left[node] if is_left else tree.right[node])
-    return node
+        stop[a] = start[b] = start[node] + partition(tree, node, codes[tree.feature[node]], here, spare)
+        stop[b] = stop[node]
 
 
 @entry
@@ -153,21 +105,15 @@ def best_levels(criterion, codes, n_levels, ordered, rows, scratch, limits):
     Returns
     -------
     gain : float
-        In units of `purity`; 0 if no split is allowed, minus infinity if the column has one level in the node, or none.
+        In units of `purity`; 0 if no split is allowed, minus infinity if the column has one level in the node.
     """
-    table, total = scratch.table, scratch.total
+    table, total = scratch.table, scratch.node
     n_statistics = total.shape[0]
     for k in range(n_levels):
         for c in range(n_statistics):
             table[k, c] = 0.0
-    known = 0
     for k in range(rows.shape[0]):
-        code = codes[rows[k]]
-        scratch.code[k] = code
-        if code >= 0:
-            known += 1
-            add(criterion, table[code], scratch.target[k], scratch.weight[k])
-    total_of_known(criterion, known, rows.shape[0], scratch)
+        add(criterion, table[codes[rows[k]]], scratch.target[k], scratch.weight[k])
     present = present_groups(criterion, n_levels, scratch)
     if present < 2:
         return -np.inf
@@ -229,31 +175,27 @@ _ONE = np.uint64(1)
 def best_threshold(criterion, codes, rows, scratch, limits):
     """Best cut of a numeric column over a node's ``rows``, which ``scratch`` describes.
 
-    ``codes`` (n,) are the column's ranks. Rows whose value is missing do not count.
+    ``codes`` (n,) are the column's ranks.
 
     Returns
     -------
     gain : float
-        In units of `purity`; 0 if no cut is allowed, minus infinity if the column has one value in the node, or none.
+        In units of `purity`; 0 if no cut is allowed, minus infinity if the column has one value in the node.
     below, above : int
         Largest rank that goes left and smallest that goes right, both of rows in the node; -1 without a cut.
     """
     m = rows.shape[0]
     lowest = np.int64(2147483647)
     highest = np.int64(-1)
-    known = 0
     for k in range(m):
         code = codes[rows[k]]
         scratch.code[k] = code
-        if code >= 0:
-            known += 1
-            lowest = min(lowest, np.int64(code))
-            highest = max(highest, np.int64(code))
+        lowest = min(lowest, np.int64(code))
+        highest = max(highest, np.int64(code))
     if highest <= lowest:
         return -np.inf, np.int64(-1), np.int64(-1)
-    total_of_known(criterion, known, m, scratch)
-    weight, power = weight_and_power(criterion, scratch.total)
-    if (highest - lowest + 1) * scratch.total.shape[0] <= known:  # few values
+    weight, power = weight_and_power(criterion, scratch.node)
+    if (highest - lowest + 1) * scratch.node.shape[0] <= m:  # few values
         best, below, above = _cut_of_counts(criterion, m, lowest, highest, scratch, limits)
     else:
         best, below, above = _cut_of_lists(criterion, m, lowest, highest, weight, power, scratch, limits)
@@ -271,8 +213,7 @@ def _cut_of_counts(criterion, m, lowest, highest, scratch, limits):
         for c in range(n_statistics):
             table[k, c] = 0.0
     for k in range(m):
-        if scratch.code[k] >= 0:
-            add(criterion, table[scratch.code[k] - lowest], scratch.target[k], scratch.weight[k])
+        add(criterion, table[scratch.code[k] - lowest], scratch.target[k], scratch.weight[k])
     present = present_groups(criterion, highest - lowest + 1, scratch)
     best, cut = cut_groups(criterion, scratch, present, limits)
     if cut == 0:
@@ -287,14 +228,13 @@ def _cut_of_lists(criterion, m, lowest, highest, weight, power, scratch, limits)
     Rows are not sorted: each is put on the list of its rank, and the ranks in use are bits of a set, read in order.
     """
     first, after, words, groups = scratch.first, scratch.after, scratch.words, scratch.groups
-    left, total = scratch.left, scratch.total
+    left, total = scratch.left, scratch.node
     for k in range(m):
         code = np.int64(scratch.code[k])
-        if code >= 0:
-            after[k] = first[code]
-            first[code] = k
-            words[code >> 6] |= _ONE << np.uint64(code & 63)
-            groups[code >> 12] |= _ONE << np.uint64((code >> 6) & 63)
+        after[k] = first[code]
+        first[code] = k
+        words[code >> 6] |= _ONE << np.uint64(code & 63)
+        groups[code >> 12] |= _ONE << np.uint64((code >> 6) & 63)
     for k in range(left.shape[0]):
         left[k] = 0.0
     weight_left = 0.0
@@ -444,7 +384,7 @@ def split(parent, table, growing, scratch):
     tree, counts = growing.tree, growing.counts
     start, stop = growing.start[parent], growing.stop[parent]
     codes, rows = table.codes[tree.feature[parent]], scratch.rows[start:stop]
-    middle = start + partition(tree, parent, codes, rows, scratch.spare, table.weight, scratch.state)
+    middle = start + partition(tree, parent, codes, rows, scratch.spare)
     left = counts[N_NODES]
     right = left + 1
     tree.left[parent] = left

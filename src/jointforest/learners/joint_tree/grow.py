@@ -541,5 +541,4 @@ def _rank_tree(nodes: list[_Node], ranks: Ranks) -> RankTree:
         np.array([node.left for node in nodes], dtype=np.int32),
         np.array([node.right for node in nodes], dtype=np.int32),
         np.array(words, dtype=np.uint64),
-        np.zeros(len(nodes)),  # no row misses a split value
     )

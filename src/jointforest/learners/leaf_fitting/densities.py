@@ -13,7 +13,7 @@ from ...models.box_forest.leaves.levels import apart, layout, side_by_side, stac
 from ...models.box_forest.leaves.table import NORMAL, STUDENT, UNIFORM, Circuits, Leaves, ParameterTables
 from ...models.box_forest.structure import Forest, Trees, add_stump, tree_boxes
 from ...runtime.threads import map_ordered
-from ..growing.grow import Ranks, RankTree, find_again, find_leaves, incomplete, join_trees, prune
+from ..growing.grow import Ranks, RankTree, find_leaves, join_trees, prune
 from .fit import LeafSums, Settings, Table, TreeLeaves, background, fit_tree, leaf_sums
 from .learnspn import TreeCircuits
 from .quantile import LeafCdfs, leaf_cdfs, quantile_circuits, values_of_rows
@@ -89,36 +89,20 @@ def rows_in_leaves(assigned: AssignedRows, first: np.ndarray, t: int) -> tuple[n
 
 
 def prune_small_leaves(
-    tree: RankTree,
-    codes: np.ndarray,
-    counts: np.ndarray,
-    min_rows: int,
-    seed: int,
-    number: int,
-    node: np.ndarray | None = None,
+    tree: RankTree, codes: np.ndarray, counts: np.ndarray, min_rows: int, node: np.ndarray | None = None
 ) -> tuple[RankTree, np.ndarray]:
-    """Prune a tree until enough rows end in each leaf; the pruned tree, and the node (int32, n) in which each row ends.
+    """A tree with enough rows in each leaf, and the node (int32, n) in which each row ends.
 
     The rows have ranks ``codes`` (d, n); ``min_rows`` of those that ``counts`` (bool (n,)) names must be in a leaf.
-    Rows that miss a split value take a side by a draw, so they may end elsewhere after each pruning; of the others only
-    the rows of the leaves that are gone do. ``node`` has the node in which each row ends in the tree as it is, if that
-    is known.
+    ``node`` has the node in which each row ends in the tree as it is, if that is known.
     """
     if node is None:
-        node = find_leaves(tree, codes, seed, number)
-    misses = np.zeros(codes.shape[1], dtype=bool)
-    misses[incomplete(codes)] = True
-    while True:
-        rows_at = np.bincount(node[counts], minlength=len(tree.feature))
-        pruned, new = prune(tree, rows_at, min_rows)
-        if len(pruned.feature) == len(tree.feature):
-            return tree, node
-        tree = pruned
-        node = new[node]
-        node = find_again(tree, codes, node, np.flatnonzero(misses | (node < 0)), seed, number)
+        node = find_leaves(tree, codes)
+    pruned, new = prune(tree, np.bincount(node[counts], minlength=len(tree.feature)), min_rows)
+    if len(pruned.feature) == len(tree.feature):
+        return tree, node
+    return pruned, find_leaves(pruned, codes, new[node])
 
-
-# ---- The fitted leaves of all trees of a forest as one table.
 
 # ---- The fitted leaves of all trees of a forest as one table.
 
