@@ -67,7 +67,7 @@ def _check_column_names(model: Distribution, query: Query) -> None:
         inner = condition.condition if isinstance(condition, Not) else condition
         values = (inner.lo, inner.hi) if isinstance(inner, Interval) else (inner,)
         for value in values:
-            is_level = not column.is_categorical or not isinstance(value, str) or value in column.codes
+            is_level = not column.is_categorical or not isinstance(value, str) or column.code(value) is not None
             if not is_level and value in model.schema.names:
                 raise ValueError(
                     f"column {name!r}: {value!r} is not one of its {len(column.levels)} levels, but it is a column; "

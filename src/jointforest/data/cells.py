@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import times
+from .csv_files import SPREADSHEET_ERRORS
 from .schema import CATEGORICAL_KINDS, Column, Frame
 
 
@@ -83,18 +84,18 @@ def empty(dtype: str, n: int) -> ColumnCells:
 
 
 def absent(value: Any) -> bool:
-    """Whether a Python object stands for a missing cell: None, NaN, NaT or NA."""
+    """Whether a Python object stands for a missing cell: None, NaN, NaT, NA, or an error of a spreadsheet."""
     if isinstance(value, str):
-        return False
+        return value.strip() in SPREADSHEET_ERRORS
     return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
 def coded(
     dtype: str, codes: np.ndarray, labels: Sequence[Any], declared: bool = False, ordered: bool = False
 ) -> ColumnCells:
-    """Cells of a column of labels; a label that is None or NaN counts as missing."""
+    """Cells of a column of labels; one that is `absent` counts as missing, of declared ones no text is."""
     labels = [label.item() if isinstance(label, np.generic) else label for label in labels]
-    gone = [k for k, label in enumerate(labels) if absent(label)]
+    gone = [k for k, label in enumerate(labels) if absent(label) and not (declared and isinstance(label, str))]
     if gone:
         kept = np.ones(len(labels) + 1, dtype=bool)
         kept[gone] = kept[-1] = False

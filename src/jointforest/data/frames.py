@@ -286,18 +286,10 @@ def _codes(column: Column, cells: ColumnCells) -> tuple[np.ndarray, np.ndarray]:
     else:
         codes, used = cells.codes, list(cells.labels)
     _same_sort(column, used, codes)
-    place = np.array([_code(column, label) for label in used] + [np.nan])
+    place = np.array([column.code(label) for label in used] + [None], dtype=np.float64)
     is_gone = np.array([label in SPREADSHEET_ERRORS and label not in column.codes for label in used] + [True])
     X = place[codes]
     return X, np.isnan(X) & ~cells.missing & ~is_gone[codes]
-
-
-def _code(column: Column, label: Any) -> float:
-    """Code of a label, of text with or without the spaces at its ends; NaN if it is no level."""
-    code = column.codes.get(label)
-    if code is None and isinstance(label, str):
-        code = column.codes.get(label.strip())
-    return np.nan if code is None else code
 
 
 def _same_sort(column: Column, labels: list[Any], codes: np.ndarray) -> None:
@@ -469,8 +461,7 @@ def _of_other_texts(schema: Schema, frame: Any) -> list[int]:
         column = schema.columns[j]
         if column.written is None and not isinstance((column.levels or (0,))[0], str):
             continue
-        labels = reader.cells(name).labels
-        if column.written is not None or any(isinstance(label, str) and label != label.strip() for label in labels):
+        if column.written is not None or not set(column.levels).issuperset(reader.cells(name).labels):
             numbers.append(j)
     return numbers
 

@@ -334,7 +334,16 @@ def _labels(column: Column, seen: Labels) -> tuple[Level, ...]:
     if len(set(seen.labels)) != len(seen.labels):
         twice = next(label for k, label in enumerate(seen.labels) if label in seen.labels[:k])
         raise ValueError(f"column {column.name!r}: two of its levels equal {twice!r}; turn them into text, each once")
-    return tuple(seen.labels) if seen.declared else tuple(sorted(seen.labels))
+    return tuple(seen.labels) if seen.declared else _spelled(seen)
+
+
+def _spelled(seen: Labels) -> tuple[Level, ...]:
+    """The labels, sorted; of those that differ by white space at their ends only the most frequent, or barest, one."""
+    best: dict[Any, Any] = {}
+    for label, n in sorted(zip(seen.labels, seen.counts.tolist(), strict=True)):
+        bare = label.strip() if isinstance(label, str) else label
+        best[bare] = max(best.get(bare, (-1,)), (n, label == bare, label))
+    return tuple(sorted(label for _, _, label in best.values()))
 
 
 def _as_numbers(column: Column, seen: Seen) -> Numbers:

@@ -258,7 +258,7 @@ def _points(column: Column, values: Sequence[Any], strict: bool) -> Region | Non
     if not values:
         return None
     if column.is_categorical:
-        codes = [column.codes.get(value) if isinstance(value, str | bool) else None for value in values]
+        codes = [column.code(value) if isinstance(value, str | bool) else None for value in values]
         if None in codes:
             return None
         cells = np.array(codes, dtype=np.float64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import shlex
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -202,8 +203,16 @@ class Column:
 
     @cached_property
     def codes(self) -> dict[Level, int]:
-        """Code of each level."""
-        return {level: code for code, level in enumerate(self.levels)}
+        """Code of each level, and of its text without the white space at its ends where no other level has it."""
+        codes = {level: code for code, level in enumerate(self.levels)}
+        bare = [(level.strip(), code) for level, code in codes.items() if isinstance(level, str)]
+        n_of = Counter(text for text, _ in bare)
+        return {text: code for text, code in bare if n_of[text] == 1} | codes
+
+    def code(self, label: Any) -> int | None:
+        """Code of the level that a label names, with any white space at its ends; None if it names none."""
+        code = self.codes.get(label)
+        return self.codes.get(label.strip()) if code is None and isinstance(label, str) else code
 
     def to_number(self, value: Any) -> float:
         """Number (or level code) that stands for a value given by a user.
@@ -215,7 +224,7 @@ class Column:
         if self.is_categorical:
             if self.dtype.startswith("category[interval["):
                 value = str(value)  # a level is the text of an interval of pandas
-            code = self.codes.get(value) if isinstance(value, str | bool | int | float) else None
+            code = self.code(value) if isinstance(value, str | bool | int | float) else None
             if code is None:
                 hint, said = near(value, self.levels), shortened(value)
                 raise ValueError(f"column {self.name!r}: {said} is not one of its {len(self.levels)} levels; {hint}")

@@ -15,13 +15,12 @@ import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..runtime.warnings import warn
 from .cells import ColumnCells, FrameReader
-from .csv_files import SPREADSHEET_ERRORS
 from .identifiers import NO_KINDS
 from .schema import CATEGORICAL_KINDS
 from .times import is_date
@@ -190,27 +189,12 @@ def number_dtype(frame: str, form: WrittenForm) -> str:
 
 
 def with_forms(reader: FrameReader, found: Found) -> FrameReader:
-    """The table with texts read by their forms, and other texts without spaces at their ends."""
+    """The table with texts read by their forms."""
     read = {
         name: read_cells(form, found.cells.pop(name), name, number_dtype(reader.frame, form))
         for name, form in found.forms.items()
     }
-    return replace(reader, cells=lambda name: read[name] if name in read else trimmed(reader.cells(name)))
-
-
-def trimmed(cells: ColumnCells) -> ColumnCells:
-    """Cells of text without spaces at their ends and errors of spreadsheets; declared categories stay as they are."""
-    if cells.codes is None or cells.declared:
-        return cells
-    labels = [label.strip() if isinstance(label, str) else label for label in cells.labels]
-    if labels == list(cells.labels) and not SPREADSHEET_ERRORS.intersection(
-        label for label in labels if isinstance(label, str)
-    ):
-        return cells
-    place: dict[Any, int] = {}
-    to = [-1 if label in SPREADSHEET_ERRORS else place.setdefault(label, len(place)) for label in labels]
-    codes = np.array([*to, -1])[cells.codes]
-    return replace(cells, codes=codes, missing=codes < 0, labels=list(place))
+    return replace(reader, cells=lambda name: read[name] if name in read else reader.cells(name))
 
 
 def _texts_of(cells: ColumnCells) -> _Texts | None:
