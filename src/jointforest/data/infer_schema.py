@@ -109,8 +109,10 @@ def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None) -> Schema:
     schema = schema_of(seen, count(reader, wanted), kinds)
 
     def with_notes(column: Column) -> Column:
-        written, why_text = found.forms.get(column.name), found.why_text.get(column.name, "")
-        return replace(column, written=written, why_text=why_text)
+        written, why_text, aside = found.forms.get(column.name), found.why_text.get(column.name, ""), column.aside
+        if why_text and aside is not None and aside.reason == "identifier":  # rather numbers with errors among them
+            aside = SetAside("unlike cells", aside.n_distinct)
+        return replace(column, written=written, why_text=why_text, aside=aside)
 
     unknown = tuple((place, with_notes(column)) for place, column in schema.unknown)
     return replace(schema, columns=tuple(map(with_notes, schema.columns)), unknown=unknown)
@@ -375,6 +377,8 @@ def _numeric(column: Column, sort: str, seen: Numbers, counted: np.ndarray | Non
         if only:
             step = float(math.gcd(round(step), 20)) if only == "hhmm" else 1.0
             column = _tell_calendar(replace(column, only=only))
+        elif pattern := calendars.dates_in_numbers(values):
+            _tell_dates(column, pattern, values[0])
     if sort == "number" and step < 1.0:
         column = replace(column, digits=digits_of(values, step, precision(column.dtype)))
         if column.digits and not column.kind and not is_tied(tally.n, tally.n_distinct):
@@ -414,6 +418,17 @@ def _tell_calendar(column: Column) -> Column:
         UserWarning,
     )
     return column
+
+
+def _tell_dates(column: Column, pattern: str, value: float) -> None:
+    """A notice that whole numbers seem to be dates, which have no order as numbers."""
+    said = "month, day, year" if pattern == "%m%d%Y" else "day, month, year"
+    warn(
+        f"column {column.name!r}: its whole numbers, such as {value:.0f}, seem to be dates ({said}), and are learned "
+        f"as numbers; to learn dates, write them as year-month-day; in pandas by pandas.to_datetime("
+        f"frame[{column.name!r}].astype(str).str.zfill(8), format={pattern!r})",
+        UserWarning,
+    )
 
 
 def _doubt_far_value(column: Column, values: np.ndarray, counts: np.ndarray) -> None:

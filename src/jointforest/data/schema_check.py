@@ -168,8 +168,9 @@ def _written(entry: Any, at: str, frame: Frame) -> WrittenForm:
             raise ValueError(f"{at}.{name}: expected one of {allowed}, got {entry[name]!r:.80}")
     if type(entry["decimals"]) is not int or not -1 <= entry["decimals"] <= 20:
         raise ValueError(f"{at}.decimals: expected a whole number from -1 to 20, got {entry['decimals']!r:.80}")
-    if type(entry["padded"]) is not bool:
-        raise ValueError(f"{at}.padded: expected true or false, got {entry['padded']!r:.80}")
+    for name in ("padded", "lakh"):
+        if type(entry[name]) is not bool:
+            raise ValueError(f"{at}.{name}: expected true or false, got {entry[name]!r:.80}")
     if (entry["sort"] in ("time", "duration")) != (entry["unit"] != ""):
         raise ValueError(f"{at}.unit: {entry['unit']!r} does not fit {entry['sort']}")
     exceptions = tuple(
@@ -179,8 +180,8 @@ def _written(entry: Any, at: str, frame: Frame) -> WrittenForm:
     try:
         cells.check(frame, Column("", "categorical", dtype, levels=("",), n_observed=1))
         form = WrittenForm(
-            dtype=dtype, decimals=entry["decimals"], padded=entry["padded"], exceptions=exceptions, **texts,
-            **{name: entry[name] for name in choices},
+            dtype=dtype, decimals=entry["decimals"], padded=entry["padded"], lakh=entry["lakh"], exceptions=exceptions,
+            **texts, **{name: entry[name] for name in choices},
         )  # fmt: skip
         if form.parse(form.example) is None:
             raise ValueError(f"no cell can have the pattern {form.pattern!r}")
