@@ -54,18 +54,16 @@ from .schema import (
     near,
     snapped,
 )
+from .stand_ins import stand_ins, warn_of
 from .text_columns import find_forms, with_forms
 from .times import zone, zone_of
-
-_FAR_RANGES = 10.0
-"""A value that may mean a missing cell is farther from the next one than so many ranges of all others."""
 
 
 class NoRows(ValueError):
     """A table without rows."""
 
 
-def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None) -> Schema:
+def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None, doubt: bool = True) -> Schema:
     """Schema of a frame: the kind, grid, atoms and levels of each column.
 
     Parameters
@@ -75,6 +73,8 @@ def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None) -> Schema:
     kinds : dict of column name to kind, optional
         Overrides. ``continuous`` is a plain density (no grid, no atoms); ``integer`` and ``rounded`` check the values;
         ``categorical`` and ``ordered`` make levels of the distinct values of a column of numbers.
+    doubt : bool
+        Whether to warn of values that may stand for missing cells.
 
     Returns
     -------
@@ -115,7 +115,10 @@ def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None) -> Schema:
         return replace(column, written=written, why_text=why_text, aside=aside)
 
     unknown = tuple((place, with_notes(column)) for place, column in schema.unknown)
-    return replace(schema, columns=tuple(map(with_notes, schema.columns)), unknown=unknown)
+    schema = replace(schema, columns=tuple(map(with_notes, schema.columns)), unknown=unknown)
+    if doubt:
+        doubt_values(schema, seen)
+    return schema
 
 
 def check_kinds(names: Sequence[str], kinds: Mapping[str, str] | None) -> dict[str, str]:
@@ -205,6 +208,24 @@ def _column(name: str, seen: Seen, kind: str | None, counted: np.ndarray | None)
     return _with_ends(_numeric(column, seen.sort, numbers, counted), numbers.outermost)
 
 
+def _outermost(seen: Numbers | Moments, origin: int) -> Outermost:
+    """The outermost numbers of a column, those of moments in seconds from the origin, which is in microseconds."""
+    if isinstance(seen, Numbers):
+        return seen.outermost
+    return Outermost((seen.outermost.values - origin) / MICRO, seen.outermost.counts)
+
+
+def doubt_values(schema: Schema, seen: Look) -> None:
+    """Warn of values of a table that was looked at which may stand for missing cells."""
+    what = {name: column.what for name, column in zip(seen.names, seen.columns, strict=True)}
+    warn_of(
+        odd
+        for column in schema.columns
+        if not column.is_categorical and isinstance(of := what[column.name], Numbers | Moments)
+        for odd in stand_ins(column, _outermost(of, round(column.origin) * MICRO))
+    )
+
+
 def _with_ends(column: Column, outer: Outermost) -> Column:
     """The column with its `ends_of`, from the outermost of its numbers, or moments in seconds from the origin."""
     values, counts, ends = *outer, np.array([column.minimum, column.maximum])
@@ -236,7 +257,7 @@ def _datetime(column: Column, seen: Moments) -> Column:
     step = time_step(seen.apart or seen.first, len(seen.outermost.values))
     if seen.first != origin:
         step = min(step, time_step(seen.first - origin, 0))
-    outer = Outermost((seen.outermost.values - origin) / MICRO, seen.outermost.counts)
+    outer = _outermost(seen, origin)
     column = replace(
         column,
         kind="datetime",
@@ -246,34 +267,8 @@ def _datetime(column: Column, seen: Moments) -> Column:
         maximum=(seen.last - origin) / MICRO,
         only=calendars.of_days(seen.odd, column.n_observed, len(outer.values)) if step == calendars.DAY else "",
     )
-    return _with_ends(_with_far_dates(column, *outer), outer)
-
-
-def _with_far_dates(column: Column, values: np.ndarray, counts: np.ndarray) -> Column:
-    """The column with dates far from all others as its atoms: 9999-12-31 often means that there is none yet."""
-    atoms = _far_values(values, counts)
-    for atom in atoms:
-        shown = column.from_number(atom)
-        warn(
-            f"column {column.name!r}: {counts[values == atom][0]} cells are {shown}, far from all other dates, and "
-            "become a point mass; if they mean a missing cell, make these cells missing",
-            UserWarning,
-        )
-    return replace(column, atoms=atoms)
-
-
-def _far_values(values: np.ndarray, counts: np.ndarray) -> tuple[float, ...]:
-    """Distinct values (k,), ascending, at the ends that recur, and are far from all others."""
-    low, high, far = 0, len(values) - 1, []
-    while high - low >= 3:
-        for at, beside, end in ((high, high - 1, low), (low, low + 1, high)):
-            if counts[at] > 1 and abs(values[at] - values[beside]) > _FAR_RANGES * abs(values[end] - values[beside]):
-                far.append(float(values[at]))
-                low, high = low + (at == low), high - (at == high)
-                break
-        else:
-            break
-    return tuple(sorted(far))
+    far = replace(column, atoms=tuple(odd.value for odd in stand_ins(column, outer) if odd.n > 1))
+    return _with_ends(far, outer)
 
 
 def _categorical(column: Column, seen: Seen) -> Column:
@@ -395,8 +390,6 @@ def _numeric(column: Column, sort: str, seen: Numbers, counted: np.ndarray | Non
         values, counts = snapped(replace(column, step=step), cells * step), np.bincount(place, counts)
         n_distinct = len(values) if tally.is_whole else n_distinct
     atoms = find_atoms(values, counts, step, tally.n, n_distinct)
-    if tally.is_whole:
-        _doubt_far_value(column, values, counts)
     if step > 0:
         kind = column.kind or ("integer" if step == 1.0 else "rounded")
     elif column.kind == "mixed" and not atoms:
@@ -429,20 +422,6 @@ def _tell_dates(column: Column, pattern: str, value: float) -> None:
         f"frame[{column.name!r}].astype(str).str.zfill(8), format={pattern!r})",
         UserWarning,
     )
-
-
-def _doubt_far_value(column: Column, values: np.ndarray, counts: np.ndarray) -> None:
-    """Warn of a value of nines alone, such as -999, that recurs far from all others: it often means a missing cell."""
-    for number in _far_values(values, counts):
-        text = f"{number:.0f}"
-        if number == float(text) and len(text.lstrip("-")) > 1 and set(text.lstrip("-")) == {"9"}:
-            others = values[values != number]
-            warn(
-                f"column {column.name!r}: {counts[values == number][0]:.0f} cells are {text}, far from all other "
-                f"values ({others[0]:g} to {others[-1]:g}); if it means a missing cell, make these cells missing: in "
-                f"pandas by frame.replace({text}, float('nan')), on the command line by --na={text}",
-                UserWarning,
-            )
 
 
 def _to_count(name: str, seen: Seen, kind: str | None) -> Wanted | None:

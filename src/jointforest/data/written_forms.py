@@ -17,10 +17,9 @@ import numpy as np
 from .csv_files import SPREADSHEET_ERRORS
 
 SORTS = ("number", "date", "time", "duration")
-_MISSING_WORDS = frozenset(
-    "na|n/a|n.a.|n.a|<na>|nan|null|none|nil|\\n|n/d|nd|tbd|missing|unknown|not known|not available|not applicable|"
-    "no data|unspecified|undefined".split("|")
-)
+_SHORT = ("na", "n/a", "n.a.", "n.a", "<na>", "nan", "null", "none", "nil", "\\n", "n/d", "nd", "tbd")
+_LONG = ("missing", "unknown", "not known", "not available", "not applicable", "no data", "unspecified", "undefined")
+_MISSING_WORDS = frozenset((*_SHORT, *_LONG))
 
 MOST_EXCEPTIONS = 20
 """Distinct texts of a column that may differ from its form."""

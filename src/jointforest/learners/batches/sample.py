@@ -11,7 +11,7 @@ import numpy as np
 
 from ...data.cells import FrameReader
 from ...data.frames import encode_cells, read, row_weights, take_rows
-from ...data.infer_schema import NoRows, check_kinds, schema_of, to_count
+from ...data.infer_schema import NoRows, check_kinds, doubt_values, schema_of, to_count
 from ...data.observe_table import Look, Wanted, add_counts, count, look, merge_looks
 from ...data.rules.find import with_rules
 from ...data.sample_rows import (
@@ -141,6 +141,7 @@ def _merge(merge: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
 def sample_of(seen: Seen, counted: Counted | None, kinds: Mapping[str, str], n_rows: int, seed: int) -> Sample:
     """The sample of a table, from what was seen of all of it and counted."""
     schema = schema_of(seen.look, {} if counted is None else counted.values, kinds)
+    doubt_values(schema, seen.look)
     cells, weight = weighed_rows(seen.rows, None if counted is None else counted.rows)
     reader = FrameReader(schema.frame, list(seen.look.names), len(weight), cells.__getitem__)
     X = snap(kernel_columns(schema), encode_cells(schema, reader)[0])
