@@ -153,7 +153,12 @@ def text_columns(joint: Any) -> list[str]:
     """Columns of texts, also those that stand for numbers, dates or times."""
     of_histories = joint.is_of_histories
     columns = (joint.model.columns.frame_schema if of_histories else joint.schema).columns
-    return [c.name for c in columns if c.written or (c.levels and all(isinstance(level, str) for level in c.levels))]
+    return [
+        c.name
+        for c in columns
+        if (c.written and (c.written.sort != "tick" or c.written.prefix))
+        or (c.levels and all(isinstance(level, str) for level in c.levels))
+    ]
 
 
 def write(joint: Any, frame: Any, path: str, form: str | None) -> None:

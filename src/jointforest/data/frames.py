@@ -19,6 +19,7 @@ from .csv_files import SPREADSHEET_ERRORS, is_number, numbered
 from .schema import Column, Schema, is_number_name, near, snapped
 from .text_columns import read_cells
 from .times import seconds, unit_of, zone_of
+from .written_forms import WrittenForm
 
 # ---- Which library a frame is of: frames taken apart and built again by its backend, imported only then.
 
@@ -224,6 +225,11 @@ def _with_texts(schema: Schema, X: np.ndarray) -> tuple[Schema, np.ndarray]:
     for j, column in enumerate(columns):
         if column.written is None:
             continue
+        if column.written.sort == "tick":
+            columns[j] = _of_ticks(column, column.written)
+            ticked = 0.0 if column.written.prefix else 1.0
+            X[:, j] = np.where(X[:, j] == 1.0, ticked, np.nan)
+            continue
         known = ~np.isnan(X[:, j])
         numbers, codes = np.unique(snapped(column, X[known, j]) + column.zero, return_inverse=True)
         place: dict[str, int] = {}
@@ -231,6 +237,15 @@ def _with_texts(schema: Schema, X: np.ndarray) -> tuple[Schema, np.ndarray]:
         X[known, j] = np.array(code_of, dtype=np.float64)[codes]
         columns[j] = replace(column, kind="categorical", dtype=column.written.dtype, levels=tuple(place) or ("",))
     return replace(schema, columns=tuple(columns)), X
+
+
+def _of_ticks(column: Column, form: WrittenForm) -> Column:
+    """A tick box as the column of its marks, of which there is a text, True or 1."""
+    if form.prefix:
+        return replace(column, kind="categorical", dtype=form.dtype, levels=(form.prefix,))
+    if "bool" in form.dtype.lower():
+        return replace(column, dtype=form.dtype)
+    return replace(column, kind="integer", dtype=form.dtype, levels=(), step=1.0)
 
 
 def _with_identifiers(schema: Schema, X: np.ndarray, first: int) -> tuple[Schema, np.ndarray]:
@@ -458,10 +473,12 @@ def _of_other_texts(schema: Schema, frame: Any) -> list[int]:
     reader = read(frame)
     numbers = []
     for j, name in _matched(schema, reader, None):
-        column = schema.columns[j]
-        if column.written is None and not isinstance((column.levels or (0,))[0], str):
-            continue
-        if column.written is not None or not set(column.levels).issuperset(reader.cells(name).labels):
+        column, labels = schema.columns[j], reader.cells(name).labels
+        levels, form = column.levels, column.written
+        if form is not None and form.sort == "tick":
+            levels = (form.prefix,)
+        is_text = isinstance((levels or ("",))[0], str)
+        if is_text and not set(levels).issuperset(labels):
             numbers.append(j)
     return numbers
 

@@ -47,6 +47,7 @@ from .schema import (
     KINDS,
     MAX_LEVELS,
     Column,
+    Frame,
     Level,
     Schema,
     cell_places,
@@ -57,6 +58,7 @@ from .schema import (
 from .stand_ins import stand_ins, warn_of
 from .text_columns import find_forms, with_forms
 from .times import zone, zone_of
+from .written_forms import WrittenForm
 
 
 class NoRows(ValueError):
@@ -109,7 +111,8 @@ def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None, doubt: bool
     schema = schema_of(seen, count(reader, wanted), kinds)
 
     def with_notes(column: Column) -> Column:
-        written, why_text, aside = found.forms.get(column.name), found.why_text.get(column.name, ""), column.aside
+        written, aside = found.forms.get(column.name, column.written), column.aside
+        why_text = found.why_text.get(column.name, "")
         if why_text and aside is not None and aside.reason == "identifier":  # rather numbers with errors among them
             aside = SetAside("unlike cells", aside.n_distinct)
         return replace(column, written=written, why_text=why_text, aside=aside)
@@ -162,7 +165,8 @@ def schema_of(seen: Look, counted: Mapping[str, np.ndarray], kinds: Mapping[str,
         if aside is not None:
             unknown.append((place, replace(aside, has_number_name=has_number_name)))
         else:
-            made = _column(name, column, kinds.get(name), counted.get(name))
+            made = None if name in kinds else _tick_box(name, column, seen.n, seen.frame)
+            made = made or _column(name, column, kinds.get(name), counted.get(name))
             columns.append(replace(made, has_number_name=has_number_name))
     if not columns and any(column.aside for _, column in unknown):
         name, why = next((column.name, column.aside.in_words) for _, column in unknown if column.aside)
@@ -196,6 +200,37 @@ def _tell_unknown(names: list[str], n_known: int) -> None:
             f"{which}, so that nothing is known of {'them' if len(names) > 1 else 'it'}; drop what is of no use",
             UserWarning,
         )
+
+
+_TICKS = frozenset(
+    ("x", "yes", "y", "true", "t", "1", "on", "ok", "checked", "selected", "✓", "✔", "☑", "ja", "oui", "si")
+)
+_FEWEST_TICKS = 5
+_MOST_TICKED = 0.95
+"""Share of known cells beyond which a column of one text is constant, unless its text is one of those of ticks."""
+_BOOLEANS = {"polars": "Boolean", "pandas": "bool", "numpy": "bool"}
+
+
+def _tick_box(name: str, seen: Seen, n: int, frame: Frame) -> Column | None:
+    """A column of n cells with one known value and missing cells as a tick box, None if it is none.
+
+    The value is a text, True or 1; in arrays, which are often made for other programs, it is no number.
+    """
+    if not _FEWEST_TICKS <= seen.n_known < n:
+        return None
+    mark = ""
+    if isinstance(seen.what, Labels):
+        counts = zip(seen.what.labels, seen.what.counts.tolist(), strict=True)
+        used = [(k, label) for label, k in counts if k]
+        if len({label.strip() if isinstance(label, str) else label for _, label in used}) > 1:
+            return None
+        mark = max(used)[1]
+    elif frame == "numpy" or not isinstance(seen.what, Numbers) or not seen.what.low == seen.what.high == 1.0:
+        return None
+    if isinstance(mark, str) and mark.strip().casefold() not in (*_TICKS, "") and seen.n_known > _MOST_TICKED * n:
+        return None
+    written = WrittenForm("tick", seen.dtype, prefix=mark if isinstance(mark, str) else "")
+    return Column(name, "boolean", _BOOLEANS.get(frame, "bool"), levels=(False, True), n_observed=n, written=written)
 
 
 def _column(name: str, seen: Seen, kind: str | None, counted: np.ndarray | None) -> Column:

@@ -133,7 +133,12 @@ def _about(column: Column) -> str:
 
 def _notes(column: Column) -> Iterator[str]:
     """What a user should know of how a column was read."""
-    if column.written is not None:
+    if column.written is not None and column.written.sort == "tick":
+        yield (
+            f"{column.written.in_words}; if missing cells are unknown, say "
+            f"kinds={{{column.name!r}: 'categorical'}}, or --kinds {column.name}=categorical"
+        )
+    elif column.written is not None:
         yield f"text read as {column.written.in_words}, such as {column.written.example!r}"
         if column.written.exceptions:
             yield f"missing, as of another form: {_named(column.written.exceptions)}"

@@ -221,6 +221,10 @@ class Column:
         """
         if isinstance(value, np.generic) and not isinstance(value, np.datetime64):
             value = value.item()
+        if self.written is not None and isinstance(value, str):
+            number = self.written.parse(value)
+            if number is not None:
+                return number - self.zero
         if self.is_categorical:
             if self.dtype.startswith("category[interval["):
                 value = str(value)  # a level is the text of an interval of pandas
@@ -229,10 +233,6 @@ class Column:
                 hint, said = near(value, self.levels), shortened(value)
                 raise ValueError(f"column {self.name!r}: {said} is not one of its {len(self.levels)} levels; {hint}")
             return float(code)
-        if self.written is not None and isinstance(value, str):
-            number = self.written.parse(value)
-            if number is not None:
-                return number - self.zero
         if self.kind == "datetime":
             try:
                 return times.seconds(value, self.origin, times.zone_of(self.dtype))
@@ -383,6 +383,11 @@ class Schema:
     def kinds(self) -> dict[str, str]:
         """Kind of each column by its name."""
         return {column.name: column.kind for column in self.columns}
+
+    @cached_property
+    def tick_boxes(self) -> frozenset[str]:
+        """Names of the columns whose missing cells mean False."""
+        return frozenset(column.name for column in self.columns if column.written and column.written.sort == "tick")
 
     @cached_property
     def reasons_aside(self) -> dict[str, str]:

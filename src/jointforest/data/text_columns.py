@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..runtime.warnings import warn
-from .cells import ColumnCells, FrameReader
+from .cells import ColumnCells, FrameReader, numbers
 from .identifiers import NO_KINDS
 from .schema import CATEGORICAL_KINDS
 from .times import is_date
@@ -66,13 +66,15 @@ _LIKELY = 0.9
 
 
 def read_cells(form: WrittenForm, cells: ColumnCells, name: str, dtype: str) -> ColumnCells:
-    """Cells of text as numbers or moments, stored as this dtype; cells that are no text stay as they are.
+    """Cells of text as numbers, moments or ticks, stored as this dtype; cells that are no text stay as they are.
 
     Raises
     ------
     ValueError
         If a text has another form and is no word for a missing cell.
     """
+    if form.sort == "tick":
+        return _ticks(form, cells, name, dtype)
     if cells.codes is None or not any(isinstance(label, str) for label in cells.labels):
         return cells
     used = np.bincount(cells.codes[cells.codes >= 0], minlength=len(cells.labels)) > 0
@@ -95,6 +97,23 @@ def read_cells(form: WrittenForm, cells: ColumnCells, name: str, dtype: str) -> 
     known = values[~missing]
     sort = "integer" if (known == np.rint(known)).all() else "number"
     return ColumnCells(sort, dtype, values, missing)
+
+
+def _ticks(form: WrittenForm, cells: ColumnCells, name: str, dtype: str) -> ColumnCells:
+    """Cells of a tick box as booleans: missing ones are False."""
+    if cells.codes is None:
+        ticked = np.where(cells.missing, 0.0, np.nan if cells.sort == "datetime" else cells.values)
+    else:
+        of_labels = [form.parse(x) if isinstance(x, str) else float(x) for x in cells.labels]
+        ticked = np.array([*(np.nan if one is None else one for one in of_labels), 0.0])[cells.codes]
+    odd = np.flatnonzero((ticked != 0.0) & (ticked != 1.0))
+    if len(odd):
+        got = cells.values[odd[0]] if cells.codes is None else cells.labels[cells.codes[odd[0]]]
+        raise ValueError(
+            f"column {name!r}: expected {form.example!r} or a missing cell, got {got!r}; the column was learned as a "
+            f"tick box; learn it as levels: kinds={{{name!r}: 'categorical'}}, or --kinds {name}=categorical"
+        )
+    return numbers("boolean", dtype, ticked)
 
 
 class _Texts(NamedTuple):

@@ -16,7 +16,7 @@ import numpy as np
 
 from .csv_files import SPREADSHEET_ERRORS
 
-SORTS = ("number", "date", "time", "duration")
+SORTS = ("number", "date", "time", "duration", "tick")
 _SHORT = ("na", "n/a", "n.a.", "n.a", "<na>", "nan", "null", "none", "nil", "\\n", "n/d", "nd", "tbd")
 _LONG = ("missing", "unknown", "not known", "not available", "not applicable", "no data", "unspecified", "undefined")
 _MISSING_WORDS = frozenset((*_SHORT, *_LONG))
@@ -65,11 +65,11 @@ class WrittenForm:
 
     Attributes
     ----------
-    sort : {"number", "date", "time", "duration"}
+    sort : {"number", "date", "time", "duration", "tick"}
     dtype : str
-        How the frame stores the texts.
+        How the frame stores the texts, or the ticks.
     prefix, suffix : str
-        Currency or unit around each number.
+        Currency or unit around each number; of ticks the text that means True, none where they are numbers or booleans.
     thousands, decimal : str
         Signs between thousands (or none) and before decimals.
     decimals : int
@@ -110,6 +110,8 @@ class WrittenForm:
             named |= {"H": "hour", "I": "hour", "M": "minute", "S": "second"}
             parts = [part[-1] for part in _DATE_PART.findall(self.pattern)]
             return "dates: " + ", ".join(named[part] for part in parts if part in named)
+        if self.sort == "tick":
+            return f"a tick box: {self.example!r} is True, and a missing cell is False"
         if self.sort != "number":
             return f"{'times of day' if self.sort == 'time' else 'durations'}, counted in {self.unit}"
         said = {",": "commas", ".": "points", "'": "apostrophes", "’": "apostrophes"}.get(self.thousands, "spaces")
@@ -122,6 +124,8 @@ class WrittenForm:
     @property
     def example(self) -> str:
         """What a cell looks like."""
+        if self.sort == "tick":
+            return self.prefix or ("True" if "bool" in self.dtype.lower() else "1")
         if self.sort == "number":
             return self.write(123456.5 if self.lakh else 1234.5 if self.thousands else 12.5)
         return self.write(1.6695e9 if self.sort == "date" else 570.0)  # 26 November 2022; half past nine
@@ -131,6 +135,8 @@ class WrittenForm:
 
         A day alone is its first moment, also in a form with a time of day.
         """
+        if self.sort == "tick":
+            return 1.0 if text.strip() == self.example.strip() else None
         value = float(self.parse_all([text])[0])
         if not math.isnan(value):
             return value
