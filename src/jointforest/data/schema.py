@@ -17,7 +17,7 @@ from ..runtime.records import record
 from . import calendars, times
 
 if TYPE_CHECKING:
-    from .csv_files import Spelling
+    from .csv_files import CsvForm
     from .identifiers import SetAside
     from .rules.rule import Rule
     from .written_forms import WrittenForm
@@ -351,8 +351,9 @@ class Schema:
         Rows that the model was learned from, of a conditioned model those that its evidence stands for; 0 if unknown.
     rules : tuple of Rule
         Rules between the columns: those that the table obeys, as far as they were looked for, or was said to obey.
-    spelling : Spelling or None
-        How the CSV file of the table was read, if the command line was told so. Later commands read theirs like it.
+    spelling : CsvForm or None
+        How the CSV file of the table was written, if the command line read it and it is not the usual form. Later
+        commands read theirs alike, and write in this form.
     checked : str
         How answers of the joint compared with counts of rows when `jf.fit` had learned it; empty if they did not.
     """
@@ -362,7 +363,7 @@ class Schema:
     unknown: tuple[tuple[int, Column], ...] = ()
     n_rows: float = field(default=0.0, compare=False)
     rules: tuple[Rule, ...] = field(default=(), compare=False)
-    spelling: Spelling | None = field(default=None, compare=False)
+    spelling: CsvForm | None = field(default=None, compare=False)
     checked: str = field(default="", compare=False)
 
     @cached_property
@@ -445,7 +446,7 @@ class Schema:
         about = {"frame": self.frame, "columns": columns, "n_rows": self.n_rows}
         rules = [rule.to_dict() for rule in self.rules]
         about |= ({"unknown": unknown} if unknown else {}) | ({"rules": rules} if rules else {})
-        spelled = self.spelling and {"na": list(self.spelling.na), "decimal": self.spelling.decimal}
+        spelled = self.spelling and self.spelling.to_dict()
         more: dict[str, Any] = {"spelling": spelled, "checked": self.checked}
         return about | {name: value for name, value in more.items() if value}
 

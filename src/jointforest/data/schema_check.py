@@ -12,7 +12,7 @@ import numpy as np
 
 from . import cells
 from .calendars import DAY, OF_DAYS, OF_NUMBERS
-from .csv_files import Spelling
+from .csv_files import CsvForm, check_form
 from .identifiers import REASONS, SetAside
 from .rules.plain import rules_from_list
 from .schema import (
@@ -64,17 +64,29 @@ def schema_from_dict(data: Any) -> Schema:
     return schema
 
 
-def _spelling(data: Any) -> Spelling | None:
-    """How CSV files are written, if the schema says so."""
+def _spelling(data: Any) -> CsvForm | None:
+    """How the CSV file was written, if the schema says so."""
     if data is None:
         return None
-    _keys(data, {"na", "decimal"}, "schema.spelling")
-    na = _list(data["na"], "schema.spelling.na", 10_000)
-    if data["decimal"] not in (".", ","):
-        raise ValueError(f"schema.spelling.decimal: expected '.' or ',', got {data['decimal']!r:.80}")
-    return Spelling(
-        tuple(_text(one, f"schema.spelling.na[{k}]", 0, 10_000) for k, one in enumerate(na)), data["decimal"]
-    )
+    _keys(data, set(), "schema.spelling", set(CsvForm._fields) - {"skip"})
+    fields: dict[str, Any] = dict(data)
+    for name, value in data.items():
+        if name == "na":
+            texts = _list(value, "schema.spelling.na", 10_000)
+            fields["na"] = tuple(_text(one, f"schema.spelling.na[{k}]", 0, 10_000) for k, one in enumerate(texts))
+        elif name == "has_names" and type(value) is not bool:
+            raise ValueError(f"schema.spelling.has_names: expected true or false, got {value!r:.80}")
+        elif name != "has_names":
+            _text(value, f"schema.spelling.{name}", 1, 100)
+    for name, known in (("decimal", (".", ",")), ("line_end", ("\n", "\r\n"))):
+        if name in data and data[name] not in known:
+            raise ValueError(f"schema.spelling.{name}: expected one of {known}, got {data[name]!r:.80}")
+    form = CsvForm(**fields)
+    try:
+        check_form(form)
+    except ValueError as error:
+        raise ValueError(f"schema.spelling: {error}") from None
+    return form
 
 
 def _unknown(entries: Any, frame: Frame, d: int) -> tuple[tuple[int, Column], ...]:
