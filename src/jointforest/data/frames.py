@@ -18,7 +18,7 @@ from .cells import ColumnCells, FrameReader, absent
 from .csv_files import SPREADSHEET_ERRORS, is_number, numbered
 from .schema import Column, Schema, is_number_name, near, snapped
 from .text_columns import read_cells
-from .times import seconds, unit_of, zone_of
+from .times import is_span, seconds, unit_of, zone_of
 
 # ---- Which library a frame is of: frames taken apart and built again by its backend, imported only then.
 
@@ -522,7 +522,7 @@ def _restored(column: Column, known: list[Any], x: np.ndarray, changed: np.ndarr
     """The column's cells, those that changed as they were: known cells, or for numbers x."""
     if column.written is not None:
         return [known[i] if changed[i] and isinstance(known[i], str) else cell for i, cell in enumerate(cells)]
-    if not column.is_categorical and column.kind != "datetime":
+    if not column.is_categorical and column.kind != "datetime" and not is_span(column.dtype):
         numbers = [np.nan if cell is None else float(cell) for cell in cells]
         return list(np.where(changed, x, numbers).tolist())
     return [known[i] if changed[i] else cell for i, cell in enumerate(cells)]

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..runtime.warnings import warn
 from . import calendars
-from .cells import of_numbers
+from .cells import of_numbers, without
 from .ends import ends_of
 from .frames import read
 from .identifiers import CLASSES, NO_KINDS, SetAside
@@ -102,6 +102,7 @@ def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None) -> Schema:
     """
     reader = read(frame)
     kinds = check_kinds(reader.names, kinds)
+    reader = without(reader, {name for name, kind in kinds.items() if kind == "ignored"})
     found = find_forms(reader, kinds)
     reader = with_forms(reader, found)
     seen = look(reader)
@@ -334,7 +335,11 @@ def _labels(column: Column, seen: Labels) -> tuple[Level, ...]:
     if len(set(seen.labels)) != len(seen.labels):
         twice = next(label for k, label in enumerate(seen.labels) if label in seen.labels[:k])
         raise ValueError(f"column {column.name!r}: two of its levels equal {twice!r}; turn them into text, each once")
-    return tuple(seen.labels) if seen.declared else tuple(sorted(seen.labels))
+    return (
+        tuple(seen.labels)
+        if seen.declared
+        else tuple(sorted(seen.labels, key=lambda label: (isinstance(label, str), label)))
+    )
 
 
 def _as_numbers(column: Column, seen: Seen) -> Numbers:

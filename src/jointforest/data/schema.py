@@ -210,8 +210,12 @@ class Column:
 
         Raises ValueError if the value is not a known level, not a number, not finite, or not a date.
         """
+        if times.is_span(self.dtype):
+            value = times.span_of(value)
         if isinstance(value, np.generic) and not isinstance(value, np.datetime64):
             value = value.item()
+        if type(value).__name__ == "Period" and self.kind == "datetime":  # of pandas: its first moment
+            value = value.start_time
         if self.is_categorical:
             if self.dtype.startswith("category[interval["):
                 value = str(value)  # a level is the text of an interval of pandas
