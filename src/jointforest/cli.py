@@ -282,11 +282,18 @@ def inspect(table: str, kinds: tuple[str, ...], drop: tuple[str, ...], columns: 
 
     wanted = dict(_kind(text) for text in kinds)
     frame = read(table, source, text=[name for name, kind in wanted.items() if kind == "categorical"])
-    schema = infer_schema(frame, commands.kinds_of(frame.column_names, wanted, drop, columns))
-    cells = encode(schema, frame)[0]
-    check_cells(schema.names, cells)
+    kinds_asked = commands.kinds_of(frame.column_names, wanted, drop, columns) or {}
+    rows = _counted(frame.num_rows, "row")
+    try:
+        schema = infer_schema(frame, kinds_asked)
+        cells = encode(schema, frame)[0]
+        check_cells(schema.names, cells)
+    except (TypeError, ValueError):
+        click.echo(f"{rows}, as far as they can be read")
+        click.echo(str(commands.reading_apart(frame, kinds_asked)))
+        raise
     schema = with_rules(schema, cells)
-    click.echo(f"{_counted(frame.num_rows, 'row')}, {_counted(len(schema.columns), 'column')} in the model")
+    click.echo(f"{rows}, {_counted(len(schema.columns), 'column')} in the model")
     click.echo(str(reading_of(schema)))
 
 
@@ -699,7 +706,15 @@ def main() -> None:
     """
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", UserWarning)
-    warnings.showwarning = lambda message, *_, **__: say(f"warning: {_with_hint(message)}")
+    told = set()
+
+    def tell_once(message: Warning | str, *_: Any, **__: Any) -> None:
+        text = _with_hint(message)
+        if text not in told:
+            told.add(text)
+            say(f"warning: {text}")
+
+    warnings.showwarning = tell_once
     try:
         code = app.main(standalone_mode=False)
     except click.ClickException as error:

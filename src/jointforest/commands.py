@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from .api.joint import Joint
+    from .data.reading import Reading
     from .data.rules.rule import Rule
     from .data.schema import Frame
 
@@ -268,6 +269,30 @@ def _files_of(tables: tuple[str, ...]) -> list[str]:
     if "-" in tables:
         raise click.UsageError("standard input is read once: learning in batches needs files")
     return [file for table in tables for file in batches.files_of(table)]
+
+
+def reading_apart(frame: pa.Table, kinds: dict[str, str]) -> Reading:
+    """How each column would be read without the others, or why it cannot be read."""
+    import pyarrow as pa
+
+    from .data.frames import encode
+    from .data.infer_schema import infer_schema
+    from .data.reading import ColumnReading, Reading, reading_of
+    from .learners.base import check_cells
+
+    found = []
+    numbers = pa.array(range(frame.num_rows), pa.float64())  # a column alone may not be set aside
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in frame.column_names:
+            alone = pa.table({name: frame[name], f"{name} ": numbers})
+            try:
+                schema = infer_schema(alone, {name: kinds[name]} if name in kinds else None)
+                check_cells(schema.names, encode(schema, alone)[0])
+                found.append(reading_of(schema).columns[0])
+            except (TypeError, ValueError) as error:
+                found.append(ColumnReading(name, "not read", "", (str(error),)))
+    return Reading(tuple(found))
 
 
 def names_in_batches(tables: tuple[str, ...], source: Input, text: list[str]) -> list[str]:

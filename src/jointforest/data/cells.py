@@ -240,7 +240,8 @@ _KNOWN = {
     "pyarrow": _ARROW,
     "polars": r"String|Categorical|Enum|Boolean|U?Int(8|16|32|64|128)|Float(16|32|64)|Decimal\(\d{1,2}, \d{1,2}\)"
     rf"|date|time|duration{_UNIT}|datetime\[{_MOMENT}\]",
-    "numpy": rf"{_NUMBER}|timedelta64\[(D|h|m|s|ms|us|ns)\]|<U|StringDType\([^)]*\)|{_OBJECT}|datetime64\[(D|s|ms|us|ns)\]",
+    "numpy": rf"{_NUMBER}|timedelta64\[(D|h|m|s|ms|us|ns)\]|<U|StringDType\([^)]*\)|{_OBJECT}"
+    r"|datetime64\[(D|s|ms|us|ns)\]",
 }
 _KNOWN["file"] = _KNOWN["pyarrow"]
 _EMPTY = {

@@ -601,8 +601,8 @@ def _doubt_more_names(name: str, rows: list[list[str]]) -> None:
         if len(odd) > 1:
             which = "line 2 holds" if n == 1 else "lines 2 and 3 hold"
             warn(
-                f"{name}: {which} no numbers in {len(odd)} columns that have numbers below, such as {odd[0]!r}; if these "
-                f"are more names or units, remove what is not needed of the first {n + 1} lines",
+                f"{name}: {which} no numbers in {len(odd)} columns that have numbers below, such as {odd[0]!r}; if "
+                f"these are more names or units, remove what is not needed of the first {n + 1} lines",
                 UserWarning,
             )
             return

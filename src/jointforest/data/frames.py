@@ -211,11 +211,21 @@ def decode(schema: Schema, X: np.ndarray, first_new: int | None = None) -> Any:
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2 or X.shape[1] != len(schema.columns):
         raise ValueError(f"expected an array of shape (n, {len(schema.columns)}), got {X.shape}")
+    if first_new == 0:
+        _tell_empty(schema)
     if schema.unknown:
         known, X = X, np.full((len(X), len(schema.all_columns.columns)), np.nan)
         X[:, schema.places] = known
     full, X = _with_texts(schema.all_columns, _columnwise(X))
     return build(*(_with_identifiers(full, X, first_new) if schema.unknown and first_new is not None else (full, X)))
+
+
+def _tell_empty(schema: Schema) -> None:
+    """Warn of columns that drawn rows leave empty though they have cells in the table."""
+    empty = [f"{c.name!r} {c.aside.in_words}" for _, c in schema.unknown if c.aside and c.aside.is_left_empty]
+    if empty:
+        shown = "; ".join(empty[:3]) + (f"; and {len(empty) - 3} more" if len(empty) > 3 else "")
+        warn(f"drawn rows have no value in columns that are set aside: {shown}", UserWarning)
 
 
 def _with_texts(schema: Schema, X: np.ndarray) -> tuple[Schema, np.ndarray]:
@@ -226,8 +236,8 @@ def _with_texts(schema: Schema, X: np.ndarray) -> tuple[Schema, np.ndarray]:
             continue
         known = ~np.isnan(X[:, j])
         numbers, codes = np.unique(snapped(column, X[known, j]) + column.zero, return_inverse=True)
-        place: dict[str, int] = {}
-        code_of = [place.setdefault(column.written.write(number), len(place)) for number in numbers.tolist()]
+        place: dict[Any, int] = {}
+        code_of = [place.setdefault(column.written.cell(number), len(place)) for number in numbers.tolist()]
         X[known, j] = np.array(code_of, dtype=np.float64)[codes]
         columns[j] = replace(column, kind="categorical", dtype=column.written.dtype, levels=tuple(place) or ("",))
     return replace(schema, columns=tuple(columns)), X
@@ -521,7 +531,10 @@ def _unasked(schema: Schema, frame: Any) -> dict[str, list[Any]]:
 def _restored(column: Column, known: list[Any], x: np.ndarray, changed: np.ndarray, cells: list[Any]) -> list[Any]:
     """The column's cells, those that changed as they were: known cells, or for numbers x."""
     if column.written is not None:
-        return [known[i] if changed[i] and isinstance(known[i], str) else cell for i, cell in enumerate(cells)]
+        is_mixed = "[mixed" in column.written.dtype
+        return [
+            known[i] if changed[i] and (is_mixed or isinstance(known[i], str)) else cell for i, cell in enumerate(cells)
+        ]
     if not column.is_categorical and column.kind != "datetime" and not is_span(column.dtype):
         numbers = [np.nan if cell is None else float(cell) for cell in cells]
         return list(np.where(changed, x, numbers).tolist())

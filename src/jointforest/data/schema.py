@@ -119,6 +119,8 @@ class Column:
         Significant digits with which the cells are written, where these say more than a grid does; 0 if not known.
     why_text : str
         Why cells of text, most of which seem to be numbers, dates or times, were not read as such; empty of others.
+    remark : str
+        What else looks wrong in the column; empty if nothing does.
 
     Examples
     --------
@@ -142,6 +144,7 @@ class Column:
     aside: SetAside | None = None
     parts: tuple[tuple[bool, tuple[float, ...]], ...] = field(default=(), compare=False, repr=False)
     why_text: str = ""
+    remark: str = ""
     digits: int = 0
     lower: float = -math.inf
     upper: float = math.inf
@@ -169,6 +172,7 @@ class Column:
             **({"written": asdict(self.written)} if self.written is not None else {}),
             **({"aside": asdict(self.aside)} if self.aside is not None else {}),
             **({"why_text": self.why_text} if self.why_text else {}),
+            **({"remark": self.remark} if self.remark else {}),
             **({"digits": self.digits} if self.digits else {}),
             **({"lower": self.lower} if self.lower > -math.inf else {}),
             **({"upper": self.upper} if self.upper < math.inf else {}),
@@ -179,6 +183,12 @@ class Column:
     def is_categorical(self) -> bool:
         """Whether cells are level codes (kinds boolean, categorical and ordered)."""
         return self.kind in CATEGORICAL_KINDS
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether cells are false and true, or 0 and 1, so that the column alone is a condition."""
+        ends = self.levels if self.is_categorical else (self.minimum, self.maximum)
+        return tuple(ends) == (0, 1) and self.kind in ("boolean", "categorical", "ordered", "integer")
 
     @property
     def is_ordered(self) -> bool:
@@ -239,6 +249,8 @@ class Column:
                 raise ValueError(
                     f"column {self.name!r}: expected a date or time such as {example!r}, got {value!r}{why}"
                 ) from None
+        if isinstance(value, bool) and self.is_flag:
+            return float(value)
         try:
             if isinstance(value, str | bool | bytes):
                 raise TypeError
@@ -379,6 +391,11 @@ class Schema:
     def kinds(self) -> dict[str, str]:
         """Kind of each column by its name."""
         return {column.name: column.kind for column in self.columns}
+
+    @cached_property
+    def kinds_asked(self) -> dict[str, str]:
+        """Kind of each column by its name, as conditions take it: columns of 0 and 1 count as booleans."""
+        return {column.name: "boolean" if column.is_flag else column.kind for column in self.columns}
 
     @cached_property
     def reasons_aside(self) -> dict[str, str]:

@@ -31,7 +31,7 @@ from .schema import (
 from .written_forms import MOST_EXCEPTIONS, SORTS, WrittenForm
 
 _FIELDS = {"name", "kind", "dtype", "step", "origin", "atoms", "levels", "minimum", "maximum", "n_observed"}
-_OPTIONAL = {"has_number_name", "written", "aside", "why_text", "digits", "lower", "upper", "only"}
+_OPTIONAL = {"has_number_name", "written", "aside", "why_text", "remark", "digits", "lower", "upper", "only"}
 MAX_UNKNOWN = 100_000
 
 
@@ -131,7 +131,8 @@ def column_from_dict(entry: Any, at: str, frame: Frame) -> Column:
         column = replace(column, written=_written(entry["written"], f"{at}.written", frame))
     if "aside" in entry:
         column = replace(column, aside=_aside(entry["aside"], f"{at}.aside"))
-    column = replace(column, why_text=_text(entry.get("why_text", ""), f"{at}.why_text", 0, 10_000))
+    why_text, remark = (_text(entry.get(name, ""), f"{at}.{name}", 0, 10_000) for name in ("why_text", "remark"))
+    column = replace(column, why_text=why_text, remark=remark)
     digits = entry.get("digits", 0)
     if type(digits) is not int or not 0 <= digits <= MOST_DIGITS or (digits and kind not in DIGIT_KINDS):
         raise ValueError(f"{at}.digits: expected a whole number from 0 to {MOST_DIGITS}, got {digits!r:.80}")

@@ -239,7 +239,9 @@ def about_column(column: dict[str, Any]) -> str:
         levels = [str(level) for level in column["levels"]]
         few_levels = ", ".join(levels[:6]) + (", ..." if len(levels) > 6 else "")
         return f"{len(levels)} level{'s' if len(levels) != 1 else ''}: {few_levels}"
+    decimals = -math.log10(column["step"] or 1.0)
     step = f", step {column['step']:g}" if column["step"] else ""
+    step = f", {decimals:.0f} decimals" if decimals > 3.5 and abs(decimals - round(decimals)) < 1e-9 else step
     atoms = ", ".join(f"{atom:g}" for atom in column["atoms"][:6]) + (", ..." if len(column["atoms"]) > 6 else "")
     return f"{shown(column['minimum'])} to {shown(column['maximum'])}{step}{f', point masses {atoms}' if atoms else ''}"
 
