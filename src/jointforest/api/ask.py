@@ -30,7 +30,7 @@ def _parsed(model: Distribution, text: str) -> Query:
     """The query that a text is; its names and levels are those of the model."""
     if not isinstance(text, str):
         raise TypeError(f"expected a query as text, such as 'E(age | sex = Female)', got {type(text).__name__}")
-    query = parse_query(text, model.schema.kinds, model.schema.reasons_aside)
+    query = parse_query(text, model.schema.kinds_asked, model.schema.reasons_aside)
     _check_column_names(model, query)
     return query
 

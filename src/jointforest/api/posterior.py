@@ -574,7 +574,7 @@ class Posterior:
 
     def _event(self, text: str) -> tuple[Conditions, tuple[Comparison, ...]]:
         """The conditions by column, and the comparisons of columns, of a text."""
-        return parse_event(text, self._schema.kinds, self._schema.reasons_aside)
+        return parse_event(text, self._schema.kinds_asked, self._schema.reasons_aside)
 
     def _where(self, text: str | None, missing: bool) -> tuple[Posterior, tuple[Comparison, ...]]:
         """The posterior with the conditions of a text added to the evidence, and its comparisons of columns."""
@@ -901,7 +901,7 @@ def conditions_of(schema: Schema, said: Any) -> dict[str, Any]:
     if nw.dependencies.is_pandas_series(said):
         said = said.to_dict()
     if isinstance(said, str):
-        return dict(parse_conditions(said, schema.kinds, schema.reasons_aside))
+        return dict(parse_conditions(said, schema.kinds_asked, schema.reasons_aside))
     if isinstance(said, Mapping):
         return {schema[name].name: condition for name, condition in said.items()}
     expected = "a text such as 'age >= 40', or a dict (or pandas Series) of conditions by column"

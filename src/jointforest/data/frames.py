@@ -18,7 +18,7 @@ from .cells import ColumnCells, FrameReader, absent
 from .csv_files import SPREADSHEET_ERRORS, is_number, numbered
 from .schema import Column, Schema, is_number_name, near, snapped
 from .text_columns import read_cells
-from .times import seconds, unit_of, zone_of
+from .times import is_span, seconds, unit_of, zone_of
 from .written_forms import WrittenForm
 
 # ---- Which library a frame is of: frames taken apart and built again by its backend, imported only then.
@@ -212,11 +212,21 @@ def decode(schema: Schema, X: np.ndarray, first_new: int | None = None) -> Any:
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2 or X.shape[1] != len(schema.columns):
         raise ValueError(f"expected an array of shape (n, {len(schema.columns)}), got {X.shape}")
+    if first_new == 0:
+        _tell_empty(schema)
     if schema.unknown:
         known, X = X, np.full((len(X), len(schema.all_columns.columns)), np.nan)
         X[:, schema.places] = known
     full, X = _with_texts(schema.all_columns, _columnwise(X))
     return build(*(_with_identifiers(full, X, first_new) if schema.unknown and first_new is not None else (full, X)))
+
+
+def _tell_empty(schema: Schema) -> None:
+    """Warn of columns that drawn rows leave empty though they have cells in the table."""
+    empty = [f"{c.name!r} {c.aside.in_words}" for _, c in schema.unknown if c.aside and c.aside.is_left_empty]
+    if empty:
+        shown = "; ".join(empty[:3]) + (f"; and {len(empty) - 3} more" if len(empty) > 3 else "")
+        warn(f"drawn rows have no value in columns that are set aside: {shown}", UserWarning)
 
 
 def _with_texts(schema: Schema, X: np.ndarray) -> tuple[Schema, np.ndarray]:
@@ -232,8 +242,8 @@ def _with_texts(schema: Schema, X: np.ndarray) -> tuple[Schema, np.ndarray]:
             continue
         known = ~np.isnan(X[:, j])
         numbers, codes = np.unique(snapped(column, X[known, j]) + column.zero, return_inverse=True)
-        place: dict[str, int] = {}
-        code_of = [place.setdefault(column.written.write(number), len(place)) for number in numbers.tolist()]
+        place: dict[Any, int] = {}
+        code_of = [place.setdefault(column.written.cell(number), len(place)) for number in numbers.tolist()]
         X[known, j] = np.array(code_of, dtype=np.float64)[codes]
         columns[j] = replace(column, kind="categorical", dtype=column.written.dtype, levels=tuple(place) or ("",))
     return replace(schema, columns=tuple(columns)), X
@@ -474,11 +484,10 @@ def _of_other_texts(schema: Schema, frame: Any) -> list[int]:
     numbers = []
     for j, name in _matched(schema, reader, None):
         column, labels = schema.columns[j], reader.cells(name).labels
-        levels, form = column.levels, column.written
+        levels, form = set(column.levels or ("",)), column.written
         if form is not None and form.sort == "tick":
-            levels = (form.prefix,)
-        is_text = isinstance((levels or ("",))[0], str)
-        if is_text and not set(levels).issuperset(labels):
+            levels = {form.prefix}
+        if any(isinstance(level, str) for level in levels) and not levels.issuperset(labels):
             numbers.append(j)
     return numbers
 
@@ -529,8 +538,11 @@ def _unasked(schema: Schema, frame: Any) -> dict[str, list[Any]]:
 def _restored(column: Column, known: list[Any], x: np.ndarray, changed: np.ndarray, cells: list[Any]) -> list[Any]:
     """The column's cells, those that changed as they were: known cells, or for numbers x."""
     if column.written is not None:
-        return [known[i] if changed[i] and isinstance(known[i], str) else cell for i, cell in enumerate(cells)]
-    if not column.is_categorical and column.kind != "datetime":
+        is_mixed = "[mixed" in column.written.dtype
+        return [
+            known[i] if changed[i] and (is_mixed or isinstance(known[i], str)) else cell for i, cell in enumerate(cells)
+        ]
+    if not column.is_categorical and column.kind != "datetime" and not is_span(column.dtype):
         numbers = [np.nan if cell is None else float(cell) for cell in cells]
         return list(np.where(changed, x, numbers).tolist())
     return [known[i] if changed[i] else cell for i, cell in enumerate(cells)]

@@ -58,6 +58,11 @@ class SetAside:
             "ignored": "was left out on request",
         }[self.reason]
 
+    @property
+    def is_left_empty(self) -> bool:
+        """Whether drawn rows have no value of the column, and nobody asked for that."""
+        return self.reason in ("free text", "too many levels")
+
     def new(self, k: int) -> str:
         """The identifier of drawn row k. Counted ones are new; random ones are new but for a negligible probability."""
         if not self.mask:

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..runtime.warnings import warn
 from . import calendars
-from .cells import of_numbers
+from .cells import FrameReader, of_numbers, without
 from .ends import ends_of
 from .frames import read
 from .identifiers import CLASSES, NO_KINDS, SetAside
@@ -104,8 +104,10 @@ def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None, doubt: bool
     """
     reader = read(frame)
     kinds = check_kinds(reader.names, kinds)
+    reader = without(reader, {name for name, kind in kinds.items() if kind == "ignored"})
     found = find_forms(reader, kinds)
     reader = with_forms(reader, found)
+    _doubt_last_rows(reader)
     seen = look(reader)
     wanted = to_count(seen, kinds)
     schema = schema_of(seen, count(reader, wanted), kinds)
@@ -167,7 +169,8 @@ def schema_of(seen: Look, counted: Mapping[str, np.ndarray], kinds: Mapping[str,
         else:
             made = None if name in kinds else _tick_box(name, column, seen.n, seen.frame)
             made = made or _column(name, column, kinds.get(name), counted.get(name))
-            columns.append(replace(made, has_number_name=has_number_name))
+            remark = "" if name in kinds else _of_rows(name, column, made)
+            columns.append(replace(made, has_number_name=has_number_name, remark=remark))
     if not columns and any(column.aside for _, column in unknown):
         name, why = next((column.name, column.aside.in_words) for _, column in unknown if column.aside)
         raise ValueError(
@@ -372,10 +375,11 @@ def _labels(column: Column, seen: Labels) -> tuple[Level, ...]:
 def _spelled(seen: Labels) -> tuple[Level, ...]:
     """The labels, sorted; of those that differ by white space at their ends only the most frequent, or barest, one."""
     best: dict[Any, Any] = {}
-    for label, n in sorted(zip(seen.labels, seen.counts.tolist(), strict=True)):
+    for label, n in zip(seen.labels, seen.counts.tolist(), strict=True):
         bare = label.strip() if isinstance(label, str) else label
         best[bare] = max(best.get(bare, (-1,)), (n, label == bare, label))
-    return tuple(sorted(label for _, _, label in best.values()))
+    # of numbers and texts, the numbers come first
+    return tuple(sorted((label for _, _, label in best.values()), key=lambda one: (isinstance(one, str), one)))
 
 
 def _as_numbers(column: Column, seen: Seen) -> Numbers:
@@ -535,6 +539,8 @@ _DISTINCT = 0.95
 """Least share of distinct values among the cells of a column of identifiers."""
 _WORDS = 5.0
 """Least mean number of words in a cell of free text."""
+_ROW_NAME = re.compile(r"__index_level_\d+__|row_?names?|unnamed: ?\d+|")
+"""Names under which pandas and R write the names or numbers of rows, in small letters."""
 _ID_NAME = re.compile(
     r"(.*[^a-z])?(id|ids|key|uuid|guid|index|rownum|row_?number|no|nr|number|nummer|unnamed: ?\d+)\.?|.*[a-z](Id|ID)|"
 )
@@ -561,8 +567,8 @@ def set_aside(name: str, seen: Seen, kind: str | None) -> Column | None:
         # of many values a sample is counted: if none of these occurs twice, next to none of the others does
         is_distinct = bool((tally.counts == 1).all())
         n_distinct = seen.n_known if is_distinct else tally.n_distinct
-        is_key = seen.sort == "integer" and seen.n_known > _LEAST and is_distinct
-        if must or (is_key and (_ID_NAME.fullmatch(name) or _ID_NAME.fullmatch(name.lower()))):
+        is_key = seen.sort == "integer" and is_distinct and seen.n_known > 1
+        if must or (is_key and (_names_rows(name) or (seen.n_known > _LEAST and _is_id(name)))):
             aside = SetAside("identifier", n_distinct, first=int(numbers.high) + 1 if abs(numbers.high) < 2**52 else 1)
             return Column(name, "integer", of_numbers(seen.dtype), step=1.0, n_observed=seen.n_known, aside=aside)
         return None
@@ -571,12 +577,82 @@ def set_aside(name: str, seen: Seen, kind: str | None) -> Column | None:
     return None
 
 
+def _names_rows(name: str) -> bool:
+    return _ROW_NAME.fullmatch(name.lower()) is not None
+
+
+def _is_id(name: str) -> bool:
+    return (_ID_NAME.fullmatch(name) or _ID_NAME.fullmatch(name.lower())) is not None
+
+
+def _of_rows(name: str, seen: Seen, column: Column) -> str:
+    """A remark on a column that may number the rows, or name the subjects of several rows each; else empty."""
+    option = shlex.quote(name)
+    if isinstance(seen.what, Numbers):
+        n_distinct = seen.what.values.tally.n_distinct
+    else:
+        n_distinct = int(np.count_nonzero(seen.what.counts)) if isinstance(seen.what, Labels) else 0
+    span = column.maximum - column.minimum + 1.0 if column.kind == "integer" and column.minimum in (0.0, 1.0) else 0.0
+    if n_distinct == seen.n_known == span >= _FEWEST:
+        return (
+            "each whole number once, as if it numbered the rows; if so, leave it out: "
+            f"kinds={{{name!r}: 'identifier'}}, or --kinds {shlex.quote(name + '=identifier')}"
+        )
+    if (
+        _is_id(name)
+        and (column.is_categorical or column.kind == "integer")
+        and _FEWEST < n_distinct < seen.n_known / 1.5
+    ):
+        return (
+            f"{n_distinct:,} distinct values in {seen.n_known:,} rows; if it names the subject of several rows, learn "
+            f"histories: jf.fit(table, group={name!r}), or fit --group {option}"
+        )
+    return ""
+
+
+_FEWEST = 20
+"""Rows, or subjects, below which a column is taken as it is."""
+_TOTAL = re.compile(r"(grand|sub)?[ -]?total(s|e|es|er)?|sums?|summen?|(ins)?gesamt(summe)?|somme|suma", re.IGNORECASE)
+"""What stands in the row of totals."""
+_MOST_TO_DOUBT = 100_000
+"""Rows of larger tables are not looked at: they come from no spreadsheet."""
+
+
+def _doubt_last_rows(reader: FrameReader) -> None:
+    """Warn of rows at the end without any known cell, and of a last row that holds totals."""
+    if not 4 <= reader.n <= _MOST_TO_DOUBT or len(reader.names) < 2:
+        return
+    columns = {name: reader.cells(name) for name in reader.names}
+    is_known = ~np.all([cells.missing for cells in columns.values()], axis=0)
+    last = int(np.flatnonzero(is_known)[-1]) if is_known.any() else 0
+    n_blank = reader.n - 1 - last
+    if last and n_blank:
+        rows = f"the last {n_blank} rows have" if n_blank > 1 else "the last row has"
+        warn(f"{rows} no known cell; remove what is no row of the table", UserWarning)
+    what = []
+    for name, cells in columns.items():
+        if cells.missing[last]:
+            continue
+        if cells.codes is not None:
+            code = cells.codes[last]
+            label = cells.labels[code]
+            if isinstance(label, str) and _TOTAL.fullmatch(label.strip(" :")) and (cells.codes == code).sum() == 1:
+                what.append(f"{label!r} in column {name!r}")
+        elif cells.sort in ("number", "integer"):
+            above = cells.values[:last]
+            is_sum = math.isclose(np.nansum(above), cells.values[last], rel_tol=1e-9) and cells.values[last] != 0.0
+            what += [f"the sum of column {name!r}"] if is_sum and np.count_nonzero(above > 0.0) > 2 else []
+    is_odd = any(cells.missing[last] for cells in columns.values())
+    if len(what) > 1 or (what and (is_odd or not what[0].startswith("the sum"))):
+        warn(f"the last row looks like totals, with {' and '.join(what[:2])}; if so, remove it", UserWarning)
+
+
 def _of_texts(name: str, seen: Seen, labels: Labels, must: bool) -> Column | None:
     """A column of texts that is set aside, or None."""
     used = [str(label) for label, n in zip(labels.labels, labels.counts.tolist(), strict=True) if n]
     share = len(used) / max(seen.n_known, 1)
     words = float(np.mean([len(text.split()) for text in used[:1000]])) if used else 0.0
-    if must:
+    if must or (_names_rows(name) and 1 < len(used) == seen.n_known):
         reason = "identifier"
     elif labels.declared or seen.n_known <= _LEAST:
         return None

@@ -11,6 +11,7 @@ from ..cards.html import Html, table, view, words
 from .rules.rule import ENOUGH_ROWS, Rule
 from .schema import Column, Schema
 from .table_files import about_column
+from .times import is_clock, is_span
 
 _CODE_NAME = re.compile(r"(^|[^a-z])(zip|zipcode|postcode|postal|plz|fips|naics|sic|icd|isbn|ean|code)([^a-z]|$)")
 _LISTED = 3
@@ -133,6 +134,10 @@ def _about(column: Column) -> str:
 
 def _notes(column: Column) -> Iterator[str]:
     """What a user should know of how a column was read."""
+    if is_span(column.dtype):
+        yield f"{'times of day' if is_clock(column.dtype) else 'durations'}, counted in seconds"
+    if column.dtype.startswith("period"):
+        yield "periods, read as their first moments"
     if column.written is not None and column.written.sort == "tick":
         yield (
             f"{column.written.in_words}; if missing cells are unknown, say "
@@ -142,8 +147,7 @@ def _notes(column: Column) -> Iterator[str]:
         yield f"text read as {column.written.in_words}, such as {column.written.example!r}"
         if column.written.exceptions:
             yield f"missing, as of another form: {_named(column.written.exceptions)}"
-    if column.why_text:
-        yield column.why_text
+    yield from filter(None, (column.why_text, column.remark))
     texts = [level for level in column.levels if isinstance(level, str)]
     folded = Counter(" ".join(text.split()).casefold() for text in texts)
     alike = [text for text in texts if folded[" ".join(text.split()).casefold()] > 1]

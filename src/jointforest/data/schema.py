@@ -18,7 +18,7 @@ from ..runtime.records import record
 from . import calendars, times
 
 if TYPE_CHECKING:
-    from .csv_files import Spelling
+    from .csv_files import CsvForm
     from .identifiers import SetAside
     from .rules.rule import Rule
     from .written_forms import WrittenForm
@@ -120,6 +120,8 @@ class Column:
         Significant digits with which the cells are written, where these say more than a grid does; 0 if not known.
     why_text : str
         Why cells of text, most of which seem to be numbers, dates or times, were not read as such; empty of others.
+    remark : str
+        What else looks wrong in the column; empty if nothing does.
 
     Examples
     --------
@@ -143,6 +145,7 @@ class Column:
     aside: SetAside | None = None
     parts: tuple[tuple[bool, tuple[float, ...]], ...] = field(default=(), compare=False, repr=False)
     why_text: str = ""
+    remark: str = ""
     digits: int = 0
     lower: float = -math.inf
     upper: float = math.inf
@@ -170,6 +173,7 @@ class Column:
             **({"written": asdict(self.written)} if self.written is not None else {}),
             **({"aside": asdict(self.aside)} if self.aside is not None else {}),
             **({"why_text": self.why_text} if self.why_text else {}),
+            **({"remark": self.remark} if self.remark else {}),
             **({"digits": self.digits} if self.digits else {}),
             **({"lower": self.lower} if self.lower > -math.inf else {}),
             **({"upper": self.upper} if self.upper < math.inf else {}),
@@ -180,6 +184,12 @@ class Column:
     def is_categorical(self) -> bool:
         """Whether cells are level codes (kinds boolean, categorical and ordered)."""
         return self.kind in CATEGORICAL_KINDS
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether cells are false and true, or 0 and 1, so that the column alone is a condition."""
+        ends = self.levels if self.is_categorical else (self.minimum, self.maximum)
+        return tuple(ends) == (0, 1) and self.kind in ("boolean", "categorical", "ordered", "integer")
 
     @property
     def is_ordered(self) -> bool:
@@ -219,8 +229,12 @@ class Column:
 
         Raises ValueError if the value is not a known level, not a number, not finite, or not a date.
         """
+        if times.is_span(self.dtype):
+            value = times.span_of(value)
         if isinstance(value, np.generic) and not isinstance(value, np.datetime64):
             value = value.item()
+        if type(value).__name__ == "Period" and self.kind == "datetime":  # of pandas: its first moment
+            value = value.start_time
         if self.written is not None and isinstance(value, str):
             number = self.written.parse(value)
             if number is not None:
@@ -244,6 +258,8 @@ class Column:
                 raise ValueError(
                     f"column {self.name!r}: expected a date or time such as {example!r}, got {value!r}{why}"
                 ) from None
+        if isinstance(value, bool) and self.is_flag:
+            return float(value)
         try:
             if isinstance(value, str | bool | bytes):
                 raise TypeError
@@ -360,8 +376,9 @@ class Schema:
         Rows that the model was learned from, of a conditioned model those that its evidence stands for; 0 if unknown.
     rules : tuple of Rule
         Rules between the columns: those that the table obeys, as far as they were looked for, or was said to obey.
-    spelling : Spelling or None
-        How the CSV file of the table was read, if the command line was told so. Later commands read theirs like it.
+    spelling : CsvForm or None
+        How the CSV file of the table was written, if the command line read it and it is not the usual form. Later
+        commands read theirs alike, and write in this form.
     checked : str
         How answers of the joint compared with counts of rows when `jf.fit` had learned it; empty if they did not.
     """
@@ -371,7 +388,7 @@ class Schema:
     unknown: tuple[tuple[int, Column], ...] = ()
     n_rows: float = field(default=0.0, compare=False)
     rules: tuple[Rule, ...] = field(default=(), compare=False)
-    spelling: Spelling | None = field(default=None, compare=False)
+    spelling: CsvForm | None = field(default=None, compare=False)
     checked: str = field(default="", compare=False)
 
     @cached_property
@@ -388,6 +405,11 @@ class Schema:
     def tick_boxes(self) -> frozenset[str]:
         """Names of the columns whose missing cells mean False."""
         return frozenset(column.name for column in self.columns if column.written and column.written.sort == "tick")
+
+    @cached_property
+    def kinds_asked(self) -> dict[str, str]:
+        """Kind of each column by its name, as conditions take it: columns of 0 and 1 count as booleans."""
+        return {column.name: "boolean" if column.is_flag else column.kind for column in self.columns}
 
     @cached_property
     def reasons_aside(self) -> dict[str, str]:
@@ -459,7 +481,7 @@ class Schema:
         about = {"frame": self.frame, "columns": columns, "n_rows": self.n_rows}
         rules = [rule.to_dict() for rule in self.rules]
         about |= ({"unknown": unknown} if unknown else {}) | ({"rules": rules} if rules else {})
-        spelled = self.spelling and {"na": list(self.spelling.na), "decimal": self.spelling.decimal}
+        spelled = self.spelling and self.spelling.to_dict()
         more: dict[str, Any] = {"spelling": spelled, "checked": self.checked}
         return about | {name: value for name, value in more.items() if value}
 

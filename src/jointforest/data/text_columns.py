@@ -189,7 +189,7 @@ def find_forms(reader: FrameReader, kinds: Mapping[str, str]) -> Found:
         texts = _texts_of(cells)
         if texts is None:
             continue
-        forms, why_text = _forms_of(texts, must=name in kinds)
+        forms, why_text = _forms_of(texts, must=name in kinds or "[mixed" in texts.dtype)
         if forms:
             choices[name], found.cells[name] = forms, cells
         elif why_text:
@@ -245,11 +245,11 @@ def with_forms(reader: FrameReader, found: Found) -> FrameReader:
 
 
 def _texts_of(cells: ColumnCells) -> _Texts | None:
-    """The texts of a column; None if it holds anything else."""
-    if cells.codes is None or cells.declared or not all(isinstance(label, str) for label in cells.labels):
+    """The texts of a column, and those of numbers among them; None if it holds anything else."""
+    if cells.codes is None or cells.declared or not any(isinstance(label, str) for label in cells.labels):
         return None
     counts = np.bincount(cells.codes[cells.codes >= 0], minlength=len(cells.labels))
-    texts = [label.strip() for label, n in zip(cells.labels, counts.tolist(), strict=True) if n]
+    texts = [str(label).strip() for label, n in zip(cells.labels, counts.tolist(), strict=True) if n]
     return _Texts(texts, counts[counts > 0], cells.dtype) if texts else None
 
 

@@ -189,6 +189,13 @@ class WrittenForm:
             return {"-": f"-{body}", "()": f"({body})", "after": f"{body}-"}[self.negative]
         return body
 
+    def cell(self, number: float) -> str | float:
+        """What a cell holds: the text of a number, or the number itself in a column of plain numbers among texts."""
+        usual = WrittenForm(self.sort, self.dtype, decimals=self.decimals, exceptions=self.exceptions)
+        if "[mixed" not in self.dtype or self.sort != "number" or self != usual:
+            return self.write(number)
+        return int(number) if float(number).is_integer() else float(number)
+
     @cached_property
     def _regex(self) -> re.Pattern[str]:
         """What a line with a text of this form looks like; numbers have at most one sign and no group."""
