@@ -539,10 +539,16 @@ def test_text_in_another_encoding(run: object, tmp_path: Path) -> None:
 
 
 def test_words_for_missing_are_added_or_replaced(run: object, tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("a,b\n" + "x,1\nNA,2\n-9,3\n" * 20)
-    assert "2 levels: -9, x" in run("inspect", tmp_path / "t.csv").out
-    assert "1 level: x" in run("inspect", tmp_path / "t.csv", "--na", "-9").out
-    assert "2 levels: NA, x" in run("inspect", tmp_path / "t.csv", "--na", "-9", "--only-na").out
+    (tmp_path / "t.csv").write_text("a,b\n" + "x,1\ny,1\nNA,2\n-9,3\n" * 20)
+    done = run("inspect", tmp_path / "t.csv")
+    assert "3 levels: -9, x, y" in done.out
+    assert "'NA' is taken as missing in column 'a' (20 of 80 cells); --na NA makes it missing, --keep NA" in done.err
+    assert "2 levels: x, y" in run("inspect", tmp_path / "t.csv", "--na", "-9").out
+    assert "3 levels: NA, x, y" in run("inspect", tmp_path / "t.csv", "--na", "-9", "--only-na").out
+    for option, levels in (("--na", "3 levels: -9, x, y"), ("--keep", "4 levels: -9, NA, x, y")):
+        done = run("inspect", tmp_path / "t.csv", option, "NA")
+        assert levels in done.out and done.err == ""
+    assert "'x' is not one of" in run("inspect", tmp_path / "t.csv", "--keep", "x").err
 
 
 def test_info_names_the_parts(run: object, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import __version__, commands, history_commands
 from .commands import Input, is_large, load, load_any, read, say, text_columns, write, write_answers
-from .data.csv_files import NA, CsvForm, keep_texts
+from .data.csv_files import NA, WORDS, CsvForm, keep_texts
 from .data.table_files import plain, shown
 from .runtime.warnings import UnseenLevelWarning, UnsupportedEvidenceWarning
 
@@ -51,6 +51,7 @@ def _reads(command: Callable[..., None]) -> Callable[..., None]:
         form: str | None,
         na: tuple[str, ...],
         only_na: bool,
+        keep: tuple[str, ...],
         sep: str,
         encoding: str,
         decimal: str | None,
@@ -67,6 +68,8 @@ def _reads(command: Callable[..., None]) -> Callable[..., None]:
             header != "none",
             comment,
             skip,
+            sure=tuple(text for text in na if text not in keep),
+            kept=keep,
         )
         command(source=Input(form, csv, na, only_na, decimal, header), **rest)
 
@@ -85,6 +88,9 @@ def _reads(command: Callable[..., None]) -> Callable[..., None]:
         ),
         click.option("--sep", default="auto", metavar="CHAR", help="What separates the cells of CSV; tab, space."),
         click.option("--only-na", is_flag=True, help="Nothing means missing in CSV but what --na says."),
+        click.option(
+            "--keep", multiple=True, type=click.Choice(WORDS), help="A level of columns of text in CSV; repeatable."
+        ),
         click.option("--na", multiple=True, metavar="TEXT", help=missing),
         _format,
     ):

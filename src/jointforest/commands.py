@@ -155,16 +155,16 @@ def check_one_file(path: str) -> None:
         raise ValueError(f"{path} is a folder: this command takes one file here; call it for each file of the folder")
 
 
-def text_columns(joint: Any) -> list[str]:
-    """Columns of texts, also those that stand for numbers, dates or times."""
+def text_columns(joint: Any) -> dict[str, tuple[Any, ...]]:
+    """Levels of the columns of texts, also of those that stand for numbers, dates or times, which have none."""
     of_histories = joint.is_of_histories
     columns = (joint.model.columns.frame_schema if of_histories else joint.schema).columns
-    return [
-        c.name
+    return {
+        c.name: (c.written.prefix,) if c.written else c.levels
         for c in columns
         if (c.written and (c.written.sort != "tick" or c.written.prefix))
         or (c.levels and all(isinstance(level, str) for level in c.levels))
-    ]
+    }
 
 
 def write(joint: Any, frame: Any, path: str, form: str | None, csv: CsvForm | None = None) -> None:

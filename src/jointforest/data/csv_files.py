@@ -7,7 +7,7 @@ import csv as lines
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from ..runtime.warnings import warn
@@ -20,8 +20,13 @@ SPREADSHEET_ERRORS = frozenset(
     ("#N/A", "#N/A N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?", "#NULL!", "#SPILL!", "#CALC!")
 )
 """Texts that mean a missing cell in every column."""
-NA = ("", "NA", "N/A", "n/a", "<NA>", "NaN", "nan", "NULL", "null", "None", "?", *sorted(SPREADSHEET_ERRORS))
+_LEVEL_WORDS = ("None", "NA", "N/A", "n/a")
+WORDS = (*_LEVEL_WORDS, "<NA>", "NaN", "nan", "NULL", "null", "?")
+"""Words that mean a missing cell among numbers; the first ones may be levels of a column of text."""
+NA = ("", *WORDS, *sorted(SPREADSHEET_ERRORS))
 """What stands for a missing cell in CSV files."""
+_LARGE, _NOTED = 0.5, 0.1
+"""Shares of a column of text beyond which such a word is a level, and from which on a warning names it."""
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 _SHOWN = {"\t": "tab", " ": "space"}
@@ -71,6 +76,8 @@ class CsvForm(NamedTuple):
         Lines above the names.
     line_end : str
         What ends the lines of an answer; files are read with any.
+    sure, kept : tuple of str
+        Spellings that mean missing in every column without a doubt, and those that are levels of columns of text.
     """
 
     na: tuple[str, ...] = NA
@@ -81,11 +88,19 @@ class CsvForm(NamedTuple):
     comment: str = ""
     skip: int = 0
     line_end: str = "\n"
+    sure: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """What differs from the usual form, but the lines above the names: for JSON."""
+        """What later files are like, where it differs from the usual form: for JSON."""
         fields = {name: value for name, value in self._asdict().items() if value != self._field_defaults[name]}
-        return {name: list(value) if name == "na" else value for name, value in fields.items() if name != "skip"}
+        return {
+            name: list(value) if name == "na" else value for name, value in fields.items() if name not in OF_ONE_FILE
+        }
+
+
+OF_ONE_FILE = ("skip", "sure", "kept")
+"""Fields of `CsvForm` that say nothing of later files."""
 
 
 def check_form(form: CsvForm) -> None:
@@ -107,8 +122,9 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
     name : str
         What messages call it.
     form : CsvForm
-    text : iterable of str
-        Columns to be read as text, even if they look like numbers.
+    text : iterable of str, or mapping of str to levels
+        Columns to be read as text, even if they look like numbers. With their levels, words for missing cells are text
+        where they are levels; without, the words and the cells beside them decide.
     doubt : bool
         Whether to warn.
 
@@ -173,6 +189,11 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
         if isinstance(error, UnicodeError):
             hint = f"its bytes are not {form.encoding}; say --encoding, such as latin-1"
         raise ValueError(f"{name} is not a csv table: {error}{f'; {hint}' if hint else ''}") from None
+    words = [word for word in form.na if word in WORDS and word not in form.sure]
+    if words and (doubt or isinstance(text, Mapping)):
+        options.null_values = [word for word in form.na if word not in words]
+        kept = form.kept if not isinstance(text, Mapping) else text
+        table = _with_words(table, read, options, words, kept, _among_numbers(table, rows, words), name)
     if _extra_cells(rows, form) == "separator" and table.column(-1).null_count == table.num_rows:
         table = table.remove_column(table.num_columns - 1)
     if form.decimal == form.separator:
@@ -186,6 +207,72 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
     if doubt:
         _doubt_header(table, name, rows, form)
     return table
+
+
+def _with_words(
+    table: pa.Table,
+    read: Callable[[], pa.Table],
+    options: Any,
+    words: list[str],
+    kept: Mapping[str, Iterable[Any]] | tuple[str, ...],
+    proved: set[str],
+    name: str,
+) -> pa.Table:
+    """The table with those words for missing cells that rather are levels as texts in columns of text.
+
+    ``kept`` are the levels of columns of a model, which decide, or words that were said to be levels; ``proved`` stand
+    among numbers, too. A warning names what nobody said.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = [field.name for field in table.schema if pa.types.is_string(field.type) and table[field.name].null_count]
+    if not names:
+        return table
+    options.column_types, options.include_columns = dict.fromkeys(names, pa.string()), names
+    texts, said = read(), dict[tuple[str, bool], list[str]]()
+    for column in names:
+        counts = {one["values"]: one["counts"] for one in texts[column].value_counts().to_pylist()}
+        counts.pop(None, None)
+        if isinstance(kept, Mapping):
+            levels = {word for word in words if any(word == str(level).strip() for level in kept.get(column, ()))}
+        elif 2 * sum(any(map(str.isdigit, text)) for text in counts) > len(counts):
+            continue  # numbers or dates with a sign, or codes
+        else:
+            levels = _levels_among(words, counts, proved).union(kept)
+            for word, n in counts.items():
+                if word not in kept and (word in levels or (word in words and n >= _NOTED * sum(counts.values()))):
+                    where = f"{column!r} ({n:,} of {sum(counts.values()):,} cells)"
+                    said.setdefault((word, word in levels), []).append(where)
+        if levels:
+            gone = pc.is_in(texts[column], pa.array([word for word in words if word not in levels], pa.string()))
+            cells = pc.if_else(gone, pa.scalar(None, pa.string()), texts[column])
+            table = table.set_column(table.column_names.index(column), column, cells)
+    for (word, is_level), places in said.items():
+        columns = f"column{'s' if len(places) > 1 else ''} {', '.join(places)}"
+        means = f"is taken as a level of {columns}" if is_level else f"is taken as missing in {columns}"
+        warn(f"{name}: the text {word!r} {means}; --na {word} makes it missing, --keep {word} a level", UserWarning)
+    return table
+
+
+def _among_numbers(table: pa.Table, rows: list[list[str]], words: list[str]) -> set[str]:
+    """Words that stand in columns of numbers, in the first rows."""
+    import pyarrow as pa
+
+    numbers = [j for j, field in enumerate(table.schema) if not pa.types.is_string(field.type)]
+    return {row[j] for row in rows[1:] if len(row) == table.num_columns for j in numbers}.intersection(words)
+
+
+def _levels_among(words: list[str], counts: dict[str, int], proved: set[str]) -> set[str]:
+    """Words for missing cells that rather are levels of a column with these texts, which occur so often each."""
+    others, n = [text.strip() for text in counts if text not in words], sum(counts.values())
+    levels = set()
+    for word in set(counts).intersection(_LEVEL_WORDS, words):
+        is_alike = len(others) > 2 and all(len(text) == len(word) and text.isalpha() for text in (*others, word))
+        # no program but Python itself writes None for missing cells, and then among numbers, too
+        if counts[word] > _LARGE * n or is_alike or (word == "None" and word not in proved):
+            levels.add(word)
+    return levels if others else set()
 
 
 def _rows_of(text: str, form: CsvForm, is_cut: bool) -> tuple[list[list[str]], int]:

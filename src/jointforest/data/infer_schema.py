@@ -58,7 +58,7 @@ from .schema import (
 from .stand_ins import stand_ins, warn_of
 from .text_columns import find_forms, with_forms
 from .times import zone, zone_of
-from .written_forms import WrittenForm
+from .written_forms import WrittenForm, is_missing_word
 
 
 class NoRows(ValueError):
@@ -169,7 +169,7 @@ def schema_of(seen: Look, counted: Mapping[str, np.ndarray], kinds: Mapping[str,
         else:
             made = None if name in kinds else _tick_box(name, column, seen.n, seen.frame)
             made = made or _column(name, column, kinds.get(name), counted.get(name))
-            remark = "" if name in kinds else _of_rows(name, column, made)
+            remark = "" if name in kinds else _of_rows(name, column, made) or _of_words(name, column)
             columns.append(replace(made, has_number_name=has_number_name, remark=remark))
     if not columns and any(column.aside for _, column in unknown):
         name, why = next((column.name, column.aside.in_words) for _, column in unknown if column.aside)
@@ -583,6 +583,22 @@ def _names_rows(name: str) -> bool:
 
 def _is_id(name: str) -> bool:
     return (_ID_NAME.fullmatch(name) or _ID_NAME.fullmatch(name.lower())) is not None
+
+
+def _of_words(name: str, seen: Seen) -> str:
+    """A remark on levels that are words for missing cells; else empty."""
+    if not isinstance(seen.what, Labels) or seen.what.declared:
+        return ""
+    counts = zip(seen.what.labels, seen.what.counts.tolist(), strict=True)
+    words = [(label, n) for label, n in counts if isinstance(label, str) and is_missing_word(label)]
+    shown = ", ".join(f"{label!r} ({n:,} of {seen.n_known:,} cells)" for label, n in sorted(words))
+    if not words:
+        return ""
+    label, column = min(words)[0], f"frame[{name!r}]"
+    return (
+        f"the level{'s' if len(words) > 1 else ''} {shown} may mean a missing cell; if so, make such cells missing: in "
+        f"pandas by {column}.mask({column} == {label!r}), on the command line by --na={shlex.quote(label)}"
+    )
 
 
 def _of_rows(name: str, seen: Seen, column: Column) -> str:

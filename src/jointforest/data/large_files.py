@@ -60,7 +60,8 @@ def read_batches(
 def _tables_of(file: str, form: str | None, csv: CsvForm, text: Iterable[str]) -> Iterator[pa.Table]:
     """The rows of one file in some tables, at least one."""
     if format_of(file, form) != "parquet":
-        yield read_table(file, form, csv, text)
+        sure = tuple(word for word in csv.na if word not in csv.kept)  # in all files alike
+        yield read_table(file, form, csv._replace(sure=sure), text)
         return
     opened = _opened(file)
     if opened.metadata.num_rows == 0:

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import cells
 from .calendars import DAY, OF_DAYS, OF_NUMBERS
-from .csv_files import CsvForm, check_form
+from .csv_files import OF_ONE_FILE, CsvForm, check_form
 from .identifiers import REASONS, SetAside
 from .rules.plain import rules_from_list
 from .schema import (
@@ -68,7 +68,7 @@ def _spelling(data: Any) -> CsvForm | None:
     """How the CSV file was written, if the schema says so."""
     if data is None:
         return None
-    _keys(data, set(), "schema.spelling", set(CsvForm._fields) - {"skip"})
+    _keys(data, set(), "schema.spelling", set(CsvForm._fields).difference(OF_ONE_FILE))
     fields: dict[str, Any] = dict(data)
     for name, value in data.items():
         if name == "na":
