@@ -39,6 +39,8 @@ _UTF8 = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf
 """Letters in UTF-8 that are not those of ASCII."""
 _OTHER_ENCODINGS = ("cp1251", "cp1250", "koi8-r", "cp437", "mac-roman", "shift-jis", "gbk", "big5", "euc-kr")
 """What a text may have that is neither UTF-8 nor Windows-1252."""
+_DECIMAL_COMMAS = re.compile(r"[^,\n]+\n(\s*([+-]?\d+(,\d+)?)?\s*\n)*\s*[+-]?\d*(,\d*)?\s*")
+"""A name, and below it numbers alone."""
 _CHUNK = 1 << 20
 _SAMPLE = 1 << 24
 """Bytes that are looked at to tell encodings."""
@@ -309,7 +311,7 @@ def find_encoding(source: Any, name: str, doubt: bool = True) -> str:
     source.seek(0)
     data = source.read(_SAMPLE)
     n_high, valid = len(_HIGH.findall(data)), b"".join(_UTF8.findall(data))
-    if len(valid) > 0.9 * n_high:
+    if len(valid) > 0.7 * n_high:
         line = data[: data.find(word)].count(b"\n") + 1
         raise ValueError(
             f"{name}: its text is UTF-8, but {word!r} in line {line} is not; correct it, or say --encoding cp1252, "
@@ -404,6 +406,8 @@ def found_form(head: bytes, form: CsvForm) -> CsvForm:
         is_table = all(len(row) == n_cells for row in rows) or (_extra_cells(rows, trial) and len(rows[0]) > 1)
         if is_table and n_cells > most and (separator != " " or _has_numbers(rows)):
             best, most = trial, n_cells
+    if most == 1 and _DECIMAL_COMMAS.fullmatch(text):  # a single column, of which a comma is no separator
+        return form._replace(separator=";")
     return best
 
 
