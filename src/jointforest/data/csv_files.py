@@ -388,17 +388,18 @@ def _wide_encoding(head: bytes) -> str:
     return "utf-16-le" if odd > 0.4 and even < 0.05 else "utf-16-be" if even > 0.4 and odd < 0.05 else ""
 
 
-def found_form(head: bytes, form: CsvForm) -> CsvForm:
+def found_form(head: bytes, form: CsvForm, otherwise: str) -> CsvForm:
     """The form with what the first bytes of a file show: separator, mark of UTF-8, and ends of lines.
 
-    The separator is the one that gives all first lines the same number of cells, the most; else commas. Spaces separate
-    cells if nothing else does, and at least half of the columns hold numbers.
+    The separator is the one that gives all first lines the same number of cells, the most, else ``otherwise``. Spaces
+    separate cells if nothing else does, and at least half of the columns hold numbers.
     """
     encoding = form.encoding or _wide_encoding(head) or "utf-8"  # separators are ASCII
     if head.startswith(codecs.BOM_UTF8) and encoding.lower() in ("utf-8", "utf8"):
         form = form._replace(encoding="utf-8-sig")
     text = codecs.getincrementaldecoder(encoding)("replace").decode(head)
-    form = _with_separator(text, form._replace(line_end="\r\n" if "\r\n" in text else "\n"), len(head) >= HEAD)
+    form = form._replace(line_end="\r\n" if "\r\n" in text else "\n")
+    form = form if form.separator else _with_separator(text, form, otherwise, len(head) >= HEAD)
     plain, shown = _as_plain_text(text.removeprefix("\ufeff"), form)
     rows = _rows_of(plain, shown, len(head) >= HEAD)[0]
     names = _names_of(rows, form) or (rows[0] if rows else [])
@@ -421,11 +422,9 @@ def _pattern(cell: str, form: CsvForm) -> str:
     return f"%Y-%m-%d{moment[1]}%H:%M{':%S' if moment[2] else ''}" if moment else "no"
 
 
-def _with_separator(text: str, form: CsvForm, is_cut: bool) -> CsvForm:
-    """The form with the separator of the first lines, if none is said."""
-    if form.separator:
-        return form
-    best, most = form._replace(separator=","), 1
+def _with_separator(text: str, form: CsvForm, otherwise: str, is_cut: bool) -> CsvForm:
+    """The form with the separator of the first lines."""
+    best, most = form._replace(separator=otherwise), 1
     for separator in _SEPARATORS:
         if form.decimal == separator or (separator == " " and most > 1):
             continue
