@@ -50,7 +50,12 @@ def _answer(model: Distribution, query: Query, posterior: Posterior) -> Any:
     if query.column is None:
         return posterior.probability(dict(query.event))
     if query.function == "P":
-        return posterior.proba(query.column)
+        is_number = model.schema[query.column].kind == "integer" and model.schema[query.column].is_flag
+        return (
+            {x: posterior.probability({query.column: x}) for x in (0, 1)}
+            if is_number
+            else posterior.proba(query.column)
+        )
     if query.function == "Mode":
         return posterior.marginal(query.column).likeliest()
     if query.function == "Q":

@@ -44,6 +44,10 @@ _UTF8 = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf
 """Letters in UTF-8 that are not those of ASCII."""
 _OTHER_ENCODINGS = ("cp1251", "cp1250", "koi8-r", "cp437", "mac-roman", "shift-jis", "gbk", "big5", "euc-kr")
 """What a text may have that is neither UTF-8 nor Windows-1252."""
+PATTERN = r"\.[1-9]f|TRUE|True|%Y-%m-%d[T ]%H:%M(:%S)?"
+"""What `CsvForm.patterns` may hold."""
+_DECIMAL_COMMAS = re.compile(r"[^,\n]+\n(\s*([+-]?\d+(,\d+)?)?\s*\n)*\s*[+-]?\d*(,\d*)?\s*")
+"""A name, and below it numbers alone."""
 _CHUNK = 1 << 20
 _SAMPLE = 1 << 24
 """Bytes that are looked at to tell encodings."""
@@ -76,6 +80,8 @@ class CsvForm(NamedTuple):
         Lines above the names.
     line_end : str
         What ends the lines of an answer; files are read with any.
+    patterns : dict of str to str
+        How columns of numbers, truth values and moments are written, if not as usual: see `_pattern`.
     sure, kept : tuple of str
         Spellings that mean missing in every column without a doubt, and those that are levels of columns of text.
     """
@@ -88,15 +94,16 @@ class CsvForm(NamedTuple):
     comment: str = ""
     skip: int = 0
     line_end: str = "\n"
+    patterns: Mapping[str, str] = {}
     sure: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """What later files are like, where it differs from the usual form: for JSON."""
         fields = {name: value for name, value in self._asdict().items() if value != self._field_defaults[name]}
-        return {
-            name: list(value) if name == "na" else value for name, value in fields.items() if name not in OF_ONE_FILE
-        }
+        as_plain = {"na": list, "patterns": dict}
+        fields = {name: value for name, value in fields.items() if name not in OF_ONE_FILE}
+        return {name: as_plain.get(name, lambda x: x)(value) for name, value in fields.items()}
 
 
 OF_ONE_FILE = ("skip", "sure", "kept")
@@ -396,7 +403,7 @@ def find_encoding(source: Any, name: str, doubt: bool = True) -> str:
     source.seek(0)
     data = source.read(_SAMPLE)
     n_high, valid = len(_HIGH.findall(data)), b"".join(_UTF8.findall(data))
-    if len(valid) > 0.9 * n_high:
+    if len(valid) > 0.7 * n_high:
         line = data[: data.find(word)].count(b"\n") + 1
         raise ValueError(
             f"{name}: its text is UTF-8, but {word!r} in line {line} is not; correct it, or say --encoding cp1252, "
@@ -467,30 +474,55 @@ def _wide_encoding(head: bytes) -> str:
     return "utf-16-le" if odd > 0.4 and even < 0.05 else "utf-16-be" if even > 0.4 and odd < 0.05 else ""
 
 
-def found_form(head: bytes, form: CsvForm) -> CsvForm:
+def found_form(head: bytes, form: CsvForm, otherwise: str) -> CsvForm:
     """The form with what the first bytes of a file show: separator, mark of UTF-8, and ends of lines.
 
-    The separator is the one that gives all first lines the same number of cells, the most; else commas. Spaces separate
-    cells if nothing else does, and at least half of the columns hold numbers.
+    The separator is the one that gives all first lines the same number of cells, the most, else ``otherwise``. Spaces
+    separate cells if nothing else does, and at least half of the columns hold numbers.
     """
     encoding = form.encoding or _wide_encoding(head) or "utf-8"  # separators are ASCII
     if head.startswith(codecs.BOM_UTF8) and encoding.lower() in ("utf-8", "utf8"):
         form = form._replace(encoding="utf-8-sig")
     text = codecs.getincrementaldecoder(encoding)("replace").decode(head)
     form = form._replace(line_end="\r\n" if "\r\n" in text else "\n")
-    if form.separator:
-        return form
-    best, most = form._replace(separator=","), 1
+    form = form if form.separator else _with_separator(text, form, otherwise, len(head) >= HEAD)
+    plain, shown = _as_plain_text(text.removeprefix("\ufeff"), form)
+    rows = _rows_of(plain, shown, len(head) >= HEAD)[0]
+    names = _names_of(rows, form) or (rows[0] if rows else [])
+    cells = zip(*(row for row in rows[form.has_names :] if len(row) == len(names)), strict=True)
+    found = {name: {_pattern(cell, form) for cell in of} for name, of in zip(names, cells, strict=False)}
+    patterns = {name: next(iter(of - {""})) for name, of in found.items() if len(of - {""}) == 1 and "no" not in of}
+    return form._replace(patterns=patterns)
+
+
+def _pattern(cell: str, form: CsvForm) -> str:
+    """How a cell is written: ``.2f``, ``TRUE``, ``%Y-%m-%dT%H:%M`` and the like; empty if missing, else ``no``."""
+    if cell in form.na:
+        return ""
+    if cell in ("TRUE", "FALSE", "True", "False"):
+        return "TRUE" if cell.isupper() else "True"
+    decimals = re.fullmatch(rf"[+-]?\d+{re.escape(form.decimal)}(\d{{1,9}})", cell)
+    if decimals:
+        return f".{len(decimals[1])}f"
+    moment = re.fullmatch(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d(:\d\d)?", cell)
+    return f"%Y-%m-%d{moment[1]}%H:%M{':%S' if moment[2] else ''}" if moment else "no"
+
+
+def _with_separator(text: str, form: CsvForm, otherwise: str, is_cut: bool) -> CsvForm:
+    """The form with the separator of the first lines."""
+    best, most = form._replace(separator=otherwise), 1
     for separator in _SEPARATORS:
         if form.decimal == separator or (separator == " " and most > 1):
             continue
         trial = form._replace(separator=separator)
         plain, tried = _as_plain_text(text, trial)
-        rows = _rows_of(plain, tried, len(head) >= HEAD)[0][:50]
+        rows = _rows_of(plain, tried, is_cut)[0][:50]
         n_cells = max(map(len, rows), default=0)
         is_table = all(len(row) == n_cells for row in rows) or (_extra_cells(rows, trial) and len(rows[0]) > 1)
         if is_table and n_cells > most and (separator != " " or _has_numbers(rows)):
             best, most = trial, n_cells
+    if most == 1 and _DECIMAL_COMMAS.fullmatch(text):  # a single column, of which a comma is no separator
+        return form._replace(separator=";")
     return best
 
 
@@ -505,17 +537,27 @@ def write_csv(table: pa.Table, file: BinaryIO, form: CsvForm, with_names: bool =
     """Write a table in a form."""
     import pyarrow as pa
 
-    texts = [_texts_of(column, form) for column in table.columns]
+    texts = [_texts_of(table[name], form, name) for name in table.column_names]
     write_csv_texts(pa.Table.from_arrays(texts, names=table.column_names), file, form, with_names)
 
 
-def _texts_of(cells: pa.ChunkedArray, form: CsvForm) -> pa.ChunkedArray:
-    """Cells as texts, with the decimal sign of a form."""
+def _texts_of(cells: pa.ChunkedArray, form: CsvForm, name: str) -> pa.ChunkedArray:
+    """Cells as texts, in the pattern of their column where all of them fit it, and with the decimal sign of a form."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     kind = cells.type.value_type if pa.types.is_dictionary(cells.type) else cells.type
-    texts = cells.cast(kind).cast(pa.string())
+    cells, pattern = cells.cast(kind), form.patterns.get(name, "")
+    texts = cells.cast(pa.string())
+    if pa.types.is_boolean(kind) and pattern in ("TRUE", "True"):
+        texts = pc.utf8_upper(texts) if pattern == "TRUE" else pc.utf8_capitalize(texts)
+    elif pa.types.is_timestamp(kind) and kind.tz is None and pattern.startswith("%"):
+        of_pattern = pc.strftime(cells.cast(pa.timestamp("s"), safe=False), pattern)
+        texts = of_pattern if pc.strptime(of_pattern, pattern, kind.unit).equals(cells) else texts
+    elif pa.types.is_floating(kind) and pattern.endswith("f"):
+        decimals = int(pattern[1:-1])
+        if pc.all(pc.less(pc.abs(cells), 1e15)).as_py() and pc.round(cells, decimals).equals(cells):
+            texts = cells.cast(pa.decimal128(38, decimals), safe=False).cast(pa.string())
     if form.decimal != "." and (pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         texts = pc.replace_substring(texts, ".", form.decimal)
     return texts
@@ -567,7 +609,7 @@ def keep_texts(filled: pa.Table, known: pa.Table, form: CsvForm) -> pa.Table:
     columns = {}
     for name in filled.column_names:
         cells = filled[name]
-        texts = _texts_of(cells, form)
+        texts = _texts_of(cells, form, name)
         if name in known.column_names:
             if pa.types.is_boolean(cells.type):
                 texts = _spelled_alike(cells, texts, known[name])

@@ -670,6 +670,8 @@ def _of_texts(name: str, seen: Seen, labels: Labels, must: bool) -> Column | Non
     words = float(np.mean([len(text.split()) for text in used[:1000]])) if used else 0.0
     if must or (_names_rows(name) and 1 < len(used) == seen.n_known):
         reason = "identifier"
+    elif labels.declared and len(used) > MAX_LEVELS:
+        reason = "too many levels"
     elif labels.declared or seen.n_known <= _LEAST:
         return None
     elif words >= _WORDS and share > 0.5:

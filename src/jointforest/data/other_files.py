@@ -59,16 +59,17 @@ def _of_json(path: str) -> Iterable[list[Any]]:
         objects = [(1, text)]
     else:
         objects = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    rows: list[dict[str, Any]] = []
+    rows: list[Any] = []
     for number, line in objects:
         try:
             found = json.loads(line)
         except ValueError as error:
             raise ValueError(f"{path}, line {number} is not JSON: {error}") from None
-        found = found if isinstance(found, list) else [found]
-        if not all(isinstance(row, dict) for row in found) or ("\n" in line and len(objects) > 1):
-            raise ValueError(f"{path}, line {number}: expected an object for each row; in pandas, orient='records'")
-        rows += found
+        rows += found if isinstance(found, list) else [found]
+    if not all(isinstance(row, dict) for row in rows) or (
+        len(rows) == 1 and all(isinstance(cell, dict) for cell in rows[0].values())
+    ):
+        raise ValueError(f"{path}: expected an object for each row; pandas writes them by orient='records'")
     names = list(dict.fromkeys(name for row in rows for name in row))
     return [names, *([row.get(name) for name in names] for row in rows)]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import cells
 from .calendars import DAY, OF_DAYS, OF_NUMBERS
-from .csv_files import OF_ONE_FILE, CsvForm, check_form
+from .csv_files import OF_ONE_FILE, PATTERN, CsvForm, check_form
 from .identifiers import REASONS, SetAside
 from .rules.plain import rules_from_list
 from .schema import (
@@ -74,9 +74,13 @@ def _spelling(data: Any) -> CsvForm | None:
         if name == "na":
             texts = _list(value, "schema.spelling.na", 10_000)
             fields["na"] = tuple(_text(one, f"schema.spelling.na[{k}]", 0, 10_000) for k, one in enumerate(texts))
+        elif name == "patterns":
+            for column, pattern in value.items() if isinstance(value, dict) else [("", value)]:
+                if not isinstance(pattern, str) or not re.fullmatch(PATTERN, pattern):
+                    raise ValueError(f"schema.spelling.patterns: {column!r:.80}: {pattern!r:.80} is no pattern")
         elif name == "has_names" and type(value) is not bool:
             raise ValueError(f"schema.spelling.has_names: expected true or false, got {value!r:.80}")
-        elif name != "has_names":
+        elif name not in ("has_names", "patterns"):
             _text(value, f"schema.spelling.{name}", 1, 100)
     for name, known in (("decimal", (".", ",")), ("line_end", ("\n", "\r\n"))):
         if name in data and data[name] not in known:

@@ -74,12 +74,15 @@ def read_with_texts(
         raise ValueError(f"{name} is not a parquet table: {error}") from None
 
 
-def find_form(path: str, csv: CsvForm) -> CsvForm:
-    """The form of a CSV file with what its first bytes show; of pipes commas, if nothing else is said."""
+def find_form(path: str, csv: CsvForm, otherwise: str = ",") -> CsvForm:
+    """The form of a CSV file with what its first bytes show; ``otherwise`` is the separator if they show none.
+
+    A pipe has commas if nothing else is said.
+    """
     if not os.path.isfile(path):  # a pipe is read once
         return csv._replace(separator=csv.separator or ",")
     with open(path, "rb") as file:
-        return found_form(file.read(HEAD), csv)
+        return found_form(file.read(HEAD), csv, otherwise)
 
 
 def write_table(table: pa.Table, path: str, form: str | None = None, csv: CsvForm = PLAIN) -> None:
