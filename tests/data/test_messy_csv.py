@@ -51,5 +51,5 @@ def same_cells(column: Column, x: np.ndarray, kind: str, cells: list[Any]) -> bo
     return read == cells
 
 
-def _moment(day: dt.date) -> dt.datetime:
-    return day if isinstance(day, dt.datetime) else dt.datetime.combine(day, dt.time())
+def _moment(day: dt.date | None) -> dt.datetime | None:
+    return day if day is None or isinstance(day, dt.datetime) else dt.datetime.combine(day, dt.time())
