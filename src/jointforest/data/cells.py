@@ -87,7 +87,7 @@ def empty(dtype: str, n: int) -> ColumnCells:
 def absent(value: Any) -> bool:
     """Whether a Python object stands for a missing cell: None, NaN, NaT, NA, or an error of a spreadsheet."""
     if isinstance(value, str):
-        return value.strip() in SPREADSHEET_ERRORS
+        return "#" in value and value.strip() in SPREADSHEET_ERRORS
     return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 

@@ -82,8 +82,9 @@ def _far(values: np.ndarray, counts: np.ndarray, chosen: np.ndarray, are_nines: 
             inner = values[low : high - m + 1] if at_top else values[low + m : high + 1]
             if len(inner) < 3:
                 continue
-            gap = values[outer[0]] - inner[-1] if at_top else inner[0] - values[outer[-1]]
-            ranges, n = gap / (inner[-1] - inner[0]), int(counts[list(outer)].min())
+            with np.errstate(over="ignore", invalid="ignore"):  # no multiple of an infinite range is far
+                gap = values[outer[0]] - inner[-1] if at_top else inner[0] - values[outer[-1]]
+                ranges, n = gap / (inner[-1] - inner[0]), int(counts[list(outer)].min())
             is_far = ranges > _FAR and n > 1 and are_nines[list(outer)].all()
             if is_far or (n >= _PILE and ranges > (_APART if chosen[list(outer)].any() else _FAR)):
                 far |= set(outer)

@@ -27,6 +27,8 @@ MOST_EXCEPTIONS = 20
 
 def is_missing_word(text: str) -> bool:
     """Whether a text means a missing cell where all other cells are numbers, dates or times."""
+    if text[-1:].isdigit():
+        return False
     word = text.strip()
     has_letters = any(map(str.isalnum, word))  # *** and -- have none
     return not has_letters or word.casefold() in _MISSING_WORDS or word in SPREADSHEET_ERRORS
