@@ -62,6 +62,7 @@ def odd_files() -> Iterator[OddFile]:
 def _of_cells() -> Iterator[OddFile]:
     """More cells than names, and other separators."""
     yield _odd("a separator after each row", "\n".join(["region,n,x", *(f"{row}," for row in ROWS)]))
+    yield _odd("a separator after the names", TEXT.replace("region,n,x\n", "region,n,x,\n"))
     yield _odd("a separator after each line", TEXT.replace("\n", ",\n"), words="column '': all cells are missing")
     yield _odd(
         "names of rows, as R writes them",
@@ -96,7 +97,7 @@ def _of_cells() -> Iterator[OddFile]:
         aside=("rownames",),
     )
     yield _odd("decimal commas in one column", "price\n1,5\n2,25\n3\n", {"price": ("number", [1.5, 2.25, 3.0])})
-    yield _odd("a row with a cell more", "a,b\n1,2\n3,4,5\n6,7\n", {}, "a line has more or fewer cells")
+    yield _odd("a row with a cell more", "a,b\n1,2\n3,4,5\n6,7\n", {}, "a line has more cells than the first one")
     yield _odd("spaces", TEXT.replace(",", " "))
     yield _odd("columns in line by spaces", TEXT.replace(",", "   ").replace("\n", " \n  "), file="t.txt")
     yield _odd("spaces as said", "a b\nx y\nz w\n", {"a": _text("xz"), "b": _text("yw")}, separator=" ")
@@ -117,7 +118,9 @@ def _of_lines() -> Iterator[OddFile]:
     yield _odd("a title and a blank line", "Sales of 2023\n\n" + TEXT, skip=1)
     yield _odd("a title over all columns", "Sales,,\n,,\n" + TEXT, None, "say --skip 2, so that", is_read=False)
     commented = "# made by hand\n# on Monday\n" + TEXT + "# the end\n"
-    yield _odd("comments", commented, {}, "if the first lines are comments, say --comment '#'")
+    yield _odd("comments", commented, {}, "if lines that start so are comments, say --comment '#'")
+    yield _odd("comments below", TEXT + "## more ##\n" + TEXT, {}, "are comments, say --comment '#'")
+    yield _odd("a row with a cell less", "a,b,c\n1,2,3\n4,5\n6,7\n", {}, "a line has fewer cells than the first one")
     yield _odd("comments that are left out", commented, comment="#")
     names = {name: TABLE[old] for name, old in zip(("x0", "x1", "x2"), TABLE, strict=True)}
     yield _odd("no names", "\n".join(ROWS), names, has_names=False)

@@ -177,7 +177,7 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
             options.include_columns = []
             table = read()
     except (pa.ArrowException, UnicodeError) as error:
-        hint = _separator_hint(rows, form) or _cells_hint(rows, form)
+        hint = _separator_hint(rows, form) or _cells_hint(str(error), rows, form)
         if isinstance(error, UnicodeError):
             hint = f"its bytes are not {form.encoding}; say --encoding, such as latin-1"
         raise ValueError(f"{name} is not a csv table: {error}{f'; {hint}' if hint else ''}") from None
@@ -213,12 +213,14 @@ def _rows_of(text: str, form: CsvForm, is_cut: bool) -> tuple[list[list[str]], i
 
 
 def _extra_cells(rows: list[list[str]], form: CsvForm) -> str:
-    """What the first lines have one cell more for than there are names; empty if they do not.
+    """Why the first lines have one cell more than there are names, or one less; empty if they do not.
 
-    A ``separator`` ends each line, or the ``names`` of rows, which R writes, begin it.
+    A ``separator`` ends each line, or the ``names`` of rows, which R writes, begin it; or one ends the ``first`` line.
     """
     if not form.has_names or len(rows) < 2 or _separator_hint(rows, form):
         return ""
+    if not rows[0][-1] and all(len(row) == len(rows[0]) - 1 for row in rows[1:]):
+        return "first"
     if not all(len(row) == len(rows[0]) + 1 for row in rows[1:]):
         return ""
     if not any(row[-1] for row in rows[1:]):
@@ -231,7 +233,8 @@ def _names_of(rows: list[list[str]], form: CsvForm) -> list[str]:
     if not form.has_names:
         return [f"x{j}" for j in range(len(rows[0]))] if rows else []
     extra = _extra_cells(rows, form)
-    return {"separator": [*rows[0], ""], "names": ["rownames", *rows[0]]}[extra] if extra else []
+    names = {"separator": [*rows[0], ""], "names": ["rownames", *rows[0]], "first": rows[0][:-1]}
+    return names[extra] if extra else []
 
 
 def _as_plain_lines(source: Any, form: CsvForm) -> tuple[Any, CsvForm]:
@@ -555,21 +558,29 @@ def _check_encoding(head: bytes, name: str, form: CsvForm) -> None:
         )
 
 
-def _cells_hint(rows: list[list[str]], form: CsvForm) -> str:
-    """What to do about lines with other numbers of cells, from the first rows."""
+def _cells_hint(problem: str, rows: list[list[str]], form: CsvForm) -> str:
+    """What to do about lines with other numbers of cells, from what the parser says of them, and the first rows."""
+    counts = re.search(r"Expected (\d+) columns?, got (\d+): (.*)", problem)
+    if counts is None:
+        return ""
+    for line in (form.separator.join(rows[0]) if rows else "", counts[3]):
+        mark = re.match(r"#|//|%|;", line)
+        if mark and mark[0] != form.separator:
+            return f"if lines that start so are comments, say --comment '{mark[0]}'"
     first = _first_full(rows)
     if first:
-        mark = re.match(r"#+|//|%|--|\*", rows[0][0])
-        if mark and all(row[0].startswith(mark[0]) for row in rows[:first]):
-            return f"if the first lines are comments, say --comment '{mark[0]}'"
         n = form.skip + first
         return f"if the first lines are a title, say --skip {n}, so that the names of the columns come first"
-    return "a line has more or fewer cells than the first one: mend it, or put texts with separators in quotes"
+    if int(counts[2]) > int(counts[1]):
+        return "a line has more cells than the first one: put texts that contain the separator in quotes"
+    return "a line has fewer cells than the first one: add the cells that are missing, or remove the line"
 
 
 def _first_full(rows: list[list[str]]) -> int:
     """The number of rows above the first one with as many cells as most rows, none of them empty."""
     usual = max(Counter(map(len, rows)).items(), key=lambda one: one[1])[0] if rows else 0
+    if not rows or len(rows[0]) > usual:
+        return 0
     return next((k for k, row in enumerate(rows[:-1]) if len(row) == usual and all(row)), 0)
 
 
