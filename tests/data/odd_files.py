@@ -151,6 +151,10 @@ def _of_encodings() -> Iterator[OddFile]:
     yield _odd("cp437", names.encode("cp437"), {}, "neither UTF-8 nor Windows-1252; say --encoding: .*cp437 reads 'Mül")
     yield _odd("cp437 as said", names.encode("cp437"), columns, encoding="cp437")
     yield _odd("cp1251", "имя,x\nМосква,1\n".encode("cp1251"), {}, "cp1251 reads 'имя'")
+    yield _odd("shift-jis", "名前,x\n山田,1\n鈴木,2\n".encode("shift-jis"), {}, "shift-jis reads '名前'")
+    degrees = "temp °C,x\n20 °C,1\nOrléans,2\n"
+    columns = {"temp °C": _text(["20 °C", "Orléans"]), "x": ("integer", [1, 2])}
+    yield _odd("cp1252", degrees.encode("cp1252"), columns, "read as Windows-1252, such as '°C'")
     yield _odd("gbk", "名字,x\n张三,1\n".encode("gbk"), {}, "gbk reads '名字'")
     yield _odd(
         "one byte that is not UTF-8", names.encode() + b"M\xfcller,3\n", {}, r"UTF-8, but b'M\\xfcller' in line 4"

@@ -37,7 +37,8 @@ _NO_TEXT = {
 _HIGH = re.compile(rb"[\x80-\xff]")
 _UTF8 = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 """Letters in UTF-8 that are not those of ASCII."""
-_OTHER_ENCODINGS = ("cp1251", "cp1250", "koi8-r", "cp437", "mac-roman", "shift-jis", "gbk", "big5", "euc-kr")
+_ASIAN_ENCODINGS = ("shift-jis", "gbk", "big5", "euc-kr")
+_OTHER_ENCODINGS = ("cp1251", "cp1250", "koi8-r", "cp437", "mac-roman", *_ASIAN_ENCODINGS)
 """What a text may have that is neither UTF-8 nor Windows-1252."""
 PATTERN = r"\.[1-9]f|TRUE|True|%Y-%m-%d[T ]%H:%M(:%S)?"
 """What `CsvForm.patterns` may hold."""
@@ -342,10 +343,19 @@ def find_encoding(source: Any, name: str, doubt: bool = True) -> str:
 
 
 def _is_garbled(data: bytes) -> bool:
-    """Whether a text has another encoding than Windows-1252, as its words would be made of accented letters.
+    """Whether a text has another encoding than Windows-1252: its words would be made of accented letters.
 
-    Low quotation marks, which open a quotation, behind a letter say the same.
+    Low quotation marks, which open a quotation, behind a letter say the same; and so does an encoding of East Asia in
+    which most such signs stand together.
     """
+    for encoding in _ASIAN_ENCODINGS:
+        try:
+            text = codecs.getincrementaldecoder(encoding)().decode(data)
+        except UnicodeDecodeError:
+            continue
+        signs = re.findall(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]+", text)
+        if 2 * sum(len(run) for run in signs if len(run) > 1) > sum(map(len, signs)):
+            return True
     text = data.decode("cp1252", "replace")
     words = [word for word in re.findall(r"[^\W\d_]{3,}", text) if not word.isascii()]
     n_accents = sum(not letter.isascii() for word in words for letter in word)
