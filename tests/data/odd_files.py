@@ -98,6 +98,7 @@ def _of_cells() -> Iterator[OddFile]:
     )
     yield _odd("decimal commas in one column", "price\n1,5\n2,25\n3\n", {"price": ("number", [1.5, 2.25, 3.0])})
     yield _odd("a row with a cell more", "a,b\n1,2\n3,4,5\n6,7\n", {}, "a line has more cells than the first one")
+    yield _odd("a separator that the first line says", "sep=;\n" + TEXT.replace(",", ";"))
     yield _odd("spaces", TEXT.replace(",", " "))
     yield _odd("columns in line by spaces", TEXT.replace(",", "   ").replace("\n", " \n  "), file="t.txt")
     yield _odd("spaces as said", "a b\nx y\nz w\n", {"a": _text("xz"), "b": _text("yw")}, separator=" ")

@@ -159,6 +159,8 @@ def test_the_name_of_a_file_asks_for_tabs(tmp_path: Path, ending: str) -> None:
 @pytest.mark.parametrize(
     ("table", "form", "text"),
     [
+        (pa.table({"a": pa.array([90_500, None], pa.duration("ms")), "b": [1, 2]}), CsvForm(), "a,b\n90.5,1\n,2\n"),
+        (pa.table({"a": [[1, 2], None], "b": [1, 2]}), CsvForm(separator=";"), "a;b\n[1, 2];1\n;2\n"),
         (pa.table({"a": ["x", None]}), CsvForm(), 'a\nx\n""\n'),  # a blank line would be no row
         (pa.table({"a": ["x y", None], "b": [1, 2]}), CsvForm(separator=" "), 'a b\n"x y" 1\nNA 2\n'),
         (pa.table({"a": ["x", "y"], "b": [1, 2]}), CsvForm(has_names=False), "x,1\ny,2\n"),
@@ -168,6 +170,8 @@ def test_the_name_of_a_file_asks_for_tabs(tmp_path: Path, ending: str) -> None:
 def test_forms_of_csv(tmp_path: Path, table: pa.Table, form: CsvForm, text: str) -> None:
     write_table(table, str(tmp_path / "t.csv"), None, form)
     assert (tmp_path / "t.csv").read_text() == text
+    if pa.types.is_nested(table["a"].type) or pa.types.is_duration(table["a"].type):
+        return
     names = table.column_names if form.has_names else ["x0", "x1"]
     assert read_table(str(tmp_path / "t.csv"), None, form) == table.rename_columns(names)
 

@@ -412,6 +412,9 @@ def found_form(head: bytes, form: CsvForm, otherwise: str) -> CsvForm:
         form = form._replace(encoding="utf-8-sig")
     text = codecs.getincrementaldecoder(encoding)("replace").decode(head)
     form = form._replace(line_end="\r\n" if "\r\n" in text else "\n")
+    said = re.match(r"\ufeff?sep=(.)\r?\n", text)  # as Excel writes, and reads
+    if said and not form.separator:
+        form = form._replace(separator=said[1], skip=form.skip + 1)
     form = form if form.separator else _with_separator(text, form, otherwise, len(head) >= HEAD)
     plain, shown = _as_plain_text(text.removeprefix("\ufeff"), form)
     rows = _rows_of(plain, shown, len(head) >= HEAD)[0]
@@ -475,7 +478,14 @@ def _texts_of(cells: pa.ChunkedArray, form: CsvForm, name: str) -> pa.ChunkedArr
 
     kind = cells.type.value_type if pa.types.is_dictionary(cells.type) else cells.type
     cells, pattern = cells.cast(kind), form.patterns.get(name, "")
-    texts = cells.cast(pa.string())
+    if pa.types.is_duration(kind):
+        from .times import PER_SECOND
+
+        cells = pc.divide(cells.cast(pa.int64()).cast(pa.float64()), float(PER_SECOND[kind.unit]))
+    try:
+        texts = cells.cast(pa.string())
+    except pa.ArrowNotImplementedError:  # of lists and the like, which the joint leaves out
+        return pa.chunked_array([pa.array([None if cell is None else str(cell) for cell in cells.to_pylist()])])
     if pa.types.is_boolean(kind) and pattern in ("TRUE", "True"):
         texts = pc.utf8_upper(texts) if pattern == "TRUE" else pc.utf8_capitalize(texts)
     elif pa.types.is_timestamp(kind) and kind.tz is None and pattern.startswith("%"):
