@@ -40,7 +40,7 @@ _UTF8 = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf
 _ASIAN_ENCODINGS = ("shift-jis", "gbk", "big5", "euc-kr")
 _OTHER_ENCODINGS = ("cp1251", "cp1250", "koi8-r", "cp437", "mac-roman", *_ASIAN_ENCODINGS)
 """What a text may have that is neither UTF-8 nor Windows-1252."""
-PATTERN = r"\.[1-9]f|TRUE|True|%Y-%m-%d[T ]%H:%M(:%S)?"
+PATTERN = r"\.[1-9]f|TRUE|True|%Y-%m-%d[T ]%H:%M(:%S)?Z?"
 """What `CsvForm.patterns` may hold."""
 _DECIMAL_COMMAS = re.compile(r"[^,\n]+\n(\s*([+-]?\d+(,\d+)?)?\s*\n)*\s*[+-]?\d*(,\d*)?\s*")
 """A name, and below it numbers alone."""
@@ -434,8 +434,8 @@ def _pattern(cell: str, form: CsvForm) -> str:
     decimals = re.fullmatch(rf"[+-]?\d+{re.escape(form.decimal)}(\d{{1,9}})", cell)
     if decimals:
         return f".{len(decimals[1])}f"
-    moment = re.fullmatch(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d(:\d\d)?", cell)
-    return f"%Y-%m-%d{moment[1]}%H:%M{':%S' if moment[2] else ''}" if moment else "no"
+    moment = re.fullmatch(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d(:\d\d)?(Z?)", cell)
+    return f"%Y-%m-%d{moment[1]}%H:%M{':%S' if moment[2] else ''}{moment[3]}" if moment else "no"
 
 
 def _with_separator(text: str, form: CsvForm, otherwise: str, is_cut: bool) -> CsvForm:
@@ -488,9 +488,10 @@ def _texts_of(cells: pa.ChunkedArray, form: CsvForm, name: str) -> pa.ChunkedArr
         return pa.chunked_array([pa.array([None if cell is None else str(cell) for cell in cells.to_pylist()])])
     if pa.types.is_boolean(kind) and pattern in ("TRUE", "True"):
         texts = pc.utf8_upper(texts) if pattern == "TRUE" else pc.utf8_capitalize(texts)
-    elif pa.types.is_timestamp(kind) and kind.tz is None and pattern.startswith("%"):
-        of_pattern = pc.strftime(cells.cast(pa.timestamp("s"), safe=False), pattern)
-        texts = of_pattern if pc.strptime(of_pattern, pattern, kind.unit).equals(cells) else texts
+    elif pa.types.is_timestamp(kind) and kind.tz == ("UTC" if pattern.endswith("Z") else None) and pattern[:1] == "%":
+        moments = cells.cast(pa.timestamp(kind.unit))
+        of_pattern = pc.strftime(moments.cast(pa.timestamp("s"), safe=False), pattern)
+        texts = of_pattern if pc.strptime(of_pattern, pattern, kind.unit).equals(moments) else texts
     elif pa.types.is_floating(kind) and pattern.endswith("f"):
         decimals = int(pattern[1:-1])
         if pc.all(pc.less(pc.abs(cells), 1e15)).as_py() and pc.round(cells, decimals).equals(cells):
