@@ -113,7 +113,7 @@ def csv_form(path: str, source: Input, joint: Any = None) -> CsvForm:
 
     known = CsvForm() if joint is None else spelling_of(joint)
     source = source if joint is None else source.like(known)
-    if format_of(path, source.form) == "csv":
+    if not os.path.isdir(path) and format_of(path, source.form) == "csv":
         return find_form(path, source.csv, known.separator)
     separator = source.csv.separator or known.separator
     return source.csv._replace(separator=separator, encoding=known.encoding, line_end=known.line_end)

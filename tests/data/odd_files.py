@@ -62,6 +62,7 @@ def odd_files() -> Iterator[OddFile]:
 def _of_cells() -> Iterator[OddFile]:
     """More cells than names, and other separators."""
     yield _odd("a separator after each row", "\n".join(["region,n,x", *(f"{row}," for row in ROWS)]))
+    yield _odd("a separator after the names", TEXT.replace("region,n,x\n", "region,n,x,\n"))
     yield _odd("a separator after each line", TEXT.replace("\n", ",\n"), words="column '': all cells are missing")
     yield _odd(
         "names of rows, as R writes them",
@@ -96,7 +97,8 @@ def _of_cells() -> Iterator[OddFile]:
         aside=("rownames",),
     )
     yield _odd("decimal commas in one column", "price\n1,5\n2,25\n3\n", {"price": ("number", [1.5, 2.25, 3.0])})
-    yield _odd("a row with a cell more", "a,b\n1,2\n3,4,5\n6,7\n", {}, "a line has more or fewer cells")
+    yield _odd("a row with a cell more", "a,b\n1,2\n3,4,5\n6,7\n", {}, "a line has more cells than the first one")
+    yield _odd("a separator that the first line says", "sep=;\n" + TEXT.replace(",", ";"))
     yield _odd("spaces", TEXT.replace(",", " "))
     yield _odd("columns in line by spaces", TEXT.replace(",", "   ").replace("\n", " \n  "), file="t.txt")
     yield _odd("spaces as said", "a b\nx y\nz w\n", {"a": _text("xz"), "b": _text("yw")}, separator=" ")
@@ -117,7 +119,9 @@ def _of_lines() -> Iterator[OddFile]:
     yield _odd("a title and a blank line", "Sales of 2023\n\n" + TEXT, skip=1)
     yield _odd("a title over all columns", "Sales,,\n,,\n" + TEXT, None, "say --skip 2, so that", is_read=False)
     commented = "# made by hand\n# on Monday\n" + TEXT + "# the end\n"
-    yield _odd("comments", commented, {}, "if the first lines are comments, say --comment '#'")
+    yield _odd("comments", commented, {}, "if lines that start so are comments, say --comment '#'")
+    yield _odd("comments below", TEXT + "## more ##\n" + TEXT, {}, "are comments, say --comment '#'")
+    yield _odd("a row with a cell less", "a,b,c\n1,2,3\n4,5\n6,7\n", {}, "a line has fewer cells than the first one")
     yield _odd("comments that are left out", commented, comment="#")
     names = {name: TABLE[old] for name, old in zip(("x0", "x1", "x2"), TABLE, strict=True)}
     yield _odd("no names", "\n".join(ROWS), names, has_names=False)
@@ -148,6 +152,10 @@ def _of_encodings() -> Iterator[OddFile]:
     yield _odd("cp437", names.encode("cp437"), {}, "neither UTF-8 nor Windows-1252; say --encoding: .*cp437 reads 'Mül")
     yield _odd("cp437 as said", names.encode("cp437"), columns, encoding="cp437")
     yield _odd("cp1251", "имя,x\nМосква,1\n".encode("cp1251"), {}, "cp1251 reads 'имя'")
+    yield _odd("shift-jis", "名前,x\n山田,1\n鈴木,2\n".encode("shift-jis"), {}, "shift-jis reads '名前'")
+    degrees = "temp °C,x\n20 °C,1\nOrléans,2\n"
+    columns = {"temp °C": _text(["20 °C", "Orléans"]), "x": ("integer", [1, 2])}
+    yield _odd("cp1252", degrees.encode("cp1252"), columns, "read as Windows-1252, such as '°C'")
     yield _odd("gbk", "名字,x\n张三,1\n".encode("gbk"), {}, "gbk reads '名字'")
     yield _odd(
         "one byte that is not UTF-8", names.encode() + b"M\xfcller,3\n", {}, r"UTF-8, but b'M\\xfcller' in line 4"

@@ -57,8 +57,8 @@ def test_windows_1252_is_a_guess_that_is_said(tmp_path: Path) -> None:
     [
         (b"a,b\n1,\x00x\n2,y\n", "no text file: it has zero bytes"),
         (b"a,b\n1,\x81\x8d\n2,y\n", "neither UTF-8 nor Windows-1252; say --encoding: .*cp437 reads"),
-        (b"# made by x\na,b\n1,2\n", "if the first lines are comments, say --comment '#'"),
-        (b"a,b,c\n1,2,3\n4,5\n", "a line has more or fewer cells than the first one"),
+        (b"# made by x\na,b\n1,2\n", "if lines that start so are comments, say --comment '#'"),
+        (b"a,b,c\n1,2,3\n4,5\n", "a line has fewer cells than the first one"),
     ],
 )
 def test_files_that_are_no_table(tmp_path: Path, content: bytes, message: str) -> None:

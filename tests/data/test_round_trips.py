@@ -65,6 +65,7 @@ COLUMNS: dict[str, Callable[[np.random.Generator], list[str]]] = {
     "iso": days("%Y-%m-%d"),
     "moment": days("%Y-%m-%d %H:%M:%S"),
     "moment of a machine": days("%Y-%m-%dT%H:%M:%S"),
+    "moment of UTC": days("%Y-%m-%dT%H:%M:%SZ"),
     "moment in minutes": days("%Y-%m-%d %H:%M"),
     "day first": days("%d/%m/%Y"),
     "points": days("%d.%m.%Y %H:%M"),
@@ -94,7 +95,7 @@ def written(names: list[str], cells: list[list[str]], look: dict[str, str]) -> b
     return out.getvalue().encode(look["encoding"])
 
 
-@pytest.mark.parametrize("seed", range(48))
+@pytest.mark.parametrize("seed", range(52))
 def test_files_are_written_as_they_were_read(tmp_path: Path, seed: int) -> None:
     """Cells that were learned come back letter by letter, known ones and those that are made from numbers."""
     rng = np.random.default_rng(seed)
@@ -132,6 +133,7 @@ def test_the_form_is_remembered_in_a_file(tmp_path: Path) -> None:
         "six decimals": ".6f",
         "moment": "%Y-%m-%d %H:%M:%S",
         "moment of a machine": "%Y-%m-%dT%H:%M:%S",
+        "moment of UTC": "%Y-%m-%dT%H:%M:%SZ",
         "moment in minutes": "%Y-%m-%d %H:%M",
         "truth of pandas": "True",
         "truth of R": "TRUE",
@@ -159,6 +161,8 @@ def test_the_name_of_a_file_asks_for_tabs(tmp_path: Path, ending: str) -> None:
 @pytest.mark.parametrize(
     ("table", "form", "text"),
     [
+        (pa.table({"a": pa.array([90_500, None], pa.duration("ms")), "b": [1, 2]}), CsvForm(), "a,b\n90.5,1\n,2\n"),
+        (pa.table({"a": [[1, 2], None], "b": [1, 2]}), CsvForm(separator=";"), "a;b\n[1, 2];1\n;2\n"),
         (pa.table({"a": ["x", None]}), CsvForm(), 'a\nx\n""\n'),  # a blank line would be no row
         (pa.table({"a": ["x y", None], "b": [1, 2]}), CsvForm(separator=" "), 'a b\n"x y" 1\nNA 2\n'),
         (pa.table({"a": ["x", "y"], "b": [1, 2]}), CsvForm(has_names=False), "x,1\ny,2\n"),
@@ -168,6 +172,8 @@ def test_the_name_of_a_file_asks_for_tabs(tmp_path: Path, ending: str) -> None:
 def test_forms_of_csv(tmp_path: Path, table: pa.Table, form: CsvForm, text: str) -> None:
     write_table(table, str(tmp_path / "t.csv"), None, form)
     assert (tmp_path / "t.csv").read_text() == text
+    if pa.types.is_nested(table["a"].type) or pa.types.is_duration(table["a"].type):
+        return
     names = table.column_names if form.has_names else ["x0", "x1"]
     assert read_table(str(tmp_path / "t.csv"), None, form) == table.rename_columns(names)
 

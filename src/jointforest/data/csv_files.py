@@ -42,9 +42,10 @@ _NO_TEXT = {
 _HIGH = re.compile(rb"[\x80-\xff]")
 _UTF8 = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 """Letters in UTF-8 that are not those of ASCII."""
-_OTHER_ENCODINGS = ("cp1251", "cp1250", "koi8-r", "cp437", "mac-roman", "shift-jis", "gbk", "big5", "euc-kr")
+_ASIAN_ENCODINGS = ("shift-jis", "gbk", "big5", "euc-kr")
+_OTHER_ENCODINGS = ("cp1251", "cp1250", "koi8-r", "cp437", "mac-roman", *_ASIAN_ENCODINGS)
 """What a text may have that is neither UTF-8 nor Windows-1252."""
-PATTERN = r"\.[1-9]f|TRUE|True|%Y-%m-%d[T ]%H:%M(:%S)?"
+PATTERN = r"\.[1-9]f|TRUE|True|%Y-%m-%d[T ]%H:%M(:%S)?Z?"
 """What `CsvForm.patterns` may hold."""
 _DECIMAL_COMMAS = re.compile(r"[^,\n]+\n(\s*([+-]?\d+(,\d+)?)?\s*\n)*\s*[+-]?\d*(,\d*)?\s*")
 """A name, and below it numbers alone."""
@@ -192,7 +193,7 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
             options.include_columns = []
             table = read()
     except (pa.ArrowException, UnicodeError) as error:
-        hint = _separator_hint(rows, form) or _cells_hint(rows, form)
+        hint = _separator_hint(rows, form) or _cells_hint(str(error), rows, form)
         if isinstance(error, UnicodeError):
             hint = f"its bytes are not {form.encoding}; say --encoding, such as latin-1"
         raise ValueError(f"{name} is not a csv table: {error}{f'; {hint}' if hint else ''}") from None
@@ -299,12 +300,14 @@ def _rows_of(text: str, form: CsvForm, is_cut: bool) -> tuple[list[list[str]], i
 
 
 def _extra_cells(rows: list[list[str]], form: CsvForm) -> str:
-    """What the first lines have one cell more for than there are names; empty if they do not.
+    """Why the first lines have one cell more than there are names, or one less; empty if they do not.
 
-    A ``separator`` ends each line, or the ``names`` of rows, which R writes, begin it.
+    A ``separator`` ends each line, or the ``names`` of rows, which R writes, begin it; or one ends the ``first`` line.
     """
     if not form.has_names or len(rows) < 2 or _separator_hint(rows, form):
         return ""
+    if not rows[0][-1] and all(len(row) == len(rows[0]) - 1 for row in rows[1:]):
+        return "first"
     if not all(len(row) == len(rows[0]) + 1 for row in rows[1:]):
         return ""
     if not any(row[-1] for row in rows[1:]):
@@ -317,7 +320,8 @@ def _names_of(rows: list[list[str]], form: CsvForm) -> list[str]:
     if not form.has_names:
         return [f"x{j}" for j in range(len(rows[0]))] if rows else []
     extra = _extra_cells(rows, form)
-    return {"separator": [*rows[0], ""], "names": ["rownames", *rows[0]]}[extra] if extra else []
+    names = {"separator": [*rows[0], ""], "names": ["rownames", *rows[0]], "first": rows[0][:-1]}
+    return names[extra] if extra else []
 
 
 def _as_plain_lines(source: Any, form: CsvForm) -> tuple[Any, CsvForm]:
@@ -425,10 +429,19 @@ def find_encoding(source: Any, name: str, doubt: bool = True) -> str:
 
 
 def _is_garbled(data: bytes) -> bool:
-    """Whether a text has another encoding than Windows-1252, as its words would be made of accented letters.
+    """Whether a text has another encoding than Windows-1252: its words would be made of accented letters.
 
-    Low quotation marks, which open a quotation, behind a letter say the same.
+    Low quotation marks, which open a quotation, behind a letter say the same; and so does an encoding of East Asia in
+    which most such signs stand together.
     """
+    for encoding in _ASIAN_ENCODINGS:
+        try:
+            text = codecs.getincrementaldecoder(encoding)().decode(data)
+        except UnicodeDecodeError:
+            continue
+        signs = re.findall(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]+", text)
+        if 2 * sum(len(run) for run in signs if len(run) > 1) > sum(map(len, signs)):
+            return True
     text = data.decode("cp1252", "replace")
     words = [word for word in re.findall(r"[^\W\d_]{3,}", text) if not word.isascii()]
     n_accents = sum(not letter.isascii() for word in words for letter in word)
@@ -485,6 +498,9 @@ def found_form(head: bytes, form: CsvForm, otherwise: str) -> CsvForm:
         form = form._replace(encoding="utf-8-sig")
     text = codecs.getincrementaldecoder(encoding)("replace").decode(head)
     form = form._replace(line_end="\r\n" if "\r\n" in text else "\n")
+    said = re.match(r"\ufeff?sep=(.)\r?\n", text)  # as Excel writes, and reads
+    if said and not form.separator:
+        form = form._replace(separator=said[1], skip=form.skip + 1)
     form = form if form.separator else _with_separator(text, form, otherwise, len(head) >= HEAD)
     plain, shown = _as_plain_text(text.removeprefix("\ufeff"), form)
     rows = _rows_of(plain, shown, len(head) >= HEAD)[0]
@@ -504,8 +520,8 @@ def _pattern(cell: str, form: CsvForm) -> str:
     decimals = re.fullmatch(rf"[+-]?\d+{re.escape(form.decimal)}(\d{{1,9}})", cell)
     if decimals:
         return f".{len(decimals[1])}f"
-    moment = re.fullmatch(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d(:\d\d)?", cell)
-    return f"%Y-%m-%d{moment[1]}%H:%M{':%S' if moment[2] else ''}" if moment else "no"
+    moment = re.fullmatch(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d(:\d\d)?(Z?)", cell)
+    return f"%Y-%m-%d{moment[1]}%H:%M{':%S' if moment[2] else ''}{moment[3]}" if moment else "no"
 
 
 def _with_separator(text: str, form: CsvForm, otherwise: str, is_cut: bool) -> CsvForm:
@@ -548,12 +564,20 @@ def _texts_of(cells: pa.ChunkedArray, form: CsvForm, name: str) -> pa.ChunkedArr
 
     kind = cells.type.value_type if pa.types.is_dictionary(cells.type) else cells.type
     cells, pattern = cells.cast(kind), form.patterns.get(name, "")
-    texts = cells.cast(pa.string())
+    if pa.types.is_duration(kind):
+        from .times import PER_SECOND
+
+        cells = pc.divide(cells.cast(pa.int64()).cast(pa.float64()), float(PER_SECOND[kind.unit]))
+    try:
+        texts = cells.cast(pa.string())
+    except pa.ArrowNotImplementedError:  # of lists and the like, which the joint leaves out
+        return pa.chunked_array([pa.array([None if cell is None else str(cell) for cell in cells.to_pylist()])])
     if pa.types.is_boolean(kind) and pattern in ("TRUE", "True"):
         texts = pc.utf8_upper(texts) if pattern == "TRUE" else pc.utf8_capitalize(texts)
-    elif pa.types.is_timestamp(kind) and kind.tz is None and pattern.startswith("%"):
-        of_pattern = pc.strftime(cells.cast(pa.timestamp("s"), safe=False), pattern)
-        texts = of_pattern if pc.strptime(of_pattern, pattern, kind.unit).equals(cells) else texts
+    elif pa.types.is_timestamp(kind) and kind.tz == ("UTC" if pattern.endswith("Z") else None) and pattern[:1] == "%":
+        moments = cells.cast(pa.timestamp(kind.unit))
+        of_pattern = pc.strftime(moments.cast(pa.timestamp("s"), safe=False), pattern)
+        texts = of_pattern if pc.strptime(of_pattern, pattern, kind.unit).equals(moments) else texts
     elif pa.types.is_floating(kind) and pattern.endswith("f"):
         decimals = int(pattern[1:-1])
         if pc.all(pc.less(pc.abs(cells), 1e15)).as_py() and pc.round(cells, decimals).equals(cells):
@@ -641,21 +665,29 @@ def _check_encoding(head: bytes, name: str, form: CsvForm) -> None:
         )
 
 
-def _cells_hint(rows: list[list[str]], form: CsvForm) -> str:
-    """What to do about lines with other numbers of cells, from the first rows."""
+def _cells_hint(problem: str, rows: list[list[str]], form: CsvForm) -> str:
+    """What to do about lines with other numbers of cells, from what the parser says of them, and the first rows."""
+    counts = re.search(r"Expected (\d+) columns?, got (\d+): (.*)", problem)
+    if counts is None:
+        return ""
+    for line in (form.separator.join(rows[0]) if rows else "", counts[3]):
+        mark = re.match(r"#|//|%|;", line)
+        if mark and mark[0] != form.separator:
+            return f"if lines that start so are comments, say --comment '{mark[0]}'"
     first = _first_full(rows)
     if first:
-        mark = re.match(r"#+|//|%|--|\*", rows[0][0])
-        if mark and all(row[0].startswith(mark[0]) for row in rows[:first]):
-            return f"if the first lines are comments, say --comment '{mark[0]}'"
         n = form.skip + first
         return f"if the first lines are a title, say --skip {n}, so that the names of the columns come first"
-    return "a line has more or fewer cells than the first one: mend it, or put texts with separators in quotes"
+    if int(counts[2]) > int(counts[1]):
+        return "a line has more cells than the first one: put texts that contain the separator in quotes"
+    return "a line has fewer cells than the first one: add the cells that are missing, or remove the line"
 
 
 def _first_full(rows: list[list[str]]) -> int:
     """The number of rows above the first one with as many cells as most rows, none of them empty."""
     usual = max(Counter(map(len, rows)).items(), key=lambda one: one[1])[0] if rows else 0
+    if not rows or len(rows[0]) > usual:
+        return 0
     return next((k for k, row in enumerate(rows[:-1]) if len(row) == usual and all(row)), 0)
 
 

@@ -615,7 +615,7 @@ def _of_rows(name: str, seen: Seen, column: Column) -> str:
             f"kinds={{{name!r}: 'identifier'}}, or --kinds {shlex.quote(name + '=identifier')}"
         )
     if (
-        _is_id(name)
+        _SUBJECT_NAME.fullmatch(name)
         and (column.is_categorical or column.kind == "integer")
         and _FEWEST < n_distinct < seen.n_known / 1.5
     ):
@@ -626,6 +626,7 @@ def _of_rows(name: str, seen: Seen, column: Column) -> str:
     return ""
 
 
+_SUBJECT_NAME = re.compile(r"(?i:(.*[^a-z])?(id|key|uuid|guid))|.*[a-z](Id|ID)")
 _FEWEST = 20
 """Rows, or subjects, below which a column is taken as it is."""
 _TOTAL = re.compile(r"(grand|sub)?[ -]?total(s|e|es|er)?|sums?|summen?|(ins)?gesamt(summe)?|somme|suma", re.IGNORECASE)

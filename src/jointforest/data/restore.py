@@ -71,7 +71,7 @@ def spans(column: Column, x: np.ndarray, per_second: float) -> np.ndarray:
     seconds, missing = values(column, x)
     if times.is_clock(column.dtype):
         seconds = np.clip(seconds, 0.0, 86400.0 - 1.0 / per_second)
-    out = cast(np.where(missing, 0.0, seconds * per_second), np.dtype(np.int64))
+    out = np.maximum(cast(np.where(missing, 0.0, seconds * per_second), np.dtype(np.int64)), np.iinfo(np.int64).min + 1)
     out[missing] = np.iinfo(np.int64).min
     return out
 

@@ -266,6 +266,7 @@ class Column:
             number = float(value)
         except (TypeError, ValueError, OverflowError):
             such = "" if self.written is None else f" such as {self.written.example!r}"
+            such = " of seconds, or a timedelta or time" if times.is_span(self.dtype) else such
             raise ValueError(
                 f"column {self.name!r} ({self.kind}): expected a number{such}, got {shortened(value)}"
             ) from None

@@ -58,7 +58,7 @@ def span_of(value: Any) -> Any:
     """Seconds of a duration, or since midnight of a time of day or its ISO text; what is none of them as it is."""
     if isinstance(value, np.timedelta64):
         return float(value / np.timedelta64(1, "s"))
-    if isinstance(value, str):
+    if isinstance(value, str) and ":" in value:
         try:
             value = dt.time.fromisoformat(value.strip())
         except ValueError:
