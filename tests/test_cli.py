@@ -342,7 +342,7 @@ def test_impute(run: object, home: Path, tmp_path: Path) -> None:
 def test_imputed_tables_keep_the_text_of_known_cells(run: object, tmp_path: Path) -> None:
     rows = ["00007;1,50;True;Zoë", "01234;;False;", "NA;2,25;;b", "00007;1,00;True;None"]
     (tmp_path / "t.csv").write_bytes("\n".join(["zip;price;ok;name", *rows * 8]).encode("latin-1"))
-    how = ("--sep", ";", "--decimal", ",", "--encoding", "latin-1")
+    how = ("--sep", ";", "--decimal", ",", "--encoding", "latin-1", "--na", "None")
     words = ("fit", tmp_path / "t.csv", "-o", tmp_path / "m.joint", "--kinds", "zip=categorical", *how)
     done = run(*words, "--learner", "adversarial", "--trees", 2, "--seed", 0)
     assert done.code == 0 and "warning" not in done.err

@@ -19,6 +19,7 @@ import numpy as np
 from ..runtime.warnings import warn
 from . import calendars
 from .cells import FrameReader, of_numbers, without
+from .csv_files import WORDS
 from .ends import ends_of
 from .frames import read
 from .identifiers import CLASSES, NO_KINDS, SetAside
@@ -169,7 +170,7 @@ def schema_of(seen: Look, counted: Mapping[str, np.ndarray], kinds: Mapping[str,
         else:
             made = None if name in kinds else _tick_box(name, column, seen.n, seen.frame)
             made = made or _column(name, column, kinds.get(name), counted.get(name))
-            remark = "" if name in kinds else _of_rows(name, column, made) or _of_words(name, column)
+            remark = "" if name in kinds else _of_rows(name, column, made) or _of_words(name, column, seen.frame)
             columns.append(replace(made, has_number_name=has_number_name, remark=remark))
     if not columns and any(column.aside for _, column in unknown):
         name, why = next((column.name, column.aside.in_words) for _, column in unknown if column.aside)
@@ -585,12 +586,13 @@ def _is_id(name: str) -> bool:
     return (_ID_NAME.fullmatch(name) or _ID_NAME.fullmatch(name.lower())) is not None
 
 
-def _of_words(name: str, seen: Seen) -> str:
-    """A remark on levels that are words for missing cells; else empty."""
+def _of_words(name: str, seen: Seen, frame: Frame) -> str:
+    """A remark on levels that are words for missing cells; else empty. Those of CSV files were decided already."""
     if not isinstance(seen.what, Labels) or seen.what.declared:
         return ""
     counts = zip(seen.what.labels, seen.what.counts.tolist(), strict=True)
     words = [(label, n) for label, n in counts if isinstance(label, str) and is_missing_word(label)]
+    words = [one for one in words if frame != "pyarrow" or one[0].strip() not in WORDS]
     shown = ", ".join(f"{label!r} ({n:,} of {seen.n_known:,} cells)" for label, n in sorted(words))
     if not words:
         return ""
