@@ -74,6 +74,7 @@ def test_numbers_that_stand_for_nothing_are_named(name: str) -> None:
         np.minimum(RNG.geometric(0.3, N) - 1, 9),
         with_some(-0.278, RNG.uniform(0, 5, N)),
         RNG.integers(0, 100, N),
+        RNG.choice([-5.0, -2.4, -2.3, -2.2, 0.0], N),  # settings of an experiment
     ],
     ids=str,
 )

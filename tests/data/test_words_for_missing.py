@@ -144,7 +144,7 @@ def test_words_among_the_levels_of_frames_are_noted() -> None:
     reading = reading_of(infer_schema(frame))
     assert reading.columns[0].notes == (
         "the level 'Unknown' (120 of 400 cells) may mean a missing cell; if so, make such cells missing: in pandas by "
-        "frame['c'].mask(frame['c'] == 'Unknown'), on the command line by --na=Unknown",
+        "frame['c'].mask(frame['c'] == 'Unknown'), of CSV on the command line by --na=Unknown",
     )
     assert reading.columns[1].notes == ()
     assert reading_of(infer_schema(frame, {"c": "categorical"})).columns[0].notes == ()

@@ -599,7 +599,7 @@ def _of_words(name: str, seen: Seen, frame: Frame) -> str:
     label, column = min(words)[0], f"frame[{name!r}]"
     return (
         f"the level{'s' if len(words) > 1 else ''} {shown} may mean a missing cell; if so, make such cells missing: in "
-        f"pandas by {column}.mask({column} == {label!r}), on the command line by --na={shlex.quote(label)}"
+        f"pandas by {column}.mask({column} == {label!r}), of CSV on the command line by --na={shlex.quote(label)}"
     )
 
 

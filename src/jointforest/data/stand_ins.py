@@ -20,8 +20,8 @@ _APART = 0.5
 """The same for values that people choose to stand for nothing."""
 _PILE = 5
 """Cells of such a value; of nines, and of values farther out, two are enough."""
-_NINES = re.compile(r"-?9+(\.9+)?")
-_CHOSEN = re.compile(r"-?(9+(\.9+)?|88+|77+)|-[1-9]0*")
+_NINES = re.compile(r"-?(9+(\.9+)?|88+|77+)")
+_CHOSEN = re.compile(rf"{_NINES.pattern}|-[1-9]0*")
 _NO_DAYS = ("0001-01-01", "1753-01-01", "1899-12-30", "1899-12-31", "1900-01-01", "1970-01-01", "2099-12-31")
 _CALENDAR_ENDS = re.compile(r"(0001|2999|9999)-")
 """Years in which nothing happens."""
@@ -31,7 +31,7 @@ _GROUP = 3
 _SHOWN = 5
 """Columns that a warning names."""
 _ENOUGH = 10
-"""Distinct values above zero beside which a single one below it is odd."""
+"""Distinct other values beside which one is odd; beside nines, and in columns of dates, three are enough."""
 
 
 class StandIn(NamedTuple):
@@ -80,7 +80,7 @@ def _far(values: np.ndarray, counts: np.ndarray, chosen: np.ndarray, are_nines: 
         for m, at_top in ((m, at_top) for m in range(1, _GROUP + 1) for at_top in (True, False)):
             outer = range(high - m + 1, high + 1) if at_top else range(low, low + m)
             inner = values[low : high - m + 1] if at_top else values[low + m : high + 1]
-            if len(inner) < 3:
+            if len(inner) < 3 or (len(inner) < _ENOUGH and not are_nines[list(outer)].any()):
                 continue
             with np.errstate(over="ignore", invalid="ignore"):  # no multiple of an infinite range is far
                 gap = values[outer[0]] - inner[-1] if at_top else inner[0] - values[outer[-1]]

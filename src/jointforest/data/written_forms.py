@@ -17,7 +17,7 @@ import numpy as np
 from .csv_files import SPREADSHEET_ERRORS
 
 SORTS = ("number", "date", "time", "duration", "tick")
-_SHORT = ("na", "n/a", "n.a.", "n.a", "<na>", "nan", "null", "none", "nil", "\\n", "n/d", "nd", "tbd")
+_SHORT = ("na", "n/a", "n.a.", "n.a", "<na>", "nan", "null", "none", "nil", "\\n", "n/d", "tbd")
 _LONG = ("missing", "unknown", "not known", "not available", "not applicable", "no data", "unspecified", "undefined")
 _MISSING_WORDS = frozenset((*_SHORT, *_LONG))
 
