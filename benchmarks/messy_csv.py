@@ -24,7 +24,7 @@ from peers import peer_python, run_json
 from jointforest.data.csv_files import CsvForm
 from jointforest.data.frames import encode
 from jointforest.data.infer_schema import infer_schema
-from jointforest.data.table_files import find_separator, read_table
+from jointforest.data.table_files import find_form, read_table
 from tests.data.messy_csv import Case, cases
 from tests.data.test_messy_csv import same_cells
 
@@ -45,7 +45,7 @@ def by_jointforest(case: Case) -> dict[str, bool]:
     with tempfile.NamedTemporaryFile(suffix=".csv") as file:
         file.write(case.content)
         file.flush()
-        table = read_table(file.name, csv=find_separator(file.name, CsvForm(separator="")))
+        table = read_table(file.name, csv=find_form(file.name, CsvForm(separator="")))
     schema = infer_schema(table)
     X, _ = encode(schema, table)
     return {

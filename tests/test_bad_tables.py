@@ -73,7 +73,9 @@ GOOD = {
     "all columns constant": pd.DataFrame({"x": np.full(N, 0.1), "k": np.full(N, 3), "c": np.full(N, "a")}),
     "one known number": pd.DataFrame({"x": np.r_[2.5, np.full(N - 1, np.nan)], "y": X}),
     "one known level": pd.DataFrame({"c": ["a"] + [None] * (N - 1), "y": X}),
-    "rows without any cell": pd.DataFrame({"x": np.where(np.arange(N) < 9, np.nan, X), "c": [None] * 9 + ["a"] * 51}),
+    "rows without any cell": pd.DataFrame(
+        {"x": np.where(np.arange(N) < 9, np.nan, X), "c": [None] * 9 + ["a", "b", "b"] * 17}
+    ),
     "half missing": pd.DataFrame({"x": np.where(RNG.random(N) < 0.5, np.nan, X), "c": TEXT, "y": X}),
     "never known together": pd.DataFrame({"x": np.where(X > 0, X, np.nan), "y": np.where(X > 0, np.nan, X)}),
     "huge": pd.DataFrame({"x": X * 1e149, "y": X}),

@@ -342,7 +342,7 @@ def test_impute(run: object, home: Path, tmp_path: Path) -> None:
 def test_imputed_tables_keep_the_text_of_known_cells(run: object, tmp_path: Path) -> None:
     rows = ["00007;1,50;True;Zoë", "01234;;False;", "NA;2,25;;b", "00007;1,00;True;None"]
     (tmp_path / "t.csv").write_bytes("\n".join(["zip;price;ok;name", *rows * 8]).encode("latin-1"))
-    how = ("--sep", ";", "--decimal", ",", "--encoding", "latin-1")
+    how = ("--sep", ";", "--decimal", ",", "--encoding", "latin-1", "--na", "None")
     words = ("fit", tmp_path / "t.csv", "-o", tmp_path / "m.joint", "--kinds", "zip=categorical", *how)
     done = run(*words, "--learner", "adversarial", "--trees", 2, "--seed", 0)
     assert done.code == 0 and "warning" not in done.err
@@ -496,7 +496,7 @@ def test_a_messy_file_through_all_commands(run: object, tmp_path: Path) -> None:
     assert done.code == 0 and "'pay' is now 'pay_2'" in done.err and "left out on request" in done.err
     assert "4 columns" in done.err and "column 'day': text read as dates" in done.err
     drawn = run("sample", model, "-n", 3, "--seed", 0).out.splitlines()
-    assert drawn[0] == '"id","region","pay","day","zip","pay_2"' and drawn[1].startswith('"C-0120",')
+    assert drawn[0] == "id;region;pay;day;zip;pay_2" and drawn[1].startswith("C-0120;")
     filled = run("impute", model, table).out.splitlines()
     assert filled[1] == rows[0] and filled[8] != rows[7] and filled[8].split(";")[2].startswith("$")
     answer = run("query", model, "E(pay | region = South)").out
@@ -539,10 +539,16 @@ def test_text_in_another_encoding(run: object, tmp_path: Path) -> None:
 
 
 def test_words_for_missing_are_added_or_replaced(run: object, tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("a,b\n" + "x,1\nNA,2\n-9,3\n" * 20)
-    assert "2 levels: -9, x" in run("inspect", tmp_path / "t.csv").out
-    assert "1 level: x" in run("inspect", tmp_path / "t.csv", "--na", "-9").out
-    assert "2 levels: NA, x" in run("inspect", tmp_path / "t.csv", "--na", "-9", "--only-na").out
+    (tmp_path / "t.csv").write_text("a,b\n" + "x,1\ny,1\nNA,2\n-9,3\n" * 20)
+    done = run("inspect", tmp_path / "t.csv")
+    assert "3 levels: -9, x, y" in done.out
+    assert "'NA' is taken as missing in column 'a' (20 of 80 cells); --na NA makes it missing, --keep NA" in done.err
+    assert "2 levels: x, y" in run("inspect", tmp_path / "t.csv", "--na", "-9").out
+    assert "3 levels: NA, x, y" in run("inspect", tmp_path / "t.csv", "--na", "-9", "--only-na").out
+    for option, levels in (("--na", "3 levels: -9, x, y"), ("--keep", "4 levels: -9, NA, x, y")):
+        done = run("inspect", tmp_path / "t.csv", option, "NA")
+        assert levels in done.out and done.err == ""
+    assert "'x' is not one of" in run("inspect", tmp_path / "t.csv", "--keep", "x").err
 
 
 def test_info_names_the_parts(run: object, tmp_path: Path) -> None:

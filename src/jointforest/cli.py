@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import __version__, commands, history_commands
 from .commands import Input, is_large, load, load_any, read, say, text_columns, write, write_answers
-from .data.csv_files import NA, CsvForm, keep_texts
+from .data.csv_files import NA, WORDS, CsvForm, keep_texts
 from .data.table_files import plain, shown
 from .runtime.warnings import UnseenLevelWarning, UnsupportedEvidenceWarning
 
@@ -48,26 +48,49 @@ def _reads(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def call(
-        form: str | None, na: tuple[str, ...], only_na: bool, sep: str, encoding: str, decimal: str | None, **rest: Any
+        form: str | None,
+        na: tuple[str, ...],
+        only_na: bool,
+        keep: tuple[str, ...],
+        sep: str,
+        encoding: str,
+        decimal: str | None,
+        header: str | None,
+        skip: int,
+        comment: str,
+        **rest: Any,
     ) -> None:
         csv = CsvForm(
             tuple(dict.fromkeys((*(() if only_na else NA), *na))),
-            {"tab": "\t", "\\t": "\t", "auto": ""}.get(sep, sep),
+            {"tab": "\t", "\\t": "\t", "space": " ", "auto": ""}.get(sep, sep),
             "" if encoding == "auto" else encoding,
             decimal or ".",
+            header != "none",
+            comment,
+            skip,
+            sure=tuple(text for text in na if text not in keep),
+            kept=keep,
         )
-        command(source=Input(form, csv, na, only_na, decimal), **rest)
+        command(source=Input(form, csv, na, only_na, decimal, header), **rest)
 
     missing = (
         "What also means missing in CSV, repeatable; besides an empty cell, ?, NA, N/A, NaN, null, None and the like."
     )
     for option in (
+        click.option("--comment", default="", metavar="TEXT", help="Lines of CSV that start with it are no rows."),
+        click.option("--skip", type=click.IntRange(0), default=0, help="Lines above the names of the columns of CSV."),
+        click.option(
+            "--header", type=click.Choice(["first", "none"]), help="Whether the first line of CSV holds names."
+        ),
         click.option("--decimal", type=click.Choice([".", ","]), help="Decimal sign; default: as learned, or a point."),
         click.option(
             "--encoding", default="auto", help="Encoding of CSV, such as latin-1; default: as its bytes show."
         ),
-        click.option("--sep", default="auto", metavar="CHAR", help="What separates the cells of CSV, or tab."),
+        click.option("--sep", default="auto", metavar="CHAR", help="What separates the cells of CSV; tab, space."),
         click.option("--only-na", is_flag=True, help="Nothing means missing in CSV but what --na says."),
+        click.option(
+            "--keep", multiple=True, type=click.Choice(WORDS), help="A level of columns of text in CSV; repeatable."
+        ),
         click.option("--na", multiple=True, metavar="TEXT", help=missing),
         _format,
     ):
@@ -86,7 +109,8 @@ def _choosing(command: Callable[..., None]) -> Callable[..., None]:
 def app() -> None:
     """Learn the joint distribution of a table, and ask it anything.
 
-    Tables are CSV or Parquet files; - reads standard input and writes standard output.
+    Tables are CSV or Parquet files, and to read also Excel workbooks (.xlsx) and JSON lines (.jsonl). - reads standard
+    input and writes standard output.
     """
 
 
@@ -155,6 +179,7 @@ def fit(
     settings |= {"min_samples_leaf": more["min_leaf"]} if more["min_leaf"] else {}
     work = _seconds(budget or "default")
     check_writable(output)
+    csv = commands.csv_form(tables[0], source)
     if group is not None:
         table: Any
         if more["out_of_core"] or commands.is_past_memory(tables, source, budget):
@@ -168,7 +193,7 @@ def fit(
                     table = commands.where_known(table, name)
         settings["kinds"] = commands.kinds_of(names, given, drop, columns)
         histories = history_commands.learn(table, group, order, settings)
-        commands.learned_from(source, commands.in_frames_of("file", histories)).save(output)
+        commands.learned_from(csv, commands.in_frames_of("file", histories)).save(output)
         history_commands.tell(histories)
         return
     if more["out_of_core"] or commands.is_past_memory(tables, source, budget):
@@ -188,13 +213,13 @@ def fit(
         if target:
             if more["trees"] or more["min_leaf"]:
                 raise click.UsageError("--trees and --min-leaf go with --target in batches alone: leave them out")
-            predictor = commands.predictor_for_target(frame, target, _seconds(budget or "fast"), settings, source)
+            predictor = commands.predictor_for_target(frame, target, _seconds(budget or "fast"), settings, csv)
             predictor.save(output)
             _tell(predictor.joint_, round(predictor.joint_.schema.n_rows), predictor.fitted_by.in_words)
             return
         with commands.errors_of_rules():
             joint = commands.joint_of_frame(frame, learner, work, settings)
-    commands.learned_from(source, commands.in_frames_of("file", joint)).save(output)
+    commands.learned_from(csv, commands.in_frames_of("file", joint)).save(output)
     _tell(joint, n, joint.fitted_by.in_words if joint.fitted_by else _size(joint.info()))
 
 
@@ -263,11 +288,18 @@ def inspect(table: str, kinds: tuple[str, ...], drop: tuple[str, ...], columns: 
 
     wanted = dict(_kind(text) for text in kinds)
     frame = read(table, source, text=[name for name, kind in wanted.items() if kind == "categorical"])
-    schema = infer_schema(frame, commands.kinds_of(frame.column_names, wanted, drop, columns))
-    cells = encode(schema, frame)[0]
-    check_cells(schema.names, cells)
+    kinds_asked = commands.kinds_of(frame.column_names, wanted, drop, columns) or {}
+    rows = _counted(frame.num_rows, "row")
+    try:
+        schema = infer_schema(frame, kinds_asked)
+        cells = encode(schema, frame)[0]
+        check_cells(schema.names, cells)
+    except (TypeError, ValueError):
+        click.echo(f"{rows}, as far as they can be read")
+        click.echo(str(commands.reading_apart(frame, kinds_asked)))
+        raise
     schema = with_rules(schema, cells)
-    click.echo(f"{_counted(frame.num_rows, 'row')}, {_counted(len(schema.columns), 'column')} in the model")
+    click.echo(f"{rows}, {_counted(len(schema.columns), 'column')} in the model")
     click.echo(str(reading_of(schema)))
 
 
@@ -345,7 +377,7 @@ def sample(
                 yield to_arrow(part, joint.schema.names)
                 step(len(part))
 
-    large_files.write_batches(drawn, output, form)
+    large_files.write_batches(drawn, output, form, commands.spelling_of(joint))
 
 
 @app.command()
@@ -452,8 +484,9 @@ def score(model: str, table: str, jobs: int, output: str, source: Input) -> None
 
     joint = load_any(model)
     if joint.is_of_histories:
+        csv = commands.csv_form(table, source, joint)
         scores = history_commands.scores(joint, read(table, source, joint), jobs)
-        write(joint, scores, output, source.form)
+        write(joint, scores, output, source.form, csv)
         mean = pa.compute.mean(scores.column(1)).as_py()
         say(f"mean log-density {mean:.6g} over {len(scores)} subjects")
         return
@@ -540,7 +573,7 @@ def impute(
         raise click.UsageError("--draws goes with --method sample")
     import pyarrow as pa
 
-    from .data.table_files import format_of, read_with_texts, to_arrow, write_texts
+    from .data.table_files import format_to_write, read_with_texts, to_arrow, write_texts
 
     joint = load_any(model)
     by_rows = not joint.is_of_histories
@@ -555,10 +588,10 @@ def impute(
 
         write_answers(joint, table, output, source, filled, BLOCK if method == "sample" else None)
         return
-    as_text = format_of(output, source.form) == "csv"
+    as_text = format_to_write(output, source.form) == "csv"
     commands.check_one_file(table)
     csv = commands.csv_form(table, source, joint)
-    frame, texts = read_with_texts(table, source.form, csv, text_columns(joint), as_text)
+    frame, texts = read_with_texts(table, source.form, csv, text_columns(joint), as_text, doubt=False)
     if method == "mean":
         tables = [to_arrow(joint.impute(frame, random_state=seed, n_jobs=jobs), joint.schema.names)]
     else:
@@ -572,9 +605,9 @@ def impute(
         tables = [filled.add_column(0, name, number[k]) for k, filled in enumerate(tables)]
     whole = pa.concat_tables(tables, promote_options="permissive")
     if texts is not None:
-        write_texts(whole, output, csv.separator)
+        write_texts(whole, output, csv)
     else:
-        write(joint, whole, output, source.form)
+        write(joint, whole, output, source.form, csv)
 
 
 @app.command()
@@ -606,10 +639,11 @@ def forecast(
     joint = load_any(model)
     if not joint.is_of_histories:
         raise ValueError(f"{model} holds a joint of single rows; forecast needs one of histories: fit --group")
+    csv = commands.csv_form(table, source, joint)
     frame = read(table, source, joint)
     found = joint.forecast(frame, steps, n_draws=max(draws or 0, 100), random_state=seed, n_jobs=jobs)
     answer = found.sample(draws) if draws else history_commands.forecasts(joint, found, level)
-    write(joint, answer, output, source.form)
+    write(joint, answer, output, source.form, csv)
 
 
 @app.command()
@@ -678,7 +712,15 @@ def main() -> None:
     """
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", UserWarning)
-    warnings.showwarning = lambda message, *_, **__: say(f"warning: {_with_hint(message)}")
+    told = set()
+
+    def tell_once(message: Warning | str, *_: Any, **__: Any) -> None:
+        text = _with_hint(message)
+        if text not in told:
+            told.add(text)
+            say(f"warning: {text}")
+
+    warnings.showwarning = tell_once
     try:
         code = app.main(standalone_mode=False)
     except click.ClickException as error:

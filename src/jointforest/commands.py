@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from . import history_commands
-from .data.csv_files import CsvForm, Spelling
+from .data.csv_files import CsvForm
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from .api.joint import Joint
+    from .data.reading import Reading
     from .data.rules.rule import Rule
     from .data.schema import Frame
 
@@ -42,6 +43,8 @@ class Input(NamedTuple):
         Whether nothing else means a missing cell.
     decimal : str or None
         Decimal sign, if it is said.
+    header : {"first", "none"}, optional
+        Whether the first line holds names, if it is said.
     """
 
     form: str | None
@@ -49,20 +52,15 @@ class Input(NamedTuple):
     na: tuple[str, ...] = ()
     only_na: bool = False
     decimal: str | None = None
+    header: str | None = None
 
-    @property
-    def spelling(self) -> Spelling | None:
-        """What a model remembers of the options; None if they say nothing of missing cells and numbers."""
-        is_usual = not self.na and not self.only_na and self.csv.decimal == "."
-        return None if is_usual else Spelling(self.csv.na, self.csv.decimal)
-
-    def like(self, spelling: Spelling | None) -> Input:
-        """The same, with the texts that mean missing, and the decimal sign, of the table that was learned from."""
-        if spelling is None:
-            return self
+    def like(self, spelling: CsvForm) -> Input:
+        """The same; what the options do not say of cells and lines is as in the table that was learned from."""
         na = self.csv.na if self.only_na else tuple(dict.fromkeys((*spelling.na, *self.na)))
         decimal = self.decimal or spelling.decimal
-        return self._replace(csv=self.csv._replace(na=na, decimal=decimal))
+        has_names = self.header != "none" if self.header else spelling.has_names
+        comment = self.csv.comment or spelling.comment
+        return self._replace(csv=self.csv._replace(na=na, decimal=decimal, has_names=has_names, comment=comment))
 
 
 def say(text: str) -> None:
@@ -90,9 +88,9 @@ def in_frames_of(library: Frame, joint: Any) -> Any:
     return _with_schema(joint, frame=library)
 
 
-def learned_from(source: Input, joint: Any) -> Any:
-    """The same joint, which remembers how its CSV file was read."""
-    return _with_schema(joint, spelling=source.spelling)
+def learned_from(csv: CsvForm, joint: Any) -> Any:
+    """The same joint, which remembers how its CSV file was written."""
+    return _with_schema(joint, spelling=None if csv == CsvForm() else csv)
 
 
 def _with_schema(joint: Any, **changes: Any) -> Any:
@@ -106,17 +104,25 @@ def _with_schema(joint: Any, **changes: Any) -> Any:
 
 
 def csv_form(path: str, source: Input, joint: Any = None) -> CsvForm:
-    """How a CSV file is written, its separator found if none was said; of other files as said.
+    """How a CSV file is written, as its first bytes show and the options say, and how answers about it are.
 
-    What the options do not say of missing cells and numbers is as in the table that the joint was learned from.
+    What the options do not say of missing cells and numbers is as in the table that the joint was learned from. Answers
+    about a file that is no CSV are written like that table.
     """
-    from .data.table_files import find_separator, format_of
+    from .data.table_files import find_form, format_of
 
-    if joint is not None:
-        source = source.like((joint.model.columns if joint.is_of_histories else joint).schema.spelling)
-    if source.csv.separator or format_of(path, source.form) != "csv":
-        return source.csv
-    return find_separator(path, source.csv)
+    known = CsvForm() if joint is None else spelling_of(joint)
+    source = source if joint is None else source.like(known)
+    if not os.path.isdir(path) and format_of(path, source.form) == "csv":
+        return find_form(path, source.csv, known.separator)
+    separator = source.csv.separator or known.separator
+    return source.csv._replace(separator=separator, encoding=known.encoding, line_end=known.line_end)
+
+
+def spelling_of(joint: Any) -> CsvForm:
+    """How the CSV file was written that a joint was learned from."""
+    schema = (joint.model.columns if joint.is_of_histories else joint).schema
+    return schema.spelling or CsvForm()
 
 
 def kinds_of(
@@ -140,7 +146,7 @@ def read(path: str, source: Input, joint: Any = None, text: Iterable[str] = ()) 
 
     check_one_file(path)
     csv = csv_form(path, source, joint)
-    return read_table(path, source.form, csv, text if joint is None else text_columns(joint))
+    return read_table(path, source.form, csv, text if joint is None else text_columns(joint), joint is None)
 
 
 def check_one_file(path: str) -> None:
@@ -149,17 +155,23 @@ def check_one_file(path: str) -> None:
         raise ValueError(f"{path} is a folder: this command takes one file here; call it for each file of the folder")
 
 
-def text_columns(joint: Any) -> list[str]:
-    """Columns of texts, also those that stand for numbers, dates or times."""
+def text_columns(joint: Any) -> dict[str, tuple[Any, ...]]:
+    """Levels of the columns of texts, also of those that stand for numbers, dates or times, which have none."""
     of_histories = joint.is_of_histories
     columns = (joint.model.columns.frame_schema if of_histories else joint.schema).columns
-    return [c.name for c in columns if c.written or (c.levels and all(isinstance(level, str) for level in c.levels))]
+    return {
+        c.name: (c.written.prefix,) if c.written else c.levels
+        for c in columns
+        if (c.written and (c.written.sort != "tick" or c.written.prefix))
+        or (c.levels and all(isinstance(level, str) for level in c.levels))
+    }
 
 
-def write(joint: Any, frame: Any, path: str, form: str | None) -> None:
+def write(joint: Any, frame: Any, path: str, form: str | None, csv: CsvForm | None = None) -> None:
+    """Write an answer, as CSV in the form of the table that it is about, or else that was learned."""
     from .data.table_files import to_arrow, write_table
 
-    write_table(to_arrow(frame, joint.schema.names), path, form)
+    write_table(to_arrow(frame, joint.schema.names), path, form, csv or spelling_of(joint))
 
 
 def is_large(table: str, output: str, form: str | None) -> bool:
@@ -186,7 +198,8 @@ def write_answers(
     With ``at_once`` all batches but the last have so many rows, whatever files these lie in.
     """
     if not is_large(table, output, source.form):
-        write(joint, answer(read(table, source, joint), 0), output, source.form)
+        csv = csv_form(table, source, joint)
+        write(joint, answer(read(table, source, joint), 0), output, source.form, csv)
         return
     from .data import batches, large_files
     from .runtime.progress import bar
@@ -207,7 +220,7 @@ def write_answers(
                 step(part.num_rows)
         told.sum_up()
 
-    large_files.write_batches(answers, output, source.form)
+    large_files.write_batches(answers, output, source.form, spelling_of(joint))
 
 
 class _Told:
@@ -261,6 +274,30 @@ def _files_of(tables: tuple[str, ...]) -> list[str]:
     if "-" in tables:
         raise click.UsageError("standard input is read once: learning in batches needs files")
     return [file for table in tables for file in batches.files_of(table)]
+
+
+def reading_apart(frame: pa.Table, kinds: dict[str, str]) -> Reading:
+    """How each column would be read without the others, or why it cannot be read."""
+    import pyarrow as pa
+
+    from .data.frames import encode
+    from .data.infer_schema import infer_schema
+    from .data.reading import ColumnReading, Reading, reading_of
+    from .learners.base import check_cells
+
+    found = []
+    numbers = pa.array(range(frame.num_rows), pa.float64())  # a column alone may not be set aside
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in frame.column_names:
+            alone = pa.table({name: frame[name], f"{name} ": numbers})
+            try:
+                schema = infer_schema(alone, {name: kinds[name]} if name in kinds else None)
+                check_cells(schema.names, encode(schema, alone)[0])
+                found.append(reading_of(schema).columns[0])
+            except (TypeError, ValueError) as error:
+                found.append(ColumnReading(name, "not read", "", (str(error),)))
+    return Reading(tuple(found))
 
 
 def names_in_batches(tables: tuple[str, ...], source: Input, text: list[str]) -> list[str]:
@@ -363,7 +400,7 @@ def joint_of_frame(frame: Any, learner: str | None, budget: str | float, setting
     return choose(frame, budget=budget, verbose=sys.stderr.isatty(), **settings)
 
 
-def predictor_for_target(frame: Any, target: str, budget: str | float, settings: dict[str, Any], source: Input) -> Any:
+def predictor_for_target(frame: Any, target: str, budget: str | float, settings: dict[str, Any], csv: CsvForm) -> Any:
     """A predictor of a column, fitted, whose joint answers in frames of the library that is installed."""
     import narwhals as nw
 
@@ -376,7 +413,7 @@ def predictor_for_target(frame: Any, target: str, budget: str | float, settings:
         budget=budget, verbose=sys.stderr.isatty(), **settings
     )
     predictor.fit(frame.drop_columns([target]), nw.from_native(frame, eager_only=True)[target])
-    predictor.joint_ = learned_from(source, predictor.joint_)
+    predictor.joint_ = learned_from(csv, predictor.joint_)
     predictor._set_frame("file")
     return predictor
 

@@ -97,7 +97,7 @@ TRAITS = [
     Trait("ordinals", ["1st", "2nd", "3rd"], "text", ["1st", "2nd", "3rd"]),
     Trait("mixed", ["12", "n/a yet", "7"], "text", ["12", "n/a yet", "7"]),
     Trait("two_units", ["5 kg", "12 lb", "7 kg"], "text", ["5 kg", "12 lb", "7 kg"]),
-    Trait("spaced_levels", [" South", "South", "North "], "text", ["South", "South", "North"]),
+    Trait("spaced_levels", [" South", "South", "North "], "text", ["South", "South", "North "]),
     Trait("excel_errors", ["1.5", "#N/A", "#DIV/0!"], "number", [1.5, None, None]),
     Trait("missing_words", ["$1.50", "-", "n.a."], "number", [1.5, None, None]),
     Trait("dash_level", ["-", "yes", "no"], "text", ["-", "yes", "no"]),

@@ -196,7 +196,8 @@ def test_overrides(values, asked, step, atoms, levels):
         (pd.Categorical([None], categories=["a"]), None, "column 'x': all cells are missing"),
         ([], None, "no rows"),
         ([f"id{k}" for k in range(10_001)], None, "column 'x' names the rows .*no other column"),
-        (pd.Categorical([f"id{k}" for k in range(10_001)]), None, "column 'x': 10001 levels.*drop"),
+        (pd.Categorical([f"id{k}" for k in range(10_001)]), None, "column 'x' has 10,001 levels, too many.*no other"),
+        (np.arange(10_001), "categorical", "column 'x': 10001 levels, at most 10000 are supported"),
         ([1.0], "number", "kinds: column 'x': 'number' is no kind"),
     ],
 )
@@ -208,16 +209,15 @@ def test_bad_columns(values, asked, message):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (pd.Series([1, "a", 2.5], dtype=object), "column 'x': an object column that holds 1 int, 1 str, 1 float"),
-        (pd.Series([[1], [2]], dtype=object), "column 'x'.*list"),
-        (pd.to_timedelta(["1h", "2h"]), "column 'x': timedelta.*durations"),
-        (pd.Series([dt.timedelta(1)], dtype=object), "column 'x'.*durations.*total_seconds"),
-        (pd.period_range("2024", periods=2, freq="M"), r"column 'x': period.*dt.to_timestamp\(\)"),
-        (pd.Series([pd.Period("2024")], dtype=object), r"column 'x'.*dt.to_timestamp\(\)"),
+        (
+            pd.Series([1, True, 2.5, "a"], dtype=object),
+            "column 'x': an object column that holds 1 int, 1 bool, 1 float",
+        ),
+        (pd.Series([[1], [2]], dtype=object), "column 'x'.*list.*leave the column out, say kinds={'x': 'ignored'}"),
+        (pd.Series([b"a"], dtype=object), "column 'x'.*1 bytes"),
         (pd.Series([1 + 2j]), "column 'x': complex128.*real and its imaginary"),
         (pd.arrays.IntervalArray(pd.cut([1.0, 2.0, 3.0], 2)), "column 'x': interval.*pandas.cut"),
         (pd.Categorical([pd.Timestamp("2024-01-01")]), "column 'x': levels must be text.*take the category away"),
-        (pd.Series([dt.time(12)], dtype=object), "column 'x'.*hours since midnight"),
         (pd.Series([0.0, 1.0], dtype="Sparse[float]"), "column 'x': Sparse.*to_dense"),
     ],
 )
@@ -231,7 +231,6 @@ def test_unsupported_types(values, message):
     [
         (pd.DataFrame(), ValueError, "no columns"),
         (pl.DataFrame({"x": [[1], [2]]}), TypeError, r"column 'x': List\(Int64\)"),
-        (pl.DataFrame({"x": [dt.timedelta(1)]}), TypeError, "column 'x': Duration"),
         (pl.LazyFrame({"x": [1]}), TypeError, r"\.collect\(\)"),
         (pa.table({"x": pa.array([{"a": 1}])}), TypeError, "column 'x': struct"),
         (
@@ -247,7 +246,7 @@ def test_unsupported_types(values, message):
         (np.zeros(3), TypeError, r"2-D array, got shape \(3,\)"),
         (np.zeros(3, dtype=[("a", float)]), TypeError, "structured"),
         (np.ma.masked_array(np.zeros((2, 2))), TypeError, "masked"),
-        (np.array([[1, "a"], ["b", "c"]], dtype=object), TypeError, "column 'x0'.*1 int, 1 str"),
+        (np.array([[1, "a"], [[], "c"]], dtype=object), TypeError, "column 'x0'.*1 int, 1 list"),
         ({"x": [1]}, TypeError, r"got dict.*pandas.DataFrame"),
         ([[1]], TypeError, "got list"),
         (None, TypeError, "NoneType"),

@@ -13,7 +13,7 @@ from jointforest.data.csv_files import CsvForm
 from jointforest.data.frames import decode, encode
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.schema import Column
-from jointforest.data.table_files import find_separator, read_table
+from jointforest.data.table_files import find_form, read_table
 
 from .messy_csv import Case, cases
 
@@ -28,7 +28,7 @@ def test_there_are_enough_files() -> None:
 def test_files_are_read_as_expected(tmp_path: Path, case: Case) -> None:
     path = tmp_path / "messy.csv"
     path.write_bytes(case.content)
-    table = read_table(str(path), csv=find_separator(str(path), CsvForm(separator="")))
+    table = read_table(str(path), csv=find_form(str(path), CsvForm(separator="")))
     schema = infer_schema(table)
     X, unseen = encode(schema, table)
     assert not unseen.any()
@@ -51,5 +51,5 @@ def same_cells(column: Column, x: np.ndarray, kind: str, cells: list[Any]) -> bo
     return read == cells
 
 
-def _moment(day: dt.date) -> dt.datetime:
-    return day if isinstance(day, dt.datetime) else dt.datetime.combine(day, dt.time())
+def _moment(day: dt.date | None) -> dt.datetime | None:
+    return day if day is None or isinstance(day, dt.datetime) else dt.datetime.combine(day, dt.time())

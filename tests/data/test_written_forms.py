@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from typing import Any
 
@@ -83,12 +84,130 @@ def test_a_doubtful_comma_is_decided_by_another_column_else_by_convention() -> N
         assert forms_of(a=doubtful)["a"].parse("5,700") == 5700.0
 
 
-def test_one_cell_in_a_thousand_may_differ_and_is_named() -> None:
-    texts = [f"{k}%" for k in range(1, 1000)]
-    with pytest.warns(UserWarning, match="another form: 'see note'"):
+def test_one_cell_in_a_hundred_may_differ_and_is_named() -> None:
+    texts = [f"{k}%" for k in range(1, 100)]
+    with pytest.warns(UserWarning, match="another form: 'see note'; correct them, or keep the column as text"):
         form = forms_of(a=[*texts, "see note"])["a"]
     assert form.is_missing("see note") and not form.is_missing("see notes")
-    assert forms_of(a=[*texts, "see note", "nothing"]) == {}
+    with pytest.warns(UserWarning, match="stays text: 98% of its cells seem to be numbers, but 'nothing', 'see note'"):
+        assert forms_of(a=[*texts, "see note", "nothing"]) == {}
+
+
+@pytest.mark.parametrize("n_wrong", [1, 5, 6, 20])
+def test_errors_among_amounts_make_no_identifier(n_wrong: int) -> None:
+    texts = [f"{k}.{k % 90 + 10}" for k in range(500 - n_wrong)] + [f"{k}O.5{k}" for k in range(n_wrong)]
+    frame = pd.DataFrame({"amount": texts, "x": range(500)})
+    with pytest.warns(UserWarning, match="column 'amount' .*'0O.50'"):
+        schema = infer_schema(frame)
+    if n_wrong <= 5:  # one cell in a hundred
+        assert schema["amount"].kind == "rounded" and schema["amount"].n_observed == 500 - n_wrong
+        assert np.isnan(encode(schema, frame)[0][-n_wrong:, 0]).all()
+    else:
+        assert schema.all_columns["amount"].aside.reason == "unlike cells"
+        assert decode(schema, np.zeros((2, 1)), first_new=0)["amount"].isna().all()
+        assert schema_from_dict(schema.to_dict()) == schema
+    codes = pd.DataFrame({"invoice": [*(f"{k}" for k in range(536365, 536864)), "C536379"], "x": range(500)})
+    aside = infer_schema(codes).all_columns["invoice"].aside
+    assert aside is not None and aside.reason == "unlike cells"
+
+
+def test_other_readings_than_numbers_are_hinted_at() -> None:
+    days = pd.date_range("2015-03-01", periods=400, freq="3D")
+    for pattern, said in (("%m%d%Y", "month, day, year"), ("%d%m%Y", "day, month, year")):
+        frame = pd.DataFrame({"day": days.strftime(pattern).astype(int)})
+        with pytest.warns(UserWarning, match=rf"'day': its whole numbers, such as .*\({said}\).*format='{pattern}'"):
+            assert infer_schema(frame)["day"].kind == "integer"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        infer_schema(pd.DataFrame({"k": np.random.default_rng(0).integers(10**6, 4 * 10**7, 400)}))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "read_as"),
+    [
+        *((p, p) for p in ("%m/%d/%y", "%d/%m/%y", "%d.%m.%y", "%d-%m-%y", "%y-%m-%d", "%d-%b-%y", "%d %b %y")),
+        *((p, p) for p in ("%d%b%Y", "%Y%m%d", "%d%m%Y", "%m%d%Y", "%m/%d/%y %H:%M", "%b %d, %y", "%d/%B/%Y")),
+        ("unpadded %m/%d/%y", "%m/%d/%y"),
+        ("unpadded %d.%m.%y", "%d.%m.%y"),
+        ("unpadded %d-%b-%y", "%d-%b-%y"),
+        ("unpadded %d-%^b-%y", "%d-%^b-%y"),
+        ("unpadded %m/%d/%y %I:%M %p", "%m/%d/%y %I:%M %p"),
+    ],
+)
+def test_short_years_and_solid_dates(pattern: str, read_as: str) -> None:
+    moments = pd.Series(pd.date_range("2015-03-01", periods=300, freq="41h")).dt.floor("min")
+    bare = pattern.removeprefix("unpadded ")
+    texts = moments.dt.strftime(bare)
+    if bare != pattern:
+        texts = texts.str.replace(r"(?<![\d:])0(?=\d)", "", regex=True)
+    frame = pd.DataFrame({"day": texts})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        schema = infer_schema(frame)
+    assert schema["day"].written is not None and schema["day"].written.pattern == read_as
+    X, _ = encode(schema, frame)
+    found = pd.Series(schema["day"].values(X[:, 0]))
+    expected = moments if "%M" in bare else moments.dt.floor("D")
+    assert found.dt.floor("min").tolist() == expected.tolist()
+    assert decode(schema, X)["day"].tolist() == texts.tolist()
+
+
+def test_short_years_before_1969_are_said() -> None:
+    frame = pd.DataFrame({"born": [f"{k % 12 + 1}/{k % 28 + 1}/{k % 40 + 35}" for k in range(300)]})
+    with pytest.warns(UserWarning, match="'born': years from 30 on are read as 1930 to 1999, such as in '1/1/35'"):
+        schema = infer_schema(frame)
+    assert (
+        schema["born"].written is not None
+        and schema["born"].written.parse("5/6/45") == pd.Timestamp(1945, 5, 6).timestamp()
+    )
+    versions = pd.DataFrame({"version": [f"1.{k % 10}.{k % 30 + 10}" for k in range(300)]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert infer_schema(versions)["version"].kind == "categorical"
+
+
+@pytest.mark.parametrize(
+    "word", ["***", "*", "Unknown", "UNKNOWN", "N/a", "Na", "NAN", "not available", "--", "...", "§"]
+)
+def test_words_for_missing_among_numbers(word: str) -> None:
+    texts = [word if k % 3 == 0 else f"{'-' * (k % 2)}.{k % 90 + 10}" for k in range(300)]
+    frame = pd.DataFrame({"x": texts, "age": [f"{k % 70}" if k % 5 else word for k in range(300)]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        schema = infer_schema(frame)
+    X, _ = encode(schema, frame)
+    assert schema.kinds == {"x": "rounded", "age": "integer"}
+    np.testing.assert_array_equal(np.isnan(X), frame == word)
+    assert X[1, 0] == -0.11 and X[2, 0] == 0.12 and X[4, 1] == 4
+    assert decode(schema, X)["x"].fillna(word).tolist() == texts
+
+
+@pytest.mark.parametrize("sign", ["", "₹", "Rs. "])
+def test_lakhs(sign: str) -> None:
+    numbers = [10 ** (k % 8) * (k % 9 + 1) + k for k in range(300)]
+    texts = [sign + lakhs(number) for number in numbers]
+    assert texts[7] == f"{sign}8,00,00,007" and texts[3] == f"{sign}4,003"
+    frame = pd.DataFrame({"pay": texts})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        schema = infer_schema(frame)
+    X, _ = encode(schema, frame)
+    assert X[:, 0].tolist() == numbers and decode(schema, X)["pay"].tolist() == texts
+    assert schema_from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
+    assert "commas between lakhs" in reading_of(schema).notice
+    frame.loc[5, "pay"] = sign + "1,2,3"  # an error, not a reason to delete real values
+    with pytest.warns(UserWarning, match="missing, as of another form: .*1,2,3"):
+        assert infer_schema(frame)["pay"].kind == "integer"
+
+
+def lakhs(number: int) -> str:
+    """A number with commas after its last three digits, and then after every two."""
+    head, tail = divmod(number, 1000)
+    groups = []
+    while head > 99:
+        groups.insert(0, f"{head % 100:02d}")
+        head //= 100
+    return ",".join([str(head), *groups, f"{tail:03d}"]) if number > 999 else str(number)
 
 
 def test_signs_between_thousands_may_be_rare() -> None:

@@ -30,7 +30,7 @@ def _parsed(model: Distribution, text: str) -> Query:
     """The query that a text is; its names and levels are those of the model."""
     if not isinstance(text, str):
         raise TypeError(f"expected a query as text, such as 'E(age | sex = Female)', got {type(text).__name__}")
-    query = parse_query(text, model.schema.kinds, model.schema.reasons_aside)
+    query = parse_query(text, model.schema.kinds_asked, model.schema.reasons_aside)
     _check_column_names(model, query)
     return query
 
@@ -50,7 +50,12 @@ def _answer(model: Distribution, query: Query, posterior: Posterior) -> Any:
     if query.column is None:
         return posterior.probability(dict(query.event))
     if query.function == "P":
-        return posterior.proba(query.column)
+        is_number = model.schema[query.column].kind == "integer" and model.schema[query.column].is_flag
+        return (
+            {x: posterior.probability({query.column: x}) for x in (0, 1)}
+            if is_number
+            else posterior.proba(query.column)
+        )
     if query.function == "Mode":
         return posterior.marginal(query.column).likeliest()
     if query.function == "Q":
@@ -67,7 +72,7 @@ def _check_column_names(model: Distribution, query: Query) -> None:
         inner = condition.condition if isinstance(condition, Not) else condition
         values = (inner.lo, inner.hi) if isinstance(inner, Interval) else (inner,)
         for value in values:
-            is_level = not column.is_categorical or not isinstance(value, str) or value in column.codes
+            is_level = not column.is_categorical or not isinstance(value, str) or column.code(value) is not None
             if not is_level and value in model.schema.names:
                 raise ValueError(
                     f"column {name!r}: {value!r} is not one of its {len(column.levels)} levels, but it is a column; "

@@ -140,7 +140,7 @@ class Forecast:
         schema = self._model.columns.schema
         conditions = conditions_of(schema, event)
         check_hard(conditions)
-        conditions, missing = without_missing(conditions)
+        conditions, missing = without_missing(conditions, schema.tick_boxes)
         if missing:
             raise ValueError(f"column {next(iter(missing))!r}: whether a cell is missing is for missing_probability")
         said = build(schema, conditions=conditions)

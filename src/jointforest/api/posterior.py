@@ -43,7 +43,7 @@ def with_event(
 
     The model is None where the cells cannot be missing. With ``as_regions`` a value is a set of one: its mass counts.
     """
-    conditions, missing = without_missing(event)
+    conditions, missing = without_missing(event, state.distribution.schema.tick_boxes)
     known = [*conditions, *state.evidence.known_names(state.distribution.schema)]
     model, log_missing = state.distribution.given_missing_cells(missing, known)
     return model, with_values(state, event, as_regions), log_missing
@@ -51,7 +51,7 @@ def with_event(
 
 def with_values(state: PosteriorState, event: Mapping[str, Any], as_regions: bool) -> Evidence:
     """The evidence and what the event says of values; see `with_event`."""
-    conditions, _ = without_missing(event)
+    conditions, _ = without_missing(event, state.distribution.schema.tick_boxes)
     if as_regions:
         conditions = {name: AnyOf(condition) for name, condition in conditions.items()}
     return intersect(state.distribution.schema, state.evidence, conditions)
@@ -499,7 +499,7 @@ class Posterior:
 
         Where the event says that cells are missing, the cells that the evidence tells of are known.
         """
-        _, missing = without_missing(event)
+        _, missing = without_missing(event, self.state.distribution.schema.tick_boxes)
         both = with_values(self.state, event, as_regions)
         if not missing:
             with np.errstate(invalid="ignore"):
@@ -574,7 +574,7 @@ class Posterior:
 
     def _event(self, text: str) -> tuple[Conditions, tuple[Comparison, ...]]:
         """The conditions by column, and the comparisons of columns, of a text."""
-        return parse_event(text, self._schema.kinds, self._schema.reasons_aside)
+        return parse_event(text, self._schema.kinds_asked, self._schema.reasons_aside)
 
     def _where(self, text: str | None, missing: bool) -> tuple[Posterior, tuple[Comparison, ...]]:
         """The posterior with the conditions of a text added to the evidence, and its comparisons of columns."""
@@ -877,7 +877,7 @@ def observe_missing(model: Distribution, conditions: Mapping[str, Any]) -> tuple
     ValueError
         If that has probability 0.
     """
-    others, missing = without_missing(conditions)
+    others, missing = without_missing(conditions, model.schema.tick_boxes)
     if not missing:
         return model, 0.0, others
     given, log_missing = model.given_missing_cells(missing, list(others))
@@ -901,7 +901,7 @@ def conditions_of(schema: Schema, said: Any) -> dict[str, Any]:
     if nw.dependencies.is_pandas_series(said):
         said = said.to_dict()
     if isinstance(said, str):
-        return dict(parse_conditions(said, schema.kinds, schema.reasons_aside))
+        return dict(parse_conditions(said, schema.kinds_asked, schema.reasons_aside))
     if isinstance(said, Mapping):
         return {schema[name].name: condition for name, condition in said.items()}
     expected = "a text such as 'age >= 40', or a dict (or pandas Series) of conditions by column"

@@ -45,6 +45,20 @@ def odd_numbers(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return np.array(odd)
 
 
+def dates_in_numbers(values: np.ndarray) -> str:
+    """How distinct whole numbers (k,) seem to write days, such as ``%m%d%Y`` of 10142018; empty if they do not.
+
+    Those of `OF_NUMBERS` are no such numbers: these keep the order of the days.
+    """
+    whole = values.astype(np.int64)
+    first, second, year = whole // 1_000_000, whole // 10_000 % 100, whole % 10_000
+    for pattern, month, day in (("%m%d%Y", first, second), ("%d%m%Y", second, first)):
+        fits = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31) & (year >= 1900) & (year <= 2100)
+        if fits.all() and len(whole) * -math.log(0.0015) > SURE:
+            return pattern
+    return ""
+
+
 def of_days(odd: np.ndarray, n: int, n_distinct: int) -> str:
     """The calendar of so many moments, of which so many are in none of `OF_DAYS`; empty if it may be chance."""
     shares = (12.0 / 365.0, 5.0 / 7.0)

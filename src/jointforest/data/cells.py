@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence, Set
+import shlex
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from . import times
+from .csv_files import SPREADSHEET_ERRORS
 from .schema import CATEGORICAL_KINDS, Column, Frame
 
 
@@ -83,18 +85,30 @@ def empty(dtype: str, n: int) -> ColumnCells:
 
 
 def absent(value: Any) -> bool:
-    """Whether a Python object stands for a missing cell: None, NaN, NaT or NA."""
+    """Whether a Python object stands for a missing cell: None, NaN, NaT, NA, or an error of a spreadsheet."""
     if isinstance(value, str):
-        return False
+        return "#" in value and value.strip() in SPREADSHEET_ERRORS
     return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+
+
+def is_mixed(known: Iterable[Any]) -> bool:
+    """Whether cells are texts among numbers or booleans, each of which may be a level.
+
+    Booleans among numbers are not, because True equals 1.
+    """
+    kinds = {type(value) for value in known}
+    are_numbers = all(
+        issubclass(kind, int | float | np.number) and not issubclass(kind, bool) for kind in kinds - {str}
+    )
+    return str in kinds and (are_numbers or kinds - {str} <= {bool, np.bool_})
 
 
 def coded(
     dtype: str, codes: np.ndarray, labels: Sequence[Any], declared: bool = False, ordered: bool = False
 ) -> ColumnCells:
-    """Cells of a column of labels; a label that is None or NaN counts as missing."""
+    """Cells of a column of labels; one that is `absent` counts as missing, of declared ones no text is."""
     labels = [label.item() if isinstance(label, np.generic) else label for label in labels]
-    gone = [k for k, label in enumerate(labels) if absent(label)]
+    gone = [k for k, label in enumerate(labels) if absent(label) and not (declared and isinstance(label, str))]
     if gone:
         kept = np.ones(len(labels) + 1, dtype=bool)
         kept[gone] = kept[-1] = False
@@ -161,10 +175,7 @@ def joined(name: str, a: ColumnCells, b: ColumnCells) -> ColumnCells:
 
 
 _HINTS = {
-    "timedelta": "durations are taken as numbers: series.dt.total_seconds()",
-    "period": "periods are taken as dates: series.dt.to_timestamp()",
     "interval": "intervals are taken as categories: pandas.cut makes them, and so does astype('category')",
-    "time": "times of day are taken as numbers, such as hours since midnight",
     "datetime": "use pandas.to_datetime(series), with utc=True if time zones differ",
     "complex": "make two columns of it: its real and its imaginary part",
 }
@@ -177,7 +188,22 @@ def hint_for(kind: str, otherwise: str) -> str:
 
 def unsupported(name: str, what: str, hint: str) -> TypeError:
     """Error for a column that cannot be read."""
-    return TypeError(f"column {name!r}: {what} is not supported; {hint}")
+    leave = f"to leave the column out, say kinds={{{name!r}: 'ignored'}}, or --drop {shlex.quote(name)}"
+    return TypeError(f"column {name!r}: {what} is not supported; {hint}; {leave}")
+
+
+def without(reader: FrameReader, names: Set[str]) -> FrameReader:
+    """The frame with nothing known in these columns if they cannot be read."""
+
+    def cells(name: str) -> ColumnCells:
+        try:
+            return reader.cells(name)
+        except TypeError:
+            if name not in names:
+                raise
+        return empty((*_EMPTY[reader.frame], "object[str]")[0], reader.n)
+
+    return replace(reader, cells=cells)
 
 
 def check_names(names: Sequence[Any], hint: str) -> list[str]:
@@ -195,32 +221,41 @@ def check_names(names: Sequence[Any], hint: str) -> list[str]:
 # ---- The written dtypes that a column of each kind of frame can have.
 
 _NUMBER = r"(u?int(8|16|32|64)|float(16|32|64)|bool)"
+_UNIT = r"\[(s|ms|us|ns)\]"
 _MOMENT = r"(s|ms|us|ns)(, (tz=)?[A-Za-z0-9_+\-/:]+)?"
 _ARROW_TEXT = r"(string|large_string|string_view)"
 _ARROW_NUMBER = r"(u?int(8|16|32|64)|halffloat|float|double|bool|decimal(32|64|128|256)\(\d{1,2}, -?\d{1,2}\))"
 _ARROW = (
-    rf"({_ARROW_TEXT}|{_ARROW_NUMBER}|date32\[day\]|date64\[ms\]|timestamp\[{_MOMENT}\]"
+    rf"({_ARROW_TEXT}|{_ARROW_NUMBER}|date32\[day\]|date64\[ms\]|timestamp\[{_MOMENT}\]|(duration|time32|time64){_UNIT}"
     rf"|dictionary<values=({_ARROW_TEXT}|{_ARROW_NUMBER}), indices=u?int(8|16|32|64), ordered=[01]>)"
 )
-_OBJECT = r"object\[(str|bool|int|float|decimal(\(\d{1,2}\))?|date)(\|nan)?\]"
+_OBJECT = r"object\[(str|bool|int|float|mixed|decimal(\(\d{1,2}\))?|date|time)(\|nan)?\]"
 _NULLABLE = r"(U?Int(8|16|32|64)|Float(32|64)|boolean)"
 _PANDAS_TEXT = r"(str|string):(python|pyarrow)"
-_INTERVALS = rf"interval\[({_NUMBER}|datetime64\[{_MOMENT}\]|timedelta64\[(s|ms|us|ns)\]), (left|right|both|neither)\]"
+_INTERVALS = rf"interval\[({_NUMBER}|datetime64\[{_MOMENT}\]|timedelta64{_UNIT}), (left|right|both|neither)\]"
 
 _KNOWN = {
     "pandas": rf"{_NUMBER}|{_NULLABLE}|{_PANDAS_TEXT}|{_OBJECT}|datetime64\[{_MOMENT}\]|{_ARROW}\[pyarrow\]"
+    rf"|timedelta64{_UNIT}|period\[[A-Za-z0-9-]+\]"
     rf"|category\[(str|string|object|{_NUMBER}|{_NULLABLE}|{_ARROW}\[pyarrow\]|{_INTERVALS})(, ordered)?\]",
     "pyarrow": _ARROW,
     "polars": r"String|Categorical|Enum|Boolean|U?Int(8|16|32|64|128)|Float(16|32|64)|Decimal\(\d{1,2}, \d{1,2}\)"
-    rf"|date|datetime\[{_MOMENT}\]",
-    "numpy": rf"{_NUMBER}|<U|StringDType\([^)]*\)|{_OBJECT}|datetime64\[(D|s|ms|us|ns)\]",
+    rf"|date|time|duration{_UNIT}|datetime\[{_MOMENT}\]",
+    "numpy": rf"{_NUMBER}|timedelta64\[(D|h|m|s|ms|us|ns)\]|<U|StringDType\([^)]*\)|{_OBJECT}"
+    r"|datetime64\[(D|s|ms|us|ns)\]",
 }
 _KNOWN["file"] = _KNOWN["pyarrow"]
-_EMPTY = {"pandas": ("null[pyarrow]",), "pyarrow": ("null",), "polars": ("Null",), "numpy": (), "file": ("null",)}
+_EMPTY = {
+    "pandas": ("object[str]", "null[pyarrow]"),
+    "pyarrow": ("null",),
+    "polars": ("Null",),
+    "numpy": (),
+    "file": ("null",),
+}
 """Types of columns without any known cell."""
 _IS_TEXT = re.compile(rf"{_PANDAS_TEXT}|object\[str.*|({_ARROW_TEXT}|dictionary<values={_ARROW_TEXT}.*)(\[pyarrow\])?")
 _IS_CATEGORY = re.compile(r"(category\[|dictionary<).*")
-_IS_MOMENT = re.compile(r"(datetime64|datetime|timestamp|date32|date64)\[.*|date|object\[date.*")
+_IS_MOMENT = re.compile(r"(datetime64|datetime|timestamp|date32|date64|period)\[.*|date|object\[date.*")
 
 
 def of_numbers(dtype: str) -> str:
@@ -250,6 +285,8 @@ def check(frame: str, column: Column) -> None:
         return
     if not re.fullmatch(_KNOWN[frame], dtype):
         raise ValueError(f"unknown type {dtype!r:.80} of a {frame} column")
+    if "[mixed" in dtype and not column.is_categorical:
+        raise ValueError(f"a {column.kind} column cannot have the type {dtype!r}")
     is_text = (
         _IS_TEXT.fullmatch(dtype) or dtype in ("String", "Categorical", "Enum", "<U") or dtype.startswith("String")
     )

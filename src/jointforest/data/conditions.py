@@ -6,7 +6,7 @@ The first chapter is soft evidence: how likely each value is.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -407,8 +407,12 @@ class Missing:
     """
 
 
-def without_missing(conditions: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bool]]:
+def without_missing(
+    conditions: Mapping[str, Any], tick_boxes: Container[str] = ()
+) -> tuple[dict[str, Any], dict[str, bool]]:
     """Conditions by column without those on missing cells, and these: True where a column's cell is missing.
+
+    A cell of ``tick_boxes`` that is missing is False.
 
     Raises ValueError if it is joined to other conditions but by "and", or contradicts itself.
     """
@@ -428,7 +432,10 @@ def without_missing(conditions: Mapping[str, Any]) -> tuple[dict[str, Any], dict
         if not said:
             others_by_column[name] = condition
             continue
-        missing[name] = said.pop()
+        if name in tick_boxes:
+            others.append(not said.pop())
+        else:
+            missing[name] = said.pop()
         if others:
             others_by_column[name] = AllOf(*others) if len(others) > 1 else others[0]
     return others_by_column, missing

@@ -6,7 +6,8 @@ import codecs
 import csv as lines
 import io
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from ..runtime.warnings import warn
@@ -19,14 +20,40 @@ SPREADSHEET_ERRORS = frozenset(
     ("#N/A", "#N/A N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?", "#NULL!", "#SPILL!", "#CALC!")
 )
 """Texts that mean a missing cell in every column."""
-NA = ("", "NA", "N/A", "n/a", "<NA>", "NaN", "nan", "NULL", "null", "None", "?", *sorted(SPREADSHEET_ERRORS))
+_LEVEL_WORDS = ("None", "NA", "N/A", "n/a")
+WORDS = (*_LEVEL_WORDS, "<NA>", "NaN", "nan", "NULL", "null", "?")
+"""Words that mean a missing cell among numbers; the first ones may be levels of a column of text."""
+NA = ("", *WORDS, *sorted(SPREADSHEET_ERRORS))
 """What stands for a missing cell in CSV files."""
+_LARGE, _NOTED = 0.5, 0.1
+"""Shares of a column of text beyond which such a word is a level, and from which on a warning names it."""
 
-_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-_SHOWN = {"\t": "tab"}
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
+_SHOWN = {"\t": "tab", " ": "space"}
 _NOT_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
 """Bytes that no text in Windows-1252 has."""
+_NO_TEXT = {
+    b"PK\x03\x04": "is an Excel workbook or another archive; name a workbook .xlsx, unpack any other",
+    b"\xd0\xcf\x11\xe0": "is an old Excel workbook; save it as .xlsx or .csv",
+    b"\x1f\x8b": "is compressed by gzip; unpack it",
+    b"PAR1": "is a Parquet file; name it .parquet, or say --format parquet",
+}
+"""Files that are no text, by their first bytes, and what to do with them."""
+_HIGH = re.compile(rb"[\x80-\xff]")
+_UTF8 = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+"""Letters in UTF-8 that are not those of ASCII."""
+_ASIAN_ENCODINGS = ("shift-jis", "gbk", "big5", "euc-kr")
+_OTHER_ENCODINGS = ("cp1251", "cp1250", "koi8-r", "cp437", "mac-roman", *_ASIAN_ENCODINGS)
+"""What a text may have that is neither UTF-8 nor Windows-1252."""
+PATTERN = r"\.[1-9]f|TRUE|True|%Y-%m-%d[T ]%H:%M(:%S)?Z?"
+"""What `CsvForm.patterns` may hold."""
+_DECIMAL_COMMAS = re.compile(r"[^,\n]+\n(\s*([+-]?\d+(,\d+)?)?\s*\n)*\s*[+-]?\d*(,\d*)?\s*")
+"""A name, and below it numbers alone."""
 _CHUNK = 1 << 20
+_SAMPLE = 1 << 24
+"""Bytes that are looked at to tell encodings."""
+HEAD = 1 << 16
+"""Bytes that tell in which form a file is."""
 _WORD_ENDS = (b" ", b",", b";", b"|", b"\t", b'"', b"\n", b"\r")
 _LONGEST_WORD = 20
 _MOST = 1000
@@ -41,32 +68,47 @@ class CsvForm(NamedTuple):
     na : tuple of str
         Spellings of missing cells.
     separator : str
-        One character.
+        One character; a space stands for any number of spaces and tabs.
     encoding : str
         Empty: the one that the bytes show (`find_encoding`).
     decimal : str
         ``.`` or ``,``; between commas numbers with decimal commas stand in quotes.
+    has_names : bool
+        Whether the first line holds the names of the columns; else they are called x0, x1 and so on.
+    comment : str
+        Lines that start with this text are no rows; empty if there are none.
+    skip : int
+        Lines above the names.
+    line_end : str
+        What ends the lines of an answer; files are read with any.
+    patterns : dict of str to str
+        How columns of numbers, truth values and moments are written, if not as usual: see `_pattern`.
+    sure, kept : tuple of str
+        Spellings that mean missing in every column without a doubt, and those that are levels of columns of text.
     """
 
     na: tuple[str, ...] = NA
     separator: str = ","
     encoding: str = ""
     decimal: str = "."
+    has_names: bool = True
+    comment: str = ""
+    skip: int = 0
+    line_end: str = "\n"
+    patterns: Mapping[str, str] = {}
+    sure: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """What later files are like, where it differs from the usual form: for JSON."""
+        fields = {name: value for name, value in self._asdict().items() if value != self._field_defaults[name]}
+        as_plain = {"na": list, "patterns": dict}
+        fields = {name: value for name, value in fields.items() if name not in OF_ONE_FILE}
+        return {name: as_plain.get(name, lambda x: x)(value) for name, value in fields.items()}
 
 
-class Spelling(NamedTuple):
-    """How CSV files write missing cells and numbers, where the command line was told so.
-
-    Attributes
-    ----------
-    na : tuple of str
-        Texts that mean a missing cell.
-    decimal : str
-        ``.`` or ``,``.
-    """
-
-    na: tuple[str, ...]
-    decimal: str
+OF_ONE_FILE = ("skip", "sure", "kept")
+"""Fields of `CsvForm` that say nothing of later files."""
 
 
 def check_form(form: CsvForm) -> None:
@@ -88,8 +130,9 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
     name : str
         What messages call it.
     form : CsvForm
-    text : iterable of str
-        Columns to be read as text, even if they look like numbers.
+    text : iterable of str, or mapping of str to levels
+        Columns to be read as text, even if they look like numbers. With their levels, words for missing cells are text
+        where they are levels; without, the words and the cells beside them decide.
     doubt : bool
         Whether to warn.
 
@@ -109,10 +152,11 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
     check_form(form)
     if not form.encoding:
         form = form._replace(encoding=find_encoding(source, name, doubt))
+    source, form = _as_plain_lines(source, form)
     source.seek(0)
-    head = source.read(4096)
+    head = source.read(HEAD)
     _check_encoding(head, name, form)
-    first = codecs.getincrementaldecoder(form.encoding)("replace").decode(head)
+    first = codecs.getincrementaldecoder(form.encoding)("replace").decode(head).removeprefix("\ufeff")
     options = csv.ConvertOptions(
         null_values=list(form.na),
         strings_can_be_null=True,
@@ -120,14 +164,20 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
         column_types=dict.fromkeys(text, pa.string()),
         decimal_point="." if form.decimal == form.separator else form.decimal,
     )
-
-    names: list[str] = []
+    rows, n_blank = _rows_of(first, form, len(head) == HEAD)
+    names = _names_of(rows, form)
 
     def read() -> pa.Table:
         source.seek(0)
+        n_before = n_blank + form.has_names if names else 0
         return csv.read_csv(
             source,
-            read_options=csv.ReadOptions(encoding=form.encoding, column_names=names, skip_rows=1 if names else 0),
+            read_options=csv.ReadOptions(
+                encoding="utf-8" if form.encoding == "utf-8-sig" else form.encoding,
+                column_names=names,
+                skip_rows=form.skip,
+                skip_rows_after_names=n_before,
+            ),
             parse_options=csv.ParseOptions(newlines_in_values=True, delimiter=form.separator),
             convert_options=options,
         )
@@ -135,7 +185,7 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
     try:
         table = read()
         if len(set(table.column_names)) < table.num_columns:
-            names += numbered(table.column_names, name, doubt)
+            names = numbered(table.column_names, name, doubt)
             table = read()
         codes = _must_be_text(table, read, options)
         if codes:
@@ -143,10 +193,17 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
             options.include_columns = []
             table = read()
     except (pa.ArrowException, UnicodeError) as error:
-        hint = _separator_hint(first, form) or _cells_hint(str(error))
+        hint = _separator_hint(rows, form) or _cells_hint(str(error), rows, form)
         if isinstance(error, UnicodeError):
             hint = f"its bytes are not {form.encoding}; say --encoding, such as latin-1"
         raise ValueError(f"{name} is not a csv table: {error}{f'; {hint}' if hint else ''}") from None
+    words = [word for word in form.na if word in WORDS and word not in form.sure]
+    if words and (doubt or isinstance(text, Mapping)):
+        options.null_values = [word for word in form.na if word not in words]
+        kept = form.kept if not isinstance(text, Mapping) else text
+        table = _with_words(table, read, options, words, kept, _among_numbers(table, rows, words), name)
+    if _extra_cells(rows, form) == "separator" and table.column(-1).null_count == table.num_rows:
+        table = table.remove_column(table.num_columns - 1)
     if form.decimal == form.separator:
         table = _with_quoted_decimals(table, form.decimal, set(text))
     _check_separator(table, name, form)
@@ -156,8 +213,137 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
                 f"{name}: column {field.name!r} holds bytes that are not UTF-8; leave out --encoding, or say another"
             )
     if doubt:
-        _doubt_header(table, name)
+        _doubt_header(table, name, rows, form)
     return table
+
+
+def _with_words(
+    table: pa.Table,
+    read: Callable[[], pa.Table],
+    options: Any,
+    words: list[str],
+    kept: Mapping[str, Iterable[Any]] | tuple[str, ...],
+    proved: set[str],
+    name: str,
+) -> pa.Table:
+    """The table with those words for missing cells that rather are levels as texts in columns of text.
+
+    ``kept`` are the levels of columns of a model, which decide, or words that were said to be levels; ``proved`` stand
+    among numbers, too. A warning names what nobody said.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = [field.name for field in table.schema if pa.types.is_string(field.type) and table[field.name].null_count]
+    if not names:
+        return table
+    options.column_types, options.include_columns = dict.fromkeys(names, pa.string()), names
+    texts, said = read(), dict[tuple[str, bool], list[str]]()
+    for column in names:
+        counts = {one["values"]: one["counts"] for one in texts[column].value_counts().to_pylist()}
+        counts.pop(None, None)
+        if isinstance(kept, Mapping):
+            levels = {word for word in words if any(word == str(level).strip() for level in kept.get(column, ()))}
+        elif 2 * sum(any(map(str.isdigit, text)) for text in counts) > len(counts):
+            continue  # numbers or dates with a sign, or codes
+        else:
+            levels = _levels_among(words, counts, proved).union(kept)
+            for word, n in counts.items():
+                if word not in kept and (word in levels or (word in words and n >= _NOTED * sum(counts.values()))):
+                    where = f"{column!r} ({n:,} of {sum(counts.values()):,} cells)"
+                    said.setdefault((word, word in levels), []).append(where)
+        if levels:
+            gone = pc.is_in(texts[column], pa.array([word for word in words if word not in levels], pa.string()))
+            cells = pc.if_else(gone, pa.scalar(None, pa.string()), texts[column])
+            table = table.set_column(table.column_names.index(column), column, cells)
+    for (word, is_level), places in said.items():
+        columns = f"column{'s' if len(places) > 1 else ''} {', '.join(places)}"
+        means = f"is taken as a level of {columns}" if is_level else f"is taken as missing in {columns}"
+        warn(f"{name}: the text {word!r} {means}; --na {word} makes it missing, --keep {word} a level", UserWarning)
+    return table
+
+
+def _among_numbers(table: pa.Table, rows: list[list[str]], words: list[str]) -> set[str]:
+    """Words that stand in columns of numbers, in the first rows."""
+    import pyarrow as pa
+
+    numbers = [j for j, field in enumerate(table.schema) if not pa.types.is_string(field.type)]
+    return {row[j] for row in rows[1:] if len(row) == table.num_columns for j in numbers}.intersection(words)
+
+
+def _levels_among(words: list[str], counts: dict[str, int], proved: set[str]) -> set[str]:
+    """Words for missing cells that rather are levels of a column with these texts, which occur so often each."""
+    others, n = [text.strip() for text in counts if text not in words], sum(counts.values())
+    levels = set()
+    for word in set(counts).intersection(_LEVEL_WORDS, words):
+        is_alike = len(others) > 2 and all(len(text) == len(word) and text.isalpha() for text in (*others, word))
+        # no program but Python itself writes None for missing cells, and then among numbers, too
+        if counts[word] > _LARGE * n or is_alike or (word == "None" and word not in proved):
+            levels.add(word)
+    return levels if others else set()
+
+
+def _rows_of(text: str, form: CsvForm, is_cut: bool) -> tuple[list[list[str]], int]:
+    """The first rows of a text, as lists of cells, the names among them; and the number of blank lines above them."""
+    found = lines.reader(io.StringIO(text, newline=""), delimiter=form.separator)
+    rows: list[list[str]] = []
+    n_blank = 0
+    try:
+        for number, row in enumerate(found):
+            if number >= form.skip and (row or rows):
+                rows += [row] if row else []
+            else:
+                n_blank += number >= form.skip
+    except lines.Error:
+        return [], 0
+    return (rows[:-1] if is_cut and len(rows) > 1 else rows), n_blank
+
+
+def _extra_cells(rows: list[list[str]], form: CsvForm) -> str:
+    """Why the first lines have one cell more than there are names, or one less; empty if they do not.
+
+    A ``separator`` ends each line, or the ``names`` of rows, which R writes, begin it; or one ends the ``first`` line.
+    """
+    if not form.has_names or len(rows) < 2 or _separator_hint(rows, form):
+        return ""
+    if not rows[0][-1] and all(len(row) == len(rows[0]) - 1 for row in rows[1:]):
+        return "first"
+    if not all(len(row) == len(rows[0]) + 1 for row in rows[1:]):
+        return ""
+    if not any(row[-1] for row in rows[1:]):
+        return "separator"
+    return "names" if len(rows[0]) > 1 and len({row[0] for row in rows[1:]}) == len(rows) - 1 else ""
+
+
+def _names_of(rows: list[list[str]], form: CsvForm) -> list[str]:
+    """Names of the columns that the first line does not give as they are; none if it does."""
+    if not form.has_names:
+        return [f"x{j}" for j in range(len(rows[0]))] if rows else []
+    extra = _extra_cells(rows, form)
+    names = {"separator": [*rows[0], ""], "names": ["rownames", *rows[0]], "first": rows[0][:-1]}
+    return names[extra] if extra else []
+
+
+def _as_plain_lines(source: Any, form: CsvForm) -> tuple[Any, CsvForm]:
+    """The source without comments, and with tabs for spaces between cells; in memory, where there are any."""
+    import pyarrow as pa
+
+    if not form.comment and form.separator != " ":
+        return source, form
+    source.seek(0)
+    text, form = _as_plain_text(source.read().decode(form.encoding), form)
+    return pa.BufferReader(text.encode()), form._replace(encoding="utf-8")
+
+
+def _as_plain_text(text: str, form: CsvForm) -> tuple[str, CsvForm]:
+    """`_as_plain_lines` of a text."""
+    if form.comment:
+        text = re.sub(rf"^{re.escape(form.comment)}.*(\r?\n|\Z)", "", text, flags=re.MULTILINE)
+    if form.separator == " ":
+        text = re.sub(r"^[ \t]+|[ \t]+(?=\r?$)", "", text, flags=re.MULTILINE)
+        text = re.sub(r'("(?:[^"]|"")*")|[ \t]+', lambda match: match[1] or "\t", text)
+        form = form._replace(separator="\t")
+    return text, form._replace(comment="")
 
 
 def _must_be_text(table: pa.Table, read: Callable[[], pa.Table], options: Any) -> list[str]:
@@ -207,6 +393,9 @@ def find_encoding(source: Any, name: str, doubt: bool = True) -> str:
     """
     source.seek(0)
     head = source.read(4096)
+    for sign, what in _NO_TEXT.items():
+        if head.startswith(sign):
+            raise ValueError(f"{name} {what}")
     wide = _wide_encoding(head)
     if wide:
         return wide
@@ -216,18 +405,56 @@ def find_encoding(source: Any, name: str, doubt: bool = True) -> str:
     if word is None:
         return "utf-8"
     source.seek(0)
-    if any(_NOT_CP1252.search(chunk) for chunk in iter(lambda: source.read(_CHUNK), b"")):
+    data = source.read(_SAMPLE)
+    n_high, valid = len(_HIGH.findall(data)), b"".join(_UTF8.findall(data))
+    if len(valid) > 0.7 * n_high:
+        line = data[: data.find(word)].count(b"\n") + 1
         raise ValueError(
-            f"{name}: its text is neither UTF-8 nor Windows-1252; say --encoding, such as cp437, cp1250 or shift_jis"
+            f"{name}: its text is UTF-8, but {word!r} in line {line} is not; correct it, or say --encoding cp1252, "
+            "which reads all other such letters wrongly"
         )
+    guess = word.decode("cp1252", "replace")
+    source.seek(0)
+    if any(_NOT_CP1252.search(chunk) for chunk in iter(lambda: source.read(_CHUNK), b"")) or _is_garbled(data):
+        others = [(encoding, _read_as(word, encoding)) for encoding in _OTHER_ENCODINGS]
+        shown = ", ".join(f"{encoding} reads {text!r}" for encoding, text in others if text) or "such as cp437"
+        raise ValueError(f"{name}: its text is neither UTF-8 nor Windows-1252; say --encoding: {shown}")
     if doubt:
-        shown = word.decode("cp1252")
         warn(
-            f"{name}: its text is not UTF-8 and is read as Windows-1252, such as {shown!r}; if that is wrong, "
+            f"{name}: its text is not UTF-8 and is read as Windows-1252, such as {guess!r}; if that is wrong, "
             "say --encoding",
             UserWarning,
         )
     return "cp1252"
+
+
+def _is_garbled(data: bytes) -> bool:
+    """Whether a text has another encoding than Windows-1252: its words would be made of accented letters.
+
+    Low quotation marks, which open a quotation, behind a letter say the same; and so does an encoding of East Asia in
+    which most such signs stand together.
+    """
+    for encoding in _ASIAN_ENCODINGS:
+        try:
+            text = codecs.getincrementaldecoder(encoding)().decode(data)
+        except UnicodeDecodeError:
+            continue
+        signs = re.findall(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]+", text)
+        if 2 * sum(len(run) for run in signs if len(run) > 1) > sum(map(len, signs)):
+            return True
+    text = data.decode("cp1252", "replace")
+    words = [word for word in re.findall(r"[^\W\d_]{3,}", text) if not word.isascii()]
+    n_accents = sum(not letter.isascii() for word in words for letter in word)
+    return 2 * n_accents > sum(map(len, words)) or re.search(r"[^\W\d_][‚„†ˆ]", text) is not None
+
+
+def _read_as(word: bytes, encoding: str) -> str:
+    """A word in an encoding, empty if it holds no letters alone there."""
+    try:
+        text = word.decode(encoding)
+    except UnicodeDecodeError:
+        return ""
+    return text if text.isalpha() else ""
 
 
 def _not_utf8(source: Any) -> bytes | None:
@@ -260,33 +487,132 @@ def _wide_encoding(head: bytes) -> str:
     return "utf-16-le" if odd > 0.4 and even < 0.05 else "utf-16-be" if even > 0.4 and odd < 0.05 else ""
 
 
-def with_separator(head: bytes, form: CsvForm) -> CsvForm:
-    """The form with the separator that gives all first lines the same number of cells, the most; else commas."""
+def found_form(head: bytes, form: CsvForm, otherwise: str) -> CsvForm:
+    """The form with what the first bytes of a file show: separator, mark of UTF-8, and ends of lines.
+
+    The separator is the one that gives all first lines the same number of cells, the most, else ``otherwise``. Spaces
+    separate cells if nothing else does, and at least half of the columns hold numbers.
+    """
     encoding = form.encoding or _wide_encoding(head) or "utf-8"  # separators are ASCII
+    if head.startswith(codecs.BOM_UTF8) and encoding.lower() in ("utf-8", "utf8"):
+        form = form._replace(encoding="utf-8-sig")
     text = codecs.getincrementaldecoder(encoding)("replace").decode(head)
-    best, most = ",", 1
+    form = form._replace(line_end="\r\n" if "\r\n" in text else "\n")
+    said = re.match(r"\ufeff?sep=(.)\r?\n", text)  # as Excel writes, and reads
+    if said and not form.separator:
+        form = form._replace(separator=said[1], skip=form.skip + 1)
+    form = form if form.separator else _with_separator(text, form, otherwise, len(head) >= HEAD)
+    plain, shown = _as_plain_text(text.removeprefix("\ufeff"), form)
+    rows = _rows_of(plain, shown, len(head) >= HEAD)[0]
+    names = _names_of(rows, form) or (rows[0] if rows else [])
+    cells = zip(*(row for row in rows[form.has_names :] if len(row) == len(names)), strict=True)
+    found = {name: {_pattern(cell, form) for cell in of} for name, of in zip(names, cells, strict=False)}
+    patterns = {name: next(iter(of - {""})) for name, of in found.items() if len(of - {""}) == 1 and "no" not in of}
+    return form._replace(patterns=patterns)
+
+
+def _pattern(cell: str, form: CsvForm) -> str:
+    """How a cell is written: ``.2f``, ``TRUE``, ``%Y-%m-%dT%H:%M`` and the like; empty if missing, else ``no``."""
+    if cell in form.na:
+        return ""
+    if cell in ("TRUE", "FALSE", "True", "False"):
+        return "TRUE" if cell.isupper() else "True"
+    decimals = re.fullmatch(rf"[+-]?\d+{re.escape(form.decimal)}(\d{{1,9}})", cell)
+    if decimals:
+        return f".{len(decimals[1])}f"
+    moment = re.fullmatch(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d(:\d\d)?(Z?)", cell)
+    return f"%Y-%m-%d{moment[1]}%H:%M{':%S' if moment[2] else ''}{moment[3]}" if moment else "no"
+
+
+def _with_separator(text: str, form: CsvForm, otherwise: str, is_cut: bool) -> CsvForm:
+    """The form with the separator of the first lines."""
+    best, most = form._replace(separator=otherwise), 1
     for separator in _SEPARATORS:
-        if form.decimal == separator:
+        if form.decimal == separator or (separator == " " and most > 1):
             continue
-        try:
-            rows = [row for row in lines.reader(io.StringIO(text, newline=""), delimiter=separator) if row][:50]
-        except lines.Error:
-            continue
-        rows = rows[:-1] if len(head) >= 65536 and len(rows) > 1 else rows  # the last one may be cut
-        counts = set(map(len, rows))
-        if len(counts) == 1 and max(counts) > most:
-            best, most = separator, max(counts)
-    return form._replace(separator=best)
+        trial = form._replace(separator=separator)
+        plain, tried = _as_plain_text(text, trial)
+        rows = _rows_of(plain, tried, is_cut)[0][:50]
+        n_cells = max(map(len, rows), default=0)
+        is_table = all(len(row) == n_cells for row in rows) or (_extra_cells(rows, trial) and len(rows[0]) > 1)
+        if is_table and n_cells > most and (separator != " " or _has_numbers(rows)):
+            best, most = trial, n_cells
+    if most == 1 and _DECIMAL_COMMAS.fullmatch(text):  # a single column, of which a comma is no separator
+        return form._replace(separator=";")
+    return best
 
 
-def write_csv_texts(table: pa.Table, file: BinaryIO, separator: str) -> None:
+def _has_numbers(rows: list[list[str]]) -> bool:
+    """Whether at least half of the columns hold numbers below a name that is none."""
+    cells = list(zip(*(row[-len(rows[0]) :] for row in rows), strict=True))
+    are_numbers = [not is_number(name) and all(map(is_number, rest)) for name, *rest in cells]
+    return len(rows) > 2 and 2 * sum(are_numbers) >= len(cells)
+
+
+def write_csv(table: pa.Table, file: BinaryIO, form: CsvForm, with_names: bool = True) -> None:
+    """Write a table in a form."""
+    import pyarrow as pa
+
+    texts = [_texts_of(table[name], form, name) for name in table.column_names]
+    write_csv_texts(pa.Table.from_arrays(texts, names=table.column_names), file, form, with_names)
+
+
+def _texts_of(cells: pa.ChunkedArray, form: CsvForm, name: str) -> pa.ChunkedArray:
+    """Cells as texts, in the pattern of their column where all of them fit it, and with the decimal sign of a form."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = cells.type.value_type if pa.types.is_dictionary(cells.type) else cells.type
+    cells, pattern = cells.cast(kind), form.patterns.get(name, "")
+    if pa.types.is_duration(kind):
+        from .times import PER_SECOND
+
+        cells = pc.divide(cells.cast(pa.int64()).cast(pa.float64()), float(PER_SECOND[kind.unit]))
+    try:
+        texts = cells.cast(pa.string())
+    except pa.ArrowNotImplementedError:  # of lists and the like, which the joint leaves out
+        return pa.chunked_array([pa.array([None if cell is None else str(cell) for cell in cells.to_pylist()])])
+    if pa.types.is_boolean(kind) and pattern in ("TRUE", "True"):
+        texts = pc.utf8_upper(texts) if pattern == "TRUE" else pc.utf8_capitalize(texts)
+    elif pa.types.is_timestamp(kind) and kind.tz == ("UTC" if pattern.endswith("Z") else None) and pattern[:1] == "%":
+        moments = cells.cast(pa.timestamp(kind.unit))
+        of_pattern = pc.strftime(moments.cast(pa.timestamp("s"), safe=False), pattern)
+        texts = of_pattern if pc.strptime(of_pattern, pattern, kind.unit).equals(moments) else texts
+    elif pa.types.is_floating(kind) and pattern.endswith("f"):
+        decimals = int(pattern[1:-1])
+        if pc.all(pc.less(pc.abs(cells), 1e15)).as_py() and pc.round(cells, decimals).equals(cells):
+            texts = cells.cast(pa.decimal128(38, decimals), safe=False).cast(pa.string())
+    if form.decimal != "." and (pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        texts = pc.replace_substring(texts, ".", form.decimal)
+    return texts
+
+
+def write_csv_texts(table: pa.Table, file: BinaryIO, form: CsvForm, with_names: bool = True) -> None:
     """Write a table of texts as they are, in quotes only where they need them; what is missing is empty."""
-    out = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-    writer = lines.writer(out, delimiter=separator, lineterminator="\n")
-    writer.writerow(table.column_names)
-    for batch in table.to_batches(max_chunksize=10_000):
-        writer.writerows(zip(*(column.to_pylist() for column in batch.columns), strict=True))
-    out.detach()
+    import pyarrow as pa
+    from pyarrow import csv
+
+    out = io.StringIO(newline="")
+    writer = lines.writer(out, delimiter=form.separator, lineterminator=form.line_end)
+    if with_names:
+        file.write(codecs.BOM_UTF8 if form.encoding == "utf-8-sig" else b"")
+        writer.writerow(table.column_names if form.has_names else ())
+        file.write(out.getvalue().encode() if form.has_names else b"")
+    blank = "NA" if form.separator == " " else ""
+    unquoted = csv.WriteOptions(include_header=False, delimiter=form.separator, quoting_style="none")
+    for batch in table.to_batches(max_chunksize=100_000):
+        plain = io.BytesIO()
+        try:
+            if blank or table.num_columns == 1:  # whose missing cells need quotes
+                raise pa.ArrowInvalid
+            csv.write_csv(batch, plain, unquoted)
+            file.write(plain.getvalue().replace(b"\n", form.line_end.encode()))
+        except pa.ArrowInvalid:
+            out.seek(0)
+            out.truncate()
+            cells = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+            writer.writerows([blank if cell is None else cell for cell in row] for row in cells)
+            file.write(out.getvalue().encode())
 
 
 def keep_texts(filled: pa.Table, known: pa.Table, form: CsvForm) -> pa.Table:
@@ -307,12 +633,9 @@ def keep_texts(filled: pa.Table, known: pa.Table, form: CsvForm) -> pa.Table:
     columns = {}
     for name in filled.column_names:
         cells = filled[name]
-        kind = cells.type.value_type if pa.types.is_dictionary(cells.type) else cells.type
-        texts = cells.cast(kind).cast(pa.string())
-        if form.decimal != "." and (pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-            texts = pc.replace_substring(texts, ".", form.decimal)
+        texts = _texts_of(cells, form, name)
         if name in known.column_names:
-            if pa.types.is_boolean(kind):
+            if pa.types.is_boolean(cells.type):
                 texts = _spelled_alike(cells, texts, known[name])
             # texts are kept already, and some of them, such as "-", are missing cells
             texts = texts if pa.types.is_string(cells.type) else pc.coalesce(known[name], texts)
@@ -342,21 +665,37 @@ def _check_encoding(head: bytes, name: str, form: CsvForm) -> None:
         )
 
 
-def _cells_hint(problem: str) -> str:
-    """What to do about lines with other numbers of cells, from what the parser says of them."""
-    counts = re.search(r"Expected (\d+) columns?, got (\d+)", problem)
+def _cells_hint(problem: str, rows: list[list[str]], form: CsvForm) -> str:
+    """What to do about lines with other numbers of cells, from what the parser says of them, and the first rows."""
+    counts = re.search(r"Expected (\d+) columns?, got (\d+): (.*)", problem)
     if counts is None:
         return ""
+    for line in (form.separator.join(rows[0]) if rows else "", counts[3]):
+        mark = re.match(r"#|//|%|;", line)
+        if mark and mark[0] != form.separator:
+            return f"if lines that start so are comments, say --comment '{mark[0]}'"
+    first = _first_full(rows)
+    if first:
+        n = form.skip + first
+        return f"if the first lines are a title, say --skip {n}, so that the names of the columns come first"
     if int(counts[2]) > int(counts[1]):
-        return "if the first lines are a title or comments, remove them, so that the names of the columns come first"
+        return "a line has more cells than the first one: put texts that contain the separator in quotes"
     return "a line has fewer cells than the first one: add the cells that are missing, or remove the line"
 
 
-def _separator_hint(first: str, form: CsvForm) -> str:
+def _first_full(rows: list[list[str]]) -> int:
+    """The number of rows above the first one with as many cells as most rows, none of them empty."""
+    usual = max(Counter(map(len, rows)).items(), key=lambda one: one[1])[0] if rows else 0
+    if not rows or len(rows[0]) > usual:
+        return 0
+    return next((k for k, row in enumerate(rows[:-1]) if len(row) == usual and all(row)), 0)
+
+
+def _separator_hint(rows: list[list[str]], form: CsvForm) -> str:
     """What to say if the header has more of another separator than of the one asked for."""
-    header = first.partition("\n")[0]
+    header = form.separator.join(rows[0]) if rows else ""
     for separator, said in _SEPARATORS.items():
-        if separator != form.separator and header.count(separator) > header.count(form.separator):
+        if separator not in (form.separator, " ") and header.count(separator) > header.count(form.separator):
             return f"if its cells are separated by {said}, say --sep '{_SHOWN.get(separator, separator)}'"
     return ""
 
@@ -368,22 +707,27 @@ def _check_separator(table: pa.Table, name: str, form: CsvForm) -> None:
     header = table.column_names[0]
     first = str(table.column(0)[0].as_py()) if table.num_rows else header
     for separator, said in _SEPARATORS.items():
-        if separator != form.separator and separator in header and first.count(separator) == header.count(separator):
+        is_other = separator not in (form.separator, " ")
+        if is_other and separator in header and first.count(separator) == header.count(separator):
             raise ValueError(
                 f"{name}: its one column {header!r} looks like several, separated by {said}; "
                 f"say --sep '{_SHOWN.get(separator, separator)}'"
             )
 
 
-def _doubt_header(table: pa.Table, name: str) -> None:
-    """Warn if most names of columns look like values of theirs."""
+def _doubt_header(table: pa.Table, name: str, rows: list[list[str]], form: CsvForm) -> None:
+    """Warn if most names of columns look like values of theirs, or if more lines of names follow the first."""
     import pyarrow as pa
 
+    if not form.has_names:
+        return
+    if _extra_cells(rows, form) == "names":
+        warn(f"{name}: each line has one cell more than the first one; the first cells are its 'rownames'", UserWarning)
     nameless = sum(re.fullmatch(r"(_\d+)?", field.name) is not None for field in table.schema)
     if 2 * nameless > table.num_columns:
         warn(
             f"{name}: the first line names {table.num_columns - nameless} of {table.num_columns} columns; if it is a "
-            "title, remove the lines above the names of the columns",
+            f"title, say --skip {form.skip + (_first_full(rows) or 1)}, so that the names of the columns come first",
             UserWarning,
         )
         return
@@ -398,9 +742,31 @@ def _doubt_header(table: pa.Table, name: str) -> None:
         shown = ", ".join(map(repr, odd[:3]))
         warn(
             f"{name}: the first line, with {shown}, looks like cells, but was taken for the names of the columns; "
-            "if it holds none, put one line of names above it",
+            "if it holds none, say --header none",
             UserWarning,
         )
+    _doubt_more_names(name, rows)
+
+
+def _doubt_more_names(name: str, rows: list[list[str]]) -> None:
+    """Warn if one or two lines below the names are texts in most columns that hold numbers otherwise."""
+    cells = list(zip(*rows, strict=True)) if len(set(map(len, rows))) == 1 and len(rows) > 5 else []
+    for n in (2, 1):
+        odd = [
+            column[1]
+            for column in cells
+            if not is_number(column[n] or "0")
+            and sum(map(is_number, column[n + 1 :])) > 0.5 * len(column[n + 1 :])
+            and all(is_number(cell or "0") or cell in NA for cell in column[n + 1 :])
+        ]
+        if len(odd) > 1:
+            which = "line 2 holds" if n == 1 else "lines 2 and 3 hold"
+            warn(
+                f"{name}: {which} no numbers in {len(odd)} columns that have numbers below, such as {odd[0]!r}; if "
+                f"these are more names or units, remove what is not needed of the first {n + 1} lines",
+                UserWarning,
+            )
+            return
 
 
 def _some_texts(column: pa.ChunkedArray) -> set[str]:

@@ -18,7 +18,8 @@ from .cells import ColumnCells, FrameReader, absent
 from .csv_files import SPREADSHEET_ERRORS, is_number, numbered
 from .schema import Column, Schema, is_number_name, near, snapped
 from .text_columns import read_cells
-from .times import seconds, unit_of, zone_of
+from .times import is_span, seconds, unit_of, zone_of
+from .written_forms import WrittenForm
 
 # ---- Which library a frame is of: frames taken apart and built again by its backend, imported only then.
 
@@ -211,11 +212,21 @@ def decode(schema: Schema, X: np.ndarray, first_new: int | None = None) -> Any:
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2 or X.shape[1] != len(schema.columns):
         raise ValueError(f"expected an array of shape (n, {len(schema.columns)}), got {X.shape}")
+    if first_new == 0:
+        _tell_empty(schema)
     if schema.unknown:
         known, X = X, np.full((len(X), len(schema.all_columns.columns)), np.nan)
         X[:, schema.places] = known
     full, X = _with_texts(schema.all_columns, _columnwise(X))
     return build(*(_with_identifiers(full, X, first_new) if schema.unknown and first_new is not None else (full, X)))
+
+
+def _tell_empty(schema: Schema) -> None:
+    """Warn of columns that drawn rows leave empty though they have cells in the table."""
+    empty = [f"{c.name!r} {c.aside.in_words}" for _, c in schema.unknown if c.aside and c.aside.is_left_empty]
+    if empty:
+        shown = "; ".join(empty[:3]) + (f"; and {len(empty) - 3} more" if len(empty) > 3 else "")
+        warn(f"drawn rows have no value in columns that are set aside: {shown}", UserWarning)
 
 
 def _with_texts(schema: Schema, X: np.ndarray) -> tuple[Schema, np.ndarray]:
@@ -224,13 +235,27 @@ def _with_texts(schema: Schema, X: np.ndarray) -> tuple[Schema, np.ndarray]:
     for j, column in enumerate(columns):
         if column.written is None:
             continue
+        if column.written.sort == "tick":
+            columns[j] = _of_ticks(column, column.written)
+            ticked = 0.0 if column.written.prefix else 1.0
+            X[:, j] = np.where(X[:, j] == 1.0, ticked, np.nan)
+            continue
         known = ~np.isnan(X[:, j])
         numbers, codes = np.unique(snapped(column, X[known, j]) + column.zero, return_inverse=True)
-        place: dict[str, int] = {}
-        code_of = [place.setdefault(column.written.write(number), len(place)) for number in numbers.tolist()]
+        place: dict[Any, int] = {}
+        code_of = [place.setdefault(column.written.cell(number), len(place)) for number in numbers.tolist()]
         X[known, j] = np.array(code_of, dtype=np.float64)[codes]
         columns[j] = replace(column, kind="categorical", dtype=column.written.dtype, levels=tuple(place) or ("",))
     return replace(schema, columns=tuple(columns)), X
+
+
+def _of_ticks(column: Column, form: WrittenForm) -> Column:
+    """A tick box as the column of its marks, of which there is a text, True or 1."""
+    if form.prefix:
+        return replace(column, kind="categorical", dtype=form.dtype, levels=(form.prefix,))
+    if "bool" in form.dtype.lower():
+        return replace(column, dtype=form.dtype)
+    return replace(column, kind="integer", dtype=form.dtype, levels=(), step=1.0)
 
 
 def _with_identifiers(schema: Schema, X: np.ndarray, first: int) -> tuple[Schema, np.ndarray]:
@@ -286,18 +311,10 @@ def _codes(column: Column, cells: ColumnCells) -> tuple[np.ndarray, np.ndarray]:
     else:
         codes, used = cells.codes, list(cells.labels)
     _same_sort(column, used, codes)
-    place = np.array([_code(column, label) for label in used] + [np.nan])
+    place = np.array([column.code(label) for label in used] + [None], dtype=np.float64)
     is_gone = np.array([label in SPREADSHEET_ERRORS and label not in column.codes for label in used] + [True])
     X = place[codes]
     return X, np.isnan(X) & ~cells.missing & ~is_gone[codes]
-
-
-def _code(column: Column, label: Any) -> float:
-    """Code of a label, of text with or without the spaces at its ends; NaN if it is no level."""
-    code = column.codes.get(label)
-    if code is None and isinstance(label, str):
-        code = column.codes.get(label.strip())
-    return np.nan if code is None else code
 
 
 def _same_sort(column: Column, labels: list[Any], codes: np.ndarray) -> None:
@@ -466,11 +483,11 @@ def _of_other_texts(schema: Schema, frame: Any) -> list[int]:
     reader = read(frame)
     numbers = []
     for j, name in _matched(schema, reader, None):
-        column = schema.columns[j]
-        if column.written is None and not isinstance((column.levels or (0,))[0], str):
-            continue
-        labels = reader.cells(name).labels
-        if column.written is not None or any(isinstance(label, str) and label != label.strip() for label in labels):
+        column, labels = schema.columns[j], reader.cells(name).labels
+        levels, form = set(column.levels or ("",)), column.written
+        if form is not None and form.sort == "tick":
+            levels = {form.prefix}
+        if any(isinstance(level, str) for level in levels) and not levels.issuperset(labels):
             numbers.append(j)
     return numbers
 
@@ -521,8 +538,11 @@ def _unasked(schema: Schema, frame: Any) -> dict[str, list[Any]]:
 def _restored(column: Column, known: list[Any], x: np.ndarray, changed: np.ndarray, cells: list[Any]) -> list[Any]:
     """The column's cells, those that changed as they were: known cells, or for numbers x."""
     if column.written is not None:
-        return [known[i] if changed[i] and isinstance(known[i], str) else cell for i, cell in enumerate(cells)]
-    if not column.is_categorical and column.kind != "datetime":
+        is_mixed = "[mixed" in column.written.dtype
+        return [
+            known[i] if changed[i] and (is_mixed or isinstance(known[i], str)) else cell for i, cell in enumerate(cells)
+        ]
+    if not column.is_categorical and column.kind != "datetime" and not is_span(column.dtype):
         numbers = [np.nan if cell is None else float(cell) for cell in cells]
         return list(np.where(changed, x, numbers).tolist())
     return [known[i] if changed[i] else cell for i, cell in enumerate(cells)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 NO_KINDS = ("identifier", "ignored")
 """How a user names columns that take no part in the model."""
-REASONS = ("identifier", "free text", "too many levels", "ignored")
+REASONS = ("identifier", "free text", "too many levels", "unlike cells", "ignored")
 CLASSES = (
     ("d", "0123456789"),
     ("h", "0123456789abcdef"),
@@ -26,7 +26,7 @@ class SetAside:
 
     Attributes
     ----------
-    reason : {"identifier", "free text", "too many levels", "ignored"}
+    reason : {"identifier", "free text", "too many levels", "unlike cells", "ignored"}
     n_distinct : int
         Distinct values at learning.
     prefix, suffix : str
@@ -54,8 +54,14 @@ class SetAside:
             "identifier": f"names the rows ({self.n_distinct:,} distinct values)",
             "free text": f"is free text ({self.n_distinct:,} distinct texts)",
             "too many levels": f"has {self.n_distinct:,} levels, too many to learn",
+            "unlike cells": f"has cells of unlike forms ({self.n_distinct:,} distinct texts)",
             "ignored": "was left out on request",
         }[self.reason]
+
+    @property
+    def is_left_empty(self) -> bool:
+        """Whether drawn rows have no value of the column, and nobody asked for that."""
+        return self.reason in ("free text", "too many levels")
 
     def new(self, k: int) -> str:
         """The identifier of drawn row k. Counted ones are new; random ones are new but for a negligible probability."""

@@ -18,7 +18,8 @@ import numpy as np
 
 from ..runtime.warnings import warn
 from . import calendars
-from .cells import of_numbers
+from .cells import FrameReader, of_numbers, without
+from .csv_files import WORDS
 from .ends import ends_of
 from .frames import read
 from .identifiers import CLASSES, NO_KINDS, SetAside
@@ -47,6 +48,7 @@ from .schema import (
     KINDS,
     MAX_LEVELS,
     Column,
+    Frame,
     Level,
     Schema,
     cell_places,
@@ -54,18 +56,17 @@ from .schema import (
     near,
     snapped,
 )
+from .stand_ins import stand_ins, warn_of
 from .text_columns import find_forms, with_forms
 from .times import zone, zone_of
-
-_FAR_RANGES = 10.0
-"""A value that may mean a missing cell is farther from the next one than so many ranges of all others."""
+from .written_forms import WrittenForm, is_missing_word
 
 
 class NoRows(ValueError):
     """A table without rows."""
 
 
-def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None) -> Schema:
+def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None, doubt: bool = True) -> Schema:
     """Schema of a frame: the kind, grid, atoms and levels of each column.
 
     Parameters
@@ -75,6 +76,8 @@ def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None) -> Schema:
     kinds : dict of column name to kind, optional
         Overrides. ``continuous`` is a plain density (no grid, no atoms); ``integer`` and ``rounded`` check the values;
         ``categorical`` and ``ordered`` make levels of the distinct values of a column of numbers.
+    doubt : bool
+        Whether to warn of values that may stand for missing cells.
 
     Returns
     -------
@@ -102,18 +105,26 @@ def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None) -> Schema:
     """
     reader = read(frame)
     kinds = check_kinds(reader.names, kinds)
+    reader = without(reader, {name for name, kind in kinds.items() if kind == "ignored"})
     found = find_forms(reader, kinds)
     reader = with_forms(reader, found)
+    _doubt_last_rows(reader)
     seen = look(reader)
     wanted = to_count(seen, kinds)
     schema = schema_of(seen, count(reader, wanted), kinds)
 
     def with_notes(column: Column) -> Column:
-        written, why_text = found.forms.get(column.name), found.why_text.get(column.name, "")
-        return replace(column, written=written, why_text=why_text)
+        written, aside = found.forms.get(column.name, column.written), column.aside
+        why_text = found.why_text.get(column.name, "")
+        if why_text and aside is not None and aside.reason == "identifier":  # rather numbers with errors among them
+            aside = SetAside("unlike cells", aside.n_distinct)
+        return replace(column, written=written, why_text=why_text, aside=aside)
 
     unknown = tuple((place, with_notes(column)) for place, column in schema.unknown)
-    return replace(schema, columns=tuple(map(with_notes, schema.columns)), unknown=unknown)
+    schema = replace(schema, columns=tuple(map(with_notes, schema.columns)), unknown=unknown)
+    if doubt:
+        doubt_values(schema, seen)
+    return schema
 
 
 def check_kinds(names: Sequence[str], kinds: Mapping[str, str] | None) -> dict[str, str]:
@@ -157,8 +168,10 @@ def schema_of(seen: Look, counted: Mapping[str, np.ndarray], kinds: Mapping[str,
         if aside is not None:
             unknown.append((place, replace(aside, has_number_name=has_number_name)))
         else:
-            made = _column(name, column, kinds.get(name), counted.get(name))
-            columns.append(replace(made, has_number_name=has_number_name))
+            made = None if name in kinds else _tick_box(name, column, seen.n, seen.frame)
+            made = made or _column(name, column, kinds.get(name), counted.get(name))
+            remark = "" if name in kinds else _of_rows(name, column, made) or _of_words(name, column, seen.frame)
+            columns.append(replace(made, has_number_name=has_number_name, remark=remark))
     if not columns and any(column.aside for _, column in unknown):
         name, why = next((column.name, column.aside.in_words) for _, column in unknown if column.aside)
         raise ValueError(
@@ -193,6 +206,37 @@ def _tell_unknown(names: list[str], n_known: int) -> None:
         )
 
 
+_TICKS = frozenset(
+    ("x", "yes", "y", "true", "t", "1", "on", "ok", "checked", "selected", "✓", "✔", "☑", "ja", "oui", "si")
+)
+_FEWEST_TICKS = 5
+_MOST_TICKED = 0.95
+"""Share of known cells beyond which a column of one text is constant, unless its text is one of those of ticks."""
+_BOOLEANS = {"polars": "Boolean", "pandas": "bool", "numpy": "bool"}
+
+
+def _tick_box(name: str, seen: Seen, n: int, frame: Frame) -> Column | None:
+    """A column of n cells with one known value and missing cells as a tick box, None if it is none.
+
+    The value is a text, True or 1; in arrays, which are often made for other programs, it is no number.
+    """
+    if not _FEWEST_TICKS <= seen.n_known < n:
+        return None
+    mark = ""
+    if isinstance(seen.what, Labels):
+        counts = zip(seen.what.labels, seen.what.counts.tolist(), strict=True)
+        used = [(k, label) for label, k in counts if k]
+        if len({label.strip() if isinstance(label, str) else label for _, label in used}) > 1:
+            return None
+        mark = max(used)[1]
+    elif frame == "numpy" or not isinstance(seen.what, Numbers) or not seen.what.low == seen.what.high == 1.0:
+        return None
+    if isinstance(mark, str) and mark.strip().casefold() not in (*_TICKS, "") and seen.n_known > _MOST_TICKED * n:
+        return None
+    written = WrittenForm("tick", seen.dtype, prefix=mark if isinstance(mark, str) else "")
+    return Column(name, "boolean", _BOOLEANS.get(frame, "bool"), levels=(False, True), n_observed=n, written=written)
+
+
 def _column(name: str, seen: Seen, kind: str | None, counted: np.ndarray | None) -> Column:
     column = Column(name, kind or "", seen.dtype, n_observed=seen.n_known)
     if isinstance(seen.what, Moments):
@@ -201,6 +245,24 @@ def _column(name: str, seen: Seen, kind: str | None, counted: np.ndarray | None)
         return _categorical(column, seen)
     numbers = _as_numbers(column, seen)
     return _with_ends(_numeric(column, seen.sort, numbers, counted), numbers.outermost)
+
+
+def _outermost(seen: Numbers | Moments, origin: int) -> Outermost:
+    """The outermost numbers of a column, those of moments in seconds from the origin, which is in microseconds."""
+    if isinstance(seen, Numbers):
+        return seen.outermost
+    return Outermost((seen.outermost.values - origin) / MICRO, seen.outermost.counts)
+
+
+def doubt_values(schema: Schema, seen: Look) -> None:
+    """Warn of values of a table that was looked at which may stand for missing cells."""
+    what = {name: column.what for name, column in zip(seen.names, seen.columns, strict=True)}
+    warn_of(
+        odd
+        for column in schema.columns
+        if not column.is_categorical and isinstance(of := what[column.name], Numbers | Moments)
+        for odd in stand_ins(column, _outermost(of, round(column.origin) * MICRO))
+    )
 
 
 def _with_ends(column: Column, outer: Outermost) -> Column:
@@ -234,7 +296,7 @@ def _datetime(column: Column, seen: Moments) -> Column:
     step = time_step(seen.apart or seen.first, len(seen.outermost.values))
     if seen.first != origin:
         step = min(step, time_step(seen.first - origin, 0))
-    outer = Outermost((seen.outermost.values - origin) / MICRO, seen.outermost.counts)
+    outer = _outermost(seen, origin)
     column = replace(
         column,
         kind="datetime",
@@ -244,34 +306,8 @@ def _datetime(column: Column, seen: Moments) -> Column:
         maximum=(seen.last - origin) / MICRO,
         only=calendars.of_days(seen.odd, column.n_observed, len(outer.values)) if step == calendars.DAY else "",
     )
-    return _with_ends(_with_far_dates(column, *outer), outer)
-
-
-def _with_far_dates(column: Column, values: np.ndarray, counts: np.ndarray) -> Column:
-    """The column with dates far from all others as its atoms: 9999-12-31 often means that there is none yet."""
-    atoms = _far_values(values, counts)
-    for atom in atoms:
-        shown = column.from_number(atom)
-        warn(
-            f"column {column.name!r}: {counts[values == atom][0]} cells are {shown}, far from all other dates, and "
-            "become a point mass; if they mean a missing cell, make these cells missing",
-            UserWarning,
-        )
-    return replace(column, atoms=atoms)
-
-
-def _far_values(values: np.ndarray, counts: np.ndarray) -> tuple[float, ...]:
-    """Distinct values (k,), ascending, at the ends that recur, and are far from all others."""
-    low, high, far = 0, len(values) - 1, []
-    while high - low >= 3:
-        for at, beside, end in ((high, high - 1, low), (low, low + 1, high)):
-            if counts[at] > 1 and abs(values[at] - values[beside]) > _FAR_RANGES * abs(values[end] - values[beside]):
-                far.append(float(values[at]))
-                low, high = low + (at == low), high - (at == high)
-                break
-        else:
-            break
-    return tuple(sorted(far))
+    far = replace(column, atoms=tuple(odd.value for odd in stand_ins(column, outer) if odd.n > 1))
+    return _with_ends(far, outer)
 
 
 def _categorical(column: Column, seen: Seen) -> Column:
@@ -334,7 +370,17 @@ def _labels(column: Column, seen: Labels) -> tuple[Level, ...]:
     if len(set(seen.labels)) != len(seen.labels):
         twice = next(label for k, label in enumerate(seen.labels) if label in seen.labels[:k])
         raise ValueError(f"column {column.name!r}: two of its levels equal {twice!r}; turn them into text, each once")
-    return tuple(seen.labels) if seen.declared else tuple(sorted(seen.labels))
+    return tuple(seen.labels) if seen.declared else _spelled(seen)
+
+
+def _spelled(seen: Labels) -> tuple[Level, ...]:
+    """The labels, sorted; of those that differ by white space at their ends only the most frequent, or barest, one."""
+    best: dict[Any, Any] = {}
+    for label, n in zip(seen.labels, seen.counts.tolist(), strict=True):
+        bare = label.strip() if isinstance(label, str) else label
+        best[bare] = max(best.get(bare, (-1,)), (n, label == bare, label))
+    # of numbers and texts, the numbers come first
+    return tuple(sorted((label for _, _, label in best.values()), key=lambda one: (isinstance(one, str), one)))
 
 
 def _as_numbers(column: Column, seen: Seen) -> Numbers:
@@ -366,6 +412,8 @@ def _numeric(column: Column, sort: str, seen: Numbers, counted: np.ndarray | Non
         if only:
             step = float(math.gcd(round(step), 20)) if only == "hhmm" else 1.0
             column = _tell_calendar(replace(column, only=only))
+        elif pattern := calendars.dates_in_numbers(values):
+            _tell_dates(column, pattern, values[0])
     if sort == "number" and step < 1.0:
         column = replace(column, digits=digits_of(values, step, precision(column.dtype)))
         if column.digits and not column.kind and not is_tied(tally.n, tally.n_distinct):
@@ -382,8 +430,6 @@ def _numeric(column: Column, sort: str, seen: Numbers, counted: np.ndarray | Non
         values, counts = snapped(replace(column, step=step), cells * step), np.bincount(place, counts)
         n_distinct = len(values) if tally.is_whole else n_distinct
     atoms = find_atoms(values, counts, step, tally.n, n_distinct)
-    if tally.is_whole:
-        _doubt_far_value(column, values, counts)
     if step > 0:
         kind = column.kind or ("integer" if step == 1.0 else "rounded")
     elif column.kind == "mixed" and not atoms:
@@ -407,18 +453,15 @@ def _tell_calendar(column: Column) -> Column:
     return column
 
 
-def _doubt_far_value(column: Column, values: np.ndarray, counts: np.ndarray) -> None:
-    """Warn of a value of nines alone, such as -999, that recurs far from all others: it often means a missing cell."""
-    for number in _far_values(values, counts):
-        text = f"{number:.0f}"
-        if number == float(text) and len(text.lstrip("-")) > 1 and set(text.lstrip("-")) == {"9"}:
-            others = values[values != number]
-            warn(
-                f"column {column.name!r}: {counts[values == number][0]:.0f} cells are {text}, far from all other "
-                f"values ({others[0]:g} to {others[-1]:g}); if it means a missing cell, make these cells missing: in "
-                f"pandas by frame.replace({text}, float('nan')), on the command line by --na={text}",
-                UserWarning,
-            )
+def _tell_dates(column: Column, pattern: str, value: float) -> None:
+    """A notice that whole numbers seem to be dates, which have no order as numbers."""
+    said = "month, day, year" if pattern == "%m%d%Y" else "day, month, year"
+    warn(
+        f"column {column.name!r}: its whole numbers, such as {value:.0f}, seem to be dates ({said}), and are learned "
+        f"as numbers; to learn dates, write them as year-month-day; in pandas by pandas.to_datetime("
+        f"frame[{column.name!r}].astype(str).str.zfill(8), format={pattern!r})",
+        UserWarning,
+    )
 
 
 def _to_count(name: str, seen: Seen, kind: str | None) -> Wanted | None:
@@ -497,6 +540,8 @@ _DISTINCT = 0.95
 """Least share of distinct values among the cells of a column of identifiers."""
 _WORDS = 5.0
 """Least mean number of words in a cell of free text."""
+_ROW_NAME = re.compile(r"__index_level_\d+__|row_?names?|unnamed: ?\d+|")
+"""Names under which pandas and R write the names or numbers of rows, in small letters."""
 _ID_NAME = re.compile(
     r"(.*[^a-z])?(id|ids|key|uuid|guid|index|rownum|row_?number|no|nr|number|nummer|unnamed: ?\d+)\.?|.*[a-z](Id|ID)|"
 )
@@ -523,8 +568,8 @@ def set_aside(name: str, seen: Seen, kind: str | None) -> Column | None:
         # of many values a sample is counted: if none of these occurs twice, next to none of the others does
         is_distinct = bool((tally.counts == 1).all())
         n_distinct = seen.n_known if is_distinct else tally.n_distinct
-        is_key = seen.sort == "integer" and seen.n_known > _LEAST and is_distinct
-        if must or (is_key and (_ID_NAME.fullmatch(name) or _ID_NAME.fullmatch(name.lower()))):
+        is_key = seen.sort == "integer" and is_distinct and seen.n_known > 1
+        if must or (is_key and (_names_rows(name) or (seen.n_known > _LEAST and _is_id(name)))):
             aside = SetAside("identifier", n_distinct, first=int(numbers.high) + 1 if abs(numbers.high) < 2**52 else 1)
             return Column(name, "integer", of_numbers(seen.dtype), step=1.0, n_observed=seen.n_known, aside=aside)
         return None
@@ -533,13 +578,103 @@ def set_aside(name: str, seen: Seen, kind: str | None) -> Column | None:
     return None
 
 
+def _names_rows(name: str) -> bool:
+    return _ROW_NAME.fullmatch(name.lower()) is not None
+
+
+def _is_id(name: str) -> bool:
+    return (_ID_NAME.fullmatch(name) or _ID_NAME.fullmatch(name.lower())) is not None
+
+
+def _of_words(name: str, seen: Seen, frame: Frame) -> str:
+    """A remark on levels that are words for missing cells; else empty. Those of CSV files were decided already."""
+    if not isinstance(seen.what, Labels) or seen.what.declared:
+        return ""
+    counts = zip(seen.what.labels, seen.what.counts.tolist(), strict=True)
+    words = [(label, n) for label, n in counts if isinstance(label, str) and is_missing_word(label)]
+    words = [one for one in words if frame != "pyarrow" or one[0].strip() not in WORDS]
+    shown = ", ".join(f"{label!r} ({n:,} of {seen.n_known:,} cells)" for label, n in sorted(words))
+    if not words:
+        return ""
+    label, column = min(words)[0], f"frame[{name!r}]"
+    return (
+        f"the level{'s' if len(words) > 1 else ''} {shown} may mean a missing cell; if so, make such cells missing: in "
+        f"pandas by {column}.mask({column} == {label!r}), of CSV on the command line by --na={shlex.quote(label)}"
+    )
+
+
+def _of_rows(name: str, seen: Seen, column: Column) -> str:
+    """A remark on a column that may number the rows, or name the subjects of several rows each; else empty."""
+    option = shlex.quote(name)
+    if isinstance(seen.what, Numbers):
+        n_distinct = seen.what.values.tally.n_distinct
+    else:
+        n_distinct = int(np.count_nonzero(seen.what.counts)) if isinstance(seen.what, Labels) else 0
+    span = column.maximum - column.minimum + 1.0 if column.kind == "integer" and column.minimum in (0.0, 1.0) else 0.0
+    if n_distinct == seen.n_known == span >= _FEWEST:
+        return (
+            "each whole number once, as if it numbered the rows; if so, leave it out: "
+            f"kinds={{{name!r}: 'identifier'}}, or --kinds {shlex.quote(name + '=identifier')}"
+        )
+    if (
+        _SUBJECT_NAME.fullmatch(name)
+        and (column.is_categorical or column.kind == "integer")
+        and _FEWEST < n_distinct < seen.n_known / 1.5
+    ):
+        return (
+            f"{n_distinct:,} distinct values in {seen.n_known:,} rows; if it names the subject of several rows, learn "
+            f"histories: jf.fit(table, group={name!r}), or fit --group {option}"
+        )
+    return ""
+
+
+_SUBJECT_NAME = re.compile(r"(?i:(.*[^a-z])?(id|key|uuid|guid))|.*[a-z](Id|ID)")
+_FEWEST = 20
+"""Rows, or subjects, below which a column is taken as it is."""
+_TOTAL = re.compile(r"(grand|sub)?[ -]?total(s|e|es|er)?|sums?|summen?|(ins)?gesamt(summe)?|somme|suma", re.IGNORECASE)
+"""What stands in the row of totals."""
+_MOST_TO_DOUBT = 100_000
+"""Rows of larger tables are not looked at: they come from no spreadsheet."""
+
+
+def _doubt_last_rows(reader: FrameReader) -> None:
+    """Warn of rows at the end without any known cell, and of a last row that holds totals."""
+    if not 4 <= reader.n <= _MOST_TO_DOUBT or len(reader.names) < 2:
+        return
+    columns = {name: reader.cells(name) for name in reader.names}
+    is_known = ~np.all([cells.missing for cells in columns.values()], axis=0)
+    last = int(np.flatnonzero(is_known)[-1]) if is_known.any() else 0
+    n_blank = reader.n - 1 - last
+    if last and n_blank:
+        rows = f"the last {n_blank} rows have" if n_blank > 1 else "the last row has"
+        warn(f"{rows} no known cell; remove what is no row of the table", UserWarning)
+    what = []
+    for name, cells in columns.items():
+        if cells.missing[last]:
+            continue
+        if cells.codes is not None:
+            code = cells.codes[last]
+            label = cells.labels[code]
+            if isinstance(label, str) and _TOTAL.fullmatch(label.strip(" :")) and (cells.codes == code).sum() == 1:
+                what.append(f"{label!r} in column {name!r}")
+        elif cells.sort in ("number", "integer"):
+            above = cells.values[:last]
+            is_sum = math.isclose(np.nansum(above), cells.values[last], rel_tol=1e-9) and cells.values[last] != 0.0
+            what += [f"the sum of column {name!r}"] if is_sum and np.count_nonzero(above > 0.0) > 2 else []
+    is_odd = any(cells.missing[last] for cells in columns.values())
+    if len(what) > 1 or (what and (is_odd or not what[0].startswith("the sum"))):
+        warn(f"the last row looks like totals, with {' and '.join(what[:2])}; if so, remove it", UserWarning)
+
+
 def _of_texts(name: str, seen: Seen, labels: Labels, must: bool) -> Column | None:
     """A column of texts that is set aside, or None."""
     used = [str(label) for label, n in zip(labels.labels, labels.counts.tolist(), strict=True) if n]
     share = len(used) / max(seen.n_known, 1)
     words = float(np.mean([len(text.split()) for text in used[:1000]])) if used else 0.0
-    if must:
+    if must or (_names_rows(name) and 1 < len(used) == seen.n_known):
         reason = "identifier"
+    elif labels.declared and len(used) > MAX_LEVELS:
+        reason = "too many levels"
     elif labels.declared or seen.n_known <= _LEAST:
         return None
     elif words >= _WORDS and share > 0.5:

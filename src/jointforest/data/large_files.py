@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from . import batches
-from .csv_files import CsvForm
-from .table_files import PLAIN, check_schema, format_of, read_table, write_whole
+from .csv_files import CsvForm, write_csv
+from .table_files import PLAIN, check_schema, form_of_output, format_of, format_to_write, read_table, write_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,8 +59,9 @@ def read_batches(
 
 def _tables_of(file: str, form: str | None, csv: CsvForm, text: Iterable[str]) -> Iterator[pa.Table]:
     """The rows of one file in some tables, at least one."""
-    if format_of(file, form) == "csv":
-        yield read_table(file, "csv", csv, text)
+    if format_of(file, form) != "parquet":
+        sure = tuple(word for word in csv.na if word not in csv.kept)  # in all files alike
+        yield read_table(file, form, csv._replace(sure=sure), text)
         return
     opened = _opened(file)
     if opened.metadata.num_rows == 0:
@@ -87,7 +88,9 @@ def in_blocks(parts: Iterable[tuple[str, pa.Table]], n_rows: int) -> Iterator[tu
         yield file, pa.concat_tables(waiting)
 
 
-def write_batches(tables: Callable[[], Generator[pa.Table]], path: str, form: str | None = None) -> None:
+def write_batches(
+    tables: Callable[[], Generator[pa.Table]], path: str, form: str | None = None, csv: CsvForm = PLAIN
+) -> None:
     """Write tables one below the other; a file appears whole or not at all, and replaces what was there.
 
     Parameters
@@ -99,9 +102,13 @@ def write_batches(tables: Callable[[], Generator[pa.Table]], path: str, form: st
         ``-`` is standard output.
     form : {"csv", "parquet"}, optional
         Default: by the file's ending; CSV for standard output.
+    csv : CsvForm
+        How to write CSV.
     """
-    write = _write_parquet if format_of(path, form) == "parquet" else _write_csv
-    write_whole(path, lambda file: write(tables, file))
+    if format_to_write(path, form) == "parquet":
+        write_whole(path, lambda file: _write_parquet(tables, file))
+    else:
+        write_whole(path, lambda file: _write_csv(tables, file, form_of_output(path, csv)))
 
 
 def _opened(file: str) -> Any:
@@ -114,13 +121,11 @@ def _opened(file: str) -> Any:
         raise ValueError(f"{file} is not a parquet table: {error}") from None
 
 
-def _write_csv(tables: Callable[[], Generator[pa.Table]], file: BinaryIO) -> None:
+def _write_csv(tables: Callable[[], Generator[pa.Table]], file: BinaryIO, form: CsvForm) -> None:
     """Write CSV, the names of the columns once."""
-    from pyarrow import csv
-
     with closing(tables()) as parts:
         for k, table in enumerate(parts):
-            csv.write_csv(without_levels(table), file, csv.WriteOptions(include_header=k == 0))
+            write_csv(table, file, form, with_names=k == 0)
 
 
 def _write_parquet(tables: Callable[[], Generator[pa.Table]], file: BinaryIO) -> None:
@@ -170,11 +175,6 @@ def _wider(a: pa.Schema, b: pa.Schema) -> pa.Schema:
     plain = [_plain(s).remove_metadata() for s in (a, b)]
     wide = pa.unify_schemas(plain, promote_options="permissive")
     return pa.schema([a.field(f.name) if f.name in same else f for f in wide])
-
-
-def without_levels(table: pa.Table) -> pa.Table:
-    """The table with plain values where it has levels: what CSV takes."""
-    return table.cast(_plain(table.schema))
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:

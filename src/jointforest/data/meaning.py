@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import times
 from .conditions import About, AllOf, AnyOf, Interval, Likely, Not, PerRow, Soft, is_span, normal, width
 from .schema import NUMERIC_KINDS, Column, cell_place, cell_places, place
 
@@ -258,7 +259,7 @@ def _points(column: Column, values: Sequence[Any], strict: bool) -> Region | Non
     if not values:
         return None
     if column.is_categorical:
-        codes = [column.codes.get(value) if isinstance(value, str | bool) else None for value in values]
+        codes = [column.code(value) if isinstance(value, str | bool) else None for value in values]
         if None in codes:
             return None
         cells = np.array(codes, dtype=np.float64)
@@ -449,7 +450,7 @@ def _of_about(column: Column, condition: About) -> Region:
             f"column {column.name!r} is {column.kind}: {condition!r} is a measurement of a number; "
             "use likely({level: likelihood, ...})"
         )
-    if column.kind != "datetime" and is_span(condition.sd):
+    if column.kind != "datetime" and not times.is_span(column.dtype) and is_span(condition.sd):
         raise ValueError(f"column {column.name!r} is {column.kind}: expected a number as sd, got {condition.sd!r}")
     mean, sd = column.to_number(condition.value), width(condition.sd)
     sharp = max(sd / 16.0, column.step)

@@ -668,7 +668,8 @@ def _wider(name: str, a: Seen, b: Seen) -> str:
                 f"column {name!r}: times of type {a.dtype} in one part, {b.dtype} in another; use one zone"
             )
         return max((PER_SECOND[unit_of(part.dtype)], not is_date(part.dtype), part.dtype) for part in (a, b))[2]
-    return max((a, b), key=lambda part: (part.sort == "number", _bits(part.dtype), part.dtype)).dtype
+    wide = max((a, b), key=lambda part: ("[mixed" in part.dtype, part.sort == "number", _bits(part.dtype), part.dtype))
+    return wide.dtype
 
 
 def _bits(dtype: str) -> int:

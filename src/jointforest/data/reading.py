@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from ..cards.html import Html, table, view, words
 from .rules.rule import ENOUGH_ROWS, Rule
 from .schema import Column, Schema
 from .table_files import about_column
+from .times import is_clock, is_span
 
 _CODE_NAME = re.compile(r"(^|[^a-z])(zip|zipcode|postcode|postal|plz|fips|naics|sic|icd|isbn|ean|code)([^a-z]|$)")
 _LISTED = 3
@@ -125,6 +127,8 @@ def _about(column: Column) -> str:
     ends = (column.minimum, column.maximum)
     if column.written is not None:
         return " to ".join(column.written.write(end + column.zero) for end in ends)
+    if is_span(column.dtype):
+        return " to ".join(str(dt.timedelta(seconds=end)) for end in ends)
     if column.kind == "datetime":
         return " to ".join(str(column.from_number(end)) for end in ends)
     low, high = map(column.from_number, ends)
@@ -133,12 +137,20 @@ def _about(column: Column) -> str:
 
 def _notes(column: Column) -> Iterator[str]:
     """What a user should know of how a column was read."""
-    if column.written is not None:
+    if is_span(column.dtype):
+        yield f"{'times of day' if is_clock(column.dtype) else 'durations'}, counted in seconds"
+    if column.dtype.startswith("period"):
+        yield "periods, read as their first moments"
+    if column.written is not None and column.written.sort == "tick":
+        yield (
+            f"{column.written.in_words}; if missing cells are unknown, say "
+            f"kinds={{{column.name!r}: 'categorical'}}, or --kinds {column.name}=categorical"
+        )
+    elif column.written is not None:
         yield f"text read as {column.written.in_words}, such as {column.written.example!r}"
         if column.written.exceptions:
             yield f"missing, as of another form: {_named(column.written.exceptions)}"
-    if column.why_text:
-        yield column.why_text
+    yield from filter(None, (column.why_text, column.remark))
     texts = [level for level in column.levels if isinstance(level, str)]
     folded = Counter(" ".join(text.split()).casefold() for text in texts)
     alike = [text for text in texts if folded[" ".join(text.split()).casefold()] > 1]

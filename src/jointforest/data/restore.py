@@ -66,6 +66,16 @@ def stamps(column: Column, x: np.ndarray) -> np.ndarray:
     return out
 
 
+def spans(column: Column, x: np.ndarray, per_second: float) -> np.ndarray:
+    """Durations, or times of day, as whole ticks, int64; those of NaT where missing."""
+    seconds, missing = values(column, x)
+    if times.is_clock(column.dtype):
+        seconds = np.clip(seconds, 0.0, 86400.0 - 1.0 / per_second)
+    out = np.maximum(cast(np.where(missing, 0.0, seconds * per_second), np.dtype(np.int64)), np.iinfo(np.int64).min + 1)
+    out[missing] = np.iinfo(np.int64).min
+    return out
+
+
 def objects(column: Column, x: np.ndarray, absent: Any) -> np.ndarray:
     """Python objects (text, numbers, dates, decimals) with a given sign for missing cells."""
     if column.is_categorical:
@@ -75,7 +85,10 @@ def objects(column: Column, x: np.ndarray, absent: Any) -> np.ndarray:
         return np.asarray(table[codes(x)])
     missing = np.isnan(x)
     out = np.empty(len(x), dtype=object)
-    if column.kind == "datetime":
+    if column.dtype.startswith("object[time"):
+        micro = np.where(missing, 0, spans(column, x, 1e6))
+        out[:] = [moment.time() for moment in micro.astype("datetime64[us]").tolist()]
+    elif column.kind == "datetime":
         out[:] = stamps(column, x).astype("datetime64[D]").astype(object)
     else:
         centres = snapped(column, x)

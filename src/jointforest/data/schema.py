@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import shlex
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -17,7 +18,7 @@ from ..runtime.records import record
 from . import calendars, times
 
 if TYPE_CHECKING:
-    from .csv_files import Spelling
+    from .csv_files import CsvForm
     from .identifiers import SetAside
     from .rules.rule import Rule
     from .written_forms import WrittenForm
@@ -119,6 +120,8 @@ class Column:
         Significant digits with which the cells are written, where these say more than a grid does; 0 if not known.
     why_text : str
         Why cells of text, most of which seem to be numbers, dates or times, were not read as such; empty of others.
+    remark : str
+        What else looks wrong in the column; empty if nothing does.
 
     Examples
     --------
@@ -142,6 +145,7 @@ class Column:
     aside: SetAside | None = None
     parts: tuple[tuple[bool, tuple[float, ...]], ...] = field(default=(), compare=False, repr=False)
     why_text: str = ""
+    remark: str = ""
     digits: int = 0
     lower: float = -math.inf
     upper: float = math.inf
@@ -169,6 +173,7 @@ class Column:
             **({"written": asdict(self.written)} if self.written is not None else {}),
             **({"aside": asdict(self.aside)} if self.aside is not None else {}),
             **({"why_text": self.why_text} if self.why_text else {}),
+            **({"remark": self.remark} if self.remark else {}),
             **({"digits": self.digits} if self.digits else {}),
             **({"lower": self.lower} if self.lower > -math.inf else {}),
             **({"upper": self.upper} if self.upper < math.inf else {}),
@@ -179,6 +184,12 @@ class Column:
     def is_categorical(self) -> bool:
         """Whether cells are level codes (kinds boolean, categorical and ordered)."""
         return self.kind in CATEGORICAL_KINDS
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether cells are false and true, or 0 and 1, so that the column alone is a condition."""
+        ends = self.levels if self.is_categorical else (self.minimum, self.maximum)
+        return tuple(ends) == (0, 1) and self.kind in ("boolean", "categorical", "ordered", "integer")
 
     @property
     def is_ordered(self) -> bool:
@@ -202,28 +213,40 @@ class Column:
 
     @cached_property
     def codes(self) -> dict[Level, int]:
-        """Code of each level."""
-        return {level: code for code, level in enumerate(self.levels)}
+        """Code of each level, and of its text without the white space at its ends where no other level has it."""
+        codes = {level: code for code, level in enumerate(self.levels)}
+        bare = [(level.strip(), code) for level, code in codes.items() if isinstance(level, str)]
+        n_of = Counter(text for text, _ in bare)
+        return {text: code for text, code in bare if n_of[text] == 1} | codes
+
+    def code(self, label: Any) -> int | None:
+        """Code of the level that a label names, with any white space at its ends; None if it names none."""
+        code = self.codes.get(label)
+        return self.codes.get(label.strip()) if code is None and isinstance(label, str) else code
 
     def to_number(self, value: Any) -> float:
         """Number (or level code) that stands for a value given by a user.
 
         Raises ValueError if the value is not a known level, not a number, not finite, or not a date.
         """
+        if times.is_span(self.dtype):
+            value = times.span_of(value)
         if isinstance(value, np.generic) and not isinstance(value, np.datetime64):
             value = value.item()
-        if self.is_categorical:
-            if self.dtype.startswith("category[interval["):
-                value = str(value)  # a level is the text of an interval of pandas
-            code = self.codes.get(value) if isinstance(value, str | bool | int | float) else None
-            if code is None:
-                hint, said = near(value, self.levels), shortened(value)
-                raise ValueError(f"column {self.name!r}: {said} is not one of its {len(self.levels)} levels; {hint}")
-            return float(code)
+        if type(value).__name__ == "Period" and self.kind == "datetime":  # of pandas: its first moment
+            value = value.start_time
         if self.written is not None and isinstance(value, str):
             number = self.written.parse(value)
             if number is not None:
                 return number - self.zero
+        if self.is_categorical:
+            if self.dtype.startswith("category[interval["):
+                value = str(value)  # a level is the text of an interval of pandas
+            code = self.code(value) if isinstance(value, str | bool | int | float) else None
+            if code is None:
+                hint, said = near(value, self.levels), shortened(value)
+                raise ValueError(f"column {self.name!r}: {said} is not one of its {len(self.levels)} levels; {hint}")
+            return float(code)
         if self.kind == "datetime":
             try:
                 return times.seconds(value, self.origin, times.zone_of(self.dtype))
@@ -235,12 +258,15 @@ class Column:
                 raise ValueError(
                     f"column {self.name!r}: expected a date or time such as {example!r}, got {value!r}{why}"
                 ) from None
+        if isinstance(value, bool) and self.is_flag:
+            return float(value)
         try:
             if isinstance(value, str | bool | bytes):
                 raise TypeError
             number = float(value)
         except (TypeError, ValueError, OverflowError):
             such = "" if self.written is None else f" such as {self.written.example!r}"
+            such = " of seconds, or a timedelta or time" if times.is_span(self.dtype) else such
             raise ValueError(
                 f"column {self.name!r} ({self.kind}): expected a number{such}, got {shortened(value)}"
             ) from None
@@ -351,8 +377,9 @@ class Schema:
         Rows that the model was learned from, of a conditioned model those that its evidence stands for; 0 if unknown.
     rules : tuple of Rule
         Rules between the columns: those that the table obeys, as far as they were looked for, or was said to obey.
-    spelling : Spelling or None
-        How the CSV file of the table was read, if the command line was told so. Later commands read theirs like it.
+    spelling : CsvForm or None
+        How the CSV file of the table was written, if the command line read it and it is not the usual form. Later
+        commands read theirs alike, and write in this form.
     checked : str
         How answers of the joint compared with counts of rows when `jf.fit` had learned it; empty if they did not.
     """
@@ -362,7 +389,7 @@ class Schema:
     unknown: tuple[tuple[int, Column], ...] = ()
     n_rows: float = field(default=0.0, compare=False)
     rules: tuple[Rule, ...] = field(default=(), compare=False)
-    spelling: Spelling | None = field(default=None, compare=False)
+    spelling: CsvForm | None = field(default=None, compare=False)
     checked: str = field(default="", compare=False)
 
     @cached_property
@@ -374,6 +401,16 @@ class Schema:
     def kinds(self) -> dict[str, str]:
         """Kind of each column by its name."""
         return {column.name: column.kind for column in self.columns}
+
+    @cached_property
+    def tick_boxes(self) -> frozenset[str]:
+        """Names of the columns whose missing cells mean False."""
+        return frozenset(column.name for column in self.columns if column.written and column.written.sort == "tick")
+
+    @cached_property
+    def kinds_asked(self) -> dict[str, str]:
+        """Kind of each column by its name, as conditions take it: columns of 0 and 1 count as booleans."""
+        return {column.name: "boolean" if column.is_flag else column.kind for column in self.columns}
 
     @cached_property
     def reasons_aside(self) -> dict[str, str]:
@@ -445,7 +482,7 @@ class Schema:
         about = {"frame": self.frame, "columns": columns, "n_rows": self.n_rows}
         rules = [rule.to_dict() for rule in self.rules]
         about |= ({"unknown": unknown} if unknown else {}) | ({"rules": rules} if rules else {})
-        spelled = self.spelling and {"na": list(self.spelling.na), "decimal": self.spelling.decimal}
+        spelled = self.spelling and self.spelling.to_dict()
         more: dict[str, Any] = {"spelling": spelled, "checked": self.checked}
         return about | {name: value for name, value in more.items() if value}
 

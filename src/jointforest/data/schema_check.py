@@ -12,7 +12,7 @@ import numpy as np
 
 from . import cells
 from .calendars import DAY, OF_DAYS, OF_NUMBERS
-from .csv_files import Spelling
+from .csv_files import OF_ONE_FILE, PATTERN, CsvForm, check_form
 from .identifiers import REASONS, SetAside
 from .rules.plain import rules_from_list
 from .schema import (
@@ -31,7 +31,7 @@ from .schema import (
 from .written_forms import MOST_EXCEPTIONS, SORTS, WrittenForm
 
 _FIELDS = {"name", "kind", "dtype", "step", "origin", "atoms", "levels", "minimum", "maximum", "n_observed"}
-_OPTIONAL = {"has_number_name", "written", "aside", "why_text", "digits", "lower", "upper", "only"}
+_OPTIONAL = {"has_number_name", "written", "aside", "why_text", "remark", "digits", "lower", "upper", "only"}
 MAX_UNKNOWN = 100_000
 
 
@@ -64,17 +64,33 @@ def schema_from_dict(data: Any) -> Schema:
     return schema
 
 
-def _spelling(data: Any) -> Spelling | None:
-    """How CSV files are written, if the schema says so."""
+def _spelling(data: Any) -> CsvForm | None:
+    """How the CSV file was written, if the schema says so."""
     if data is None:
         return None
-    _keys(data, {"na", "decimal"}, "schema.spelling")
-    na = _list(data["na"], "schema.spelling.na", 10_000)
-    if data["decimal"] not in (".", ","):
-        raise ValueError(f"schema.spelling.decimal: expected '.' or ',', got {data['decimal']!r:.80}")
-    return Spelling(
-        tuple(_text(one, f"schema.spelling.na[{k}]", 0, 10_000) for k, one in enumerate(na)), data["decimal"]
-    )
+    _keys(data, set(), "schema.spelling", set(CsvForm._fields).difference(OF_ONE_FILE))
+    fields: dict[str, Any] = dict(data)
+    for name, value in data.items():
+        if name == "na":
+            texts = _list(value, "schema.spelling.na", 10_000)
+            fields["na"] = tuple(_text(one, f"schema.spelling.na[{k}]", 0, 10_000) for k, one in enumerate(texts))
+        elif name == "patterns":
+            for column, pattern in value.items() if isinstance(value, dict) else [("", value)]:
+                if not isinstance(pattern, str) or not re.fullmatch(PATTERN, pattern):
+                    raise ValueError(f"schema.spelling.patterns: {column!r:.80}: {pattern!r:.80} is no pattern")
+        elif name == "has_names" and type(value) is not bool:
+            raise ValueError(f"schema.spelling.has_names: expected true or false, got {value!r:.80}")
+        elif name not in ("has_names", "patterns"):
+            _text(value, f"schema.spelling.{name}", 1, 100)
+    for name, known in (("decimal", (".", ",")), ("line_end", ("\n", "\r\n"))):
+        if name in data and data[name] not in known:
+            raise ValueError(f"schema.spelling.{name}: expected one of {known}, got {data[name]!r:.80}")
+    form = CsvForm(**fields)
+    try:
+        check_form(form)
+    except ValueError as error:
+        raise ValueError(f"schema.spelling: {error}") from None
+    return form
 
 
 def _unknown(entries: Any, frame: Frame, d: int) -> tuple[tuple[int, Column], ...]:
@@ -119,7 +135,8 @@ def column_from_dict(entry: Any, at: str, frame: Frame) -> Column:
         column = replace(column, written=_written(entry["written"], f"{at}.written", frame))
     if "aside" in entry:
         column = replace(column, aside=_aside(entry["aside"], f"{at}.aside"))
-    column = replace(column, why_text=_text(entry.get("why_text", ""), f"{at}.why_text", 0, 10_000))
+    why_text, remark = (_text(entry.get(name, ""), f"{at}.{name}", 0, 10_000) for name in ("why_text", "remark"))
+    column = replace(column, why_text=why_text, remark=remark)
     digits = entry.get("digits", 0)
     if type(digits) is not int or not 0 <= digits <= MOST_DIGITS or (digits and kind not in DIGIT_KINDS):
         raise ValueError(f"{at}.digits: expected a whole number from 0 to {MOST_DIGITS}, got {digits!r:.80}")
@@ -168,8 +185,9 @@ def _written(entry: Any, at: str, frame: Frame) -> WrittenForm:
             raise ValueError(f"{at}.{name}: expected one of {allowed}, got {entry[name]!r:.80}")
     if type(entry["decimals"]) is not int or not -1 <= entry["decimals"] <= 20:
         raise ValueError(f"{at}.decimals: expected a whole number from -1 to 20, got {entry['decimals']!r:.80}")
-    if type(entry["padded"]) is not bool:
-        raise ValueError(f"{at}.padded: expected true or false, got {entry['padded']!r:.80}")
+    for name in ("padded", "lakh"):
+        if type(entry[name]) is not bool:
+            raise ValueError(f"{at}.{name}: expected true or false, got {entry[name]!r:.80}")
     if (entry["sort"] in ("time", "duration")) != (entry["unit"] != ""):
         raise ValueError(f"{at}.unit: {entry['unit']!r} does not fit {entry['sort']}")
     exceptions = tuple(
@@ -179,8 +197,8 @@ def _written(entry: Any, at: str, frame: Frame) -> WrittenForm:
     try:
         cells.check(frame, Column("", "categorical", dtype, levels=("",), n_observed=1))
         form = WrittenForm(
-            dtype=dtype, decimals=entry["decimals"], padded=entry["padded"], exceptions=exceptions, **texts,
-            **{name: entry[name] for name in choices},
+            dtype=dtype, decimals=entry["decimals"], padded=entry["padded"], lakh=entry["lakh"], exceptions=exceptions,
+            **texts, **{name: entry[name] for name in choices},
         )  # fmt: skip
         if form.parse(form.example) is None:
             raise ValueError(f"no cell can have the pattern {form.pattern!r}")

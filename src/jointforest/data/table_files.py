@@ -1,4 +1,4 @@
-"""Tables in CSV and Parquet files and pipes, for the command line."""
+"""Tables in CSV and Parquet files and pipes, and in Excel workbooks and JSON lines, for the command line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from .csv_files import CsvForm, numbered, read_csv, with_separator, write_csv_texts
+from .csv_files import HEAD, CsvForm, found_form, numbered, read_csv, write_csv, write_csv_texts
+from .other_files import as_csv
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 PLAIN = CsvForm()
 
 
-def read_table(path: str, form: str | None = None, csv: CsvForm = PLAIN, text: Iterable[str] = ()) -> pa.Table:
+def read_table(
+    path: str, form: str | None = None, csv: CsvForm = PLAIN, text: Iterable[str] = (), doubt: bool = True
+) -> pa.Table:
     """Read a table.
 
     Parameters
@@ -34,6 +37,8 @@ def read_table(path: str, form: str | None = None, csv: CsvForm = PLAIN, text: I
         How a CSV file is written.
     text : iterable of str
         Columns to be read as text from CSV, even if they look like numbers.
+    doubt : bool
+        Whether to warn of what looks wrong.
 
     Raises
     ------
@@ -42,11 +47,11 @@ def read_table(path: str, form: str | None = None, csv: CsvForm = PLAIN, text: I
     ValueError
         If it is no such table; the message names the file.
     """
-    return read_with_texts(path, form, csv, text, texts=False)[0]
+    return read_with_texts(path, form, csv, text, False, doubt)[0]
 
 
 def read_with_texts(
-    path: str, form: str | None, csv: CsvForm, text: Iterable[str], texts: bool = True
+    path: str, form: str | None, csv: CsvForm, text: Iterable[str], texts: bool = True, doubt: bool = True
 ) -> tuple[pa.Table, pa.Table | None]:
     """`read_table`, and of CSV (if ``texts``) the same cells as they are written, null where missing."""
     import pyarrow as pa
@@ -54,9 +59,13 @@ def read_with_texts(
 
     form = format_of(path, form)
     name = "standard input" if path == "-" else path
-    source = _source(path)
-    if form == "csv":
-        table = read_csv(source, name, csv, text)
+    if form in ("xlsx", "jsonl"):
+        source = pa.BufferReader(as_csv(path, form, doubt))
+        csv = csv._replace(separator=",", encoding="utf-8", decimal=".", comment="")
+    else:
+        source = _source(path)
+    if form != "parquet":
+        table = read_csv(source, name, csv, text, doubt)
         return table, read_csv(source, name, csv, table.column_names, doubt=False) if texts else None
     try:
         table = parquet.read_table(source)
@@ -65,16 +74,18 @@ def read_with_texts(
         raise ValueError(f"{name} is not a parquet table: {error}") from None
 
 
-def find_separator(path: str, csv: CsvForm) -> CsvForm:
-    """The form of a CSV file with the separator that its first lines have; of pipes commas."""
+def find_form(path: str, csv: CsvForm, otherwise: str = ",") -> CsvForm:
+    """The form of a CSV file with what its first bytes show; ``otherwise`` is the separator if they show none.
+
+    A pipe has commas if nothing else is said.
+    """
     if not os.path.isfile(path):  # a pipe is read once
-        return csv._replace(separator=",")
+        return csv._replace(separator=csv.separator or ",")
     with open(path, "rb") as file:
-        head = file.read(65536)
-    return with_separator(head, csv)
+        return found_form(file.read(HEAD), csv, otherwise)
 
 
-def write_table(table: pa.Table, path: str, form: str | None = None) -> None:
+def write_table(table: pa.Table, path: str, form: str | None = None, csv: CsvForm = PLAIN) -> None:
     """Write a table; a file appears whole or not at all, and replaces what was there.
 
     Parameters
@@ -84,14 +95,21 @@ def write_table(table: pa.Table, path: str, form: str | None = None) -> None:
         ``-`` is standard output.
     form : {"csv", "parquet"}, optional
         Default: by the file's ending; CSV for standard output.
+    csv : CsvForm
+        How to write CSV; a file that ends in .tsv or .tab has tabs.
     """
-    form = format_of(path, form)
-    write_whole(path, lambda file: _write(table, file, form))
+    form = format_to_write(path, form)
+    write_whole(path, lambda file: _write(table, file, form, form_of_output(path, csv)))
 
 
-def write_texts(table: pa.Table, path: str, separator: str) -> None:
+def write_texts(table: pa.Table, path: str, csv: CsvForm) -> None:
     """Write a table of texts as CSV, each text as it is; a file appears whole or not at all."""
-    write_whole(path, lambda file: write_csv_texts(table, file, separator))
+    write_whole(path, lambda file: write_csv_texts(table, file, form_of_output(path, csv)))
+
+
+def form_of_output(path: str, csv: CsvForm) -> CsvForm:
+    """The form in which a CSV file is written: that given, with tabs if its name says so."""
+    return csv._replace(separator="\t") if Path(path).suffix.lower() in (".tsv", ".tab") else csv
 
 
 def write_whole(path: str, write: Callable[[BinaryIO], None]) -> None:
@@ -125,17 +143,26 @@ def check_writable(path: str) -> None:
 
 
 def format_of(path: str, form: str | None) -> str:
-    """``csv`` or ``parquet``: as said, or by the file's ending."""
+    """``csv``, ``parquet``, ``xlsx`` or ``jsonl``: as said, or by the file's ending."""
     if form is not None:
         return form
     ending = Path(path).suffix.lower()
     if path == "-" or ending in (".csv", ".tsv", ".tab", ".txt"):
         return "csv"
-    if ending in (".parquet", ".pq"):
-        return "parquet"
+    for known, endings in (("parquet", ".pq"), ("xlsx", ".xlsm"), ("jsonl", (".ndjson", ".json"))):
+        if ending == f".{known}" or ending in endings:
+            return known
     if str(path).endswith(".joint"):
         raise ValueError(f"{path}: expected a table (.csv or .parquet), got a learned joint; give the table it is of")
-    raise ValueError(f"{path}: expected a name that ends in .csv or .parquet, or say --format")
+    raise ValueError(f"{path}: expected a name that ends in .csv, .parquet, .xlsx or .jsonl, or say --format")
+
+
+def format_to_write(path: str, form: str | None) -> str:
+    """`format_of` an answer, which is CSV or Parquet."""
+    form = format_of(path, form)
+    if form not in ("csv", "parquet"):
+        raise ValueError(f"{path}: answers are written as .csv or .parquet")
+    return form
 
 
 def to_arrow(frame: Any, names: Iterable[str]) -> pa.Table:
@@ -164,18 +191,13 @@ def _source(path: str) -> Any:
     return pa.memory_map(path)
 
 
-def _write(table: pa.Table, file: BinaryIO, form: str) -> None:
-    import pyarrow as pa
-    from pyarrow import csv, parquet
+def _write(table: pa.Table, file: BinaryIO, form: str, csv: CsvForm) -> None:
+    from pyarrow import parquet
 
     if form == "parquet":
         parquet.write_table(table, file)
-        return
-    for j, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):
-            plain = table.column(j).cast(field.type.value_type)
-            table = table.set_column(j, field.name, plain)
-    csv.write_csv(table, file)
+    else:
+        write_csv(table, file, csv)
 
 
 # ---- Whether files can be put together to one table.
@@ -220,7 +242,9 @@ def about_column(column: dict[str, Any]) -> str:
         levels = [str(level) for level in column["levels"]]
         few_levels = ", ".join(levels[:6]) + (", ..." if len(levels) > 6 else "")
         return f"{len(levels)} level{'s' if len(levels) != 1 else ''}: {few_levels}"
+    decimals = -math.log10(column["step"] or 1.0)
     step = f", step {column['step']:g}" if column["step"] else ""
+    step = f", {decimals:.0f} decimals" if decimals > 3.5 and abs(decimals - round(decimals)) < 1e-9 else step
     atoms = ", ".join(f"{atom:g}" for atom in column["atoms"][:6]) + (", ..." if len(column["atoms"]) > 6 else "")
     return f"{shown(column['minimum'])} to {shown(column['maximum'])}{step}{f', point masses {atoms}' if atoms else ''}"
 

@@ -1,8 +1,8 @@
 """Text columns that stand for numbers, dates and times: which form a column has, and its cells read by that form.
 
 A column of text such as ``$1,200.00``, ``15 %``, ``26/11/2022`` or ``09:30`` holds numbers. `find_forms` compares its
-distinct texts with the forms below. A form is taken only if *every* known cell has it; in columns of 1,000 cells or
-more, one cell in 1,000 may differ and counts as missing. Everything else stays text.
+distinct texts with the forms below. A form is taken only if *every* known cell has it; in columns of 100 cells or
+more, one cell in 100 may differ and counts as missing, with a warning. Everything else stays text.
 """
 
 from __future__ import annotations
@@ -15,17 +15,16 @@ import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..runtime.warnings import warn
-from .cells import ColumnCells, FrameReader
-from .csv_files import SPREADSHEET_ERRORS
+from .cells import ColumnCells, FrameReader, numbers
 from .identifiers import NO_KINDS
 from .schema import CATEGORICAL_KINDS
 from .times import is_date
-from .written_forms import CLOCK, MISSING_WORDS, MOST_EXCEPTIONS, WrittenForm, date_regex
+from .written_forms import CLOCK, MOST_EXCEPTIONS, WrittenForm, date_regex, is_missing_word, is_solid
 
 _SYMBOLS = ("$", "€", "£", "¥", "₹", "₽", "₩", "₪", "₺", "₫", "฿", "US$", "A$", "C$", "R$", "NT$", "HK$", "kr", "Kr")
 _CODES = ("USD", "EUR", "GBP", "CHF", "JPY", "CNY", "INR", "CAD", "AUD", "NZD", "SEK", "NOK", "DKK", "PLN", "CZK")
@@ -38,7 +37,8 @@ _POWERS = ("W", "kW", "kWh", "MW", "V", "mV", "hp", "bhp", "kmpl", "mpg", "°C",
 _UNITS = frozenset((*_SIZES, *_TIMES, *_BYTES, *_POWERS))
 """Units that may follow a number without a space."""
 _NUMBER = re.compile(
-    r"(?P<open>\()?\s*(?P<before>[+\-−]?)\s*(?P<prefix>[^\d\s.,()+\-−]{0,4}\.?)\s*(?P<after>[+\-−]?)\s*"
+    r"(?P<open>\()?\s*(?P<before>[+\-−]?)\s*"
+    r"(?P<prefix>[^\d\s.,()+\-−]{0,3}[^\W\d_]\.?|[^\d\s.,()+\-−]{0,4})\s*(?P<after>[+\-−]?)\s*"
     r"(?P<body>\d[\d.,'’\u00a0\u202f ]*\d|\d|[.,]\d+)(?P<power>[eE][+\-]?\d{1,3})?"
     r"(?P<gap>\s*)(?P<suffix>[^\d()\s+\-−][^\d()+\-−]{0,14}?)?(?P<last>-)?\s*(?P<close>\))?"
 )
@@ -46,27 +46,35 @@ _SEPARATORS: tuple[tuple[str, str], ...] = (("", "."), (",", "."), (".", ","), (
 _SEPARATORS += (("\u00a0", "."), ("\u00a0", ","), ("\u202f", "."), ("\u202f", ","), ("'", "."), ("’", "."))
 """Signs between thousands and before decimals."""
 _DAYS = [f"{a}{s}{b}{s}{c}" for s in "/.- " for a, b, c in (("%Y", "%m", "%d"), ("%d", "%m", "%Y"), ("%m", "%d", "%Y"))]
-_DAYS += [f"{a}{s}{b}{s}%y" for s in "/." for a, b in (("%d", "%m"), ("%m", "%d"))]
-_DAYS += [f"%d{s}%{month}{s}%Y" for s in " -/." for month in "bB"]
-_DAYS += [f"%{month} %d{comma} %Y" for month in "bB" for comma in (",", "")]
+_DAYS += [f"{a}{s}{b}{s}%y" for s in "/.-" for a, b in (("%d", "%m"), ("%m", "%d"))]
+_DAYS += [f"%d{s}%{month}{s}%{year}" for s in (" ", "-", "/", ".", "") for month in "bB" for year in "Yy"]
+_DAYS += ["%y-%m-%d", "%Y%m%d", "%d%m%Y", "%m%d%Y"]
+_DAYS += [f"%{month} %d{comma} %{year}" for month in "bB" for comma in (",", "") for year in "Yy"]
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", "T%H:%M", "T%H:%M:%S", ", %H:%M", " %I:%M %p", " %I:%M:%S %p", " %I:%M%p")
-_PATTERNS = [day + clock for day in _DAYS for clock in _CLOCKS]
 _SAMPLE = 60
 """Texts of a column that are looked at first."""
 _MOST_UNITS = 5
 """Units of numbers among them; more are words that follow a number."""
+_FEWEST_DAYS = 5
+"""Distinct texts of eight digits that may be dates; fewer may be so by chance."""
+_YEARS = (-70 * 365.2425 * 86400.0, 131 * 365.2425 * 86400.0)
+"""Seconds since 1970 between which such dates lie: the years 1900 to 2100."""
+_WIDER = 3.0
+"""A reading of dates is ruled out if they span so many times the span of another reading."""
 _LIKELY = 0.9
 """Least share of them that have a form which is tried on all texts."""
 
 
 def read_cells(form: WrittenForm, cells: ColumnCells, name: str, dtype: str) -> ColumnCells:
-    """Cells of text as numbers or moments, stored as this dtype; cells that are no text stay as they are.
+    """Cells of text as numbers, moments or ticks, stored as this dtype; cells that are no text stay as they are.
 
     Raises
     ------
     ValueError
         If a text has another form and is no word for a missing cell.
     """
+    if form.sort == "tick":
+        return _ticks(form, cells, name, dtype)
     if cells.codes is None or not any(isinstance(label, str) for label in cells.labels):
         return cells
     used = np.bincount(cells.codes[cells.codes >= 0], minlength=len(cells.labels)) > 0
@@ -91,6 +99,23 @@ def read_cells(form: WrittenForm, cells: ColumnCells, name: str, dtype: str) -> 
     return ColumnCells(sort, dtype, values, missing)
 
 
+def _ticks(form: WrittenForm, cells: ColumnCells, name: str, dtype: str) -> ColumnCells:
+    """Cells of a tick box as booleans: missing ones are False."""
+    if cells.codes is None:
+        ticked = np.where(cells.missing, 0.0, np.nan if cells.sort == "datetime" else cells.values)
+    else:
+        of_labels = [form.parse(x) if isinstance(x, str) else float(x) for x in cells.labels]
+        ticked = np.array([*(np.nan if one is None else one for one in of_labels), 0.0])[cells.codes]
+    odd = np.flatnonzero((ticked != 0.0) & (ticked != 1.0))
+    if len(odd):
+        got = cells.values[odd[0]] if cells.codes is None else cells.labels[cells.codes[odd[0]]]
+        raise ValueError(
+            f"column {name!r}: expected {form.example!r} or a missing cell, got {got!r}; the column was learned as a "
+            f"tick box; learn it as levels: kinds={{{name!r}: 'categorical'}}, or --kinds {name}=categorical"
+        )
+    return numbers("boolean", dtype, ticked)
+
+
 class _Texts(NamedTuple):
     """The n distinct texts of a column, stripped, with the number of cells of each, (n,)."""
 
@@ -110,11 +135,14 @@ class _Family(NamedTuple):
         Texts that have one of the forms, or may have one of the sort.
     forms : tuple of WrittenForm
         Those that all of these texts have; none if they are written in several ways.
+    may_differ : float
+        Largest share of cells of another form.
     """
 
     what: str
     fits: np.ndarray
     forms: tuple[WrittenForm, ...]
+    may_differ: float = 0.01
 
 
 class Found(NamedTuple):
@@ -161,7 +189,7 @@ def find_forms(reader: FrameReader, kinds: Mapping[str, str]) -> Found:
         texts = _texts_of(cells)
         if texts is None:
             continue
-        forms, why_text = _forms_of(texts, must=name in kinds)
+        forms, why_text = _forms_of(texts, must=name in kinds or "[mixed" in texts.dtype)
         if forms:
             choices[name], found.cells[name] = forms, cells
         elif why_text:
@@ -171,9 +199,27 @@ def find_forms(reader: FrameReader, kinds: Mapping[str, str]) -> Found:
     for name, forms in choices.items():
         form = found.forms[name] = forms[0] if len(forms) == 1 else _decided(name, forms, sure)
         if form.exceptions:
-            shown = _shown(form.exceptions)
-            warn(f"column {name!r} is read as {form.in_words}; missing, as of another form: {shown}", UserWarning)
+            warn(
+                f"column {name!r} is read as {form.in_words}; missing, as of another form: {_shown(form.exceptions)}; "
+                f"correct them, or keep the column as text: kinds={{{name!r}: 'categorical'}} (on the command line: "
+                f"--kinds {shlex.quote(name + '=categorical')})",
+                UserWarning,
+            )
+        if "%y" in form.pattern:
+            _doubt_years(name, form, found.cells[name])
     return found
+
+
+def _doubt_years(name: str, form: WrittenForm, cells: ColumnCells) -> None:
+    """Warn of years of two digits that other programs take for the next century."""
+    texts = [str(label) for label in cells.labels]
+    early = form.parse_all(texts) < -365 * 86400.0  # before 1969, from where on all programs agree
+    if early.any():
+        warn(
+            f"column {name!r}: years from 30 on are read as 1930 to 1999, such as in {texts[int(early.argmax())]!r}; "
+            "if that is wrong, write years of four digits",
+            UserWarning,
+        )
 
 
 def _shown(texts: Sequence[str]) -> str:
@@ -190,35 +236,20 @@ def number_dtype(frame: str, form: WrittenForm) -> str:
 
 
 def with_forms(reader: FrameReader, found: Found) -> FrameReader:
-    """The table with texts read by their forms, and other texts without spaces at their ends."""
+    """The table with texts read by their forms."""
     read = {
         name: read_cells(form, found.cells.pop(name), name, number_dtype(reader.frame, form))
         for name, form in found.forms.items()
     }
-    return replace(reader, cells=lambda name: read[name] if name in read else trimmed(reader.cells(name)))
-
-
-def trimmed(cells: ColumnCells) -> ColumnCells:
-    """Cells of text without spaces at their ends and errors of spreadsheets; declared categories stay as they are."""
-    if cells.codes is None or cells.declared:
-        return cells
-    labels = [label.strip() if isinstance(label, str) else label for label in cells.labels]
-    if labels == list(cells.labels) and not SPREADSHEET_ERRORS.intersection(
-        label for label in labels if isinstance(label, str)
-    ):
-        return cells
-    place: dict[Any, int] = {}
-    to = [-1 if label in SPREADSHEET_ERRORS else place.setdefault(label, len(place)) for label in labels]
-    codes = np.array([*to, -1])[cells.codes]
-    return replace(cells, codes=codes, missing=codes < 0, labels=list(place))
+    return replace(reader, cells=lambda name: read[name] if name in read else reader.cells(name))
 
 
 def _texts_of(cells: ColumnCells) -> _Texts | None:
-    """The texts of a column; None if it holds anything else."""
-    if cells.codes is None or cells.declared or not all(isinstance(label, str) for label in cells.labels):
+    """The texts of a column, and those of numbers among them; None if it holds anything else."""
+    if cells.codes is None or cells.declared or not any(isinstance(label, str) for label in cells.labels):
         return None
     counts = np.bincount(cells.codes[cells.codes >= 0], minlength=len(cells.labels))
-    texts = [label.strip() for label, n in zip(cells.labels, counts.tolist(), strict=True) if n]
+    texts = [str(label).strip() for label, n in zip(cells.labels, counts.tolist(), strict=True) if n]
     return _Texts(texts, counts[counts > 0], cells.dtype) if texts else None
 
 
@@ -228,7 +259,7 @@ def _forms_of(column: _Texts, must: bool) -> tuple[tuple[WrittenForm, ...], str]
     If most texts seem to have one, but too many have not, there is no form, and the reason in words. ``must`` says that
     the user wants numbers or dates.
     """
-    is_word = np.array([text in MISSING_WORDS for text in column.texts])
+    is_word = np.array([is_missing_word(text) for text in column.texts])
     texts = list(itertools.compress(column.texts, ~is_word))
     counts, n = column.counts[~is_word], int(column.counts.sum())
     # of texts without an order: the same whatever the order of rows
@@ -242,7 +273,7 @@ def _forms_of(column: _Texts, must: bool) -> tuple[tuple[WrittenForm, ...], str]
             continue
         odd = sorted(set(itertools.compress(texts, ~family.fits)))
         n_odd = int(counts[~family.fits].sum())
-        if family.forms and n_odd <= n / 1000 and len(odd) <= MOST_EXCEPTIONS:
+        if family.forms and n_odd <= n * family.may_differ and len(odd) <= MOST_EXCEPTIONS:
             return tuple(replace(form, exceptions=tuple(odd)) for form in family.forms), ""
         if not why_text and 5 * n_odd <= n and len(odd) <= MOST_EXCEPTIONS:
             why_text = _why_text(family, odd, 1.0 - n_odd / n)
@@ -255,6 +286,8 @@ def _why_text(family: _Family, odd: Sequence[str], share: float) -> str:
         return f"stays text: its cells seem to be {family.what}, but they are written in different forms"
     which = f"{_shown(odd)} {'is' if len(odd) == 1 else 'are'} not"
     hint = f"to make such cells missing on the command line, say --na {shlex.quote(odd[0])}"
+    if any(map(str.isdigit, odd[0])):  # rather a value, written in another way
+        hint = f"write them as the others, or make them missing (on the command line: --na {shlex.quote(odd[0])})"
     most = f"{share:.0%}" if share < 0.995 else "nearly all"
     return f"stays text: {most} of its cells seem to be {family.what}, but {which}; {hint}"
 
@@ -282,7 +315,8 @@ def _clock(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) 
 def _dates(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) -> _Family | None:
     """Dates, with or without time of day."""
     lines = "\n".join(sample)
-    patterns = [pattern for pattern in _PATTERNS if date_regex(pattern).search(lines)]
+    patterns = [day + clock for day in _DAYS for clock in (_CLOCKS if ":" in lines else ("",))]
+    patterns = [pattern for pattern in patterns if date_regex(pattern).search(lines)]
     candidates = [WrittenForm("date", dtype, pattern=pattern) for pattern in patterns]
     of_sample = [np.isfinite(form.parse_all(sample)) for form in candidates]
     if not candidates or np.any(of_sample, axis=0).mean() < _LIKELY:
@@ -292,17 +326,38 @@ def _dates(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) 
         candidates = [form for form, fit in zip(candidates, of_sample, strict=True) if fit.sum() == most]
     each = [np.isfinite(form.parse_all(texts)) for form in candidates]
     fits = np.any(each, axis=0)
-    padded = not re.search(r"(?<!\d)\d(?!\d)", "\n".join(itertools.compress(texts, fits)))
+    fitting = "\n".join(itertools.compress(texts, fits))
+    padded = not re.search(r"(?<!\d)\d(?!\d)", fitting)
     forms = [
-        replace(form, padded=padded)
+        replace(form, padded=padded, pattern=_in_capitals(form.pattern) if fitting.isupper() else form.pattern)
         for form, mine in zip(candidates, each, strict=True)
-        if (mine == fits).all() and (padded or "%y" not in form.pattern)
+        if (mine == fits).all()
     ]
+    if forms and not (forms := [form for form in forms if _is_sure(form, fitting.split("\n"), len(forms))]):
+        return None
+    if len({_order(form) == "year" for form in forms}) > 1:  # read the wrong way round, days are years
+        spans = [np.ptp(form.parse_all(fitting.split("\n"))) for form in forms]
+        forms = [form for form, span in zip(forms, spans, strict=True) if span <= _WIDER * min(spans)]
     if len({_order(form) for form in forms}) < 2:
         return _Family("dates", fits, tuple(forms[:1]))
     # points and hyphens are written with the day first, slashes with the month first
     preferred = "month" if "/" in forms[0].pattern else "day"
     return _Family("dates", fits, tuple(sorted(forms, key=lambda form: _order(form) != preferred)))
+
+
+def _is_sure(form: WrittenForm, texts: Sequence[str], n_forms: int) -> bool:
+    """Whether texts of a form are dates, and no codes of eight digits or versions such as 1.10.22."""
+    if is_solid(form.pattern):
+        moments = form.parse_all(texts)
+        return len(texts) >= _FEWEST_DAYS and bool((moments >= _YEARS[0]).all() and (moments < _YEARS[1]).all())
+    if form.padded or not re.match(r"%[dmy][.-]%[dmy][.-]%[dmy]", form.pattern):
+        return True
+    return n_forms == 1 and form.pattern.startswith("%d.")
+
+
+def _in_capitals(pattern: str) -> str:
+    """The pattern of a date with its months in capitals."""
+    return re.sub("%([bB])", r"%^\1", pattern)
 
 
 def _numbers(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) -> _Family | None:
@@ -320,10 +375,10 @@ def _numbers(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool
     (prefix, suffix), _ = min(around.items(), key=lambda one: (-one[1], one[0]))
     best, lines = np.zeros(len(texts), dtype=bool), "\n".join(texts)
     forms: list[WrittenForm] = []
-    for thousands, decimal in _SEPARATORS:
+    for k, (thousands, decimal) in enumerate((*_SEPARATORS, (",", "."))):
         if thousands not in lines:
             continue
-        form = WrittenForm("number", dtype, prefix, suffix, thousands, decimal)
+        form = WrittenForm("number", dtype, prefix, suffix, thousands, decimal, lakh=k == len(_SEPARATORS))
         if np.isfinite(form.parse_all(sample)).mean() < 0.5:  # units may differ
             continue
         fits = np.isfinite(form.parse_all(texts))
@@ -339,7 +394,9 @@ def _numbers(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool
         return None
     forms = [_spaced(form, lines) for form in forms]
     commas = tuple(form for form in forms[1:] if form.decimal == ",")
-    return _Family("numbers", best, (forms[0], *commas[:1]) if forms[0].thousands == "," else (forms[0],))
+    may_be_codes = lines.replace("\n", "").isdigit() and len(set(map(len, lines.split("\n")))) == 1
+    readings = (forms[0], *commas[:1]) if forms[0].thousands == "," else (forms[0],)
+    return _Family("numbers", best, readings, 0.001 if may_be_codes else 0.01)
 
 
 def _number_match(text: str) -> re.Match[str] | None:
@@ -351,7 +408,7 @@ def _number_match(text: str) -> re.Match[str] | None:
 
 def _is_coded(form: WrittenForm, lines: str, n: int, must: bool) -> bool:
     """Whether n texts that could be numbers of a form are rather codes, levels or telephone numbers."""
-    if re.search(r"^[^\d\n]*0\d", lines, re.MULTILINE) or ("(" in lines and "-\n" in lines + "\n"):
+    if re.search(r"^[^\d\n.,]*0\d", lines, re.MULTILINE) or ("(" in lines and "-\n" in lines + "\n"):
         return True
     if form.suffix.strip("%‰") and form.suffix not in _CURRENCIES and n < 3:
         return True  # few levels, such as 2 doors and 4 doors
@@ -386,18 +443,21 @@ def _spaced(form: WrittenForm, lines: str) -> WrittenForm:
     is_exact = len(decimals) == 1 and not re.search(r"\d[eE][+\-]?\d", lines)
     negative = "()" if "(" in lines else "after" if "-\n" in lines + "\n" else "-"
     decimals_said = decimals.pop() if is_exact else -1
-    return replace(form, prefix=prefix, suffix=suffix, decimals=decimals_said, negative=negative)
+    has_zeros, has_none = (re.search(rf"(?<!\d){zero}{re.escape(form.decimal)}\d", lines) for zero in ("0", ""))
+    padded = bool(has_zeros or not has_none)
+    return replace(form, prefix=prefix, suffix=suffix, decimals=decimals_said, negative=negative, padded=padded)
 
 
 def _decided(name: str, forms: Sequence[WrittenForm], sure: Sequence[WrittenForm]) -> WrittenForm:
     """The form of a column with two readings: as other columns prove, else by convention and with a warning."""
     is_date = forms[0].sort == "date"
     reading = _order if is_date else _decimal_sign
-    proofs = {reading(form) for form in sure} - {""}
+    proofs = ({reading(form) for form in sure} - {""}) & {reading(form) for form in forms}
     if len(proofs) == 1:
         return next(form for form in forms if reading(form) in proofs)
     if is_date:
-        what, other = (f"the {_order(form)} first" for form in forms)
+        what, *others = dict.fromkeys(f"the {_order(form)} first" for form in forms)
+        other = " or ".join(others)
         hint = "write the dates as year-month-day"
     else:
         what, other = "commas between thousands", "decimal commas"
@@ -414,7 +474,7 @@ def _order(form: WrittenForm) -> str:
     day, month = form.pattern.find("%d"), form.pattern.find("%m")
     if form.sort != "date" or month < 0 or form.pattern.startswith("%Y"):
         return ""
-    return "day" if day < month else "month"
+    return "year" if form.pattern.startswith("%y") else "day" if day < month else "month"
 
 
 def _decimal_sign(form: WrittenForm) -> str:

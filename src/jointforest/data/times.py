@@ -40,6 +40,34 @@ def is_date(dtype: str) -> bool:
     return dtype in ("date", "object[date]", "datetime64[D]") or dtype.startswith(("date32[", "date64["))
 
 
+_SPAN = re.compile(r"(timedelta64|duration|time32|time64|object\[time).*|time")
+_CLOCK = re.compile(r"(time32|time64|object\[time).*|time")
+
+
+def is_span(dtype: str) -> bool:
+    """Whether a column's dtype holds durations or times of day, which count seconds."""
+    return _SPAN.fullmatch(dtype) is not None
+
+
+def is_clock(dtype: str) -> bool:
+    """Whether a column's dtype holds times of day."""
+    return _CLOCK.fullmatch(dtype) is not None
+
+
+def span_of(value: Any) -> Any:
+    """Seconds of a duration, or since midnight of a time of day or its ISO text; what is none of them as it is."""
+    if isinstance(value, np.timedelta64):
+        return float(value / np.timedelta64(1, "s"))
+    if isinstance(value, str) and ":" in value:
+        try:
+            value = dt.time.fromisoformat(value.strip())
+        except ValueError:
+            return value
+    if isinstance(value, dt.time):
+        value = dt.datetime.combine(dt.date.min, value.replace(tzinfo=None)) - dt.datetime.min
+    return value.total_seconds() if isinstance(value, dt.timedelta) else value
+
+
 def zone(name: str) -> dt.tzinfo:
     """Time zone of a name (``Europe/Berlin``, ``UTC``) or an offset (``+02:00``, ``UTC+02:00``)."""
     match = re.fullmatch(r"(?:UTC)?([+-])(\d\d):?(\d\d)", name)

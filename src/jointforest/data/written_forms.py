@@ -16,14 +16,22 @@ import numpy as np
 
 from .csv_files import SPREADSHEET_ERRORS
 
-SORTS = ("number", "date", "time", "duration")
-_BLANKS = ("", "-", "--", "---", "–", "—", ".", "..", "...", "?", "\\N", "missing", "unknown", "nil", "tbd", "TBD")
-_NOTHING = ("NA", "N/A", "n/a", "n.a.", "N.A.", "na", "<NA>", "NaN", "nan", "NULL", "null", "Null", "None", "none")
-MISSING_WORDS = frozenset((*SPREADSHEET_ERRORS, *_BLANKS, *_NOTHING, "NONE"))
-"""Texts that mean a missing cell where all other cells are numbers, dates or times."""
+SORTS = ("number", "date", "time", "duration", "tick")
+_SHORT = ("na", "n/a", "n.a.", "n.a", "<na>", "nan", "null", "none", "nil", "\\n", "n/d", "tbd")
+_LONG = ("missing", "unknown", "not known", "not available", "not applicable", "no data", "unspecified", "undefined")
+_MISSING_WORDS = frozenset((*_SHORT, *_LONG))
 
 MOST_EXCEPTIONS = 20
 """Distinct texts of a column that may differ from its form."""
+
+
+def is_missing_word(text: str) -> bool:
+    """Whether a text means a missing cell where all other cells are numbers, dates or times."""
+    if text[-1:].isdigit():
+        return False
+    word = text.strip()
+    has_letters = any(map(str.isalnum, word))  # *** and -- have none
+    return not has_letters or word.casefold() in _MISSING_WORDS or word in SPREADSHEET_ERRORS
 
 
 def line_regex(pattern: str) -> re.Pattern[str]:
@@ -32,6 +40,8 @@ def line_regex(pattern: str) -> re.Pattern[str]:
 
 
 CLOCK = line_regex(r"(?P<h>\d{1,4}):(?P<m>[0-5]\d)(?::(?P<s>[0-5]\d))?(?P<half> ?[AaPp][Mm])?")
+_DATE_PART = re.compile(r"(%\^?[a-zA-Z])")
+"""A part of a date's pattern; ``%^b`` is a month in capitals."""
 _PARTS = {
     "%Y": r"(?P<Y>\d{4})",
     "%y": r"(?P<y>\d{2})",
@@ -43,7 +53,9 @@ _PARTS = {
     "%S": r"(?P<S>\d{2})",
     "%p": r"(?P<p>[AaPp][Mm])",
     "%b": r"(?P<b>[A-Za-z]{3})",
+    "%^b": r"(?P<b>[A-Za-z]{3})",
     "%B": r"(?P<b>[A-Za-z]{3,9})",
+    "%^B": r"(?P<b>[A-Za-z]{3,9})",
 }
 _EPOCH = dt.datetime(1970, 1, 1)
 _MONTHS = {name.lower(): k for names in (calendar.month_abbr, calendar.month_name) for k, name in enumerate(names) if k}
@@ -55,11 +67,11 @@ class WrittenForm:
 
     Attributes
     ----------
-    sort : {"number", "date", "time", "duration"}
+    sort : {"number", "date", "time", "duration", "tick"}
     dtype : str
-        How the frame stores the texts.
+        How the frame stores the texts, or the ticks.
     prefix, suffix : str
-        Currency or unit around each number.
+        Currency or unit around each number; of ticks the text that means True, none where they are numbers or booleans.
     thousands, decimal : str
         Signs between thousands (or none) and before decimals.
     decimals : int
@@ -69,11 +81,13 @@ class WrittenForm:
     pattern : str
         Of dates: the form as for ``strptime``. Of times: ``h:mm`` or ``h:mm:ss``, and ``p`` where AM or PM follows.
     padded : bool
-        Whether days, months and hours have two digits.
+        Whether days, months and hours have two digits, and numbers such as 0.5 a zero before the decimal sign.
     unit : {"", "minutes", "seconds"}
         What times and durations are counted in.
     exceptions : tuple of str
         Texts that have another form and count as missing.
+    lakh : bool
+        Whether the signs between thousands stand after two digits beyond the first thousand, as in 1,20,000.
     """
 
     sort: str
@@ -88,19 +102,23 @@ class WrittenForm:
     padded: bool = True
     unit: str = ""
     exceptions: tuple[str, ...] = ()
+    lakh: bool = False
 
     @property
     def in_words(self) -> str:
         """The form in words, for messages."""
         if self.sort == "date":
-            named = {"%Y": "year", "%y": "year", "%m": "month", "%d": "day", "%b": "month", "%B": "month"}
-            named |= {"%H": "hour", "%I": "hour", "%M": "minute", "%S": "second"}
-            return "dates: " + ", ".join(named[part] for part in re.findall("%.", self.pattern) if part in named)
+            named = {"Y": "year", "y": "year", "m": "month", "d": "day", "b": "month", "B": "month"}
+            named |= {"H": "hour", "I": "hour", "M": "minute", "S": "second"}
+            parts = [part[-1] for part in _DATE_PART.findall(self.pattern)]
+            return "dates: " + ", ".join(named[part] for part in parts if part in named)
+        if self.sort == "tick":
+            return f"a tick box: {self.example!r} is True, and a missing cell is False"
         if self.sort != "number":
             return f"{'times of day' if self.sort == 'time' else 'durations'}, counted in {self.unit}"
         said = {",": "commas", ".": "points", "'": "apostrophes", "’": "apostrophes"}.get(self.thousands, "spaces")
         parts = [f"unit {(self.prefix or self.suffix).strip()}"] if self.prefix or self.suffix else []
-        parts += [f"{said} between thousands"] if self.thousands else []
+        parts += [f"{said} between {'lakhs' if self.lakh else 'thousands'}"] if self.thousands else []
         parts += ["decimal commas"] if self.decimal == "," else []
         parts += ["parentheses below zero"] if self.negative == "()" else []
         return "numbers" + (": " + ", ".join(parts) if parts else "")
@@ -108,8 +126,10 @@ class WrittenForm:
     @property
     def example(self) -> str:
         """What a cell looks like."""
+        if self.sort == "tick":
+            return self.prefix or ("True" if "bool" in self.dtype.lower() else "1")
         if self.sort == "number":
-            return self.write(1234.5 if self.thousands else 12.5)
+            return self.write(123456.5 if self.lakh else 1234.5 if self.thousands else 12.5)
         return self.write(1.6695e9 if self.sort == "date" else 570.0)  # 26 November 2022; half past nine
 
     def parse(self, text: str) -> float | None:
@@ -117,6 +137,8 @@ class WrittenForm:
 
         A day alone is its first moment, also in a form with a time of day.
         """
+        if self.sort == "tick":
+            return 1.0 if text.strip() == self.example.strip() else None
         value = float(self.parse_all([text])[0])
         if not math.isnan(value):
             return value
@@ -149,7 +171,7 @@ class WrittenForm:
 
     def is_missing(self, text: str) -> bool:
         """Whether a text stands for a missing cell in a column of this form."""
-        return text.strip() in MISSING_WORDS or text in self.exceptions
+        return is_missing_word(text) or text in self.exceptions
 
     def write(self, number: float) -> str:
         """The text of a number."""
@@ -161,11 +183,20 @@ class WrittenForm:
         digits = f"{size:.{self.decimals}f}" if self.decimals >= 0 else _plain(size)
         whole, _, fraction = digits.partition(".")
         if self.thousands:
-            whole = f"{int(whole):,}".replace(",", self.thousands)
+            ends = r"\B(?=(\d\d)*\d{3}$)" if self.lakh else r"\B(?=(\d{3})+$)"
+            whole = re.sub(ends, self.thousands, whole)
+        whole = "" if whole == "0" and fraction and not self.padded else whole
         body = f"{self.prefix}{whole}{self.decimal + fraction if fraction else ''}{self.suffix}"
         if number < 0 and float(digits) != 0:
             return {"-": f"-{body}", "()": f"({body})", "after": f"{body}-"}[self.negative]
         return body
+
+    def cell(self, number: float) -> str | float:
+        """What a cell holds: the text of a number, or the number itself in a column of plain numbers among texts."""
+        usual = WrittenForm(self.sort, self.dtype, decimals=self.decimals, exceptions=self.exceptions)
+        if "[mixed" not in self.dtype or self.sort != "number" or self != usual:
+            return self.write(number)
+        return int(number) if float(number).is_integer() else float(number)
 
     @cached_property
     def _regex(self) -> re.Pattern[str]:
@@ -177,7 +208,8 @@ class WrittenForm:
         thousands, decimal = re.escape(self.thousands), re.escape(self.decimal)
         prefix, suffix = (re.escape(unit.strip()) for unit in (self.prefix, self.suffix))
         prefix, suffix = (rf"(?:{unit})?\s*" if unit else "" for unit in (prefix, suffix))
-        whole = rf"(?:\d{{1,3}}(?:{thousands}\d{{3}})+|\d+)" if self.thousands else r"\d+"
+        groups = rf"\d{{1,2}}(?:{thousands}\d\d)*" if self.lakh else rf"\d{{1,3}}(?:{thousands}\d{{3}})*"
+        whole = rf"(?:{groups}{thousands}\d{{3}}|\d+)" if self.thousands else r"\d+"
         body = rf"(?:{whole}(?:{decimal}\d*)?|{decimal}\d+)(?:[eE][+\-]?\d{{1,3}})?\s*{suffix}"
         signed = rf"[+\-−]?\s*{prefix}{body}|{prefix}[+\-−]\s*{body}|{prefix}{body}-"
         return line_regex(rf"\(\s*{prefix}{body}\)|{signed}")
@@ -229,8 +261,14 @@ def _plain(size: float) -> str:
 @cache
 def date_regex(pattern: str) -> re.Pattern[str]:
     """What lines with dates in a pattern look like."""
-    parts = re.split("(%.)", pattern)
-    return line_regex("".join(_PARTS.get(part, re.escape(part).replace(r"\ ", r"\s")) for part in parts))
+    parts = _DATE_PART.split(pattern)
+    regex = "".join(_PARTS.get(part, re.escape(part).replace(r"\ ", r"\s")) for part in parts)
+    return line_regex(regex.replace("{1,2}", "{2}", 2) if is_solid(pattern) else regex)
+
+
+def is_solid(pattern: str) -> bool:
+    """Whether nothing stands between the numbers of a date, so that all have all of their digits."""
+    return re.match("(%[Ymd]){3}", pattern) is not None
 
 
 def _moments(of: Mapping[str, Sequence[str]]) -> np.ndarray:
@@ -242,7 +280,7 @@ def _moments(of: Mapping[str, Sequence[str]]) -> np.ndarray:
 
     month = np.array([_MONTHS.get(text.lower(), 0) for text in of["b"]]) if "b" in of else part("m")
     short, day, hour, minute, second = map(part, "ydHMS")
-    year = part("Y") if "Y" in of else short + np.where(short >= 69, 1900, 2000)  # 1969 to 2068
+    year = part("Y") if "Y" in of else short + np.where(short >= 30, 1900, 2000)  # 1930 to 2029, as in spreadsheets
     is_wrong = (year < 1) | (month < 1) | (month > 12) | (day < 1) | (hour > 23) | (minute > 59) | (second > 59)
     if "I" in of:
         hour, wrong_half = _of_halves(part("I"), of["p"])
@@ -275,6 +313,8 @@ def _date_text(seconds: float, pattern: str, padded: bool) -> str:
         "%S": f"{moment.second:02d}",
         "%p": "AM" if moment.hour < 12 else "PM",
         "%b": calendar.month_abbr[moment.month],
+        "%^b": calendar.month_abbr[moment.month].upper(),
         "%B": calendar.month_name[moment.month],
+        "%^B": calendar.month_name[moment.month].upper(),
     }
-    return "".join(parts.get(part, part) for part in re.split("(%.)", pattern))
+    return "".join(parts.get(part, part) for part in _DATE_PART.split(pattern))

@@ -56,7 +56,7 @@ class Known:
         conditions, self.notes = read_evidence(schema, said)
         self.conditions = tidied(schema, conditions)
         self.sentence = sentence(self.conditions)
-        rest, missing = without_missing(self.conditions)
+        rest, missing = without_missing(self.conditions, schema.tick_boxes)
         model, self._log_missing = _model_given(shown, missing)
         if model is None:
             raise ImpossibleEvidence(

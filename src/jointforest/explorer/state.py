@@ -107,7 +107,7 @@ def shell_command(title: str, conditions: Conditions, columns: Iterable[Column])
 def _parsed(schema: Schema, text: str) -> Conditions:
     if not text.strip():
         return {}
-    return dict(parse_conditions(text, schema.kinds, schema.reasons_aside))
+    return dict(parse_conditions(text, schema.kinds_asked, schema.reasons_aside))
 
 
 def _in_order(schema: Schema, conditions: Conditions) -> Conditions:

@@ -411,7 +411,9 @@ class _Maker:
         known = apart[~np.isnan(apart)]
         name = self._new_name(f"{columns[high].name} - {columns[low].name}")
         dtype = _dtype(self.schema.frame, "integer" if unit > 0.0 else "number")
-        gap_column = replace(infer_schema(known[:, None]).columns[0], name=name, dtype=dtype, n_observed=len(known))
+        gap_column = replace(
+            infer_schema(known[:, None], doubt=False).columns[0], name=name, dtype=dtype, n_observed=len(known)
+        )
         at = self.d + len(self.gaps)
         self.gaps.append((gap_column, 1.0 if rule.is_strict and unit > 0.0 else 0.0))
         self.gap_after.append(made)

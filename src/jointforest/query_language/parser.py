@@ -20,7 +20,7 @@ Grammar (keywords and functions in any case)::
               | column "about" value "sd" number                     soft evidence: a measurement,
               | column "likely" "{" entry {"," entry} "}"            or how likely what was seen is
     entry     = (value | condition | "others") ":" number            of a value, a condition on this column, the rest
-              | column                                               a boolean column, true
+              | column                                               a column of true and false, or 0 and 1, is true
     sum       = ["+" | "-"] term {("+" | "-") term}
     term      = [number "*"] column | column ("*" | "/") number | number
     op        = "=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">="
@@ -639,7 +639,7 @@ class ConditionParser(SumReader):
             hint = "a condition is: column = value, column in {...}, column between a and b"
             raise self.fail(f"expected a comparison after {column!r}, found {self.shown_token()}", hint=hint)
         if self.kinds is not None and self.kinds[column] != "boolean":
-            hint = f"only a boolean column stands alone; write {column} = value"
+            hint = f"only a column of true and false, or of 0 and 1, stands alone; write {column} = value"
             raise self.fail(f"{column!r} is {self.kinds[column]}, not boolean", start, hint)
         return True
 

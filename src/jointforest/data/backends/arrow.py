@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from .. import restore
 from ..cells import ColumnCells, FrameReader, check_names, coded, empty, numbers, ticks, unsupported
 from ..schema import Column, Schema
-from ..times import PER_SECOND, unit_of, zone_of
+from ..times import PER_SECOND, is_span, unit_of, zone_of
 
 
 def read(table: pa.Table) -> FrameReader:
@@ -52,7 +52,10 @@ def cells(data: pa.ChunkedArray, name: str, dtype: str) -> ColumnCells:
         return _moments(data, dtype, 1000)
     if pa.types.is_timestamp(kind):
         return _moments(data, dtype, PER_SECOND[kind.unit])
-    raise unsupported(name, str(kind), "turn it into numbers (durations: a number of seconds), text or a dictionary")
+    if pa.types.is_duration(kind) or pa.types.is_time(kind):
+        whole = data.cast(pa.int32()) if pa.types.is_time32(kind) else data.cast(pa.int64())
+        return numbers("number", dtype, _floats(whole) / PER_SECOND[kind.unit])
+    raise unsupported(name, str(kind), "turn it into numbers, text or a dictionary")
 
 
 def _floats(data: pa.ChunkedArray) -> np.ndarray:
@@ -79,6 +82,11 @@ def array(column: Column, x: np.ndarray, dtype: str) -> pa.Array:
         return pa.nulls(len(x))
     if column.kind == "datetime":
         return _stamped(column, x, kind)
+    if is_span(dtype):
+        ticks = restore.spans(column, x, PER_SECOND[kind.unit])
+        missing = np.isnan(x)
+        whole = pa.array(np.where(missing, 0, ticks), mask=missing)
+        return (whole.cast(pa.int32()) if pa.types.is_time32(kind) else whole).cast(kind)
     labels = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_string(labels) or pa.types.is_large_string(labels) or pa.types.is_string_view(labels):
         return _labelled(column, x, kind, labels)
@@ -128,6 +136,8 @@ def arrow_type(name: str) -> pa.DataType:
     if decimal:
         bits, precision, scale = (int(part) for part in decimal.groups())
         return getattr(pa, f"decimal{bits}")(precision, scale)
+    if name.startswith("duration["):
+        return pa.duration(unit_of(name))
     if name.startswith("timestamp["):
         return pa.timestamp(unit_of(name), zone_of(name))
     return pa.type_for_alias(name)

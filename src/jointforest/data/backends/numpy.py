@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter
 
 import numpy as np
 
-from .. import restore
-from ..cells import ColumnCells, FrameReader, absent, coded, empty, floats, hint_for, numbers, ticks, unsupported
+from .. import restore, times
+from ..cells import (
+    ColumnCells,
+    FrameReader,
+    absent,
+    coded,
+    empty,
+    floats,
+    hint_for,
+    is_mixed,
+    numbers,
+    ticks,
+    unsupported,
+)
 from ..schema import Schema
 from ..times import PER_SECOND
 
@@ -44,8 +57,9 @@ def _cells(column: np.ndarray, name: str) -> ColumnCells:
         return coded("<U" if kind == "U" else dtype, codes, [str(label) for label in labels])
     if kind == "O":
         return _objects(column, name)
-    hint = "durations are taken as numbers: array / np.timedelta64(1, 's')" if kind == "m" else ""
-    raise unsupported(name, f"a numpy array of type {dtype}", hint or "use numbers, text, booleans or datetime64")
+    if kind == "m" and np.datetime_data(column.dtype)[0] in ("D", "h", "m", *PER_SECOND):
+        return numbers("number", dtype, column / np.timedelta64(1, "s"))
+    raise unsupported(name, f"a numpy array of type {dtype}", "use numbers, text, booleans or datetime64")
 
 
 def _objects(column: np.ndarray, name: str) -> ColumnCells:
@@ -54,10 +68,17 @@ def _objects(column: np.ndarray, name: str) -> ColumnCells:
     if not known:
         return empty("object[str]", len(column))
     nan = "" if not missing.any() or column[int(missing.argmax())] is None else "|nan"
-    if all(isinstance(value, str) for value in known):
+    is_text = all(isinstance(value, str) for value in known)
+    if is_text or is_mixed(known):
         place = {label: code for code, label in enumerate(dict.fromkeys(known))}
         codes = np.array([-1 if gone else place[v] for v, gone in zip(column, missing, strict=True)])
-        return coded(f"object[str{nan}]", codes, list(place))
+        return coded(f"object[{'str' if is_text else 'mixed'}{nan}]", codes, list(place))
+    if all(isinstance(value, dt.time) for value in known):
+        return numbers(
+            "number",
+            f"object[time{nan}]",
+            np.array([times.span_of(np.nan if gone else v) for v, gone in zip(column, missing, strict=True)]),
+        )
     for types, sort, described in (
         ((bool, np.bool_), "boolean", "bool"),
         ((int, np.integer), "integer", "int"),
@@ -86,6 +107,9 @@ def build(schema: Schema, X: np.ndarray) -> np.ndarray:
         return out.astype(str) if dtypes == {"<U"} and not missing else out
     if first.startswith("datetime64"):
         return np.column_stack([restore.stamps(c, X[:, j]) for j, c in enumerate(columns)]).astype(first)
+    if first.startswith("timedelta64"):
+        per_second = float(np.timedelta64(1, "s") / np.ones((), first))
+        return np.column_stack([restore.spans(c, X[:, j], per_second) for j, c in enumerate(columns)]).view(first)
     missing = np.isnan(X).any()
     if first == "bool" and missing:
         return np.column_stack([restore.objects(c, X[:, j], None) for j, c in enumerate(columns)])

@@ -8,10 +8,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .. import restore
-from ..cells import ColumnCells, FrameReader, check_names, coded, empty, floats, hint_for, numbers, ticks, unsupported
+from .. import restore, times
+from ..cells import (
+    ColumnCells,
+    FrameReader,
+    check_names,
+    coded,
+    empty,
+    floats,
+    hint_for,
+    is_mixed,
+    numbers,
+    ticks,
+    unsupported,
+)
 from ..schema import Column, Schema, is_number_name
-from ..times import PER_SECOND, is_date
+from ..times import PER_SECOND, is_date, unit_of
 from . import arrow as _arrow
 
 
@@ -41,7 +53,12 @@ def _cells(series: pd.Series, name: str) -> ColumnCells:
         return coded(f"{'str' if missing_is_nan else 'string'}:{dtype.storage}", codes, list(labels))
     if isinstance(dtype, pd.SparseDtype):
         raise unsupported(name, text, "use series.sparse.to_dense()")
-    if isinstance(dtype, pd.PeriodDtype | pd.IntervalDtype) or dtype.kind in "mcV":
+    if isinstance(dtype, pd.PeriodDtype):
+        stamps = series.dt.start_time.to_numpy(dtype="datetime64[us]")
+        return ticks(text, stamps.view(np.int64), np.isnat(stamps), PER_SECOND["us"])
+    if dtype.kind == "m":
+        return numbers("number", text, series.to_numpy() / np.timedelta64(1, "s"))
+    if isinstance(dtype, pd.IntervalDtype) or dtype.kind in "cV":
         kind = text.partition("[")[0].rstrip("0123456789")
         raise unsupported(name, text, hint_for(kind, "turn it into numbers, or into text (astype(str))"))
     if dtype.kind == "M":
@@ -84,6 +101,15 @@ def _objects(series: pd.Series, name: str) -> ColumnCells:
         return ticks("object[date]", days.view(np.int64), missing, 1 / 86400)
     if inferred.startswith("datetime"):
         return _datetimes(series, name)
+    if inferred in ("timedelta", "period"):  # that is how they come back
+        return _cells(pd.to_timedelta(series) if inferred == "timedelta" else pd.Series(pd.PeriodIndex(series)), name)
+    if inferred == "time":
+        return numbers(
+            "number", f"object[time{nan}]", np.array([times.span_of(cell) for cell in series.where(~missing, np.nan)])
+        )
+    if is_mixed(series[~missing]):
+        codes, labels = pd.factorize(series)
+        return coded(f"object[mixed{nan}]", codes, list(labels))
     kinds = Counter(type(value).__name__ for value in series[~missing])
     shown = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common(4))
     hint = hint_for(next(iter(kinds)).lower() if len(kinds) == 1 else "", "make all its values text or all numbers")
@@ -157,9 +183,13 @@ def _plain(column: Column, x: np.ndarray, dtype: str) -> Any:
         return pd.array(list(column.levels), dtype=string).take(restore.codes(x), allow_fill=True)
     if dtype.startswith("object"):
         return pd.Series(restore.objects(column, x, np.nan if dtype.endswith("|nan]") else None), dtype=object)
+    if dtype.startswith("timedelta64"):
+        return restore.spans(column, x, PER_SECOND[unit_of(dtype)]).view(dtype)
     if column.kind == "datetime":
         stamps = restore.stamps(column, x)
         kind = _index_dtype(dtype)
+        if isinstance(kind, pd.PeriodDtype):
+            return pd.PeriodIndex(stamps, freq=kind.freq)
         if isinstance(kind, pd.DatetimeTZDtype):
             return pd.DatetimeIndex(stamps).tz_localize("UTC").tz_convert(kind.tz).as_unit(kind.unit)
         return stamps.astype("datetime64[D]") if is_date(dtype) else stamps

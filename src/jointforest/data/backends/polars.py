@@ -10,7 +10,7 @@ import polars as pl
 from .. import restore
 from ..cells import ColumnCells, FrameReader, coded, empty, numbers, ticks, unsupported
 from ..schema import Column, Schema
-from ..times import PER_SECOND, unit_of, zone_of
+from ..times import PER_SECOND, is_span, unit_of, zone_of
 
 
 def read(frame: pl.DataFrame) -> FrameReader:
@@ -45,11 +45,13 @@ def _cells(series: pl.Series, name: str) -> ColumnCells:
     if isinstance(dtype, pl.Datetime):
         described = f"datetime[{dtype.time_unit}{f', {dtype.time_zone}' if dtype.time_zone else ''}]"
         return ticks(described, series.to_physical().fill_null(0).to_numpy(), missing, PER_SECOND[dtype.time_unit])
-    hints = {
-        "Duration": "turn it into numbers: .dt.total_seconds()",
-        "Time": "turn it into numbers, such as .dt.hour()",
-    }
-    raise unsupported(name, str(dtype), hints.get(str(dtype.base_type()), "turn it into numbers or text"))
+    if isinstance(dtype, pl.Duration):
+        return numbers(
+            "number", f"duration[{dtype.time_unit}]", _floats(series.to_physical()) / PER_SECOND[dtype.time_unit]
+        )
+    if dtype == pl.Time:
+        return numbers("number", "time", _floats(series.to_physical()) / 1e9)
+    raise unsupported(name, str(dtype), "turn it into numbers or text")
 
 
 def _floats(series: pl.Series) -> np.ndarray:
@@ -80,6 +82,11 @@ def _series(column: Column, x: np.ndarray) -> pl.Series:
         naive = moments.cast(pl.Datetime(unit_of(dtype)))  # type: ignore[arg-type] # ns, us and ms are what polars has
         zone = zone_of(dtype)
         return naive if zone is None else naive.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+    if is_span(dtype):
+        unit = "ns" if dtype == "time" else unit_of(dtype)
+        missing = np.isnan(x)
+        whole = _masked(np.where(missing, 0, restore.spans(column, x, PER_SECOND[unit])), missing)
+        return whole.cast(pl.Time if dtype == "time" else pl.Duration(unit))  # type: ignore[arg-type] # as above
     values, missing = restore.values(column, x)
     decimal = re.fullmatch(r"Decimal\((\d+), (\d+)\)", dtype)
     if decimal:

@@ -93,7 +93,7 @@ class JointRegressor(RegressorMixin, JointPredictor):
             return self.kinds
         frame = column_like(X, name, cells)
         is_whole = bool((cells == np.rint(cells)).all() and np.abs(cells).max() < _LARGEST_WHOLE)
-        kind = "integer" if is_whole else infer_schema(frame).columns[0].kind
+        kind = "integer" if is_whole else infer_schema(frame, doubt=False).columns[0].kind
         return kinds | {name: kind} if kind in _KINDS else self.kinds
 
     def _predict_block(self, evidence: Evidence) -> np.ndarray:

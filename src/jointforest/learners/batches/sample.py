@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...data.cells import FrameReader
+from ...data.cells import FrameReader, without
 from ...data.frames import encode_cells, read, row_weights, take_rows
-from ...data.infer_schema import NoRows, check_kinds, schema_of, to_count
+from ...data.infer_schema import NoRows, check_kinds, doubt_values, schema_of, to_count
 from ...data.observe_table import Look, Wanted, add_counts, count, look, merge_looks
 from ...data.rules.find import with_rules
 from ...data.sample_rows import (
@@ -74,9 +74,9 @@ def held(reader: FrameReader) -> FrameReader:
     return replace(reader, cells=cells.__getitem__)
 
 
-def see(batch: Any, seed: int, n_rows: int) -> Seen:
-    """Look at one batch, and sample at most so many of its rows."""
-    reader = held(read(batch))
+def see(batch: Any, seed: int, n_rows: int, ignored: Set[str] = frozenset()) -> Seen:
+    """Look at one batch, and sample at most so many of its rows; columns to be ignored may be of any type."""
+    reader = held(without(read(batch), ignored))
     return Seen(look(reader), sample_rows(reader, seed, size_of(n_rows)))
 
 
@@ -85,9 +85,11 @@ def merge_seen(a: Seen, b: Seen, n_rows: int) -> Seen:
     return Seen(merge_looks(a.look, b.look), merge_samples(a.rows, b.rows, size_of(n_rows)))
 
 
-def count_again(batch: Any, wanted: Mapping[str, Wanted], keys: np.ndarray, seed: int) -> Counted:
+def count_again(
+    batch: Any, wanted: Mapping[str, Wanted], keys: np.ndarray, seed: int, ignored: Set[str] = frozenset()
+) -> Counted:
     """Count in one batch what the first pass left open: values that may be atoms, rows that may be common."""
-    reader = held(read(batch))
+    reader = held(without(read(batch), ignored))
     return Counted(count(reader, wanted), count_common(reader, keys, seed))
 
 
@@ -103,7 +105,9 @@ def take_sample(
 
     Raises ValueError if there is no row, or the table cannot be used (each message names the column).
     """
-    look_at, merge = partial(see, seed=seed, n_rows=n_rows), partial(merge_seen, n_rows=n_rows)
+    ignored = {name for name, kind in (kinds or {}).items() if kind == "ignored"}
+    look_at = partial(see, seed=seed, n_rows=n_rows, ignored=ignored)
+    merge = partial(merge_seen, n_rows=n_rows)
     seen = fold(_pass(look_at, merge), None)
     if seen is None:
         raise ValueError("the source gave no batch of rows; at least one row is needed")
@@ -116,7 +120,7 @@ def take_sample(
     wanted, keys = to_count(seen.look, kinds), common_keys(seen.rows, size_of(n_rows))
     counted = None
     if wanted or len(keys):
-        again = partial(count_again, wanted=wanted, keys=keys, seed=seed)
+        again = partial(count_again, wanted=wanted, keys=keys, seed=seed, ignored=ignored)
         counted = fold(_pass(again, merge_counted), seen.look.n)
     return sample_of(seen, counted, kinds, n_rows, seed)
 
@@ -141,6 +145,7 @@ def _merge(merge: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
 def sample_of(seen: Seen, counted: Counted | None, kinds: Mapping[str, str], n_rows: int, seed: int) -> Sample:
     """The sample of a table, from what was seen of all of it and counted."""
     schema = schema_of(seen.look, {} if counted is None else counted.values, kinds)
+    doubt_values(schema, seen.look)
     cells, weight = weighed_rows(seen.rows, None if counted is None else counted.rows)
     reader = FrameReader(schema.frame, list(seen.look.names), len(weight), cells.__getitem__)
     X = snap(kernel_columns(schema), encode_cells(schema, reader)[0])
@@ -291,7 +296,8 @@ def cells_of(schema: Schema, batch: Any, ignored: str | None = None) -> BatchRow
 
     Raises ValueError if it has levels that the table did not have when it was looked at.
     """
-    reader = held(read(batch))
+    left_out = {column.name for _, column in schema.unknown if column.aside and column.aside.reason == "ignored"}
+    reader = held(without(read(batch), left_out))
     X, unseen = encode_cells(schema, reader, () if ignored is None else (ignored,))
     if unseen.any():
         name = schema.names[int(np.argmax(unseen.any(axis=0)))]

@@ -146,9 +146,14 @@ def _check_target(column: Column, kind: str, cells: np.ndarray) -> None:
             f"column {column.name!r}: a target of kind {column.kind!r}, expected {wanted}; "
             "give y as such, and leave the target out of kinds"
         )
-    if column.is_categorical and len(column.levels) != len(np.unique(cells)):
+    labels = np.unique(cells) if column.is_categorical else cells[:0]
+    if len(labels) not in (0, len(column.levels)):
+        odd = next((label for label in labels.tolist() if label not in column.levels), None)
+        if isinstance(odd, str):
+            why = f"{odd!r} and {column.levels[int(column.codes[odd.strip()])]!r} differ by white space only"
+            raise ValueError(f"column {column.name!r}: the labels {why}; write them alike, such as y.str.strip()")
         raise ValueError(
-            f"column {column.name!r}: {len(np.unique(cells))} labels make {len(column.levels)} levels; "
+            f"column {column.name!r}: {len(labels)} labels make {len(column.levels)} levels; "
             "turn y into text (whole numbers above 2**53 cannot be told apart), and leave the target out of kinds"
         )
 
@@ -186,10 +191,13 @@ def target_cells(y: Any) -> np.ndarray:
         cells = column_or_1d(cells, warn=True)
     if cells.ndim != 1:
         raise ValueError(f"y should be a 1d array, got an array of shape {cells.shape} instead")
-    missing = [absent(cell) for cell in cells] if cells.dtype == object else cells != cells
+    missing = np.array([absent(cell) for cell in cells]) if cells.dtype.kind in "OUT" else cells != cells
     if np.any(missing):
+        texts = [cell for cell in cells[missing].tolist() if isinstance(cell, str)]
+        such = f", such as {texts[0]!r}" if texts else ""
         raise ValueError(
-            f"Input y contains NaN: {int(np.sum(missing))} of {len(cells)} targets are missing; leave those rows out"
+            f"Input y contains NaN: {int(np.sum(missing))} of {len(cells)} targets are missing{such}; "
+            "leave those rows out"
         )
     if cells.dtype == object:
         odd = [cell for cell in cells if not isinstance(cell, str)]

@@ -146,7 +146,9 @@ def choose(task: Task) -> Chosen:
     """Compare, decide, learn from all rows."""
     known = task.candidates(task.budget)
     if len(known) == 1:
-        why = "this budget compares no learners on tables of this size, budget='default' (--budget default) does"
+        why = (
+            "no other learner was tried, to save time on a large table; budget='default' (--budget default) tries them"
+        )
         return _without_choice(task, known[0], "no rows", why)
     splits, held_out = _splits(task)
     if not splits:
