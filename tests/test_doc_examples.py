@@ -20,13 +20,8 @@ import jointforest
 
 ROOT = Path(__file__).parents[1]
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-NEEDS_TORCH = (
-    "jointforest.integrations.spflow_modules"  # which no test installs; benchmarks/spflow_densities.py asks it
-)
 MODULES = sorted(
-    m.name
-    for m in pkgutil.walk_packages(jointforest.__path__, "jointforest.")
-    if "__main__" not in m.name and m.name != NEEDS_TORCH
+    m.name for m in pkgutil.walk_packages(jointforest.__path__, "jointforest.") if "__main__" not in m.name
 )
 PAGES = sorted(path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("README.md"), *ROOT.glob("docs/**/*.md")])
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -52,7 +52,6 @@ NOT_ASKED = {
         "n_trees",
         "reading",
         "schema",
-        "to_spflow",
     },
     "Posterior": {
         "n_rows",

@@ -117,7 +117,6 @@ REFUSED: list[tuple[str, Callable[[], Any], str]] = [
     ("Joint.uncertainty", lambda: JOINT.uncertainty(ROWS, "flag", ROWS), "robustness needs a joint that is one forest"),
     ("Joint.to_arrow", lambda: JOINT.to_arrow(), "a component of the kind 'table'"),
     ("Joint.to_forde", lambda: JOINT.to_forde("never"), "one forest of boxes"),
-    ("Joint.to_spflow", lambda: JOINT.to_spflow(), "one forest of boxes"),
     ("Joint.save", lambda: JOINT.save("never.joint"), "a component of the kind 'table'"),
     ("Posterior.leaves", lambda: WHO.leaves(), "a table of leaves needs a joint that is one forest"),
     ("Posterior.explain", lambda: WHO.explain(), "an explanation needs forests and hidden trees"),

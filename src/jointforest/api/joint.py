@@ -29,7 +29,6 @@ from ..inference.sampling import impute_by_draws
 from ..inference.uncertainty import Uncertainty, uncertainty
 from ..integrations.arrow import to_arrow
 from ..integrations.forde import write_forde
-from ..integrations.spflow import to_spflow
 from ..models.base import Distribution
 from ..models.box_forest.box_forest import BoxForest
 from ..models.box_forest.rake import rake
@@ -249,32 +248,6 @@ class Joint:
         See `from_forde`.
         """
         write_forde(self.distribution, folder)
-
-    def to_spflow(self) -> Any:
-        """The joint as a circuit of SPFlow, with the same log-densities; it needs the extra ``spflow``, and so torch.
-
-        Its ``log_likelihood`` takes a float64 tensor (n, d): columns in the order of `columns`, numbers as they are,
-        levels as their places in `levels`, NaN where missing.
-
-        Returns
-        -------
-        spflow.modules.sums.Sum
-            A mixture over the leaves. Truncated normals are `integrations.spflow_modules.TruncatedNormal`, all other
-            modules are those of SPFlow.
-
-        Raises
-        ------
-        ValueError
-            If the joint is more than a forest of normal, uniform, quantile or categorical leaves: a background
-            (``epsilon``) beside columns of numbers, point masses, grids, dates, hidden trees; the message names what.
-        ImportError
-            Without SPFlow.
-
-        References
-        ----------
-        Ventola and others, SPFlow, version 1.1; ``docs/how-to/formats.md``.
-        """
-        return to_spflow(self.distribution)
 
     def explore(
         self, data: Any = None, *, model: Any = None, title: str = "joint", port: int = 0, browser: bool | None = None

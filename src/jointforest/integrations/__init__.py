@@ -1,1 +1,1 @@
-"""Other libraries: tree ensembles, Arrow, FORDE, SPFlow, MLflow, Dask."""
+"""Other libraries: tree ensembles, Arrow, FORDE, MLflow, Dask."""

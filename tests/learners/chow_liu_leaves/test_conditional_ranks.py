@@ -16,6 +16,7 @@ from jointforest.learners.base import Rows
 from jointforest.learners.chow_liu_leaves.conditional_ranks import ConditionalRanks, conditional_ranks
 from jointforest.learners.chow_liu_leaves.leaves import CodedRows, coded
 from jointforest.learners.joint_tree.constants import FIXED
+from jointforest.learners.joint_tree.joint_tree import BY_RANKS
 
 
 def table_of(frame: pd.DataFrame) -> CodedRows:
@@ -83,8 +84,8 @@ def split_by_rests(frame: pd.DataFrame, **settings: object) -> jf.Joint:
     """A tree whose splits are judged by conditional ranks, whatever held-out rows say."""
 
     class ByRests(jf.JointTree):
-        def _dependent(self, rows: Rows, weight: np.ndarray | None, seed: int) -> object:
-            return self._chow_liu(rows, weight, seed, self.n_estimators, True)
+        def _preferred(self, *_: object) -> str:
+            return BY_RANKS
 
     return ByRests(leaf="chow_liu", random_state=0, **settings).fit(frame).joint_
 

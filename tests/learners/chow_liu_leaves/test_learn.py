@@ -98,7 +98,7 @@ def test_a_leaf_by_hand() -> None:
         count = np.array([weight[codes[:, j] == code].sum() for code in range(K)])
         known = np.array([(codes[:, j] == code).sum() for code in range(K)]) + 0.0
         known[known == 0.0] = 0.5
-        share = count + FIXED.marginal_rows * known / known.sum()
+        share = count + FIXED.least_share * weight.sum() * known / known.sum()  # of one leaf, the counts themselves
         shares.append(share / share.sum())
         if k == 0:
             np.testing.assert_allclose(tree.transition[0][0], shares[0], rtol=1e-5)
@@ -106,14 +106,12 @@ def test_a_leaf_by_hand() -> None:
         up = tree.column[tree.parent[k]]
         marginal = np.array([(codes[:, up] == code).mean() for code in range(N_CODES[up])])
         pair = whole.transition[k] * marginal[:, None]
-        factor = np.ones(K)
-        for _ in range(200):  # proportional fitting to the end
-            rows = shares[tree.parent[k]] / (pair @ factor)
-            factor = shares[k] / (pair.T @ rows)
-        prior = pair * factor / (pair @ factor)[:, None]
         counts = np.array([[weight[(codes[:, up] == a) & (codes[:, j] == b)].sum() for b in range(K)]
                            for a in range(N_CODES[up])])  # fmt: skip
-        expected = counts + FIXED.pair_rows * prior
+        expected = counts + FIXED.pair_rows * pair / pair.sum(axis=1, keepdims=True)
+        for _ in range(FIXED.pair_rakings):  # proportional fitting
+            expected *= (shares[tree.parent[k]] / expected.sum(axis=1))[:, None]
+            expected *= shares[k] / expected.sum(axis=0)
         np.testing.assert_allclose(tree.transition[k], expected / expected.sum(axis=1, keepdims=True), atol=2e-3)
     lost = (weight[codes[:, 1] == 3].sum() + (codes[:, 1] == 3).mean()) / (weight.sum() + 1.0)
     np.testing.assert_allclose(tree.blank[tree.node[1]], lost, rtol=1e-6)

@@ -1,4 +1,4 @@
-"""Tables of leaves against counts made one row at a time, and tilting against its definition."""
+"""Tables of leaves against counts made one row at a time, and against sums over all rows of codes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import math
 from statistics import NormalDist
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import jointforest as jf
 from jointforest.learners.chow_liu_leaves import learn
 from jointforest.learners.chow_liu_leaves.constants import FIXED
 
@@ -50,31 +52,50 @@ def test_leaf_marginals_stay_in_the_box(is_ordered: bool) -> None:
     rng = np.random.default_rng(1)
     marginal, allowed = rng.dirichlet(np.ones(K)), rng.random((L, K)) < 0.5
     allowed[:, 0] = True
+    prior = allowed * rng.random((L, K))
+    prior /= prior.sum(axis=1, keepdims=True)
     count = rng.integers(0, 9, (L, K)) * allowed.astype(float)
-    found = learn.leaf_marginals(count, allowed, marginal, is_ordered)
+    found = learn.leaf_marginals(count, allowed, prior, marginal, is_ordered)
     assert (found[~allowed] == 0.0).all() and (found[allowed] > 0.0).all()
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
     if not is_ordered:
-        for i in range(L):
-            prior = np.where(allowed[i], marginal, 0.0)
-            expected = count[i] + FIXED.marginal_rows * prior / prior.sum()
-            np.testing.assert_allclose(found[i], expected / expected.sum())
+        expected = count + FIXED.marginal_rows * prior
+        np.testing.assert_allclose(found, expected / expected.sum(axis=1, keepdims=True))
 
 
-def test_tilting_gives_the_marginals_and_keeps_odds_ratios() -> None:
+@pytest.mark.parametrize("parent", [(-1, 0, 1, 2), (-1, 0, 0, 1)])
+def test_shares_in_boxes_are_those_of_all_rows_in_them(parent: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(sum(parent))
+    sizes = (3, 4, 2, 3)
+    given = [rng.dirichlet(np.ones(sizes[k]), sizes[parent[k]] if k else 1) for k in range(4)]
+    joint = np.zeros(sizes)
+    for row in np.ndindex(*sizes):
+        joint[row] = np.prod([given[k][row[parent[k]] if k else 0, row[k]] for k in range(4)])
+    marginal = [joint.sum(axis=tuple(i for i in range(4) if i != k)) for k in range(4)]
+    pair = [marginal[parent[k]][:, None] * given[k] if k else given[0] for k in range(4)]
+    edges = learn.Edges(np.arange(4), np.array(parent), [False] * 4, marginal, pair, [0.0] * 4)
+    allowed = [rng.random((5, size)) < 0.6 for size in sizes]
+    for of in allowed:
+        of[:, 0] = True
+    found = learn.in_boxes(edges, allowed)
+    for i in range(5):
+        inside = joint * np.einsum("a,b,c,d->abcd", *(of[i] for of in allowed))
+        for k in range(4):
+            expected = inside.sum(axis=tuple(j for j in range(4) if j != k)) / inside.sum()
+            np.testing.assert_allclose(found[k][i], expected, atol=1e-12)
+
+
+def test_pairs_of_leaves_have_the_marginals_and_keep_odds_ratios() -> None:
     rng = np.random.default_rng(2)
     pair = rng.dirichlet(np.ones(K * H)).reshape(K, H) * 0.5 + 0.5 / (K * H)
-    above, own = rng.dirichlet(np.full(K, 5.0), L), rng.dirichlet(np.full(H, 5.0), L)
-    above[0, 2], own[1, 3] = 0.0, 0.0
-    above, own = above / above.sum(axis=1, keepdims=True), own / own.sum(axis=1, keepdims=True)
-    factor = learn.tilt(pair, above, own)
-    assert factor[1, 3] == 0.0
-    for i in range(L):
-        tilted = pair * factor[i]
-        tilted *= (above[i] / tilted.sum(axis=1))[:, None]
-        np.testing.assert_allclose(tilted.sum(axis=0), own[i], atol=2e-3)
-        odds = tilted[0, 0] * tilted[1, 1] / (tilted[0, 1] * tilted[1, 0])
-        assert odds == pytest.approx(pair[0, 0] * pair[1, 1] / (pair[0, 1] * pair[1, 0]))
+    count = rng.integers(0, 9, (K, H)).astype(float)
+    above, below = rng.dirichlet(np.full(K, 5.0)), rng.dirichlet(np.full(H, 5.0))
+    found = learn.leaf_pair(count, pair, above, below)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-5)
+    np.testing.assert_allclose(above @ found, below, atol=2e-3)
+    table = count + FIXED.pair_rows * pair / pair.sum(axis=1, keepdims=True)
+    odds = found[0, 0] * found[1, 1] / (found[0, 1] * found[1, 0])
+    assert odds == pytest.approx(table[0, 0] * table[1, 1] / (table[0, 1] * table[1, 0]), rel=1e-4)
 
 
 def moved(share: np.ndarray) -> np.ndarray:
@@ -128,3 +149,28 @@ def test_pairs_of_the_table() -> None:
     assert (edges.pair[1] > 0.0).all() and (np.diag(given) > 0.999).all()
     np.testing.assert_allclose(edges.pair[1].sum(axis=1), edges.marginal[0])
     np.testing.assert_allclose(edges.marginal[1], np.bincount(b[b < 3]) / (b < 3).sum())
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [jf.JointTree(leaf="chow_liu", random_state=0), jf.HiddenTreeForest(2, start="factors", random_state=0)],
+    ids=["chow_liu", "factors"],
+)
+def test_close_columns_stay_close_in_a_range_of_one(learner: jf.JointTree | jf.HiddenTreeForest) -> None:
+    """No leaf or state may lend its rows cells of the whole table: few of them would double a standard deviation."""
+    rng = np.random.default_rng(0)
+    area = rng.lognormal(10.0, 0.5, 1_000)
+    frame = pd.DataFrame(
+        {
+            "area": area,
+            "hull": area * rng.normal(1.01, 0.004, 1_000),
+            "length": np.sqrt(area) * rng.normal(2.0, 0.1, 1_000),
+            "other": rng.normal(size=1_000),
+        }
+    )
+    joint = learner.fit(frame).joint_
+    for q in (0.2, 0.4, 0.8):
+        rows = frame["area"][frame["hull"] <= frame["hull"].quantile(q)]
+        given = joint.given({"hull": jf.between(None, float(frame["hull"].quantile(q)))})
+        assert given.mean("area") == pytest.approx(rows.mean(), rel=0.04)
+        assert given.std("area") == pytest.approx(rows.std(), rel=0.2)

@@ -40,14 +40,16 @@ def correlations(frame: pd.DataFrame) -> np.ndarray:
     return frame.drop(columns="kind").astype(float).corr(method="spearman").to_numpy()[np.triu_indices(6, 1)]
 
 
-def test_masses_are_integrals_of_a_normal() -> None:
+def test_masses_are_integrals_of_two_normals() -> None:
     axis = Axis(np.array([-np.inf, -1.0, -0.2, 0.1, 0.9, np.inf]), np.linspace(-1.5, 1.5, 5), 0.04)
     place, noise, marginal = np.array([-0.7, 0.0, 2.1]), 0.3, np.full(5, 0.2)
-    mass = (number_masses(axis, place, noise, marginal) - FIXED.odd_cells * marginal) / (1.0 - FIXED.odd_cells)
+    mass = (number_masses(axis, place, noise, marginal) - FIXED.odd_numbers * marginal) / (1.0 - FIXED.odd_numbers)
+    scale, odd = np.sqrt(noise + axis.inside), FIXED.wider_share
     for s, mean in enumerate(place.tolist()):
         for k in range(5):
-            low, high = max(axis.edge[k], -9.0), min(axis.edge[k + 1], 9.0)
-            wanted = quad(norm(mean, np.sqrt(noise + axis.inside)).pdf, low, high)[0]
+            low, high = max(axis.edge[k], -15.0), min(axis.edge[k + 1], 15.0)
+            near, far = (quad(norm(mean, scale * times).pdf, low, high)[0] for times in (1.0, FIXED.wider_times))
+            wanted = (1.0 - odd) * near + odd * far
             assert mass[s, k] == pytest.approx(wanted, abs=1e-7)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...models.hidden_tree.tables import TreeTables
 from ...runtime.threads import map_ordered, one_blas_thread
+from ..hidden_tree.rake import with_marginal
 from ..hidden_tree.structure import coarse, mutual_information, spanning_tree
 from .constants import FIXED
 
@@ -110,26 +111,39 @@ def leaf_pair_counts(
     return count.reshape(n_leaves, K + 1, H + 1)
 
 
-def leaf_marginals(count: np.ndarray, allowed: np.ndarray, marginal: np.ndarray, is_ordered: bool) -> np.ndarray:
-    """Shares of a column's codes in each leaf, (L, K): counts, smoothed, and some rows of the table's, in the box."""
+def in_boxes(edges: Edges, allowed: list[np.ndarray]) -> list[np.ndarray]:
+    """Shares of the codes of each node, d arrays (L, K_k), by the table's tree given the leaf's box.
+
+    ``allowed`` are the codes of each node in each box, d bool arrays (L, K_k). No box has probability 0, as no
+    pair of codes has.
+    """
+    given = [pair / pair.sum(axis=1, keepdims=True) for pair in edges.pair]
+    inside = [of * 1.0 for of in allowed]
+    up: list[np.ndarray] = [np.empty(0)] * len(inside)
+    for k in range(len(inside) - 1, 0, -1):
+        up[k] = _scaled(inside[k] @ given[k].T)
+        inside[edges.parent[k]] = _scaled(inside[edges.parent[k]] * up[k])
+    found = [_scaled(inside[0] * edges.marginal[0])]
+    for k in range(1, len(inside)):
+        above = np.divide(found[edges.parent[k]], up[k], out=np.zeros_like(up[k]), where=up[k] > 0.0)
+        found.append(_scaled(inside[k] * (above @ given[k])))
+    return found
+
+
+def _scaled(shares: np.ndarray) -> np.ndarray:
+    """Rows (L, K) that sum to 1; a row of zeros stays as it is."""
+    total = shares.sum(axis=1, keepdims=True)
+    return np.divide(shares, total, out=np.zeros_like(shares), where=total > 0.0)
+
+
+def leaf_marginals(
+    count: np.ndarray, allowed: np.ndarray, prior: np.ndarray, marginal: np.ndarray, is_ordered: bool
+) -> np.ndarray:
+    """Shares of a column's codes in each leaf, (L, K): counts, smoothed, and some rows of the ``prior`` (L, K)."""
     if is_ordered:
         count = count @ neighbours(marginal, FIXED.leaf_width)
-    prior = allowed * marginal
-    share = count * allowed + FIXED.marginal_rows * prior / prior.sum(axis=1, keepdims=True)
+    share = count * allowed + FIXED.marginal_rows * prior
     return np.asarray(share / share.sum(axis=1, keepdims=True))
-
-
-def tilt(pair: np.ndarray, above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """Factors (L, H) of the columns of ``pair`` (K, H), which with some factors of its rows give it leaves' marginals.
-
-    Iterative proportional fitting: of all tables with the marginals ``above`` (L, K) and ``below`` (L, H) this is the
-    nearest to ``pair`` in Kullback-Leibler divergence; zeros of the marginals are zeros of the table.
-    """
-    factor = below
-    for _ in range(FIXED.tilt_rounds):
-        rows = np.divide(above, factor @ pair.T, out=np.zeros_like(above), where=above > 0.0)
-        factor = np.divide(below, rows @ pair, out=np.zeros_like(below), where=below > 0.0)
-    return factor
 
 
 class Boxes(NamedTuple):
@@ -275,9 +289,13 @@ def _piece(edges: Edges, counts: PairCounts, allowed: list[np.ndarray], emission
     rows = counts.pairs[0].sum(axis=(1, 2))
     leaves, nodes = range(len(rows)), range(len(columns))
     states, share, transition, emission, missing = [], [], [], [], []
+    prior = in_boxes(edges, [allowed[j] for j in columns])
     for k, j in enumerate(columns):
         count, missing_share = counts.pairs[k].sum(axis=1)[:, :-1], edges.missing_share[k]
-        share.append(leaf_marginals(count, allowed[j], edges.marginal[k], edges.is_ordered[k]))
+        smoothed = leaf_marginals(count, allowed[j], prior[k], edges.marginal[k], edges.is_ordered[k])
+        # as many of each code as the leaves have rows with it; a code without a row is rare, but possible
+        total = smoothed.any(axis=0) * (count.sum(axis=0) + FIXED.least_share * rows.sum() * edges.marginal[k])
+        share.append(with_marginal(smoothed, rows / rows.sum(), total / total.sum()))
         states.append([np.flatnonzero(inside) for inside in allowed[j]])
         emission.append([emissions.pick(k, chosen) for chosen in states[k]])
         lost = (counts.missing[k] + FIXED.missing_rows * missing_share) / (rows + FIXED.missing_rows)
@@ -286,8 +304,13 @@ def _piece(edges: Edges, counts: PairCounts, allowed: list[np.ndarray], emission
             transition.append([share[k][i : i + 1, states[k][i]].astype(np.float32) for i in leaves])
             continue
         up, pairs = states[parent[k]], counts.pairs[k][:, :-1, :-1]
-        factor = tilt(edges.pair[k], share[parent[k]], share[k])
-        transition.append([_conditional(pairs[i], edges.pair[k], factor[i], up[i], states[k][i]) for i in leaves])
+        inside = [(up[i], states[k][i]) for i in leaves]
+        transition.append(
+            [
+                leaf_pair(pairs[i][np.ix_(a, b)], edges.pair[k][np.ix_(a, b)], share[parent[k]][i, a], share[k][i, b])
+                for i, (a, b) in enumerate(inside)
+            ]
+        )
     return [
         TreeTables(
             edges.order,
@@ -300,13 +323,16 @@ def _piece(edges: Edges, counts: PairCounts, allowed: list[np.ndarray], emission
     ]
 
 
-def _conditional(
-    count: np.ndarray, pair: np.ndarray, factor: np.ndarray, above: np.ndarray, below: np.ndarray
-) -> np.ndarray:
-    """p(code of the child | code of the parent) in a leaf, over the codes inside its box, (len(above), len(own))."""
-    inside = np.ix_(above, below)
-    prior = pair[inside] * factor[below]
-    total = prior.sum(axis=1, keepdims=True)
-    prior = np.where(total > 0.0, prior / np.where(total > 0.0, total, 1.0), 1.0 / len(below))
-    table = count[inside] + FIXED.pair_rows * prior
-    return (table / table.sum(axis=1, keepdims=True)).astype(np.float32)
+def leaf_pair(count: np.ndarray, pair: np.ndarray, above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """p(code of the child | code of the parent) in a leaf, over the codes inside its box, float32 (K, H).
+
+    Counts, and some rows of the table's ``pair``, both (K, H), are adjusted to the leaf's shares of both columns,
+    ``above`` (K,) and ``below`` (H,). Iterative proportional fitting: of all tables with these marginals the result is
+    the nearest in Kullback-Leibler divergence.
+    """
+    table = count + FIXED.pair_rows * _scaled(pair)
+    of_child = np.ones(len(below))
+    for _ in range(FIXED.pair_rakings):
+        of_parent = above / (table @ of_child)
+        of_child = below / (of_parent @ table)
+    return _scaled(table * of_child).astype(np.float32)

@@ -239,10 +239,17 @@ class Constants:
     least_noise_of_levels: float = 0.05
     """Least variance of noise by which states share rows for the counts of levels."""
     odd_cells: float = 0.003
-    """Share of the column's marginal in each state, so that no code has probability 0. With 0.02 every fifth row of ten
-    columns has a cell that does not go with the others, and draws were farther from other rows."""
-    factor_rakings: int = 10
-    """Times that code masses are adjusted to the marginals of the table."""
+    """Share of the marginal of a column of levels in each state, so that no level has probability 0. With 0.02 every
+    fifth row of ten columns has a cell that does not go with the others, and draws were farther from other rows."""
+    wider_share: float = 0.02
+    """Share of the wider normal in each state."""
+    wider_times: float = 3.0
+    """How much wider it is. A share of 0.1, or four times, gives a higher log-density but wrong standard deviations."""
+    odd_numbers: float = 1e-4
+    """Share of the marginal of a number in each state. With 0.003 instead of the wider normal, the standard deviation
+    given other columns was too large by up to half where columns depend on each other closely."""
+    rakings_by_turns: int = 10
+    """Times that masses of codes in states or leaves are adjusted to the marginals of the table."""
     rows_a_code: int = 5
     """Rows of each code of a number before it is cut into parts."""
     most_codes: int = 40

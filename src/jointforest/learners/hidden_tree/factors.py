@@ -21,6 +21,7 @@ from .complete import completed
 from .constants import FIXED
 from .em import spread_inside
 from .features import features
+from .rake import with_marginal
 from .start import clusters
 from .structure import CodeColumn, CodeTable, code_column, code_columns
 
@@ -196,21 +197,13 @@ def axis_of(column: CodeColumn, scale: Scale) -> Axis:
 
 
 def number_masses(axis: Axis, place: np.ndarray, noise: float, marginal: np.ndarray) -> np.ndarray:
-    """Masses of the codes of a number in each state, (H, K): differences of a normal's CDF at the edges of the codes.
+    """Masses of the codes of a number in each state, (H, K): differences of normal CDFs at the edges of the codes.
 
     ``place`` (H,) is the mean in each state, and ``noise`` the variance, to which codes add what lies inside them.
     """
-    below = ndtr((axis.edge - place[:, None]) / np.sqrt(noise + axis.inside))
+    z = (axis.edge - place[:, None]) / np.sqrt(noise + axis.inside)
+    # a second, wider normal has the odd cells near the others: a share of the marginal would put them anywhere
+    below = (1.0 - FIXED.wider_share) * ndtr(z) + FIXED.wider_share * ndtr(z / FIXED.wider_times)
     mass = np.diff(below, axis=1) * (marginal > 0.0)
     mass /= np.maximum(mass.sum(axis=1, keepdims=True), 1e-300)
-    return np.asarray((1.0 - FIXED.odd_cells) * mass + FIXED.odd_cells * marginal)
-
-
-def with_marginal(mass: np.ndarray, share: np.ndarray, marginal: np.ndarray) -> np.ndarray:
-    """Masses of codes (H, K) whose rows sum to 1 and whose mean over the states is the marginal (K,)."""
-    # both factors by turns (Sinkhorn): each row of the result sums to 1, and codes of no mass stay so
-    of_row = 1.0 / np.maximum(mass.sum(axis=1), 1e-300)
-    for _ in range(FIXED.factor_rakings):
-        of_code = marginal / np.maximum((share * of_row) @ mass, 1e-300)
-        of_row = 1.0 / np.maximum(mass @ of_code, 1e-300)
-    return np.asarray(mass * of_code * of_row[:, None])
+    return np.asarray((1.0 - FIXED.odd_numbers) * mass + FIXED.odd_numbers * marginal)

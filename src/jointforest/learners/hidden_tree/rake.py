@@ -86,6 +86,16 @@ class _Sweep:
         )
 
 
+def with_marginal(mass: np.ndarray, share: np.ndarray, marginal: np.ndarray) -> np.ndarray:
+    """Masses of codes (H, K) whose rows sum to 1 and whose mean over the states is the marginal (K,)."""
+    # both factors by turns (Sinkhorn): each row of the result sums to 1, and codes of no mass stay so
+    of_row = 1.0 / np.maximum(mass.sum(axis=1), 1e-300)
+    for _ in range(FIXED.rakings_by_turns):
+        of_code = marginal / np.maximum((share * of_row) @ mass, 1e-300)
+        of_row = 1.0 / np.maximum(mass @ of_code, 1e-300)
+    return np.asarray(mass * of_code * of_row[:, None])
+
+
 def _walk(children: list[list[int]]) -> list[tuple[int, bool]]:
     """Nodes depth first from the root, each on the way down (False) and on the way back (True)."""
     steps, waiting = [], [(0, False)]
