@@ -115,7 +115,12 @@ def _of_lines() -> Iterator[OddFile]:
     """Lines above the names, comments, and no names."""
     title = "Sales of 2023\nAll shops\n" + TEXT
     yield _odd("a title", title, {}, "if the first lines are a title, say --skip 2, so that")
+    yield _odd(
+        "a title above tabs", title.replace(",", "\t"), {}, "if the first lines are a title, say --skip 2, so that"
+    )
+    yield _odd("a title above bars that is skipped", title.replace(",", "|"), skip=2)
     yield _odd("a title that is skipped", title, skip=2)
+    yield _odd("a file without a line", "", {}, "is not a csv table: Empty CSV file")
     yield _odd("a title and a blank line", "Sales of 2023\n\n" + TEXT, skip=1)
     yield _odd("a title over all columns", "Sales,,\n,,\n" + TEXT, None, "say --skip 2, so that", is_read=False)
     commented = "# made by hand\n# on Monday\n" + TEXT + "# the end\n"
@@ -125,6 +130,8 @@ def _of_lines() -> Iterator[OddFile]:
     yield _odd("comments that are left out", commented, comment="#")
     names = {name: TABLE[old] for name, old in zip(("x0", "x1", "x2"), TABLE, strict=True)}
     yield _odd("no names", "\n".join(ROWS), names, has_names=False)
+    plain = "\n".join(f"  {n}  {x}" for n, x in zip(N[1], X[1], strict=True))
+    yield _odd("no names above spaces", plain, {"x0": N, "x1": X}, file="t.dat", has_names=False)
     yield _odd("no names, unsaid", "\n".join(["N,1,2.5", *ROWS]), None, "say --header none", is_read=False)
     three = "shop,price,price,n\n,mean,std,\n,EUR,EUR,\n" + "".join(f"s{k},{k}.5,{k}.25,{k}\n" for k in range(9))
     yield _odd("three lines of names", three, None, "lines 2 and 3 hold no numbers in 2 columns", is_read=False)

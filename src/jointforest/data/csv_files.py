@@ -317,7 +317,7 @@ def _extra_cells(rows: list[list[str]], form: CsvForm) -> str:
 
 def _names_of(rows: list[list[str]], form: CsvForm) -> list[str]:
     """Names of the columns that the first line does not give as they are; none if it does."""
-    if not form.has_names:
+    if not form.has_names or not rows:
         return [f"x{j}" for j in range(len(rows[0]))] if rows else []
     extra = _extra_cells(rows, form)
     names = {"separator": [*rows[0], ""], "names": ["rownames", *rows[0]], "first": rows[0][:-1]}
@@ -535,17 +535,26 @@ def _with_separator(text: str, form: CsvForm, otherwise: str, is_cut: bool) -> C
         rows = _rows_of(plain, tried, is_cut)[0][:50]
         n_cells = max(map(len, rows), default=0)
         is_table = all(len(row) == n_cells for row in rows) or (_extra_cells(rows, trial) and len(rows[0]) > 1)
-        if is_table and n_cells > most and (separator != " " or _has_numbers(rows)):
+        if is_table and n_cells > most and (separator != " " or _has_numbers(rows, form.has_names)):
             best, most = trial, n_cells
+        below = rows[_first_full(rows) :]
+        if (
+            most == 1
+            and separator != " "
+            and n_cells > 2
+            and len(rows) > len(below) > 2
+            and len(set(map(len, below))) == 1
+        ):
+            best = trial  # below a title, of which the user hears then
     if most == 1 and _DECIMAL_COMMAS.fullmatch(text):  # a single column, of which a comma is no separator
         return form._replace(separator=";")
     return best
 
 
-def _has_numbers(rows: list[list[str]]) -> bool:
-    """Whether at least half of the columns hold numbers below a name that is none."""
+def _has_numbers(rows: list[list[str]], has_names: bool) -> bool:
+    """Whether at least half of the columns hold numbers, below a name that is none."""
     cells = list(zip(*(row[-len(rows[0]) :] for row in rows), strict=True))
-    are_numbers = [not is_number(name) and all(map(is_number, rest)) for name, *rest in cells]
+    are_numbers = [not (has_names and is_number(of[0])) and all(map(is_number, of[has_names:])) for of in cells]
     return len(rows) > 2 and 2 * sum(are_numbers) >= len(cells)
 
 

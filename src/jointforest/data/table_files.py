@@ -147,7 +147,7 @@ def format_of(path: str, form: str | None) -> str:
     if form is not None:
         return form
     ending = Path(path).suffix.lower()
-    if path == "-" or ending in (".csv", ".tsv", ".tab", ".txt"):
+    if path == "-" or ending in (".csv", ".tsv", ".tab", ".txt", ".dat", ".data"):
         return "csv"
     for known, endings in (("parquet", ".pq"), ("xlsx", ".xlsm"), ("jsonl", (".ndjson", ".json"))):
         if ending == f".{known}" or ending in endings:
