@@ -245,7 +245,7 @@ def _share_of_cells(inner: Distribution, cells: dict[int, bool], Z: np.ndarray) 
 
 
 def _missing_share(joint: jf.Joint, j: int, said: dict[int, Any]) -> float:
-    """P(cell j is missing | evidence), where the cells that values are said of are known."""
+    """P(cell j is missing | evidence), where the cells that values are said of are known, unless a rule decides it."""
     both = every = 0.0
     for part, log_weight in zip(joint.distribution.components, joint.distribution.log_weight, strict=True):
         assert isinstance(part, RuledDistribution)
@@ -256,9 +256,13 @@ def _missing_share(joint: jf.Joint, j: int, said: dict[int, Any]) -> float:
         rows = oracle.Rows(*found[:4], np.arange(found.X.shape[1]))
         weight = rows.fits(values) * math.exp(log_weight)
         for i, one in values.items():  # evidence on a column says that its cell is known
+            if absences[j].by_rule:
+                break
             if absences[i].where >= 0 and not isinstance(one, bool):
                 weight = weight * (1.0 - found.missing[:, i])
-        cells = {absences[i].like: one is True for i, one in soft.items()}
+        cells = {
+            absences[i].like: one is True for i, one in soft.items() if isinstance(one, bool) or not absences[j].by_rule
+        }
         known = weight * _share_of_cells(inner, cells, found.Z)
         every += known.sum()
         is_absent, like = np.isnan(found.X[:, j]), absences[j].like
@@ -360,8 +364,8 @@ def random_evidence(joint: jf.Joint, rows: oracle.Rows, rng: np.random.Generator
             said[j] = True
         else:
             said[j] = _condition(column, float(x), rows.X[:, j], rng)
-            if not rows.fits(said).sum() > 0.0:
-                return said
+        if not rows.fits(said).sum() > 0.0:
+            return said
     return said
 
 
@@ -487,9 +491,11 @@ def compare_given(
             text = _shown(joint, event)
             tally.compare(f"{where}: P({text})", lambda e=event: given().probability(_said(joint, e)), both)
     if not has_likely and not any(isinstance(one, bool) for one in said.values()):
-        possible = rows.known(range(len(columns)), said)[1]
-        if not any(map(_is_real, columns)):
-            best = rows.mode(said) if len(possible) else None
+        complete = rows.fits(said)[~np.isnan(rows.X).any(axis=1)].sum()
+        # complete rows that are rare may have values of the tails, which are left out
+        is_sure = complete > 1e-3 if complete else not any(isinstance(one, tuple) for one in said.values())
+        if is_sure and not any(map(_is_real, columns)):
+            best = rows.mode(said) if complete else None
             right = None if best is None else 0.0
             tally.compare(f"{where}: mode", lambda: _of_mode(joint, rows, given().mode(), best), right)
     tally.compare(f"{where}: draws", lambda: _strange(joint, rows, given().sample(20, random_state=0)), 0)

@@ -74,6 +74,11 @@ class RuledDistribution(Distribution):
     def with_schema(self, schema: Schema) -> RuledDistribution:
         return RuledDistribution(replace(self.coordinates, schema=schema), self.inner)
 
+    @property
+    def missing_by_rule(self) -> frozenset[str]:  # type: ignore[override] # it depends on the rules
+        absences = self.coordinates.absences
+        return frozenset(name for name, of in zip(self.schema.names, absences, strict=True) if of.by_rule)
+
     @cached_property
     def linker(self) -> Linker | None:
         """Makes sums that stay beside rows, where the coordinates' distribution knows their law."""
