@@ -58,6 +58,7 @@ def random_table(rng: np.random.Generator) -> tuple[pd.DataFrame, list[str]]:
         "sum": with_b, "difference": with_b, "rounded": True, "convert": True, "function": with_s, "pair": with_b,
         "mutual": True, "combinations": with_b, "order": True, "missing": with_s or with_o, "missing number": True,
         "together": True, "date": True, "gap sum": with_b, "real": True, "third": with_b, "missing sum": True,
+        "skipped": with_s or with_o,
     }  # fmt: skip
     kinds = rng.permutation([kind for kind, possible in one_in.items() if possible])[: rng.integers(2, 5)].tolist()
     m = (rng.integers(0, 3, n) + z).astype(float)
@@ -108,6 +109,9 @@ def random_table(rng: np.random.Generator) -> tuple[pd.DataFrame, list[str]]:
         elif kind == "missing":
             columns["m"] = np.where(missing_by[1], np.nan, m)
             rules.append(f"m missing iff {missing_by[0]}")
+        elif kind == "skipped":
+            columns["skip"] = np.where(missing_by[1] | (rng.random(n) < rng.choice([0.05, 0.3])), np.nan, m)
+            rules.append(f"skip missing if {missing_by[0]}")
         elif kind == "missing number":
             columns["u"] = np.where(a == 0, np.nan, rng.integers(0, 3, n))
             rules.append("u missing iff a = 0")
@@ -230,6 +234,8 @@ def _rows_of(part: RuledDistribution) -> _Part | None:
             widths[:, j] = width[:, terms[0].at] * np.where(width[:, terms[0].at] == 1.0, 1.0, terms[0].coefficient)
         if absence.where >= 0 and not absence.by_rule:
             missing[:, j] = np.isin(Z[:, absence.where], absence.values)
+        if absence.besides >= 0:
+            missing[:, j] = (Z[:, absence.besides] == 1.0) & ~np.isnan(X[:, j])
         if absence.like >= 0:
             missing[:, j] = _share_of_cells(inner, {absence.like: True}, Z)
     return _Part(X, p, widths, missing, Z)
@@ -245,24 +251,21 @@ def _share_of_cells(inner: Distribution, cells: dict[int, bool], Z: np.ndarray) 
 
 
 def _missing_share(joint: jf.Joint, j: int, said: dict[int, Any]) -> float:
-    """P(cell j is missing | evidence), where the cells that values are said of are known, unless a rule decides it."""
+    """P(cell j is missing | evidence), where cells that values are said of are known; not where only a rule decides."""
     both = every = 0.0
     for part, log_weight in zip(joint.distribution.components, joint.distribution.log_weight, strict=True):
         assert isinstance(part, RuledDistribution)
         found, absences, inner = _rows_of(part), part.coordinates.absences, part.inner
         assert found is not None
+        is_rules = absences[j].by_rule and absences[j].besides < 0
         soft = {i: one for i, one in said.items() if absences[i].like >= 0}
         values = {i: one for i, one in said.items() if i not in soft or not isinstance(one, bool)}
         rows = oracle.Rows(*found[:4], np.arange(found.X.shape[1]))
         weight = rows.fits(values) * math.exp(log_weight)
         for i, one in values.items():  # evidence on a column says that its cell is known
-            if absences[j].by_rule:
-                break
-            if absences[i].where >= 0 and not isinstance(one, bool):
+            if max(absences[i].where, absences[i].besides) >= 0 and not isinstance(one, bool) and not is_rules:
                 weight = weight * (1.0 - found.missing[:, i])
-        cells = {
-            absences[i].like: one is True for i, one in soft.items() if isinstance(one, bool) or not absences[j].by_rule
-        }
+        cells = {absences[i].like: one is True for i, one in soft.items() if isinstance(one, bool) or not is_rules}
         known = weight * _share_of_cells(inner, cells, found.Z)
         every += known.sum()
         is_absent, like = np.isnan(found.X[:, j]), absences[j].like

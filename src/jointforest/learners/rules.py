@@ -85,6 +85,8 @@ class Reduced(NamedTuple):
         for j, absence in enumerate(self.coordinates.absences):
             if absence.where >= 0 and self.coordinates.inner.columns[absence.where].name in self.indicators:
                 Z[:, absence.where] = np.isnan(X[:, j])
+            if absence.besides >= 0:
+                Z[:, absence.besides] = _besides(absence, Z, X[:, j])
         return np.hstack([Z, X[:, self.beside]])
 
     def ruled(self, inner: Distribution) -> Distribution:
@@ -576,21 +578,25 @@ class _Maker:
         """The coordinates with what makes cells of each column missing: rules, other cells, or an indicator."""
         index = self.schema.index
         absences: dict[int, Absence] = {}
+        inner_columns, parts = list(coordinates.inner.columns), [Z]
         for rule in rules:
             if isinstance(rule, MissingWhere):
                 found = self._where(coordinates, rule)
                 columns = [index(rule.column), *self._made_of(coordinates, index(rule.column))]
                 if found is None:
                     self.why[rule] = "other rules make the columns that tell where it is missing sums, or several"
-                elif any(absences.get(j, found) != found for j in columns):
+                elif any(absences.get(j, found)._replace(besides=-1) != found for j in columns):
                     self.why[rule] = f"another rule makes {rule.column!r}, or a sum of it, missing"
                 elif not np.isnan(self.X[np.isnan(self.X[:, columns[0]])][:, columns]).all():
                     self.why[rule] = f"a sum of {rule.column!r} is known where it is missing"
+                elif not rule.is_mutual and len(columns) > 1:
+                    self.why[rule] = f"other rules make {rule.column!r} a part of a sum"
                 else:  # a sum of what is missing is missing
+                    if not rule.is_mutual:
+                        found = found._replace(besides=self._indicator(rule.column, inner_columns))
+                        parts.append(_besides(found, Z, self.X[:, columns[0]])[:, None])
                     absences |= dict.fromkeys(columns, found)
                     self.enforced.append(rule)
-        inner_columns = list(coordinates.inner.columns)
-        parts = [Z]
         together = [rule for rule in rules if isinstance(rule, MissingTogether)]
         leader = {index(name): index(rule.of[0]) for rule in together for name in rule.of}
         for rule in together:
@@ -607,15 +613,19 @@ class _Maker:
             absences[j] = self._like(coordinates, np.hstack(parts), j)
             if absences[j].where == -2:
                 is_missing = np.isnan(self.X[:, j])
-                name = self._new_name(f"{self.schema.columns[j].name} is missing")
-                self.indicators.add(name)
-                dtype = _dtype(self.schema.frame, "boolean")
-                inner_columns.append(Column(name, "boolean", dtype, levels=(False, True), n_observed=len(Z)))
                 parts.append(is_missing.astype(np.float64)[:, None])
-                absences[j] = Absence(where=len(inner_columns) - 1, values=(1.0,))
+                absences[j] = Absence(where=self._indicator(self.schema.columns[j].name, inner_columns), values=(1.0,))
         inner = replace(coordinates.inner, columns=tuple(inner_columns))
         of_all = tuple(absences[j] for j in range(self.d))
         return replace(coordinates, inner=inner, absences=of_all), np.hstack(parts)
+
+    def _indicator(self, name: str, inner_columns: list[Column]) -> int:
+        """The number of a new coordinate, which says whether cells of a column are missing."""
+        name = self._new_name(f"{name} is missing")
+        self.indicators.add(name)
+        dtype = _dtype(self.schema.frame, "boolean")
+        inner_columns.append(Column(name, "boolean", dtype, levels=(False, True), n_observed=len(self.X)))
+        return len(inner_columns) - 1
 
     def _made_of(self, coordinates: Coordinates, j: int) -> list[int]:
         """Numbers of the other columns that a plain column is a part of."""
@@ -664,6 +674,11 @@ def _in_coordinates(coordinates: Coordinates, X: np.ndarray) -> np.ndarray:
             rows = np.flatnonzero(np.isnan(Z[:, at]) & ~np.isnan(X[:, j]))
             Z[rows, at] = snapped(coordinates.inner.columns[at], (X[rows, j] - coordinates.sources[j].constant) / c)
     return Z
+
+
+def _besides(absence: Absence, Z: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Whether cells x (n,) of a column are missing without the rule; NaN where the rule makes them missing."""
+    return np.where(np.isin(Z[:, absence.where], absence.values), np.nan, np.isnan(x))
 
 
 def _collected(terms: Sequence[Term]) -> tuple[Term, ...]:

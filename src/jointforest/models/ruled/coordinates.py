@@ -103,12 +103,20 @@ class Absence(NamedTuple):
         These values, numbers or level codes.
     by_rule : bool
         Whether such a cell has no value at all, by a rule; otherwise it has one that is not seen.
+    besides : int
+        The boolean coordinate that is true where cells of other rows have a value that is not seen; -1: none.
     """
 
     like: int = -1
     where: int = -1
     values: tuple[float, ...] = ()
     by_rule: bool = False
+    besides: int = -1
+
+    @property
+    def coordinates(self) -> set[int]:
+        """The coordinates that say whether a cell is missing."""
+        return {at for at in (self.like, self.where, self.besides) if at >= 0}
 
 
 NEVER = Absence()
@@ -216,7 +224,7 @@ class Coordinates:
     @cached_property
     def gaps(self) -> dict[int, int]:
         """The coordinate of the gap of each column that an order makes of another column, by numbers."""
-        taken = {*self.plain.values(), *self.compounds, *(absence.where for absence in self.absences)}
+        taken = {*self.plain.values(), *self.compounds, *(at for of in self.absences for at in (of.where, of.besides))}
         found: dict[int, int] = {}
         for j in self.sums:
             own = [term.at for term in self.sources[j].terms if term.at not in taken]
@@ -312,7 +320,7 @@ class Coordinates:
         found: set[int] = set()
         for j in columns:
             found |= {term.at for term in self.sources[j].terms}
-            found |= {at for at in (self.absences[j].like, self.absences[j].where) if at >= 0}
+            found |= self.absences[j].coordinates
         return sorted(found)
 
     def select(self, columns: list[int]) -> tuple[Coordinates, list[int]]:
@@ -324,7 +332,7 @@ class Coordinates:
             for source in (self.sources[j] for j in columns)
         )
         absences = tuple(
-            absence._replace(like=place[absence.like], where=place[absence.where])
+            absence._replace(like=place[absence.like], where=place[absence.where], besides=place[absence.besides])
             for absence in (self.absences[j] for j in columns)
         )
         table = tuple(self.schema.columns[j] for j in columns)
