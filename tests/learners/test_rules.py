@@ -190,6 +190,37 @@ def test_errors_name_the_rule(joint: jf.Joint, evidence: str, rule: str) -> None
     assert rule in str(error.value)
 
 
+def test_evidence_on_an_answer_says_that_the_question_was_asked() -> None:
+    """A survey with questions that are skipped, and answers that are not given."""
+    rng = np.random.default_rng(0)
+    n = 1_200
+    seen, mood = rng.random(n) < 0.8, rng.normal(size=n)
+    skips = ~seen | (rng.random(n) < 0.12)
+    survey = pd.DataFrame({"seen": np.where(seen, "yes", "no"), "age": rng.choice(["young", "old"], n)})
+    survey["shot"] = np.where(skips, None, rng.choice(["Han", "Greedo", "neither"], n, p=[0.4, 0.25, 0.35]))
+    survey["rank"] = np.where(~seen | (rng.random(n) < 0.1), np.nan, np.clip(np.rint(3 + mood), 1, 6))
+    for joint in (
+        jf.HiddenTreeForest(n_states=8, random_state=0).fit(survey).joint_,
+        jf.fit(survey, budget="fast", random_state=0),
+    ):
+        assert all(
+            joint.probability("seen = yes", evidence) == pytest.approx(1.0) for evidence in ("shot = Han", "rank >= 4")
+        )
+        for evidence, fits in (("shot = Han", survey["shot"] == "Han"), ("rank >= 4", survey["rank"] >= 4)):
+            assert joint.given(evidence).n_rows == pytest.approx(fits.sum(), rel=0.06)
+        for given, of in (({}, survey), ({"seen": "yes"}, survey[survey["seen"] == "yes"])):
+            assert joint.given(given).probability("shot is missing") == pytest.approx(
+                of["shot"].isna().mean(), abs=0.01
+            )
+        drawn = joint.sample(4_000, random_state=0, missing=True)
+        assert drawn["shot"].isna().mean() == pytest.approx(survey["shot"].isna().mean(), abs=0.03)
+        assert drawn.loc[drawn["seen"] == "no", ["shot", "rank"]].isna().all(axis=None)
+        whole = joint.sample(500, random_state=0)
+        assert (whole["shot"].isna() == (whole["seen"] == "no")).all()
+        filled = joint.impute(survey)
+        assert (filled["shot"].isna() == (survey["seen"] == "no")).all()
+
+
 def test_rules_are_declared_or_off(frame: pd.DataFrame) -> None:
     few = frame[["net", "fee", "total", "low", "middle"]]
     settings = {"n_states": 2, "max_iter": 1, "random_state": 0}

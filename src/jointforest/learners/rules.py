@@ -24,6 +24,7 @@ from ..data.rules.contradictions import (
     total,
     with_tolerance,
 )
+from ..data.rules.orders import apartness
 from ..data.rules.rule import ENOUGH_ROWS, Combinations, Equation, Function, MissingTogether, MissingWhere, Order, Rule
 from ..data.schema import MAX_LEVELS, Column, Schema, snapped
 from ..models.base import Distribution
@@ -44,11 +45,15 @@ MORE_LEVELS = 1.25
 AUTO_LEVELS = 64
 """Most combinations of columns that become one by default, unless one of them is categorical with as many levels."""
 AUTO_KINDS = (Function, Combinations, MissingTogether, MissingWhere)
-"""Kinds of found rules that are enforced by default, beside equations."""
+"""Kinds of found rules that are enforced by default, beside equations and orders."""
 AUTO_PLACES = {2: ((1 << 15, 1 << 15), (1 << 17, 1 << 14)), 3: ((1 << 15, 1 << 16),)}
 """Limits of sums that are enforced by default, by their number of parts: most steps of the finest grid from the least
 to the largest value of the sum and of its parts, and most combinations of such steps of all parts but the longest.
 Within one of the limits hidden trees answer exactly, and the report of a small table takes about ten seconds."""
+AUTO_APART = 0.5
+"""Most that columns in order may be apart (`apartness`) for the order to be enforced by default, within these limits."""
+AUTO_NEAR = 0.1
+"""The same beyond the limits, where answers given the one column alone are estimates: most draws would be impossible."""
 
 
 class Reduced(NamedTuple):
@@ -782,23 +787,30 @@ def wanted_rules(given: Any, schema: Schema, X: np.ndarray, objective: str = "dr
     found = [one for one in found if not one.exceptions]
     if "all" not in said:
         is_auto = "auto" in said and objective == "draws"
-        found = [one for one in found if is_auto and _is_default(one, schema)]
+        found = [one for one in found if is_auto and _is_default(one, schema, X)]
         tried = tried if is_auto else ()
     schema = replace(schema, rules=(*mine, *others))
     return Wanted(schema, (*mine, *found), len(mine), "all" not in said, tried)
 
 
-def _is_default(rule: Rule, schema: Schema) -> bool:
-    """Whether a found rule is enforced by default: not orders, nor sums for which answers may be estimates."""
+def _is_default(rule: Rule, schema: Schema, X: np.ndarray) -> bool:
+    """Whether a found rule is enforced by default: not sums for which answers may be estimates, nor loose orders."""
+    if isinstance(rule, Order):
+        step, apart = _unit(schema[rule.low], schema[rule.high]), gap(rule, schema, X)
+        ranges = [np.nanmax(apart) - np.nanmin(apart), *(spread(schema[name]) for name in rule.columns)]
+        is_short = step > 0.0 and _is_short(sorted(ranges[:2]), ranges[2], step)
+        return apartness(rule, schema, X) <= (AUTO_APART if is_short else AUTO_NEAR)
     if not isinstance(rule, Equation) or len(rule.terms) == 1:
         return isinstance(rule, (Equation, *AUTO_KINDS))
     step = min(abs(c) * schema[name].step for c, name in ((1.0, rule.column), *rule.terms))
-    if step == 0.0:
-        return False
-    steps = sorted(spread(schema[name]) / step for _, name in rule.terms)
-    longest = max(steps[-1], spread(schema[rule.column]) / step)
-    limits = AUTO_PLACES.get(len(steps), ())
-    return any(longest <= most and math.prod(steps[:-1]) <= shorter for most, shorter in limits)
+    parts = sorted(spread(schema[name]) for _, name in rule.terms)
+    return step > 0.0 and _is_short(parts, spread(schema[rule.column]), step)
+
+
+def _is_short(parts: Sequence[float], total: float, step: float) -> bool:
+    """Whether sums of parts with ascending ranges, and such a total, have so few steps that answers are exact."""
+    longest, others = max(parts[-1], total) / step, math.prod(part / step for part in parts[:-1])
+    return any(longest <= most and others <= shorter for most, shorter in AUTO_PLACES.get(len(parts), ()))
 
 
 def declared(schema: Schema, X: np.ndarray, rules: Sequence[Rule]) -> tuple[Rule, ...]:

@@ -189,6 +189,13 @@ class Coordinates:
         return {at: tuple(members) for at, members in found.items()}
 
     @cached_property
+    def merged(self) -> set[int]:
+        """The compounds with levels that no member tells apart, as others of its columns were left out."""
+        made = {term.at for source in self.sources for term in source.terms if term.table is not None}
+        each = {at: np.array([self.table(j) for j in self.compounds.get(at, ())]) for at in made}
+        return {at for at, of in each.items() if not of.size or np.unique(of, axis=1).shape[1] < of.shape[1]}
+
+    @cached_property
     def sums(self) -> tuple[int, ...]:
         """Numbers of the columns that are sums, those of fewest terms first."""
         found = [j for j, source in enumerate(self.sources) if j not in self.plain and not source.is_member]

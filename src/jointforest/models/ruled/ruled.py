@@ -404,7 +404,8 @@ class RuledDistribution(Distribution):
             )
         Z, log_bound = model.inner.modes(rows.evidence, k, budget)
         X = np.where(np.isnan(evidence.value), model.coordinates.rows(Z), evidence.value)
-        if np.isnan(known_values(model.coordinates, X)).any():
+        hidden = model.coordinates.merged & set(np.flatnonzero(np.isnan(rows.evidence.value[0])).tolist())
+        if hidden or np.isnan(known_values(model.coordinates, X)).any():
             raise ValueError(
                 "mode: the columns do not tell what rules make them of, so that there is no certified mode; ask the "
                 "joint of all columns, or draw rows"
