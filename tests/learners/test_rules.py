@@ -267,6 +267,25 @@ def test_only_sums_of_few_steps_are_enforced_by_default() -> None:
     }  # fmt: skip
 
 
+def test_orders_of_two_close_columns_are_enforced_by_default() -> None:
+    """Where columns are farther apart, or orders share columns, draws would be less like rows, or answers slow."""
+    rng = np.random.default_rng(0)
+    start = pd.Timestamp("2024-03-01") + pd.to_timedelta(rng.integers(0, 30 * 86_400, 1_000), unit="s")
+    low = rng.integers(0, 3_000, 1_000)
+    frame = pd.DataFrame({"start": start, "end": start + pd.to_timedelta(rng.geometric(0.002, 1_000), unit="s")})
+    frame["low"], frame["mid"] = low, low + rng.geometric(0.1, 1_000) - 1
+    frame["high"] = frame["mid"] + rng.geometric(0.1, 1_000) - 1
+    frame["few"] = rng.poisson(30, 1_000)
+    frame["more"] = frame["few"] + rng.geometric(0.2, 1_000) - 1
+    joint = jf.HiddenTreeForest(n_states=4, max_iter=1, random_state=0).fit(frame).joint_
+    orders = {str(rule): rule.is_enforced for rule in joint.rules}
+    assert orders == {"start < end": True, "low <= mid": False, "mid <= high": False, "few <= more": False}
+    drawn = joint.sample(2_000, random_state=0)
+    assert (drawn["start"] < drawn["end"]).all()
+    off = jf.HiddenTreeForest(n_states=4, max_iter=1, rules="off", random_state=0).fit(frame).joint_
+    assert (off.sample(2_000, random_state=0).eval("start >= end")).mean() > 0.2
+
+
 def test_rules_that_make_one_compound_of_many_levels_are_not_enforced_by_default(frame: pd.DataFrame) -> None:
     rows = read_table(frame[["product", "size", "number"]], None)
     rules = tuple(Combinations(of=of, rows=4_000) for of in (("product", "size"), ("size", "number")))

@@ -485,8 +485,13 @@ def compare_given(
                         f"{where}: P({pair[0].name} > {pair[1].name})",
                         lambda p=pair, x=share: _value(given().compare(f"{p[0].name} > {p[1].name}"), x), share,
                     )  # fmt: skip
+    # cells that may also be missing by chance are asked about alone: with values, these cells are known in the event
+    part = joint.distribution.components[0]
+    assert isinstance(part, RuledDistribution)
+    partly = {c.name for c, of in zip(columns, part.coordinates.absences, strict=True) if of.besides >= 0}
     for _ in range(3):
-        event = {j: one for j, one in random_evidence(joint, rows, rng, int(rng.integers(1, 3))).items()}
+        event = {j: one for j, one in random_evidence(joint, rows, rng, int(rng.integers(1, 3))).items()
+                 if one is not True or columns[j].name not in partly}  # fmt: skip
         event = {j: ("set", list(one[1])) if isinstance(one, tuple) and one[0] == "likely" else one
                  for j, one in event.items() if not (isinstance(one, bool) and j in said)}  # fmt: skip
         if event and not any(isinstance(said.get(j), bool) for j in event):

@@ -50,10 +50,9 @@ AUTO_PLACES = {2: ((1 << 15, 1 << 15), (1 << 17, 1 << 14)), 3: ((1 << 15, 1 << 1
 """Limits of sums that are enforced by default, by their number of parts: most steps of the finest grid from the least
 to the largest value of the sum and of its parts, and most combinations of such steps of all parts but the longest.
 Within one of the limits hidden trees answer exactly, and the report of a small table takes about ten seconds."""
-AUTO_APART = 0.5
-"""Most that columns in order may be apart (`apartness`) for the order to be enforced by default, within these limits."""
-AUTO_NEAR = 0.1
-"""The same beyond the limits, where answers given the one column alone are estimates: most draws would be impossible."""
+AUTO_APART = 0.1
+"""Most `apartness` of columns for their order to be enforced by default. Without it many draws of such columns are
+impossible; where they are farther apart, draws are less like rows (see the experiment on orders)."""
 
 
 class Reduced(NamedTuple):
@@ -470,12 +469,18 @@ class _Maker:
         """Whether a column can be another one plus or minus a gap."""
         if not self._is_free(made) or base in self.rounded or any(term.at == made for term in self.sources[base].terms):
             return False
+        if self.has_few_levels and not (self.sources[base].is_plain and self._is_apart(made)):
+            return False  # sums of three parts are slow
         if self.sources[base].tolerance:
             return False  # rows whose columns are equal may have a sum above the other column
         steps = [self.schema.columns[j].step for j in (base, made)]
         if steps[1] > steps[0] or (steps[1] > 0.0 and _unit(*(self.schema.columns[j] for j in (base, made))) == 0.0):
             return False  # sums would lie beside the grid
         return bool(np.mean(np.isnan(self.X[:, base]) & ~np.isnan(self.X[:, made])) <= LOST)
+
+    def _is_apart(self, j: int) -> bool:
+        """Whether no other column is a sum of column j."""
+        return all(k == j or all(term.at != j for term in source.terms) for k, source in enumerate(self.sources))
 
     def _new_name(self, name: str) -> str:
         taken = {column.name for column in self.schema.all_columns.columns} | {column.name for column, _ in self.gaps}
@@ -787,30 +792,34 @@ def wanted_rules(given: Any, schema: Schema, X: np.ndarray, objective: str = "dr
     found = [one for one in found if not one.exceptions]
     if "all" not in said:
         is_auto = "auto" in said and objective == "draws"
-        found = [one for one in found if is_auto and _is_default(one, schema, X)]
+        found = [one for one in found if is_auto and _is_default(one, schema)] + _lone_orders(
+            found if is_auto else (), schema, X
+        )
         tried = tried if is_auto else ()
     schema = replace(schema, rules=(*mine, *others))
     return Wanted(schema, (*mine, *found), len(mine), "all" not in said, tried)
 
 
-def _is_default(rule: Rule, schema: Schema, X: np.ndarray) -> bool:
-    """Whether a found rule is enforced by default: not sums for which answers may be estimates, nor loose orders."""
-    if isinstance(rule, Order):
-        step, apart = _unit(schema[rule.low], schema[rule.high]), gap(rule, schema, X)
-        ranges = [np.nanmax(apart) - np.nanmin(apart), *(spread(schema[name]) for name in rule.columns)]
-        is_short = step > 0.0 and _is_short(sorted(ranges[:2]), ranges[2], step)
-        return apartness(rule, schema, X) <= (AUTO_APART if is_short else AUTO_NEAR)
+def _lone_orders(found: Sequence[Rule], schema: Schema, X: np.ndarray) -> list[Rule]:
+    """Orders of two close columns that no other order is about: of several, answers would be slow, or not all hold."""
+    orders = [one for one in found if isinstance(one, Order)]
+    alone = [
+        one for one in orders if not any(set(one.columns) & set(other.columns) for other in orders if other != one)
+    ]
+    return [one for one in alone if apartness(one, schema, X) <= AUTO_APART]
+
+
+def _is_default(rule: Rule, schema: Schema) -> bool:
+    """Whether a found rule is enforced by default: not orders, nor sums for which answers may be estimates."""
     if not isinstance(rule, Equation) or len(rule.terms) == 1:
         return isinstance(rule, (Equation, *AUTO_KINDS))
     step = min(abs(c) * schema[name].step for c, name in ((1.0, rule.column), *rule.terms))
-    parts = sorted(spread(schema[name]) for _, name in rule.terms)
-    return step > 0.0 and _is_short(parts, spread(schema[rule.column]), step)
-
-
-def _is_short(parts: Sequence[float], total: float, step: float) -> bool:
-    """Whether sums of parts with ascending ranges, and such a total, have so few steps that answers are exact."""
-    longest, others = max(parts[-1], total) / step, math.prod(part / step for part in parts[:-1])
-    return any(longest <= most and others <= shorter for most, shorter in AUTO_PLACES.get(len(parts), ()))
+    if step == 0.0:
+        return False
+    steps = sorted(spread(schema[name]) / step for _, name in rule.terms)
+    longest = max(steps[-1], spread(schema[rule.column]) / step)
+    limits = AUTO_PLACES.get(len(steps), ())
+    return any(longest <= most and math.prod(steps[:-1]) <= shorter for most, shorter in limits)
 
 
 def declared(schema: Schema, X: np.ndarray, rules: Sequence[Rule]) -> tuple[Rule, ...]:

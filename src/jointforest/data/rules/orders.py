@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ..schema import Schema
 from .coded import CHANCE, MOST_EXCEPTIONS, CodedTable
 from .contradictions import NEAR, gap
 from .rule import Equation, Order
@@ -21,7 +22,7 @@ _FEWEST_NEAR = 20
 _WRONG = 0.05
 """Least share of rows that would contradict the order, were the columns independent."""
 _FAR = 0.9
-"""`apartness` from which an order of numbers says next to nothing: one column has other units, or depends on nothing."""
+"""`apartness` above which an order of numbers says next to nothing, as columns have other units or do not depend."""
 
 
 def find_orders(table: CodedTable, equations: Sequence[Equation] = ()) -> list[Order]:
