@@ -75,6 +75,8 @@ class Statement(NamedTuple):
         two normal distributions that are as many standard deviations apart.
     columns : tuple of str
         The column, and the one that is given.
+    is_rule : bool
+        Whether it says that a rule holds.
     """
 
     text: str
@@ -83,6 +85,7 @@ class Statement(NamedTuple):
     n_rows: int
     off: float
     columns: tuple[str, ...] = ()
+    is_rule: bool = False
 
     @property
     def beside(self) -> str:
@@ -131,6 +134,11 @@ class Statements:
         return list(worst.values())
 
     @property
+    def broken(self) -> list[Statement]:
+        """The statements about rules that the joint often breaks, the worst first."""
+        return [one for one in self.wrong if one.is_rule and one.off > _LOST]
+
+    @property
     def in_words(self) -> str:
         """How many statements are wrong, and the worst."""
         found = f"{self.n:,} statements beside counts of {self.of}"
@@ -146,7 +154,7 @@ def statements(model: Distribution, X: np.ndarray, of: str, n_jobs: int | None =
     counted = asked(model, X, n_jobs)
     level = LEVEL / max(len(counted), 1)
     judged = [
-        Statement(one.text, one.joint, one.rows, one.n_rows, off, one.columns)
+        Statement(one.text, one.joint, one.rows, one.n_rows, off, one.columns, one.is_rule)
         for one in counted
         if (off := one.off(level))
     ]
@@ -157,7 +165,7 @@ def warn_lost(lost: Sequence[Statement], hint: str) -> None:
     """Name the statements that show lost dependence, and what to do."""
     if lost:
         named = "; ".join(map(str, lost[:_NAMED]))
-        more = f"; and {len(lost) - _NAMED} other pairs of columns" if len(lost) > _NAMED else ""
+        more = f"; and {len(lost) - _NAMED} others" if len(lost) > _NAMED else ""
         what = "the joint has lost some of the dependence between columns"
         warn(LostDependenceWarning(f"{what}: {named}{more}; try {hint}"))
 
@@ -187,6 +195,7 @@ class Asked(NamedTuple):
     beyond : callable
         Of a mean, the joint's probability that one row lies beyond it by so much.
     columns : tuple of str
+    is_rule : bool
         See `Statement`.
     """
 
@@ -198,6 +207,7 @@ class Asked(NamedTuple):
     sd: float = 0.0
     beyond: Callable[[float], float] | None = None
     columns: tuple[str, ...] = ()
+    is_rule: bool = False
 
     def off(self, level: float) -> float:
         """`Statement.off`; 0 within an interval that misses with a probability of at most ``level``."""
@@ -389,7 +399,7 @@ def _of_rules(model: Distribution, X: np.ndarray, n_jobs: int | None) -> Iterato
         if len(share):
             text = f"P({rule} holds given {', '.join(map(column_text, of))})"
             of_rows = len(holds) / np.count_nonzero(known)
-            yield Asked(text, float(share.mean()), of_rows, len(share), of_rows * len(share))
+            yield Asked(text, float(share.mean()), of_rows, len(share), of_rows * len(share), is_rule=True)
 
 
 def _sides(rule: Rule) -> tuple[tuple[str, ...], str]:

@@ -801,12 +801,19 @@ def wanted_rules(given: Any, schema: Schema, X: np.ndarray, objective: str = "dr
 
 
 def _lone_orders(found: Sequence[Rule], schema: Schema, X: np.ndarray) -> list[Rule]:
-    """Orders of two close columns that no other order is about: of several, answers would be slow, or not all hold."""
+    """Orders of two close columns of few steps that no other order is about: else answers are slow, or not all hold."""
     orders = [one for one in found if isinstance(one, Order)]
     alone = [
         one for one in orders if not any(set(one.columns) & set(other.columns) for other in orders if other != one)
     ]
-    return [one for one in alone if apartness(one, schema, X) <= AUTO_APART]
+    return [one for one in alone if apartness(one, schema, X) <= AUTO_APART and _is_short_order(one, schema, X)]
+
+
+def _is_short_order(rule: Order, schema: Schema, X: np.ndarray) -> bool:
+    """Whether one column, as a sum of the other one and the gap, has so few steps that answers are exact."""
+    apart, step = gap(rule, schema, X), _unit(schema[rule.low], schema[rule.high])
+    parts = sorted([float(np.nanmax(apart) - np.nanmin(apart)), spread(schema[rule.low])])
+    return _is_short(parts, spread(schema[rule.high]), step)
 
 
 def _is_default(rule: Rule, schema: Schema) -> bool:
@@ -814,12 +821,15 @@ def _is_default(rule: Rule, schema: Schema) -> bool:
     if not isinstance(rule, Equation) or len(rule.terms) == 1:
         return isinstance(rule, (Equation, *AUTO_KINDS))
     step = min(abs(c) * schema[name].step for c, name in ((1.0, rule.column), *rule.terms))
+    return _is_short(sorted(spread(schema[name]) for _, name in rule.terms), spread(schema[rule.column]), step)
+
+
+def _is_short(parts: Sequence[float], total: float, step: float) -> bool:
+    """Whether sums of parts with ascending ranges, and such a total, have so few steps that answers are exact."""
     if step == 0.0:
         return False
-    steps = sorted(spread(schema[name]) / step for _, name in rule.terms)
-    longest = max(steps[-1], spread(schema[rule.column]) / step)
-    limits = AUTO_PLACES.get(len(steps), ())
-    return any(longest <= most and math.prod(steps[:-1]) <= shorter for most, shorter in limits)
+    longest, others = max(parts[-1], total) / step, math.prod(part / step for part in parts[:-1])
+    return any(longest <= most and others <= shorter for most, shorter in AUTO_PLACES.get(len(parts), ()))
 
 
 def declared(schema: Schema, X: np.ndarray, rules: Sequence[Rule]) -> tuple[Rule, ...]:
