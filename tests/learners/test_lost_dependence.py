@@ -75,6 +75,34 @@ def test_the_pair_is_named_and_the_default_keeps_it() -> None:
         assert near == pytest.approx(frame["b"][frame["a"] > 1.0].mean(), rel=0.1)
 
 
+def rare_level() -> pd.DataFrame:
+    """A rare level that shifts a count, beside two numbers that depend on each other."""
+    rng = np.random.default_rng(0)
+    kind = rng.choice(["a", "b", "c", "rare"], 5_000, p=[0.4, 0.35, 0.22, 0.03])
+    count, z = rng.poisson(np.where(kind == "rare", 3.0, 1.0)), rng.normal(size=5_000)
+    y = 0.8 * z + 0.6 * rng.normal(size=5_000)
+    return pd.DataFrame({"kind": kind, "count": count, "x": np.round(z, 2), "y": np.round(y, 2)})
+
+
+def test_a_rare_level_that_shifts_a_count_is_named() -> None:
+    """The statement of the warning is that of a group-by; a learner that keeps the shift says nothing."""
+    frame = rare_level()
+    rare = frame["count"][frame["kind"] == "rare"]
+    text = rf"P\(count <= 1 given kind = 'rare'\): joint .*, rows {(rare <= 1).mean():.2f} \({len(rare)} rows\)"
+    with pytest.warns(jf.LostDependenceWarning, match=text):
+        jf.JointTree(random_state=0).fit(frame)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", jf.LostDependenceWarning)
+        joint = jf.fit(frame, budget="fast", random_state=0)
+    assert joint.given(kind="rare").mean("count") == pytest.approx(rare.mean(), rel=0.1)
+
+
+def test_hidden_trees_name_what_they_lose() -> None:
+    frame = rare_level()[["kind", "count"]]
+    with pytest.warns(jf.LostDependenceWarning, match="count <= .* given kind = 'rare'|kind = 'rare' given count"):
+        jf.HiddenTreeForest(n_states=1, max_iter=1, max_leaf_nodes=1, random_state=0).fit(frame)
+
+
 def test_batches_ask_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of more rows than are sampled quantile leaves lose the pair, and say so; the default keeps it."""
     monkeypatch.setattr(joint_tree, "MOST_ROWS", 1_500)

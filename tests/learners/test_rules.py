@@ -190,6 +190,37 @@ def test_errors_name_the_rule(joint: jf.Joint, evidence: str, rule: str) -> None
     assert rule in str(error.value)
 
 
+def test_evidence_on_an_answer_says_that_the_question_was_asked() -> None:
+    """A survey with questions that are skipped, and answers that are not given."""
+    rng = np.random.default_rng(0)
+    n = 1_200
+    seen, mood = rng.random(n) < 0.8, rng.normal(size=n)
+    skips = ~seen | (rng.random(n) < 0.12)
+    survey = pd.DataFrame({"seen": np.where(seen, "yes", "no"), "age": rng.choice(["young", "old"], n)})
+    survey["shot"] = np.where(skips, None, rng.choice(["Han", "Greedo", "neither"], n, p=[0.4, 0.25, 0.35]))
+    survey["rank"] = np.where(~seen | (rng.random(n) < 0.1), np.nan, np.clip(np.rint(3 + mood), 1, 6))
+    for joint in (
+        jf.HiddenTreeForest(n_states=8, random_state=0).fit(survey).joint_,
+        jf.fit(survey, budget="fast", random_state=0),
+    ):
+        assert all(
+            joint.probability("seen = yes", evidence) == pytest.approx(1.0) for evidence in ("shot = Han", "rank >= 4")
+        )
+        for evidence, fits in (("shot = Han", survey["shot"] == "Han"), ("rank >= 4", survey["rank"] >= 4)):
+            assert joint.given(evidence).n_rows == pytest.approx(fits.sum(), rel=0.06)
+        for given, of in (({}, survey), ({"seen": "yes"}, survey[survey["seen"] == "yes"])):
+            assert joint.given(given).probability("shot is missing") == pytest.approx(
+                of["shot"].isna().mean(), abs=0.01
+            )
+        drawn = joint.sample(4_000, random_state=0, missing=True)
+        assert drawn["shot"].isna().mean() == pytest.approx(survey["shot"].isna().mean(), abs=0.03)
+        assert drawn.loc[drawn["seen"] == "no", ["shot", "rank"]].isna().all(axis=None)
+        whole = joint.sample(500, random_state=0)
+        assert (whole["shot"].isna() == (whole["seen"] == "no")).all()
+        filled = joint.impute(survey)
+        assert (filled["shot"].isna() == (survey["seen"] == "no")).all()
+
+
 def test_rules_are_declared_or_off(frame: pd.DataFrame) -> None:
     few = frame[["net", "fee", "total", "low", "middle"]]
     settings = {"n_states": 2, "max_iter": 1, "random_state": 0}
@@ -234,6 +265,28 @@ def test_only_sums_of_few_steps_are_enforced_by_default() -> None:
         "much = wide + a": False, "sum = a + b": True, "price = b + dear": True, "z = x + y": False,
         "half = 0.5 * x": True,
     }  # fmt: skip
+
+
+def test_orders_of_two_close_columns_are_enforced_by_default() -> None:
+    """Where columns are farther apart, or orders share columns, draws would be less like rows, or answers slow."""
+    rng = np.random.default_rng(0)
+    start = pd.Timestamp("2024-03-01") + pd.to_timedelta(rng.integers(0, 700, 1_000), unit="D")
+    low = rng.integers(0, 3_000, 1_000)
+    frame = pd.DataFrame({"start": start, "end": start + pd.to_timedelta(rng.geometric(0.1, 1_000), unit="D")})
+    frame["pick"] = pd.Timestamp("2019-03-01") + pd.to_timedelta(rng.integers(0, 30 * 86_400, 1_000), unit="s")
+    frame["drop"] = frame["pick"] + pd.to_timedelta(rng.geometric(0.002, 1_000), unit="s")
+    frame["low"], frame["mid"] = low, low + rng.geometric(0.1, 1_000) - 1
+    frame["high"] = frame["mid"] + rng.geometric(0.1, 1_000) - 1
+    frame["few"] = rng.poisson(30, 1_000)
+    frame["more"] = frame["few"] + rng.geometric(0.2, 1_000) - 1
+    joint = jf.HiddenTreeForest(n_states=4, max_iter=1, random_state=0).fit(frame).joint_
+    orders = {str(rule): rule.is_enforced for rule in joint.rules}
+    assert orders.pop("pick < drop") is False  # too many seconds
+    assert orders == {"start < end": True, "low <= mid": False, "mid <= high": False, "few <= more": False}
+    drawn = joint.sample(2_000, random_state=0)
+    assert (drawn["start"] < drawn["end"]).all()
+    off = jf.HiddenTreeForest(n_states=4, max_iter=1, rules="off", random_state=0).fit(frame).joint_
+    assert (off.sample(2_000, random_state=0).eval("start >= end")).mean() > 0.2
 
 
 def test_rules_that_make_one_compound_of_many_levels_are_not_enforced_by_default(frame: pd.DataFrame) -> None:

@@ -24,6 +24,7 @@ TEXTS = [
     ("delay missing iff state = cancelled", "delay missing iff state = 'cancelled'"),
     ("delay missing iff state in {1, 2.5}", "delay missing iff state in {1, 2.5}"),
     ("delay missing iff (a, b) in {(1, x), (2, true)}", "delay missing iff (a, b) in {(1, 'x'), (2, true)}"),
+    ("shoe_size missing if runs = no", "shoe_size missing if runs = 'no'"),
     ("combinations = b", "combinations = b"),
 ]
 
@@ -38,6 +39,7 @@ def test_rules_have_fields() -> None:
     assert jf.rule("end > start") == Order(low="start", high="end", is_strict=True)
     assert jf.rule("c = 2 * a") == Equation(column="c", terms=((2.0, "a"),))
     assert jf.rule("d missing iff s in {1, 2}") == MissingWhere(column="d", of=("s",), values=((1,), (2,)))
+    assert jf.rule("d missing if s = 1") == MissingWhere(column="d", of=("s",), values=((1,),), is_mutual=False)
 
 
 @pytest.mark.parametrize(

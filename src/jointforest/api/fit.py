@@ -11,7 +11,7 @@ import numpy as np
 
 from ..evaluation.columns_and_pairs import read_rows
 from ..evaluation.fidelity import fidelity
-from ..evaluation.statements import statements
+from ..evaluation.statements import statements, warn_lost
 from ..learners.base import read_table
 from ..learners.hidden_tree.hidden_tree_forest import compound_trial
 from ..learners.history.history_forest import HistoryForest
@@ -139,6 +139,8 @@ def fit(
     -----
     UserWarning
         If a number of seconds was too few; the warning names what was left out.
+    LostDependenceWarning
+        If columns that depend on each other in the table do so less in the joint; it names them.
 
     Notes
     -----
@@ -183,6 +185,12 @@ def fit(
     chosen = choose(Task(schema, table.X, others, allowed, seed, n_jobs, start, tell, reduced, objective=objective))
     counted, of = (table.X, f"the {len(table.X):,} rows learned") if others is None else (others, "the rows of holdout")
     found = statements(chosen.model, counted, of, n_jobs)
+    if others is None:
+        warn_lost(found.lost, "budget='default' or budget='best' (--budget), which learn more hidden states")
+        if wanted.has_few_levels and objective == "draws":
+            warn_lost(
+                found.broken, "rules='all' (--rules all), which enforces these rules; some answers are then slower"
+            )
     report = chosen.report(budget, time.monotonic() - start, found)
     if report.left_out:
         left_out = ", ".join(report.left_out)

@@ -497,13 +497,16 @@ class Posterior:
     def log_event(self, event: Mapping[str, Any], as_regions: bool, n_jobs: int | None = -1) -> np.ndarray:
         """log p(event | evidence), (n,); NaN where the evidence has probability 0.
 
-        Where the event says that cells are missing, the cells that the evidence tells of are known.
+        Where the event says that cells are missing, the cells that the evidence tells of are known. A cell that a rule
+        makes missing is an event of the values that the rule names.
         """
-        _, missing = without_missing(event, self.state.distribution.schema.tick_boxes)
-        both = with_values(self.state, event, as_regions)
-        if not missing:
+        both, model = with_values(self.state, event, as_regions), self.state.distribution
+        _, missing = without_missing(event, model.schema.tick_boxes)
+        if missing.keys() <= model.missing_by_rule:
+            given, log_p = model.given_missing_cells(missing)
+            log_both = np.full(len(both.value), -np.inf) if given is None else given.log_density(both, n_jobs) + log_p
             with np.errstate(invalid="ignore"):
-                return self.state.distribution.log_density(both, n_jobs) - self._log_density
+                return log_both - self._log_density
         log_both = self._log_known(both, missing, n_jobs)
         with np.errstate(invalid="ignore"):
             return log_both - self._log_known(self.state.evidence, {}, n_jobs)

@@ -28,6 +28,7 @@ from ..data.texts import column_text, value_text
 from ..learners.hidden_tree.structure import mutual_information
 from ..models.base import Distribution, PosteriorState
 from ..query_language.render import condition_text
+from ..runtime.warnings import LostDependenceWarning, warn
 from .columns_and_pairs import some
 from .misfit import classes_of
 
@@ -53,6 +54,10 @@ _OF_RULES = 256
 """Rows by whose values a joint is asked whether a rule holds."""
 _MOST_RULES = 20
 """Most rules that are asked about: those of most rows."""
+_LOST = 0.05
+"""By how much more a statement given a column is wrong than those given nothing, where its dependence is lost."""
+_NAMED = 3
+"""Most statements that a warning names."""
 
 
 class Statement(NamedTuple):
@@ -68,6 +73,10 @@ class Statement(NamedTuple):
     off : float
         How far apart both are, as probabilities; 0 if chance may explain it. Of means the total variation distance of
         two normal distributions that are as many standard deviations apart.
+    columns : tuple of str
+        The column, and the one that is given.
+    is_rule : bool
+        Whether it says that a rule holds.
     """
 
     text: str
@@ -75,6 +84,8 @@ class Statement(NamedTuple):
     rows: float
     n_rows: int
     off: float
+    columns: tuple[str, ...] = ()
+    is_rule: bool = False
 
     @property
     def beside(self) -> str:
@@ -110,6 +121,24 @@ class Statements:
         return self.wrong[0].off if self.wrong else 0.0
 
     @property
+    def lost(self) -> list[Statement]:
+        """The worst statement of each two columns whose dependence the joint does not keep, the worst first."""
+        alone: dict[str, float] = {}
+        for one in self.wrong:
+            if len(one.columns) == 1:
+                alone.setdefault(one.columns[0], one.off)
+        worst: dict[frozenset[str], Statement] = {}
+        for one in self.wrong:
+            if len(one.columns) == 2 and one.off - alone.get(one.columns[0], 0.0) > _LOST:
+                worst.setdefault(frozenset(one.columns), one)
+        return list(worst.values())
+
+    @property
+    def broken(self) -> list[Statement]:
+        """The statements about rules that the joint often breaks, the worst first."""
+        return [one for one in self.wrong if one.is_rule and one.off > _LOST]
+
+    @property
     def in_words(self) -> str:
         """How many statements are wrong, and the worst."""
         found = f"{self.n:,} statements beside counts of {self.of}"
@@ -124,8 +153,21 @@ def statements(model: Distribution, X: np.ndarray, of: str, n_jobs: int | None =
     X = snap(kernel_columns(schema), X[some(len(X), MOST_ROWS, np.random.default_rng(0))])
     counted = asked(model, X, n_jobs)
     level = LEVEL / max(len(counted), 1)
-    judged = [Statement(one.text, one.joint, one.rows, one.n_rows, off) for one in counted if (off := one.off(level))]
+    judged = [
+        Statement(one.text, one.joint, one.rows, one.n_rows, off, one.columns, one.is_rule)
+        for one in counted
+        if (off := one.off(level))
+    ]
     return Statements(len(counted), of, tuple(sorted(judged, key=lambda one: (-one.off, one.text))))
+
+
+def warn_lost(lost: Sequence[Statement], hint: str) -> None:
+    """Name the statements that show lost dependence, and what to do."""
+    if lost:
+        named = "; ".join(map(str, lost[:_NAMED]))
+        more = f"; and {len(lost) - _NAMED} others" if len(lost) > _NAMED else ""
+        what = "the joint has lost some of the dependence between columns"
+        warn(LostDependenceWarning(f"{what}: {named}{more}; try {hint}"))
 
 
 def asked(model: Distribution, X: np.ndarray, n_jobs: int | None = -1) -> list[Asked]:
@@ -152,6 +194,9 @@ class Asked(NamedTuple):
         Of a mean, the standard deviation: that of the joint or of the rows, whichever is greater.
     beyond : callable
         Of a mean, the joint's probability that one row lies beyond it by so much.
+    columns : tuple of str
+    is_rule : bool
+        See `Statement`.
     """
 
     text: str
@@ -161,6 +206,8 @@ class Asked(NamedTuple):
     n_yes: float = 0.0
     sd: float = 0.0
     beyond: Callable[[float], float] | None = None
+    columns: tuple[str, ...] = ()
+    is_rule: bool = False
 
     def off(self, level: float) -> float:
         """`Statement.off`; 0 within an interval that misses with a probability of at most ``level``."""
@@ -301,15 +348,16 @@ def _of_column(
     moments = state.moments(j, n_jobs) if has_mean else None
     for i in np.flatnonzero(np.isinf(state.effective_draws)).tolist():
         one, n = conditions[i], int(np.count_nonzero(conditions[i].rows))
+        of = (column.name,) if one.condition is None else (column.name, names[one.of])
         given = "" if one.condition is None else f" given {condition_text(column_text(names[one.of]), one.condition)}"
         for event, p, k in zip(events, answer[i].tolist(), count[i], strict=True):
-            yield Asked(f"P({event}{given})", p, k / n, n, float(k))
+            yield Asked(f"P({event}{given})", p, k / n, n, float(k), columns=of)
         if moments is not None:
             mean, sd = float(moments[0][i]), float(np.sqrt(max(moments[1][i], x[one.rows].var())))
             if 0.0 < sd < np.inf:
                 row = state.evidence.take(np.array([i]))
                 beyond = partial(_beyond, state.distribution, row, j, mean)
-                yield Asked(f"mean({name}{given})", mean, float(x[one.rows].mean()), n, 0.0, sd, beyond)
+                yield Asked(f"mean({name}{given})", mean, float(x[one.rows].mean()), n, 0.0, sd, beyond, of)
 
 
 def _beyond(model: Distribution, row: Evidence, j: int, mean: float, apart: float) -> float:
@@ -351,7 +399,7 @@ def _of_rules(model: Distribution, X: np.ndarray, n_jobs: int | None) -> Iterato
         if len(share):
             text = f"P({rule} holds given {', '.join(map(column_text, of))})"
             of_rows = len(holds) / np.count_nonzero(known)
-            yield Asked(text, float(share.mean()), of_rows, len(share), of_rows * len(share))
+            yield Asked(text, float(share.mean()), of_rows, len(share), of_rows * len(share), is_rule=True)
 
 
 def _sides(rule: Rule) -> tuple[tuple[str, ...], str]:

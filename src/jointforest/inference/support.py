@@ -1,11 +1,12 @@
 """What an answer rests on: how many training rows evidence stands for, and the standard errors that follow.
 
-With n training rows, the evidence e stands for N = n P(e) rows. A value of a column with a density has probability 0.
-It counts as an event of probability `NEIGHBOURHOOD` in the column alone, so that
+With n training rows, the evidence e stands for N = n P(e, K) rows, where K says that its cells are known. A value of a
+column with a density has probability 0. It counts as an event of probability `NEIGHBOURHOOD` in the column alone, so
+that
 
-    N = n p(e) prod_j NEIGHBOURHOOD / p_j(e_j),   j over the columns with a density whose value is known.
+    N = n p(e, K) prod_j NEIGHBOURHOOD / p_j(e_j),   j over the columns with a density whose value is known.
 
-An answer is a mixture of what K parts say: leaves, or hidden states. The weights of the parts are estimated from the N
+An answer is a mixture of what parts say: leaves, or hidden states. The weights of the parts are estimated from the N
 rows, and what a part says from all n P(part) rows of it. With weights w_k = P(part k | evidence), and means m_k and
 variances v_k of a column (or of an event) in the parts, the squared standard error is
 
@@ -37,7 +38,13 @@ def rows_like(
     n_rows, n = model.schema.n_rows, len(evidence.value)
     if n_rows == 0.0:
         return np.full(n, np.nan)
-    log_share = log_probability
+    log_share = np.array(log_probability, np.float64)
+    for rows, given, log_p in model.given_evidence_present(evidence):
+        if given is not model and len(rows):
+            of = evidence.take(rows)
+            log_both = -np.inf if given is None else given.log_density(of, n_jobs) + log_p
+            with np.errstate(invalid="ignore"):
+                log_share[rows] += np.nan_to_num(log_both - model.log_density(of, n_jobs), nan=0.0, neginf=-np.inf)
     for j, column in enumerate(model.schema.columns):
         known = ~np.isnan(evidence.value[:, j])
         if column.is_categorical or not known.any():
@@ -107,6 +114,9 @@ def _by_row(
 
 def _error(model: Distribution, row: Evidence, j: int, parts: Parts, rows: float, is_share: bool) -> np.ndarray:
     """Standard errors of the means of the parts, (L,), given one row of evidence that stands for so many rows."""
+    asked = ~np.isnan(row.value[0]) | (row.cell_regions()[0] >= 0)
+    of_evidence = float(np.prod([_known(model, k) for k in np.flatnonzero(asked).tolist()]))
+    rows = rows / of_evidence  # parts are estimated from rows without these cells, too
     with np.errstate(divide="ignore", invalid="ignore"):
         meets = np.where(parts.prior > 0.0, parts.weight * (rows / model.schema.n_rows) / parts.prior, 1.0)
     meets = parts.weight * np.minimum(meets, 1.0)  # times P(evidence | part)
@@ -116,8 +126,6 @@ def _error(model: Distribution, row: Evidence, j: int, parts: Parts, rows: float
         # as if half a row more had been seen of either outcome: shares of 0 and 1 are uncertain, too
         shrunk = (center * rows + 0.5 * meets.sum()) / (rows + meets.sum())
         within = np.maximum(within + meets.sum() * (shrunk * (1.0 - shrunk) - center * (1.0 - center)), 0.0)
-    asked = ~np.isnan(row.value[0]) | (row.cell_regions()[0] >= 0)
-    of_evidence = np.prod([_known(model, k) for k in np.flatnonzero(asked).tolist()])
     total = (within / _known(model, j) + between / of_evidence) / (rows if is_share else max(rows, 1.0))
     return np.asarray(np.minimum(np.sqrt(total), 0.5) if is_share else np.sqrt(total))
 

@@ -19,8 +19,10 @@ from ..api.joint import Joint
 from ..data.frames import encode, read, row_weights, take_rows, with_names
 from ..data.infer_schema import infer_schema
 from ..data.rules.find import with_rules
+from ..data.rules.rule import Equation, Order
 from ..data.schema import Columns, Schema, kernel_columns, snap
 from ..evaluation.misfit import LostPair, lost_pairs, warn_lost_pairs
+from ..evaluation.statements import statements, warn_lost
 from ..models.base import Distribution
 from ..models.box_forest.box_forest import BoxForest
 from ..models.hidden_tree.hidden_trees import HiddenTrees
@@ -257,7 +259,7 @@ class TableLearner(TableScores):
         Warns
         -----
         LostDependenceWarning
-            If columns that depend on each other strongly in the table do so less in ``joint_``; it names them.
+            If columns that depend on each other in the table do so less in ``joint_``; it names them.
         """
         self._check()
         X, weight = weighed_rows(as_frame(X), sample_weight)
@@ -266,7 +268,7 @@ class TableLearner(TableScores):
         seed = self._draw_seed()
         model, lost = self._learn_and_compare(rows.completed(weight, seed, self.n_jobs), weight, seed)
         self.joint_ = Joint(model)
-        warn_lost_pairs(lost, model.is_forest)
+        warn_lost_dependence(model, rows.X, weight, lost, self.n_jobs)
         return self
 
     def fit_batches(self, source: Any, sample_weight: str | None = None) -> Self:
@@ -300,7 +302,7 @@ class TableLearner(TableScores):
         Warns
         -----
         LostDependenceWarning
-            If columns that depend on each other strongly in the sample do so less in ``joint_``; it names them.
+            If columns that depend on each other in the sample do so less in ``joint_``; it names them.
 
         Examples
         --------
@@ -325,7 +327,7 @@ class TableLearner(TableScores):
             model = self._learn_batches(sampled, rows, seed)
             lost = lost_pairs(model, rows.X, weight, self.n_jobs)
         self.joint_ = Joint(model)
-        warn_lost_pairs(lost, model.is_forest)
+        warn_lost_dependence(model, rows.X, weight, lost, self.n_jobs)
         return self
 
     def _sampled_rows(self) -> int:
@@ -353,6 +355,18 @@ class TableLearner(TableScores):
         """The model of the rows, and the strong pairs of columns that it does not keep."""
         model = self._learn(rows, weight, seed)
         return model, lost_pairs(model, rows.X, weight, self.n_jobs)
+
+
+def warn_lost_dependence(
+    model: Distribution, X: np.ndarray, weight: np.ndarray | None, lost: list[LostPair], n_jobs: int | None
+) -> None:
+    """Name strong pairs of columns that a joint does not keep, or else statements of it that rows X contradict."""
+    has_sums = any(isinstance(rule, Order | Equation) and rule.is_enforced for rule in model.schema.rules)
+    if lost or weight is not None or has_sums:  # counts are of rows that weigh the same; sums may take long
+        warn_lost_pairs(lost, model.is_forest)
+    else:
+        hint = "jf.HiddenTreeForest or jf.fit" if model.is_forest else "jf.fit, which compares learners"
+        warn_lost(statements(model, X, "the rows learned", n_jobs).lost, hint)
 
 
 def weighed_rows(X: Any, sample_weight: Any) -> tuple[Any, np.ndarray | None]:

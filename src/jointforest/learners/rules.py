@@ -24,6 +24,7 @@ from ..data.rules.contradictions import (
     total,
     with_tolerance,
 )
+from ..data.rules.orders import apartness
 from ..data.rules.rule import ENOUGH_ROWS, Combinations, Equation, Function, MissingTogether, MissingWhere, Order, Rule
 from ..data.schema import MAX_LEVELS, Column, Schema, snapped
 from ..models.base import Distribution
@@ -44,11 +45,14 @@ MORE_LEVELS = 1.25
 AUTO_LEVELS = 64
 """Most combinations of columns that become one by default, unless one of them is categorical with as many levels."""
 AUTO_KINDS = (Function, Combinations, MissingTogether, MissingWhere)
-"""Kinds of found rules that are enforced by default, beside equations."""
+"""Kinds of found rules that are enforced by default, beside equations and orders."""
 AUTO_PLACES = {2: ((1 << 15, 1 << 15), (1 << 17, 1 << 14)), 3: ((1 << 15, 1 << 16),)}
 """Limits of sums that are enforced by default, by their number of parts: most steps of the finest grid from the least
 to the largest value of the sum and of its parts, and most combinations of such steps of all parts but the longest.
 Within one of the limits hidden trees answer exactly, and the report of a small table takes about ten seconds."""
+AUTO_APART = 0.1
+"""Most `apartness` of columns for their order to be enforced by default. Without it many draws of such columns are
+impossible; where they are farther apart, draws are less like rows (see the experiment on orders)."""
 
 
 class Reduced(NamedTuple):
@@ -85,6 +89,8 @@ class Reduced(NamedTuple):
         for j, absence in enumerate(self.coordinates.absences):
             if absence.where >= 0 and self.coordinates.inner.columns[absence.where].name in self.indicators:
                 Z[:, absence.where] = np.isnan(X[:, j])
+            if absence.besides >= 0:
+                Z[:, absence.besides] = _besides(absence, Z, X[:, j])
         return np.hstack([Z, X[:, self.beside]])
 
     def ruled(self, inner: Distribution) -> Distribution:
@@ -465,12 +471,18 @@ class _Maker:
         """Whether a column can be another one plus or minus a gap."""
         if not self._is_free(made) or base in self.rounded or any(term.at == made for term in self.sources[base].terms):
             return False
+        if self.has_few_levels and not (self.sources[base].is_plain and self._is_apart(made)):
+            return False  # sums of three parts are slow
         if self.sources[base].tolerance:
             return False  # rows whose columns are equal may have a sum above the other column
         steps = [self.schema.columns[j].step for j in (base, made)]
         if steps[1] > steps[0] or (steps[1] > 0.0 and _unit(*(self.schema.columns[j] for j in (base, made))) == 0.0):
             return False  # sums would lie beside the grid
         return bool(np.mean(np.isnan(self.X[:, base]) & ~np.isnan(self.X[:, made])) <= LOST)
+
+    def _is_apart(self, j: int) -> bool:
+        """Whether no other column is a sum of column j."""
+        return all(k == j or all(term.at != j for term in source.terms) for k, source in enumerate(self.sources))
 
     def _new_name(self, name: str) -> str:
         taken = {column.name for column in self.schema.all_columns.columns} | {column.name for column, _ in self.gaps}
@@ -578,21 +590,25 @@ class _Maker:
         """The coordinates with what makes cells of each column missing: rules, other cells, or an indicator."""
         index = self.schema.index
         absences: dict[int, Absence] = {}
+        inner_columns, parts = list(coordinates.inner.columns), [Z]
         for rule in rules:
             if isinstance(rule, MissingWhere):
                 found = self._where(coordinates, rule)
                 columns = [index(rule.column), *self._made_of(coordinates, index(rule.column))]
                 if found is None:
                     self.why[rule] = "other rules make the columns that tell where it is missing sums, or several"
-                elif any(absences.get(j, found) != found for j in columns):
+                elif any(absences.get(j, found)._replace(besides=-1) != found for j in columns):
                     self.why[rule] = f"another rule makes {rule.column!r}, or a sum of it, missing"
                 elif not np.isnan(self.X[np.isnan(self.X[:, columns[0]])][:, columns]).all():
                     self.why[rule] = f"a sum of {rule.column!r} is known where it is missing"
+                elif not rule.is_mutual and len(columns) > 1:
+                    self.why[rule] = f"other rules make {rule.column!r} a part of a sum"
                 else:  # a sum of what is missing is missing
+                    if not rule.is_mutual:
+                        found = found._replace(besides=self._indicator(rule.column, inner_columns))
+                        parts.append(_besides(found, Z, self.X[:, columns[0]])[:, None])
                     absences |= dict.fromkeys(columns, found)
                     self.enforced.append(rule)
-        inner_columns = list(coordinates.inner.columns)
-        parts = [Z]
         together = [rule for rule in rules if isinstance(rule, MissingTogether)]
         leader = {index(name): index(rule.of[0]) for rule in together for name in rule.of}
         for rule in together:
@@ -609,15 +625,19 @@ class _Maker:
             absences[j] = self._like(coordinates, np.hstack(parts), j)
             if absences[j].where == -2:
                 is_missing = np.isnan(self.X[:, j])
-                name = self._new_name(f"{self.schema.columns[j].name} is missing")
-                self.indicators.add(name)
-                dtype = _dtype(self.schema.frame, "boolean")
-                inner_columns.append(Column(name, "boolean", dtype, levels=(False, True), n_observed=len(Z)))
                 parts.append(is_missing.astype(np.float64)[:, None])
-                absences[j] = Absence(where=len(inner_columns) - 1, values=(1.0,))
+                absences[j] = Absence(where=self._indicator(self.schema.columns[j].name, inner_columns), values=(1.0,))
         inner = replace(coordinates.inner, columns=tuple(inner_columns))
         of_all = tuple(absences[j] for j in range(self.d))
         return replace(coordinates, inner=inner, absences=of_all), np.hstack(parts)
+
+    def _indicator(self, name: str, inner_columns: list[Column]) -> int:
+        """The number of a new coordinate, which says whether cells of a column are missing."""
+        name = self._new_name(f"{name} is missing")
+        self.indicators.add(name)
+        dtype = _dtype(self.schema.frame, "boolean")
+        inner_columns.append(Column(name, "boolean", dtype, levels=(False, True), n_observed=len(self.X)))
+        return len(inner_columns) - 1
 
     def _made_of(self, coordinates: Coordinates, j: int) -> list[int]:
         """Numbers of the other columns that a plain column is a part of."""
@@ -666,6 +686,11 @@ def _in_coordinates(coordinates: Coordinates, X: np.ndarray) -> np.ndarray:
             rows = np.flatnonzero(np.isnan(Z[:, at]) & ~np.isnan(X[:, j]))
             Z[rows, at] = snapped(coordinates.inner.columns[at], (X[rows, j] - coordinates.sources[j].constant) / c)
     return Z
+
+
+def _besides(absence: Absence, Z: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Whether cells x (n,) of a column are missing without the rule; NaN where the rule makes them missing."""
+    return np.where(np.isin(Z[:, absence.where], absence.values), np.nan, np.isnan(x))
 
 
 def _collected(terms: Sequence[Term]) -> tuple[Term, ...]:
@@ -769,10 +794,28 @@ def wanted_rules(given: Any, schema: Schema, X: np.ndarray, objective: str = "dr
     found = [one for one in found if not one.exceptions]
     if "all" not in said:
         is_auto = "auto" in said and objective == "draws"
-        found = [one for one in found if is_auto and _is_default(one, schema)]
+        found = [one for one in found if is_auto and _is_default(one, schema)] + _lone_orders(
+            found if is_auto else (), schema, X
+        )
         tried = tried if is_auto else ()
     schema = replace(schema, rules=(*mine, *others))
     return Wanted(schema, (*mine, *found), len(mine), "all" not in said, tried)
+
+
+def _lone_orders(found: Sequence[Rule], schema: Schema, X: np.ndarray) -> list[Rule]:
+    """Orders of two close columns of few steps that no other order is about: else answers are slow, or not all hold."""
+    orders = [one for one in found if isinstance(one, Order)]
+    alone = [
+        one for one in orders if not any(set(one.columns) & set(other.columns) for other in orders if other != one)
+    ]
+    return [one for one in alone if apartness(one, schema, X) <= AUTO_APART and _is_short_order(one, schema, X)]
+
+
+def _is_short_order(rule: Order, schema: Schema, X: np.ndarray) -> bool:
+    """Whether one column, as a sum of the other one and the gap, has so few steps that answers are exact."""
+    apart, step = gap(rule, schema, X), _unit(schema[rule.low], schema[rule.high])
+    parts = sorted([float(np.nanmax(apart) - np.nanmin(apart)), spread(schema[rule.low])])
+    return _is_short(parts, spread(schema[rule.high]), step)
 
 
 def _is_default(rule: Rule, schema: Schema) -> bool:
@@ -780,12 +823,15 @@ def _is_default(rule: Rule, schema: Schema) -> bool:
     if not isinstance(rule, Equation) or len(rule.terms) == 1:
         return isinstance(rule, (Equation, *AUTO_KINDS))
     step = min(abs(c) * schema[name].step for c, name in ((1.0, rule.column), *rule.terms))
+    return _is_short(sorted(spread(schema[name]) for _, name in rule.terms), spread(schema[rule.column]), step)
+
+
+def _is_short(parts: Sequence[float], total: float, step: float) -> bool:
+    """Whether sums of parts with ascending ranges, and such a total, have so few steps that answers are exact."""
     if step == 0.0:
         return False
-    steps = sorted(spread(schema[name]) / step for _, name in rule.terms)
-    longest = max(steps[-1], spread(schema[rule.column]) / step)
-    limits = AUTO_PLACES.get(len(steps), ())
-    return any(longest <= most and math.prod(steps[:-1]) <= shorter for most, shorter in limits)
+    longest, others = max(parts[-1], total) / step, math.prod(part / step for part in parts[:-1])
+    return any(longest <= most and others <= shorter for most, shorter in AUTO_PLACES.get(len(parts), ()))
 
 
 def declared(schema: Schema, X: np.ndarray, rules: Sequence[Rule]) -> tuple[Rule, ...]:

@@ -217,6 +217,9 @@ class Distribution(ABC):
             self.forest_for("weighing trees by beta")
         return self.observe(evidence)
 
+    missing_by_rule: frozenset[str] = frozenset()
+    """Columns whose cells are missing only where a rule says that they have no value."""
+
     knows_sums: bool = False
     """Whether `observe_sums` has an answer."""
 

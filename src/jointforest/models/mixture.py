@@ -47,6 +47,10 @@ class Mixture(Distribution):
     def with_schema(self, schema: Schema) -> Mixture:
         return Mixture(tuple(part.with_schema(schema) for part in self.components), self.log_weight)
 
+    @property
+    def missing_by_rule(self) -> frozenset[str]:  # type: ignore[override] # it depends on the components
+        return frozenset.intersection(*(component.missing_by_rule for component in self.components))
+
     def log_joint(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
         """log weight_k + log p_k(evidence) of each component, (n, K)."""
         return np.column_stack([p.log_density(evidence, n_jobs) for p in self.components]) + self.log_weight

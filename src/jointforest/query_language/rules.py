@@ -8,6 +8,7 @@ Grammar, beside that of `parser`::
             | column ("<" | "<=" | ">" | ">=") column              an order
             | names "missing" "together"                           in the same rows
             | column "missing" "iff" where                         in these rows, and no others
+            | column "missing" "if" where                          in these rows, and perhaps others
     where   = column "=" value | column "in" "{" value {"," value} "}"
             | "(" names ")" "in" "{" tuple {"," tuple} "}"
     tuple   = "(" value {"," value} ")"
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from ..data.rules.rule import Combinations, Equation, Function, MissingTogether, MissingWhere, Order, Rule
@@ -48,7 +50,8 @@ def rule(text: str) -> Rule:
         - ``city -> country`` or ``origin, target -> distance``: a function; ``code <-> name``: in both directions;
         - ``combinations(country, city)``: only the combinations of values that the table has exist;
         - ``delay, reason missing together``: cells are missing in the same rows;
-        - ``delay missing iff state = cancelled``, or ``in {cancelled, diverted}``: in these rows and in no others.
+        - ``delay missing iff state = cancelled``, or ``in {cancelled, diverted}``: in these rows and in no others;
+        - ``shoe_size missing if runs = no``: in these rows, where the question does not apply, and perhaps in others.
 
         Names with spaces stand in backticks. Dates count in seconds: ``end = start + 60 * minutes``.
 
@@ -135,16 +138,17 @@ class _RuleReader(SumReader):
             if len(names) < 2:
                 raise self.fail("one column is not missing together with others", hint="write a, b missing together")
             return MissingTogether(of=names)
-        if self.is_keyword("missing") and self.is_keyword("iff", ahead=1):
+        if self.is_keyword("missing") and any(self.is_keyword(word, ahead=1) for word in ("iff", "if")):
+            is_mutual = self.is_keyword("iff", ahead=1)
             self.at += 2
             if len(names) > 1:
                 raise self.fail("'missing iff' is about one column", hint="write a rule for each column")
-            return self._where(names[0])
+            return replace(self._where(names[0]), is_mutual=is_mutual)
         self.at = at
         return None
 
-    def _where(self, column: str) -> Rule:
-        """What follows ``missing iff``."""
+    def _where(self, column: str) -> MissingWhere:
+        """What follows ``missing iff``, or ``missing if``."""
         if self.is_symbol("("):
             of = self._bracketed(self.column)
             self._go_past_in()

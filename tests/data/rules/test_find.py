@@ -65,6 +65,38 @@ def test_contradictions_are_the_rows_that_were_spoilt() -> None:
     assert against["delay missing iff state = 'gone'"] == [10] == against["delay, weight missing together"]
 
 
+def test_orders_of_columns_that_do_not_move_together_are_left_out() -> None:
+    """Reviews in a month are at most all reviews, which says next to nothing about either."""
+    rng = np.random.default_rng(0)
+    n = 3_000
+    reviews = 1 + rng.poisson(rng.gamma(0.8, 20.0, n))
+    monthly = np.where(reviews == 1, 1.0, np.round(np.minimum(reviews, reviews / rng.uniform(1.0, 60.0, n)), 2))
+    low = rng.poisson(30, n)
+    frame = pd.DataFrame({"reviews": reviews, "monthly": monthly, "low": low, "high": low + rng.geometric(0.2, n) - 1})
+    assert (monthly <= reviews).all() and (monthly == reviews).mean() > 0.02
+    assert _found(frame) == {"low <= high"}
+
+
+def test_questions_that_were_not_asked_are_found_beside_cells_missing_by_chance() -> None:
+    rng = np.random.default_rng(0)
+    n = 1_000
+    seen, film = rng.choice(["yes", "no"], n, p=[0.8, 0.2]), rng.choice(["a", "b"], n)
+    other = rng.random(n) < 0.1
+    frame = pd.DataFrame(
+        {"seen": seen, "rank": rng.integers(1, 7, n).astype(float), "fan": rng.choice(["y", "n"], n), "film": film}
+    )
+    frame.loc[(seen == "no") | other, "rank"] = np.nan
+    frame.loc[rng.random(n) < np.where(film == "a", 0.9, 0.1), "fan"] = None  # often, but not always
+    rules = {str(rule): rule for rule in read_table(frame, None).schema.rules}
+    assert set(rules) == {"rank missing if seen = 'no'"}
+    rule, known = rules["rank missing if seen = 'no'"], frame["rank"].notna()
+    assert rule.rows == (seen == "no").sum() + known.sum()  # in which it could have failed
+    frame.loc[np.flatnonzero(seen == "no")[0], "rank"] = 3.0
+    rows = read_table(frame, None)
+    assert not rows.schema.rules
+    assert contradicted(rule, rows.schema, rows.X).tolist() == ((seen == "no") & frame["rank"].notna()).tolist()
+
+
 def test_agreement_by_chance_is_no_rule() -> None:
     for n in (3, 10, 40, 400):
         rng = np.random.default_rng(n)

@@ -19,9 +19,9 @@ SCHEMA = Schema(
 
 
 def test_costs_are_sums_over_known_cells() -> None:
-    drawn = np.array([[0.0, 1.0], [2.0, 0.0]])
+    drawn = np.array([[0.0, 1.0], [2.0, 0.0], [np.nan, 0.0]])  # a rule may make a drawn cell missing
     held = np.array([[4.0, 1.0], [np.nan, 1.0], [1.0, np.nan], [np.nan, np.nan]])
-    wanted = [[2.0, 0.0, 0.5, 0.0], [2.0, 1.0, 0.5, 0.0]]
+    wanted = [[2.0, 0.0, 0.5, 0.0], [2.0, 1.0, 0.5, 0.0], [2.0, 1.0, 1.0, 0.0]]
     np.testing.assert_allclose(matching_costs(SCHEMA, drawn, held, np.array([2.0, 1.0])), wanted)
 
 

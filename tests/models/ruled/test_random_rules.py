@@ -44,6 +44,9 @@ def _joint(kind: str, learner: str) -> jf.Joint:
         "rounded": ({"days": 7 * a + b, "weeks": np.rint(a + b / 7)}, ["weeks = days / 7"]),
         "equal": ({"a": a, "same": a, "b": b}, ["same = a"]),
         "missing": ({"c": c, "n": a, "m": np.where(c == "p", np.nan, b + a)}, ["m missing iff c = p"]),
+        "missing in other rows": (
+            {"c": c, "n": a, "m": np.where((c == "p") | (rng.random(N) < 0.2), np.nan, b + a)}, ["m missing if c = p"],
+        ),
         "missing by number": ({"n": a, "m": np.where(a == 2, np.nan, a + b)}, ["m missing iff n = 2"]),
         "sum of missing": (
             {"c": c, "n": a, "m": np.where(c == "p", np.nan, b), "mn": np.where(c == "p", np.nan, b + a)},
@@ -61,7 +64,7 @@ def _joint(kind: str, learner: str) -> jf.Joint:
 
 KINDS = (
     "sum and combinations", "combinations and sum", "sum of a member", "rounded", "equal", "missing",
-    "missing by number", "sum of missing",
+    "missing in other rows", "missing by number", "sum of missing",
 )  # fmt: skip
 
 
@@ -115,6 +118,18 @@ def test_modes_have_values_in_all_columns(missing: tuple[jf.Joint, oracle.Rows])
         joint.given(c="p").mode()
 
 
+def test_modes_are_refused_where_columns_left_out_tell_rows_apart() -> None:
+    """A row of the columns is then several levels of a compound, and the best level may be in another row."""
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 3, N), rng.choice(4, N, p=[0.22, 0.22, 0.22, 0.34])
+    frame = pd.DataFrame({"a": a, "b": b, "few": b // 3, "key": np.char.add("k", (4 * a + b).astype(str))})
+    rules = ["a, b -> key", "a, b -> few"]
+    joint = jf.HiddenTreeForest(n_states=4, max_iter=3, max_leaf_nodes=1, rules=rules, random_state=0).fit(frame).joint_
+    assert joint.given().mode().rows["few"].tolist() == [1]
+    with pytest.raises(ValueError, match="no certified mode"):
+        joint.select("a", "few").given().mode()
+
+
 def test_a_column_without_values_is_named(missing: tuple[jf.Joint, oracle.Rows]) -> None:
     joint, _ = missing
     gone = joint.given(c="p")
@@ -126,6 +141,26 @@ def test_a_column_without_values_is_named(missing: tuple[jf.Joint, oracle.Rows])
         with pytest.raises(ValueError, match="rules make one of the columns 'm', 'n' missing"):
             both()
     assert joint.given(c="p").probability({"m": jf.Missing()}) == pytest.approx(1.0)
+
+
+def test_what_a_rule_makes_missing_is_an_event_of_values() -> None:
+    """P(m is missing, ...) is that of the value at which the rule makes m missing, also beside cells missing by chance.
+
+    That a cell of w is known says something of other cells that are missing by chance, but nothing of values.
+    """
+    rng = np.random.default_rng(3)
+    o = rng.random(N) < 0.4
+    w = np.where(rng.random(N) < np.where(o, 0.05, 0.5), np.nan, rng.integers(0, 3, N) + o)
+    frame = pd.DataFrame(
+        {"o": o, "w": w, "b": rng.integers(0, 3, N) + o, "m": np.where(o, np.nan, rng.integers(0, 3, N))}
+    )
+    learner = jf.HiddenTreeForest(
+        n_states=4, max_iter=5, max_leaf_nodes=2, rules=["m missing iff o = true"], random_state=0
+    )
+    given = learner.fit(frame).joint_.given(w=jf.likely({1.0: 0.7, 2.0: 0.3}, others=0.1))
+    for event in ({}, {"b": 1}):
+        by_rule, by_value = (given.probability(event | more) for more in ({"m": jf.Missing()}, {"o": True}))
+        assert by_rule == pytest.approx(by_value, abs=1e-6)
 
 
 def test_columns_that_are_missing_together_are_known_together() -> None:

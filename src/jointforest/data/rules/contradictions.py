@@ -72,7 +72,8 @@ def _(rule: MissingWhere, schema: Schema, X: np.ndarray) -> np.ndarray:
         numbers = [schema[name].to_number(value) for name, value in zip(rule.of, values, strict=True)]
         is_there |= (cells == numbers).all(axis=1)
     known = ~np.isnan(cells).any(axis=1)
-    return np.asarray(known & (np.isnan(X[:, schema.index(rule.column)]) != is_there))
+    is_missing = np.isnan(X[:, schema.index(rule.column)])
+    return np.asarray(known & (is_missing != is_there if rule.is_mutual else is_there & ~is_missing))
 
 
 # ---- Sums and gaps in the numbers of a table.

@@ -20,9 +20,10 @@ _FIRST_ROWS = 500
 
 
 def find_missing(table: CodedTable) -> list[MissingTogether | MissingWhere]:
-    """Columns that are missing in the same rows, and columns that are missing exactly where others have some values.
+    """Columns that are missing in the same rows, and columns that are missing where others have some values.
 
-    Of columns that are missing together, the first stands for all in the second kind of rule.
+    Of columns that are missing together, the first stands for all in the second kind of rule. A column that is missing
+    in other rows, too, has the rule about one column that accounts for most of its missing cells.
     """
     masks = {j: np.isnan(table.X[:, j]) for j in range(table.d)}
     masks = {j: mask for j, mask in masks.items() if _FEWEST <= mask.sum() <= table.n - _FEWEST}
@@ -35,7 +36,7 @@ def find_missing(table: CodedTable) -> list[MissingTogether | MissingWhere]:
         mask = masks[group[0]]
         if len(group) > 1:
             found.append(MissingTogether(of=tuple(names[j] for j in group), rows=int(mask.sum())))
-        found += _places(table, group, mask)
+        found += list(_places(table, group, mask)) or list(_skips(table, group, mask))
     return found
 
 
@@ -54,6 +55,41 @@ def _places(table: CodedTable, group: list[int], mask: np.ndarray) -> Iterator[M
         if rule is not None:
             yield rule
             return
+
+
+def _skips(table: CodedTable, group: list[int], mask: np.ndarray) -> Iterator[MissingWhere]:
+    """Where the first column of a group is always missing, by one other column; not the only rows without it."""
+    best, rows = None, 0
+    every = len(table.rows) // _FIRST_ROWS + 1
+    for j in range(table.d):
+        if j in group or not 1 < table.sizes[j] <= _MOST_LEVELS:
+            continue
+        few, of_few = table.sample[::every, j], mask[table.rows[::every]]
+        if not len(_always(few, of_few, 1)):
+            continue
+        codes = table.codes(j)
+        values = _always(codes, mask, _FEWEST)
+        is_there = np.isin(codes, values)
+        others = mask[(codes >= 0) & ~is_there]
+        n = int(is_there.sum())
+        if n <= rows or not 0 < others.sum() < len(others):
+            continue
+        if (n - len(values)) * -np.log(others.mean()) >= np.log(table.d**3 / CHANCE):
+            column, first = table.schema.columns[j], [int(np.argmax(codes == value)) for value in values]
+            of_values = tuple((column.from_number(float(table.X[i, j])),) for i in first)
+            best, rows = MissingWhere(
+                column=table.schema.names[group[0]], of=(column.name,), values=of_values, is_mutual=False,
+                rows=n + int((~others).sum()),
+            ), n  # fmt: skip
+    if best is not None:
+        yield best
+
+
+def _always(codes: np.ndarray, mask: np.ndarray, fewest: int) -> np.ndarray:
+    """The codes of at least so many rows, all of which are in a mask."""
+    known = codes >= 0
+    count = np.bincount(codes[known])
+    return np.flatnonzero((count >= fewest) & (np.bincount(codes[known], mask[known]) == count))
 
 
 def _may_say(codes: np.ndarray, mask: np.ndarray) -> bool:

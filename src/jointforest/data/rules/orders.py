@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ..schema import Schema
 from .coded import CHANCE, MOST_EXCEPTIONS, CodedTable
 from .contradictions import NEAR, gap
 from .rule import Equation, Order
@@ -20,14 +21,16 @@ _FEWEST_NEAR = 20
 """Fewest rows whose gap is near 0: an order has a sharp edge there."""
 _WRONG = 0.05
 """Least share of rows that would contradict the order, were the columns independent."""
+_FAR = 0.9
+"""`apartness` above which an order of numbers says next to nothing, as columns have other units or do not depend."""
 
 
 def find_orders(table: CodedTable, equations: Sequence[Equation] = ()) -> list[Order]:
     """Pairs of columns of which one is never above the other, although both have the same range of numbers.
 
-    Two things are needed besides. Independent columns would often contradict the order. And the gap between the two
-    has a sharp edge at 0, or at one step: many gaps are near it, and none is below. Columns that merely lie apart, or
-    measure different things, have no such edge. Of dates the first is enough.
+    Three things are needed besides. Independent columns would often contradict the order. The gap between the two has a
+    sharp edge at 0, or at one step: many gaps are near it, and none is below. Columns that merely lie apart, or measure
+    different things, have no such edge. And the columns move together. Of dates the first is enough.
     """
     known = {frozenset(pair) for equation in equations for pair in _ordered(table, equation)}
     numeric = [j for j, c in enumerate(table.schema.columns) if not c.is_categorical and table.sizes[j] > 1]
@@ -90,9 +93,19 @@ def _judged(table: CodedTable, a: int, b: int) -> Order | None:
         return None
     least = float(apart[~wrong].min())
     is_strict = step > 0.0 and abs(least - step) <= NEAR * step and not n_wrong
-    if schema.columns[a].kind != "datetime" and not _has_edge(apart[~wrong], step if is_strict else 0.0, step):
+    if schema.columns[a].kind != "datetime" and not (
+        _has_edge(apart[~wrong], step if is_strict else 0.0, step) and apartness(order, schema, table.X) <= _FAR
+    ):
         return None
     return Order(low=names[a], high=names[b], is_strict=is_strict, rows=n - n_wrong, exceptions=n_wrong)
+
+
+def apartness(order: Order, schema: Schema, X: np.ndarray) -> float:
+    """Standard deviation of the gap, divided by that of independent columns: 0 of columns that are nearly equal."""
+    cells = X[:, [schema.index(name) for name in order.columns]]
+    cells = cells[~np.isnan(cells).any(axis=1)]
+    independent = cells.var(axis=0).sum() if len(cells) else 0.0
+    return float(np.sqrt(np.diff(cells, axis=1).var() / independent)) if independent > 0.0 else 1.0
 
 
 def _share_against(table: CodedTable, a: int, b: int) -> float:

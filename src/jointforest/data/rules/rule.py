@@ -147,12 +147,14 @@ class MissingWhere(Rule):
     """A column is missing in the rows where others have certain values, and in no others.
 
     ``CancellationCode missing iff Cancelled = 0``, or of several columns ``delay missing iff (a, b) in {(1, 0)}``.
+    If it is not mutual, cells of other rows may be missing, too: ``shoe_size missing if runs = no``.
     """
 
     kind: ClassVar[str] = "missing where"
     column: str
     of: tuple[str, ...]
     values: tuple[tuple[str | bool | int | float, ...], ...]
+    is_mutual: bool = True
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -164,7 +166,7 @@ class MissingWhere(Rule):
         if len(self.of) > 1:
             names, texts = f"({names})", [f"({text})" for text in texts]
         where = f"= {texts[0]}" if len(texts) == 1 and len(self.of) == 1 else f"in {{{', '.join(texts)}}}"
-        return f"{column_text(self.column)} missing iff {names} {where}"
+        return f"{column_text(self.column)} missing {'iff' if self.is_mutual else 'if'} {names} {where}"
 
 
 KINDS: dict[str, type[Rule]] = {

@@ -13,6 +13,7 @@ from ...data.discretization.refine import refined
 from ...data.evidence import build
 from ...data.schema import Schema
 from ...evaluation.columns_and_pairs import cells_of, some
+from ...evaluation.misfit import lost_pairs
 from ...evaluation.two_sample_test import quick_score
 from ...models.base import Distribution
 from ...models.hidden_tree.hidden_tree import HiddenTree
@@ -20,7 +21,7 @@ from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ...runtime.parameters import ANY, VERBOSE, Allowed, Number
 from ...runtime.progress import write_line
 from ...runtime.threads import one_blas_thread
-from ..base import TableScores, as_frame, check_cells, read_table, weighed_rows
+from ..base import TableScores, as_frame, check_cells, read_table, warn_lost_dependence, weighed_rows
 from ..batches.improve import improve
 from ..batches.passes import fold_of
 from ..batches.sample import take_weighed
@@ -185,12 +186,19 @@ class HiddenTreeForest(TableScores):
         ------
         ValueError
             If a parameter is out of its range, or the table or the weights cannot be used.
+
+        Warns
+        -----
+        LostDependenceWarning
+            If columns that depend on each other in the table do so less in ``joint_``; it names them.
         """
         self._check()
         X, weight = weighed_rows(as_frame(X), sample_weight)
         rows = read_table(X, self.kinds)
         self._name_columns(rows.schema.all_columns.names, rows.schema.frame)
-        self.joint_ = Joint(self._learn_ruled(rows.schema, rows.X, weight, self._draw_seed()))
+        model = self._learn_ruled(rows.schema, rows.X, weight, self._draw_seed())
+        self.joint_ = Joint(model)
+        warn_lost_dependence(model, rows.X, weight, lost_pairs(model, rows.X, weight, self.n_jobs), self.n_jobs)
         return self
 
     def fit_batches(self, source: Any, sample_weight: str | None = None) -> Self:

@@ -13,13 +13,14 @@ from .constants import FIXED
 def matching_costs(schema: Schema, drawn: np.ndarray, held: np.ndarray, spread: np.ndarray) -> np.ndarray:
     """Distances (m, n) of drawn rows (m, d) to held-out rows (n, d): sums over the cells that the held-out row knows.
 
-    Numbers differ by their absolute difference over ``spread`` (d,), levels by 1 if they differ.
+    Numbers differ by their absolute difference over ``spread`` (d,), levels by 1 if they differ. A value differs by 1
+    from a cell that a rule makes missing.
     """
     cost = np.zeros((len(drawn), len(held)))
     for j, column in enumerate(schema.columns):
         x, y = drawn[:, j, None], held[:, j]
         far = (x != y) * 1.0 if column.is_categorical else np.abs(x - y) / spread[j]
-        cost += np.where(np.isnan(y), 0.0, far)
+        cost += np.where(np.isnan(y), 0.0, np.where(np.isnan(x), 1.0, far))
     return cost
 
 

@@ -103,12 +103,20 @@ class Absence(NamedTuple):
         These values, numbers or level codes.
     by_rule : bool
         Whether such a cell has no value at all, by a rule; otherwise it has one that is not seen.
+    besides : int
+        The boolean coordinate that is true where cells of other rows have a value that is not seen; -1: none.
     """
 
     like: int = -1
     where: int = -1
     values: tuple[float, ...] = ()
     by_rule: bool = False
+    besides: int = -1
+
+    @property
+    def coordinates(self) -> set[int]:
+        """The coordinates that say whether a cell is missing."""
+        return {at for at in (self.like, self.where, self.besides) if at >= 0}
 
 
 NEVER = Absence()
@@ -181,6 +189,13 @@ class Coordinates:
         return {at: tuple(members) for at, members in found.items()}
 
     @cached_property
+    def merged(self) -> set[int]:
+        """The compounds with levels that no member tells apart, as others of its columns were left out."""
+        made = {term.at for source in self.sources for term in source.terms if term.table is not None}
+        each = {at: np.array([self.table(j) for j in self.compounds.get(at, ())]) for at in made}
+        return {at for at, of in each.items() if not of.size or np.unique(of, axis=1).shape[1] < of.shape[1]}
+
+    @cached_property
     def sums(self) -> tuple[int, ...]:
         """Numbers of the columns that are sums, those of fewest terms first."""
         found = [j for j, source in enumerate(self.sources) if j not in self.plain and not source.is_member]
@@ -216,7 +231,7 @@ class Coordinates:
     @cached_property
     def gaps(self) -> dict[int, int]:
         """The coordinate of the gap of each column that an order makes of another column, by numbers."""
-        taken = {*self.plain.values(), *self.compounds, *(absence.where for absence in self.absences)}
+        taken = {*self.plain.values(), *self.compounds, *(at for of in self.absences for at in (of.where, of.besides))}
         found: dict[int, int] = {}
         for j in self.sums:
             own = [term.at for term in self.sources[j].terms if term.at not in taken]
@@ -312,7 +327,7 @@ class Coordinates:
         found: set[int] = set()
         for j in columns:
             found |= {term.at for term in self.sources[j].terms}
-            found |= {at for at in (self.absences[j].like, self.absences[j].where) if at >= 0}
+            found |= self.absences[j].coordinates
         return sorted(found)
 
     def select(self, columns: list[int]) -> tuple[Coordinates, list[int]]:
@@ -324,7 +339,7 @@ class Coordinates:
             for source in (self.sources[j] for j in columns)
         )
         absences = tuple(
-            absence._replace(like=place[absence.like], where=place[absence.where])
+            absence._replace(like=place[absence.like], where=place[absence.where], besides=place[absence.besides])
             for absence in (self.absences[j] for j in columns)
         )
         table = tuple(self.schema.columns[j] for j in columns)

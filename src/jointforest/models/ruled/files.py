@@ -48,8 +48,7 @@ def ruled_to_arrays(coordinates: Coordinates, inner: Distribution) -> tuple[dict
             for of in coordinates.sources
         ],
         "absences": [
-            {"like": one.like, "where": one.where, "values": list(one.values), "by_rule": one.by_rule}
-            for one in coordinates.absences
+            one._asdict() | {"values": list(one.values)} for one in coordinates.absences
         ],
         "rules": [rule.to_dict() for rule in coordinates.enforced],
     }, arrays | {
@@ -133,14 +132,14 @@ def _source(entry: Any, table: np.ndarray, start: np.ndarray) -> Source:
 
 
 def _absence(entry: Any) -> Absence:
-    if not isinstance(entry, dict) or set(entry) != {"like", "where", "values", "by_rule"}:
-        raise ValueError("rules.absences: expected like, where, values and by_rule")
-    if type(entry["like"]) is not int or type(entry["where"]) is not int or type(entry["by_rule"]) is not bool:
-        raise ValueError("rules.absences: like and where are whole numbers, by_rule is true or false")
+    if not isinstance(entry, dict) or set(entry) != set(Absence._fields):
+        raise ValueError(f"rules.absences: expected {', '.join(Absence._fields)}")
+    if {type(entry[name]) for name in ("like", "where", "besides")} != {int} or type(entry["by_rule"]) is not bool:
+        raise ValueError("rules.absences: like, where and besides are whole numbers, by_rule is true or false")
     if not isinstance(entry["values"], list) or len(entry["values"]) > _MOST:
         raise ValueError("rules.absences: expected a list of values")
     values = tuple(_finite(x, "rules.absences") for x in entry["values"])
-    return Absence(entry["like"], entry["where"], values, entry["by_rule"])
+    return Absence(**entry | {"values": values})
 
 
 def _finite(x: Any, at: str) -> float:
@@ -177,10 +176,12 @@ def check_coordinates(coordinates: Coordinates) -> None:
             raise ValueError(f"{what}: expected a coordinate of the same levels, or of numbers for numbers")
         if not source.is_one and column.is_categorical:
             raise ValueError(f"{what}: a sum has numbers, the column has levels")
-        if not (-1 <= absence.like < len(inner) and -1 <= absence.where < len(inner)):
+        if not all(-1 <= at < len(inner) for at in (absence.like, absence.where, absence.besides)):
             raise ValueError(f"{what} is missing with no coordinate that there is")
         if (absence.where >= 0) != bool(absence.values) or (absence.by_rule and absence.where < 0):
             raise ValueError(f"{what}: values at which cells are missing go with a coordinate")
+        if absence.besides >= 0 and (inner[absence.besides].kind != "boolean" or not absence.by_rule):
+            raise ValueError(f"{what}: besides a rule, a boolean coordinate says where cells are missing")
         if absence.where >= 0 and not _are_values(inner[absence.where], np.array(absence.values)):
             raise ValueError(f"{what} is missing at values that the coordinate cannot have")
 

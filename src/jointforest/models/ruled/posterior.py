@@ -531,18 +531,21 @@ class RuledPosterior(PosteriorState):
         found = np.zeros(len(columns))
         mine = np.flatnonzero((self.rows.owner == 0) & (np.nan_to_num(self.share) > 0.0))
         for r in mine.tolist():
-            is_alone = len(self.rows.owner) == 1
-            state = self.inner if is_alone else self.of_inner.observe(self.rows.take(np.array([r])))
+            state = self._of_row(r)
             for i, j in enumerate(columns):
                 if absences[j] not in together:  # which evidence would otherwise make missing, too
-                    found[i] += self.share[r] * self._missing(state, j)
+                    found[i] += self.share[r] * self._missing(r, state, j)
         return found
 
     def missing_shares(self, columns: Sequence[int]) -> np.ndarray:
         return self.missing_probabilities(columns)  # rules say which cells are known
 
-    def _missing(self, state: PosteriorState, j: int) -> float:
-        """P(cell j is missing | a row about the coordinates)."""
+    def _of_row(self, r: int) -> PosteriorState:
+        """What the coordinates' distribution says of one row about them."""
+        return self.inner if len(self.rows.owner) == 1 else self.of_inner.observe(self.rows.take(np.array([r])))
+
+    def _missing(self, r: int, state: PosteriorState, j: int) -> float:
+        """P(cell j is missing | row r about the coordinates)."""
         absence = self.coordinates.absences[j]
         if absence.like >= 0:
             return float(state.missing_probabilities([absence.like])[0])
@@ -550,8 +553,13 @@ class RuledPosterior(PosteriorState):
             return 0.0
         column = self.coordinates.inner.columns[absence.where]
         if column.is_categorical:
-            return float(state.level_probabilities(absence.where)[0][np.array(absence.values, np.int64)].sum())
-        return float(state.pdf(absence.where, np.array(absence.values))[0].sum() * (column.step or 1.0))
+            p = float(state.level_probabilities(absence.where)[0][np.array(absence.values, np.int64)].sum())
+        else:
+            p = float(state.pdf(absence.where, np.array(absence.values))[0].sum() * (column.step or 1.0))
+        if absence.besides < 0 or p >= 1.0:
+            return p
+        others = self._without(frozenset({(absence.where, absence.values)}))._of_row(r)
+        return p + (1.0 - p) * float(others.level_probabilities(absence.besides)[0, 1])
 
 
 class GroupedPosterior(PosteriorState):

@@ -74,6 +74,13 @@ class RuledDistribution(Distribution):
     def with_schema(self, schema: Schema) -> RuledDistribution:
         return RuledDistribution(replace(self.coordinates, schema=schema), self.inner)
 
+    @property
+    def missing_by_rule(self) -> frozenset[str]:  # type: ignore[override] # it depends on the rules
+        absences = self.coordinates.absences
+        return frozenset(
+            name for name, of in zip(self.schema.names, absences, strict=True) if of.by_rule and of.besides < 0
+        )
+
     @cached_property
     def linker(self) -> Linker | None:
         """Makes sums that stay beside rows, where the coordinates' distribution knows their law."""
@@ -279,6 +286,8 @@ class RuledDistribution(Distribution):
             is_free = ~known[:, j] & ~regions[:, j]
             if absence.where >= 0 and (missing or absence.by_rule):
                 X[is_free & np.isin(Z[:, absence.where], absence.values), j] = np.nan
+            if absence.besides >= 0 and missing:
+                X[is_free & (Z[:, absence.besides] == 1.0), j] = np.nan
             if absence.like >= 0 and hidden is not None:
                 X[is_free & np.isnan(hidden[:, absence.like]), j] = np.nan
         X[impossible] = np.nan
@@ -348,14 +357,22 @@ class RuledDistribution(Distribution):
             return None if inner is None else RuledDistribution(self.coordinates, inner), log_p
         if absence.where < 0:
             return (None, -np.inf) if is_missing else (self, 0.0)
-        column = self.coordinates.inner.columns[absence.where]
-        values = AnyOf(*(column.from_number(x) for x in absence.values))
-        said = build(self.coordinates.inner, conditions={column.name: values if is_missing else Not(values)})
-        log_p = float(self.inner.log_density(said)[0])
-        if log_p == -np.inf:
+        of = [self.coordinates.inner.columns[at] for at in (absence.where, max(absence.besides, 0))]
+        values = AnyOf(*(of[0].from_number(x) for x in absence.values))
+        others: dict[str, Any] = {of[0].name: Not(values)}
+        besides = {of[1].name: is_missing} if absence.besides >= 0 else {}
+        ways = [others | besides] if besides or not is_missing else []
+        ways += [{of[0].name: values}] if is_missing else []
+        said = [build(self.coordinates.inner, conditions=conditions) for conditions in ways]
+        log_each = [float(self.inner.log_density(one)[0]) for one in said]
+        log_p = float(np.logaddexp.reduce(log_each))
+        parts = [self.inner.condition(one) for one, x in zip(said, log_each, strict=True) if x > -np.inf]
+        if not parts:
             return None, -np.inf
-        inner = self.inner.condition(said)
-        return RuledDistribution(self.coordinates.pinned(inner.schema), inner), log_p
+        if len(parts) == 1:
+            return RuledDistribution(self.coordinates.pinned(parts[0].schema), parts[0]), log_p
+        each = tuple(RuledDistribution(self.coordinates, part.with_schema(self.inner.schema)) for part in parts)
+        return Mixture(each, np.array(log_each) - log_p), log_p
 
     def log_density_without_each(self, evidence: Evidence, known: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
         """Columns that rules do not touch by the inner distribution, the others one by one."""
@@ -387,7 +404,8 @@ class RuledDistribution(Distribution):
             )
         Z, log_bound = model.inner.modes(rows.evidence, k, budget)
         X = np.where(np.isnan(evidence.value), model.coordinates.rows(Z), evidence.value)
-        if np.isnan(known_values(model.coordinates, X)).any():
+        hidden = model.coordinates.merged & set(np.flatnonzero(np.isnan(rows.evidence.value[0])).tolist())
+        if hidden or np.isnan(known_values(model.coordinates, X)).any():
             raise ValueError(
                 "mode: the columns do not tell what rules make them of, so that there is no certified mode; ask the "
                 "joint of all columns, or draw rows"

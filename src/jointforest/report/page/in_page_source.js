@@ -93,7 +93,7 @@ export class InPageSource {
   #said({ evidence, mixture, log, isDensity }) {
     const words = sentence(evidence, this.table.columns, this.cuts);
     const background = mixture.reduce((sum, one) => sum + one.weight * one.background, 0);
-    const rows = evidence.length ? this.#rowsLike(evidence, log) : this.nRows;
+    const rows = evidence.length ? this.#rowsLike(evidence, mixture, log) : this.nRows;
     return {
       evidence,
       sentence: words,
@@ -107,11 +107,12 @@ export class InPageSource {
     };
   }
 
-  /** Rows of the table that evidence stands for; a value with a density counts with its neighbourhood. */
-  #rowsLike(evidence, log) {
+  /** Rows of the table that know the cells of the evidence; a value with a density counts with its neighbourhood. */
+  #rowsLike(evidence, mixture, log) {
     const points = evidence.filter((one) => this.#ofCondition(one).isDensity);
     const alone = points.map((one) => Math.log(NEIGHBOURHOOD) - this.#known([one]).log);
-    return this.nRows * Math.exp(Math.min(0, alone.reduce((sum, x) => sum + x, log)));
+    const cells = evidence.filter((one) => one.missing === undefined).map(({ column }) => Math.log1p(-absent(column, mixture)));
+    return this.nRows * Math.exp(Math.min(0, [...alone, ...cells].reduce((sum, x) => sum + x, log)));
   }
 
   /** Mass of each cut, or level, of column j. */
@@ -135,13 +136,12 @@ export class InPageSource {
     const mass = together(fine, cut.first);
     const before = together(this.#fine(j, this.nothing), cut.first);
     const numbers = column.levels ? ofLevels(column, cut, mass) : ofCuts(column, cut, fine, condition);
-    const absent = mixture.reduce((sum, one) => sum + one.weight * one.missing(j), 0);
     return {
       mass: Array.from(mass),
       atoms: (cut.cell ?? []).map((place) => fine[place]),
       ...numbers,
       moved: evidence.length ? bits(mass, before) : 0,
-      missing: missing(column, condition, absent),
+      missing: missing(column, condition, absent(j, mixture)),
     };
   }
 }
@@ -191,6 +191,11 @@ function sums(mass) {
   const out = new Float64Array(mass.length + 1);
   for (let c = 0; c < mass.length; c += 1) out[c + 1] = out[c] + mass[c];
   return out;
+}
+
+/** P(the cell of column j is missing), were it not known. */
+function absent(j, mixture) {
+  return mixture.reduce((sum, one) => sum + one.weight * one.missing(j), 0);
 }
 
 /** Kullback-Leibler divergence from the distribution without evidence, in bits. */
