@@ -60,6 +60,8 @@ class Task(NamedTuple):
         Those to compare in, whose models are wanted too; empty: they are cut here.
     objective : {"draws", "likelihood"}
         As `HiddenTreeForest` has it; with "likelihood" no candidate is dropped for its draws.
+    with_forests : bool
+        Whether forests are candidates beside hidden trees.
     """
 
     schema: Schema
@@ -73,13 +75,15 @@ class Task(NamedTuple):
     reduced: Reduced | None = None
     folds: tuple[Fold, ...] = ()
     objective: str = "draws"
+    with_forests: bool = True
 
     def candidates(self, budget: Budget) -> list[Candidate]:
         """The candidates of a budget."""
         n, d = self.cells.shape
         known = 1.0 - float(np.isnan(self.cells).mean())
         numbers = float(np.mean([not column.is_categorical for column in self.schema.columns]))
-        return candidates(budget, n, d, self.n_jobs, self.objective, known, numbers)
+        listed = candidates(budget, n, d, self.n_jobs, self.objective, known, numbers)
+        return [one for one in listed if self.with_forests or isinstance(one.learner, HiddenTreeForest)]
 
     def learn(self, learner: AdversarialForest | HiddenTreeForest, cells: np.ndarray) -> Distribution:
         """The model of rows of the table (n, d), which obey its rules."""
@@ -147,6 +151,7 @@ def choose(task: Task) -> Chosen:
     known = task.candidates(task.budget)
     if len(known) == 1:
         why = "this budget compares no learners on tables of this size, budget='default' (--budget default) does"
+        why = why if task.with_forests else "the only candidate"
         return _without_choice(task, known[0], "no rows", why)
     splits, held_out = _splits(task)
     if not splits:
