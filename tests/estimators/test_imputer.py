@@ -21,6 +21,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import jointforest as jf
+from jointforest.learners.hidden_tree.hidden_tree_forest import as_chosen
 
 SMALL = jf.HiddenTreeForest(n_states=4, max_iter=1, max_leaf_nodes=1, smoothing=1.0, random_state=0)
 
@@ -328,3 +329,14 @@ def test_forests_after_it_get_their_weights_routed() -> None:
     filled = columns.fit_transform(frame)
     alone = clone(forest).fit(filled, y, sample_weight=weight).predict_proba(filled)
     np.testing.assert_allclose(routed, alone)
+
+
+def test_joints_of_bootstraps_have_the_settings_of_all_rows() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 1)) + 0.3 * rng.normal(size=(300, 4))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    imputer = jf.JointImputer(m=2, proper=True, random_state=0).fit(X)
+    chosen = imputer.estimator_.settings_
+    again = as_chosen(imputer.estimator_)
+    assert (again.n_states, again.start, again.smoothing) == (chosen.n_states, chosen.start, chosen.smoothing.normal)
+    assert not hasattr(again, "joint_") and all(one.n_states <= chosen.n_states for one in imputer.joints_)

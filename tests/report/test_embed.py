@@ -12,10 +12,11 @@ import pytest
 
 from jointforest.api.joint import Joint
 from jointforest.explorer.shown import ShownJoint
+from jointforest.inference.histogram import histogram
 from jointforest.report import embed
 from jointforest.report.cuts import code_shares, page_cuts
 from jointforest.report.embed import embedded, rounded, wire
-from jointforest.report.errors import measured_errors, random_pieces
+from jointforest.report.errors import answers_of, evidence_of, measured_errors, random_pieces
 from jointforest.report.pack import Packer, quantized, restored
 
 from ..explorer import tables
@@ -38,7 +39,7 @@ def test_a_large_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     found = embedded(ShownJoint(tables.forest()))
     assert not found.is_itself and found.n_rows == 1_000
     assert found.shown.joint.schema == tables.forest().schema
-    assert found.errors is not None and found.errors.n == 1_000
+    assert found.errors is not None and found.errors.n == 200
     assert 0.0 < found.errors.usual < found.errors.largest <= 1.0
 
 
@@ -143,3 +144,11 @@ def test_draws_for_a_smaller_joint_go_with_the_rows_of_the_joint(
     monkeypatch.setattr(embed, "_smaller", lambda shown, X: (asked.append(len(X)), (shown, 8, {}))[1])
     monkeypatch.setattr(embed, "_errors", lambda *_: None)
     assert embedded(ShownJoint(many)).n_rows == drawn == asked[0]
+
+
+def test_answers_of_a_mixture_are_those_of_its_posterior() -> None:
+    shown = ShownJoint(tables.both())
+    model, evidence = shown.joint.distribution, evidence_of(shown.joint.schema, random_pieces(shown, 20))
+    assert len(model.components) > 1
+    for j, (shares, bins) in enumerate(zip(answers_of(model, evidence, shown.bins), shown.bins, strict=True)):
+        np.testing.assert_allclose(shares, histogram(model.observe(evidence), j, bins.edges), atol=1e-6)

@@ -138,7 +138,7 @@ def test_a_smaller_joint_is_said_at_the_top(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(embed, "DRAWS", 500)
     text = report_text(tables.forest(), Wanted())
     assert "The joint is too large for this file." in text
-    assert re.search(r"Over 1,000 random pieces of evidence .* was [\d.e-]+ percentage points", text)
+    assert re.search(r"Over 200 random pieces of evidence .* was [\d.e-]+ percentage points", text)
 
 
 def test_cells_that_a_rule_makes_missing() -> None:

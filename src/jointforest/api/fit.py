@@ -72,7 +72,7 @@ def fit(
     """Learn the joint distribution of a table with the learner that has the highest validation log-likelihood.
 
     The candidates are an adversarial forest, a forest with Chow-Liu leaves, hidden trees, and mixtures of these. The
-    validation rows are a fifth of the table; in small tables each row is held out once. Equal rows are held out
+    validation rows are a fifth of the table; in small tables several fifths, each in its turn. Equal rows are held out
     together, and large tables are compared on a part of their rows. In tables of fewer than 3,000 rows,
     mostly of numbers, hidden trees of factors get as much weight as brings draws nearer to held-out rows, if the
     validation log-likelihood falls by no more than 0.01 nats for each column. Where a fifth is held out, a candidate is

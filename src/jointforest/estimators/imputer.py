@@ -17,7 +17,7 @@ from ..data.frames import decode, encode, fill, read, row_weights, take_rows
 from ..inference.sampling import sample
 from ..learners.base import Learner, check_learner, draw_rows, joint_of
 from ..learners.generative.targets import as_table
-from ..learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
+from ..learners.hidden_tree.hidden_tree_forest import HiddenTreeForest, as_chosen
 from ..runtime.parameters import ANY, FLAG, Allowed, Number, check_number
 from ..runtime.random_state import seed_of
 from .chained import Chain, Coding, average_means, cell_means, coding_of, follow, learn_chain
@@ -262,6 +262,8 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
         times = np.ones(reader.n) if weight is None else weight
         if self.proper:
             counts = [bootstrap(reader.n, self._seed, k) for k in range(self.m)]
+            # trials in every bootstrap would take most of the time
+            learner = as_chosen(self.estimator_) if isinstance(self.estimator_, HiddenTreeForest) else learner
             self.joints_ = [_learned(learner, X, count * times).joint_ for count in counts]
         self._chains = Chains(self.joint_, self.joints_, self.proper, X, times, self._seed, self.n_jobs)
         return self

@@ -86,9 +86,10 @@ def embedded(shown: ShownJoint) -> Embedded:
         return Embedded(shown, True, 0, bits, errors, written)
     enough = max(FEWEST_DRAWS, DRAWS_A_ROW * int(shown.joint.schema.n_rows or DRAWS))
     n = max(min(DRAWS, enough, MOST_CELLS // len(shown.columns)), 1)
-    X = sample(shown.joint.distribution, shown.nothing.evidence, n, 0, missing=True)
+    X = sample(shown.joint.distribution, shown.nothing.evidence, n, 0)  # cells that are missing would tell nothing
     small, bits, written = _smaller(shown, X)
-    pieces = PIECES if _is_plain(shown) else RULED_PIECES
+    has_forest = any(component.is_forest for component in shown.joint.distribution.components)
+    pieces = RULED_PIECES if not _is_plain(shown) else FEW_PIECES if has_forest else PIECES
     errors = _errors(shown, rounded(small.joint.distribution, bits), pieces)
     return Embedded(small, False, n, bits, errors, written)
 

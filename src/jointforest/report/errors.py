@@ -15,12 +15,13 @@ from ..explorer.state import read_evidence
 from ..inference.histogram import histogram
 from ..inference.sampling import sample
 from ..models.base import Distribution
+from ..models.mixture import weighted
 from ..runtime.threads import map_ordered
 
 PIECES = 1_000
 """Pieces of random evidence."""
 FEW_PIECES = 200
-"""Pieces where the joint is known to be near, and only its rounding is measured."""
+"""Pieces where only the rounding of a joint is measured, and where forests answer one piece after the other."""
 RULED_PIECES = 50
 """Pieces where the joint has enforced rules: an answer about a sum of columns takes up to 0.1 seconds."""
 MOST_COLUMNS = 3
@@ -125,6 +126,12 @@ def answers_of(model: Distribution, evidence: Evidence, bins: Sequence[Bins]) ->
         state = model.observe(evidence)
         state.prepare(range(len(bins)))  # messages pass once for all columns
         return [histogram(state, j, one.edges).astype(np.float32) for j, one in enumerate(bins)]
+    if len(model.components) > 1:
+        each = [answers_of(component, evidence, bins) for component in model.components]
+        log_joint = np.column_stack([one.observe(evidence).log_probability() for one in model.components])
+        log_joint += model.log_weight
+        weight = np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1, keepdims=True))
+        return [weighted(weight, shares) for shares in zip(*each, strict=True)]
     n = len(evidence.value)  # row by row: forests keep tables of bins for that, and meet all leaves again and again
 
     def of_row(i: int) -> list[np.ndarray]:

@@ -28,7 +28,7 @@ def saved(quick: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tu
     folder = tmp_path_factory.mktemp("predictors")
     found = {}
     for kind in ("classifier", "regressor"):
-        frame, label, score = table(seed=30)
+        frame, label, score = table(seed=34)
         one = fitted(kind, frame.assign(none=np.nan), label, score)
         one.save(folder / f"{kind}.joint")
         found[kind] = one, folder / f"{kind}.joint"

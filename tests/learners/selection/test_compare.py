@@ -11,7 +11,7 @@ from jointforest.evaluation import two_sample_test
 from jointforest.learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
 from jointforest.learners.selection.budget import budget_of
 from jointforest.learners.selection.candidates import Candidate
-from jointforest.learners.selection.choose import Compared, Split, Task, choose, compare
+from jointforest.learners.selection.choose import Compared, Split, Task, _splits, choose, compare
 from jointforest.learners.selection.folds import Fold
 
 RNG = np.random.default_rng(0)
@@ -55,3 +55,31 @@ def test_models_of_given_folds_are_those_of_the_chosen_learner() -> None:
         again = chosen.recipe.learn(SCHEMA, cells[fold.learn], task.seed_of_learners())
         np.testing.assert_array_equal(model.log_density(rows, 1), again.log_density(rows, 1))
     assert choose(task._replace(folds=())).of_folds == ()
+
+
+@pytest.mark.parametrize(
+    ("n", "budget", "held_out"),
+    [
+        (150, "fast", "150 rows, each held out once in 5 folds"),
+        (500, "fast", "200 of 500 rows, each held out once in 2 folds"),
+        (700, "fast", "140 held-out rows, learned from 560"),
+        (700, "default", "700 rows, each held out once in 5 folds"),
+    ],
+)
+def test_as_many_folds_are_held_out_as_a_budget_needs(n: int, budget: str, held_out: str) -> None:
+    cells = np.random.default_rng(0).normal(size=(n, 2))
+    task = Task(infer_schema(cells), cells, None, budget_of(budget), 0, 1, 0.0, lambda text: None)
+    splits, said = _splits(task)
+    assert said == held_out
+    held = np.concatenate([split.held for split in splits])
+    assert len(np.unique(held, axis=0)) == len(held)
+    for split in splits:
+        both = np.concatenate([split.learn, split.held])
+        np.testing.assert_array_equal(np.sort(both, axis=0), np.sort(cells, axis=0))
+
+
+def test_forests_are_no_candidates_where_they_are_not_wanted() -> None:
+    task = Task(SCHEMA, X[:400], None, budget_of("fast"), 0, 1, 0.0, lambda text: None)
+    every, hidden = (one.candidates(one.budget) for one in (task, task._replace(with_forests=False)))
+    assert [one.name for one in every if isinstance(one.learner, HiddenTreeForest)] == [one.name for one in hidden]
+    assert len(every) > len(hidden)

@@ -535,7 +535,8 @@ def _with_moments(tally: Tally, bins: Bins, segments: Segments) -> Segments:
     lo, hi, step = segments.lo - mean, segments.hi - mean, float(tally.half > 0)
     free = np.flatnonzero((hi - lo > step) & np.isfinite(hi - lo))
     middle, width = 0.5 * (lo + hi)[free], (hi - lo)[free]
-    best, error, tilt = segments.rate, np.inf, np.zeros(2)
+    limit, steepest = STEEPER / width, STEEPEST / width
+    best, error, tilt, is_moving = segments.rate, np.inf, np.zeros(2), np.ones(len(free), bool)
     rate = segments.rate.copy()
     for _ in range(MOMENT_STEPS):
         m, v = mean_variance(lo, hi, rate, step)
@@ -544,14 +545,16 @@ def _with_moments(tally: Tally, bins: Bins, segments: Segments) -> Segments:
         now = max(abs(off[0]) / np.sqrt(variance), abs(off[1]) / variance)
         if now < error:
             best, error = rate.copy(), now
-        change = (share * v)[free]
+        change = (share * v)[free] * is_moving
         slope = np.array([[change.sum(), change @ middle], [2 * change @ m[free], 2 * change @ (m[free] * middle)]])
         units = np.outer([1.0, np.sqrt(variance)], [1.0, np.sqrt(variance)])
         if now < CLOSE or not np.linalg.cond(slope / units) < SINGULAR:
             break
         tilt += np.linalg.solve(slope, off)
-        steeper = np.clip(tilt[0] + tilt[1] * middle, -STEEPER / width, STEEPER / width)
-        rate[free] = np.clip(segments.rate[free] + steeper, -STEEPEST / width, STEEPEST / width)
+        steeper = tilt[0] + tilt[1] * middle
+        wanted = segments.rate[free] + np.clip(steeper, -limit, limit)
+        rate[free] = np.clip(wanted, -steepest, steepest)
+        is_moving = (np.abs(steeper) < limit) & (np.abs(wanted) < steepest)
     return segments._replace(rate=best)
 
 

@@ -38,6 +38,8 @@ class Constants:
     most_hidden: int = 600
     """Most validation rows that are asked with cells hidden, at each rate: the generative forest takes up to five
     milliseconds for one."""
+    hidden_share: float = 0.5
+    """Share of a table's rows that are asked so, at most: these questions take a third of the time of small tables."""
     few_held: float = 0.1
     """Share of the rows that is so small that members need not learn again from all rows, after validation."""
     rates: tuple[float, ...] = (0.0, 0.1, 0.3, 0.6, 0.9)

@@ -218,7 +218,8 @@ def _learn(problem: Problem) -> Learned:
 
     chosen = _choose_joint(problem, folds, rows)
     clock.stop("joint")
-    hidden = [validation_rows(fold.held, d, rng, -(-FIXED.most_hidden // len(folds))) for fold in folds]
+    n_hidden = min(FIXED.most_hidden, int(FIXED.hidden_share * len(training.X)))
+    hidden = [validation_rows(fold.held, d, rng, -(-n_hidden // len(folds))) for fold in folds]
     forest = learn_forest(take_rows(training, rows), seed, n_jobs)
     clock.stop("generative forest")
     joints = [chosen.model] if are_final else _joints_of_folds(problem, chosen, folds)
@@ -261,11 +262,15 @@ def _learn(problem: Problem) -> Learned:
 
 
 def _choose_joint(problem: Problem, folds: list[Fold], rows: np.ndarray) -> Chosen:
-    """The joint of these rows; candidates are compared in the folds, so that the joints of folds are learned once."""
+    """The joint of these rows; candidates are compared in the folds, so that the joints of folds are learned once.
+
+    Forests are no candidates: a generative forest is a member already, and answers of a second one take long.
+    """
     training, start = problem.training, time.monotonic()
     task = Task(
-        training.schema, training.X[rows], None, problem.budget, problem.seed, problem.n_jobs, start, problem.tell
-    )
+        training.schema, training.X[rows], None, problem.budget, problem.seed, problem.n_jobs, start, problem.tell,
+        with_forests=False,
+    )  # fmt: skip
     if len(folds) > 1 and not problem.budget.is_clock:
         task = task._replace(folds=tuple(folds))
     return choose(task)

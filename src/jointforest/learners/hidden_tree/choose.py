@@ -13,7 +13,7 @@ from .constants import FIXED
 from .em import is_light
 from .improve_structure import draw_codes, pair_to_join
 from .learn import LearnSettings
-from .leaves import Learned, exceeds, learn_trees, mean_of
+from .leaves import Learned, complete_codes, exceeds, learn_trees, mean_of
 from .structure import CodeTable, code_columns, information_of, spanning_tree
 
 _OPTIONS: dict[str, list[dict[str, Any]]] = {
@@ -89,14 +89,15 @@ def choose_settings(
     if len(table.n_codes) >= FIXED.wide:
         middle = np.sort(spanning_tree(information)[0][: FIXED.trial_columns])
         some, information = some.select(middle), information[np.ix_(middle, middle)]
+    complete = complete_codes(some, seed)
     n_splits = int(np.clip(np.ceil(FIXED.trial_held_out / (0.1 * len(rows))), 1, FIXED.trial_splits))
 
     def held_out(trial: LearnSettings) -> np.ndarray:
         n_states = max(round(trial.n_states * part), 1)
         passes = min(trial.passes, FIXED.trial_passes)
         smaller = trial._replace(n_states=n_states, perturb=0.0, passes=passes, batches=FIXED.trial_batches)
-        found = [learn_trees(some, smaller, seed + i, n_jobs, None, information).held_out for i in range(n_splits)]
-        return np.array(found)
+        trials = (learn_trees(some, smaller, seed + i, n_jobs, None, information, complete) for i in range(n_splits))
+        return np.array([one.held_out for one in trials])
 
     def score(trial: LearnSettings) -> float:
         return mean_of(held_out(trial), some.weight)

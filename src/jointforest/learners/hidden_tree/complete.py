@@ -84,7 +84,7 @@ def draw_features(X: np.ndarray, known: np.ndarray, weight: np.ndarray, rng: np.
     q = min(FIXED.factors, max(f - 1, 1))
     rows = np.sort(rng.permutation(n)[: max(FIXED.factor_cells // f, 1)])
     centre, loading, noise = fit_factors(X[rows], known[rows], weight[rows], q, rng)
-    mean, covariance = _factors(X - centre * known, known, loading, noise)
+    mean, covariance = _factors(X - centre * known, _patterns(known), loading, noise)
     z = mean + (np.linalg.cholesky(covariance) @ rng.standard_normal((n, q, 1)))[..., 0]
     drawn = centre + z @ loading.T + np.sqrt(noise) * rng.standard_normal((n, f))
     return np.asarray(np.where(known > 0.0, X, drawn), dtype=np.float32)
@@ -99,8 +99,9 @@ def fit_factors(
     mass = np.maximum(heavy.sum(axis=0), 1e-9)
     centre, square = (heavy * X).sum(axis=0) / mass, (heavy * X**2).sum(axis=0) / mass
     loading, noise = rng.standard_normal((f, q)) * 0.5 / np.sqrt(q), np.full(f, 0.5)
+    patterns = _patterns(known)
     for _ in range(FIXED.factor_passes):
-        mean, covariance = _factors(X - centre * known, known, loading, noise)
+        mean, covariance = _factors(X - centre * known, patterns, loading, noise)
         # moments of the factors and of a constant, whose loading is the centre
         first = np.hstack([mean, np.ones((n, 1))])
         second = first[:, :, None] * first[:, None, :]
@@ -113,10 +114,19 @@ def fit_factors(
     return centre, loading, noise
 
 
-def _factors(X: np.ndarray, known: np.ndarray, loading: np.ndarray, noise: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Posterior mean (n, q) and covariance (n, q, q) of the factors of each row."""
+def _factors(
+    X: np.ndarray, known: tuple[np.ndarray, np.ndarray], loading: np.ndarray, noise: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Posterior mean (n, q) and covariance (n, q, q) of the factors of each row, which knows what `_patterns` gives."""
     q = loading.shape[1]
     scaled = loading / noise[:, None]
     outer = (scaled[:, :, None] * loading[:, None, :]).reshape(len(loading), q * q)
-    covariance = np.linalg.inv((known @ outer).reshape(len(X), q, q) + np.eye(q))
+    patterns, of_row = known
+    covariance = np.linalg.inv((patterns @ outer).reshape(-1, q, q) + np.eye(q))[of_row]
     return (covariance @ (X @ scaled)[..., None])[..., 0], covariance
+
+
+def _patterns(known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct rows of ``known`` (n, f), and which of them each row is (n,): many rows know the same cells."""
+    _, first, of_row = np.unique(np.packbits(known > 0.0, axis=1), axis=0, return_index=True, return_inverse=True)
+    return known[first], of_row.reshape(-1)

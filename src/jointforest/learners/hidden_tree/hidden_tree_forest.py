@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import clone
 
 from ...api.joint import Joint
 from ...data.discretization.refine import refined
@@ -391,6 +392,13 @@ class HiddenTreeForest(TableScores):
             )
 
         return tell
+
+
+def as_chosen(fitted: HiddenTreeForest) -> HiddenTreeForest:
+    """An unfitted learner whose states, start and smoothing are those that a fitted one has chosen by trials."""
+    chosen = fitted.settings_
+    given = {"n_states": chosen.n_states, "start": chosen.start, "smoothing": chosen.smoothing.normal}
+    return clone(fitted).set_params(**given) if fitted.objective == "draws" else clone(fitted)
 
 
 def compound_trial(

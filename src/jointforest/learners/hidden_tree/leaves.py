@@ -68,7 +68,8 @@ def cut(
 
     def best(leaf: Leaf) -> _Split:
         rows = leaf.rows[is_seen[leaf.rows]]
-        found = [_best_split(j, codes[rows, j], column, seen[rows], weight[rows], fewest) for j, column in
+        numbers = seen[rows].astype(np.float64)
+        found = [_best_split(j, codes[rows, j], column, numbers, weight[rows], fewest) for j, column in
                  enumerate(columns)]  # fmt: skip
         return max(found, key=lambda split: split.gain)
 
@@ -99,7 +100,7 @@ def _best_split(
     if len(code) == 0:
         return nothing
     hot = csc_array((weight, code, np.arange(len(code) + 1)), shape=(K, len(code)))
-    sums, mass = hot @ seen.astype(np.float64), hot.sum(axis=1)
+    sums, mass = hot @ seen, hot.sum(axis=1)
     order = np.arange(K) if column.is_ordered else _by_direction(sums, mass)
     below, left = np.cumsum(sums[order], axis=0), np.cumsum(mass[order])
     right = left[-1] - left
@@ -118,12 +119,10 @@ def _best_split(
 def _by_direction(sums: np.ndarray, mass: np.ndarray) -> np.ndarray:
     """Levels in the order of their means along the direction in which these differ most; unseen ones last, (K,)."""
     some = mass > 0
-    mean = sums[some] / mass[some, None]
-    root = np.sqrt(mass[some])[:, None]
-    centred = mean - (mean * mass[some, None]).sum(axis=0) / mass[some].sum()
-    _, vectors = np.linalg.eigh((centred * root).T @ (centred * root))
+    root = np.sqrt(mass[some])
+    centred = sums[some] / root[:, None] - root[:, None] * (sums[some].sum(axis=0) / mass[some].sum())
     place = np.full(len(mass), np.inf)
-    place[some] = centred @ vectors[:, -1]
+    place[some] = np.linalg.svd(centred, full_matrices=False)[0][:, 0] / root
     return np.argsort(place, kind="stable")
 
 

@@ -147,11 +147,14 @@ def _sums_by_state(
     sums = [{j: np.zeros((tree.n_states[tree.node[j]], heavy.shape[1])) for j in columns} for tree in hidden.trees]
     for first, last in chunks(len(codes), batch_rows(hidden)):
         code, number = codes[first:last], heavy[first:last]
+        rows = [np.flatnonzero(possible) for possible in may_be_of(hidden, code).T]  # a complete row is in few boxes
         upward = [
-            up(tree, [tree.by_code[k][code[:, j]] for k, j in enumerate(tree.column.tolist())], len(code))
-            for tree in hidden.trees
+            up(tree, [tree.by_code[k][code[own, j]] for k, j in enumerate(tree.column.tolist())], len(own))
+            for tree, own in zip(hidden.trees, rows, strict=True)
         ]
-        log_joint = np.column_stack([of.log_probability for of in upward]) + hidden.log_weight
+        log_joint = np.full((len(code), len(rows)), -np.inf)
+        for t, (of, own) in enumerate(zip(upward, rows, strict=True)):
+            log_joint[own, t] = of.log_probability + hidden.log_weight[t]
         top = np.maximum(np.logaddexp.reduce(log_joint, axis=1, keepdims=True), LEAST_LOG)
         share = np.exp(log_joint - top)
         for t, tree in enumerate(hidden.trees):
@@ -162,9 +165,17 @@ def _sums_by_state(
                 k = tree.node[j]
                 inside = upward[t].inside[k]
                 state = outside[k] if inside is None else outside[k] * inside
-                state = state * (share[:, t] / np.maximum(state.sum(axis=1), LEAST_MASS))[:, None]
-                sums[t][j] += state.T @ number
+                state = state * (share[rows[t], t] / np.maximum(state.sum(axis=1), LEAST_MASS))[:, None]
+                sums[t][j] += state.T @ number[rows[t]]
     return sums
+
+
+def may_be_of(hidden: HiddenTrees, codes: np.ndarray) -> np.ndarray:
+    """Whether rows of codes (n, d) may come from each tree, bool (n, T)."""
+    can_be = np.ones((len(codes), len(hidden.trees)), bool)
+    for j, support in enumerate(hidden.support or ()):
+        can_be &= np.vstack([support, np.ones((1, support.shape[1]), bool)])[codes[:, j]]
+    return can_be
 
 
 def _with_nodes(

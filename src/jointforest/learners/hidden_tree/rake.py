@@ -11,8 +11,9 @@ from dataclasses import replace
 import numpy as np
 
 from ...models.hidden_tree.tables import TreeTables
+from . import rake_kernels
 from .constants import FIXED
-from .em import Nodes, Tables, split_tables
+from .em import Nodes, Tables, from_tree, split_tables
 
 
 def raked(tree: TreeTables, nodes: Nodes, counts: Tables) -> TreeTables:
@@ -25,65 +26,24 @@ def raked(tree: TreeTables, nodes: Nodes, counts: Tables) -> TreeTables:
         rows = cells[:-1].sum(axis=1, dtype=np.float64) + cells[-1].astype(np.float64) @ emission
         share = np.where(emission.any(axis=0), np.maximum(rows / rows.sum(), FIXED.least_share), 0.0)
         target.append(share / share.sum())
-    sweep = _Sweep(tree, target)
-    for _ in range(FIXED.sweeps):
-        if sweep.run() < FIXED.raked:
-            break
-    return sweep.tree()
+    first = np.cumsum([0, *map(len, target)])
+    factor, here = np.ones(first[-1]), np.ones(nodes.first_state[-1])
+    rake_kernels.fit_factors(
+        nodes, from_tree(tree)[1], np.concatenate(target), first, *_walk(tree.children), FIXED.sweeps, FIXED.raked,
+        factor, here,
+    )  # fmt: skip
+    of_states = zip(tree.transition, np.split(here, nodes.first_state[1:-1]), strict=True)
+    of_codes = zip(tree.emission, np.split(factor, first[1:-1]), strict=True)
+    return replace(
+        tree,
+        transition=tuple(_shares(table * factors, tree.dtype) for table, factors in of_states),
+        emission=tuple(_shares(table * factors, tree.dtype) for table, factors in of_codes),
+    )
 
 
-class _Sweep:
-    """Messages of a tree, node by node, with the factors of its codes.
-
-    ``out[k]`` is the probability of the states of node k with everything that does not lie at or below it, ``here[k]``
-    what lies at and below it says of its states, and ``up[k]`` what that says of its parent's states.
-    """
-
-    def __init__(self, tree: TreeTables, target: list[np.ndarray]) -> None:
-        self._tree, self._target = tree, target
-        self._transition = [table.astype(np.float64) for table in tree.transition]
-        self._emission = [table.astype(np.float64) for table in tree.emission]
-        self._factor = [np.ones(table.shape[1]) for table in tree.emission]
-        self._here = [np.ones(table.shape[0]) for table in tree.emission]
-        self._up = [np.ones(table.shape[0]) for table in tree.transition]
-        self._out = [np.empty(0)] * len(tree)
-        self._walk = _walk(tree.children)
-
-    def run(self) -> float:
-        """Fit all columns once, depth first, so that each sees those fitted before; the largest error of a share."""
-        worst = 0.0
-        for k, is_back in self._walk:
-            above = int(self._tree.parent[k])
-            if is_back:
-                up = self._transition[k] @ self._here[k]
-                if above >= 0:
-                    self._here[above] *= up / self._up[k]
-                self._up[k] = up
-                continue
-            at_parent = self._out[above] * self._here[above] / self._up[k] if above >= 0 else np.ones(1)
-            self._out[k] = at_parent @ self._transition[k]
-            worst = max(worst, self._fit(k))
-        return worst
-
-    def _fit(self, k: int) -> float:
-        factor, emission = self._factor[k], self._emission[k]
-        below = self._here[k] / (emission @ factor)
-        share = ((self._out[k] * below) @ emission) * factor
-        share /= share.sum()
-        self._factor[k] = factor * np.where(share > 0.0, self._target[k] / np.where(share > 0.0, share, 1.0), 1.0)
-        self._here[k] = below * (emission @ self._factor[k])
-        return float(np.abs(share - self._target[k]).max(initial=0.0))
-
-    def tree(self) -> TreeTables:
-        """The tree with its factors multiplied into its tables."""
-        emission = [table * factor for table, factor in zip(self._emission, self._factor, strict=True)]
-        transition = [table * here for table, here in zip(self._transition, self._here, strict=True)]
-        dtype = self._tree.dtype
-        return replace(
-            self._tree,
-            transition=tuple((table / table.sum(axis=1, keepdims=True)).astype(dtype) for table in transition),
-            emission=tuple((table / table.sum(axis=1, keepdims=True)).astype(dtype) for table in emission),
-        )
+def _shares(table: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """The table with rows that sum to 1."""
+    return (table / table.sum(axis=1, keepdims=True)).astype(dtype)
 
 
 def with_marginal(mass: np.ndarray, share: np.ndarray, marginal: np.ndarray) -> np.ndarray:
@@ -96,8 +56,8 @@ def with_marginal(mass: np.ndarray, share: np.ndarray, marginal: np.ndarray) -> 
     return np.asarray(mass * of_code * of_row[:, None])
 
 
-def _walk(children: list[list[int]]) -> list[tuple[int, bool]]:
-    """Nodes depth first from the root, each on the way down (False) and on the way back (True)."""
+def _walk(children: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes depth first from the root, each on the way down (False) and on the way back (True), (2m,) both."""
     steps, waiting = [], [(0, False)]
     while waiting:
         k, is_back = waiting.pop()
@@ -105,4 +65,5 @@ def _walk(children: list[list[int]]) -> list[tuple[int, bool]]:
         if not is_back:
             waiting.append((k, True))
             waiting += [(child, False) for child in children[k]]
-    return steps
+    nodes, is_back_of = zip(*steps, strict=True)
+    return np.array(nodes), np.array(is_back_of)

@@ -21,7 +21,7 @@ from .em import (
     split_tables,
     to_tree,
 )
-from .missing_cells import columns_alone, with_nodes_of
+from .missing_cells import columns_alone, may_be_of, with_nodes_of
 from .rake import raked
 from .structure import CodeColumn, code_column
 
@@ -67,9 +67,10 @@ def add_rows(
         share = _shares(hidden, flat, member, codes[rows], by_column)
         if weight is not None:
             share *= weight[rows, None]
+        share[share <= least] = 0.0
         totals.mass[:] += share.sum(axis=0)
         for t, (nodes, tables) in enumerate(flat):
-            own = np.flatnonzero(share[:, t] > least)
+            own = np.flatnonzero(share[:, t])
             if len(own):
                 news = expected_counts(nodes, tables, by_column, own, share[:, t].astype(np.float32), run)
                 add_counts(totals.counts[t], news)
@@ -122,14 +123,6 @@ def _columns(
     return tuple(columns)
 
 
-def _can_be(hidden: HiddenTrees, codes: np.ndarray) -> np.ndarray:
-    """Whether rows of codes (n, d) may come from each tree, bool (n, T)."""
-    can_be = np.ones((len(codes), len(hidden.trees)), bool)
-    for j, support in enumerate(hidden.support or ()):
-        can_be &= np.vstack([support, np.ones((1, support.shape[1]), bool)])[codes[:, j]]
-    return can_be
-
-
 def _shares(
     hidden: HiddenTrees,
     flat: list[tuple[Nodes, Tables]],
@@ -138,7 +131,7 @@ def _shares(
     by_column: np.ndarray,
 ) -> np.ndarray:
     """How much of each row is each tree's, float64 (n, T): within a member p(tree | row)."""
-    can_be = _can_be(hidden, codes)
+    can_be = may_be_of(hidden, codes)
     share = can_be.astype(np.float64)
     for m in range(int(member.max()) + 1):
         own = np.flatnonzero(member == m)

@@ -23,6 +23,8 @@ class Budget(NamedTuple):
         Trees of an adversarial forest, and of one with Chow-Liu leaves, which take long to ask; 0: none.
     rows : int
         Most rows on which candidates are compared.
+    held_rows : int
+        Validation rows of small tables, of which as many folds are held out as have so many.
     chooses_settings : bool
         Whether there is time to choose settings. If so, learners are also compared on large tables. Hidden trees of
         small tables start in two ways. Those of larger tables choose their passes, states and number of trees.
@@ -36,6 +38,7 @@ class Budget(NamedTuple):
     n_trees: int
     n_chow_liu: int
     rows: int
+    held_rows: int
     chooses_settings: bool
 
 
@@ -48,6 +51,7 @@ _FAST = Budget(
     n_trees=10,
     n_chow_liu=0,
     rows=3_000,
+    held_rows=200,
     chooses_settings=False,
 )
 _DEFAULT = Budget(
@@ -59,6 +63,7 @@ _DEFAULT = Budget(
     n_trees=30,
     n_chow_liu=10,
     rows=12_000,
+    held_rows=3_000,
     chooses_settings=True,
 )
 _BEST = Budget(
@@ -70,6 +75,7 @@ _BEST = Budget(
     n_trees=100,
     n_chow_liu=30,
     rows=12_000,
+    held_rows=3_000,
     chooses_settings=True,
 )
 _NAMED = {"fast": _FAST, "default": _DEFAULT, "best": _BEST}

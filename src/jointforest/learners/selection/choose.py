@@ -60,6 +60,8 @@ class Task(NamedTuple):
         Those to compare in, whose models are wanted too; empty: they are cut here.
     objective : {"draws", "likelihood"}
         As `HiddenTreeForest` has it; with "likelihood" no candidate is dropped for its draws.
+    with_forests : bool
+        Whether forests are candidates beside hidden trees.
     """
 
     schema: Schema
@@ -73,13 +75,15 @@ class Task(NamedTuple):
     reduced: Reduced | None = None
     folds: tuple[Fold, ...] = ()
     objective: str = "draws"
+    with_forests: bool = True
 
     def candidates(self, budget: Budget) -> list[Candidate]:
         """The candidates of a budget."""
         n, d = self.cells.shape
         known = 1.0 - float(np.isnan(self.cells).mean())
         numbers = float(np.mean([not column.is_categorical for column in self.schema.columns]))
-        return candidates(budget, n, d, self.n_jobs, self.objective, known, numbers)
+        listed = candidates(budget, n, d, self.n_jobs, self.objective, known, numbers)
+        return [one for one in listed if self.with_forests or isinstance(one.learner, HiddenTreeForest)]
 
     def learn(self, learner: AdversarialForest | HiddenTreeForest, cells: np.ndarray) -> Distribution:
         """The model of rows of the table (n, d), which obey its rules."""
@@ -149,6 +153,7 @@ def choose(task: Task) -> Chosen:
         why = (
             "no other learner was tried, to save time on a large table; budget='default' (--budget default) tries them"
         )
+        why = why if task.with_forests else "the only candidate"
         return _without_choice(task, known[0], "no rows", why)
     splits, held_out = _splits(task)
     if not splits:
@@ -213,30 +218,30 @@ class Split(NamedTuple):
 def _splits(task: Task) -> tuple[list[Split], str]:
     """Rows to learn from and validation rows, and in words which; no split if all rows are equal."""
     cells, budget = task.cells, task.budget
-    n = len(cells)
+    n, rows = len(cells), budget.rows
     if task.folds:
-        return [Split(cells[fold.learn], cells[fold.held]) for fold in task.folds], _in_folds(n, len(task.folds))
-    folds = FIXED.folds if n < FIXED.few_rows else 1
-    rows = budget.rows
+        return _in_folds(cells, list(task.folds))
     if budget.is_clock:
         first = task.candidates(budget)[0]
         rows = min(rows, max(FIXED.fewest_rows, int(FIXED.first_share * budget.seconds / first.seconds_per_row)))
-    folds = 1 if folds * n > rows else folds
     if task.holdout is not None:
         chosen = sample_rows(cells, rows, task.seed)
         return [Split(cells[chosen], task.holdout)], f"the {len(task.holdout):,} rows of holdout"
-    splits = [
-        Split(cells[fold.learn], cells[fold.held]) for fold in cut(cells, rows, folds, FIXED.held_share, task.seed)
-    ]
-    if not splits:
+    wanted = int(np.ceil(budget.held_rows / (FIXED.held_share * n)))
+    is_in_folds = n < FIXED.few_rows and wanted > 1 and FIXED.folds * n <= rows
+    folds = cut(cells, rows, FIXED.folds if is_in_folds else 1, FIXED.held_share, task.seed)[: max(wanted, 1)]
+    if not folds:
         return [], "no rows: all are equal"
-    if len(splits) > 1:
-        return splits, _in_folds(n, len(splits))
-    return splits, f"{len(splits[0].held):,} held-out rows, learned from {len(splits[0].learn):,}"
+    return _in_folds(cells, folds)
 
 
-def _in_folds(n: int, folds: int) -> str:
-    return f"{n:,} rows, each held out once in {folds} folds"
+def _in_folds(cells: np.ndarray, folds: list[Fold]) -> tuple[list[Split], str]:
+    n, held = len(cells), sum(len(fold.held) for fold in folds)
+    splits = [Split(cells[fold.learn], cells[fold.held]) for fold in folds]
+    if len(folds) == 1:
+        return splits, f"{held:,} held-out rows, learned from {len(splits[0].learn):,}"
+    part = "" if held == n else f"{held:,} of "
+    return splits, f"{part}{n:,} rows, each held out once in {len(folds)} folds"
 
 
 # ---- Candidates learned from some rows, compared on the others, and by a classifier of their draws and the rows.

@@ -42,7 +42,7 @@ class Constants:
     """Rows on which candidates are compared however little time there is."""
 
     few_rows: int = 3_000
-    """Rows of a small table. All of its rows validate its candidates, each held out once."""
+    """Rows of a small table, whose candidates are compared in folds."""
     many_cells: int = 40_000
     """Cells from which the fast budget compares nothing, however few its rows are. See
     ``docs/experiments/budgets.md``."""
@@ -53,7 +53,7 @@ class Constants:
     final_share: float = 0.65
     """Share of the budget for learning from all rows after the comparison."""
     final_share_of_folds: float = 0.2
-    """The same share where each row is held out once, as all folds learn before."""
+    """The same share where candidates are compared in folds, as all folds learn before."""
     little_share: float = 0.02
     """Share of the budget that counts as no time: forests that take less have `most_trees`."""
     most_trees: int = 100
