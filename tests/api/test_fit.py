@@ -84,7 +84,7 @@ def test_the_report_says_what_was_compared_and_chosen(joint: jf.Joint) -> None:
     text = str(report)
     assert best.name in text
     assert f"{best.log_density:.4f}" in text
-    assert "206 of 344 rows, each held out once in 3 folds" in text
+    assert "344 rows, each held out once in 5 folds" in text
     assert report.left_out == ()
 
 

@@ -51,7 +51,7 @@ _FAST = Budget(
     n_trees=10,
     n_chow_liu=0,
     rows=3_000,
-    held_rows=200,
+    held_rows=300,
     chooses_settings=False,
 )
 _DEFAULT = Budget(
