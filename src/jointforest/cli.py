@@ -36,8 +36,8 @@ _output = click.option("-o", "--output", default="-", metavar="OUT", help="Table
 _format = click.option(
     "--format",
     "form",
-    type=click.Choice(["csv", "parquet"]),
-    help="Format of tables; default: by the ending.",
+    type=click.Choice(["csv", "parquet", "xlsx", "jsonl"]),
+    help="Format of tables; default: by the ending. Answers are csv or parquet.",
 )
 _seed = click.option("--seed", type=click.IntRange(0), help="Random seed; the same seed gives the same result.")
 _jobs = click.option("--jobs", type=int, default=-1, show_default=True, help="Threads; -1 is all cores.")

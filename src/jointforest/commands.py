@@ -116,7 +116,9 @@ def csv_form(path: str, source: Input, joint: Any = None) -> CsvForm:
     if not os.path.isdir(path) and format_of(path, source.form) == "csv":
         return find_form(path, source.csv, known.separator)
     separator = source.csv.separator or known.separator
-    return source.csv._replace(separator=separator, encoding=known.encoding, line_end=known.line_end)
+    return source.csv._replace(
+        separator=separator, encoding=known.encoding, line_end=known.line_end, patterns=known.patterns
+    )
 
 
 def spelling_of(joint: Any) -> CsvForm:
@@ -156,7 +158,7 @@ def check_one_file(path: str) -> None:
 
 
 def text_columns(joint: Any) -> dict[str, tuple[Any, ...]]:
-    """Levels of the columns of texts, also of those that stand for numbers, dates or times, which have none."""
+    """Levels of the columns of texts; of texts that stand for numbers, dates or times, the text before each."""
     of_histories = joint.is_of_histories
     columns = (joint.model.columns.frame_schema if of_histories else joint.schema).columns
     return {

@@ -49,3 +49,9 @@ def test_files_are_read_or_doubted(tmp_path: Path, one: OddFile) -> None:
     assert [c.name for _, c in schema.unknown if c.aside and c.aside.reason == "identifier"] == list(one.aside)
     for name, (kind, cells) in one.columns.items():
         assert same_cells(schema[name], X[:, schema.index(name)], kind, cells)
+
+
+@pytest.mark.parametrize("name", ["table", "a.p", "a.xls", "a.joint"])
+def test_names_that_say_no_format_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="expected a"):
+        format_of(name, None)

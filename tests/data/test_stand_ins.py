@@ -132,3 +132,10 @@ def test_an_end_of_calendars_is_named_even_once() -> None:
     (said,) = said_of(pa.table({"until": [dt.date(9999, 12, 31), *(day.date() for day in DAYS)]}))
     assert said.startswith("column 'until': 1 cell is 9999-12-31, at an end of calendars; ")
     assert said_of(pa.table({"born": [dt.date(1930, 1, 1) + dt.timedelta(60 * k) for k in range(N)]})) == []
+
+
+def test_zeros_and_nines_of_coordinates_are_both_named() -> None:
+    lat = np.round(RNG.uniform(40, 41, N), 4)
+    lat[::20], lat[1::40] = 0.0, -999.0
+    said = said_of(pd.DataFrame({"lat": lat, "x": RNG.normal(size=N)}))
+    assert len(said) == 2 and any("are 0, " in one for one in said) and any("-999" in one for one in said)

@@ -148,3 +148,18 @@ def test_words_among_the_levels_of_frames_are_noted() -> None:
     )
     assert reading.columns[1].notes == ()
     assert reading_of(infer_schema(frame, {"c": "categorical"})).columns[0].notes == ()
+
+
+@pytest.mark.parametrize("cell", ["-999", "-999.0", "-999.00"])
+def test_whole_numbers_that_mean_missing_may_have_zeros_behind_the_point(cell: str, tmp_path: Path) -> None:
+    path = tmp_path / "numbers.csv"
+    path.write_text("x,y\n" + "".join(f"{cell if k % 9 == 0 else k / 4:},{k}\n" for k in range(90)))
+    form = find_form(str(path), CsvForm())
+    assert read_table(str(path), None, form._replace(na=(*form.na, "-999")))["x"].null_count == 10
+
+
+def test_declared_categories_are_no_tick_box_and_signs_are_levels() -> None:
+    film = pd.Series(["x", None] * 20, dtype=pd.CategoricalDtype(["x", "y", "z"]))
+    schema = infer_schema(pd.DataFrame({"film": film, "blood": ["+", "-"] * 20}))
+    assert schema["film"].levels == ("x", "y", "z") and schema["blood"].levels == ("+", "-")
+    assert not any("may mean" in column.remark for column in schema.columns)

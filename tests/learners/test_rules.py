@@ -293,8 +293,8 @@ def test_rules_that_make_one_compound_of_many_levels_are_not_enforced_by_default
     rows = read_table(frame[["product", "size", "number"]], None)
     rules = tuple(Combinations(of=of, rows=4_000) for of in (("product", "size"), ("size", "number")))
     schema = replace(rows.schema, rules=rules)
-    for has_few_levels, expected in ((True, [True, False]), (False, [True, True])):
-        reduced = reduce_table(Wanted(schema, rules, 0, has_few_levels), rows.X)
+    for is_auto, expected in ((True, [True, False]), (False, [True, True])):
+        reduced = reduce_table(Wanted(schema, rules, 0, is_auto), rows.X)
         assert reduced is not None
         assert [rule.is_enforced for rule in reduced.coordinates.schema.rules] == expected
 

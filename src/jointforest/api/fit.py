@@ -187,9 +187,11 @@ def fit(
     found = statements(chosen.model, counted, of, n_jobs)
     if others is None:
         warn_lost(found.lost, "budget='default' or budget='best' (--budget), which learn more hidden states")
-        if wanted.has_few_levels and objective == "draws":
+        if wanted.is_auto and objective == "draws":
             warn_lost(
-                found.broken, "rules='all' (--rules all), which enforces these rules; some answers are then slower"
+                found.broken,
+                "rules='all' (--rules all), which enforces these rules; some answers are then slower",
+                "draws break rules that all rows obey",
             )
     report = chosen.report(budget, time.monotonic() - start, found)
     if report.left_out:

@@ -56,6 +56,8 @@ HEAD = 1 << 16
 """Bytes that tell in which form a file is."""
 _WORD_ENDS = (b" ", b",", b";", b"|", b"\t", b'"', b"\n", b"\r")
 _LONGEST_WORD = 20
+_MOST_ZEROS = 6
+"""Most zeros behind the decimal point of a whole number that stands for missing cells."""
 _MOST = 1000
 """Distinct texts of a column that are looked at."""
 
@@ -158,7 +160,7 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
     _check_encoding(head, name, form)
     first = codecs.getincrementaldecoder(form.encoding)("replace").decode(head).removeprefix("\ufeff")
     options = csv.ConvertOptions(
-        null_values=list(form.na),
+        null_values=_spellings(form),
         strings_can_be_null=True,
         quoted_strings_can_be_null="" in form.na,
         column_types=dict.fromkeys(text, pa.string()),
@@ -497,6 +499,8 @@ def found_form(head: bytes, form: CsvForm, otherwise: str) -> CsvForm:
     if head.startswith(codecs.BOM_UTF8) and encoding.lower() in ("utf-8", "utf8"):
         form = form._replace(encoding="utf-8-sig")
     text = codecs.getincrementaldecoder(encoding)("replace").decode(head)
+    if encoding == "utf-8" and "\ufffd" in text[:-1]:  # names in Windows-1252, which columns are found by
+        text = head.decode("cp1252", "replace")
     form = form._replace(line_end="\r\n" if "\r\n" in text else "\n")
     said = re.match(r"\ufeff?sep=(.)\r?\n", text)  # as Excel writes, and reads
     if said and not form.separator:
@@ -790,6 +794,12 @@ def is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _spellings(form: CsvForm) -> list[str]:
+    """What stands for missing cells, whole numbers such as -999 also with zeros behind a decimal point."""
+    whole = [word for word in form.na if re.fullmatch(r"-?\d+", word)]
+    return [*form.na, *(f"{word}{form.decimal}{'0' * k}" for word in whole for k in range(1, _MOST_ZEROS + 1))]
 
 
 def _is_count(names: list[str]) -> bool:

@@ -220,7 +220,7 @@ def _tick_box(name: str, seen: Seen, n: int, frame: Frame) -> Column | None:
 
     The value is a text, True or 1; in arrays, which are often made for other programs, it is no number.
     """
-    if not _FEWEST_TICKS <= seen.n_known < n:
+    if not _FEWEST_TICKS <= seen.n_known < n or (isinstance(seen.what, Labels) and seen.what.declared):
         return None
     mark = ""
     if isinstance(seen.what, Labels):
@@ -590,11 +590,11 @@ def _of_words(name: str, seen: Seen, frame: Frame) -> str:
     """A remark on levels that are words for missing cells; else empty. Those of CSV files were decided already."""
     if not isinstance(seen.what, Labels) or seen.what.declared:
         return ""
-    counts = zip(seen.what.labels, seen.what.counts.tolist(), strict=True)
+    counts = list(zip(seen.what.labels, seen.what.counts.tolist(), strict=True))
     words = [(label, n) for label, n in counts if isinstance(label, str) and is_missing_word(label)]
     words = [one for one in words if frame != "pyarrow" or one[0].strip() not in WORDS]
     shown = ", ".join(f"{label!r} ({n:,} of {seen.n_known:,} cells)" for label, n in sorted(words))
-    if not words:
+    if not words or len(words) == sum(n > 0 for _, n in counts):  # of nothing but such words, all are levels
         return ""
     label, column = min(words)[0], f"frame[{name!r}]"
     return (

@@ -54,7 +54,10 @@ def _of_workbook(path: str, doubt: bool) -> list[list[Any]]:
 
 def _of_json(path: str) -> Iterable[list[Any]]:
     """The rows of a file with an object on each line, or of an array of objects, and above them their keys."""
-    text = Path(path).read_text(encoding="utf-8-sig")
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeError as error:
+        raise ValueError(f"{path}: its text is not UTF-8 ({error}); JSON is") from None
     if text.lstrip().startswith("["):
         objects = [(1, text)]
     else:
@@ -85,6 +88,8 @@ def _text(cell: Any) -> str:
     if isinstance(cell, dt.datetime):
         return str(cell.date() if cell.time() == dt.time() else cell)
     if isinstance(cell, dt.timedelta):
-        minutes, second = divmod(round(cell.total_seconds()), 60)
-        return f"{minutes // 60}:{minutes % 60:02d}:{second:02d}"
+        seconds = cell.total_seconds()
+        minutes, second = divmod(abs(seconds), 60)
+        whole = f"{int(minutes) // 60}:{int(minutes) % 60:02d}:{int(second):02d}"
+        return ("-" if seconds < 0 else "") + whole + (f"{second % 1:.6f}".rstrip("0")[1:] if second % 1 else "")
     return json.dumps(cell, ensure_ascii=False) if isinstance(cell, list | dict) else str(cell)

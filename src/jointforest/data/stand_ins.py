@@ -1,4 +1,4 @@
-"""Values that may stand for a missing cell: -999, the only -200, 9999-12-31, a pile of zeros among coordinates."""
+"""Values that may stand for a missing cell: -999, one repeated -200, 9999-12-31, many zeros among coordinates."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .observe_table import Outermost
 from .schema import Column
 
 _FAR = 10.0
-"""Ranges of all other values beyond which any recurring value is far from them."""
+"""Smallest gap to all other values, in units of their range, from which on any repeated value is far."""
 _APART = 0.5
-"""The same for values that people choose to stand for nothing."""
+"""The same for usual codes of missing cells, such as 99 or -1."""
 _PILE = 5
-"""Cells of such a value; of nines, and of values farther out, two are enough."""
+"""Fewest cells of such a code; of nines that are far, two are enough."""
 _NINES = re.compile(r"-?(9+(\.9+)?|88+|77+)")
 _CHOSEN = re.compile(rf"{_NINES.pattern}|-[1-9]0*")
 _NO_DAYS = ("0001-01-01", "1753-01-01", "1899-12-30", "1899-12-31", "1900-01-01", "1970-01-01", "2099-12-31")
 _CALENDAR_ENDS = re.compile(r"(0001|2999|9999)-")
-"""Years in which nothing happens."""
+"""Years that programs use for 'no date'."""
 _COORDINATE = re.compile(r"(^|[^a-z])(lat|lon|lng|long)([^a-z]|$)|latitude|longitude")
 _GROUP = 3
 """Values beside each other that may stand for nothing, such as 97, 98 and 99."""
@@ -45,7 +45,7 @@ class StandIn(NamedTuple):
 
 
 def stand_ins(column: Column, outer: Outermost) -> list[StandIn]:
-    """Those of a column of numbers or dates, with the outermost of its distinct values, as its cells hold them."""
+    """The values of a column of numbers or dates that may mean a missing cell, by its outermost distinct values."""
     values, counts = outer
     texts = [_text(column, value) for value in values.tolist()]
     is_date = column.kind == "datetime"
@@ -58,13 +58,18 @@ def stand_ins(column: Column, outer: Outermost) -> list[StandIn]:
         why |= {k: why.get(k, "at an end of calendars") for k, text in enumerate(texts) if _CALENDAR_ENDS.match(text)}
     elif len(values) > _ENOUGH and _is_pile_below_zero(column, outer):
         why.setdefault(0, "the only value below zero")
+    inside: list[StandIn] = []
     if 0.0 in column.atoms and column.step < 0.1 and _COORDINATE.search(column.name.lower()):
         k = int(np.searchsorted(values, 0.0))
-        n = int(counts[k]) if k < len(values) and values[k] == 0.0 else 0
-        return [StandIn(column.name, 0.0, "0", n, why.get(k, "the value that many programs write for no coordinate"))]
+        said = "the value that many programs write for no coordinate"
+        if k < len(values) and values[k] == 0.0:
+            why.setdefault(k, said)
+        else:
+            inside = [StandIn(column.name, 0.0, "0", 0, said)]
     if column.written is not None:  # as the warning says it
         texts = [column.written.write(value + column.zero) for value in values.tolist()]
-    return [StandIn(column.name, float(values[k]), texts[k], int(counts[k]), said) for k, said in sorted(why.items())]
+    at_ends = [StandIn(column.name, float(values[k]), texts[k], int(counts[k]), of) for k, of in sorted(why.items())]
+    return inside + at_ends
 
 
 def _is_pile_below_zero(column: Column, outer: Outermost) -> bool:
@@ -120,5 +125,5 @@ def warn_of(doubts: Iterable[StandIn]) -> None:
 
 
 def _cells(n: int) -> str:
-    """So many cells, which is the beginning of what they are."""
+    """'3 cells are': the start of the sentence."""
     return "1 cell is" if n == 1 else f"{n:,} cells are" if n else "cells are"

@@ -77,10 +77,10 @@ def read_with_texts(
 def find_form(path: str, csv: CsvForm, otherwise: str = ",") -> CsvForm:
     """The form of a CSV file with what its first bytes show; ``otherwise`` is the separator if they show none.
 
-    A pipe has commas if nothing else is said.
+    Of a pipe they show nothing, as it is read once.
     """
-    if not os.path.isfile(path):  # a pipe is read once
-        return csv._replace(separator=csv.separator or ",")
+    if not os.path.isfile(path):
+        return csv._replace(separator=csv.separator or otherwise)
     with open(path, "rb") as file:
         return found_form(file.read(HEAD), csv, otherwise)
 
@@ -149,7 +149,7 @@ def format_of(path: str, form: str | None) -> str:
     ending = Path(path).suffix.lower()
     if path == "-" or ending in (".csv", ".tsv", ".tab", ".txt", ".dat", ".data"):
         return "csv"
-    for known, endings in (("parquet", ".pq"), ("xlsx", ".xlsm"), ("jsonl", (".ndjson", ".json"))):
+    for known, endings in (("parquet", (".pq",)), ("xlsx", (".xlsm",)), ("jsonl", (".ndjson", ".json"))):
         if ending == f".{known}" or ending in endings:
             return known
     if str(path).endswith(".joint"):

@@ -161,12 +161,13 @@ def statements(model: Distribution, X: np.ndarray, of: str, n_jobs: int | None =
     return Statements(len(counted), of, tuple(sorted(judged, key=lambda one: (-one.off, one.text))))
 
 
-def warn_lost(lost: Sequence[Statement], hint: str) -> None:
+def warn_lost(
+    lost: Sequence[Statement], hint: str, what: str = "the joint has lost some of the dependence between columns"
+) -> None:
     """Name the statements that show lost dependence, and what to do."""
     if lost:
         named = "; ".join(map(str, lost[:_NAMED]))
         more = f"; and {len(lost) - _NAMED} others" if len(lost) > _NAMED else ""
-        what = "the joint has lost some of the dependence between columns"
         warn(LostDependenceWarning(f"{what}: {named}{more}; try {hint}"))
 
 

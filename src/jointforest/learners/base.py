@@ -362,7 +362,7 @@ def warn_lost_dependence(
 ) -> None:
     """Name strong pairs of columns that a joint does not keep, or else statements of it that rows X contradict."""
     has_sums = any(isinstance(rule, Order | Equation) and rule.is_enforced for rule in model.schema.rules)
-    if lost or weight is not None or has_sums:  # counts are of rows that weigh the same; sums may take long
+    if lost or weight is not None or has_sums:  # counts need equal weights, and sums may take minutes
         warn_lost_pairs(lost, model.is_forest)
     else:
         hint = "jf.HiddenTreeForest or jf.fit" if model.is_forest else "jf.fit, which compares learners"

@@ -137,7 +137,7 @@ def _reduced(wanted: Wanted, X: np.ndarray, compounds: Sequence[Function]) -> Re
     made.is_found = True
     for function in compounds:
         made.add_block(function)
-    made.has_few_levels = wanted.has_few_levels
+    made.is_auto = wanted.is_auto
     made.add(found)
     about_missing = [rule for rule in wanted.rules if isinstance(rule, MissingTogether | MissingWhere)]
     reduced = made.finished(about_missing)
@@ -163,7 +163,7 @@ class _Maker:
         self.made_by: dict[int, Rule] = {}  # the equation or order that makes a column of others
         self.enforced: list[Rule] = []
         self.indicators: set[str] = set()
-        self.has_few_levels = False  # whether blocks that are made now may have few combinations only
+        self.is_auto = False  # whether blocks and orders that are made now have to be small
         # Whether rules are found ones. Combinations of a number or date of many values have to share codes, which then
         # do not keep its order, nor what it tells of other columns. Only declared rules make such combinations.
         self.is_found = False
@@ -360,7 +360,7 @@ class _Maker:
         widest = max(alone, default=0) if self.is_found else max(int(ranked(x).max()) + 1 for x in cells.T)
         if n_levels > max(MAX_LEVEL_CODES, MORE_LEVELS * widest):
             return f"its columns have {n_levels:,} combinations of values, which are too many"
-        if self.has_few_levels and n_levels > max(AUTO_LEVELS, *alone, 0):
+        if self.is_auto and n_levels > max(AUTO_LEVELS, *alone, 0):
             return f"its columns have {n_levels:,} combinations of values, which are many"
         if np.mean(~known & ~np.isnan(cells).all(axis=1)) > LOST:
             return "too many rows miss some of its columns, but not all"
@@ -471,7 +471,7 @@ class _Maker:
         """Whether a column can be another one plus or minus a gap."""
         if not self._is_free(made) or base in self.rounded or any(term.at == made for term in self.sources[base].terms):
             return False
-        if self.has_few_levels and not (self.sources[base].is_plain and self._is_apart(made)):
+        if self.is_auto and not (self.sources[base].is_plain and self._is_in_no_sum(made)):
             return False  # sums of three parts are slow
         if self.sources[base].tolerance:
             return False  # rows whose columns are equal may have a sum above the other column
@@ -480,7 +480,7 @@ class _Maker:
             return False  # sums would lie beside the grid
         return bool(np.mean(np.isnan(self.X[:, base]) & ~np.isnan(self.X[:, made])) <= LOST)
 
-    def _is_apart(self, j: int) -> bool:
+    def _is_in_no_sum(self, j: int) -> bool:
         """Whether no other column is a sum of column j."""
         return all(k == j or all(term.at != j for term in source.terms) for k, source in enumerate(self.sources))
 
@@ -748,8 +748,9 @@ class Wanted(NamedTuple):
         Those to enforce, declared ones first.
     n_declared : int
         How many of these the user declared.
-    has_few_levels : bool
-        Whether the others are enforced only as far as columns that become one have few combinations of values.
+    is_auto : bool
+        Whether the others are enforced only if columns that become one have few combinations of values, and orders
+        are of close columns.
     tried : tuple of Function
         Found functions whose columns may become one although they have many combinations of values, or exceptions.
     """
@@ -757,7 +758,7 @@ class Wanted(NamedTuple):
     schema: Schema
     rules: tuple[Rule, ...]
     n_declared: int = 0
-    has_few_levels: bool = False
+    is_auto: bool = False
     tried: tuple[Function, ...] = ()
 
 

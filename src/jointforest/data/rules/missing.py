@@ -58,7 +58,7 @@ def _places(table: CodedTable, group: list[int], mask: np.ndarray) -> Iterator[M
 
 
 def _skips(table: CodedTable, group: list[int], mask: np.ndarray) -> Iterator[MissingWhere]:
-    """Where the first column of a group is always missing, by one other column; not the only rows without it."""
+    """Values of one other column at which the first column of a group is always missing; it may be elsewhere, too."""
     best, rows = None, 0
     every = len(table.rows) // _FIRST_ROWS + 1
     for j in range(table.d):

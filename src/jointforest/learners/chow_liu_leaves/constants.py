@@ -35,10 +35,8 @@ class Constants:
     """Share of a code that no row has."""
     missing_rows: float = 1.0
     """Rows of the table's share of missing cells that are added to those of a leaf."""
-    pair_rakings: int = 10
-    """Rounds of iterative proportional fitting. A further round changes the tables little."""
     leaves_at_once: int = 64
-    """Leaves whose pairs are counted at once, which bounds memory."""
+    """Most leaves whose pairs are counted and whose marginals are adjusted at once, which bounds memory."""
 
     target_levels: int = 3
     """Most levels of a column that are targets of their own; rarer levels are too few rows to judge splits."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -233,8 +234,11 @@ def learn_leaves(
         Weight of the background; 0 leaves it out.
     """
     T = len(boxes.first) - 1
-    pieces = [(t, a, min(a + FIXED.leaves_at_once, int(boxes.first[t + 1]))) for t in range(T)
-              for a in range(int(boxes.first[t]), int(boxes.first[t + 1]), FIXED.leaves_at_once)]  # fmt: skip
+    pieces = []
+    for t in range(T):
+        first, last = boxes.first[t : t + 2].tolist()
+        ends = np.linspace(first, last, -(-(last - first) // FIXED.leaves_at_once) + 1).astype(int).tolist()
+        pieces += [(t, a, b) for a, b in pairwise(ends)]
     emissions = _Emissions(edges)
 
     def work(t: int, a: int, b: int) -> list[TreeTables]:
@@ -284,9 +288,13 @@ def _table_tree(edges: Edges, emissions: _Emissions) -> TreeTables:
 
 
 def _piece(edges: Edges, counts: PairCounts, allowed: list[np.ndarray], emissions: _Emissions) -> list[TreeTables]:
-    """The trees of some leaves, from the counts of their rows by node, and the codes of each column in their boxes."""
+    """The trees of some leaves, from the counts of their rows by node, and the codes of each column in their boxes.
+
+    Missing cells are filled before, so that each leaf has as many codes of a column as rows, or none.
+    """
     columns, parent = edges.order.tolist(), edges.parent.tolist()
     rows = counts.pairs[0].sum(axis=(1, 2))
+    weight = float(rows.sum()) or 1.0
     leaves, nodes = range(len(rows)), range(len(columns))
     states, share, transition, emission, missing = [], [], [], [], []
     prior = in_boxes(edges, [allowed[j] for j in columns])
@@ -294,8 +302,8 @@ def _piece(edges: Edges, counts: PairCounts, allowed: list[np.ndarray], emission
         count, missing_share = counts.pairs[k].sum(axis=1)[:, :-1], edges.missing_share[k]
         smoothed = leaf_marginals(count, allowed[j], prior[k], edges.marginal[k], edges.is_ordered[k])
         # as many of each code as the leaves have rows with it; a code without a row is rare, but possible
-        total = smoothed.any(axis=0) * (count.sum(axis=0) + FIXED.least_share * rows.sum() * edges.marginal[k])
-        share.append(with_marginal(smoothed, rows / rows.sum(), total / total.sum()))
+        total = smoothed.any(axis=0) * (count.sum(axis=0) + FIXED.least_share * weight * edges.marginal[k])
+        share.append(with_marginal(smoothed, rows / weight, total / total.sum()))
         states.append([np.flatnonzero(inside) for inside in allowed[j]])
         emission.append([emissions.pick(k, chosen) for chosen in states[k]])
         lost = (counts.missing[k] + FIXED.missing_rows * missing_share) / (rows + FIXED.missing_rows)
@@ -327,12 +335,6 @@ def leaf_pair(count: np.ndarray, pair: np.ndarray, above: np.ndarray, below: np.
     """p(code of the child | code of the parent) in a leaf, over the codes inside its box, float32 (K, H).
 
     Counts, and some rows of the table's ``pair``, both (K, H), are adjusted to the leaf's shares of both columns,
-    ``above`` (K,) and ``below`` (H,). Iterative proportional fitting: of all tables with these marginals the result is
-    the nearest in Kullback-Leibler divergence.
+    ``above`` (K,) and ``below`` (H,), by iterative proportional fitting.
     """
-    table = count + FIXED.pair_rows * _scaled(pair)
-    of_child = np.ones(len(below))
-    for _ in range(FIXED.pair_rakings):
-        of_parent = above / (table @ of_child)
-        of_child = below / (of_parent @ table)
-    return _scaled(table * of_child).astype(np.float32)
+    return with_marginal(count + FIXED.pair_rows * _scaled(pair), above, below).astype(np.float32)

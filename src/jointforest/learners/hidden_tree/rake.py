@@ -46,14 +46,17 @@ def _shares(table: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return (table / table.sum(axis=1, keepdims=True)).astype(dtype)
 
 
-def with_marginal(mass: np.ndarray, share: np.ndarray, marginal: np.ndarray) -> np.ndarray:
-    """Masses of codes (H, K) whose rows sum to 1 and whose mean over the states is the marginal (K,)."""
-    # both factors by turns (Sinkhorn): each row of the result sums to 1, and codes of no mass stay so
-    of_row = 1.0 / np.maximum(mass.sum(axis=1), 1e-300)
+def with_marginal(table: np.ndarray, share: np.ndarray, marginal: np.ndarray) -> np.ndarray:
+    """Shares of the columns in each row, (K, H), of the table nearest to ``table`` in Kullback-Leibler divergence.
+
+    Its rows have the shares ``share`` (K,) and its columns the shares ``marginal`` (H,). Odds ratios stay.
+    """
+    of_column = np.ones(table.shape[1])
     for _ in range(FIXED.rakings_by_turns):
-        of_code = marginal / np.maximum((share * of_row) @ mass, 1e-300)
-        of_row = 1.0 / np.maximum(mass @ of_code, 1e-300)
-    return np.asarray(mass * of_code * of_row[:, None])
+        of_row = share / np.maximum(table @ of_column, 1e-300)
+        of_column = marginal / np.maximum(of_row @ table, 1e-300)
+    fitted = table * of_column
+    return np.asarray(fitted / np.maximum(fitted.sum(axis=1, keepdims=True), 1e-300))
 
 
 def _walk(children: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
