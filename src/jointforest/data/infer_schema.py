@@ -220,12 +220,12 @@ def _tick_box(name: str, seen: Seen, n: int, frame: Frame) -> Column | None:
 
     The value is a text, True or 1; in arrays, which are often made for other programs, it is no number.
     """
-    if not _FEWEST_TICKS <= seen.n_known < n or (isinstance(seen.what, Labels) and seen.what.declared):
+    if not _FEWEST_TICKS <= seen.n_known < n:
         return None
     mark = ""
     if isinstance(seen.what, Labels):
         counts = zip(seen.what.labels, seen.what.counts.tolist(), strict=True)
-        used = [(k, label) for label, k in counts if k]
+        used = [(k, label) for label, k in counts if k or seen.what.declared]
         if len({label.strip() if isinstance(label, str) else label for _, label in used}) > 1:
             return None
         mark = max(used)[1]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..cards.html import Html, table, view, words
-from .rules.rule import ENOUGH_ROWS, Rule
+from .rules.rule import Rule, enough_rows
 from .schema import Column, Schema
 from .table_files import about_column
 from .times import is_clock, is_span
@@ -108,7 +108,7 @@ def said_of(rule: Rule) -> str:
     """Whether a rule is enforced, and if not why."""
     if rule.exceptions:
         return f"{rule.exceptions:,} {'exception' if rule.exceptions == 1 else 'exceptions'}, not enforced"
-    if not rule.is_enforced and rule.rows < ENOUGH_ROWS:
+    if not rule.is_enforced and rule.rows < enough_rows(rule):
         return "few rows, not enforced"
     return "enforced" if rule.is_enforced else "not enforced"
 

@@ -25,7 +25,7 @@ from ..data.rules.contradictions import (
     with_tolerance,
 )
 from ..data.rules.orders import apartness
-from ..data.rules.rule import ENOUGH_ROWS, Combinations, Equation, Function, MissingTogether, MissingWhere, Order, Rule
+from ..data.rules.rule import Combinations, Equation, Function, MissingTogether, MissingWhere, Order, Rule, enough_rows
 from ..data.schema import MAX_LEVELS, Column, Schema, snapped
 from ..models.base import Distribution
 from ..models.ruled.coordinates import NEVER, Absence, Coordinates, Source, Term, lies_on_grid, on_grid, values_of
@@ -790,7 +790,7 @@ def wanted_rules(given: Any, schema: Schema, X: np.ndarray, objective: str = "dr
     mine = declared(schema, X, list(dict.fromkeys(rules)))
     texts = {str(one) for one in mine}
     others = tuple(one for one in schema.rules if str(one) not in texts)
-    found = [one for one in others if one.rows >= ENOUGH_ROWS]
+    found = [one for one in others if "all" in said or one.rows >= enough_rows(one)]
     tried = tuple(one for one in found if isinstance(one, Function)) if objective == "draws" else ()
     found = [one for one in found if not one.exceptions]
     if "all" not in said:

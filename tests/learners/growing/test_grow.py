@@ -219,8 +219,8 @@ def test_ranks_and_snapping() -> None:
     snapped = snap(columns, X)
     assert snapped[:, 2].tolist() == pytest.approx([0.5, np.nan, 0.5, 0.0], nan_ok=True)
     assert X[0, 2] == 0.74
-    ranks = rank(columns, snapped)
-    assert ranks.codes.tolist() == [[1, -1, 0, 1], [2, -1, 0, 0], [1, -1, 1, 0]]
+    ranks = rank(columns, snapped[[0, 2, 3]])
+    assert ranks.codes.tolist() == [[1, 0, 1], [2, 0, 0], [1, 1, 0]]
     assert ranks.n_codes.tolist() == [2, 3, 2]
     assert ranks.value_start.tolist() == [0, 2, 2, 4]
     assert ranks.values.tolist() == [-1.0, 2.0, 0.0, 0.5]

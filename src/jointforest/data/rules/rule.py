@@ -11,6 +11,9 @@ from ..texts import column_text, number_text, sum_text, value_text
 ENOUGH_ROWS = 300
 """Rows that support a rule that is enforced without being declared: by the rule of three, then fewer than 1 % of the
 rows of its kind contradict it, with a probability of 95 %."""
+ENOUGH_MISSING = 50
+"""The same for rules about missing cells, as they follow from how a table was made: a question that was not asked.
+Without the rule, draws and imputed tables would have answers that nobody gave."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,3 +176,8 @@ KINDS: dict[str, type[Rule]] = {
     one.kind: one for one in (Function, Combinations, Equation, Order, MissingTogether, MissingWhere)
 }
 """The class of each kind of rule."""
+
+
+def enough_rows(rule: Rule) -> int:
+    """Fewest rows that support a found rule that is enforced by default."""
+    return ENOUGH_MISSING if isinstance(rule, MissingTogether | MissingWhere) else ENOUGH_ROWS

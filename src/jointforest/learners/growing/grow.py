@@ -59,6 +59,8 @@ def rank(columns: Columns, X: np.ndarray, rows: np.ndarray | None = None) -> Ran
     values: list[np.ndarray] = []
     for j in range(d):
         known = ~np.isnan(X[:, j])
+        if known.any() and not known.all():  # kernels do not look for them
+            raise ValueError(f"column {j} has missing cells, which have to be filled before trees are grown")
         codes[j] = -1
         if columns.is_categorical[j]:
             slot = columns.slot[j]
