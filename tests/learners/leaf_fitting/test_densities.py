@@ -28,7 +28,7 @@ def test_quantile_leaves_of_fitted_trees_are_those_of_one_go() -> None:
     cut = 29  # the first column's lower half goes left
     tree = RankTree(
         np.array([0, -1, -1], np.int32), np.array([cut, -1, -1], np.int32), np.full(3, -1, np.int32),
-        np.array([1, -1, -1], np.int32), np.array([2, -1, -1], np.int32), np.zeros(0, np.uint64), np.full(3, 0.5),
+        np.array([1, -1, -1], np.int32), np.array([2, -1, -1], np.int32), np.zeros(0, np.uint64),
     )  # fmt: skip
     node = np.where(ranks.codes[0] <= cut, 1, 2).astype(np.int32)
     assigned, cells, settings = (

@@ -61,7 +61,7 @@ def test_models_of_given_folds_are_those_of_the_chosen_learner() -> None:
     ("n", "budget", "held_out"),
     [
         (150, "fast", "150 rows, each held out once in 5 folds"),
-        (500, "fast", "200 of 500 rows, each held out once in 2 folds"),
+        (500, "fast", "300 of 500 rows, each held out once in 3 folds"),
         (700, "fast", "140 held-out rows, learned from 560"),
         (700, "default", "700 rows, each held out once in 5 folds"),
     ],
