@@ -190,7 +190,7 @@ def fit(
         if wanted.is_auto and objective == "draws":
             warn_lost(
                 found.broken,
-                "rules='all' (--rules all), which enforces these rules; some answers are then slower",
+                "rules='all' (--rules all), which may slow answers",
                 "draws break rules that all rows obey",
             )
     report = chosen.report(budget, time.monotonic() - start, found)

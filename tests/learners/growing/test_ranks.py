@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jointforest.data.schema import Columns, snap
-from jointforest.learners.growing.grow import between, rank
+from jointforest.learners.growing.grow import GrowthSettings, between, grow, rank
 
 from .test_grow import make_columns
 
@@ -74,5 +74,6 @@ def test_columns_without_a_known_cell_are_not_ranked_and_others_must_be_filled()
     ranks = rank(columns, x, rows)
     assert ranks.n_codes[0] == 0 and (ranks.codes[0] == -1).all()
     x[3, 2] = np.nan
-    with pytest.raises(ValueError, match="column 2 has missing cells, which have to be filled"):
-        rank(columns, x)
+    no, y = np.zeros(4, np.uint8), np.arange(60, dtype=np.int32) % 2
+    with pytest.raises(ValueError, match="missing cells, which have to be filled"):
+        grow(rank(columns, x), no, no, y, 2, np.ones(60), GrowthSettings(2), seed=0, number=0)

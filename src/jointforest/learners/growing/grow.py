@@ -21,7 +21,8 @@ class Ranks(NamedTuple):
     Attributes
     ----------
     codes : int32 array (d, n)
-        Rank of the value (numeric) or level (categorical); -1 in columns without a known cell, which no tree splits.
+        Rank of the value (numeric) or level (categorical); -1 where missing. `grow` takes no column with both
+        known and missing cells.
     n_codes : int32 array (d,)
         Number of ranked values of the column, or of its levels.
     value_start : int64 array (d + 1,)
@@ -48,7 +49,7 @@ def between(low: np.ndarray, high: np.ndarray, step: np.ndarray | float, origin:
 
 
 def rank(columns: Columns, X: np.ndarray, rows: np.ndarray | None = None) -> Ranks:
-    """Ranks of the cells of X (n, d), whose columns are filled or all missing; grid columns must be snapped.
+    """Ranks of the cells of X (n, d), NaN where missing; grid columns must be snapped.
 
     Ranked are the values of all rows, or of ``rows`` (numbers, (m,)): then a cell of another row has the rank of the
     value on its side of every threshold `between` two neighbours, so that it goes where a split of these sends it.
@@ -59,8 +60,6 @@ def rank(columns: Columns, X: np.ndarray, rows: np.ndarray | None = None) -> Ran
     values: list[np.ndarray] = []
     for j in range(d):
         known = ~np.isnan(X[:, j])
-        if known.any() and not known.all():  # kernels do not look for them
-            raise ValueError(f"column {j} has missing cells, which have to be filled before trees are grown")
         codes[j] = -1
         if columns.is_categorical[j]:
             slot = columns.slot[j]
@@ -402,6 +401,8 @@ def grow(
     y (n,) is the class of each row, or for the criterion VARIANCE a number. The weight (n,) is how often the bootstrap
     drew the row. Rows that the tree was grown on are where growing left them, and the others are sent down.
     """
+    if (ranks.codes.min(axis=1, initial=0)[ranks.n_codes > 1] < 0).any():  # kernels do not look for them
+        raise ValueError("a column has missing cells, which have to be filled before trees are grown")
     target = np.asarray(y, dtype=np.float64)
     n_statistics = n_classes
     if settings.criterion == VARIANCE:
