@@ -155,8 +155,8 @@ def shares(case: Case, joint: Any, frame: pd.DataFrame) -> tuple[float, float]:
     """Shares of drawn and of imputed cells that the column could not have."""
     drawn = joint.sample(N_DRAWN, random_state=1)
     hidden = frame.sample(min(len(frame), 500), random_state=0).assign(x=None)
-    imputed = joint.impute(hidden)
-    return tuple(float((~case.may(cells["x"].dropna())).mean()) for cells in (drawn, imputed))  # type: ignore[return-value]
+    of_drawn, of_imputed = ((~case.may(cells["x"].dropna())).mean() for cells in (drawn, joint.impute(hidden)))
+    return float(of_drawn), float(of_imputed)
 
 
 def main() -> None:

@@ -668,3 +668,19 @@ def test_info_shows_columns_as_inspect_does(run: object, tmp_path: Path) -> None
     looked, told = run("inspect", table).out.splitlines(), run("info", model).out.splitlines()
     assert told[1:] == [line for line in looked[1:] if not line.startswith("rule")]
     assert "' a '  integer" in told[1] and "1,50 € to 99,50 €" in told[2] and "''     set aside" in told[-2]
+
+
+def test_inspect_says_which_rules_a_fit_enforces(run: object, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x, is_seen = rng.integers(0, 40, 400), rng.random(400) < 0.7
+    frame = pd.DataFrame(
+        {"x": x, "y": 250 * x, "seen": np.where(is_seen, "yes", "no"), "a": rng.normal(size=400).round(2)}
+    )
+    frame["shot"] = np.where(is_seen, rng.choice(["a", "b"], 400), "")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    looked = run("inspect", tmp_path / "t.csv").out
+    run("fit", tmp_path / "t.csv", "-o", tmp_path / "t.joint", "--budget", "fast", "--seed", 0)
+    found = jf.load(tmp_path / "t.joint").rules
+    assert {str(rule) for rule in found if rule.is_enforced} == {"y = 250 * x", "shot missing iff seen = 'no'"}
+    for rule in found:
+        assert f"rule: {rule} ({rule.rows} rows; {'' if rule.is_enforced else 'not '}enforced)" in looked

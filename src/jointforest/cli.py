@@ -280,25 +280,22 @@ def inspect(table: str, kinds: tuple[str, ...], drop: tuple[str, ...], columns: 
 
     Nothing is learned.
     """
-    from .data.frames import encode
-    from .data.infer_schema import infer_schema
     from .data.reading import reading_of
-    from .data.rules.find import with_rules
-    from .learners.base import check_cells
+    from .learners.base import read_table
+    from .learners.rules import reduce_table, wanted_rules
 
     wanted = dict(_kind(text) for text in kinds)
     frame = read(table, source, text=[name for name, kind in wanted.items() if kind == "categorical"])
     kinds_asked = commands.kinds_of(frame.column_names, wanted, drop, columns) or {}
     rows = _counted(frame.num_rows, "row")
     try:
-        schema = infer_schema(frame, kinds_asked)
-        cells = encode(schema, frame)[0]
-        check_cells(schema.names, cells)
+        rows_read = read_table(frame, kinds_asked)
     except (TypeError, ValueError):
         click.echo(f"{rows}, as far as they can be read")
         click.echo(str(commands.reading_apart(frame, kinds_asked)))
         raise
-    schema = with_rules(schema, cells)
+    reduced = reduce_table(wanted_rules("auto", rows_read.schema, rows_read.X), rows_read.X)
+    schema = rows_read.schema if reduced is None else reduced.coordinates.schema
     click.echo(f"{rows}, {_counted(len(schema.columns), 'column')} in the model")
     click.echo(str(reading_of(schema)))
 

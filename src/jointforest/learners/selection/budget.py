@@ -24,7 +24,7 @@ class Budget(NamedTuple):
     rows : int
         Most rows on which candidates are compared.
     held_rows : int
-        Validation rows of small tables, of which as many folds are held out as have so many.
+        Validation rows that a small table needs: so many of its five folds are held out, one after the other.
     chooses_settings : bool
         Whether there is time to choose settings. If so, learners are also compared on large tables. Hidden trees of
         small tables start in two ways. Those of larger tables choose their passes, states and number of trees.

@@ -150,10 +150,10 @@ def choose(task: Task) -> Chosen:
     """Compare, decide, learn from all rows."""
     known = task.candidates(task.budget)
     if len(known) == 1:
-        why = (
-            "no other learner was tried, to save time on a large table; budget='default' (--budget default) tries them"
-        )
-        why = why if task.with_forests else "the only candidate"
+        why = "the only candidate"
+        if task.with_forests:
+            why = "no other learner was tried, to save time on a large table; "
+            why += "budget='default' (--budget default) tries them"
         return _without_choice(task, known[0], "no rows", why)
     splits, held_out = _splits(task)
     if not splits:
