@@ -285,7 +285,8 @@ def inspect(table: str, kinds: tuple[str, ...], drop: tuple[str, ...], columns: 
     from .learners.rules import reduce_table, wanted_rules
 
     wanted = dict(_kind(text) for text in kinds)
-    frame = read(table, source, text=[name for name, kind in wanted.items() if kind == "categorical"])
+    levels = [name for name, kind in wanted.items() if kind == "categorical"]
+    frame = commands.read_without_title(table, source, levels)
     kinds_asked = commands.kinds_of(frame.column_names, wanted, drop, columns) or {}
     rows = _counted(frame.num_rows, "row")
     try:
@@ -588,23 +589,29 @@ def impute(
     as_text = format_to_write(output, source.form) == "csv"
     commands.check_one_file(table)
     csv = commands.csv_form(table, source, joint)
-    frame, texts = read_with_texts(table, source.form, csv, text_columns(joint), as_text, doubt=False)
+    whole, texts = read_with_texts(table, source.form, csv, text_columns(joint), as_text, doubt=False)
+    n = commands.n_rows_of_table(joint, whole)
+    frame, last = whole.slice(0, n), whole.slice(n)
     if method == "mean":
         tables = [to_arrow(joint.impute(frame, random_state=seed, n_jobs=jobs), joint.schema.names)]
     else:
         drawn = joint.impute(frame, "sample", draws or 1, seed, jobs)
         tables = [to_arrow(filled, joint.schema.names) for filled in drawn]
     if texts is not None:
-        tables = [keep_texts(filled, texts, csv) for filled in tables]
+        tables = [keep_texts(filled, texts.slice(0, n), csv) for filled in tables]
+        last = texts.slice(n)
+    if len(last):
+        last = last.select([name for name in tables[0].column_names if name in last.column_names])
+        tables = [pa.concat_tables([filled, last], promote_options="permissive") for filled in tables]
     if draws:
         name = "draw" if "draw" not in frame.column_names else "draw_number"
-        number = [pa.array([k + 1] * len(frame), pa.int64()) for k in range(draws)]
+        number = [pa.array([k + 1] * len(whole), pa.int64()) for k in range(draws)]
         tables = [filled.add_column(0, name, number[k]) for k, filled in enumerate(tables)]
-    whole = pa.concat_tables(tables, promote_options="permissive")
+    written = pa.concat_tables(tables, promote_options="permissive")
     if texts is not None:
-        write_texts(whole, output, csv)
+        write_texts(written, output, csv)
     else:
-        write(joint, whole, output, source.form, csv)
+        write(joint, written, output, source.form, csv)
 
 
 @app.command()
@@ -695,9 +702,8 @@ def predict(model: str, table: str, target: str, proba: bool, jobs: int, output:
             has_own = predictor is not None and joint.levels(target)
             share = predictor.predict_proba(frame) if has_own else joint.predict_proba(frame, target, jobs)
             return pa.table({f"{target}={level}": share[:, k] for k, level in enumerate(joint.levels(target))})
-        if predictor is not None:
-            return pa.table({target: pa.array(predictor.predict(frame).tolist())})
-        return pa.table({target: pa.array(joint.predict(frame, target, jobs), from_pandas=True)})
+        found = joint.predict(frame, target, jobs) if predictor is None else predictor.predict(frame)
+        return pa.table({target: commands.means_as_cells(joint.schema[target], found)})
 
     write_answers(joint, table, output, source, answer)
 

@@ -17,12 +17,13 @@ from . import history_commands
 from .data.csv_files import CsvForm
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
     from .api.joint import Joint
     from .data.reading import Reading
     from .data.rules.rule import Rule
-    from .data.schema import Frame
+    from .data.schema import Column, Frame
 
 
 # ---- Tables of the command line: how they are read, and answers written, large ones batch by batch.
@@ -113,18 +114,23 @@ def csv_form(path: str, source: Input, joint: Any = None) -> CsvForm:
 
     known = CsvForm() if joint is None else spelling_of(joint)
     source = source if joint is None else source.like(known)
-    if not os.path.isdir(path) and format_of(path, source.form) == "csv":
-        return find_form(path, source.csv, known.separator)
-    separator = source.csv.separator or known.separator
-    return source.csv._replace(
-        separator=separator, encoding=known.encoding, line_end=known.line_end, patterns=known.patterns
-    )
+    form, csv = "parquet" if os.path.isdir(path) else format_of(path, source.form), source.csv
+    if form == "csv" or (form == "xlsx" and known.skip):
+        csv = find_form(path, csv, known, () if joint is None else frame_schema(joint).all_columns.names, form)
+    if form == "csv":
+        return csv
+    of_answers = {name: getattr(known, name) for name in ("encoding", "line_end", "patterns", "names")}
+    return source.csv._replace(separator=source.csv.separator or known.separator, skip=csv.skip, **of_answers)
 
 
 def spelling_of(joint: Any) -> CsvForm:
     """How the CSV file was written that a joint was learned from."""
-    schema = (joint.model.columns if joint.is_of_histories else joint).schema
-    return schema.spelling or CsvForm()
+    return ((joint.model.columns if joint.is_of_histories else joint).schema.spelling) or CsvForm()
+
+
+def frame_schema(joint: Any) -> Any:
+    """The schema of the rows of tables that a joint, of histories too, is asked about."""
+    return joint.model.columns.frame_schema if joint.is_of_histories else joint.schema
 
 
 def kinds_of(
@@ -151,6 +157,37 @@ def read(path: str, source: Input, joint: Any = None, text: Iterable[str] = ()) 
     return read_table(path, source.form, csv, text if joint is None else text_columns(joint), joint is None)
 
 
+def read_without_title(path: str, source: Input, text: Iterable[str]) -> pa.Table:
+    """A table, without the title or comments that its error names."""
+    from .data.csv_files import UnlikeTable
+
+    try:
+        return read(path, source, text=text)
+    except UnlikeTable as error:
+        if not error.otherwise or path == "-":
+            raise
+        options = " ".join(f"--{name} {shlex.quote(str(value))}" for name, value in error.otherwise.items())
+        say(f"{path} is shown with {options}, which fit needs as well: its first lines are unlike the others")
+        return read_without_title(path, source._replace(csv=source.csv._replace(**error.otherwise)), text)
+
+
+def n_rows_of_table(joint: Any, frame: pa.Table) -> int:
+    """The number of rows of a table without blank ones and totals at its end."""
+    from .data import frames
+    from .data.infer_schema import last_rows
+    from .data.text_columns import Found, with_forms
+
+    reader = frames.read(frame)
+    written = {c.name: c.written for c in frame_schema(joint).columns if c.written and c.written.sort != "tick"}
+    forms = {name: form for name, form in written.items() if name in reader.names}
+    n_blank, totals = last_rows(with_forms(reader, Found(forms, {}, {name: reader.cells(name) for name in forms})))
+    n_aside = n_blank + bool(totals)
+    if n_aside:
+        which = f"the last {n_aside} rows stay as they are" if n_aside > 1 else "the last row stays as it is"
+        say(f"{which}: {' and '.join(['totals'] * bool(totals) + ['blank'] * bool(n_blank))}")
+    return frame.num_rows - n_aside
+
+
 def check_one_file(path: str) -> None:
     """Refuse a folder where a command reads one table into memory."""
     if os.path.isdir(path):
@@ -159,8 +196,7 @@ def check_one_file(path: str) -> None:
 
 def text_columns(joint: Any) -> dict[str, tuple[Any, ...]]:
     """Levels of the columns of texts; of texts that stand for numbers, dates or times, the text before each."""
-    of_histories = joint.is_of_histories
-    columns = (joint.model.columns.frame_schema if of_histories else joint.schema).columns
+    columns = frame_schema(joint).columns
     return {
         c.name: (c.written.prefix,) if c.written else c.levels
         for c in columns
@@ -170,10 +206,46 @@ def text_columns(joint: Any) -> dict[str, tuple[Any, ...]]:
 
 
 def write(joint: Any, frame: Any, path: str, form: str | None, csv: CsvForm | None = None) -> None:
-    """Write an answer, as CSV in the form of the table that it is about, or else that was learned."""
+    """Write an answer, as CSV in the form of the table that it is about, or else that was learned.
+
+    Numbers have decimal commas where all columns with decimals have.
+    """
     from .data.table_files import to_arrow, write_table
 
-    write_table(to_arrow(frame, joint.schema.names), path, form, csv or spelling_of(joint))
+    csv = csv or spelling_of(joint)
+    signs = {c.written.decimal if c.written else "." for c in frame_schema(joint).columns if _has_decimals(c)}
+    csv = csv._replace(decimal=",") if signs == {","} else csv
+    write_table(to_arrow(frame, joint.schema.names), path, form, csv)
+
+
+def _has_decimals(column: Column) -> bool:
+    """Whether cells of a column are numbers with decimals."""
+    return column.kind in ("continuous", "mixed", "rounded") and (column.step == 0.0 or column.decimals > 0)
+
+
+def means_as_cells(column: Column, means: np.ndarray) -> pa.Array:
+    """Means of a column, or levels, (n,), in the form of its cells; means of whole numbers keep their decimals."""
+    import numpy as np
+    import pyarrow as pa
+
+    from .data.schema import snapped
+    from .data.times import zone_of
+
+    if column.is_categorical:
+        return pa.array(means.tolist(), from_pandas=True)
+    if column.kind == "datetime":
+        since = (means.astype("datetime64[us]") - np.datetime64(round(column.origin), "s")) / np.timedelta64(1, "s")
+        means = snapped(column, since)
+    elif column.step > 0.0 and column.decimals:
+        means = np.round(means, column.decimals)
+    if column.written is not None:
+        form = replace(column.written, decimals=column.written.decimals or -1)
+        return pa.array([None if x != x else form.write(x) for x in (means + column.zero).tolist()], pa.string())
+    if column.kind != "datetime":
+        return pa.array(means, from_pandas=True)
+    zone, is_day = zone_of(column.dtype), column.step % 86_400 == 0
+    moments = pa.array(column.values(means)).cast(pa.timestamp("s" if column.step >= 1.0 else "us", zone))
+    return moments.cast(pa.date32()) if is_day and zone is None else moments
 
 
 def is_large(table: str, output: str, form: str | None) -> bool:

@@ -105,6 +105,8 @@ def forecasts(joint: HistoryJoint, found: Forecast, share: float) -> pa.Table:
     import numpy as np
     import pyarrow as pa
 
+    from .commands import means_as_cells
+
     n, steps = len(found.subjects), found.steps
     names: list[str] = [joint.group, "step"]
     values: list[Any] = [[name for name in found.subjects for _ in range(steps)], np.tile(np.arange(1, steps + 1), n)]
@@ -115,7 +117,7 @@ def forecasts(joint: HistoryJoint, found: Forecast, share: float) -> pa.Table:
     for name in found.columns:
         column = known[name]
         names.append(name)
-        values.append(_in_days(column, found.mean(name).ravel()))
+        values.append(means_as_cells(column, found.mean(name).ravel()))
         if column.is_categorical:
             proba = found.proba(name)
             names += [f"{name}={level}" for level in column.levels]
@@ -123,11 +125,6 @@ def forecasts(joint: HistoryJoint, found: Forecast, share: float) -> pa.Table:
         else:
             ends = found.interval(name, share)
             names += [f"{name}_low", f"{name}_high"]
-            values += [_in_days(column, ends[..., k].ravel()) for k in range(2)]
-    return pa.Table.from_arrays([pa.array(one, from_pandas=True) for one in values], numbered(names, doubt=False))
-
-
-def _in_days(column: Column, values: np.ndarray) -> np.ndarray:
-    """Values of a column of dates as dates; other values as they are."""
-    is_date = column.kind == "datetime" and column.step % 86_400 == 0
-    return values.astype("datetime64[D]") if is_date else values
+            values += [means_as_cells(column, ends[..., k].ravel()) for k in range(2)]
+    columns = [one if isinstance(one, pa.Array) else pa.array(one, from_pandas=True) for one in values]
+    return pa.Table.from_arrays(columns, numbered(names, doubt=False))

@@ -45,7 +45,7 @@ _UTF8 = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf
 _ASIAN_ENCODINGS = ("shift-jis", "gbk", "big5", "euc-kr")
 _OTHER_ENCODINGS = ("cp1251", "cp1250", "koi8-r", "cp437", "mac-roman", *_ASIAN_ENCODINGS)
 """What a text may have that is neither UTF-8 nor Windows-1252."""
-PATTERN = r"\.[1-9]f|TRUE|True|%Y-%m-%d[T ]%H:%M(:%S)?Z?"
+PATTERN = r"\+?(d|\.[1-9]f|\.\d[eE])|TRUE|True|%Y-%m-%d[T ]%H:%M(:%S)?Z?"
 """What `CsvForm.patterns` may hold."""
 _DECIMAL_COMMAS = re.compile(r"[^,\n]+\n(\s*([+-]?\d+(,\d+)?)?\s*\n)*\s*[+-]?\d*(,\d*)?\s*")
 """A name, and below it numbers alone."""
@@ -56,6 +56,7 @@ HEAD = 1 << 16
 """Bytes that tell in which form a file is."""
 _WORD_ENDS = (b" ", b",", b";", b"|", b"\t", b'"', b"\n", b"\r")
 _LONGEST_WORD = 20
+_INFINITE = tuple(sign + word for sign in ("", "-", "+") for word in ("inf", "Inf", "INF", "infinity", "Infinity"))
 _MOST_ZEROS = 6
 """Most zeros behind the decimal point of a whole number that stands for missing cells."""
 _MOST = 1000
@@ -85,6 +86,8 @@ class CsvForm(NamedTuple):
         What ends the lines of an answer; files are read with any.
     patterns : dict of str to str
         How columns of numbers, truth values and moments are written, if not as usual: see `_pattern`.
+    names : dict of str to str
+        What the file calls columns that have another name here, as it calls others so, too.
     sure, kept : tuple of str
         Spellings that mean missing in every column without a doubt, and those that are levels of columns of text.
     """
@@ -98,19 +101,28 @@ class CsvForm(NamedTuple):
     skip: int = 0
     line_end: str = "\n"
     patterns: Mapping[str, str] = {}
+    names: Mapping[str, str] = {}
     sure: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """What later files are like, where it differs from the usual form: for JSON."""
         fields = {name: value for name, value in self._asdict().items() if value != self._field_defaults[name]}
-        as_plain = {"na": list, "patterns": dict}
+        as_plain = {"na": list, "patterns": dict, "names": dict}
         fields = {name: value for name, value in fields.items() if name not in OF_ONE_FILE}
         return {name: as_plain.get(name, lambda x: x)(value) for name, value in fields.items()}
 
 
-OF_ONE_FILE = ("skip", "sure", "kept")
+OF_ONE_FILE = ("sure", "kept")
 """Fields of `CsvForm` that say nothing of later files."""
+
+
+class UnlikeTable(ValueError):
+    """A file that is no table, but may be one with other fields of its `CsvForm`: without a title or comments."""
+
+    def __init__(self, problem: str, hint: str, otherwise: dict[str, Any]) -> None:
+        super().__init__(f"{problem}; {hint}" if hint else problem)
+        self.otherwise = otherwise
 
 
 def check_form(form: CsvForm) -> None:
@@ -154,6 +166,7 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
     check_form(form)
     if not form.encoding:
         form = form._replace(encoding=find_encoding(source, name, doubt))
+    has_comments = bool(form.comment)
     source, form = _as_plain_lines(source, form)
     source.seek(0)
     head = source.read(HEAD)
@@ -166,12 +179,12 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
         column_types=dict.fromkeys(text, pa.string()),
         decimal_point="." if form.decimal == form.separator else form.decimal,
     )
-    rows, n_blank = _rows_of(first, form, len(head) == HEAD)
+    rows, starts = _rows_of(first, form, len(head) == HEAD)
     names = _names_of(rows, form)
 
     def read() -> pa.Table:
         source.seek(0)
-        n_before = n_blank + form.has_names if names else 0
+        n_before = starts[0] - form.skip + form.has_names if names else 0
         return csv.read_csv(
             source,
             read_options=csv.ReadOptions(
@@ -195,10 +208,12 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
             options.include_columns = []
             table = read()
     except (pa.ArrowException, UnicodeError) as error:
-        hint = _separator_hint(rows, form) or _cells_hint(str(error), rows, form)
+        hint, otherwise = _separator_hint(rows, form), dict[str, Any]()
         if isinstance(error, UnicodeError):
             hint = f"its bytes are not {form.encoding}; say --encoding, such as latin-1"
-        raise ValueError(f"{name} is not a csv table: {error}{f'; {hint}' if hint else ''}") from None
+        elif not hint:
+            hint, otherwise = _cells_hint(str(error), rows, starts, form.separator, has_comments)
+        raise UnlikeTable(f"{name} is not a csv table: {error}", hint, otherwise) from None
     words = [word for word in form.na if word in WORDS and word not in form.sure]
     if words and (doubt or isinstance(text, Mapping)):
         options.null_values = [word for word in form.na if word not in words]
@@ -215,7 +230,7 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
                 f"{name}: column {field.name!r} holds bytes that are not UTF-8; leave out --encoding, or say another"
             )
     if doubt:
-        _doubt_header(table, name, rows, form)
+        _doubt_header(table, name, rows, starts, form)
     return table
 
 
@@ -247,7 +262,7 @@ def _with_words(
         if isinstance(kept, Mapping):
             levels = {word for word in words if any(word == str(level).strip() for level in kept.get(column, ()))}
         elif 2 * sum(any(map(str.isdigit, text)) for text in counts) > len(counts):
-            continue  # numbers or dates with a sign, or codes
+            levels = set(kept).intersection(counts)  # numbers or dates with a sign, or codes: nothing else is a level
         else:
             levels = _levels_among(words, counts, proved).union(kept)
             for word, n in counts.items():
@@ -285,20 +300,19 @@ def _levels_among(words: list[str], counts: dict[str, int], proved: set[str]) ->
     return levels if others else set()
 
 
-def _rows_of(text: str, form: CsvForm, is_cut: bool) -> tuple[list[list[str]], int]:
-    """The first rows of a text, as lists of cells, the names among them; and the number of blank lines above them."""
+def _rows_of(text: str, form: CsvForm, is_cut: bool) -> tuple[list[list[str]], list[int]]:
+    """The first rows of a text, as lists of cells, the names among them; and the number of lines above each."""
     found = lines.reader(io.StringIO(text, newline=""), delimiter=form.separator)
     rows: list[list[str]] = []
-    n_blank = 0
+    starts: list[int] = []
     try:
         for number, row in enumerate(found):
-            if number >= form.skip and (row or rows):
-                rows += [row] if row else []
-            else:
-                n_blank += number >= form.skip
+            if number >= form.skip and row:
+                rows.append(row)
+                starts.append(number)
     except lines.Error:
-        return [], 0
-    return (rows[:-1] if is_cut and len(rows) > 1 else rows), n_blank
+        return [], []
+    return (rows[:-1] if is_cut and len(rows) > 1 else rows), starts
 
 
 def _extra_cells(rows: list[list[str]], form: CsvForm) -> str:
@@ -475,6 +489,12 @@ def _not_utf8(source: Any) -> bytes | None:
     return None
 
 
+def is_unicode(source: BinaryIO) -> bool:
+    """Whether a text that is read from its start is UTF-8, UTF-16 or UTF-32."""
+    source.seek(0)
+    return bool(_wide_encoding(source.read(4096))) or _not_utf8(source) is None
+
+
 def _wide_encoding(head: bytes) -> str:
     """UTF-16 or UTF-32, as the first bytes of a text say; empty if they do not."""
     marks = (
@@ -489,8 +509,8 @@ def _wide_encoding(head: bytes) -> str:
     return "utf-16-le" if odd > 0.4 and even < 0.05 else "utf-16-be" if even > 0.4 and odd < 0.05 else ""
 
 
-def found_form(head: bytes, form: CsvForm, otherwise: str) -> CsvForm:
-    """The form with what the first bytes of a file show: separator, mark of UTF-8, and ends of lines.
+def found_form(head: bytes, form: CsvForm, otherwise: str) -> tuple[CsvForm, list[str]]:
+    """The form with what the first bytes of a file show: separator, mark of UTF-8, and ends of lines; and its columns.
 
     The separator is the one that gives all first lines the same number of cells, the most, else ``otherwise``. Spaces
     separate cells if nothing else does, and at least half of the columns hold numbers.
@@ -510,20 +530,37 @@ def found_form(head: bytes, form: CsvForm, otherwise: str) -> CsvForm:
     rows = _rows_of(plain, shown, len(head) >= HEAD)[0]
     names = _names_of(rows, form) or (rows[0] if rows else [])
     cells = zip(*(row for row in rows[form.has_names :] if len(row) == len(names)), strict=True)
-    found = {name: {_pattern(cell, form) for cell in of} for name, of in zip(names, cells, strict=False)}
-    patterns = {name: next(iter(of - {""})) for name, of in found.items() if len(of - {""}) == 1 and "no" not in of}
-    return form._replace(patterns=patterns)
+    own = numbered(names, doubt=False)
+    found = {name: {_pattern(cell, form) for cell in of} for name, of in zip(own, cells, strict=False)}
+    patterns = {name: pattern for name, of in found.items() if (pattern := _common(of - {""}))}
+    given = {new: old for new, old in zip(own, names, strict=True) if new != old}
+    return form._replace(patterns=patterns, names=given), own
+
+
+def _common(patterns: set[str]) -> str:
+    """The pattern of cells with these ones; empty if there is none, or it is the usual one."""
+    bare = {pattern.lstrip("+-0") for pattern in patterns}
+    pattern = bare.pop() if len(bare) == 1 else "no"
+    has_plus = any(one.startswith("+") for one in patterns)
+    if pattern == "no" or (pattern in patterns if has_plus else pattern == "d"):
+        return ""
+    return f"+{pattern}" if has_plus else pattern
 
 
 def _pattern(cell: str, form: CsvForm) -> str:
-    """How a cell is written: ``.2f``, ``TRUE``, ``%Y-%m-%dT%H:%M`` and the like; empty if missing, else ``no``."""
+    """How a cell is written: ``.2f``, ``TRUE``, ``%Y-%m-%dT%H:%M`` and the like; empty if missing, else ``no``.
+
+    Of a number with a sign, the sign comes first, and of one that is zero without a sign, a 0.
+    """
     if cell in form.na:
         return ""
     if cell in ("TRUE", "FALSE", "True", "False"):
         return "TRUE" if cell.isupper() else "True"
-    decimals = re.fullmatch(rf"[+-]?\d+{re.escape(form.decimal)}(\d{{1,9}})", cell)
-    if decimals:
-        return f".{len(decimals[1])}f"
+    number = re.fullmatch(rf"([+-]?)\d+(?:{re.escape(form.decimal)}(\d{{1,9}}))?(?:([eE])[+-]\d\d)?", cell)
+    if number:
+        sign, decimals, power = number.groups()
+        sign = sign or ("" if re.search("[1-9]", cell) else "0")
+        return f"{sign}.{len(decimals or '')}{power or 'f'}" if decimals or power else f"{sign}d"
     moment = re.fullmatch(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d(:\d\d)?(Z?)", cell)
     return f"%Y-%m-%d{moment[1]}%H:%M{':%S' if moment[2] else ''}{moment[3]}" if moment else "no"
 
@@ -576,6 +613,7 @@ def _texts_of(cells: pa.ChunkedArray, form: CsvForm, name: str) -> pa.ChunkedArr
     import pyarrow.compute as pc
 
     kind = cells.type.value_type if pa.types.is_dictionary(cells.type) else cells.type
+    is_number = pa.types.is_floating(kind) or pa.types.is_integer(kind)
     cells, pattern = cells.cast(kind), form.patterns.get(name, "")
     if pa.types.is_duration(kind):
         from .times import PER_SECOND
@@ -592,9 +630,13 @@ def _texts_of(cells: pa.ChunkedArray, form: CsvForm, name: str) -> pa.ChunkedArr
         of_pattern = pc.strftime(moments.cast(pa.timestamp("s"), safe=False), pattern)
         texts = of_pattern if pc.strptime(of_pattern, pattern, kind.unit).equals(moments) else texts
     elif pa.types.is_floating(kind) and pattern.endswith("f"):
-        decimals = int(pattern[1:-1])
+        decimals = int(pattern.lstrip("+")[1:-1])
         if pc.all(pc.less(pc.abs(cells), 1e15)).as_py() and pc.round(cells, decimals).equals(cells):
             texts = cells.cast(pa.decimal128(38, decimals), safe=False).cast(pa.string())
+    elif is_number and pattern[-1:] in ("e", "E"):
+        texts = pa.chunked_array([[None if x is None else f"{x:{pattern.lstrip('+')}}" for x in cells.to_pylist()]])
+    if is_number and pattern[:1] == "+":
+        texts = pc.if_else(pc.greater(cells, 0), pc.binary_join_element_wise("+", texts, ""), texts)
     if form.decimal != "." and (pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         texts = pc.replace_substring(texts, ".", form.decimal)
     return texts
@@ -609,7 +651,7 @@ def write_csv_texts(table: pa.Table, file: BinaryIO, form: CsvForm, with_names: 
     writer = lines.writer(out, delimiter=form.separator, lineterminator=form.line_end)
     if with_names:
         file.write(codecs.BOM_UTF8 if form.encoding == "utf-8-sig" else b"")
-        writer.writerow(table.column_names if form.has_names else ())
+        writer.writerow([form.names.get(name, name) for name in table.column_names] if form.has_names else ())
         file.write(out.getvalue().encode() if form.has_names else b"")
     blank = "NA" if form.separator == " " else ""
     unquoted = csv.WriteOptions(include_header=False, delimiter=form.separator, quoting_style="none")
@@ -678,22 +720,26 @@ def _check_encoding(head: bytes, name: str, form: CsvForm) -> None:
         )
 
 
-def _cells_hint(problem: str, rows: list[list[str]], form: CsvForm) -> str:
-    """What to do about lines with other numbers of cells, from what the parser says of them, and the first rows."""
+def _cells_hint(
+    problem: str, rows: list[list[str]], starts: list[int], separator: str, has_comments: bool
+) -> tuple[str, dict[str, Any]]:
+    """What to do about lines with other numbers of cells, from what the parser says of them, and the first rows.
+
+    With the fields of `CsvForm` that do it, if they do.
+    """
     counts = re.search(r"Expected (\d+) columns?, got (\d+): (.*)", problem)
     if counts is None:
-        return ""
-    for line in (form.separator.join(rows[0]) if rows else "", counts[3]):
+        return "", {}
+    for line in (separator.join(rows[0]) if rows else "", counts[3]):
         mark = re.match(r"#|//|%|;", line)
-        if mark and mark[0] != form.separator:
-            return f"if lines that start so are comments, say --comment '{mark[0]}'"
-    first = _first_full(rows)
-    if first:
-        n = form.skip + first
-        return f"if the first lines are a title, say --skip {n}, so that the names of the columns come first"
+        if mark and mark[0] != separator and not has_comments:
+            return f"if lines that start so are comments, say --comment '{mark[0]}'", {"comment": mark[0]}
+    if first := _first_full(rows):
+        n = starts[first]
+        return f"if the first lines are a title, say --skip {n}, so that the names of the columns come first", {"skip": n}
     if int(counts[2]) > int(counts[1]):
-        return "a line has more cells than the first one: put texts that contain the separator in quotes"
-    return "a line has fewer cells than the first one: add the cells that are missing, or remove the line"
+        return "a line has more cells than the first one: put texts that contain the separator in quotes", {}
+    return "a line has fewer cells than the first one: add the cells that are missing, or remove the line", {}
 
 
 def _first_full(rows: list[list[str]]) -> int:
@@ -728,7 +774,7 @@ def _check_separator(table: pa.Table, name: str, form: CsvForm) -> None:
             )
 
 
-def _doubt_header(table: pa.Table, name: str, rows: list[list[str]], form: CsvForm) -> None:
+def _doubt_header(table: pa.Table, name: str, rows: list[list[str]], starts: list[int], form: CsvForm) -> None:
     """Warn if most names of columns look like values of theirs, or if more lines of names follow the first."""
     import pyarrow as pa
 
@@ -738,9 +784,10 @@ def _doubt_header(table: pa.Table, name: str, rows: list[list[str]], form: CsvFo
         warn(f"{name}: each line has one cell more than the first one; the first cells are its 'rownames'", UserWarning)
     nameless = sum(re.fullmatch(r"(_\d+)?", field.name) is not None for field in table.schema)
     if 2 * nameless > table.num_columns:
+        first = _first_full(rows)
         warn(
             f"{name}: the first line names {table.num_columns - nameless} of {table.num_columns} columns; if it is a "
-            f"title, say --skip {form.skip + (_first_full(rows) or 1)}, so that the names of the columns come first",
+            f"title, say --skip {starts[first] if first else starts[0] + 1}, so that the names of the columns come first",
             UserWarning,
         )
         return
@@ -797,9 +844,14 @@ def is_number(text: str) -> bool:
 
 
 def _spellings(form: CsvForm) -> list[str]:
-    """What stands for missing cells, whole numbers such as -999 also with zeros behind a decimal point."""
+    """What stands for missing cells, whole numbers such as -999 also with zeros behind a decimal point.
+
+    An infinite number stands for all of them, however they are written.
+    """
     whole = [word for word in form.na if re.fullmatch(r"-?\d+", word)]
-    return [*form.na, *(f"{word}{form.decimal}{'0' * k}" for word in whole for k in range(1, _MOST_ZEROS + 1))]
+    infinite = _INFINITE if any(word.lower() in ("inf", "infinity") for word in form.na) else ()
+    zeros = (f"{word}{form.decimal}{'0' * k}" for word in whole for k in range(1, _MOST_ZEROS + 1))
+    return [*form.na, *infinite, *zeros]
 
 
 def _is_count(names: list[str]) -> bool:

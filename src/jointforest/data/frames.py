@@ -358,7 +358,7 @@ def _numbers(column: Column, cells: ColumnCells) -> np.ndarray:
     if infinite:
         raise ValueError(
             f"column {column.name!r}: {infinite} infinite value{'s' if infinite > 1 else ''}; "
-            "expected finite numbers, NaN for what is not known"
+            "expected finite numbers, NaN for what is not known (on the command line: --na inf)"
         )
     return values
 

@@ -523,7 +523,7 @@ def _finite(column: Column, seen: Numbers) -> Numbers:
     if infinite:
         raise ValueError(
             f"column {column.name!r}: {infinite} infinite value{'s' if infinite > 1 else ''}; "
-            "expected finite numbers, make them missing (NaN) or large and finite"
+            "expected finite numbers, make them missing (NaN; on the command line: --na inf) or large and finite"
         )
     return seen
 
@@ -639,15 +639,21 @@ _MOST_TO_DOUBT = 100_000
 
 def _doubt_last_rows(reader: FrameReader) -> None:
     """Warn of rows at the end without any known cell, and of a last row that holds totals."""
+    n_blank, totals = last_rows(reader)
+    if n_blank:
+        rows = f"the last {n_blank} rows have" if n_blank > 1 else "the last row has"
+        warn(f"{rows} no known cell; remove what is no row of the table", UserWarning)
+    if totals:
+        warn(f"the last row looks like totals, with {totals}; if so, remove it", UserWarning)
+
+
+def last_rows(reader: FrameReader) -> tuple[int, str]:
+    """The number of rows at the end without any known cell, and which totals the last other row holds, if any."""
     if not 4 <= reader.n <= _MOST_TO_DOUBT or len(reader.names) < 2:
-        return
+        return 0, ""
     columns = {name: reader.cells(name) for name in reader.names}
     is_known = ~np.all([cells.missing for cells in columns.values()], axis=0)
     last = int(np.flatnonzero(is_known)[-1]) if is_known.any() else 0
-    n_blank = reader.n - 1 - last
-    if last and n_blank:
-        rows = f"the last {n_blank} rows have" if n_blank > 1 else "the last row has"
-        warn(f"{rows} no known cell; remove what is no row of the table", UserWarning)
     what = []
     for name, cells in columns.items():
         if cells.missing[last]:
@@ -662,8 +668,8 @@ def _doubt_last_rows(reader: FrameReader) -> None:
             is_sum = math.isclose(np.nansum(above), cells.values[last], rel_tol=1e-9) and cells.values[last] != 0.0
             what += [f"the sum of column {name!r}"] if is_sum and np.count_nonzero(above > 0.0) > 2 else []
     is_odd = any(cells.missing[last] for cells in columns.values())
-    if len(what) > 1 or (what and (is_odd or not what[0].startswith("the sum"))):
-        warn(f"the last row looks like totals, with {' and '.join(what[:2])}; if so, remove it", UserWarning)
+    is_total = len(what) > 1 or (what and (is_odd or not what[0].startswith("the sum")))
+    return (reader.n - 1 - last if last else 0), " and ".join(what[:2]) if is_total else ""
 
 
 def _of_texts(name: str, seen: Seen, labels: Labels, must: bool) -> Column | None:

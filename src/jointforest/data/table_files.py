@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import math
 import os
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from .csv_files import HEAD, CsvForm, found_form, numbered, read_csv, write_csv, write_csv_texts
+from .csv_files import HEAD, CsvForm, found_form, is_unicode, numbered, read_csv, write_csv, write_csv_texts
 from .other_files import as_csv
 
 if TYPE_CHECKING:
@@ -74,15 +75,34 @@ def read_with_texts(
         raise ValueError(f"{name} is not a parquet table: {error}") from None
 
 
-def find_form(path: str, csv: CsvForm, otherwise: str = ",") -> CsvForm:
-    """The form of a CSV file with what its first bytes show; ``otherwise`` is the separator if they show none.
+def find_form(
+    path: str, csv: CsvForm, known: CsvForm = PLAIN, names: Iterable[str] = (), form: str = "csv"
+) -> CsvForm:
+    """The form of a CSV file, or of a workbook as CSV, with what its first bytes show.
 
     Of a pipe they show nothing, as it is read once.
+
+    Parameters
+    ----------
+    path : str
+    csv : CsvForm
+        What is said of it.
+    known : CsvForm
+        The form of an earlier table. Its separator and the lines above its names, if they are not said otherwise, hold
+        where more ``names`` of columns are found so, and its encoding holds where the file is not UTF-8.
+    names : iterable of str
+    form : {"csv", "xlsx"}
     """
+    as_known = csv._replace(separator=csv.separator or known.separator, skip=csv.skip or known.skip)
     if not os.path.isfile(path):
-        return csv._replace(separator=csv.separator or otherwise)
-    with open(path, "rb") as file:
-        return found_form(file.read(HEAD), csv, otherwise)
+        return as_known._replace(skip=csv.skip)
+    with open(path, "rb") if form == "csv" else io.BytesIO(as_csv(path, form, False)) as file:
+        if not csv.encoding and known.encoding not in ("", "utf-8-sig") and not is_unicode(file):
+            csv, as_known = csv._replace(encoding=known.encoding), as_known._replace(encoding=known.encoding)
+        file.seek(0)
+        head = file.read(HEAD)
+    found = [found_form(head, form, known.separator) for form in (csv, as_known)]
+    return max(found, key=lambda one: len(set(names).intersection(one[1])))[0]
 
 
 def write_table(table: pa.Table, path: str, form: str | None = None, csv: CsvForm = PLAIN) -> None:

@@ -33,8 +33,9 @@ _CURRENCIES = frozenset((*_SYMBOLS, *_CODES, *_OTHERS))
 _SIZES = ("kg", "g", "mg", "t", "lb", "lbs", "oz", "km", "m", "cm", "mm", "mi", "ft", "in", "yd", "l", "ml", "cl", "px")
 _TIMES = ("h", "hr", "hrs", "min", "s", "sec", "ms", "Hz", "kHz", "MHz", "GHz", "rpm", "mph", "kmh", "km/h")
 _BYTES = ("kB", "KB", "MB", "GB", "TB", "kb", "mb", "gb", "x", "pt", "pcs", "bps", "bp")
+_THOUSANDS = ("k", "K", "M", "m", "mn", "mln", "bn", "Bn", "B", "b", "Mio", "Mio.", "Mrd", "Mrd.")
 _POWERS = ("W", "kW", "kWh", "MW", "V", "mV", "hp", "bhp", "kmpl", "mpg", "°C", "°F", "°")
-_UNITS = frozenset((*_SIZES, *_TIMES, *_BYTES, *_POWERS))
+_UNITS = frozenset((*_SIZES, *_TIMES, *_BYTES, *_THOUSANDS, *_POWERS))
 """Units that may follow a number without a space."""
 _NUMBER = re.compile(
     r"(?P<open>\()?\s*(?P<before>[+\-−]?)\s*"
@@ -283,7 +284,10 @@ def _forms_of(column: _Texts, must: bool) -> tuple[tuple[WrittenForm, ...], str]
 def _why_text(family: _Family, odd: Sequence[str], share: float) -> str:
     """Why a column stays text of which most cells seem to be numbers, dates or times."""
     if not odd:
-        return f"stays text: its cells seem to be {family.what}, but they are written in different forms"
+        return (
+            f"stays text: its cells seem to be {family.what}, but they are written in different forms; write all in one "
+            "form, such as with one unit, to have them read"
+        )
     which = f"{_shown(odd)} {'is' if len(odd) == 1 else 'are'} not"
     hint = f"to make such cells missing on the command line, say --na {shlex.quote(odd[0])}"
     if any(map(str.isdigit, odd[0])):  # rather a value, written in another way
