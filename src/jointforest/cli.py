@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from . import __version__, commands, history_commands
 from .commands import Input, is_large, load, load_any, read, say, text_columns, write, write_answers
 from .data.csv_files import NA, WORDS, CsvForm, keep_texts
-from .data.table_files import plain, shown
+from .data.table_files import plain
 from .runtime.warnings import UnseenLevelWarning, UnsupportedEvidenceWarning
 
 if TYPE_CHECKING:
@@ -666,7 +666,7 @@ def query(model: str, question: str, as_json: bool) -> None:
     from .inference.support import in_words
 
     joint = load(model)
-    answer, n_rows = ask_with_support(joint.distribution, question)
+    answer, n_rows, column = ask_with_support(joint.distribution, question)
     answer = answer._asdict() if hasattr(answer, "_asdict") else answer
     support = "" if n_rows == joint.schema.n_rows else in_words(n_rows, joint.schema.n_rows)
     if as_json:
@@ -674,11 +674,11 @@ def query(model: str, question: str, as_json: bool) -> None:
     elif isinstance(answer, dict):
         width = max(len(str(key)) for key in answer)
         for key, value in answer.items():
-            click.echo(f"{key!s:<{width}}  {shown(value)}")
+            click.echo(f"{key!s:<{width}}  {commands.value_text(column, value)}")
         if support:
             click.echo(f"({support})")
     else:
-        click.echo(shown(answer) + (f" ({support})" if support else ""))
+        click.echo(commands.value_text(column, answer) + (f" ({support})" if support else ""))
 
 
 @app.command()

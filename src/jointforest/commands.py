@@ -188,6 +188,19 @@ def n_rows_of_table(joint: Any, frame: pa.Table) -> int:
     return frame.num_rows - n_aside
 
 
+def value_text(column: Column | None, value: Any) -> str:
+    """One answer as its column shows it, numbers with six digits; of no column, or without a value, as it is."""
+    from .data.table_files import shown
+
+    if column is None or column.is_categorical or value is None or value != value:
+        return shown(value)
+    number = column.to_number(value)
+    if column.written is None:
+        return column.text(number) or shown(value)
+    form, number = column.written, number + column.zero
+    return form.write(number) if form.sort != "number" or form.decimals > 0 else form.write(float(f"{number:.6g}"))
+
+
 def check_one_file(path: str) -> None:
     """Refuse a folder where a command reads one table into memory."""
     if os.path.isdir(path):

@@ -81,8 +81,16 @@ def test_words_are_levels_where_a_person_reads_them_so(
     assert said == ([expected] if is_said else [])
     for form, kept in (({"sure": (word,)}, False), ({"kept": (word,)}, True)):
         read, said = read_column(tmp_path, cells, **form)
-        is_number = others[0][-1].isdigit() or others[0].endswith("kg")
-        assert read == [None if cell == word and (not kept or is_number) else cell for cell in cells] and said == []
+        assert read == [None if cell == word and not kept else cell for cell in cells] and said == []
+
+
+def test_a_word_that_is_kept_is_a_level_of_codes_and_missing_among_numbers(tmp_path: Path) -> None:
+    codes, amounts = some(0.3, "NA", ["A12", "B7", "C99"]), some(0.3, "NA", ["$1.50", "$2.75", "$10.00"])
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["code,amount", *map(",".join, zip(codes, amounts, strict=True)), ""]))
+    schema = infer_schema(read_table(str(path), csv=find_form(str(path), CsvForm(kept=("NA",)))))
+    assert schema["code"].levels == ("A12", "B7", "C99", "NA")
+    assert schema["amount"].n_observed == N - amounts.count("NA") and schema["amount"].maximum == 10.0
 
 
 def test_a_word_among_numbers_proves_that_none_means_missing(tmp_path: Path) -> None:

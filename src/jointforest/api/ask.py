@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..data.conditions import Interval, Not, check_hard
+from ..data.schema import Column
 from ..inference.information.projection import Estimate, exact
 from ..models.base import Distribution
 from ..query_language.parser import Query, parse_query
@@ -18,12 +19,17 @@ def ask(model: Distribution, text: str) -> Any:
     return _answer(model, query, posterior_of(model, dict(query.evidence)))
 
 
-def ask_with_support(model: Distribution, text: str) -> tuple[Any, float]:
-    """Answer of a query, and the number of training rows that its evidence stands for: all of them without evidence."""
+def ask_with_support(model: Distribution, text: str) -> tuple[Any, float, Column | None]:
+    """Answer of a query, and the number of training rows that its evidence stands for: all of them without evidence.
+
+    With the column whose values the answer holds, if it does.
+    """
     query = _parsed(model, text)
     posterior = posterior_of(model, dict(query.evidence))
     answer = _answer(model, query, posterior)
-    return answer, float(posterior.n_rows) if query.evidence else model.schema.n_rows
+    is_value = query.function in ("E", "Mode", "Median", "Q") and query.column is not None and query.sum is None
+    column = model.schema[query.column] if is_value else None
+    return answer, float(posterior.n_rows) if query.evidence else model.schema.n_rows, column
 
 
 def _parsed(model: Distribution, text: str) -> Query:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -127,8 +126,8 @@ def _about(column: Column) -> str:
     ends = (column.minimum, column.maximum)
     if column.written is not None:
         return " to ".join(column.written.write(end + column.zero) for end in ends)
-    if is_span(column.dtype):
-        return " to ".join(str(dt.timedelta(seconds=end)) for end in ends)
+    if column.text(column.minimum):
+        return " to ".join(map(column.text, ends))
     if column.kind == "datetime":
         return " to ".join(str(column.from_number(end)) for end in ends)
     low, high = map(column.from_number, ends)

@@ -233,6 +233,8 @@ class Column:
             value = times.span_of(value)
         if isinstance(value, np.generic) and not isinstance(value, np.datetime64):
             value = value.item()
+        if self.dtype.startswith("period") and isinstance(value, str | int):
+            value = times.period_start(str(value), self.dtype) or str(value).partition("/")[0]
         if type(value).__name__ == "Period" and self.kind == "datetime":  # of pandas: its first moment
             value = value.start_time
         if self.written is not None and isinstance(value, str):
@@ -253,7 +255,7 @@ class Column:
             except times.ClockError as error:
                 raise ValueError(f"column {self.name!r}: {error}") from None
             except (ValueError, TypeError, OverflowError) as error:
-                example = "2024-03-01 12:30" if self.written is None else self.written.example
+                example = self.text(self.minimum) or "2024-03-01 12:30" if self.written is None else self.written.example
                 why = f" ({error})" if self.written is None else ""
                 raise ValueError(
                     f"column {self.name!r}: expected a date or time such as {example!r}, got {value!r}{why}"
@@ -266,13 +268,20 @@ class Column:
             number = float(value)
         except (TypeError, ValueError, OverflowError):
             such = "" if self.written is None else f" such as {self.written.example!r}"
-            such = " of seconds, or a timedelta or time" if times.is_span(self.dtype) else such
+            such = f" of seconds, or a text such as {self.text(self.maximum)!r}" if times.is_span(self.dtype) else such
             raise ValueError(
                 f"column {self.name!r} ({self.kind}): expected a number{such}, got {shortened(value)}"
             ) from None
         if not math.isfinite(number):
             raise ValueError(f"column {self.name!r}: expected a finite number, got {number}; None means nothing known")
         return number
+
+    def text(self, number: float) -> str:
+        """A number as its frame shows it, of a column of durations, times of day or periods; empty of any other."""
+        if times.is_span(self.dtype) and math.isfinite(number):
+            return times.span_text(number, self.dtype)
+        is_period = self.dtype.startswith("period") and math.isfinite(number)
+        return times.period_text(self.scalar(number), self.dtype) if is_period else ""
 
     def from_number(self, number: float) -> Any:
         """Python value (level, int, float, date or datetime) of a number or code; None for NaN."""

@@ -182,7 +182,7 @@ def _written(entry: Any, at: str, frame: Frame) -> WrittenForm:
     choices = {
         "sort": SORTS,
         "decimal": (".", ","),
-        "negative": ("-", "()", "after"),
+        "negative": ("-", "()", "after", "+"),
         "unit": ("", "minutes", "seconds"),
     }
     for name, allowed in choices.items():

@@ -64,7 +64,9 @@ def date_text(column: Column, number: float) -> str:
 
 
 def _on_the_clock(column: Column, number: float) -> datetime | str:
-    """The local time of a moment, without its zone; a text where the column has days, or no calendar has the moment."""
+    """The local time of a moment, without its zone; a text where the column has days or periods, or no calendar has it."""
+    if column.text(number):
+        return column.text(number)
     moment = column.scalar(number)
     if not hasattr(moment, "hour"):
         return str(moment.isoformat()) if hasattr(moment, "isoformat") else str(moment)

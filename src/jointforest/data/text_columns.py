@@ -446,10 +446,11 @@ def _spaced(form: WrittenForm, lines: str) -> WrittenForm:
     decimals = set(map(len, fractions)) | ({0} if len(fractions) < n else set())
     is_exact = len(decimals) == 1 and not re.search(r"\d[eE][+\-]?\d", lines)
     negative = "()" if "(" in lines else "after" if "-\n" in lines + "\n" else "-"
+    has_plus = "+" in lines and not re.search(r"^[^+\-−]*[1-9]", lines, re.MULTILINE)
     decimals_said = decimals.pop() if is_exact else -1
     has_zeros, has_none = (re.search(rf"(?<!\d){zero}{re.escape(form.decimal)}\d", lines) for zero in ("0", ""))
     padded = bool(has_zeros or not has_none)
-    return replace(form, prefix=prefix, suffix=suffix, decimals=decimals_said, negative=negative, padded=padded)
+    return replace(form, prefix=prefix, suffix=suffix, decimals=decimals_said, negative="+" if has_plus else negative, padded=padded)
 
 
 def _decided(name: str, forms: Sequence[WrittenForm], sure: Sequence[WrittenForm]) -> WrittenForm:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import datetime as dt
 import math
 import re
@@ -54,18 +55,87 @@ def is_clock(dtype: str) -> bool:
     return _CLOCK.fullmatch(dtype) is not None
 
 
+_SPAN_UNITS = {"w": 604800.0, "d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_SPAN_NAMES = {"week": "w", "day": "d", "hr": "h", "hour": "h", "min": "m", "minute": "m", "sec": "s", "second": "s"}
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+),?\s*")
+_CLOCK_TEXT = re.compile(r"(.*?)([+-]?)(\d+):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?")
+
+
 def span_of(value: Any) -> Any:
-    """Seconds of a duration, or since midnight of a time of day or its ISO text; what is none of them as it is."""
+    """Seconds of a duration, or since midnight of a time of day; what is none of them, nor its text, as it is."""
     if isinstance(value, np.timedelta64):
         return float(value / np.timedelta64(1, "s"))
-    if isinstance(value, str) and ":" in value:
-        try:
-            value = dt.time.fromisoformat(value.strip())
-        except ValueError:
-            return value
+    if isinstance(value, str):
+        number = _span_seconds(value.strip().lower())
+        return value if number is None else number
     if isinstance(value, dt.time):
         value = dt.datetime.combine(dt.date.min, value.replace(tzinfo=None)) - dt.datetime.min
     return value.total_seconds() if isinstance(value, dt.timedelta) else value
+
+
+def _span_seconds(text: str) -> float | None:
+    """Seconds of a text such as ``1 days 02:00``, ``-1 day, 22:00:00``, ``90 min``, ``1h 30m``; None of another one."""
+    total, clock = 0.0, _CLOCK_TEXT.fullmatch(text)
+    days = clock[1] if clock else text
+    is_below = days.startswith("-")
+    if clock:
+        total = 3600.0 * int(clock[3]) + 60.0 * int(clock[4]) + float(clock[5] or 0)
+        # -1 days +22:00 and -1 day, 22:00 are two hours below zero, as pandas and Python write them
+        total = -total if clock[2] == "-" or (is_below and not clock[2] and "," not in days) else total
+    rest = days.removeprefix("-").strip()
+    if not (clock or rest):
+        return None
+    while rest:
+        amount = _AMOUNT.match(rest)
+        name = amount[2] if amount else ""
+        unit = _SPAN_UNITS.get(_SPAN_NAMES.get(name.rstrip("s") if len(name) > 2 else name, name))
+        if amount is None or unit is None:
+            return None
+        total += float(amount[1]) * unit * (-1.0 if is_below else 1.0)
+        rest = rest[amount.end() :]
+    return total
+
+
+def span_text(number: float, dtype: str) -> str:
+    """A duration in seconds, or a time of day, as pandas and clocks show it."""
+    days, rest = divmod(round(number, 6), 86400.0)
+    minutes, seconds = divmod(rest, 60.0)
+    clock = f"{int(minutes) // 60:02d}:{int(minutes) % 60:02d}:{seconds:09.6f}".rstrip("0").rstrip(".")
+    return clock if is_clock(dtype) else f"{days:.0f} days {'+' if days < 0 else ''}{clock}"
+
+
+_PERIOD_TYPE = re.compile(r"period\[\d*([A-Z])[A-Z]?(?:-([A-Z]{3}))?\]")
+_PERIOD_TEXT = re.compile(r"(\d{4})(?:-?q([1-4])|-(\d\d))?", re.IGNORECASE)
+_MONTH_NAMES, _DAY_NAMES = ([name.upper() for name in names] for names in (calendar.month_abbr, calendar.day_abbr))
+
+
+def _calendar_of(dtype: str) -> tuple[str, int]:
+    """The length of the periods of a column, such as Q, and by how many months their years begin before January."""
+    match = _PERIOD_TYPE.fullmatch(dtype)
+    length = {"A": "Y"}.get(match[1], match[1]) if match else ""
+    return length, 12 - _MONTH_NAMES.index(match[2]) if match and match[2] and length in "QY" else 0
+
+
+def period_start(text: str, dtype: str) -> dt.datetime | None:
+    """The first moment of a year, a quarter or a month, in a column of such periods; None of other texts."""
+    match, (length, before) = _PERIOD_TEXT.fullmatch(text.strip()), _calendar_of(dtype)
+    if match is None or length != ("Q" if match[2] else "M" if match[3] else "Y"):
+        return None
+    month = 12 * int(match[1]) + (3 * int(match[2]) - 3 if match[2] else int(match[3] or 1) - 1) - before
+    return dt.datetime(month // 12, month % 12 + 1, 1)
+
+
+def period_text(moment: dt.datetime, dtype: str) -> str:
+    """The period of a column that begins with a moment, or has it, as pandas shows it."""
+    length, before = _calendar_of(dtype)
+    year, month = divmod(12 * moment.year + moment.month - 1 + before, 12)
+    if length in ("Y", "Q", "M"):
+        return {"Y": f"{year:04d}", "Q": f"{year:04d}Q{month // 3 + 1}", "M": f"{year:04d}-{month + 1:02d}"}[length]
+    if length == "W":
+        last = dtype[-4:-1] if dtype[-5:-4] == "-" else "SUN"
+        day = moment.date() - dt.timedelta(days=(moment.weekday() - _DAY_NAMES.index(last) - 1) % 7)
+        return f"{day}/{day + dt.timedelta(days=6)}"
+    return moment.date().isoformat() if length in ("D", "B") else str(moment)
 
 
 def zone(name: str) -> dt.tzinfo:

@@ -76,8 +76,8 @@ class WrittenForm:
         Signs between thousands (or none) and before decimals.
     decimals : int
         Number of decimals of each cell; -1 where it differs between cells.
-    negative : {"-", "()", "after"}
-        How numbers below zero are written.
+    negative : {"-", "()", "after", "+"}
+        How numbers below zero are written; of "+" as of "-", with a plus sign before numbers above zero.
     pattern : str
         Of dates: the form as for ``strptime``. Of times: ``h:mm`` or ``h:mm:ss``, and ``p`` where AM or PM follows.
     padded : bool
@@ -188,7 +188,9 @@ class WrittenForm:
         whole = "" if whole == "0" and fraction and not self.padded else whole
         body = f"{self.prefix}{whole}{self.decimal + fraction if fraction else ''}{self.suffix}"
         if number < 0 and float(digits) != 0:
-            return {"-": f"-{body}", "()": f"({body})", "after": f"{body}-"}[self.negative]
+            return {"()": f"({body})", "after": f"{body}-"}.get(self.negative, f"-{body}")
+        if self.negative == "+" and float(digits) != 0:
+            return f"+{body}"
         return body
 
     def cell(self, number: float) -> str | float:

@@ -88,27 +88,22 @@ def html(f: Figures) -> str:
     return cards_html.view(first, others, [cards_html.grid(cards, 400), *(f"<p>{note}</p>" for note in notes)], scale)
 
 
-def verdict(score: float, steps: tuple[float, float, float] = TOLD, off: float = 0.0) -> str:
-    """A score in words, by the scores from which on it is very good, good and fair, and by the worst statement.
-
-    A joint that is ``off`` by more than a similarity of `CLOSE` allows is no better, whatever the score.
-    """
+def verdict(score: float, steps: tuple[float, float, float]) -> str:
+    """A score in words, by the scores from which on it is very good, good and fair."""
     said = ("very good", "good", "fair: look at what differs most before you rely on it")
-    limits = zip(said, steps, CLOSE, strict=True)
-    named = (words for words, step, close in limits if score >= step and 1.0 - off >= close)
+    named = (words for words, step in zip(said, steps, strict=True) if score >= step)
     return next(named, "poor: do not use these rows in place of the table's; a larger budget may help")
 
 
 def headlines(f: Figures) -> list[str]:
     """Score, score against held-out rows, shape and trend: as many lines as there are."""
     whose = "the joint's rows" if f.of == "joint" else "these rows"
-    off = 0.0 if f.statements is None else f.statements.off
     lines = []
     if f.told_apart is not None:
         test = f.told_apart
         lines.append(
             f"Two-sample test of {whose} and the table's ({test.classifier}): score {test.score:.2f} "
-            f"(1 = cannot be told apart, 0 = always), {verdict(test.score, off=off)}"
+            f"(1 = cannot be told apart, 0 = always), {verdict(test.score, TOLD)}"
         )
     if f.told_apart_held_out is not None:
         test, same = f.told_apart_held_out, f.told_apart_as_many
@@ -125,9 +120,9 @@ def headlines(f: Figures) -> list[str]:
         figures = [f.marginals.shape if f.marginals else math.nan, f.pairs.trend if f.pairs else math.nan]
         worst = min(figure for figure in figures if not math.isnan(figure))
         said = ", ".join(means)
-        lines.append(f"{said[0].upper()}{said[1:]} (1 = the same as in the table), {verdict(worst, CLOSE, off)}")
+        lines.append(f"{said[0].upper()}{said[1:]} (1 = the same as in the table), {verdict(worst, CLOSE)}")
     if f.statements is not None:
-        lines.append(f"{f.statements.in_words}; {verdict(1.0, CLOSE, off)}")
+        lines.append(f"{f.statements.in_words}; {verdict(1.0 - f.statements.off, CLOSE)}")
     return lines or [f"{f.n_rows:,} rows beside a table of {f.n_table:,}"]
 
 
