@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,10 @@ from scipy.stats import binomtest
 import jointforest as jf
 from jointforest.data.frames import encode
 from jointforest.data.schema import kernel_columns, snap
+from jointforest.evaluation import result
 from jointforest.evaluation.result import CLOSE, verdict
-from jointforest.evaluation.statements import LEVEL, Asked, Statements, asked, interval, statements
+from jointforest.evaluation.statements import LEVEL, Asked, Statement, Statements, asked, interval, statements
+from jointforest.report.summary import judged
 
 
 def table(n: int, seed: int, missing: bool) -> pd.DataFrame:
@@ -170,7 +173,7 @@ def test_a_planted_mistake_is_named(learner: str, a: str, b: str) -> None:
     assert statements(joint.distribution, rows_of(joint, wrong), "rows").off < 0.1
 
 
-def test_a_broken_relation_is_named_and_keeps_the_verdict_down() -> None:
+def test_a_broken_relation_is_named_and_judged_on_its_line() -> None:
     rng = np.random.default_rng(6)
     time = rng.integers(0, 1440, 4_000)
     flights = pd.DataFrame(
@@ -190,7 +193,8 @@ def test_a_broken_relation_is_named_and_keeps_the_verdict_down() -> None:
     assert rule.rows == 1.0 and rule.joint < 0.6 and abs(rule.joint - holds) < 0.2
     assert found.wrong[0] is rule and str(rule) in str(joint.fitted_by)
     fidelity = jf.fidelity(joint, flights, only=["told_apart", "statements"], random_state=0)
-    assert "good" not in str(fidelity) and str(rule) in str(fidelity)
+    lines = [line for line in str(fidelity).splitlines() if str(rule) in line]
+    assert len(lines) == 1 and "; poor: do not use" in lines[0] and str(fidelity).count("poor") == 1
     assert jf.fidelity(joint, flights, only=["statements"]).headline.startswith(f"{found.n} statements")
     assert joint.info()["checked"] == found.in_words == joint.schema.checked
 
@@ -248,14 +252,18 @@ def test_files_keep_it_and_other_joints_do_not(tmp_path: Any) -> None:
     assert jf.mix([joint, joint]).info()["checked"] == ""
 
 
-def test_verdicts_are_no_better_than_the_worst_statement() -> None:
-    assert [verdict(1.0, off=off).split(":")[0] for off in (0.0, 0.04, 0.1, 0.3)] == [
-        "very good",
-        "good",
-        "fair",
-        "poor",
-    ]
-    assert verdict(0.5, CLOSE, 0.0).startswith("poor")
+def test_the_verdict_of_the_worst_statement_is_on_its_line_alone() -> None:
+    words = ("very good", "good", "fair", "poor")
+    assert tuple(verdict(1.0 - off, CLOSE).split(":")[0] for off in (0.0, 0.04, 0.1, 0.3)) == words
+    frame = table(400, 8, True)
+    found = jf.fidelity(jf.JointTree(random_state=0).fit(frame).joint_, frame, random_state=0)
+    wrong = Statement("P(x)", 0.2, 0.9, 400, 0.7, ("x",), is_rule=True)
+    broken = replace(found, statements=Statements(1, "rows", (wrong,)))
+    before, after = (result.headlines(one) for one in (found, broken))
+    assert before[:-1] == after[:-1] and "; poor" in after[-1]
+    rows = judged(broken)
+    assert rows[:-1] == judged(found)[:-1] and rows[-1]["verdict"].startswith("poor")
+    assert rows[-1]["value"] == "difference of the worst: 0.700"
     assert Statements(3, "rows", ()).in_words == "3 statements beside counts of rows: none is off by more than chance"
     assert Statements(3, "rows", ()).off == 0.0
 

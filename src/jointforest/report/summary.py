@@ -114,12 +114,11 @@ def _count(n: int, what: str) -> str:
 def judged(f: Fidelity) -> list[dict[str, str]]:
     """Each measure with its value, its verdict in words, and what it means; the one that says most first."""
     found = []
-    off = 0.0 if f.statements is None else f.statements.off
     if f.told_apart is not None:
         score = f.told_apart.score
         found.append(
             _judgement(
-                "Rows drawn from the joint, beside rows of the table", score, TOLD, off,
+                "Rows drawn from the joint, beside rows of the table", score, TOLD,
                 "score {:.2f}; 1 is best", f"a classifier ({f.told_apart.classifier}) {_tells(score)}",
             )
         )  # fmt: skip
@@ -129,17 +128,18 @@ def judged(f: Fidelity) -> list[dict[str, str]]:
     ):
         if part is not None and value is not None and not math.isnan(value):
             meaning = f"{what}, drawn rows agree with the table to {value:.0%} on average"
-            found.append(_judgement(name, value, CLOSE, off, "similarity {:.3f}; 1 is best", meaning))
+            found.append(_judgement(name, value, CLOSE, "similarity {:.3f}; 1 is best", meaning))
     if f.statements is not None:
-        form = "difference of the worst: {:.3f}"
-        found.append(_judgement("Statements that can be counted", off, (-1.0,) * 3, off, form, f.statements.in_words))
+        name, value = "Statements that can be counted", 1.0 - f.statements.off
+        form = f"difference of the worst: {f.statements.off:.3f}"
+        found.append(_judgement(name, value, CLOSE, form, f.statements.in_words))
     return found
 
 
 def _judgement(
-    name: str, value: float, steps: tuple[float, float, float], off: float, form: str, meaning: str
+    name: str, value: float, steps: tuple[float, float, float], form: str, meaning: str
 ) -> dict[str, str]:
-    words = verdict(value, steps, off)
+    words = verdict(value, steps)
     return {"name": name, "value": form.format(value), "verdict": words, "meaning": meaning, "tone": words[0]}
 
 

@@ -390,7 +390,7 @@ def decide(compared: list[Compared], d: int, seed: int, may_mix: bool = True) ->
         now = float(mixed(table, weight).mean())
         if now >= least - FIXED.mixture_gain * d and is_nearer(after := distance(weight), before):
             nearer = 1.0 - after.mean() / before.mean()
-            why = f"draws are {nearer:.1%} nearer to held-out rows, for {now - least:+.3f} nats"
+            why = f"draws {nearer:.1%} nearer to validation rows, at a log-likelihood of {now - least:+.3f} nats per row"
             return Decision(weight, decision.best, now, why)
     return without
 
@@ -414,9 +414,10 @@ def decide_by_likelihood(compared: list[Compared], d: int, seed: int, may_mix: b
         why = f"rows drawn are the hardest to tell from the table's ({scores})"
         return Decision(alone, best, np.nan, why)
     table = np.column_stack([compared[k].log_density for k in used.tolist()])
-    better = f"better by {means[best] - np.delete(means[used], used.searchsorted(best)).max():.3f} nats than the next"
+    gap = means[best] - np.delete(means[used], used.searchsorted(best)).max()
+    better = f"validation log-likelihood better by {gap:.3f} nats per row than the next"
     if len(used) < len(means):
-        better += f" whose draws are told apart as little (score {compared[best].told_apart:.2f})"
+        better += f" whose draws are as hard to tell from the table's (score {compared[best].told_apart:.2f})"
     if not may_mix or len(table) < 4:
         return Decision(alone, best, np.nan, better)
     mixture = float(validate_mixture(table, seed).mean())
@@ -425,8 +426,8 @@ def decide_by_likelihood(compared: list[Compared], d: int, seed: int, may_mix: b
         weight = np.zeros(len(means))
         weight[used] = sparse_weights(table)
         if np.count_nonzero(weight) > 1:
-            return Decision(weight, best, mixture, f"a mixture is better by {gain:.3f} nats than the best alone")
-    return Decision(alone, best, mixture, f"{better}; a mixture would gain less than {FIXED.mixture_gain * d:.2f}")
+            return Decision(weight, best, mixture, f"a mixture is better by {gain:.3f} nats per row than the best alone")
+    return Decision(alone, best, mixture, f"{better}; a mixture would add less than {FIXED.mixture_gain * d:.2f}")
 
 
 def have_good_draws(score: np.ndarray) -> np.ndarray:
