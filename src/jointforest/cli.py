@@ -609,6 +609,7 @@ def impute(
         tables = [filled.add_column(0, name, number[k]) for k, filled in enumerate(tables)]
     written = pa.concat_tables(tables, promote_options="permissive")
     if texts is not None:
+        written = written.rename_columns([csv.names.get(name, name) for name in written.column_names])
         write_texts(written, output, csv)
     else:
         write(joint, written, output, source.form, csv)

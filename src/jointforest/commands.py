@@ -119,7 +119,7 @@ def csv_form(path: str, source: Input, joint: Any = None) -> CsvForm:
         csv = find_form(path, csv, known, () if joint is None else frame_schema(joint).all_columns.names, form)
     if form == "csv":
         return csv
-    of_answers = {name: getattr(known, name) for name in ("encoding", "line_end", "patterns", "names")}
+    of_answers = {name: getattr(known, name) for name in ("encoding", "line_end", "patterns")}
     return source.csv._replace(separator=source.csv.separator or known.separator, skip=csv.skip, **of_answers)
 
 
@@ -189,16 +189,14 @@ def n_rows_of_table(joint: Any, frame: pa.Table) -> int:
 
 
 def value_text(column: Column | None, value: Any) -> str:
-    """One answer as its column shows it, numbers with six digits; of no column, or without a value, as it is."""
+    """One answer; a duration, a time of day or a period as its column shows it."""
     from .data.table_files import shown
 
     if column is None or column.is_categorical or value is None or value != value:
         return shown(value)
-    number = column.to_number(value)
-    if column.written is None:
-        return column.text(number) or shown(value)
-    form, number = column.written, number + column.zero
-    return form.write(number) if form.sort != "number" or form.decimals > 0 else form.write(float(f"{number:.6g}"))
+    if column.written is not None and column.written.sort in ("time", "duration"):
+        return column.written.write(value)
+    return column.text(column.to_number(value)) or shown(value)
 
 
 def check_one_file(path: str) -> None:

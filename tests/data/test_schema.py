@@ -45,7 +45,6 @@ def test_json_round_trip():
         ("spelling", {"has_names": "yes"}),
         ("spelling", {"comment": 3}),
         ("spelling", {"skip": -1}),
-        ("spelling", {"names": {"a_2": 3}}),
         ("spelling", {"patterns": {"a": "+"}}),
         ("columns", []),
         ("columns", "abc"),

@@ -108,12 +108,12 @@ class CsvForm(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """What later files are like, where it differs from the usual form: for JSON."""
         fields = {name: value for name, value in self._asdict().items() if value != self._field_defaults[name]}
-        as_plain = {"na": list, "patterns": dict, "names": dict}
+        as_plain = {"na": list, "patterns": dict}
         fields = {name: value for name, value in fields.items() if name not in OF_ONE_FILE}
         return {name: as_plain.get(name, lambda x: x)(value) for name, value in fields.items()}
 
 
-OF_ONE_FILE = ("sure", "kept")
+OF_ONE_FILE = ("names", "sure", "kept")
 """Fields of `CsvForm` that say nothing of later files."""
 
 
@@ -651,7 +651,7 @@ def write_csv_texts(table: pa.Table, file: BinaryIO, form: CsvForm, with_names: 
     writer = lines.writer(out, delimiter=form.separator, lineterminator=form.line_end)
     if with_names:
         file.write(codecs.BOM_UTF8 if form.encoding == "utf-8-sig" else b"")
-        writer.writerow([form.names.get(name, name) for name in table.column_names] if form.has_names else ())
+        writer.writerow(table.column_names if form.has_names else ())
         file.write(out.getvalue().encode() if form.has_names else b"")
     blank = "NA" if form.separator == " " else ""
     unquoted = csv.WriteOptions(include_header=False, delimiter=form.separator, quoting_style="none")

@@ -78,9 +78,6 @@ def _spelling(data: Any) -> CsvForm | None:
             for column, pattern in value.items() if isinstance(value, dict) else [("", value)]:
                 if not isinstance(pattern, str) or not re.fullmatch(PATTERN, pattern):
                     raise ValueError(f"schema.spelling.patterns: {column!r:.80}: {pattern!r:.80} is no pattern")
-        elif name == "names":
-            for column, given in value.items() if isinstance(value, dict) else [("", value)]:
-                _text(given, f"schema.spelling.names[{column!r:.80}]", 0, 10_000)
         elif name == "skip" and not (type(value) is int and 0 <= value < 2**31):
             raise ValueError(f"schema.spelling.skip: expected a number of lines, got {value!r:.80}")
         elif name == "has_names" and type(value) is not bool:

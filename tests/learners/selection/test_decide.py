@@ -56,7 +56,7 @@ def test_draws_that_are_told_apart_lose_whatever_their_log_density() -> None:
     decision = decide(compared(table, (0.72, 0.98, 0.95)), 4, 0)
     assert decision.best == 1
     assert decision.weight[0] == 0.0
-    assert "as little (score 0.98)" in decision.why
+    assert "as hard to tell from the table's (score 0.98)" in decision.why
     decision = decide(compared(table, (0.72, 0.98, 0.30)), 4, 0)
     assert decision.weight.tolist() == [0.0, 1.0, 0.0]
     assert decision.why == "rows drawn are the hardest to tell from the table's (score 0.98; next 0.72)"
