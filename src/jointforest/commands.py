@@ -239,14 +239,14 @@ def means_as_cells(column: Column, means: np.ndarray) -> pa.Array:
     import numpy as np
     import pyarrow as pa
 
-    from .data.schema import snapped
     from .data.times import zone_of
 
     if column.is_categorical:
         return pa.array(means.tolist(), from_pandas=True)
     if column.kind == "datetime":
-        since = (means.astype("datetime64[us]") - np.datetime64(round(column.origin), "s")) / np.timedelta64(1, "s")
-        means = snapped(column, since)
+        means = (means.astype("datetime64[us]") - np.datetime64(round(column.origin), "s")) / np.timedelta64(1, "s")
+        unit = next((unit for unit in (86_400.0, 60.0, 1.0) if column.step % unit == 0.0), 1e-6)
+        means = np.round((means + column.origin) / unit) * unit - column.origin
     elif column.step > 0.0 and column.decimals:
         means = np.round(means, column.decimals)
     if column.written is not None:

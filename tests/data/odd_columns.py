@@ -48,6 +48,12 @@ def _of_words() -> Iterator[OddFile]:
     damage = ["None"] * 17 + ["Minor", "Minor", "Major"]
     said = r"the text 'None' is taken as a level of column 'c' \(17 of 20 cells\); --na None makes it missing, --keep"
     yield _odd("None as the most frequent level", damage, ("text", damage), said)
+    codes = ["A12", "B7", "NA", "C99", "NA"] * 3
+    yield _odd("NA among codes that is said to be a level", codes, ("text", codes), said={"kept": ("NA",)})
+    yield _odd("NA among codes", codes, ("text", _without(codes, "NA")))
+    signs = ["$5.50", "NA", "$7.25", "$1,200.00"]
+    kept = {"kept": ("NA",)}
+    yield _odd("NA among amounts that is said to be a level", signs, ("number", [5.5, None, 7.25, 1200]), said=kept)
     yield _odd("None that is said to be missing", damage, ("text", [None] * 17 + damage[17:]), said={"sure": ("None",)})
     yield _odd("None that is said to be a level", damage, ("text", damage), said={"kept": ("None",)})
     masonry = ["BrkFace", "Stone"] * 10 + ["None"]
@@ -138,6 +144,21 @@ def _of_numbers() -> Iterator[OddFile]:
         ["26/11/2022", "Unknown", "01/02/2021"],
         ("date", [dt.date(2022, 11, 26), None, dt.date(2021, 2, 1)]),
     )
+    yield _odd("millions", ["5.3M", "12.0M", "0.7M"], ("number", [5.3, 12, 0.7]))
+    yield _odd("thousands", ["12k", "7k", "980k", ""], ("integer", [12, 7, 980, None]))
+    yield _odd("billions and a currency", ["$1.2bn", "$0.4bn", "$33.0bn"], ("number", [1.2, 0.4, 33]))
+    yield _odd("German millions", ["5,3 Mio.", "12,0 Mio.", "0,7 Mio."], ("number", [5.3, 12, 0.7]))
+    views = ["12k", "1.2M", "980k", "1.5M", "7k"] * 2
+    yield _odd(
+        "thousands and millions", views, ("text", views), "in different forms; write all in one form, such as with"
+    )
+    yield _odd("changes with signs", ["+4", "-2", "0", "+11"], ("integer", [4, -2, 0, 11]))
+    yield _odd("changes in percent", ["+4.5%", "-2.1%", "0.0%"], ("number", [4.5, -2.1, 0]))
+    yield _odd("powers of ten", ["1.23e+06", "4.5E5", "7e3"], ("integer", [1230000, 450000, 7000]))
+    for word in ("inf", "-inf", "Inf", "-Infinity"):
+        yield _odd(f"{word} among numbers", ["1.5", word, "2.5"], None, "1 infinite value; .*--na inf")
+        one = {"na": ("", "inf")}
+        yield _odd(f"{word} that is said to be missing", ["1.5", word, "2.5"], ("number", [1.5, None, 2.5]), said=one)
     lakhs = ["1,20,000", "75,000", "1,00,00,000", "999"]
     yield _odd("lakhs", lakhs, ("integer", [120000, 75000, 10000000, 999]))
     yield _odd("lakhs of rupees", [f"₹{text}.50" for text in lakhs], ("number", [120000.5, 75000.5, 10000000.5, 999.5]))

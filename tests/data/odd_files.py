@@ -115,6 +115,10 @@ def _of_lines() -> Iterator[OddFile]:
     """Lines above the names, comments, and no names."""
     title = "Sales of 2023\nAll shops\n" + TEXT
     yield _odd("a title", title, {}, "if the first lines are a title, say --skip 2, so that")
+    yield _odd("a title above a blank line", title.replace("shops\n", "shops\n\n"), {}, "say --skip 3, so that")
+    yield _odd("a title and a blank line as said", title.replace("shops\n", "shops\n\n"), skip=3)
+    blank = "Sales of 2023,,\n,,\n\n" + TEXT
+    yield _odd("a title from a spreadsheet", blank, None, "names 1 of 3 columns.*say --skip 3, so", is_read=False)
     yield _odd(
         "a title above tabs", title.replace(",", "\t"), {}, "if the first lines are a title, say --skip 2, so that"
     )

@@ -736,7 +736,9 @@ def _cells_hint(
             return f"if lines that start so are comments, say --comment '{mark[0]}'", {"comment": mark[0]}
     if first := _first_full(rows):
         n = starts[first]
-        return f"if the first lines are a title, say --skip {n}, so that the names of the columns come first", {"skip": n}
+        return f"if the first lines are a title, say --skip {n}, so that the names of the columns come first", {
+            "skip": n
+        }
     if int(counts[2]) > int(counts[1]):
         return "a line has more cells than the first one: put texts that contain the separator in quotes", {}
     return "a line has fewer cells than the first one: add the cells that are missing, or remove the line", {}

@@ -255,7 +255,9 @@ class Column:
             except times.ClockError as error:
                 raise ValueError(f"column {self.name!r}: {error}") from None
             except (ValueError, TypeError, OverflowError) as error:
-                example = self.text(self.minimum) or "2024-03-01 12:30" if self.written is None else self.written.example
+                example = (
+                    self.text(self.minimum) or "2024-03-01 12:30" if self.written is None else self.written.example
+                )
                 why = f" ({error})" if self.written is None else ""
                 raise ValueError(
                     f"column {self.name!r}: expected a date or time such as {example!r}, got {value!r}{why}"

@@ -75,9 +75,7 @@ def read_with_texts(
         raise ValueError(f"{name} is not a parquet table: {error}") from None
 
 
-def find_form(
-    path: str, csv: CsvForm, known: CsvForm = PLAIN, names: Iterable[str] = (), form: str = "csv"
-) -> CsvForm:
+def find_form(path: str, csv: CsvForm, known: CsvForm = PLAIN, names: Iterable[str] = (), form: str = "csv") -> CsvForm:
     """The form of a CSV file, or of a workbook as CSV, with what its first bytes show.
 
     Of a pipe they show nothing, as it is read once.

@@ -33,7 +33,7 @@ _CURRENCIES = frozenset((*_SYMBOLS, *_CODES, *_OTHERS))
 _SIZES = ("kg", "g", "mg", "t", "lb", "lbs", "oz", "km", "m", "cm", "mm", "mi", "ft", "in", "yd", "l", "ml", "cl", "px")
 _TIMES = ("h", "hr", "hrs", "min", "s", "sec", "ms", "Hz", "kHz", "MHz", "GHz", "rpm", "mph", "kmh", "km/h")
 _BYTES = ("kB", "KB", "MB", "GB", "TB", "kb", "mb", "gb", "x", "pt", "pcs", "bps", "bp")
-_THOUSANDS = ("k", "K", "M", "m", "mn", "mln", "bn", "Bn", "B", "b", "Mio", "Mio.", "Mrd", "Mrd.")
+_THOUSANDS = ("k", "K", "M", "m", "mn", "mln", "bn", "Bn", "B", "Mio", "Mio.", "Mrd", "Mrd.")
 _POWERS = ("W", "kW", "kWh", "MW", "V", "mV", "hp", "bhp", "kmpl", "mpg", "°C", "°F", "°")
 _UNITS = frozenset((*_SIZES, *_TIMES, *_BYTES, *_THOUSANDS, *_POWERS))
 """Units that may follow a number without a space."""
@@ -450,7 +450,14 @@ def _spaced(form: WrittenForm, lines: str) -> WrittenForm:
     decimals_said = decimals.pop() if is_exact else -1
     has_zeros, has_none = (re.search(rf"(?<!\d){zero}{re.escape(form.decimal)}\d", lines) for zero in ("0", ""))
     padded = bool(has_zeros or not has_none)
-    return replace(form, prefix=prefix, suffix=suffix, decimals=decimals_said, negative="+" if has_plus else negative, padded=padded)
+    return replace(
+        form,
+        prefix=prefix,
+        suffix=suffix,
+        decimals=decimals_said,
+        negative="+" if has_plus else negative,
+        padded=padded,
+    )
 
 
 def _decided(name: str, forms: Sequence[WrittenForm], sure: Sequence[WrittenForm]) -> WrittenForm:

@@ -80,8 +80,7 @@ def _span_seconds(text: str) -> float | None:
     is_below = days.startswith("-")
     if clock:
         total = 3600.0 * int(clock[3]) + 60.0 * int(clock[4]) + float(clock[5] or 0)
-        # -1 days +22:00 and -1 day, 22:00 are two hours below zero, as pandas and Python write them
-        total = -total if clock[2] == "-" or (is_below and not clock[2] and "," not in days) else total
+        total = -total if clock[2] == "-" else total  # which is added: -1 days +22:00 is two hours below zero
     rest = days.removeprefix("-").strip()
     if not (clock or rest):
         return None

@@ -136,9 +136,7 @@ def judged(f: Fidelity) -> list[dict[str, str]]:
     return found
 
 
-def _judgement(
-    name: str, value: float, steps: tuple[float, float, float], form: str, meaning: str
-) -> dict[str, str]:
+def _judgement(name: str, value: float, steps: tuple[float, float, float], form: str, meaning: str) -> dict[str, str]:
     words = verdict(value, steps)
     return {"name": name, "value": form.format(value), "verdict": words, "meaning": meaning, "tone": words[0]}
 

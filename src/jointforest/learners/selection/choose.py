@@ -390,7 +390,9 @@ def decide(compared: list[Compared], d: int, seed: int, may_mix: bool = True) ->
         now = float(mixed(table, weight).mean())
         if now >= least - FIXED.mixture_gain * d and is_nearer(after := distance(weight), before):
             nearer = 1.0 - after.mean() / before.mean()
-            why = f"draws {nearer:.1%} nearer to validation rows, at a log-likelihood of {now - least:+.3f} nats per row"
+            why = (
+                f"draws {nearer:.1%} nearer to validation rows, at a log-likelihood of {now - least:+.3f} nats per row"
+            )
             return Decision(weight, decision.best, now, why)
     return without
 
@@ -426,7 +428,9 @@ def decide_by_likelihood(compared: list[Compared], d: int, seed: int, may_mix: b
         weight = np.zeros(len(means))
         weight[used] = sparse_weights(table)
         if np.count_nonzero(weight) > 1:
-            return Decision(weight, best, mixture, f"a mixture is better by {gain:.3f} nats per row than the best alone")
+            return Decision(
+                weight, best, mixture, f"a mixture is better by {gain:.3f} nats per row than the best alone"
+            )
     return Decision(alone, best, mixture, f"{better}; a mixture would add less than {FIXED.mixture_gain * d:.2f}")
 
 
