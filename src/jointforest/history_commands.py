@@ -11,12 +11,10 @@ import click
 from .data.csv_files import numbered
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
 
     from .api.forecast import Forecast
     from .api.history_joint import HistoryJoint
-    from .data.schema import Column
 
 
 def refuse_histories(path: str) -> ValueError:
