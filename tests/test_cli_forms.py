@@ -55,7 +55,7 @@ def test_inspect_shows_files_with_titles_and_fit_names_the_option(run: Any, tmp_
 def test_what_was_said_at_fit_holds_for_later_commands(
     run: Any, tmp_path: Path, text: str, words: tuple[Any, ...], encoding: str
 ) -> None:
-    table, plain, model, out = (tmp_path / name for name in ("t.csv", "plain.csv", "m.joint", "out.csv"))
+    table, model, out = (tmp_path / name for name in ("t.csv", "m.joint", "out.csv"))
     table.write_bytes(text.encode(encoding))
     done = run("fit", table, "-o", model, *FIT, *words)
     assert done.code == 0 and "120 rows, 3 columns" in done.err

@@ -27,8 +27,8 @@ def ask_with_support(model: Distribution, text: str) -> tuple[Any, float, Column
     query = _parsed(model, text)
     posterior = posterior_of(model, dict(query.evidence))
     answer = _answer(model, query, posterior)
-    is_value = query.function in ("E", "Mode", "Median", "Q") and query.column is not None and query.sum is None
-    column = model.schema[query.column] if is_value else None
+    is_value = query.function in ("E", "Mode", "Median", "Q")
+    column = model.schema[query.column] if is_value and query.column is not None else None
     return answer, float(posterior.n_rows) if query.evidence else model.schema.n_rows, column
 
 

@@ -787,9 +787,10 @@ def _doubt_header(table: pa.Table, name: str, rows: list[list[str]], starts: lis
     nameless = sum(re.fullmatch(r"(_\d+)?", field.name) is not None for field in table.schema)
     if 2 * nameless > table.num_columns:
         first = _first_full(rows)
+        n_lines = starts[first] if first else starts[0] + 1
         warn(
             f"{name}: the first line names {table.num_columns - nameless} of {table.num_columns} columns; if it is a "
-            f"title, say --skip {starts[first] if first else starts[0] + 1}, so that the names of the columns come first",
+            f"title, say --skip {n_lines}, so that the names of the columns come first",
             UserWarning,
         )
         return

@@ -229,14 +229,7 @@ class Column:
 
         Raises ValueError if the value is not a known level, not a number, not finite, or not a date.
         """
-        if times.is_span(self.dtype):
-            value = times.span_of(value)
-        if isinstance(value, np.generic) and not isinstance(value, np.datetime64):
-            value = value.item()
-        if self.dtype.startswith("period") and isinstance(value, str | int):
-            value = times.period_start(str(value), self.dtype) or str(value).partition("/")[0]
-        if type(value).__name__ == "Period" and self.kind == "datetime":  # of pandas: its first moment
-            value = value.start_time
+        value = self._plain(value)
         if self.written is not None and isinstance(value, str):
             number = self.written.parse(value)
             if number is not None:
@@ -277,6 +270,17 @@ class Column:
         if not math.isfinite(number):
             raise ValueError(f"column {self.name!r}: expected a finite number, got {number}; None means nothing known")
         return number
+
+    def _plain(self, value: Any) -> Any:
+        """A value without the types and texts of durations, times of day and periods: seconds, and first moments."""
+        if times.is_span(self.dtype):
+            value = times.span_of(value)
+        if isinstance(value, np.generic) and not isinstance(value, np.datetime64):
+            value = value.item()
+        if self.dtype.startswith("period") and isinstance(value, str | int):
+            value = times.period_start(str(value), self.dtype) or str(value).partition("/")[0]
+        is_period = type(value).__name__ == "Period" and self.kind == "datetime"  # of pandas
+        return value.start_time if is_period else value
 
     def text(self, number: float) -> str:
         """A number as its frame shows it, of a column of durations, times of day or periods; empty of any other."""

@@ -64,7 +64,7 @@ def date_text(column: Column, number: float) -> str:
 
 
 def _on_the_clock(column: Column, number: float) -> datetime | str:
-    """The local time of a moment, without its zone; a text where the column has days or periods, or no calendar has it."""
+    """The local time of a moment, without its zone; a text of days and of periods, and where no calendar has it."""
     if column.text(number):
         return column.text(number)
     moment = column.scalar(number)

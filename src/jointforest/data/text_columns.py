@@ -285,8 +285,8 @@ def _why_text(family: _Family, odd: Sequence[str], share: float) -> str:
     """Why a column stays text of which most cells seem to be numbers, dates or times."""
     if not odd:
         return (
-            f"stays text: its cells seem to be {family.what}, but they are written in different forms; write all in one "
-            "form, such as with one unit, to have them read"
+            f"stays text: its cells seem to be {family.what}, but they are written in different forms; write all "
+            "in one form, such as with one unit, to have them read"
         )
     which = f"{_shown(odd)} {'is' if len(odd) == 1 else 'are'} not"
     hint = f"to make such cells missing on the command line, say --na {shlex.quote(odd[0])}"
@@ -446,7 +446,8 @@ def _spaced(form: WrittenForm, lines: str) -> WrittenForm:
     decimals = set(map(len, fractions)) | ({0} if len(fractions) < n else set())
     is_exact = len(decimals) == 1 and not re.search(r"\d[eE][+\-]?\d", lines)
     negative = "()" if "(" in lines else "after" if "-\n" in lines + "\n" else "-"
-    has_plus = "+" in lines and not re.search(r"^[^+\-−]*[1-9]", lines, re.MULTILINE)
+    if "+" in lines and not re.search(r"^[^+\-−]*[1-9]", lines, re.MULTILINE):
+        negative = "+"
     decimals_said = decimals.pop() if is_exact else -1
     has_zeros, has_none = (re.search(rf"(?<!\d){zero}{re.escape(form.decimal)}\d", lines) for zero in ("0", ""))
     padded = bool(has_zeros or not has_none)
@@ -455,7 +456,7 @@ def _spaced(form: WrittenForm, lines: str) -> WrittenForm:
         prefix=prefix,
         suffix=suffix,
         decimals=decimals_said,
-        negative="+" if has_plus else negative,
+        negative=negative,
         padded=padded,
     )
 
