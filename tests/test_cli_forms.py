@@ -101,6 +101,7 @@ def test_predictions_have_the_form_of_file_and_column(run: Any, tmp_path: Path) 
             "when": when.strftime("%Y-%m-%d %H:%M"),
             "n": K + RNG.integers(0, 9, N),
             "open": np.where(K == 1, "TRUE", "FALSE"),
+            "member": np.where(K == 2, "x", ""),
             "change": [f"{k - 1:+d}" if k != 1 else "0" for k in K.tolist()],
         }
     )
@@ -117,6 +118,7 @@ def test_predictions_have_the_form_of_file_and_column(run: Any, tmp_path: Path) 
         ("when", r"2024-\d\d-\d\d \d\d:\d\d"),
         ("n", r"\d+(,\d+)?"),
         ("open", "TRUE|FALSE"),
+        ("member", 'x|""'),
     ):
         lines = run("predict", model, table, "--target", name).out.splitlines()
         assert lines[0] == name and len(lines) == N + 1

@@ -241,6 +241,9 @@ def means_as_cells(column: Column, means: np.ndarray) -> pa.Array:
 
     from .data.times import zone_of
 
+    form = column.written
+    if form is not None and form.sort == "tick":
+        return pa.array([form.example if ticked else None for ticked in means.tolist()], pa.string())
     if column.is_categorical:
         return pa.array(means.tolist(), from_pandas=True)
     if column.kind == "datetime":
@@ -249,8 +252,8 @@ def means_as_cells(column: Column, means: np.ndarray) -> pa.Array:
         means = np.round((means + column.origin) / unit) * unit - column.origin
     elif column.step > 0.0 and column.decimals:
         means = np.round(means, column.decimals)
-    if column.written is not None:
-        form = replace(column.written, decimals=column.written.decimals or -1)
+    if form is not None:
+        form = replace(form, decimals=form.decimals or -1)
         return pa.array([None if x != x else form.write(x) for x in (means + column.zero).tolist()], pa.string())
     if column.kind != "datetime":
         return pa.array(means, from_pandas=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import csv as lines
+import datetime as dt
 import io
 import re
 from collections import Counter
@@ -45,7 +46,7 @@ _UTF8 = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf
 _ASIAN_ENCODINGS = ("shift-jis", "gbk", "big5", "euc-kr")
 _OTHER_ENCODINGS = ("cp1251", "cp1250", "koi8-r", "cp437", "mac-roman", *_ASIAN_ENCODINGS)
 """What a text may have that is neither UTF-8 nor Windows-1252."""
-PATTERN = r"\+?(d|\.[1-9]f|\.\d[eE])|TRUE|True|%Y-%m-%d[T ]%H:%M(:%S)?Z?"
+PATTERN = r"\+?(d|\.[1-9]f|\.\d[eE])|TRUE|True|%Y-%m-%d[T ]%H:%M(:%S)?(Z|[+-]\d\d:\d\d)?"
 """What `CsvForm.patterns` may hold."""
 _DECIMAL_COMMAS = re.compile(r"[^,\n]+\n(\s*([+-]?\d+(,\d+)?)?\s*\n)*\s*[+-]?\d*(,\d*)?\s*")
 """A name, and below it numbers alone."""
@@ -552,6 +553,7 @@ def _pattern(cell: str, form: CsvForm) -> str:
 
     Of a number with a sign, the sign comes first, and of one that is zero without a sign, a 0.
     """
+    cell = cell.strip()
     if cell in form.na:
         return ""
     if cell in ("TRUE", "FALSE", "True", "False"):
@@ -561,7 +563,7 @@ def _pattern(cell: str, form: CsvForm) -> str:
         sign, decimals, power = number.groups()
         sign = sign or ("" if re.search("[1-9]", cell) else "0")
         return f"{sign}.{len(decimals or '')}{power or 'f'}" if decimals or power else f"{sign}d"
-    moment = re.fullmatch(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d(:\d\d)?(Z?)", cell)
+    moment = re.fullmatch(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d(:\d\d)?(Z?|[+-]\d\d:\d\d)", cell)
     return f"%Y-%m-%d{moment[1]}%H:%M{':%S' if moment[2] else ''}{moment[3]}" if moment else "no"
 
 
@@ -625,10 +627,13 @@ def _texts_of(cells: pa.ChunkedArray, form: CsvForm, name: str) -> pa.ChunkedArr
         return pa.chunked_array([pa.array([None if cell is None else str(cell) for cell in cells.to_pylist()])])
     if pa.types.is_boolean(kind) and pattern in ("TRUE", "True"):
         texts = pc.utf8_upper(texts) if pattern == "TRUE" else pc.utf8_capitalize(texts)
-    elif pa.types.is_timestamp(kind) and kind.tz == ("UTC" if pattern.endswith("Z") else None) and pattern[:1] == "%":
-        moments = cells.cast(pa.timestamp(kind.unit))
-        of_pattern = pc.strftime(moments.cast(pa.timestamp("s"), safe=False), pattern)
-        texts = of_pattern if pc.strptime(of_pattern, pattern, kind.unit).equals(moments) else texts
+    elif pa.types.is_timestamp(kind) and pattern[:1] == "%":
+        local, zone = re.fullmatch(r"(.*?)(Z|[+-]\d\d:\d\d)?", pattern).groups()  # type: ignore[union-attr]
+        shift = dt.datetime.fromisoformat(f"2000-01-01T00:00{zone or ''}").utcoffset() or dt.timedelta(0)
+        moments = pc.add(cells.cast(pa.timestamp(kind.unit)), pa.scalar(shift, pa.duration(kind.unit)))
+        of_pattern = pc.strftime(moments.cast(pa.timestamp("s"), safe=False), local)
+        if kind.tz == (zone and "UTC") and pc.strptime(of_pattern, local, kind.unit).equals(moments):
+            texts = pc.binary_join_element_wise(of_pattern, zone or "", "")
     elif pa.types.is_floating(kind) and pattern.endswith("f"):
         decimals = int(pattern.lstrip("+")[1:-1])
         if pc.all(pc.less(pc.abs(cells), 1e15)).as_py() and pc.round(cells, decimals).equals(cells):
