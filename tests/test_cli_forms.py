@@ -27,6 +27,7 @@ FIT = ("--learner", "hidden", "--trees", 1, "--seed", 0)
 def test_inspect_shows_files_with_titles_and_fit_names_the_option(run: Any, tmp_path: Path) -> None:
     for text, option in (
         (f"Sales\n\nAll shops\n{TEXT}", "--skip 3"),
+        (f"Sales,,\n,,\n{TEXT}", "--skip 2"),
         (f"# by a tool\n# in euros\n{TEXT}", "--comment '#'"),
         (f"# by a tool\nSales\n{TEXT}", "--comment '#'"),
     ):

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from jointforest.data.csv_files import NA, CsvForm, keep_texts, write_csv_texts
+from jointforest.data.csv_files import NA, CsvForm, UnlikeTable, keep_texts, write_csv_texts
 from jointforest.data.table_files import read_table, read_with_texts
 
 EXPECTED = {"name": ["café", None], "x": [1.5, -2.25], "n": [1000, 2]}
@@ -95,10 +95,14 @@ def test_decimal_commas_between_commas_stand_in_quotes(tmp_path: Path) -> None:
     assert read_table(str(tmp_path / "t.csv"), csv=form, text=["a"])["a"].to_pylist() == ["1,006", None, "5,700"]
 
 
-def test_a_title_in_place_of_names_is_doubted(tmp_path: Path) -> None:
+def test_a_title_in_place_of_names_is_refused_or_doubted(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("Sales of 2023,,\n,,\nregion,product,amount\nN,a,1\n")
-    with pytest.warns(UserWarning, match="names 1 of 3 columns; if it is a title, say --skip 2"):
+    with pytest.raises(UnlikeTable, match="names 1 of 3 columns; if it is a title, say --skip 2") as refused:
         read_table(str(tmp_path / "t.csv"))
+    assert refused.value.otherwise == {"skip": 2}
+    (tmp_path / "t.csv").write_text("region,,\nN,4,1\nS,5,2\n")  # whose next line holds no names
+    with pytest.warns(UserWarning, match="names 1 of 3 columns; if it is a title, say --skip 1"):
+        assert read_table(str(tmp_path / "t.csv")).num_rows == 2
 
 
 @pytest.mark.parametrize("word", NA)

@@ -793,11 +793,11 @@ def _doubt_header(table: pa.Table, name: str, rows: list[list[str]], starts: lis
     if 2 * nameless > table.num_columns:
         first = _first_full(rows)
         n_lines = starts[first] if first else starts[0] + 1
-        warn(
-            f"{name}: the first line names {table.num_columns - nameless} of {table.num_columns} columns; if it is a "
-            f"title, say --skip {n_lines}, so that the names of the columns come first",
-            UserWarning,
-        )
+        problem = f"{name}: the first line names {table.num_columns - nameless} of {table.num_columns} columns"
+        hint = f"if it is a title, say --skip {n_lines}, so that the names of the columns come first"
+        if first and not any(map(is_number, rows[first])):
+            raise UnlikeTable(problem, hint, {"skip": n_lines})
+        warn(f"{problem}; {hint}", UserWarning)
         return
     odd = []
     for field in table.schema:
