@@ -10,6 +10,7 @@ from jointforest.data.infer_schema import infer_schema
 from jointforest.evaluation import two_sample_test as module
 from jointforest.evaluation.columns_and_pairs import Cells, read_cells
 from jointforest.evaluation.two_sample_test import quick_score, told_apart
+from jointforest.runtime.threads import use_jobs
 
 from ..oracle import fidelity as oracle
 from .tables import table
@@ -83,7 +84,7 @@ def test_broken_dependence_is_told_apart(classifier: str) -> None:
 
 
 def test_the_answer_depends_on_the_seed_alone(classifier: str) -> None:
-    found = [told_apart(A, B, seed, n_jobs) for seed, n_jobs in ((1, 1), (1, 3), (2, 1))]
+    found = [use_jobs(n_jobs)(told_apart)(A, B, seed) for seed, n_jobs in ((1, 1), (1, 3), (2, 1))]
     assert found[0] == found[1] and found[0].auc != found[2].auc
 
 

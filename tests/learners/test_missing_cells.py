@@ -14,6 +14,7 @@ from jointforest.data.schema import snap
 from jointforest.learners import base
 from jointforest.learners.base import Rows, read_table
 from jointforest.learners.hidden_tree.first_joint import fill_in, first_joint, keys_of
+from jointforest.runtime.threads import use_jobs
 
 LEARNERS = {
     "adversarial": lambda **more: jf.AdversarialForest(10, random_state=0, **more),
@@ -103,7 +104,7 @@ def make_frame(n: int, missing: float, seed: int = 0) -> pd.DataFrame:
 
 
 def completed(frame: pd.DataFrame, seed: int = 0, n_jobs: int = 1) -> Rows:
-    return read_table(frame, None).completed(None, seed, n_jobs)
+    return use_jobs(n_jobs)(read_table(frame, None).completed)(None, seed)
 
 
 @pytest.mark.parametrize(("n", "missing"), [(2, 0.5), (9, 0.5), (60, 0.3), (700, 0.1), (700, 0.8)])

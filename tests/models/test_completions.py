@@ -122,7 +122,7 @@ def test_draws_are_spread_evenly(kind: str) -> None:
 
 def test_a_kind_without_its_own_completions_draws_row_by_row() -> None:
     class Plain:
-        def sample(self, evidence, m, seed, missing, n_jobs=-1):
+        def sample(self, evidence, m, seed, missing):
             noise = np.random.default_rng(seed).random((len(evidence.value) * m, 1))
             return np.repeat(evidence.value, m, axis=0) + noise
 

@@ -60,7 +60,7 @@ def exercise(model: Forest) -> None:
         evidence = EVIDENCE
     with np.errstate(all="ignore"):
         assert log_density(model, evidence, 1).shape == evidence.log_penalty.shape
-        assert len(sample(model, evidence, 2, 0, n_jobs=1)) == 2 * len(evidence.log_penalty)
+        assert len(sample(model, evidence, 2, 0)) == 2 * len(evidence.log_penalty)
         assert len(impute(model, evidence, 1)) == len(evidence.log_penalty)
         for j in np.flatnonzero(model.columns.is_categorical == 0):
             assert quantile(model, evidence, int(j), QUANTILES, 1).shape == (len(evidence.log_penalty), len(QUANTILES))

@@ -13,7 +13,7 @@ import pytest
 
 import jointforest as jf
 from jointforest.runtime import progress
-from jointforest.runtime.threads import map_ordered
+from jointforest.runtime.threads import map_ordered, use_jobs
 
 
 class Terminal(io.StringIO):
@@ -76,9 +76,12 @@ def test_long_work_has_one_bar(bars: list[Bar], terminal: Callable[[], Terminal]
     def work(i: int) -> int:
         return sum(map_ordered(lambda j: i * j, [(j,) for j in range(5)], 1))  # has none of its own
 
-    assert list(map_ordered(work, [(i,) for i in range(7)], n_jobs, "trees")) == [10 * i for i in range(7)]
+    with use_jobs(n_jobs):
+        found = list(map_ordered(work, [(i,) for i in range(7)], "trees"))
+    assert found == [10 * i for i in range(7)]
     assert [(bar.total, bar.n, bar.desc, bar.closed) for bar in bars] == [(7, 7, "trees: ", True)]
-    list(map_ordered(work, [(i,) for i in range(7)], n_jobs))
+    with use_jobs(n_jobs):
+        list(map_ordered(work, [(i,) for i in range(7)]))
     assert len(bars) == 2 and bars[1].desc == "" and bars[1].start_t <= 0.0
 
 

@@ -21,7 +21,7 @@ from ..learners.selection.choose import Task, choose
 from ..runtime.parameters import check
 from ..runtime.progress import be_quiet, write_line
 from ..runtime.random_state import seed_of
-from ..runtime.threads import n_threads
+from ..runtime.threads import threaded
 from ..runtime.warnings import warn
 from .history_joint import HistoryJoint
 from .joint import Joint
@@ -55,6 +55,7 @@ def fit(
 ) -> HistoryJoint: ...
 
 
+@threaded
 def fit(
     frame: Any,
     *,
@@ -164,27 +165,26 @@ def fit(
         if rules not in ("auto", "off", False):
             raise ValueError("rules do not go with group: they are not enforced in histories")
         learner = HistoryForest(
-            kinds=None if kinds is None else dict(kinds), random_state=random_state, n_jobs=n_jobs, verbose=verbose
+            kinds=None if kinds is None else dict(kinds), random_state=random_state, verbose=verbose
         )
         return learner.fit(frame, group=group, order=order).joint_
     if order is not None:
         raise ValueError(f"order={order!r} goes with group, the column that names the subject of each row")
     start = time.monotonic()
     allowed = budget_of(budget)
-    n_threads(n_jobs)
     table = read_table(frame, kinds)
     wanted = wanted_rules(rules, table.schema, table.X, objective)
     seed = seed_of(random_state)
-    reduced = reduce_table(wanted, table.X, compound_trial(wanted.schema, table.X, seed, n_jobs))
+    reduced = reduce_table(wanted, table.X, compound_trial(wanted.schema, table.X, seed))
     schema = wanted.schema if reduced is None else reduced.coordinates.schema
     others = None
     if holdout is not None:
         X, unseen = read_rows(schema, holdout, "holdout")
         others = np.where(unseen, np.nan, X)
     tell = write_line if verbose else be_quiet
-    chosen = choose(Task(schema, table.X, others, allowed, seed, n_jobs, start, tell, reduced, objective=objective))
+    chosen = choose(Task(schema, table.X, others, allowed, seed, start, tell, reduced, objective=objective))
     counted, of = (table.X, f"the {len(table.X):,} rows learned") if others is None else (others, "the rows of holdout")
-    found = statements(chosen.model, counted, of, n_jobs)
+    found = statements(chosen.model, counted, of)
     if others is None:
         warn_lost(found.lost, "budget='default' or budget='best' (--budget), which learn more hidden states")
         if wanted.is_auto and objective == "draws":
@@ -207,5 +207,5 @@ def fit(
             write_line(joint.reading.notice)
         write_line(str(report))
         only = ["statements", "told_apart"]
-        write_line(fidelity(joint, frame, holdout, only=only, random_state=random_state, n_jobs=n_jobs).headline)
+        write_line(fidelity(joint, frame, holdout, only=only, random_state=random_state).headline)
     return joint

@@ -18,6 +18,7 @@ from ..learners.generative.targets import as_table, column_like, target_cells, t
 from ..learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
 from ..runtime.parameters import ANY, Allowed, Number, check_number
 from ..runtime.random_state import seed_of
+from ..runtime.threads import threaded
 
 
 class JointAugmenter(Learner):
@@ -88,6 +89,7 @@ class JointAugmenter(Learner):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @threaded
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> JointAugmenter:
         """Learn the joint of features and target.
 
@@ -121,7 +123,7 @@ class JointAugmenter(Learner):
         X = as_table(X)
         validate_data(self, X, skip_check_array=True)
         self._target = target = _read_target(X, y)
-        learner = HiddenTreeForest(n_jobs=self.n_jobs, random_state=self._draw_seed())
+        learner = HiddenTreeForest(random_state=self._draw_seed())
         if self.estimator is not None:
             check_learner(self.estimator)
             learner = clone(self.estimator)
@@ -141,6 +143,7 @@ class JointAugmenter(Learner):
         self.joint_ = joint_of(self.estimator_)
         return self
 
+    @threaded
     def fit_resample(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """Learn the joint, and give the table with rows drawn from it below its own.
 
@@ -168,6 +171,7 @@ class JointAugmenter(Learner):
         table = _below([_joined(X, self._target), *(self._draw(k, label, rng) for k, label in draws)])
         return _parted(table, X, self._target)
 
+    @threaded
     def sample(  # type: ignore[override]  # rows come with their targets, of one class where it is named
         self, n: int = 1, label: Any = None, random_state: Any = None
     ) -> tuple[Any, Any]:
@@ -209,8 +213,8 @@ class JointAugmenter(Learner):
     def _draw(self, n: int, label: Any, rng: np.random.Generator) -> Any:
         """n rows of features and target, of one class or as they come."""
         if label is None:
-            return self.joint_.sample(n, rng, True, self.n_jobs)
-        return self.joint_.given({self.joint_.columns[-1]: label}).sample(n, rng, missing=True, n_jobs=self.n_jobs)
+            return self.joint_.sample(n, rng, True)
+        return self.joint_.given({self.joint_.columns[-1]: label}).sample(n, rng, missing=True)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

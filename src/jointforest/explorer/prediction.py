@@ -75,10 +75,10 @@ class Predictor:
 
     def _expected(self, rows: Rows) -> _Answer:
         if self._matched is None:
-            drawn = expected_by_draws(self.features, self.model, rows, "auto", DRAWS, SEED, 1)
+            drawn = expected_by_draws(self.features, self.model, rows, "auto", DRAWS, SEED)
             answer, error = drawn.answer[0], drawn.answer_error[0]
         else:
-            found = expected_answer(self._matched, rows, "auto", DRAWS, SEED, TOLERANCE, 1)
+            found = expected_answer(self._matched, rows, "auto", DRAWS, SEED, TOLERANCE)
             answer, error = found.answer[0], found.error[0]
         if self.ensemble.classes is not None and self.ensemble.link == "logistic":
             answer, error = np.array([1.0 - answer[0], answer[0]]), np.array([error[0], error[0]])

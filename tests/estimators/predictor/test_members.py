@@ -183,7 +183,7 @@ def test_expected_boosting_without_support_is_native(joint: jf.Joint) -> None:
 
         def observe(self, evidence):
             nowhere = np.full((len(evidence.value) * FIXED.draws, 4), np.nan)
-            return SimpleNamespace(evidence=evidence, completions=lambda count, seed, n_jobs: nowhere)
+            return SimpleNamespace(evidence=evidence, completions=lambda count, seed: nowhere)
 
     table, seen = table_of(joint.schema), encode(joint.schema, levels(seed=6))[0]
     model, ranks = grow(table, SHAPE, Labelled(seen[:, :3], seen[:, 3]), 2, 3, 0)

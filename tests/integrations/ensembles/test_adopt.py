@@ -39,6 +39,7 @@ from jointforest.learners.generative.from_sklearn import adopt, read_forest
 from jointforest.learners.generative.targets import Training, read_training
 from jointforest.models.box_forest.check import check_trees
 from jointforest.models.box_forest.structure import leaf_boxes
+from jointforest.runtime.threads import use_jobs
 
 from ...learners.growing.test_grow import make_columns
 
@@ -386,7 +387,9 @@ def test_missing_cells_at_learning_and_threads() -> None:
     frame = frame.mask(rng.random(frame.shape) < 0.2)
     forest = RandomForestClassifier(6, random_state=0).fit(frame, y)
     training = read_training(frame, y, "categorical", {})
-    one, two, other = (adopt(forest, training, np.ones(500), seed, n_jobs) for seed, n_jobs in ((0, 1), (0, 2), (1, 1)))
+    one, two, other = (
+        use_jobs(n_jobs)(adopt)(forest, training, np.ones(500), seed) for seed, n_jobs in ((0, 1), (0, 2), (1, 1))
+    )
     check_trees(training.columns, one.trees, has_background=False)
     assert np.array_equal(one.leaf_of, two.leaf_of)
     assert not np.array_equal(one.leaf_of, other.leaf_of)

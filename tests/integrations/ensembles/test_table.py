@@ -33,6 +33,7 @@ from jointforest.integrations.ensembles.evaluate import (
 )
 from jointforest.integrations.ensembles.read import read_ensemble
 from jointforest.integrations.ensembles.table import Ensemble, Tree, join
+from jointforest.runtime.threads import use_jobs
 
 from ...random_cases.ensembles import random_ensemble, random_rows
 from ...random_cases.models import random_model, seeds
@@ -210,8 +211,8 @@ def test_sums_are_those_of_a_walk_down_each_tree(seed: int, n_inner: int, n_outp
     X[rng.random(X.shape) < 0.2] = np.nan
     other = np.isnan(X) & (rng.random(X.shape) < 0.5) & [False, True, False, True]
     expected = [base + sum(walk(tree, x, o) for tree in trees) for x, o in zip(X, other, strict=True)]
-    np.testing.assert_allclose(raw(ensemble, X, other, n_jobs=1), expected, rtol=1e-12, atol=1e-12)
-    assert np.array_equal(raw(ensemble, X, other, n_jobs=2), raw(ensemble, X, other, n_jobs=1))
+    np.testing.assert_allclose(use_jobs(1)(raw)(ensemble, X, other), expected, rtol=1e-12, atol=1e-12)
+    assert np.array_equal(use_jobs(2)(raw)(ensemble, X, other), use_jobs(1)(raw)(ensemble, X, other))
     at = leaves(ensemble, X, other)
     assert np.allclose(ensemble.base + ensemble.value[at].sum(axis=1), expected)
 
@@ -222,7 +223,7 @@ def test_many_rows_are_answered_in_order_whatever_the_threads() -> None:
     ensemble = read_ensemble(model)
     assert np.array_equal(answers(ensemble, frame)[:, 0], model.predict(frame))
     X, other = encode(ensemble, frame)
-    assert np.array_equal(raw(ensemble, X, other, n_jobs=1), raw(ensemble, X, other, n_jobs=3))
+    assert np.array_equal(use_jobs(1)(raw)(ensemble, X, other), use_jobs(3)(raw)(ensemble, X, other))
     assert raw(ensemble, X[:0], other[:0]).shape == (0, 1)
 
 
@@ -396,5 +397,5 @@ def test_blocks_of_rows_are_rows(seed: int) -> None:
     for b in range(B):
         block = slice(b * m, (b + 1) * m)
         X[block, same[b]], other[block, same[b]] = X[b * m, same[b]], other[b * m, same[b]]
-    np.testing.assert_array_equal(raw_blocks(ensemble, X, other, same), raw(ensemble, X, other, n_jobs=1))
+    np.testing.assert_array_equal(raw_blocks(ensemble, X, other, same), raw(ensemble, X, other))
     assert raw_blocks(ensemble, X[:0], other[:0], same[:0]).shape == (0, len(ensemble.base))

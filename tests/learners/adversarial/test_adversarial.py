@@ -26,7 +26,7 @@ from jointforest.models.box_forest.structure import Forest
 
 SETTINGS = RoundSettings(
     n_estimators=12, min_samples_leaf=3, max_features=2, max_depth=None, max_leaf_nodes=None, bootstrap=True, n_draws=0,
-    delta=0.0, max_iters=10, early_stop=True, n_jobs=1,
+    delta=0.0, max_iters=10, early_stop=True,
 )  # fmt: skip
 
 
@@ -311,9 +311,9 @@ def test_verbose_prints_a_line_a_round(frame: pd.DataFrame, capsys: pytest.Captu
 def test_out_of_bag_density_against_a_slow_computation(frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, np.ndarray] = {}
 
-    def spy(model: Forest, evidence: Evidence, drawn: np.ndarray, n_jobs: int) -> np.ndarray:
+    def spy(model: Forest, evidence: Evidence, drawn: np.ndarray) -> np.ndarray:
         seen["drawn"], seen["joint"] = drawn, jf.Joint(BoxForest(model))
-        return slow(model, evidence, drawn, n_jobs)
+        return slow(model, evidence, drawn)
 
     slow = adversarial_forest.oob_log_density
     monkeypatch.setattr(adversarial_forest, "oob_log_density", spy)

@@ -13,6 +13,7 @@ from jointforest.learners.hidden_tree.constants import FIXED
 from jointforest.learners.hidden_tree.learn import LearnSettings
 from jointforest.learners.hidden_tree.leaves import exceeds, learn_trees
 from jointforest.learners.hidden_tree.structure import CodeTable
+from jointforest.runtime.threads import use_jobs
 
 
 def independent_blocks(n, seed=0):
@@ -113,7 +114,7 @@ def test_too_few_rows_to_choose_by():
 def test_same_choice_whatever_the_threads():
     table = independent_blocks(500, seed=3)
     settings = LearnSettings(n_states=6, passes=3)
-    one, two = (choose_settings(table, settings=settings, seed=1, n_jobs=jobs) for jobs in (1, 2))
+    one, two = (use_jobs(jobs)(choose_settings)(table, settings=settings, seed=1) for jobs in (1, 2))
     assert one == two
 
 
@@ -126,10 +127,10 @@ def test_leaves_are_chosen_where_each_has_dependence_of_its_own():
     table = CodeTable(codes, np.full(4, 8), np.zeros(4, bool))
     independent = table._replace(codes=rng.integers(8, size=(4_000, 4)))
     for settings in (LearnSettings(n_states=16, passes=4), LearnSettings(n_states=16, passes=3, start="local")):
-        assert choose_settings(table, settings, ("n_leaves",), n_jobs=1).n_leaves == 8
-        assert choose_settings(independent, settings, ("n_leaves",), n_jobs=1).n_leaves == 1
+        assert choose_settings(table, settings, ("n_leaves",)).n_leaves == 8
+        assert choose_settings(independent, settings, ("n_leaves",)).n_leaves == 1
     quick = LearnSettings(n_states=16, passes=3, start="shared")
-    assert choose_settings(table, quick, ("n_leaves",), n_jobs=1).n_leaves == 1
+    assert choose_settings(table, quick, ("n_leaves",)).n_leaves == 1
 
 
 def test_leaves_are_those_of_better_draws_whatever_the_likelihood(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +146,7 @@ def test_leaves_are_those_of_better_draws_whatever_the_likelihood(monkeypatch: p
             monkeypatch.setattr(choose, "exceeds", lambda *given, answer=is_likelier: answer)
             for gain, expected in ((limit + 0.01, 8), (limit - 0.01, 8 if is_likelier else 1), (-limit - 0.01, 1)):
                 scores[:] = 0.5 + gain, 0.5
-                assert choose_settings(table, settings, ("n_leaves",), n_jobs=1).n_leaves == expected
+                assert choose_settings(table, settings, ("n_leaves",)).n_leaves == expected
 
 
 @pytest.mark.parametrize("is_weighed", [False, True])

@@ -24,6 +24,7 @@ from jointforest.models.box_forest.posterior import (
     sample,
 )
 from jointforest.models.box_forest.structure import Forest
+from jointforest.runtime.threads import use_jobs
 
 from ...compiled import compiled
 from ...random_cases.cells import Region, make_evidence
@@ -227,7 +228,7 @@ def test_threads_and_chunks_change_nothing() -> None:
         assert np.array_equal(whole, answer(evidence, 3), equal_nan=True)
         assert np.array_equal(whole[some], answer(part, 2), equal_nan=True)
     assert np.array_equal(
-        sample(model, evidence, 3, 5, n_jobs=1), sample(model, evidence, 3, 5, n_jobs=3), equal_nan=True
+        use_jobs(1)(sample)(model, evidence, 3, 5), use_jobs(3)(sample)(model, evidence, 3, 5), equal_nan=True
     )
     one = make_evidence([[None] * len(model.schema.columns)])
     assert np.array_equal(sample(model, one, 40_000, 5)[:50], sample(model, one, 50, 5))

@@ -24,7 +24,7 @@ from ...learners.selection.budget import budget_of
 from ...runtime.parameters import ANY, VERBOSE, Allowed, Number
 from ...runtime.progress import be_quiet, write_line
 from ...runtime.random_state import seed_of
-from ...runtime.threads import chunks
+from ...runtime.threads import chunks, threaded
 from .boosting import Boosting, GivenBoosting, HistBoosting, adopted, check_estimator, table_of
 from .constants import FIXED
 from .files import Saved, save_predictor
@@ -145,6 +145,7 @@ class JointPredictor(Learner):
         """Kinds of columns that are not to be inferred."""
         return self.kinds
 
+    @threaded
     def _learn(self, training: Training, model: Any = None) -> None:
         """Learn, and set attributes; with a fitted model, about it."""
         seed, schema, start = self._draw_seed(), training.schema, time.monotonic()
@@ -154,7 +155,7 @@ class JointPredictor(Learner):
         if self.boosting is not None or fitted is not None:
             boosting = GivenBoosting(self.boosting, schema, fitted)
         tell = write_line if self.verbose else be_quiet
-        problem = Problem(training, n_classes, boosting, fitted, budget_of(self.budget), seed, self.n_jobs, tell)
+        problem = Problem(training, n_classes, boosting, fitted, budget_of(self.budget), seed, tell)
         learned = learn_predictor(problem)
         chosen, pool = learned.chosen, learned.comparison.pool
         how = chosen.report(self.budget, time.monotonic() - start)
@@ -223,7 +224,7 @@ class JointPredictor(Learner):
     def _stacked(self, evidence: Evidence, with_spread: bool = False) -> tuple[Stack, np.ndarray]:
         """The members' answers, and the share of each row that is missing (n,)."""
         joint = self.joint_.distribution
-        answers = ask(self._members, joint, evidence, self._seed, self.n_jobs, with_spread)
+        answers = ask(self._members, joint, evidence, self._seed, with_spread)
         return stack(list(answers.values())), missing_share(evidence.value[:, :-1], self._known)
 
     def _predict(self, evidence: Evidence) -> np.ndarray:
@@ -238,6 +239,7 @@ class JointPredictor(Learner):
         """Names of the outputs."""
         return ()
 
+    @threaded
     def explain(
         self, X: Any, *, groups: Any = None, n_coalitions: int | None = None, random_state: Any = 0
     ) -> ShapleyValues:
@@ -276,7 +278,7 @@ class JointPredictor(Learner):
         seed, schema = seed_of(random_state), self.joint_.schema
         d = len(schema.columns)
         joint = self.joint_.distribution
-        players = find_players(joint, list(range(d - 1)), groups, n_coalitions, seed, self.n_jobs)
+        players = find_players(joint, list(range(d - 1)), groups, n_coalitions, seed)
         cells = evidence.value
 
         def value(row: np.ndarray, known: np.ndarray) -> Asked:

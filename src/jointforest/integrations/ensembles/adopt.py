@@ -216,7 +216,7 @@ def without_leaves(trees: Trees, keep: np.ndarray) -> tuple[Trees, np.ndarray]:
     return smaller, trees.leaf[old[still_leaf]]
 
 
-def find_leaf(trees: Trees, X: np.ndarray, weight: np.ndarray, seed: int, n_jobs: int | None = -1) -> np.ndarray:
+def find_leaf(trees: Trees, X: np.ndarray, weight: np.ndarray, seed: int) -> np.ndarray:
     """Leaf in which each row of X (n, d) ends in each tree, int32 (T, n); the trees' nodes lie tree by tree.
 
     A row that misses the value of a split takes a side by a seeded draw, as often as the rows do that have it, each of
@@ -234,7 +234,7 @@ def find_leaf(trees: Trees, X: np.ndarray, weight: np.ndarray, seed: int, n_jobs
         scratch = RouteScratch(int(bounds[t]), begin, end, rows, np.empty_like(rows))
         find_leaves(trees, values, weight[t], stream_state(seed, t), scratch, out[t])
 
-    list(map_ordered(one, [(t,) for t in range(len(out))], n_jobs))
+    list(map_ordered(one, [(t,) for t in range(len(out))]))
     return out
 
 

@@ -146,17 +146,17 @@ def level_codes(levels: tuple[Any, ...], labels: Sequence[Any], name: str) -> np
     return np.array([place.get(label, -1) for label in labels], dtype=np.int64)
 
 
-def leaves(ensemble: Ensemble, X: np.ndarray, other: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+def leaves(ensemble: Ensemble, X: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Leaf that each row reaches in each tree, int32 (n, T). Missing values take the library's default directions."""
     out = np.empty((len(X), len(ensemble.root)), dtype=np.int32)
-    _run(leaf_rows, ensemble, X, other, out, n_jobs)
+    _run(leaf_rows, ensemble, X, other, out)
     return out
 
 
-def raw(ensemble: Ensemble, X: np.ndarray, other: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+def raw(ensemble: Ensemble, X: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Sums before the link, (n, K), of encoded rows. Missing values take the library's default directions."""
     out = np.empty((len(X), len(ensemble.base)))
-    _run(raw_rows, ensemble, X, other, out, n_jobs)
+    _run(raw_rows, ensemble, X, other, out)
     return out
 
 
@@ -175,16 +175,14 @@ def raw_blocks(ensemble: Ensemble, X: np.ndarray, other: np.ndarray, same: np.nd
     return out
 
 
-def _run(
-    kernel: Any, ensemble: Ensemble, X: np.ndarray, other: np.ndarray, out: np.ndarray, n_jobs: int | None
-) -> None:
+def _run(kernel: Any, ensemble: Ensemble, X: np.ndarray, other: np.ndarray, out: np.ndarray) -> None:
     arrays = routing(ensemble)
     X, other = np.ascontiguousarray(X, dtype=np.float64), np.ascontiguousarray(other)
 
     def one(start: int, stop: int) -> None:
         kernel(arrays, X, other, start, stop, out)
 
-    list(map_ordered(one, chunks(len(X), _CHUNK), n_jobs))
+    list(map_ordered(one, chunks(len(X), _CHUNK)))
 
 
 def apply_link(link: str, raw: np.ndarray) -> np.ndarray:

@@ -251,7 +251,7 @@ class AdversarialForest(TableLearner):
     def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Distribution:
         if self.leaf == "chow_liu":
             table = coded(rows, weight)
-            return chow_liu_part(table, self._grow(table.rows, weight, seed).filled, self.epsilon, self.n_jobs)
+            return chow_liu_part(table, self._grow(table.rows, weight, seed).filled, self.epsilon)
         grown = self._grow(rows, weight, seed)
         cells = prepare(rows.columns, rows.filled, rows.drawn, edges(rows.schema))
         quantile, model, plain = self._quantile(rows, cells, grown.filled, weight, seed)
@@ -259,7 +259,7 @@ class AdversarialForest(TableLearner):
             plain = None
             evidence = build(rows.schema, rows.X)
             in_bag = self._densities(rows, cells, grown.in_bag, quantile)
-            self.oob_log_density_ = oob_log_density(in_bag, evidence, grown.drawn, self.n_jobs)
+            self.oob_log_density_ = oob_log_density(in_bag, evidence, grown.drawn)
             del in_bag
         if model is None:
             model = self._densities(rows, cells, grown.filled, quantile, plain)
@@ -287,7 +287,7 @@ class AdversarialForest(TableLearner):
             return leaf_sizes(fold, sample.n, rows.schema, rows.columns, seed, weights, rows.first, of_values)
 
         trees = self._grow(table.rows, sampled.weight, seed, sizes).filled.trees
-        return fill_chow_liu(sampled, table, trees, seed, self.epsilon, self.n_jobs)
+        return fill_chow_liu(sampled, table, trees, seed, self.epsilon)
 
     def _structure(self, rows: Rows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
         assigned = self._grow(rows, weight, seed, sizes).filled
@@ -304,10 +304,10 @@ class AdversarialForest(TableLearner):
         if self.leaf != "auto":
             return None, None, None
         settings = self._leaf_settings()
-        plain = fit_trees(rows.columns, cells, assigned, settings, self.n_jobs)
+        plain = fit_trees(rows.columns, cells, assigned, settings)
         normal = as_forest(rows.schema, rows.columns, cells, assigned.trees, plain, self.epsilon)
-        trial = _Trial(rows, cells, assigned, settings, weight, seed, self.n_jobs)
-        misfit = misfit_slots(normal, rows.X, weight, self.n_jobs)
+        trial = _Trial(rows, cells, assigned, settings, weight, seed)
+        misfit = misfit_slots(normal, rows.X, weight)
         slots = choose_slots(misfit, trial.fits, trial.gains, trial.weight, FIXED.trial_groups)
         return slots, None if slots.any() else normal, plain
 
@@ -343,10 +343,10 @@ class AdversarialForest(TableLearner):
             return assign_rows(rows.columns, ranks, forest.trees, forest.leaf_node, np.broadcast_to(counted, (T, n)))
 
         if sizes is None:
-            forest = prune_forest(forest, ranks.codes, used, self.min_samples_leaf, self.n_jobs, grow_all)
+            forest = prune_forest(forest, ranks.codes, used, self.min_samples_leaf, grow_all)
         else:
             rows_at = sizes(assigned(sample.filling).trees)
-            forest = prune_by(forest, ranks.codes, rows_at, self.min_samples_leaf, self.n_jobs)
+            forest = prune_by(forest, ranks.codes, rows_at, self.min_samples_leaf)
         return _Grown(assigned(used if by_oob else sample.filling), assigned(drawn) if self.oob_score else None, drawn)
 
     def _round_settings(self, n: int, d: int) -> RoundSettings:
@@ -362,7 +362,6 @@ class AdversarialForest(TableLearner):
             delta=self.delta,
             max_iters=self._rounds(),
             early_stop=self.early_stop,
-            n_jobs=self.n_jobs,
         )
 
     def _rounds(self) -> int:
@@ -393,11 +392,9 @@ class AdversarialForest(TableLearner):
         settings = self._leaf_settings()
         if plain is not None and quantile is not None:
             epsilon = settings.quantile_epsilon
-            fitted = quantile_trees(rows.columns, cells, assigned, plain, quantile, epsilon, self.n_jobs)
+            fitted = quantile_trees(rows.columns, cells, assigned, plain, quantile, epsilon)
             return as_forest(rows.schema, rows.columns, cells, assigned.trees, fitted, self.epsilon)
-        return learn_densities(
-            rows.schema, rows.columns, cells, assigned, settings, self.epsilon, self.n_jobs, quantile=quantile
-        )
+        return learn_densities(rows.schema, rows.columns, cells, assigned, settings, self.epsilon, quantile=quantile)
 
     def _leaf_settings(self) -> Settings:
         """How leaf densities are estimated; with "auto", of the columns that normals fit."""
@@ -428,7 +425,6 @@ class RoundSettings(NamedTuple):
     delta: float
     max_iters: int
     early_stop: bool
-    n_jobs: int | None
 
 
 class Discriminator(NamedTuple):
@@ -522,7 +518,7 @@ def _discriminate(
     ends = [k for k in FIXED.early_trees if k < n_trees and turn > 0] + [n_trees]
     for end in ends:
         batch = [(t,) for t in range(len(trees), end)]
-        for tree, node, in_bag, vote in map_ordered(one, batch, settings.n_jobs, "growing trees"):
+        for tree, node, in_bag, vote in map_ordered(one, batch, "growing trees"):
             trees.append(tree)
             nodes.append(node)
             drawn.append(in_bag[:n])
@@ -551,7 +547,6 @@ def prune_forest(
     codes: np.ndarray,
     keep: np.ndarray,
     min_rows: int,
-    n_jobs: int | None,
     has_these: bool = False,
 ) -> Discriminator:
     """Prune every tree until at least ``min_rows`` of the real rows in ``keep`` (bool (T, n)) end in each leaf.
@@ -564,12 +559,10 @@ def prune_forest(
         node = forest.leaf_node[t] if has_these else None
         return prune_small_leaves(forest.trees[t], codes, keep[t], min_rows, node)
 
-    return _changed(forest, one, codes.shape[1], n_jobs)
+    return _changed(forest, one, codes.shape[1])
 
 
-def prune_by(
-    forest: Discriminator, codes: np.ndarray, rows_at: np.ndarray, min_rows: int, n_jobs: int | None
-) -> Discriminator:
+def prune_by(forest: Discriminator, codes: np.ndarray, rows_at: np.ndarray, min_rows: int) -> Discriminator:
     """Prune leaves with fewer than ``min_rows`` rows once; those of all trees have ``rows_at`` (int64 (L,)).
 
     Returns the forest with all rows of ``codes`` (d, n) sent down the pruned trees.
@@ -584,17 +577,13 @@ def prune_by(
         pruned, _ = prune(tree, rows, min_rows)
         return pruned, find_leaves(pruned, codes)
 
-    return _changed(forest, one, codes.shape[1], n_jobs)
+    return _changed(forest, one, codes.shape[1])
 
 
-def _changed(
-    forest: Discriminator, one: Callable[[int], tuple[RankTree, np.ndarray]], n: int, n_jobs: int | None
-) -> Discriminator:
+def _changed(forest: Discriminator, one: Callable[[int], tuple[RankTree, np.ndarray]], n: int) -> Discriminator:
     """The forest with other trees, and the nodes in which n rows end in them."""
     trees, leaf_node = [], np.empty((len(forest.trees), n), dtype=np.int32)
-    for t, (tree, node) in enumerate(
-        map_ordered(one, [(t,) for t in range(len(forest.trees))], n_jobs, "pruning trees")
-    ):
+    for t, (tree, node) in enumerate(map_ordered(one, [(t,) for t in range(len(forest.trees))], "pruning trees")):
         trees.append(tree)
         leaf_node[t] = node
     return forest._replace(trees=trees, leaf_node=leaf_node)
@@ -685,10 +674,9 @@ class _Trial:
         settings: Settings,
         weight: np.ndarray | None,
         seed: int,
-        n_jobs: int | None,
     ) -> None:
         self.rows, self.cells, self.assigned = rows, cells, assigned
-        self.settings, self.n_jobs = settings, n_jobs
+        self.settings = settings
         n = len(rows.X)
         self.held = np.random.default_rng([seed, 4]).permutation(n)[: int(FIXED.trial_share * n)]
         self.asked = self.held[: FIXED.trial_rows]
@@ -728,9 +716,9 @@ class _Trial:
         trees = trees._replace(weight=weight)
         schema, columns = self.rows.schema, self.rows.columns
         none = np.zeros(len(columns.step), bool)
-        fitted = fit_trees(columns, self.cells, trees, self.settings, self.n_jobs, quantile=none)
+        fitted = fit_trees(columns, self.cells, trees, self.settings, quantile=none)
         forest = as_forest(schema, columns, self.cells, trees.trees, fitted, FIXED.trial_epsilon)
-        return trees, forest, posterior(forest, build(schema, self.rows.X[self.asked]), self.n_jobs)
+        return trees, forest, posterior(forest, build(schema, self.rows.X[self.asked]))
 
     def _gains_in_leaves(self, slots: np.ndarray) -> dict[int, np.ndarray]:
         """By slot, what its log-density gains in each leaf that a validation row meets, (M,)."""
@@ -748,4 +736,4 @@ class _Trial:
         return found
 
     def _cdfs(self, trees: AssignedRows, slots: np.ndarray) -> list[list[LeafCdfs]]:
-        return tree_cdfs(self.rows.columns, self.cells, trees, slots, self.settings.quantile_epsilon, self.n_jobs)
+        return tree_cdfs(self.rows.columns, self.cells, trees, slots, self.settings.quantile_epsilon)

@@ -15,6 +15,7 @@ from ...models.box_forest.box_forest import BoxForest
 from ...models.box_forest.robustness import robustness
 from ...models.box_forest.structure import Forest
 from ...runtime.parameters import ANY, FLAG, Allowed, Number
+from ...runtime.threads import threaded, use_jobs
 from ..base import FOREST, LEAVES, Learner, count_features, warn_leaf_size
 from ..batches.fill import Structure, fill
 from ..batches.passes import fold_of
@@ -137,6 +138,7 @@ class GenerativeForest(Learner):
 
     # -- learning
 
+    @threaded
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Grow a forest for the target and learn the distribution in its leaves.
 
@@ -170,6 +172,7 @@ class GenerativeForest(Learner):
         training, assigned = self._grow(training, weight, seed)
         return self._learn(training, assigned, seed)
 
+    @threaded
     def fit_batches(self, source: Any, target: str, sample_weight: str | None = None) -> Any:
         """Learn from a table larger than memory, whose column ``target`` is the target; see
         ``docs/how-to/large-tables.md``.
@@ -216,7 +219,7 @@ class GenerativeForest(Learner):
                 "leaf='spn' and 'chow_liu', target_in_leaf='full' and class_weight need all rows at once, and "
                 "fit_batches has a sample of them; leave these at their defaults"
             )
-        fold, seed = fold_of(source, self.n_jobs), self._draw_seed()
+        fold, seed = fold_of(source), self._draw_seed()
         of_target = target, self._target_kind
         fold, sample, weight, weights = take_weighed(fold, self.kinds, FIXED.batch_rows, seed, sample_weight, of_target)
         training = sampled_training(sample, target, self._target_kind)
@@ -226,7 +229,7 @@ class GenerativeForest(Learner):
         def filled(settings: Settings, of_target: Settings, quantile: np.ndarray | None) -> Forest:
             table = training.schema, training.columns, training.table
             structure = Structure(*table, assigned, settings, quantile, seed, of_target, weights, training.first)
-            return fill(fold, sample.n, structure, self.epsilon, self.n_jobs)
+            return fill(fold, sample.n, structure, self.epsilon)
 
         return self._learn(training, assigned, seed, None if sample.is_whole else filled)
 
@@ -241,7 +244,7 @@ class GenerativeForest(Learner):
         # rounded to 44 bits, so that weights of another unit grow the same trees
         part, exponent = np.frexp(weight)
         weight = np.ldexp(np.rint(np.ldexp(part, 44)), exponent - 44)
-        training = training.completed(weight, seed, self.n_jobs)
+        training = training.completed(weight, seed)
         n, d = training.X.shape[0], training.X.shape[1] - 1
         least = FIXED.coded_leaf_rows if is_coded else 1
         if self.min_samples_leaf != "auto":
@@ -257,7 +260,6 @@ class GenerativeForest(Learner):
             max_leaf_nodes=CHOW_LIU.leaf_nodes if is_coded and self.max_leaf_nodes is None else self.max_leaf_nodes,
             bootstrap=self.bootstrap,
             n_draws=self._count_draws(n),
-            n_jobs=self.n_jobs,
         )
         if is_coded:
             training = coded_training(training, weight)
@@ -320,10 +322,12 @@ class GenerativeForest(Learner):
         training = self._read(as_table(X), y)
         weight = self._weigh(training, check_weights(sample_weight, len(training.X)))
         seed = self._draw_seed()
-        return self._learn(training, adopt(forest, training, weight, seed, self.n_jobs), seed)
+        with use_jobs(self.n_jobs):
+            return self._learn(training, adopt(forest, training, weight, seed), seed)
 
     @classmethod
-    def from_joint(cls, joint: Any, target: str, n_jobs: int | None = -1) -> Any:
+    @threaded
+    def from_joint(cls, joint: Any, target: str, *, n_jobs: int | None = -1) -> Any:
         """An estimator that predicts one column of a joint that is there already, of whatever kind, from the others.
 
         Parameters
@@ -426,22 +430,22 @@ class GenerativeForest(Learner):
         """Leaf densities, and how the trees are combined; of a sample of rows ``filled`` gives the forest of all."""
         self.feature_importances_ = feature_importances(training, assigned, self._criteria[self.criterion])
         if training.coded is not None:
-            self.joint_ = Joint(chow_liu_part(training.coded, assigned, self.epsilon, self.n_jobs))
+            self.joint_ = Joint(chow_liu_part(training.coded, assigned, self.epsilon))
             self.beta_ = 1.0
             return self
         settings = self._settings()
         if self.smoothing == "auto":
-            settings = choose_smoothing(training, assigned, settings, seed, self.n_jobs)
+            settings = choose_smoothing(training, assigned, settings, seed)
         if self.min_spread == "auto" and self.leaf not in LIKE_UNIFORM:
-            settings = settings._replace(min_spread=choose_spreads(training, assigned, settings, self.n_jobs))
+            settings = settings._replace(min_spread=choose_spreads(training, assigned, settings))
         self.min_spread_, self._smoothing = settings.min_spread, settings.smoothing
         target = TARGET
         if not training.columns.is_categorical[-1]:
-            target = target._replace(min_spread=choose_target_spread(training, assigned, self.n_jobs))
+            target = target._replace(min_spread=choose_target_spread(training, assigned))
         circuits = self._circuits(training, seed)
         quantile = None
         if self.leaf == "auto" and circuits is None:
-            quantile = quantile_slots(training, assigned, settings, target, seed, self.n_jobs)
+            quantile = quantile_slots(training, assigned, settings, target, seed)
         model = learn_densities(
             training.schema,
             training.columns,
@@ -449,13 +453,12 @@ class GenerativeForest(Learner):
             assigned,
             settings,
             self.epsilon,
-            self.n_jobs,
             target,
             circuits=circuits,
             quantile=quantile,
         )
         beta = {"trees": 0.0, "mixture": 1.0}.get(self.combine, self.beta)
-        self.beta_ = choose_beta(model, training, assigned, seed, self.n_jobs)[0] if isinstance(beta, str) else beta
+        self.beta_ = choose_beta(model, training, assigned, seed)[0] if isinstance(beta, str) else beta
         if filled is not None:
             del model  # as large as what takes its place
             model = filled(settings, target, quantile)
@@ -488,6 +491,7 @@ class GenerativeForest(Learner):
 
     # -- questions about the features alone
 
+    @threaded
     def score_samples(self, X: Any) -> np.ndarray:
         """Log-density log p(x_o) of each row's known features by the mixture of all trees; low for outliers.
 
@@ -526,8 +530,9 @@ class GenerativeForest(Learner):
         True
         """
         evidence = self._evidence(X)
-        return self.joint_.distribution.log_density(evidence, self.n_jobs)
+        return self.joint_.distribution.log_density(evidence)
 
+    @threaded
     def robustness(self, X: Any, *, beta: float | None = None, c: float = 1.0, shift: str = "leaf") -> np.ndarray:
         """How far every parameter of the forest may be wrong at once before a row's predicted class changes.
 
@@ -571,7 +576,7 @@ class GenerativeForest(Learner):
         evidence = self._evidence(X)
         beta = float(self.beta_ if beta is None else beta)
         model, j = self.joint_.distribution.forest_for("robustness"), self._target
-        return robustness(model, evidence, j, beta=beta, c=c, shift=shift, n_jobs=self.n_jobs)[0]
+        return robustness(model, evidence, j, beta=beta, c=c, shift=shift)[0]
 
     @property
     def _target(self) -> int:

@@ -11,6 +11,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from ...inference.uncertainty import Uncertainty, uncertainty
 from ...runtime.parameters import ANY, Allowed, check_number
+from ...runtime.threads import threaded
 from ..leaf_fitting.densities import AssignedRows
 from .base import Filled, GenerativeForest
 from .conformal import label_set, pairs_by_pattern
@@ -239,6 +240,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         self.reference_ = training.X[rows, :-1]
         return super()._learn(training, assigned, seed, filled)
 
+    @threaded
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities p(y | x_o) of each row, missing cells summed out.
 
@@ -258,20 +260,21 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
             If there are columns that were not there at learning, or cells of another kind.
         """
         evidence = self._evidence(X)
-        return self.joint_.distribution.observe_by_trees(evidence, self._query_beta).level_probabilities(
-            self._target, self.n_jobs
-        )
+        return self.joint_.distribution.observe_by_trees(evidence, self._query_beta).level_probabilities(self._target)
 
+    @threaded
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
+    @threaded
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each row, the first of equals; array (n,)."""
         likeliest = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[likeliest])
 
+    @threaded
     def predict_set(self, X: Any, level: float = 0.9) -> np.ndarray:
         """Classes that cannot be left out if the set is to hold the true one with this probability.
 
@@ -309,12 +312,13 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         cells, kept = self._features(X), self._calibration
         in_set = np.zeros((len(cells), len(self.classes_)), dtype=bool)
         for rows, pairs in pairs_by_pattern(
-            self.joint_.distribution.forest_for("conformal prediction"), kept, cells, self.beta_, None, self.n_jobs
+            self.joint_.distribution.forest_for("conformal prediction"), kept, cells, self.beta_, None
         ):
             in_set[rows] = label_set(pairs, level)
         in_set[np.arange(len(cells)), self.predict_proba(X).argmax(axis=1)] = True
         return in_set
 
+    @threaded
     def uncertainty(
         self, X: Any, reference: Any = None, *, beta: float = 1.0, fragile: float = 0.1, unlikely: float = 5.0
     ) -> Uncertainty:
@@ -360,7 +364,6 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
             beta=beta,
             fragile=fragile,
             unlikely=unlikely,
-            n_jobs=self.n_jobs,
         )
         predicted = np.asarray(self.classes_[result.predicted])
         if (impossible := result.predicted < 0).any():

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from ...runtime.parameters import Allowed, check_number, check_shares
+from ...runtime.threads import threaded
 from ..growing.criterion_kernels import VARIANCE
 from .base import GenerativeForest
 from .conformal import interval, pairs_by_pattern
@@ -191,13 +192,13 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
                 "a number has no classes to part a leaf by"
             )
 
+    @threaded
     def predict(self, X: Any) -> np.ndarray:
         """Mean of the target given the known cells of each row; float64 array (n,)."""
         evidence = self._evidence(X)
-        return self.joint_.distribution.observe_by_trees(evidence, self._query_beta).moments(self._target, self.n_jobs)[
-            0
-        ]
+        return self.joint_.distribution.observe_by_trees(evidence, self._query_beta).moments(self._target)[0]
 
+    @threaded
     def predict_quantiles(self, X: Any, q: Any) -> np.ndarray:
         """Quantiles inf{y: P(target <= y | x_o) >= q} of the target given the known cells of each row.
 
@@ -230,11 +231,10 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
         levels = check_shares("q", q)
         evidence = self._evidence(X)
         points = np.atleast_1d(levels)
-        quantiles = self.joint_.distribution.observe_by_trees(evidence, self._query_beta).quantile(
-            self._target, points, self.n_jobs
-        )
+        quantiles = self.joint_.distribution.observe_by_trees(evidence, self._query_beta).quantile(self._target, points)
         return quantiles[:, 0] if levels.ndim == 0 else quantiles
 
+    @threaded
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """Bounds of the interval with equal tails that holds this share of the target, given the known cells.
 
@@ -280,6 +280,6 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
         centre = float(kept.y.mean())
         least = 1e-6 * float(kept.y.std()) or 1.0
         low, high = np.empty(len(X)), np.empty(len(X))
-        for rows, pairs in pairs_by_pattern(forest, kept, X, self.beta_, centre, self.n_jobs):
+        for rows, pairs in pairs_by_pattern(forest, kept, X, self.beta_, centre):
             low[rows], high[rows] = interval(pairs, level, centre, least)
         return low, high

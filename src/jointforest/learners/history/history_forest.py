@@ -12,6 +12,7 @@ from ...data.cells import FrameReader
 from ...data.frames import read
 from ...runtime.parameters import ANY, FLAG, VERBOSE, Allowed, Number
 from ...runtime.progress import write_line
+from ...runtime.threads import threaded
 from ..base import Estimator, as_frame
 from ..batches.passes import fold_of, has_own_passes
 from .batches import sample_subjects
@@ -76,6 +77,7 @@ class HistoryForest(Estimator):
 
     def __init__(
         self,
+        *,
         smoothing: float | str = "auto",
         ends: bool = True,
         kinds: dict[str, str] | None = None,
@@ -90,6 +92,7 @@ class HistoryForest(Estimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @threaded
     def fit(self, X: Any, y: None = None, *, group: str, order: str | None = None) -> Self:
         """Learn from a frame (pandas, polars, pyarrow) with several rows for each subject.
 
@@ -118,6 +121,7 @@ class HistoryForest(Estimator):
         self._check()
         return self._learn(read(as_frame(X)), group, order, self._draw_seed(), start)
 
+    @threaded
     def fit_batches(self, source: Any, *, group: str, order: str | None = None) -> Self:
         """Learn from a table larger than memory, in one pass over batches of its rows.
 
@@ -161,7 +165,7 @@ class HistoryForest(Estimator):
         seed = self._draw_seed()
         if order is None and has_own_passes(source):
             raise ValueError("order: the batches of an engine have no order; name the column of times")
-        fold, time_column = fold_of(source, self.n_jobs), None if order is None else str(order)
+        fold, time_column = fold_of(source), None if order is None else str(order)
         reader, n_rows = sample_subjects(fold, str(group), time_column, FIXED.batch_rows, seed)
         if reader.n < n_rows:
             self._tell(f"{n_rows} rows, from {reader.n} of which whole subjects are learned")
@@ -178,7 +182,7 @@ class HistoryForest(Estimator):
         size = len(prepared.rows.labels), *prepared.X.shape
         self._tell("{} subjects, {} rows, {} columns".format(*size))
         constants = smoothed(self.smoothing, len(prepared.X))
-        model = learn_histories(prepared, seed, constants, self.n_jobs, self._tell)
+        model = learn_histories(prepared, seed, constants, self._tell)
         self.joint_ = HistoryJoint(model)
         self._tell(f"{model.n_trees} trees, {model.n_leaves} leaves, in {time.monotonic() - start:.1f} s")
         return self

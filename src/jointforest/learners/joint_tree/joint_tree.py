@@ -174,12 +174,12 @@ class JointTree(TableLearner):
             return super()._learn_and_compare(rows, weight, seed)
         least = count_rows(self.min_samples_leaf, len(rows.X))
         first = self._made(INDEPENDENT, rows, weight, seed, 1, least)
-        lost = lost_pairs(first, rows.X, weight, self.n_jobs)
+        lost = lost_pairs(first, rows.X, weight)
         way = self._preferred(ALL_WAYS, rows, weight, seed, least) if lost else INDEPENDENT
         if way == INDEPENDENT and self.n_estimators == 1:
             return first, lost
         model = self._made(way, rows, weight, seed, self.n_estimators, least)
-        return model, lost_pairs(model, rows.X, weight, self.n_jobs)
+        return model, lost_pairs(model, rows.X, weight)
 
     def _learn_batches(self, sampled: Sampled, rows: Rows, seed: int) -> Distribution:
         weight, least = sampled.weight, self._least_of_sample(rows, sampled.sample.n)
@@ -188,12 +188,12 @@ class JointTree(TableLearner):
             way = self._preferred(CHOW_LIU_WAYS, rows, weight, seed, least)
         elif self.leaf == "auto":
             first = self._made(INDEPENDENT, rows, weight, seed, 1, least)
-            if lost_pairs(first, rows.X, weight, self.n_jobs):
+            if lost_pairs(first, rows.X, weight):
                 way = self._preferred(ALL_WAYS, rows, weight, seed, least)
         if way == INDEPENDENT:
             return super()._learn_batches(sampled, rows, seed)
         table, assigned = self._grow_on_codes(way, rows, weight, seed, self.n_estimators, least)
-        return fill_chow_liu(sampled, table, assigned.trees, seed, self.epsilon, self.n_jobs)
+        return fill_chow_liu(sampled, table, assigned.trees, seed, self.epsilon)
 
     def _preferred(self, ways: Sequence[str], rows: Rows, weight: np.ndarray | None, seed: int, least: float) -> str:
         """The way to learn with so many rows in a leaf that held-out rows prefer, on trial; the first where rows are
@@ -205,7 +205,7 @@ class JointTree(TableLearner):
         least *= len(kept) / len(rows.X)
         tested, of_held = build(rows.schema, rows.X[held]), None if weight is None else weight[held]
         log_densities = [
-            self._made(way, rows.take(kept), of_kept, seed, few, least).log_density(tested, self.n_jobs) for way in ways
+            self._made(way, rows.take(kept), of_kept, seed, few, least).log_density(tested) for way in ways
         ]
         return ways[int(np.argmax([np.average(one, weights=of_held) for one in log_densities]))]
 
@@ -215,10 +215,10 @@ class JointTree(TableLearner):
         """The first trees, with so many rows in a leaf."""
         if way != INDEPENDENT:
             table, assigned = self._grow_on_codes(way, rows, weight, seed, n_trees, least)
-            return chow_liu_part(table, assigned, self.epsilon, self.n_jobs)
+            return chow_liu_part(table, assigned, self.epsilon)
         assigned = self._grow(rows, weight, seed, n_trees, least)
         cells, settings = prepare(rows.columns, rows.filled, rows.drawn, edges(rows.schema)), self._leaf_settings()
-        forest = learn_densities(rows.schema, rows.columns, cells, assigned, settings, self.epsilon, self.n_jobs)
+        forest = learn_densities(rows.schema, rows.columns, cells, assigned, settings, self.epsilon)
         return BoxForest(forest)
 
     def _grow_on_codes(
@@ -282,10 +282,10 @@ class JointTree(TableLearner):
         def one(t: int) -> tuple[RankTree, np.ndarray, np.ndarray]:
             weight = draw_rows(n, n, True, seed, t) if is_forest and self.bootstrap else np.ones(n)
             weight = weight if of_rows is None else weight * of_rows
-            tree, node = grow_joint(data, ranks, weight, judges, settings, seed, t, 1 if is_forest else self.n_jobs)
+            tree, node = grow_joint(data, ranks, weight, judges, settings, seed, t)
             return tree, node, weight
 
-        grown = list(map_ordered(one, [(t,) for t in range(n_trees)], self.n_jobs, "growing trees"))
+        grown = list(map_ordered(one, [(t,) for t in range(n_trees)], "growing trees"))
         return assign_rows(columns, ranks, *zip(*grown, strict=True))
 
 
