@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -16,11 +17,12 @@ from ..data.frames import read
 from ..learners.base import Learner, check_learner, joint_of
 from ..learners.generative.targets import as_table, column_like, target_cells, target_name
 from ..learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
-from ..runtime.parameters import ANY, Allowed, Number, check_number
+from ..runtime.parameters import Number, check_number
 from ..runtime.random_state import seed_of
 from ..runtime.threads import threaded
 
 
+@dataclass(eq=False, repr=False)
 class JointAugmenter(Learner):
     """Add rows drawn from the joint of features and target: classes balanced, or a table made larger.
 
@@ -69,25 +71,11 @@ class JointAugmenter(Learner):
     {'Adelie': 152, 'Chinstrap': 152, 'Gentoo': 152}
     """
 
-    _allowed: ClassVar[dict[str, Allowed]] = {
-        "estimator": ANY,
-        "sampling_strategy": ANY,
-        "n_jobs": ANY,
-        "random_state": ANY,
-    }
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        sampling_strategy: Any = "auto",
-        n_jobs: int | None = -1,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.sampling_strategy = sampling_strategy
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    estimator: Any = None
+    _: KW_ONLY
+    sampling_strategy: Any = "auto"
+    n_jobs: int | None = -1
+    random_state: Any = None
 
     @threaded
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> JointAugmenter:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -18,7 +19,7 @@ from ..inference.sampling import sample
 from ..learners.base import Learner, check_learner, draw_rows, joint_of
 from ..learners.generative.targets import as_table
 from ..learners.hidden_tree.hidden_tree_forest import HiddenTreeForest, as_chosen
-from ..runtime.parameters import ANY, FLAG, Allowed, Number, check_number
+from ..runtime.parameters import FLAG, Number, check_number, parameter
 from ..runtime.random_state import seed_of
 from ..runtime.threads import threaded
 from .chained import Chain, Coding, average_means, cell_means, coding_of, follow, learn_chain
@@ -133,6 +134,7 @@ INDICATOR = "missingindicator_"
 """What the names of indicator columns begin with, as in scikit-learn."""
 
 
+@dataclass(eq=False, repr=False)
 class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
     """Fill missing cells by a joint and regressions given the known cells of the row; known cells stay.
 
@@ -196,34 +198,14 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
     [344, 344]
     """
 
-    _allowed: ClassVar[dict[str, Allowed]] = {
-        "method": ("mean", "sample"),
-        "m": (Number(1, whole=True),),
-        "proper": FLAG,
-        "add_indicator": FLAG,
-        "estimator": ANY,
-        "n_jobs": ANY,
-        "random_state": ANY,
-    }
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        method: str = "mean",
-        m: int = 5,
-        proper: bool = False,
-        add_indicator: bool = False,
-        n_jobs: int | None = -1,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.method = method
-        self.m = m
-        self.proper = proper
-        self.add_indicator = add_indicator
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    estimator: Any = None
+    _: KW_ONLY
+    method: str = parameter("mean", "mean", "sample")
+    m: int = parameter(5, Number(1, whole=True))
+    proper: bool = parameter(False, *FLAG)
+    add_indicator: bool = parameter(False, *FLAG)
+    n_jobs: int | None = -1
+    random_state: Any = None
 
     @threaded
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> JointImputer:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import OutlierMixin, clone, is_classifier, is_regressor
@@ -21,7 +22,7 @@ from ..learners.batches.passes import fold_of
 from ..learners.batches.sample import MOST_ROWS, take_weighed
 from ..learners.generative.targets import feature_schema, read_features
 from ..models.base import Distribution
-from ..runtime.parameters import ANY, Allowed, Number
+from ..runtime.parameters import Number, parameter
 from ..runtime.threads import threaded
 from ..runtime.warnings import LostDependenceWarning
 
@@ -37,6 +38,7 @@ RADIUS = 1.0
 """Standard deviations by which rows like a row may differ from it, for joints but the detector's own."""
 
 
+@dataclass(eq=False, repr=False)
 class ForestOutlierDetector(OutlierMixin, Learner):
     """Detect outliers by a joint: how dense it is at a row, or how probable rows like it are; cells may be missing.
 
@@ -89,28 +91,12 @@ class ForestOutlierDetector(OutlierMixin, Learner):
     'body_mass_g'
     """
 
-    _allowed: ClassVar[dict[str, Allowed]] = {
-        "contamination": ("auto", Number(0, 0.5, without="low")),
-        "radius": ("auto", Number(0)),
-        "estimator": ANY,
-        "n_jobs": ANY,
-        "random_state": ANY,
-    }
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        contamination: float | str = "auto",
-        radius: float | str = "auto",
-        n_jobs: int | None = -1,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.contamination = contamination
-        self.radius = radius
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    estimator: Any = None
+    _: KW_ONLY
+    contamination: float | str = parameter("auto", "auto", Number(0, 0.5, without="low"))
+    radius: float | str = parameter("auto", "auto", Number(0))
+    n_jobs: int | None = -1
+    random_state: Any = None
 
     @threaded
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

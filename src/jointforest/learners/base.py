@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import narwhals as nw
 import numpy as np
@@ -35,46 +35,29 @@ from .batches.sample import Sampled, take_weighed
 from .hidden_tree.first_joint import fill_in, first_joint, keys_of
 from .leaf_fitting.fit import NARROWEST
 
-FOREST: dict[str, Allowed] = {
-    "n_estimators": (Number(1, whole=True),),
-    "max_features": (
-        "sqrt",
-        "log2",
-        None,
-        Number(1, whole=True, text="a whole number >= 1"),
-        Number(0, 1, without="low", text="a share in (0, 1]"),
-    ),
-    "max_depth": (Number(1, whole=True), None),
-    "max_leaf_nodes": (Number(2, whole=True), None),
-    "epsilon": (Number(0, 0.5),),
-}
-"""Values of the parameters that all forests have."""
-LEAVES: dict[str, Allowed] = {
-    "bounds": ("auto", "no", "local", "global"),
-    "smoothing": (Number(0),),
-    "prior": ("marginal", "uniform"),
-    "spread_rows": (Number(0),),
-    "min_spread": (Number(1e-9),),
-    "quantile_epsilon": (Number(1e-6, 1),),
-}
-"""Values of the parameters of leaf densities."""
+MAX_FEATURES: Allowed = (
+    "sqrt",
+    "log2",
+    None,
+    Number(1, whole=True, text="a whole number >= 1"),
+    Number(0, 1, without="low", text="a share in (0, 1]"),
+)
+BOUNDS: Allowed = ("auto", "no", "local", "global")
+PRIORS: Allowed = ("marginal", "uniform")
 
 
 class Estimator(BaseEstimator):
     """What learns from a table whose cells may be missing, and whose columns may hold numbers or levels.
 
-    Its parameters are those of its ``__init__``, where scikit-learn looks for them.
+    Its parameters are the fields of a dataclass: scikit-learn finds them in the signature of ``__init__``.
     """
-
-    _allowed: ClassVar[Mapping[str, Allowed]] = {}
-    """Values that its parameters may have, of those that are not free."""
 
     n_jobs: int | None
     random_state: Any
 
     def _check(self) -> None:
         """Refuse parameters out of range, and those that do not go together."""
-        check_parameters(self._allowed, vars(self))
+        check_parameters(self)
 
     def _name_columns(self, names: Sequence[str], frame: str) -> None:
         """Say which columns fit saw, as scikit-learn does: an array has no names."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,7 +21,7 @@ from ...inference.shapley.game import Asked, shapley_values
 from ...learners.base import Learner
 from ...learners.generative.targets import Training, as_table, read_cells, read_training
 from ...learners.selection.budget import budget_of
-from ...runtime.parameters import ANY, VERBOSE, Allowed, Number
+from ...runtime.parameters import VERBOSE, Number, parameter
 from ...runtime.progress import be_quiet, write_line
 from ...runtime.random_state import seed_of
 from ...runtime.threads import chunks, threaded
@@ -34,40 +34,23 @@ from .pooling import Pool, Stack, stack
 from .report import MemberReport, PredictorReport
 
 
+@dataclass(eq=False, repr=False)
 class JointPredictor(Learner):
     """What `JointClassifier` and `JointRegressor` share."""
 
     _target_kind: ClassVar[str]
-    _allowed: ClassVar[dict[str, Allowed]] = {
-        "boosting": ANY,
-        "budget": ("fast", "default", "best", Number(0, without="low", text="a number of seconds above 0")),
-        "kinds": ANY,
-        "extra": ("refuse", "ignore"),
-        "n_jobs": ANY,
-        "random_state": ANY,
-        "verbose": VERBOSE,
-    }
-    _pool: Pool
-    _report: PredictorReport | None
-
-    def __init__(
-        self,
-        boosting: Any = None,
-        *,
-        budget: str | float = "fast",
-        kinds: dict[str, str] | None = None,
-        extra: str = "refuse",
-        n_jobs: int | None = -1,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.boosting = boosting
-        self.budget = budget
-        self.kinds = kinds
-        self.extra = extra
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    _pool: Pool = field(init=False)
+    _report: PredictorReport | None = field(init=False)
+    boosting: Any = None
+    _: KW_ONLY
+    budget: str | float = parameter(
+        "fast", "fast", "default", "best", Number(0, without="low", text="a number of seconds above 0")
+    )
+    kinds: dict[str, str] | None = None
+    extra: str = parameter("refuse", "refuse", "ignore")
+    n_jobs: int | None = -1
+    random_state: Any = None
+    verbose: bool = parameter(False, *VERBOSE)
 
     # -- learning
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,10 +16,10 @@ from ...models.base import Distribution
 from ...models.box_forest.box_forest import BoxForest
 from ...models.box_forest.posterior import LeafPosterior, oob_log_density, posterior
 from ...models.box_forest.structure import Forest, Trees
-from ...runtime.parameters import ANY, FLAG, VERBOSE, Allowed, Number
+from ...runtime.parameters import FLAG, VERBOSE, Number, parameter
 from ...runtime.progress import write_line
 from ...runtime.threads import map_ordered
-from ..base import FOREST, LEAVES, Rows, TableLearner, count_features, draw_rows, warn_leaf_size
+from ..base import BOUNDS, MAX_FEATURES, PRIORS, Rows, TableLearner, count_features, draw_rows, warn_leaf_size
 from ..batches.fill import Sizes, Structure, leaf_sizes
 from ..batches.sample import Sampled
 from ..chow_liu_leaves.constants import FIXED as CHOW_LIU
@@ -63,6 +64,7 @@ class _Grown(NamedTuple):
     drawn: np.ndarray
 
 
+@dataclass(eq=False, repr=False)
 class AdversarialForest(TableLearner):
     """Learn the joint distribution of a table with an adversarial random forest.
 
@@ -165,81 +167,36 @@ class AdversarialForest(TableLearner):
     3
     """
 
-    _allowed: ClassVar[dict[str, Allowed]] = {
-        **FOREST,
-        "min_samples_leaf": (Number(1, whole=True),),
-        "max_leaf_nodes": ("auto", *FOREST["max_leaf_nodes"]),
-        "max_samples": (
-            Number(1, whole=True, text="a whole number >= 1"),
-            Number(0, 1, without="low", text="a share in (0, 1]"),
-            None,
-        ),
-        "delta": (Number(0, 0.5),),
-        "max_iters": ("auto", Number(0, whole=True)),
-        "leaf": ("auto", "normal", "normal_moments", "normal_mle", "uniform", "quantile", "chow_liu"),
-        **LEAVES,
-        "leaf_rows": ("all", "oob", "honest"),
-        "bootstrap": FLAG,
-        "early_stop": FLAG,
-        "oob_score": FLAG,
-        "kinds": ANY,
-        "n_jobs": ANY,
-        "random_state": ANY,
-        "verbose": VERBOSE,
-    }
-
-    def __init__(  # noqa: PLR0913
-        self,
-        n_estimators: int = 30,
-        *,
-        min_samples_leaf: int = 2,
-        max_features: str | int | float | None = "sqrt",
-        max_depth: int | None = None,
-        max_leaf_nodes: int | str | None = "auto",
-        bootstrap: bool = True,
-        max_samples: int | float | None = FIXED.max_samples,
-        delta: float = 0.1,
-        max_iters: int | str = "auto",
-        early_stop: bool = True,
-        leaf: str = "auto",
-        bounds: str = "auto",
-        smoothing: float = 0.2,
-        prior: str = "marginal",
-        spread_rows: float = 2.0,
-        min_spread: float = 0.01,
-        quantile_epsilon: float = 0.01,
-        epsilon: float = 1e-3,
-        leaf_rows: str = "all",
-        oob_score: bool = False,
-        kinds: dict[str, str] | None = None,
-        n_jobs: int | None = -1,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.min_samples_leaf = min_samples_leaf
-        self.max_features = max_features
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.bootstrap = bootstrap
-        self.max_samples = max_samples
-        self.delta = delta
-        self.max_iters = max_iters
-        self.early_stop = early_stop
-        self.leaf = leaf
-        self.bounds = bounds
-        self.smoothing = smoothing
-        self.prior = prior
-        self.spread_rows = spread_rows
-        self.min_spread = min_spread
-        self.quantile_epsilon = quantile_epsilon
-        self.epsilon = epsilon
-        self.leaf_rows = leaf_rows
-        self.oob_score = oob_score
-        self.kinds = kinds
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    n_estimators: int = parameter(30, Number(1, whole=True))
+    _: KW_ONLY
+    min_samples_leaf: int = parameter(2, Number(1, whole=True))
+    max_features: str | int | float | None = parameter("sqrt", *MAX_FEATURES)
+    max_depth: int | None = parameter(None, Number(1, whole=True), None)
+    max_leaf_nodes: int | str | None = parameter("auto", "auto", Number(2, whole=True), None)
+    bootstrap: bool = parameter(True, *FLAG)
+    max_samples: int | float | None = parameter(
+        FIXED.max_samples,
+        Number(1, whole=True, text="a whole number >= 1"),
+        Number(0, 1, without="low", text="a share in (0, 1]"),
+        None,
+    )
+    delta: float = parameter(0.1, Number(0, 0.5))
+    max_iters: int | str = parameter("auto", "auto", Number(0, whole=True))
+    early_stop: bool = parameter(True, *FLAG)
+    leaf: str = parameter("auto", "auto", "normal", "normal_moments", "normal_mle", "uniform", "quantile", "chow_liu")
+    bounds: str = parameter("auto", *BOUNDS)
+    smoothing: float = parameter(0.2, Number(0))
+    prior: str = parameter("marginal", *PRIORS)
+    spread_rows: float = parameter(2.0, Number(0))
+    min_spread: float = parameter(0.01, Number(1e-9))
+    quantile_epsilon: float = parameter(0.01, Number(1e-6, 1))
+    epsilon: float = parameter(1e-3, Number(0, 0.5))
+    leaf_rows: str = parameter("all", "all", "oob", "honest")
+    oob_score: bool = parameter(False, *FLAG)
+    kinds: dict[str, str] | None = None
+    n_jobs: int | None = -1
+    random_state: Any = None
+    verbose: int = parameter(0, *VERBOSE)
 
     def _check(self) -> None:
         super()._check()

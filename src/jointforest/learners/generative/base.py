@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,9 +15,9 @@ from ...data.frames import read
 from ...models.box_forest.box_forest import BoxForest
 from ...models.box_forest.robustness import robustness
 from ...models.box_forest.structure import Forest
-from ...runtime.parameters import ANY, FLAG, Allowed, Number
+from ...runtime.parameters import FLAG, Number, parameter
 from ...runtime.threads import threaded, use_jobs
-from ..base import FOREST, LEAVES, Learner, count_features, warn_leaf_size
+from ..base import BOUNDS, MAX_FEATURES, PRIORS, Learner, count_features, warn_leaf_size
 from ..batches.fill import Structure, fill
 from ..batches.passes import fold_of
 from ..batches.sample import take_weighed
@@ -52,89 +53,42 @@ Filled = Callable[[Settings, Settings, np.ndarray | None], Forest]
 """The forest of all rows, by the settings of features, those of the target, and slots with quantile leaves."""
 
 
+@dataclass(eq=False, repr=False)
 class GenerativeForest(Learner):
     """What the classifier and the regressor share: parameters, learning, and the joint's own questions."""
 
     _target_kind = "categorical"
-    beta_: float
-    _calibration: Calibration
+    beta_: float = field(init=False)
+    _calibration: Calibration = field(init=False)
     _criteria: ClassVar[dict[str, int]] = {"gini": GINI, "entropy": ENTROPY}
-    _allowed: ClassVar[dict[str, Allowed]] = {
-        **FOREST,
-        "criterion": tuple(_criteria),
-        "min_samples_split": (Number(2, whole=True),),
-        "min_samples_leaf": ("auto", Number(1, whole=True)),
-        "max_samples": (Number(0), None),
-        "leaf": ("auto", "normal", "normal_moments", "normal_mle", "uniform", "quantile", "spn", "chow_liu"),
-        "target_in_leaf": ("factorised", "full"),
-        "min_spn_samples": (Number(2, whole=True),),
-        **{name: LEAVES[name] for name in ("bounds", "prior", "spread_rows")},
-        "smoothing": ("auto", *LEAVES["smoothing"]),
-        "min_spread": ("auto", *LEAVES["min_spread"]),
-        "combine": ("weighted", "trees", "mixture"),
-        "beta": ("auto", Number(0, 1)),
-        "extra": ("refuse", "ignore"),
-        "bootstrap": FLAG,
-        "conformal": FLAG,
-        "kinds": ANY,
-        "n_jobs": ANY,
-        "random_state": ANY,
-    }
-
-    def __init__(  # noqa: PLR0913
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "gini",
-        max_features: str | int | float | None = "sqrt",
-        max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
-        min_samples_split: int = 2,
-        min_samples_leaf: int | str = "auto",
-        bootstrap: bool = True,
-        max_samples: int | float | None = None,
-        leaf: str = "normal",
-        target_in_leaf: str = "factorised",
-        min_spn_samples: int = 30,
-        bounds: str = "auto",
-        smoothing: float | str = "auto",
-        prior: str = "marginal",
-        spread_rows: float = 2.0,
-        min_spread: float | str = "auto",
-        epsilon: float = 1e-3,
-        combine: str = "weighted",
-        beta: float | str = "auto",
-        conformal: bool = False,
-        kinds: dict[str, str] | None = None,
-        extra: str = "refuse",
-        n_jobs: int | None = -1,
-        random_state: Any = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.max_features = max_features
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.bootstrap = bootstrap
-        self.max_samples = max_samples
-        self.leaf = leaf
-        self.target_in_leaf = target_in_leaf
-        self.min_spn_samples = min_spn_samples
-        self.bounds = bounds
-        self.smoothing = smoothing
-        self.prior = prior
-        self.spread_rows = spread_rows
-        self.min_spread = min_spread
-        self.epsilon = epsilon
-        self.combine = combine
-        self.beta = beta
-        self.conformal = conformal
-        self.kinds = kinds
-        self.extra = extra
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_estimators: int = parameter(100, Number(1, whole=True))
+    _: KW_ONLY
+    criterion: str = parameter("gini", *_criteria)
+    max_features: str | int | float | None = parameter("sqrt", *MAX_FEATURES)
+    max_depth: int | None = parameter(None, Number(1, whole=True), None)
+    max_leaf_nodes: int | None = parameter(None, Number(2, whole=True), None)
+    min_samples_split: int = parameter(2, Number(2, whole=True))
+    min_samples_leaf: int | str = parameter("auto", "auto", Number(1, whole=True))
+    bootstrap: bool = parameter(True, *FLAG)
+    max_samples: int | float | None = parameter(None, Number(0), None)
+    leaf: str = parameter(
+        "normal", "auto", "normal", "normal_moments", "normal_mle", "uniform", "quantile", "spn", "chow_liu"
+    )
+    target_in_leaf: str = parameter("factorised", "factorised", "full")
+    min_spn_samples: int = parameter(30, Number(2, whole=True))
+    bounds: str = parameter("auto", *BOUNDS)
+    smoothing: float | str = parameter("auto", "auto", Number(0))
+    prior: str = parameter("marginal", *PRIORS)
+    spread_rows: float = parameter(2.0, Number(0))
+    min_spread: float | str = parameter("auto", "auto", Number(1e-9))
+    epsilon: float = parameter(1e-3, Number(0, 0.5))
+    combine: str = parameter("weighted", "weighted", "trees", "mixture")
+    beta: float | str = parameter("auto", "auto", Number(0, 1))
+    conformal: bool = parameter(False, *FLAG)
+    kinds: dict[str, str] | None = None
+    extra: str = parameter("refuse", "refuse", "ignore")
+    n_jobs: int | None = -1
+    random_state: Any = None
 
     # -- learning
 

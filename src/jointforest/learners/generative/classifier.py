@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 
 from ...inference.uncertainty import Uncertainty, uncertainty
-from ...runtime.parameters import ANY, Allowed, check_number
+from ...runtime.parameters import check_number
 from ...runtime.threads import threaded
 from ..leaf_fitting.densities import AssignedRows
 from .base import Filled, GenerativeForest
@@ -19,6 +20,7 @@ from .constants import FIXED
 from .targets import Training, know_features
 
 
+@dataclass(eq=False, repr=False)
 class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
     """A random forest that is a joint distribution: classes with any inputs missing, densities, samples.
 
@@ -140,66 +142,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
     ['Adelie', 'Adelie']
     """
 
-    _allowed: ClassVar[dict[str, Allowed]] = {**GenerativeForest._allowed, "class_weight": ANY}
-
-    def __init__(  # noqa: PLR0913
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "gini",
-        max_features: str | int | float | None = "sqrt",
-        max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
-        min_samples_split: int = 2,
-        min_samples_leaf: int | str = "auto",
-        bootstrap: bool = True,
-        max_samples: int | float | None = None,
-        leaf: str = "normal",
-        target_in_leaf: str = "factorised",
-        min_spn_samples: int = 30,
-        bounds: str = "auto",
-        smoothing: float | str = "auto",
-        prior: str = "marginal",
-        spread_rows: float = 2.0,
-        min_spread: float | str = "auto",
-        epsilon: float = 1e-3,
-        combine: str = "weighted",
-        beta: float | str = "auto",
-        class_weight: Any = None,
-        conformal: bool = False,
-        kinds: dict[str, str] | None = None,
-        extra: str = "refuse",
-        n_jobs: int | None = -1,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            n_estimators,
-            criterion=criterion,
-            max_features=max_features,
-            max_depth=max_depth,
-            max_leaf_nodes=max_leaf_nodes,
-            min_samples_split=min_samples_split,
-            min_samples_leaf=min_samples_leaf,
-            bootstrap=bootstrap,
-            max_samples=max_samples,
-            leaf=leaf,
-            target_in_leaf=target_in_leaf,
-            min_spn_samples=min_spn_samples,
-            bounds=bounds,
-            smoothing=smoothing,
-            prior=prior,
-            spread_rows=spread_rows,
-            min_spread=min_spread,
-            epsilon=epsilon,
-            combine=combine,
-            beta=beta,
-            conformal=conformal,
-            kinds=kinds,
-            extra=extra,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.class_weight = class_weight
+    class_weight: Any = None
 
     def _check(self) -> None:
         super()._check()

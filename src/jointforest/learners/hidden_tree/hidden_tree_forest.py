@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -19,7 +20,7 @@ from ...evaluation.two_sample_test import quick_score
 from ...models.base import Distribution
 from ...models.hidden_tree.hidden_tree import HiddenTree
 from ...models.hidden_tree.hidden_trees import HiddenTrees
-from ...runtime.parameters import ANY, VERBOSE, Allowed, Number
+from ...runtime.parameters import VERBOSE, Number, parameter
 from ...runtime.progress import write_line
 from ...runtime.threads import one_blas_thread, threaded
 from ..base import TableScores, as_frame, check_cells, read_table, warn_lost_dependence, weighed_rows
@@ -38,6 +39,7 @@ from .missing_cells import with_missing_cells
 from .structure import CodeTable
 
 
+@dataclass(eq=False, repr=False)
 class HiddenTreeForest(TableScores):
     """Learn the joint distribution of a table with hidden trees.
 
@@ -122,52 +124,20 @@ class HiddenTreeForest(TableScores):
     True
     """
 
-    _allowed: ClassVar[dict[str, Allowed]] = {
-        "n_estimators": (Number(1, whole=True),),
-        "n_states": ("auto", Number(1, 4_096, whole=True)),
-        "n_bins": ("auto", Number(2, 4_096, whole=True)),
-        "max_leaf_nodes": ("auto", Number(1, 10_000, whole=True)),
-        "start": ("auto", "shared", "local", "factors"),
-        "max_iter": ("auto", Number(0, whole=True)),
-        "smoothing": ("auto", Number(0)),
-        "objective": ("draws", "likelihood"),
-        "kinds": ANY,
-        "rules": ANY,
-        "n_jobs": ANY,
-        "random_state": ANY,
-        "verbose": VERBOSE,
-    }
-
-    def __init__(  # noqa: PLR0913
-        self,
-        n_estimators: int = 1,
-        *,
-        n_states: str | int = "auto",
-        n_bins: str | int = "auto",
-        max_leaf_nodes: str | int = "auto",
-        start: str = "auto",
-        max_iter: str | int = "auto",
-        smoothing: str | float = "auto",
-        objective: str = "draws",
-        kinds: dict[str, str] | None = None,
-        rules: Any = "auto",
-        n_jobs: int | None = -1,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.n_states = n_states
-        self.n_bins = n_bins
-        self.max_leaf_nodes = max_leaf_nodes
-        self.start = start
-        self.max_iter = max_iter
-        self.smoothing = smoothing
-        self.objective = objective
-        self.kinds = kinds
-        self.rules = rules
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    n_estimators: int = parameter(1, Number(1, whole=True))
+    _: KW_ONLY
+    n_states: str | int = parameter("auto", "auto", Number(1, 4_096, whole=True))
+    n_bins: str | int = parameter("auto", "auto", Number(2, 4_096, whole=True))
+    max_leaf_nodes: str | int = parameter("auto", "auto", Number(1, 10_000, whole=True))
+    start: str = parameter("auto", "auto", "shared", "local", "factors")
+    max_iter: str | int = parameter("auto", "auto", Number(0, whole=True))
+    smoothing: str | float = parameter("auto", "auto", Number(0))
+    objective: str = parameter("draws", "draws", "likelihood")
+    kinds: dict[str, str] | None = None
+    rules: Any = "auto"
+    n_jobs: int | None = -1
+    random_state: Any = None
+    verbose: bool = parameter(False, *VERBOSE)
 
     @threaded
     def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:

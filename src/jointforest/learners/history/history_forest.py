@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, Self
 
 from ...api.history_joint import HistoryJoint
 from ...data.cells import FrameReader
 from ...data.frames import read
-from ...runtime.parameters import ANY, FLAG, VERBOSE, Allowed, Number
+from ...runtime.parameters import FLAG, VERBOSE, Number, parameter
 from ...runtime.progress import write_line
 from ...runtime.threads import threaded
 from ..base import Estimator, as_frame
@@ -21,6 +20,7 @@ from .learn import learn_histories
 from .prepare import prepare
 
 
+@dataclass(eq=False, repr=False)
 class HistoryForest(Estimator):
     """Learn the joint distribution of histories: tables with several rows for each subject.
 
@@ -64,33 +64,14 @@ class HistoryForest(Estimator):
     (200,)
     """
 
-    _allowed: ClassVar[Mapping[str, Allowed]] = {
-        "smoothing": (Number(0, 100), "auto"),
-        "ends": FLAG,
-        "kinds": ANY,
-        "random_state": ANY,
-        "n_jobs": ANY,
-        "verbose": VERBOSE,
-    }
-
-    joint_: HistoryJoint
-
-    def __init__(
-        self,
-        *,
-        smoothing: float | str = "auto",
-        ends: bool = True,
-        kinds: dict[str, str] | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = -1,
-        verbose: bool | int = False,
-    ) -> None:
-        self.smoothing = smoothing
-        self.ends = ends
-        self.kinds = kinds
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    joint_: HistoryJoint = field(init=False)
+    _: KW_ONLY
+    smoothing: float | str = parameter("auto", Number(0, 100), "auto")
+    ends: bool = parameter(True, *FLAG)
+    kinds: dict[str, str] | None = None
+    random_state: Any = None
+    n_jobs: int | None = -1
+    verbose: bool | int = parameter(False, *VERBOSE)
 
     @threaded
     def fit(self, X: Any, y: None = None, *, group: str, order: str | None = None) -> Self:

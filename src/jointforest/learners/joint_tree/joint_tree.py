@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +13,9 @@ from ...data.schema import Schema, edges
 from ...evaluation.misfit import LostPair, lost_pairs
 from ...models.base import Distribution
 from ...models.box_forest.box_forest import BoxForest
-from ...runtime.parameters import ANY, FLAG, Allowed, Number
+from ...runtime.parameters import FLAG, Number, parameter
 from ...runtime.threads import map_ordered
-from ..base import FOREST, LEAVES, Rows, TableLearner, count_features, count_rows, draw_rows, trial_rows, warn_leaf_size
+from ..base import MAX_FEATURES, Rows, TableLearner, count_features, count_rows, draw_rows, trial_rows, warn_leaf_size
 from ..batches.fill import Sizes, Structure
 from ..batches.sample import MOST_ROWS, Sampled
 from ..chow_liu_leaves.conditional_ranks import ConditionalRanks, conditional_ranks
@@ -34,6 +35,7 @@ CHOW_LIU_WAYS = (BY_COLUMNS, BY_RANKS)
 ALL_WAYS = (*CHOW_LIU_WAYS, INDEPENDENT)
 
 
+@dataclass(eq=False, repr=False)
 class JointTree(TableLearner):
     """Learn the joint distribution of a table with a joint probability tree.
 
@@ -103,60 +105,24 @@ class JointTree(TableLearner):
     (22, 1.0)
     """
 
-    _allowed: ClassVar[dict[str, Allowed]] = {
-        **FOREST,
-        "criterion": tuple(CRITERIA),
-        "min_impurity_decrease": ("auto", Number(0, 1)),
-        "bootstrap": FLAG,
-        "leaf": ("auto", "quantile", "normal", "normal_moments", "normal_mle", "uniform", "chow_liu"),
-        "quantile_epsilon": LEAVES["quantile_epsilon"],
-        "targets": ANY,
-        "features": ANY,
-        "splitters": ANY,
-        "min_samples_leaf": ANY,
-        "kinds": ANY,
-        "n_jobs": ANY,
-        "random_state": ANY,
-    }
-
-    def __init__(  # noqa: PLR0913
-        self,
-        n_estimators: int = 1,
-        *,
-        targets: Sequence[str] | None = None,
-        features: Sequence[str] | None = None,
-        splitters: Mapping[str, Sequence[str]] | None = None,
-        criterion: str = "entropy",
-        min_samples_leaf: int | float = 0.01,
-        max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: str | float = "auto",
-        max_features: str | int | float | None = None,
-        bootstrap: bool = True,
-        leaf: str = "auto",
-        quantile_epsilon: float = 0.01,
-        epsilon: float = 1e-3,
-        kinds: dict[str, str] | None = None,
-        n_jobs: int | None = -1,
-        random_state: Any = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.targets = targets
-        self.features = features
-        self.splitters = splitters
-        self.criterion = criterion
-        self.min_samples_leaf = min_samples_leaf
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.max_features = max_features
-        self.bootstrap = bootstrap
-        self.leaf = leaf
-        self.quantile_epsilon = quantile_epsilon
-        self.epsilon = epsilon
-        self.kinds = kinds
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_estimators: int = parameter(1, Number(1, whole=True))
+    _: KW_ONLY
+    targets: Sequence[str] | None = None
+    features: Sequence[str] | None = None
+    splitters: Mapping[str, Sequence[str]] | None = None
+    criterion: str = parameter("entropy", *CRITERIA)
+    min_samples_leaf: int | float = 0.01
+    max_depth: int | None = parameter(None, Number(1, whole=True), None)
+    max_leaf_nodes: int | None = parameter(None, Number(2, whole=True), None)
+    min_impurity_decrease: str | float = parameter("auto", "auto", Number(0, 1))
+    max_features: str | int | float | None = parameter(None, *MAX_FEATURES)
+    bootstrap: bool = parameter(True, *FLAG)
+    leaf: str = parameter("auto", "auto", "quantile", "normal", "normal_moments", "normal_mle", "uniform", "chow_liu")
+    quantile_epsilon: float = parameter(0.01, Number(1e-6, 1))
+    epsilon: float = parameter(1e-3, Number(0, 0.5))
+    kinds: dict[str, str] | None = None
+    n_jobs: int | None = -1
+    random_state: Any = None
 
     def _check(self) -> None:
         super()._check()
