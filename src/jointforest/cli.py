@@ -411,7 +411,7 @@ def explore(model: str, table: str | None, trained: str | None, port: int, no_br
     """
     from pathlib import Path
 
-    from .integrations.ensembles.read import read_model_file
+    from .ensembles.read import read_model_file
 
     follow = _Follower(model)
     joint = load_any(model)

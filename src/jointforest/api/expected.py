@@ -8,6 +8,9 @@ import numpy as np
 
 from ..data.evidence import Evidence, build
 from ..data.frames import encode, warn_unseen
+from ..ensembles.evaluate import apply_link, raw
+from ..ensembles.evaluate import encode as encode_for
+from ..ensembles.read import read_ensemble
 from ..inference.expectation.by_draws import Answers, expected_by_draws
 from ..inference.expectation.expectation import Rows, expected, expected_answer, knows_splits, spread, with_table
 from ..inference.expectation.match import MatchedEnsemble, filled, match_ensemble, match_features
@@ -15,9 +18,6 @@ from ..inference.refit.refit import refit_values, row_weights, targets
 from ..inference.shapley.coalition_values import Background, by_completions, by_leaves, conditional, known_cells
 from ..inference.shapley.coalition_values import interventional as interventional_value
 from ..inference.shapley.game import Players, budget, shapley_values
-from ..integrations.ensembles.evaluate import apply_link, raw
-from ..integrations.ensembles.evaluate import encode as encode_for
-from ..integrations.ensembles.read import read_ensemble
 from ..runtime.parameters import check, check_number
 from ..runtime.random_state import seed_of
 from ..runtime.threads import threaded
@@ -37,7 +37,7 @@ class ExpectedPredictor:
 
     Parameters
     ----------
-    model : fitted model of scikit-learn, XGBoost, LightGBM or CatBoost, or `integrations.ensembles.table.Ensemble`
+    model : fitted model of scikit-learn, XGBoost, LightGBM or CatBoost, or `ensembles.table.Ensemble`
         Trees, forests, or boosted trees; or a Pipeline of scikit-learn whose steps change columns one by one (scalers,
         encoders, imputers, ColumnTransformer) and whose last step is one of these: then columns are those that the
         pipeline was fitted on (``docs/how-to/other-libraries.md``).
@@ -66,7 +66,7 @@ class ExpectedPredictor:
     TypeError
         If the model is of no supported type.
     ValueError
-        If the model cannot be read (see `integrations.ensembles.read.read_ensemble`), or its columns are not
+        If the model cannot be read (see `ensembles.read.read_ensemble`), or its columns are not
         those of the joint: a column is absent, numbers meet levels, or no level is known.
 
     Notes

@@ -27,13 +27,13 @@ from ..inference.information.divergence import ColumnDistance
 from ..inference.information.projection import Estimate
 from ..inference.sampling import impute_by_draws
 from ..inference.uncertainty import Uncertainty, uncertainty
-from ..integrations.arrow import to_arrow
-from ..integrations.forde import write_forde
+from ..models.arrow import to_arrow
 from ..models.base import Distribution
 from ..models.box_forest.box_forest import BoxForest
 from ..models.box_forest.rake import rake
 from ..models.box_forest.robustness import check_target, robustness
 from ..models.file import save_model
+from ..models.forde import write_forde
 from ..runtime.parameters import Number, check_number
 from ..runtime.random_state import seed_of
 from ..runtime.threads import threaded

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..data.discretization.dependence import coarse, mutual_information, spanning_tree
 from ..data.evidence import build
 from ..data.schema import Schema
-from ..learners.hidden_tree.structure import coarse, mutual_information, spanning_tree
 from ..models.base import Distribution
 from ..runtime.warnings import LostDependenceWarning, warn
 

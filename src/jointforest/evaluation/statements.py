@@ -20,12 +20,12 @@ import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri
 
 from ..data.conditions import AnyOf, Interval, PerRow
+from ..data.discretization.dependence import mutual_information
 from ..data.evidence import Evidence, build, intersect
 from ..data.rules.contradictions import combined, contradicted, tolerance, total
 from ..data.rules.rule import Combinations, Equation, Function, Order, Rule
 from ..data.schema import Column, Schema, kernel_columns, snap
 from ..data.texts import column_text, value_text
-from ..learners.hidden_tree.structure import mutual_information
 from ..models.base import Distribution, PosteriorState
 from ..query_language.render import condition_text
 from ..runtime.warnings import LostDependenceWarning, warn

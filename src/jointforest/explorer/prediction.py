@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data.evidence import build
+from ..ensembles.table import Ensemble
 from ..inference.expectation.by_draws import expected_by_draws
 from ..inference.expectation.expectation import Rows, expected_answer, knows_splits
 from ..inference.expectation.match import Features, MatchedEnsemble, filled, match_ensemble, match_features
-from ..integrations.ensembles.table import Ensemble
 from ..models.base import Distribution
 
 TOLERANCE, DRAWS, SEED = 1e-4, 128, 0

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from jointforest.ensembles.evaluate import apply_link
 from jointforest.inference.expectation.expectation import Rows, by_cells, by_pairs, completed, expected
 from jointforest.inference.expectation.match import match_ensemble
-from jointforest.integrations.ensembles.evaluate import apply_link
 from jointforest.runtime.threads import use_jobs
 
 from ... import oracle

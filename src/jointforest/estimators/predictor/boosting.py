@@ -12,12 +12,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from ...data.evidence import Evidence
 from ...data.frames import decode
 from ...data.schema import Columns, Schema, kernel_columns
+from ...ensembles.evaluate import apply_link, raw
+from ...ensembles.read import read_ensemble
+from ...ensembles.scikit_learn import read_histogram_boosting
 from ...inference.expectation.by_draws import expected_by_completions, needs_draws
 from ...inference.expectation.expectation import Rows
 from ...inference.expectation.match import Features, filled, match_features
-from ...integrations.ensembles.evaluate import apply_link, raw
-from ...integrations.ensembles.read import read_ensemble
-from ...integrations.ensembles.scikit_learn import read_histogram_boosting
 from ...models.base import Distribution
 from .constants import FIXED, Shape
 

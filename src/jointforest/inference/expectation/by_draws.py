@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...integrations.ensembles.adopt import cell_edges
-from ...integrations.ensembles.evaluate import apply_link, raw
+from ...ensembles.adopt import cell_edges
+from ...ensembles.evaluate import apply_link, raw
 from ...models.base import Distribution
 from ...runtime.parameters import check
 from ..sampling import sample

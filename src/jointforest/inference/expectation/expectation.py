@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...data.evidence import Evidence, distinct_rows
-from ...integrations.ensembles.evaluate import apply_link, raw, raw_blocks
+from ...ensembles.evaluate import apply_link, raw, raw_blocks
 from ...models.box_forest.posterior import chunk_posterior, row_chunks, shared_posteriors
 from ...models.box_forest.structure import Forest
 from ...runtime.parameters import check
@@ -55,7 +55,7 @@ class Rows(NamedTuple):
         Values and levels, no regions.
     X : float64 array (n, n_features)
     other : bool array (n, n_features)
-        As `integrations.ensembles.evaluate.encode` gives them. What is known here is known there too, but for levels
+        As `ensembles.evaluate.encode` gives them. What is known here is known there too, but for levels
         that only one
         side has.
     """

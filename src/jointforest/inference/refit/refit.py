@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...integrations.ensembles.evaluate import apply_link
-from ...integrations.ensembles.table import Ensemble
+from ...ensembles.evaluate import apply_link
+from ...ensembles.table import Ensemble
 from ...runtime.parameters import check, check_number
 from ..expectation.expectation import Rows
 from ..expectation.match import MatchedEnsemble

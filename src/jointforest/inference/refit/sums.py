@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...integrations.ensembles.evaluate import leaves
+from ...ensembles.evaluate import leaves
 from ...models.box_forest.posterior import chunk_posterior, row_chunks
 from ...runtime.records import record
 from ...runtime.threads import map_ordered

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from ...data.evidence import Evidence
-from ...integrations.ensembles.evaluate import apply_link, raw, routing
-from ...integrations.ensembles.table import Ensemble
+from ...ensembles.evaluate import apply_link, raw, routing
+from ...ensembles.table import Ensemble
 from ...models.base import Distribution
 from ...runtime.threads import chunks, map_ordered
 from ..expectation.expectation import Rows, completed, knows_splits, take

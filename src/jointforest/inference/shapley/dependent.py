@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...data.discretization.dependence import CLASSES, mutual_information
 from ...data.evidence import Evidence
-from ...learners.hidden_tree.structure import CLASSES, mutual_information
 from ...models.base import Distribution
 from ..sampling import sample
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...data.discretization.dependence import coarse, mutual_information, spanning_tree
 from ...models.hidden_tree.tables import TreeTables
 from ...runtime.threads import map_ordered, one_blas_thread
 from ..hidden_tree.rake import with_marginal
-from ..hidden_tree.structure import coarse, mutual_information, spanning_tree
 from .constants import FIXED
 
 # ---- Tables of Chow-Liu trees on codes: pairs of columns in the whole table, and in a leaf, where rows are few.

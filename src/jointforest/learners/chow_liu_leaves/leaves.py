@@ -10,7 +10,7 @@ import numpy as np
 from ...data.discretization.discretizer import Scale, code_table
 from ...data.discretization.learn import learn_scale
 from ...data.schema import Column, Columns, Schema, kernel_columns
-from ...integrations.ensembles.adopt import with_weights
+from ...ensembles.adopt import with_weights
 from ...models.box_forest.structure import Trees, add_stump, leaf_boxes
 from ...models.hidden_tree.hidden_tree import HiddenTree
 from ...models.hidden_tree.hidden_trees import Grown, HiddenTrees, value_trees

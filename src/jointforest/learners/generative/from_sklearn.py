@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from ...data.schema import Column, Schema, near
-from ...integrations.ensembles.adopt import SplitTree, find_leaf, to_trees, with_weights, without_leaves
+from ...ensembles.adopt import SplitTree, find_leaf, to_trees, with_weights, without_leaves
 from ...models.box_forest.structure import Trees
 from ..leaf_fitting.densities import AssignedRows, first_leaves
 from .targets import Training

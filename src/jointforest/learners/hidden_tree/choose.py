@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...data.discretization.dependence import spanning_tree
 from ...evaluation.columns_and_pairs import Cells
 from ...evaluation.two_sample_test import QUICK_ROWS, quick_score
 from .constants import FIXED
@@ -14,7 +15,7 @@ from .em import is_light
 from .improve_structure import draw_codes, pair_to_join
 from .learn import LearnSettings
 from .leaves import Learned, complete_codes, exceeds, learn_trees, mean_of
-from .structure import CodeTable, code_columns, information_of, spanning_tree
+from .structure import CodeTable, code_columns, information_of
 
 _OPTIONS: dict[str, list[dict[str, Any]]] = {
     "start": [{"start": "shared"}, {"start": "local"}],

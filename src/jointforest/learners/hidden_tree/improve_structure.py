@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...data.discretization.dependence import coarse, mutual_information, spanning_tree
 from ...models.hidden_tree.tables import TreeTables
 from .constants import FIXED
 from .learn import LearnSettings
 from .leaves import Learned, learn_trees, mean_of
-from .structure import CodeTable, coarse, mutual_information, spanning_tree
+from .structure import CodeTable
 
 
 def pair_to_join(table: CodeTable, trial: LearnSettings, first: Learned, seed: int) -> tuple[int, int] | None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...data.discretization.dependence import spanning_tree
 from ...models.hidden_tree.tables import TreeTables
 from ...runtime.progress import bar
 from ...runtime.threads import Run, one_blas_thread, workers
@@ -26,7 +27,7 @@ from .em import (
 from .features import most_rows
 from .rake import raked
 from .start import start_states
-from .structure import CodeColumn, CodeTable, code_columns, information_of, join, spanning_tree
+from .structure import CodeColumn, CodeTable, code_columns, information_of, join
 
 Progress = Callable[[int, int, float], None]
 

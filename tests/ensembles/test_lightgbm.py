@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from jointforest.integrations.ensembles.evaluate import encode, leaves
-from jointforest.integrations.ensembles.lightgbm import LARGEST_ZERO, _Test, with_zeros
-from jointforest.integrations.ensembles.read import read_ensemble
+from jointforest.ensembles.evaluate import encode, leaves
+from jointforest.ensembles.lightgbm import LARGEST_ZERO, _Test, with_zeros
+from jointforest.ensembles.read import read_ensemble
 
 from .test_table import LETTERS, answers, assert_same_leaves, check, make_table, make_target, numbers_only
 

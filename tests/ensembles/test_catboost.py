@@ -10,9 +10,9 @@ import pytest
 from catboost import CatBoost, CatBoostClassifier, CatBoostRanker, CatBoostRegressor, Pool
 from sklearn.exceptions import NotFittedError
 
-from jointforest.integrations.ensembles.evaluate import encode, level_codes
-from jointforest.integrations.ensembles.levels import HashedLevels
-from jointforest.integrations.ensembles.read import read_ensemble
+from jointforest.ensembles.evaluate import encode, level_codes
+from jointforest.ensembles.levels import HashedLevels
+from jointforest.ensembles.read import read_ensemble
 
 from .test_table import LETTERS, answers, assert_same_leaves, check, make_table, make_target, numbers_only
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...data.schema import Columns
-from ...models.box_forest.structure import Trees, leaf_boxes, pruned, rows_below
-from ...runtime.random_kernels import stream_state
-from ...runtime.records import record
-from ...runtime.threads import map_ordered
+from ..data.schema import Columns
+from ..models.box_forest.structure import Trees, leaf_boxes, pruned, rows_below
+from ..runtime.random_kernels import stream_state
+from ..runtime.records import record
+from ..runtime.threads import map_ordered
 from .adopt_kernels import find_leaves
 
 _MOST_CELLS = 2.0**51  # beyond it half a cell is no longer exact in float64

@@ -11,8 +11,8 @@ import pytest
 import xgboost as xgb
 from sklearn.exceptions import NotFittedError
 
-from jointforest.integrations.ensembles.evaluate import encode, leaves, raw
-from jointforest.integrations.ensembles.read import read_ensemble
+from jointforest.ensembles.evaluate import encode, leaves, raw
+from jointforest.ensembles.read import read_ensemble
 
 from .test_table import LETTERS, answers, assert_same_leaves, check, make_table, make_target, numbers_only
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...data.cells import ColumnCells, FrameReader
-from ...data.frames import read
-from ...runtime.records import record
-from ...runtime.threads import chunks, map_ordered
+from ..data.cells import ColumnCells, FrameReader
+from ..data.frames import read
+from ..runtime.records import record
+from ..runtime.threads import chunks, map_ordered
 from .evaluate_kernels import block_rows, leaf_rows, raw_rows
 from .levels import ClosedLevels, HashedLevels
 from .table import Ensemble

@@ -36,9 +36,9 @@ from sklearn.preprocessing import (
 from sklearn.tree import DecisionTreeRegressor
 from xgboost import XGBClassifier, XGBRegressor
 
-from jointforest.integrations.ensembles.evaluate import encode, raw
-from jointforest.integrations.ensembles.pipeline import last_at_most
-from jointforest.integrations.ensembles.read import read_ensemble
+from jointforest.ensembles.evaluate import encode, raw
+from jointforest.ensembles.pipeline import last_at_most
+from jointforest.ensembles.read import read_ensemble
 
 from .test_sklearn import classes_of
 from .test_table import answers, assert_same_leaves, check, make_table, make_target

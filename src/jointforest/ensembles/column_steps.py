@@ -24,7 +24,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from ...data.cells import absent
+from ..data.cells import absent
 
 Rising = Callable[[np.ndarray], np.ndarray]
 """A function of float64 numbers (n,) that never falls."""

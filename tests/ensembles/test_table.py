@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from jointforest.integrations.ensembles.evaluate import (
+from jointforest.ensembles.evaluate import (
     apply_link,
     by_position,
     encode,
@@ -31,12 +31,12 @@ from jointforest.integrations.ensembles.evaluate import (
     raw,
     raw_blocks,
 )
-from jointforest.integrations.ensembles.read import read_ensemble
-from jointforest.integrations.ensembles.table import Ensemble, Tree, join
+from jointforest.ensembles.read import read_ensemble
+from jointforest.ensembles.table import Ensemble, Tree, join
 from jointforest.runtime.threads import use_jobs
 
-from ...random_cases.ensembles import random_ensemble, random_rows
-from ...random_cases.models import random_model, seeds
+from ..random_cases.ensembles import random_ensemble, random_rows
+from ..random_cases.models import random_model, seeds
 
 LETTERS = list("abcdefgh")
 
@@ -344,7 +344,7 @@ def test_levels_meet_labels_of_other_types() -> None:
 def test_other_libraries_are_not_imported() -> None:
     code = (
         "import sys; from sklearn.tree import DecisionTreeClassifier as T; "
-        "from jointforest.integrations.ensembles.read import read_ensemble; "
+        "from jointforest.ensembles.read import read_ensemble; "
         "read_ensemble(T().fit([[0], [1]], [0, 1])); "
         "assert not {'xgboost', 'lightgbm', 'catboost'} & set(sys.modules)"
     )

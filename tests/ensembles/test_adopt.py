@@ -26,7 +26,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTre
 
 from jointforest.data.frames import encode
 from jointforest.data.schema import Schema, snap
-from jointforest.integrations.ensembles.adopt import (
+from jointforest.ensembles.adopt import (
     SplitTree,
     cell_edges,
     find_leaf,
@@ -41,7 +41,7 @@ from jointforest.models.box_forest.check import check_trees
 from jointforest.models.box_forest.structure import leaf_boxes
 from jointforest.runtime.threads import use_jobs
 
-from ...learners.growing.test_grow import make_columns
+from ..learners.growing.test_grow import make_columns
 
 CLASSIFIERS = [
     DecisionTreeClassifier(random_state=0),

@@ -9,7 +9,7 @@ from sklearn.base import is_classifier
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from ...data.cells import absent
+from ..data.cells import absent
 from .adopt import float64_thresholds
 from .read import read_ensemble
 from .table import Ensemble, Tree, join, labels_of, library_of

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from ..data.schema import Column, Schema, kernel_columns
-from ..models.base import Distribution
-from ..models.box_forest.box_forest import BoxForest
-from ..models.box_forest.check import check
-from ..models.box_forest.leaves.derived import make_leaves
-from ..models.box_forest.leaves.levels import WideLevels, dense_levels, layout, one_column, side_by_side
-from ..models.box_forest.leaves.table import NORMAL, UNIFORM, ParameterTables
-from ..models.box_forest.structure import Forest, Trees
+from .base import Distribution
+from .box_forest.box_forest import BoxForest
+from .box_forest.check import check
+from .box_forest.leaves.derived import make_leaves
+from .box_forest.leaves.levels import WideLevels, dense_levels, layout, one_column, side_by_side
+from .box_forest.leaves.table import NORMAL, UNIFORM, ParameterTables
+from .box_forest.structure import Forest, Trees
 
 FIELDS = {
     "forest": ("f_idx", "tree", "leaf", "cvg"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...models.box_forest.structure_kernels import goes_left
-from ...runtime.compile import entry, kernel
-from ...runtime.random_kernels import uniform
+from ..models.box_forest.structure_kernels import goes_left
+from ..runtime.compile import entry, kernel
+from ..runtime.random_kernels import uniform
 
 
 @entry

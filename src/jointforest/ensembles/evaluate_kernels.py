@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...models.box_forest.leaves.level_kernels import has_level
-from ...runtime.compile import entry, kernel
+from ..models.box_forest.leaves.level_kernels import has_level
+from ..runtime.compile import entry, kernel
 
 
 @kernel

@@ -22,7 +22,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor
 from threadpoolctl import threadpool_limits
 
-from jointforest.integrations.ensembles.read import read_ensemble
+from jointforest.ensembles.read import read_ensemble
 
 from .test_table import LETTERS, answers, assert_same_leaves, check, make_table, make_target, numbers_only
 

@@ -9,22 +9,22 @@ from typing import Any, overload
 
 import numpy as np
 
-from ..evaluation.columns_and_pairs import read_rows
-from ..evaluation.fidelity import fidelity
-from ..evaluation.statements import statements, warn_lost
-from ..learners.base import read_table
-from ..learners.hidden_tree.hidden_tree_forest import compound_trial
-from ..learners.history.history_forest import HistoryForest
-from ..learners.rules import reduce_table, wanted_rules
-from ..learners.selection.budget import budget_of
-from ..learners.selection.choose import Task, choose
-from ..runtime.parameters import check
-from ..runtime.progress import be_quiet, write_line
-from ..runtime.random_state import seed_of
-from ..runtime.threads import threaded
-from ..runtime.warnings import warn
-from .history_joint import HistoryJoint
-from .joint import Joint
+from ...api.history_joint import HistoryJoint
+from ...api.joint import Joint
+from ...evaluation.columns_and_pairs import read_rows
+from ...evaluation.fidelity import fidelity
+from ...evaluation.statements import statements, warn_lost
+from ...runtime.parameters import check
+from ...runtime.progress import be_quiet, write_line
+from ...runtime.random_state import seed_of
+from ...runtime.threads import threaded
+from ...runtime.warnings import warn
+from ..base import read_table
+from ..hidden_tree.hidden_tree_forest import compound_trial
+from ..history.history_forest import HistoryForest
+from ..rules import reduce_table, wanted_rules
+from .budget import budget_of
+from .choose import Task, choose
 
 
 @overload

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..models.base import Distribution
-from ..models.box_forest.check import LEAF_FIELDS, TREE_FIELDS
-from ..models.file import checked_about, contents, json_of, model_of
+from .base import Distribution
+from .box_forest.check import LEAF_FIELDS, TREE_FIELDS
+from .file import checked_about, contents, json_of, model_of
 
 _KEY = b"jointforest"
 _COMPONENTS = "components"
