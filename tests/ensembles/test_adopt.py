@@ -93,7 +93,7 @@ KINDS = {"code": "categorical", "label": "categorical"}
 def adopted(forest, frame, y) -> tuple[Training, object]:
     kind = "categorical" if read_forest(forest).classes is not None else "continuous"
     training = read_training(frame, y, kind, KINDS if "code" in frame else {})
-    return training, adopt(forest, training, np.ones(len(y)), 0, 1)
+    return training, adopt(forest, training, np.ones(len(y)), 0)
 
 
 def node_of_leaf(forest, training: Training) -> np.ndarray:
@@ -215,7 +215,7 @@ def test_every_row_ends_in_the_same_leaf(forest) -> None:
     for column in ("density", "tiny", "crowded"):
         other[column] = np.where(rng.random(3000) < 0.7, rng.choice(near, 3000), other[column])
     cells = cells_of(training, other)
-    found = find_leaf(assigned.trees, cells, np.ones((len(assigned.leaf_of), 3000)), 0, 1)
+    found = find_leaf(assigned.trees, cells, np.ones((len(assigned.leaf_of), 3000)), 0)
     assert np.array_equal(node[found], applied(fitted, other))
 
 
@@ -229,7 +229,7 @@ def test_routing_of_random_numbers(seed: int) -> None:
     trees, node = to_trees(columns, read_forest(forest).trees, np.arange(3), np.empty(0))
     check_trees(columns, trees, has_background=False)
     more = np.concatenate([X, np.nextafter(X, 0), np.nextafter(X, np.inf), X * (1 + rng.normal(size=X.shape) * 1e-7)])
-    found = find_leaf(trees, more, np.ones((2, len(more))), 0, 1)
+    found = find_leaf(trees, more, np.ones((2, len(more))), 0)
     assert np.array_equal(node[found], forest.apply(more).T)
 
 
@@ -291,7 +291,7 @@ def test_empty_sides_are_collapsed_onto_the_other_side() -> None:
     assert node.tolist() == [4, 7, 2, 3, 1, 2]
     assert trees.root.tolist() == [0, 3, 6]
     X = np.array([[2.0, 0.0, 5.0], [3.0, 1.0, -5.0]])
-    assert node[find_leaf(trees, X, np.ones((3, 2)), 0, 1)].tolist() == [[4, 7], [3, 2], [1, 2]]
+    assert node[find_leaf(trees, X, np.ones((3, 2)), 0)].tolist() == [[4, 7], [3, 2], [1, 2]]
 
 
 def test_a_tree_without_splits_and_one_whose_split_parts_nothing() -> None:
@@ -302,7 +302,7 @@ def test_a_tree_without_splits_and_one_whose_split_parts_nothing() -> None:
     check_trees(columns, trees, has_background=False)
     # -1e300 is infinite as float32, so this split still parts a few numbers from the others
     assert node.tolist() == [0, 1, 2]
-    assert find_leaf(trees, np.array([[-1e299], [0.0]]), np.ones((2, 2)), 0, 1).tolist() == [[0, 0], [1, 2]]
+    assert find_leaf(trees, np.array([[-1e299], [0.0]]), np.ones((2, 2)), 0).tolist() == [[0, 0], [1, 2]]
 
 
 # -- weights
@@ -329,7 +329,7 @@ def test_leaves_hold_the_classes_that_the_forest_predicts(forest, class_weight, 
     fitted = type(forest)(**{**forest.get_params(), "class_weight": class_weight})
     fitted.fit(frame, y, sample_weight=weight if weighted else None)
     training = read_training(frame, y, "categorical", KINDS)
-    assigned = adopt(fitted, training, weight, 0, 1)
+    assigned = adopt(fitted, training, weight, 0)
     check_trees(training.columns, assigned.trees, has_background=False)
     assert np.abs(shares_of_classes(assigned, y, 3) - fitted.predict_proba(frame)).max() <= 1e-12
     for t, rows in enumerate(read_forest(fitted).rows):
@@ -372,11 +372,11 @@ def test_rows_with_missing_cells_take_sides_as_often_as_the_others() -> None:
     x[::2] = np.nan
     forest = DecisionTreeClassifier(max_depth=1).fit(x[1::2, None], y[1::2])
     trees, node = to_trees(make_columns([0]), read_forest(forest).trees, np.arange(1), np.empty(0))
-    found = node[find_leaf(trees, x[:, None], np.ones((1, n)), 3, 1)[0]]
+    found = node[find_leaf(trees, x[:, None], np.ones((1, n)), 3)[0]]
     assert np.array_equal(found[1::2], forest.apply(x[1::2, None]))
     assert np.mean(found[::2] == 1) == pytest.approx(np.mean(found[1::2] == 1), abs=0.02)
     weight = np.where(found == 1, 0.1, 1.0)[None]
-    lighter = node[find_leaf(trees, x[:, None], weight, 3, 1)[0]]
+    lighter = node[find_leaf(trees, x[:, None], weight, 3)[0]]
     assert np.mean(lighter[::2] == 1) == pytest.approx(0.03 / 0.73, abs=0.02)
 
 
@@ -409,7 +409,7 @@ def test_leaves_that_only_missing_cells_lead_to_are_left_out() -> None:
     assert np.any(read_forest(forest).trees[0].threshold == np.inf)  # how scikit-learn writes "is missing"
     assert trees.leaf.max() + 1 < sum(int((t.left < 0).sum()) for t in read_forest(forest).trees)
     training = read_training(x, y, "categorical", {})
-    assigned = adopt(forest, training, np.ones(400), 0, 1)
+    assigned = adopt(forest, training, np.ones(400), 0)
     check_trees(training.columns, assigned.trees, has_background=False)
     for leaf, weight in zip(assigned.leaf_of, assigned.weight, strict=True):
         assert np.all(np.bincount(leaf - leaf.min(), weight) > 0)
@@ -467,7 +467,7 @@ def test_weights_that_differ_are_refused() -> None:
     training = read_training(frame, y, "categorical", KINDS)
     for weight in (np.zeros(300), np.arange(300.0)):
         with pytest.raises(ValueError, match="sample_weight"):
-            adopt(CLASSIFIERS[0].fit(frame, y), training, weight, 0, 1)
+            adopt(CLASSIFIERS[0].fit(frame, y), training, weight, 0)
 
 
 def test_other_columns_classes_and_targets_are_refused() -> None:
@@ -482,7 +482,7 @@ def test_other_columns_classes_and_targets_are_refused() -> None:
         adopted(forest, frame, np.minimum(y, 1))
     training = read_training(frame, score, "continuous", {})
     with pytest.raises(TypeError, match="expected a regressor for the target 'y', got DecisionTreeClassifier"):
-        adopt(forest, training, np.ones(100), 0, 1)
+        adopt(forest, training, np.ones(100), 0)
     text = frame.assign(count=frame["count"].astype(str))
     with pytest.raises(ValueError, match=r"'count' holds text .* kinds=\{'count': 'categorical'\}"):
         adopted(forest, text, y)

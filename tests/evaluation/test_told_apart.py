@@ -33,10 +33,10 @@ def test_quick_scores_are_near_those_of_all_folds() -> None:
     real = Cells(("a", "b"), np.array([0, 0]), rng.normal(size=(4_000, 2)))
     for shift in (0.0, 0.5, 3.0):
         rows = real._replace(X=rng.normal(size=(4_000, 2)) + shift)
-        full = told_apart(real, rows, 0, 1, may_xgboost=False).score
-        assert abs(quick_score(real, rows, 0, 1) - full) < 0.06
-        assert quick_score(real, rows, 0, 2) == quick_score(real, rows, 0, 1)
-    assert quick_score(real, real._replace(X=real.X + 10.0), 0, 1) < 0.01
+        full = told_apart(real, rows, 0, may_xgboost=False).score
+        assert abs(quick_score(real, rows, 0) - full) < 0.06
+        assert use_jobs(2)(quick_score)(real, rows, 0) == quick_score(real, rows, 0)
+    assert quick_score(real, real._replace(X=real.X + 10.0), 0) < 0.01
 
 
 def test_the_score_is_that_of_the_definition() -> None:

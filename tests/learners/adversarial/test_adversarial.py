@@ -220,7 +220,7 @@ def test_pruned_leaves_have_enough_kept_rows() -> None:
     _, ranks = ranked(frame)
     forest, _ = run_rounds(frame, max_iters=1)
     keep = ~forest.drawn
-    pruned = prune_forest(forest, ranks.codes, keep, 5, 1)
+    pruned = prune_forest(forest, ranks.codes, keep, 5)
     for t, tree in enumerate(pruned.trees):
         count = np.bincount(pruned.leaf_node[t][keep[t]], minlength=len(tree.left))
         assert (count[tree.left < 0] >= 5).all()
@@ -228,7 +228,7 @@ def test_pruned_leaves_have_enough_kept_rows() -> None:
         assert (pruned.leaf_node[t] == find_leaves(tree, ranks.codes)).all()
         assert len(tree.left) <= len(forest.trees[t].left)
     assert max(len(t.left) for t in pruned.trees) > 1
-    again = prune_forest(forest, ranks.codes, keep, 5, 1, has_these=True)
+    again = prune_forest(forest, ranks.codes, keep, 5, has_these=True)
     np.testing.assert_array_equal(again.leaf_node, pruned.leaf_node)
 
 

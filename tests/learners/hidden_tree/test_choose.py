@@ -48,13 +48,13 @@ def test_states_and_smoothing_are_those_of_the_likeliest_trees_learned_in_full()
     for table in (independent_blocks(2_000), independent_blocks(2_000, seed=1)):
         best = max((4, 8, 16, 32), key=held_out)
         expected = settings._replace(n_states=best, dropout=0.2)
-        assert settings_for_likelihood(table, settings, (True, False), 5, None) == expected
+        assert settings_for_likelihood(table, settings, (True, False), 5) == expected
         transition = max((settings.smoothing.transition, 0.3), key=lambda rows: held_out(16, 0.2, rows))
-        chosen = settings_for_likelihood(table, settings, (False, True), 5, None)
+        chosen = settings_for_likelihood(table, settings, (False, True), 5)
         smoothing = settings.smoothing._replace(transition=transition)
         assert chosen == settings._replace(dropout=0.2, smoothing=smoothing)
     quick = settings._replace(passes=3)
-    assert settings_for_likelihood(table, quick, (False, True), 5, None) == quick
+    assert settings_for_likelihood(table, quick, (False, True), 5) == quick
 
 
 def test_a_gain_counts_if_it_exceeds_its_standard_error():
@@ -158,12 +158,14 @@ def test_scores_of_draws_tell_a_tree_that_fits_from_one_that_does_not(is_weighed
     weight = np.where(blocks.codes[:, 0] < 4, 3.0, 1.0) if is_weighed else None
     table = CodeTable(codes, blocks.n_codes, np.array([False, True, True, False]), weight)
     fit, unfit = (
-        draw_score(table, learn_trees(table, LearnSettings(n_states=states, start="local", passes=6), 0), 0, jobs)
+        use_jobs(jobs)(draw_score)(
+            table, learn_trees(table, LearnSettings(n_states=states, start="local", passes=6), 0), 0
+        )
         for states, jobs in ((16, 1), (1, 2))
     )
     assert fit > 0.85 and unfit < 0.5
     of_leaves = learn_trees(table, LearnSettings(n_states=16, n_leaves=2, start="local", passes=6), 0)
-    assert draw_score(table, of_leaves, 0, 1) == draw_score(table, of_leaves, 0, 2) > 0.8
+    assert draw_score(table, of_leaves, 0) == use_jobs(2)(draw_score)(table, of_leaves, 0) > 0.8
 
 
 def test_trials_of_wide_tables_learn_dependent_columns(monkeypatch: pytest.MonkeyPatch) -> None:

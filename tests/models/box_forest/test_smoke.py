@@ -216,12 +216,12 @@ def test_threads_and_chunks_change_nothing() -> None:
     part = row(evidence, some)
     numeric = [j for j, column in enumerate(model.schema.columns) if not column.is_categorical]
     answers = [
-        lambda e, n: log_density(model, e, n),
-        lambda e, n: background_weight(model, e, n),
-        lambda e, n: posterior(model, e, n).log_evidence,
-        lambda e, n: np.stack(mean_variance(model, e, numeric[0], n), axis=1),
-        lambda e, n: cdf(model, e, numeric[1], [0.0], n),
-        lambda e, n: impute(model, e, n),
+        lambda e, n: use_jobs(n)(log_density)(model, e),
+        lambda e, n: use_jobs(n)(background_weight)(model, e),
+        lambda e, n: use_jobs(n)(posterior)(model, e).log_evidence,
+        lambda e, n: np.stack(use_jobs(n)(mean_variance)(model, e, numeric[0]), axis=1),
+        lambda e, n: use_jobs(n)(cdf)(model, e, numeric[1], [0.0]),
+        lambda e, n: use_jobs(n)(impute)(model, e),
     ]
     for answer in answers:
         whole = answer(evidence, 1)
