@@ -88,7 +88,7 @@ class Codes(NamedTuple):
                 near=3.0, wider=4.0, point_mass=max(smoothing.point_mass, 2.0 / bins(len(self.codes)))
             )
         settings = LearnSettings(kind.states, start=kind.start, passes=PASSES, full=0, smoothing=smoothing, perturb=0.2)
-        return learn_tree(CodeTable(self.codes, n_codes, is_ordered, weight), settings, seed, 1)
+        return learn_tree(CodeTable(self.codes, n_codes, is_ordered, weight), settings, seed)
 
     def joint(self, trees: list[Any], weight: Any) -> Joint:
         log_weight = np.log(np.asarray(weight) / np.sum(weight))

@@ -51,7 +51,7 @@ def learn(frame: pd.DataFrame, settings: LearnSettings, seed: int) -> Joint:
     codes = np.column_stack([codes_of(scale, cells[:, j])[0] for j, scale in enumerate(scales)])
     is_ordered = np.array([not column.is_categorical for column in schema.columns])
     n_codes = np.array([scale.n_codes for scale in scales])
-    found = learn_trees(CodeTable(codes, n_codes, is_ordered), settings, seed, -1)
+    found = learn_trees(CodeTable(codes, n_codes, is_ordered), settings, seed)
     return Joint(HiddenTree(HiddenTrees(schema, scales, found.trees, np.log(found.share))))
 
 

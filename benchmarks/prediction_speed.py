@@ -46,9 +46,9 @@ def noise(clf: jf.JointClassifier, evidence: Evidence, repeats: int = 20) -> lis
     rows, m = trees._rows(some), FIXED.draws
     shared, independent = [], []
     for seed in range(repeats):
-        drawn = joint.completions(some, np.full(len(some.value), m), seed, 1).reshape(len(some.value), m, -1)
-        shared.append(expected_by_completions(trees.features, joint, rows, drawn, 1).answer[:, 0])
-        independent.append(expected_by_draws(trees.features, joint, rows, "auto", m, seed, 1).answer[:, 0])
+        drawn = joint.completions(some, np.full(len(some.value), m), seed).reshape(len(some.value), m, -1)
+        shared.append(expected_by_completions(trees.features, joint, rows, drawn).answer[:, 0])
+        independent.append(expected_by_draws(trees.features, joint, rows, "auto", m, seed).answer[:, 0])
     return [
         {
             "draws of a row": name,

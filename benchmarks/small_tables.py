@@ -73,7 +73,7 @@ def learn(frame: pd.DataFrame, near: float, start: str, free: tuple[str, ...], s
     point_mass = max(FIXED.point_mass, FIXED.point_mass_bins / n_bins)
     smoothing = Smoothing(near=near, point_mass=point_mass, wider=FIXED.wider)
     settings = LearnSettings(n_states=FIXED.states, start=start, passes=FIXED.most_passes, smoothing=smoothing)
-    found = learn_trees(table, choose_settings(table, settings, free, seed, 1), seed, 1)
+    found = learn_trees(table, choose_settings(table, settings, free, seed), seed)
     return Joint(HiddenTree(HiddenTrees(schema, scales, found.trees, np.log(found.share))))
 
 

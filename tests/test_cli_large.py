@@ -215,9 +215,9 @@ def test_what_is_read_at_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> No
     sizes: list[int] = []
     was = jf.Joint.log_density
 
-    def seen(self: jf.Joint, frame: pa.Table, n_jobs: int) -> np.ndarray:
+    def seen(self: jf.Joint, frame: pa.Table) -> np.ndarray:
         sizes.append(frame.num_rows)
-        return was(self, frame, n_jobs)
+        return was(self, frame)
 
     monkeypatch.setattr(jf.Joint, "log_density", seen)
     assert run("score", home / "m.joint", home / "t.parquet", "-o", home / "out.parquet")[0] == 0

@@ -26,6 +26,7 @@ from jointforest.models.box_forest.posterior import (
     sample,
 )
 from jointforest.models.box_forest.structure import Forest
+from jointforest.runtime.threads import use_jobs
 
 from .random_cases.evidence import random_evidence
 from .random_cases.levels import split_levels
@@ -34,18 +35,18 @@ from .random_cases.models import random_model
 KINDS = ("continuous", "mixed", "integer", "rounded", "boolean", "categorical")
 Query = Callable[[Forest, Evidence, int], np.ndarray]
 QUERIES: dict[str, Query] = {
-    "log_density": lambda m, e, n: log_density(m, e, n_jobs=n),
-    "background_weight": lambda m, e, n: background_weight(m, e, n_jobs=n),
-    "log_evidence": lambda m, e, n: posterior(m, e, n_jobs=n).log_evidence,
-    "mean continuous": lambda m, e, n: np.column_stack(mean_variance(m, e, 0, n_jobs=n)),
-    "mean mixed": lambda m, e, n: np.column_stack(mean_variance(m, e, 1, n_jobs=n)),
-    "mean integer": lambda m, e, n: np.column_stack(mean_variance(m, e, 2, n_jobs=n)),
-    "levels": lambda m, e, n: level_probability(m, e, 5, n_jobs=n),
-    "cdf": lambda m, e, n: cdf(m, e, 1, np.array([-1.0, 0.0, 2.0]), n_jobs=n),
-    "pdf": lambda m, e, n: pdf(m, e, 3, np.array([-1.0, 0.0, 2.0]), n_jobs=n),
-    "quantile": lambda m, e, n: quantile(m, e, 0, np.array([0.1, 0.5]), n_jobs=n),
-    "quantile of a grid": lambda m, e, n: quantile(m, e, 2, np.array([0.1, 0.5]), n_jobs=n),
-    "impute": lambda m, e, n: impute(m, e, n_jobs=n),
+    "log_density": lambda m, e, n: use_jobs(n)(log_density)(m, e),
+    "background_weight": lambda m, e, n: use_jobs(n)(background_weight)(m, e),
+    "log_evidence": lambda m, e, n: use_jobs(n)(posterior)(m, e).log_evidence,
+    "mean continuous": lambda m, e, n: np.column_stack(use_jobs(n)(mean_variance)(m, e, 0)),
+    "mean mixed": lambda m, e, n: np.column_stack(use_jobs(n)(mean_variance)(m, e, 1)),
+    "mean integer": lambda m, e, n: np.column_stack(use_jobs(n)(mean_variance)(m, e, 2)),
+    "levels": lambda m, e, n: use_jobs(n)(level_probability)(m, e, 5),
+    "cdf": lambda m, e, n: use_jobs(n)(cdf)(m, e, 1, np.array([-1.0, 0.0, 2.0])),
+    "pdf": lambda m, e, n: use_jobs(n)(pdf)(m, e, 3, np.array([-1.0, 0.0, 2.0])),
+    "quantile": lambda m, e, n: use_jobs(n)(quantile)(m, e, 0, np.array([0.1, 0.5])),
+    "quantile of a grid": lambda m, e, n: use_jobs(n)(quantile)(m, e, 2, np.array([0.1, 0.5])),
+    "impute": lambda m, e, n: use_jobs(n)(impute)(m, e),
 }
 
 
@@ -79,7 +80,7 @@ def test_row_order_batches_and_threads(name: str) -> None:
 
 def test_posterior_entries() -> None:
     model, evidence = setting(2500)
-    one, many = posterior(model, evidence, n_jobs=1), posterior(model, evidence, n_jobs=3)
+    one, many = use_jobs(1)(posterior)(model, evidence), use_jobs(3)(posterior)(model, evidence)
     for a, b in zip(one, many, strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -88,9 +89,9 @@ def test_posterior_entries() -> None:
 @pytest.mark.parametrize("missing", [False, True])
 def test_draws_depend_on_the_seed_alone(n: int, m: int, missing: bool) -> None:
     model, evidence = setting(n)
-    want = sample(model, evidence, m, 5, missing=missing, n_jobs=1)
+    want = use_jobs(1)(sample)(model, evidence, m, 5, missing=missing)
     for n_jobs in (2, 3):
-        np.testing.assert_array_equal(sample(model, evidence, m, 5, missing=missing, n_jobs=n_jobs), want)
+        np.testing.assert_array_equal(use_jobs(n_jobs)(sample)(model, evidence, m, 5, missing=missing), want)
     first = sample(model, take(evidence, np.arange(min(n, 3))), m, 5, missing=missing)
     np.testing.assert_array_equal(first, want[: len(first)])
 

@@ -59,7 +59,7 @@ _HOME = {
     "between": "data.conditions",
     "conditional_importance": "api.importance",
     "fidelity": "evaluation.fidelity",
-    "fit": "api.fit",
+    "fit": "learners.selection.fit",
     "from_arrow": "api.exchange",
     "from_forde": "api.exchange",
     "likely": "data.conditions",
@@ -75,7 +75,6 @@ _HOME = {
 if TYPE_CHECKING:
     from .api.exchange import from_arrow, from_forde, load, mix
     from .api.expected import ExpectedPredictor
-    from .api.fit import fit
     from .api.fit_report import FitReport
     from .api.forecast import Forecast
     from .api.history_joint import HistoryJoint
@@ -102,6 +101,7 @@ if TYPE_CHECKING:
     from .learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
     from .learners.history.history_forest import HistoryForest
     from .learners.joint_tree.joint_tree import JointTree
+    from .learners.selection.fit import fit
     from .query_language.parser import QuerySyntaxError
     from .query_language.rules import rule
     from .runtime.warnings import (

@@ -40,7 +40,22 @@ _format = click.option(
     help="Format of tables; default: by the ending. Answers are csv or parquet.",
 )
 _seed = click.option("--seed", type=click.IntRange(0), help="Random seed; the same seed gives the same result.")
-_jobs = click.option("--jobs", type=int, default=-1, show_default=True, help="Threads; -1 is all cores.")
+
+
+def _use_jobs(context: click.Context, option: click.Parameter, jobs: int) -> None:
+    """Set the threads of a command until it ends."""
+    from .runtime.threads import use_jobs
+
+    try:
+        context.with_resource(use_jobs(jobs))
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+_jobs = click.option(
+    "--jobs", type=int, default=-1, show_default=True, expose_value=False, callback=_use_jobs,
+    help="Threads; -1 is all cores.",
+)  # fmt: skip
 
 
 def _reads(command: Callable[..., None]) -> Callable[..., None]:
@@ -168,7 +183,7 @@ def fit(
     others |= {"budget": budget, "learner": learner, "target": target}
     history_commands.check_options(order, group, others)
     _check_together(budget, learner, target, more)
-    settings: dict[str, Any] = {"random_state": more["seed"], "n_jobs": more["jobs"]}
+    settings: dict[str, Any] = {"random_state": more["seed"]}
     settings |= {"objective": more["objective"]} if more["objective"] else {}
     if more["rule"] or more["rules"]:
         found = more["rules"] or "auto"
@@ -347,7 +362,6 @@ def sample(
     where: str | None,
     missing: bool,
     seed: int | None,
-    jobs: int,
     output: str,
     form: str | None,
 ) -> None:
@@ -361,17 +375,17 @@ def sample(
     joint = load_any(model)
     if joint.is_of_histories:
         history_commands.check_sample(rows, given, where, missing)
-        write(joint, joint.sample(rows, seed, jobs), output, form)
+        write(joint, joint.sample(rows, seed), output, form)
         return
     known = joint.given(given)
     if rows <= batches.BATCH or output == "-":
-        write(joint, known.sample(rows, seed, missing, jobs, where=where), output, form)
+        write(joint, known.sample(rows, seed, missing, where=where), output, form)
         return
     seed = secrets.randbits(62) if seed is None else seed
 
     def drawn() -> Generator[pa.Table]:
         with bar(rows, "drawing rows") as step:
-            for part in known.sample_batches(rows, seed, missing, jobs, where=where):
+            for part in known.sample_batches(rows, seed, missing, where=where):
                 yield to_arrow(part, joint.schema.names)
                 step(len(part))
 
@@ -398,7 +412,7 @@ def explore(model: str, table: str | None, trained: str | None, port: int, no_br
     """
     from pathlib import Path
 
-    from .integrations.ensembles.read import read_model_file
+    from .ensembles.read import read_model_file
 
     follow = _Follower(model)
     joint = load_any(model)
@@ -476,14 +490,14 @@ def report(
 @_jobs
 @_output
 @_reads
-def score(model: str, table: str, jobs: int, output: str, source: Input) -> None:
+def score(model: str, table: str, output: str, source: Input) -> None:
     """Write the log-density of each row of TABLE, or of each history; their mean goes to standard error."""
     import pyarrow as pa
 
     joint = load_any(model)
     if joint.is_of_histories:
         csv = commands.csv_form(table, source, joint)
-        scores = history_commands.scores(joint, read(table, source, joint), jobs)
+        scores = history_commands.scores(joint, read(table, source, joint))
         write(joint, scores, output, source.form, csv)
         mean = pa.compute.mean(scores.column(1)).as_py()
         say(f"mean log-density {mean:.6g} over {len(scores)} subjects")
@@ -492,7 +506,7 @@ def score(model: str, table: str, jobs: int, output: str, source: Input) -> None
 
     def answer(frame: pa.Table, _: int) -> pa.Table:
         nonlocal total, n
-        found = joint.log_density(frame, jobs)
+        found = joint.log_density(frame)
         total, n = total + float(found.sum()), n + len(found)
         return pa.table({"log_density": found})
 
@@ -514,7 +528,6 @@ def fidelity(
     table: str,
     holdout: str | None,
     seed: int | None,
-    jobs: int,
     output: str,
     source: Input,
 ) -> None:
@@ -533,9 +546,9 @@ def fidelity(
     if joint.is_of_histories:
         if output != "-":
             raise click.UsageError("-o: the figures of histories are only shown; leave it out")
-        click.echo(joint.fidelity(frame, new, random_state=seed, n_jobs=jobs))
+        click.echo(joint.fidelity(frame, new, random_state=seed))
         return
-    found = measure(joint, frame, new, random_state=seed, n_jobs=jobs)
+    found = measure(joint, frame, new, random_state=seed)
     if output != "-":
         write(joint, found.to_frame(), output, source.form)
     click.echo(found)
@@ -558,7 +571,6 @@ def impute(
     method: str,
     draws: int | None,
     seed: int | None,
-    jobs: int,
     output: str,
     source: Input,
 ) -> None:
@@ -582,7 +594,7 @@ def impute(
         first, names = seed_of(seed), joint.schema.names
 
         def filled(part: pa.Table, block: int) -> pa.Table:
-            return to_arrow(joint.impute(part, method, None, seed_of_block(first, block), jobs), names)
+            return to_arrow(joint.impute(part, method, None, seed_of_block(first, block)), names)
 
         write_answers(joint, table, output, source, filled, BLOCK if method == "sample" else None)
         return
@@ -593,9 +605,9 @@ def impute(
     n = commands.n_rows_of_table(joint, whole)
     frame, last = whole.slice(0, n), whole.slice(n)
     if method == "mean":
-        tables = [to_arrow(joint.impute(frame, random_state=seed, n_jobs=jobs), joint.schema.names)]
+        tables = [to_arrow(joint.impute(frame, random_state=seed), joint.schema.names)]
     else:
-        drawn = joint.impute(frame, "sample", draws or 1, seed, jobs)
+        drawn = joint.impute(frame, "sample", draws or 1, seed)
         tables = [to_arrow(filled, joint.schema.names) for filled in drawn]
     if texts is not None:
         tables = [keep_texts(filled, texts.slice(0, n), csv) for filled in tables]
@@ -632,7 +644,6 @@ def forecast(
     level: float,
     draws: int | None,
     seed: int | None,
-    jobs: int,
     output: str,
     source: Input,
 ) -> None:
@@ -646,7 +657,7 @@ def forecast(
         raise ValueError(f"{model} holds a joint of single rows; forecast needs one of histories: fit --group")
     csv = commands.csv_form(table, source, joint)
     frame = read(table, source, joint)
-    found = joint.forecast(frame, steps, n_draws=max(draws or 0, 100), random_state=seed, n_jobs=jobs)
+    found = joint.forecast(frame, steps, n_draws=max(draws or 0, 100), random_state=seed)
     answer = found.sample(draws) if draws else history_commands.forecasts(joint, found, level)
     write(joint, answer, output, source.form, csv)
 
@@ -690,20 +701,18 @@ def query(model: str, question: str, as_json: bool) -> None:
 @_jobs
 @_output
 @_reads
-def predict(model: str, table: str, target: str, proba: bool, jobs: int, output: str, source: Input) -> None:
+def predict(model: str, table: str, target: str, proba: bool, output: str, source: Input) -> None:
     """Predict a column of TABLE from the others: the most probable level, or the mean."""
     import pyarrow as pa
 
     joint, predictor = load(model), commands.predictor_of(model, target)
-    if predictor is not None:
-        predictor.set_params(n_jobs=jobs)
 
     def answer(frame: pa.Table, _: int) -> pa.Table:
         if proba:
             has_own = predictor is not None and joint.levels(target)
-            share = predictor.predict_proba(frame) if has_own else joint.predict_proba(frame, target, jobs)
+            share = predictor.predict_proba(frame) if has_own else joint.predict_proba(frame, target)
             return pa.table({f"{target}={level}": share[:, k] for k, level in enumerate(joint.levels(target))})
-        found = joint.predict(frame, target, jobs) if predictor is None else predictor.predict(frame)
+        found = joint.predict(frame, target) if predictor is None else predictor.predict(frame)
         return pa.table({target: commands.means_as_cells(joint.schema[target], found)})
 
     write_answers(joint, table, output, source, answer)

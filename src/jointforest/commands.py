@@ -483,7 +483,7 @@ def joint_of_frame(frame: Any, learner: str | None, budget: str | float, setting
     """Joint of a frame by a learner named, or chosen."""
     if learner:
         return _learner(learner, settings).fit(frame).joint_
-    from .api.fit import fit as choose
+    from .learners.selection.fit import fit as choose
 
     return choose(frame, budget=budget, verbose=sys.stderr.isatty(), **settings)
 

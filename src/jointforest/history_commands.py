@@ -85,12 +85,12 @@ def about(joint: HistoryJoint) -> list[str]:
     return lines
 
 
-def scores(joint: HistoryJoint, frame: pa.Table, jobs: int) -> pa.Table:
+def scores(joint: HistoryJoint, frame: pa.Table) -> pa.Table:
     """The log-density of the history of each subject."""
     import pyarrow as pa
 
     names = numbered([joint.group, "log_density"], doubt=False)
-    columns = [pa.array(joint.subjects(frame)), pa.array(joint.log_density(frame, n_jobs=jobs))]
+    columns = [pa.array(joint.subjects(frame)), pa.array(joint.log_density(frame))]
     return pa.Table.from_arrays(columns, names)
 
 

@@ -204,8 +204,8 @@ def test_what_joints_say() -> None:
     whole = COARSE.fit(frame).joint_
     part = COARSE.fit(frame[frame["c"] != "v"]).joint_
     asked = {0: np.arange(120), 3: np.arange(120)}
-    means = cell_means([whole, part], whole.schema, frame, asked, 1)
-    some = cell_means([whole, part], whole.schema, frame, {0: np.array([3, 7])}, 1)[0]
+    means = cell_means([whole, part], whole.schema, frame, asked)
+    some = cell_means([whole, part], whole.schema, frame, {0: np.array([3, 7])})[0]
     np.testing.assert_array_equal(some[:, [3, 7]], means[0][:, [3, 7]])
     assert np.isnan(np.delete(some, [3, 7], axis=1)).all()
     np.testing.assert_allclose(means[0][0, :, 0], whole.predict(frame, "a"))

@@ -10,6 +10,7 @@ from jointforest.data.infer_schema import infer_schema
 from jointforest.evaluation import two_sample_test as module
 from jointforest.evaluation.columns_and_pairs import Cells, read_cells
 from jointforest.evaluation.two_sample_test import quick_score, told_apart
+from jointforest.runtime.threads import use_jobs
 
 from ..oracle import fidelity as oracle
 from .tables import table
@@ -32,10 +33,10 @@ def test_quick_scores_are_near_those_of_all_folds() -> None:
     real = Cells(("a", "b"), np.array([0, 0]), rng.normal(size=(4_000, 2)))
     for shift in (0.0, 0.5, 3.0):
         rows = real._replace(X=rng.normal(size=(4_000, 2)) + shift)
-        full = told_apart(real, rows, 0, 1, may_xgboost=False).score
-        assert abs(quick_score(real, rows, 0, 1) - full) < 0.06
-        assert quick_score(real, rows, 0, 2) == quick_score(real, rows, 0, 1)
-    assert quick_score(real, real._replace(X=real.X + 10.0), 0, 1) < 0.01
+        full = told_apart(real, rows, 0, may_xgboost=False).score
+        assert abs(quick_score(real, rows, 0) - full) < 0.06
+        assert use_jobs(2)(quick_score)(real, rows, 0) == quick_score(real, rows, 0)
+    assert quick_score(real, real._replace(X=real.X + 10.0), 0) < 0.01
 
 
 def test_the_score_is_that_of_the_definition() -> None:
@@ -83,7 +84,7 @@ def test_broken_dependence_is_told_apart(classifier: str) -> None:
 
 
 def test_the_answer_depends_on_the_seed_alone(classifier: str) -> None:
-    found = [told_apart(A, B, seed, n_jobs) for seed, n_jobs in ((1, 1), (1, 3), (2, 1))]
+    found = [use_jobs(n_jobs)(told_apart)(A, B, seed) for seed, n_jobs in ((1, 1), (1, 3), (2, 1))]
     assert found[0] == found[1] and found[0].auc != found[2].auc
 
 

@@ -13,9 +13,9 @@ import pytest
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 
 import jointforest as jf
+from jointforest.ensembles.read import read_ensemble, read_model_file
 from jointforest.explorer import panels
 from jointforest.explorer.shown import ShownJoint
-from jointforest.integrations.ensembles.read import read_ensemble, read_model_file
 
 from .tables import JOINTS, forest, frame
 

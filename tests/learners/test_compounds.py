@@ -16,6 +16,7 @@ from jointforest.learners.hidden_tree import hidden_tree_forest
 from jointforest.learners.rules import reduce_table, wanted_rules
 from jointforest.learners.selection.candidates import learn
 from jointforest.models.mixture import mix
+from jointforest.runtime.threads import use_jobs
 
 from ..random_cases.ruled_joints import LEARNERS, all_rows
 
@@ -118,13 +119,13 @@ def test_trials_decide() -> None:
     assert [str(rule) for rule in wanted.tried][-1:] == ["start, end -> far"]
     assert wanted_rules("auto", rows.schema, rows.X, "likelihood").tried == ()
     assert wanted_rules("off", rows.schema, rows.X).tried == ()
-    trial = hidden_tree_forest.compound_trial(wanted.schema, rows.X, 0, 1)
+    trial = hidden_tree_forest.compound_trial(wanted.schema, rows.X, 0)
     assert trial is not None
     found = reduce_table(wanted, rows.X, trial)
     assert found is not None and len(found.coordinates.inner.columns) == 3
     refused = reduce_table(wanted, rows.X, lambda before, after: False)
     assert refused is None or len(refused.coordinates.inner.columns) == 5
-    assert hidden_tree_forest.compound_trial(wanted.schema, rows.X[:500], 0, 1) is None
+    assert hidden_tree_forest.compound_trial(wanted.schema, rows.X[:500], 0) is None
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -142,10 +143,10 @@ def test_no_trial_where_draws_or_likelihood_are_worse() -> None:
     if not wanted.tried:
         pytest.skip("no function was found")
     measured = []
-    trial = hidden_tree_forest.compound_trial(wanted.schema, rows.X, 0, 1)
+    trial = hidden_tree_forest.compound_trial(wanted.schema, rows.X, 0)
     assert trial is not None
     reduce_table(wanted, rows.X, lambda before, after: measured.append(trial(before, after)) or measured[-1])
-    same = hidden_tree_forest.compound_trial(wanted.schema, rows.X, 0, 2)
+    same = use_jobs(2)(hidden_tree_forest.compound_trial)(wanted.schema, rows.X, 0)
     assert same is not None
     again = []
     reduce_table(wanted, rows.X, lambda before, after: again.append(same(before, after)) or again[-1])

@@ -13,6 +13,7 @@ import jointforest as jf
 from jointforest.evaluation.misfit import _cuts, lost_pairs
 from jointforest.learners.base import read_table
 from jointforest.learners.joint_tree import joint_tree
+from jointforest.runtime.threads import use_jobs
 
 from ..evaluation.tables import table as mixed_table
 
@@ -44,7 +45,7 @@ def slow_dependence(a: np.ndarray, b: np.ndarray, cuts: tuple[list[float], list[
 
 
 def lost_of(frame: pd.DataFrame, joint: jf.Joint, weight: np.ndarray | None = None, n_jobs: int = -1) -> list:
-    return lost_pairs(joint.distribution, read_table(frame, None).X, weight, n_jobs)
+    return use_jobs(n_jobs)(lost_pairs)(joint.distribution, read_table(frame, None).X, weight)
 
 
 def test_dependence_is_that_of_counts() -> None:

@@ -14,6 +14,7 @@ from jointforest.data.schema import snap
 from jointforest.learners import base
 from jointforest.learners.base import Rows, read_table
 from jointforest.learners.hidden_tree.first_joint import fill_in, first_joint, keys_of
+from jointforest.runtime.threads import use_jobs
 
 LEARNERS = {
     "adversarial": lambda **more: jf.AdversarialForest(10, random_state=0, **more),
@@ -103,7 +104,7 @@ def make_frame(n: int, missing: float, seed: int = 0) -> pd.DataFrame:
 
 
 def completed(frame: pd.DataFrame, seed: int = 0, n_jobs: int = 1) -> Rows:
-    return read_table(frame, None).completed(None, seed, n_jobs)
+    return use_jobs(n_jobs)(read_table(frame, None).completed)(None, seed)
 
 
 @pytest.mark.parametrize(("n", "missing"), [(2, 0.5), (9, 0.5), (60, 0.3), (700, 0.1), (700, 0.8)])
@@ -149,11 +150,11 @@ def test_draws_depend_on_the_seed_and_on_keys_alone() -> None:
     one = completed(frame)
     assert (completed(frame, n_jobs=3).filled == one.filled).all()
     assert (completed(frame, seed=1).filled != one.filled).any()
-    hidden, keys = first_joint(one.schema, one.X, None, 0, 1), keys_of(900, 5)
+    hidden, keys = first_joint(one.schema, one.X, None, 0), keys_of(900, 5)
     assert len(np.unique(keys)) == 900
     order = np.random.default_rng(0).permutation(900)
-    again = fill_in(hidden, one.X[order], keys[order], 1)
-    same = np.isclose(again, fill_in(hidden, one.X, keys, 1)[order], rtol=1e-9)
+    again = fill_in(hidden, one.X[order], keys[order])
+    same = np.isclose(again, fill_in(hidden, one.X, keys)[order], rtol=1e-9)
     assert same.mean() > 0.999  # a draw may lie within rounding of a border
 
 
@@ -165,7 +166,7 @@ def test_heavy_rows_count_in_the_draws(n: int) -> None:
     frame = pd.DataFrame({"x": x, "y": y, "z": rng.normal(size=n)})
     weight = np.where(x == y, 9.0, 1.0)
     blank = rng.random(n) < 0.3
-    rows = read_table(frame.assign(y=frame["y"].mask(blank)), None).completed(weight / weight.mean(), 0, 1)
+    rows = read_table(frame.assign(y=frame["y"].mask(blank)), None).completed(weight / weight.mean(), 0)
     assert (rows.filled[blank, 1] == x[blank]).mean() == pytest.approx(0.9, abs=0.06)
 
 
@@ -203,7 +204,7 @@ def test_missing_probabilities_of_leaves_are_those_of_the_cells(name: str, is_we
     joint = learner.fit(frame, sample_weight=weight if is_weighted else None).joint_
     weight = weight / weight.mean() if is_weighted else np.ones(400)
     seed = int(np.random.RandomState(0).randint(2**31 - 1))
-    rows = read_table(frame, None).completed(weight if is_weighted else None, seed, 1)
+    rows = read_table(frame, None).completed(weight if is_weighted else None, seed)
     forest = joint.distribution.forest
     blank = np.isnan(rows.X)
     for tree in leaves_of(forest, rows.filled):

@@ -14,6 +14,7 @@ import pytest
 import jointforest as jf
 from jointforest.data.evidence import Evidence, build
 from jointforest.models.base import Distribution
+from jointforest.runtime.threads import use_jobs
 
 from .hidden_tree.test_mixture import Case
 
@@ -38,16 +39,16 @@ def test_draws_of_a_row_depend_on_no_other_row(seed: int, kind: str) -> None:
     model, evidence = case(seed, kind)
     n, d = evidence.value.shape
     count = np.array([24, 0, 7, 24, 1])
-    whole = model.completions(evidence, count, 3, 1)
+    whole = model.completions(evidence, count, 3)
     assert whole.shape == (count.sum(), d)
-    np.testing.assert_array_equal(model.completions(evidence, count, 3, 2), whole)
+    np.testing.assert_array_equal(use_jobs(2)(model.completions)(evidence, count, 3), whole)
     stop = np.cumsum(count)
     order = np.array([4, 2, 0, 3, 2])
-    again = model.completions(evidence.take(order), count[order], 3, 1)
+    again = model.completions(evidence.take(order), count[order], 3)
     wanted = np.concatenate([whole[stop[i] - count[i] : stop[i]] for i in order])
     np.testing.assert_allclose(again, wanted, rtol=1e-9)
     for i in range(n):
-        alone = model.completions(evidence.take(np.array([i])), count[[i]], 3, 1)
+        alone = model.completions(evidence.take(np.array([i])), count[[i]], 3)
         np.testing.assert_allclose(alone, whole[stop[i] - count[i] : stop[i]], rtol=1e-9)
 
 
@@ -58,9 +59,9 @@ def test_means_of_draws_are_those_of_the_posterior(seed: int, kind: str) -> None
     model, evidence = case(seed, kind)
     n, d = evidence.value.shape
     many = 300
-    draws = np.stack([model.completions(evidence, equal_counts(evidence), s, 1).reshape(n, M, d) for s in range(many)])
+    draws = np.stack([model.completions(evidence, equal_counts(evidence), s).reshape(n, M, d) for s in range(many)])
     known = ~np.isnan(evidence.value)
-    is_possible = np.isfinite(model.log_density(evidence, 1))
+    is_possible = np.isfinite(model.log_density(evidence))
     np.testing.assert_array_equal(np.isnan(draws).any(axis=(0, 2, 3)), ~is_possible)
     state = model.observe(evidence)
     for i in np.flatnonzero(is_possible):
@@ -68,12 +69,12 @@ def test_means_of_draws_are_those_of_the_posterior(seed: int, kind: str) -> None
     for j, column in enumerate(model.schema.columns):
         x = draws[..., j][:, is_possible]  # (seeds, rows, M)
         if column.is_categorical:
-            p = state.level_probabilities(j, 1)[is_possible]
+            p = state.level_probabilities(j)[is_possible]
             share = (x[..., None] == np.arange(p.shape[1])).mean(axis=(0, 2))
             error = np.sqrt(np.maximum(p * (1 - p), 0.0) / (many * M))
             assert (np.abs(share - p) <= 5 * error + 1e-7).all()
         else:
-            mean, variance = (moment[is_possible] for moment in state.moments(j, 1))
+            mean, variance = (moment[is_possible] for moment in state.moments(j))
             some = np.isfinite(variance)
             error = np.sqrt(variance / (many * M))
             found = x.mean(axis=(0, 2))
@@ -101,9 +102,9 @@ def test_draws_have_the_dependence_of_independent_draws(kind: str) -> None:
     """The mean of a * b over completions of one cell, of many seeds, beside that of independent draws."""
     model = dependent(kind)
     evidence = build(model.schema, np.array([[np.nan, np.nan, 0.0], [np.nan, np.nan, np.nan]]))
-    each = np.stack([model.completions(evidence, equal_counts(evidence), s, 1) for s in range(400)])
+    each = np.stack([model.completions(evidence, equal_counts(evidence), s) for s in range(400)])
     product = (each[:, :, 0] * each[:, :, 1]).reshape(400, 2, M).mean(axis=(0, 2))
-    plain = model.sample(evidence, 40_000, 0, False, 1)
+    plain = model.sample(evidence, 40_000, 0, False)
     independent = (plain[:, 0] * plain[:, 1]).reshape(2, -1)
     error = independent.std(axis=1) * np.sqrt(1 / (400 * M) + 1 / 40_000)
     assert (np.abs(product - independent.mean(axis=1)) < 5 * error).all()
@@ -114,19 +115,19 @@ def test_draws_are_spread_evenly(kind: str) -> None:
     """The mean of the draws of a row varies less over seeds than the mean of as many independent draws."""
     model = dependent(kind)
     evidence = build(model.schema, np.array([[np.nan, np.nan, np.nan], [0.7, np.nan, np.nan]]))
-    each = np.stack([model.completions(evidence, equal_counts(evidence), s, 1) for s in range(200)])
+    each = np.stack([model.completions(evidence, equal_counts(evidence), s) for s in range(200)])
     found = each[:, :, 1].reshape(200, 2, M).mean(axis=2).var(axis=0)
-    plain = model.sample(evidence, 20_000, 0, False, 1)[:, 1].reshape(2, -1).var(axis=1) / M
+    plain = model.sample(evidence, 20_000, 0, False)[:, 1].reshape(2, -1).var(axis=1) / M
     assert (found < 0.8 * plain).all()
 
 
 def test_a_kind_without_its_own_completions_draws_row_by_row() -> None:
     class Plain:
-        def sample(self, evidence, m, seed, missing, n_jobs=-1):
+        def sample(self, evidence, m, seed, missing):
             noise = np.random.default_rng(seed).random((len(evidence.value) * m, 1))
             return np.repeat(evidence.value, m, axis=0) + noise
 
     evidence = Evidence.of_values(np.array([[0.0, 1.0], [5.0, 5.0], [2.0, 3.0]]))
-    found = Distribution.completions(Plain(), evidence, np.array([2, 0, 3]), 0, 1)
+    found = Distribution.completions(Plain(), evidence, np.array([2, 0, 3]), 0)
     assert found.shape == (5, 2)
     np.testing.assert_allclose(found[:2] - evidence.value[0], found[2:4] - evidence.value[2])

@@ -32,7 +32,7 @@ assert len(MODEL.leaves.node_kind) > 10
 ABOUT, ARRAYS = store.contents(BoxForest(MODEL))
 DATA = store.pack(ABOUT, ARRAYS)
 EVIDENCE = random_evidence(MODEL, 5, 6)
-ANSWERS = log_density(MODEL, EVIDENCE, 1)
+ANSWERS = log_density(MODEL, EVIDENCE)
 QUANTILES = np.array([1e-6, 0.5, 1 - 1e-6])
 
 FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e308, -1e308, 5e-324, 1e-300, np.nan, np.inf, -np.inf, 1e16, 1.0 + 1e-7)
@@ -59,11 +59,11 @@ def exercise(model: Forest) -> None:
     else:
         evidence = EVIDENCE
     with np.errstate(all="ignore"):
-        assert log_density(model, evidence, 1).shape == evidence.log_penalty.shape
-        assert len(sample(model, evidence, 2, 0, n_jobs=1)) == 2 * len(evidence.log_penalty)
-        assert len(impute(model, evidence, 1)) == len(evidence.log_penalty)
+        assert log_density(model, evidence).shape == evidence.log_penalty.shape
+        assert len(sample(model, evidence, 2, 0)) == 2 * len(evidence.log_penalty)
+        assert len(impute(model, evidence)) == len(evidence.log_penalty)
         for j in np.flatnonzero(model.columns.is_categorical == 0):
-            assert quantile(model, evidence, int(j), QUANTILES, 1).shape == (len(evidence.log_penalty), len(QUANTILES))
+            assert quantile(model, evidence, int(j), QUANTILES).shape == (len(evidence.log_penalty), len(QUANTILES))
 
 
 def damaged(rng: np.random.Generator, whole: bytes = DATA) -> bytes:
@@ -192,7 +192,7 @@ def test_forged_arrays_of_columns_of_many_levels(tmp_path: Path) -> None:
             evidence = random_evidence(model, accepted, 4)
             for j in np.flatnonzero(model.columns.is_categorical):
                 with np.errstate(all="ignore"):
-                    assert len(level_probability(model, evidence, int(j), 1)) == 4
+                    assert len(level_probability(model, evidence, int(j))) == 4
     assert 0 < accepted < 1200
 
 
@@ -278,5 +278,5 @@ def test_overlapping_arrays_are_refused(tmp_path: Path) -> None:
 def test_the_undamaged_file_gives_the_same_answers(tmp_path: Path) -> None:
     model = loads(DATA, tmp_path / "m.joint")
     assert model is not None
-    np.testing.assert_array_equal(log_density(model, EVIDENCE, 1), ANSWERS)
+    np.testing.assert_array_equal(log_density(model, EVIDENCE), ANSWERS)
     assert sealed(DATA) == DATA

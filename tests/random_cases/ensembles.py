@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jointforest.integrations.ensembles.table import Ensemble
+from jointforest.ensembles.table import Ensemble
 from jointforest.models.box_forest.structure import Forest
 
 from .evidence import random_point

@@ -144,7 +144,7 @@ def _imputed(one: Case, frame: pd.DataFrame, seed: int) -> Iterator[Compared]:
     head, rows = known_of(one, frame, True)
     ways = one.law.ways(head, rows, True)
     given = one.joint._read(frame, True, empty_is_unknown=True)
-    draws = np.array(impute_codes(one.joint.model, given.X, given.coded, None, "sample", DRAWS, IMPUTE_CAP, seed, 1))
+    draws = np.array(impute_codes(one.joint.model, given.X, given.coded, None, "sample", DRAWS, IMPUTE_CAP, seed))
     for j, variable in enumerate(one.joint.model.columns.rows):
         scale = variable.coding.scale
         for r in [r for r, row in enumerate(rows) if row[j] == PRESENT]:

@@ -21,7 +21,7 @@ class NormalPart:
     covariance: np.ndarray
     kind: str = "normal"
 
-    def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
+    def sample(self, evidence: Evidence, m: int, seed: int, missing: bool) -> np.ndarray:
         rng = np.random.default_rng(seed)
         return np.concatenate([self._draw(row, m, rng) for row in evidence.value])
 

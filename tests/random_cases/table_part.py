@@ -44,14 +44,14 @@ class TableDistribution(Distribution):
         with np.errstate(invalid="ignore"):
             return post / post.sum(axis=1, keepdims=True)
 
-    def log_density(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+    def log_density(self, evidence: Evidence) -> np.ndarray:
         with np.errstate(divide="ignore"):
             return np.log(self.posterior(evidence).sum(axis=1)) + evidence.log_penalty
 
     def observe(self, evidence: Evidence) -> TablePosterior:
         return TablePosterior(self, evidence)
 
-    def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
+    def sample(self, evidence: Evidence, m: int, seed: int, missing: bool) -> np.ndarray:
         rng = np.random.default_rng(seed)
         out = np.full((len(evidence.value), m, self.rows.shape[1]), np.nan)
         for i, share in enumerate(self.shares(evidence)):
@@ -84,31 +84,31 @@ class TablePosterior(PosteriorState):
     def rows(self) -> np.ndarray:
         return self.distribution.rows
 
-    def background_weight(self, n_jobs: int | None = -1) -> np.ndarray:
+    def background_weight(self) -> np.ndarray:
         return np.where(self.distribution.posterior(self.evidence).sum(axis=1) > 0, 0.0, np.nan)
 
-    def level_probabilities(self, j: int, n_jobs: int | None = -1) -> np.ndarray:
+    def level_probabilities(self, j: int) -> np.ndarray:
         levels = np.arange(len(self.distribution.schema.columns[j].levels))
         return self.shares @ (self.rows[:, [j]] == levels)
 
-    def moments(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, j: int) -> tuple[np.ndarray, np.ndarray]:
         share, x = self.shares, self.rows[:, j]
         mean = share @ x
         return mean, share @ x**2 - mean**2
 
-    def cdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+    def cdf(self, j: int, x: np.ndarray) -> np.ndarray:
         return self.shares @ (self.rows[:, [j]] <= np.asarray(x))
 
-    def pdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+    def pdf(self, j: int, x: np.ndarray) -> np.ndarray:
         return self.shares @ (self.rows[:, [j]] == np.round(x))
 
-    def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+    def histogram(self, j: int, cuts: np.ndarray) -> np.ndarray:
         if self.distribution.schema.columns[j].is_categorical:
-            return self.level_probabilities(j, n_jobs)
+            return self.level_probabilities(j)
         bins = np.searchsorted(cuts, self.rows[:, j])
         return self.shares @ (bins[:, None] == np.arange(len(cuts) + 1))
 
-    def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+    def quantile(self, j: int, q: np.ndarray) -> np.ndarray:
         order = np.argsort(self.rows[:, j], kind="stable")
         below = np.cumsum(self.shares[:, order], axis=1)
         at = (below[:, None, :] < np.asarray(q)[None, :, None] - 1e-15).sum(axis=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, fields
 from fractions import Fraction
 
 import numpy as np
@@ -10,8 +11,17 @@ import pytest
 from sklearn.base import clone
 
 import jointforest as jf
-from jointforest.runtime.parameters import ANY, FLAG, Number, check, check_number, check_parameters, check_shares
+from jointforest.runtime.parameters import FLAG, Number, check, check_number, check_parameters, check_shares, parameter
 from jointforest.runtime.random_state import seed_of
+
+
+@dataclass
+class Some:
+    """Two parameters that are limited, and one that is free."""
+
+    a: float = parameter(0.0, Number(0))
+    b: float = parameter(0.0, Number(0))
+    c: object = None
 
 
 @pytest.mark.parametrize(
@@ -70,7 +80,7 @@ def test_what_errors_say() -> None:
     with pytest.raises(ValueError, match="k must be a positive integer, got 0"):
         check_number("k", 0, 1, whole=True, text="a positive integer")
     with pytest.raises(ValueError, match="b must be a number at least 0, got -1"):
-        check_parameters({"a": (Number(0),), "b": (Number(0),)}, {"a": 0, "b": -1, "c": None})
+        check_parameters(Some(b=-1))
 
 
 def test_shares() -> None:
@@ -102,11 +112,12 @@ ESTIMATORS = [
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_what_estimators_declare(estimator: type) -> None:
-    """Every parameter that is declared is one, its default is allowed, and what is not is refused by name."""
-    allowed = estimator._allowed
+    """Every parameter is a field, its default is allowed, and what is not is refused by name."""
     fresh = clone(estimator())
-    assert set(allowed) == set(fresh.get_params(deep=False))
+    assert {one.name for one in fields(fresh) if one.init} == set(fresh.get_params(deep=False))
     fresh._check()
-    for name in (name for name, values in allowed.items() if values is not ANY):
+    limited = [one.name for one in fields(fresh) if "allowed" in one.metadata]
+    assert limited
+    for name in limited:
         with pytest.raises(ValueError, match=rf"^{name} must be .*, got \(\)$"):
             estimator(**{name: ()}).fit([[1.0]], [1])

@@ -13,7 +13,7 @@ import pytest
 
 import jointforest as jf
 from jointforest.runtime import progress
-from jointforest.runtime.threads import map_ordered
+from jointforest.runtime.threads import map_ordered, use_jobs
 
 
 class Terminal(io.StringIO):
@@ -69,16 +69,22 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Terminal]:
     return start
 
 
+def run(n_jobs: int, work: Callable, items: list, what: str = "") -> list:
+    """What `map_ordered` gives on so many threads."""
+    with use_jobs(n_jobs):
+        return list(map_ordered(work, items, what))
+
+
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_long_work_has_one_bar(bars: list[Bar], terminal: Callable[[], Terminal], n_jobs: int) -> None:
     terminal()
 
     def work(i: int) -> int:
-        return sum(map_ordered(lambda j: i * j, [(j,) for j in range(5)], 1))  # has none of its own
+        return sum(run(1, lambda j: i * j, [(j,) for j in range(5)]))  # has none of its own
 
-    assert list(map_ordered(work, [(i,) for i in range(7)], n_jobs, "trees")) == [10 * i for i in range(7)]
+    assert run(n_jobs, work, [(i,) for i in range(7)], "trees") == [10 * i for i in range(7)]
     assert [(bar.total, bar.n, bar.desc, bar.closed) for bar in bars] == [(7, 7, "trees: ", True)]
-    list(map_ordered(work, [(i,) for i in range(7)], n_jobs))
+    run(n_jobs, work, [(i,) for i in range(7)])
     assert len(bars) == 2 and bars[1].desc == "" and bars[1].start_t <= 0.0
 
 
@@ -87,24 +93,25 @@ def test_work_within_a_part_moves_the_bar_around_it(bars: list[Bar], terminal: C
     with progress.bar(100.0, "learning") as step:
         step(10)
         with progress.part(40):
-            list(map_ordered(lambda i: i, [(i,) for i in range(4)], 1))
+            run(1, lambda i: i, [(i,) for i in range(4)])
             assert bars[0].n == pytest.approx(10 + 20)
-            list(map_ordered(lambda i: i, [(i,) for i in range(4)], 1))
+            run(1, lambda i: i, [(i,) for i in range(4)])
             assert bars[0].n == pytest.approx(10 + 30)
         assert bars[0].n == pytest.approx(50)
-        list(map_ordered(lambda i: i, [(i,) for i in range(4)], 1))  # part of nothing
+        run(1, lambda i: i, [(i,) for i in range(4)])  # part of nothing
     assert len(bars) == 1 and bars[0].n == pytest.approx(50)
 
 
 def test_work_that_is_left_or_fails_leaves_no_bar(bars: list[Bar], terminal: Callable[[], Terminal]) -> None:
     terminal()
-    for value in map_ordered(lambda i: i, [(i,) for i in range(9)], 1):
-        if value == 4:
-            break
+    with use_jobs(1):
+        for value in map_ordered(lambda i: i, [(i,) for i in range(9)]):
+            if value == 4:
+                break
     with pytest.raises(ZeroDivisionError):
-        list(map_ordered(lambda i: 1 / (5 - i), [(i,) for i in range(9)], 2))
+        run(2, lambda i: 1 / (5 - i), [(i,) for i in range(9)])
     assert [bar.closed for bar in bars] == [True, True]
-    list(map_ordered(lambda i: i, [(i,) for i in range(9)], 1))
+    run(1, lambda i: i, [(i,) for i in range(9)])
     assert len(bars) == 3
 
 
@@ -131,7 +138,7 @@ def test_no_bar(bars: list[Bar], terminal: Callable[[], Terminal], monkeypatch: 
     if why == "no tqdm":
         monkeypatch.setitem(sys.modules, "tqdm", None)
     n = 1 if why == "one" else 5
-    assert list(map_ordered(lambda i: i, [(i,) for i in range(n)], 1)) == list(range(n))
+    assert run(1, lambda i: i, [(i,) for i in range(n)]) == list(range(n))
     assert bars == [] and err.getvalue() == ""
 
 

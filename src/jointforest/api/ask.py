@@ -89,13 +89,13 @@ def _check_column_names(model: Distribution, query: Query) -> None:
 def _comparison(posterior: Posterior, query: Query) -> Estimate:
     """P(comparison, event | evidence) = P(event | evidence) P(comparison | event, evidence)."""
     if not query.event:
-        return posterior.probability_of(query.compared, N_SAMPLES, 0, -1)
+        return posterior.probability_of(query.compared, N_SAMPLES, 0)
     share = float(posterior.probability(dict(query.event)))
     if share == 0.0:
         return exact(0.0)
     model, both, _ = with_event(posterior.state, dict(query.event), as_regions=True)
     assert model is not None
-    estimate = Posterior(model.observe(both), one=True).probability_of(query.compared, N_SAMPLES, 0, -1)
+    estimate = Posterior(model.observe(both), one=True).probability_of(query.compared, N_SAMPLES, 0)
     return Estimate(share * estimate.value, share * estimate.standard_error, estimate.method)
 
 

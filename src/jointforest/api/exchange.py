@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..integrations import arrow
-from ..integrations.forde import read_forde
+from ..models import arrow
 from ..models.file import load_model
+from ..models.forde import read_forde
 from ..models.history.history_model import HistoryModel
 from ..models.mixture import mix as mix_models
 from .history_joint import HistoryJoint

@@ -8,6 +8,9 @@ import numpy as np
 
 from ..data.evidence import Evidence, build
 from ..data.frames import encode, warn_unseen
+from ..ensembles.evaluate import apply_link, raw
+from ..ensembles.evaluate import encode as encode_for
+from ..ensembles.read import read_ensemble
 from ..inference.expectation.by_draws import Answers, expected_by_draws
 from ..inference.expectation.expectation import Rows, expected, expected_answer, knows_splits, spread, with_table
 from ..inference.expectation.match import MatchedEnsemble, filled, match_ensemble, match_features
@@ -15,11 +18,9 @@ from ..inference.refit.refit import refit_values, row_weights, targets
 from ..inference.shapley.coalition_values import Background, by_completions, by_leaves, conditional, known_cells
 from ..inference.shapley.coalition_values import interventional as interventional_value
 from ..inference.shapley.game import Players, budget, shapley_values
-from ..integrations.ensembles.evaluate import apply_link, raw
-from ..integrations.ensembles.evaluate import encode as encode_for
-from ..integrations.ensembles.read import read_ensemble
 from ..runtime.parameters import check, check_number
 from ..runtime.random_state import seed_of
+from ..runtime.threads import threaded
 from ..runtime.warnings import UnsupportedEvidenceWarning, warn
 from .joint import Joint, need_joint
 from .shapley import BASE_DRAWS, ShapleyValues, background_cells, find_players, nothing, to_result
@@ -36,7 +37,7 @@ class ExpectedPredictor:
 
     Parameters
     ----------
-    model : fitted model of scikit-learn, XGBoost, LightGBM or CatBoost, or `integrations.ensembles.table.Ensemble`
+    model : fitted model of scikit-learn, XGBoost, LightGBM or CatBoost, or `ensembles.table.Ensemble`
         Trees, forests, or boosted trees; or a Pipeline of scikit-learn whose steps change columns one by one (scalers,
         encoders, imputers, ColumnTransformer) and whose last step is one of these: then columns are those that the
         pipeline was fitted on (``docs/how-to/other-libraries.md``).
@@ -65,7 +66,7 @@ class ExpectedPredictor:
     TypeError
         If the model is of no supported type.
     ValueError
-        If the model cannot be read (see `integrations.ensembles.read.read_ensemble`), or its columns are not
+        If the model cannot be read (see `ensembles.read.read_ensemble`), or its columns are not
         those of the joint: a column is absent, numbers meet levels, or no level is known.
 
     Notes
@@ -116,6 +117,7 @@ class ExpectedPredictor:
     def __repr__(self) -> str:
         return f"ExpectedPredictor({self._ensemble.library}, {self.joint!r})"
 
+    @threaded
     def predict(self, X: Any, method: str = "auto") -> np.ndarray:
         """Expected predictions: the mean of a number, the class that is most probable in expectation.
 
@@ -151,6 +153,7 @@ class ExpectedPredictor:
         label[lost] = None
         return np.asarray(label)
 
+    @threaded
     def predict_proba(self, X: Any, method: str = "auto") -> np.ndarray:
         """Expected probabilities of the classes.
 
@@ -202,6 +205,7 @@ class ExpectedPredictor:
         answer = self._answer(X, method)
         return np.hstack([1.0 - answer, answer]) if self._ensemble.link == "logistic" else answer
 
+    @threaded
     def predict_std(self, X: Any) -> np.ndarray:
         """Standard deviation of the model's sum over the completions of each row: how much the missing cells matter.
 
@@ -221,9 +225,10 @@ class ExpectedPredictor:
         rows = self._rows(X)
         if self._matched is None:
             return _flat(np.sqrt(self._drawn(rows).variance))
-        variance = spread(self._ready(rows), rows, self.n_draws, seed_of(self.random_state), self.n_jobs)[1]
+        variance = spread(self._ready(rows), rows, self.n_draws, seed_of(self.random_state))[1]
         return _flat(np.sqrt(variance))
 
+    @threaded
     def standard_error(self, X: Any, method: str = "auto") -> np.ndarray:
         """Standard errors of `predict` (of numbers) or `predict_proba`, where they are means over draws; 0 elsewhere.
 
@@ -263,6 +268,7 @@ class ExpectedPredictor:
             return error[:, 0]
         return np.hstack([error, error]) if self._ensemble.link == "logistic" else error
 
+    @threaded
     def decision_function(self, X: Any) -> np.ndarray:
         """Expected sums over trees before the link: log-odds, logarithms; predictions where there is no link.
 
@@ -278,8 +284,9 @@ class ExpectedPredictor:
         rows = self._rows(X)
         if self._matched is None:
             return _flat(self._drawn(rows).mean)
-        return _flat(expected(self._ready(rows), rows, self.tolerance, self.n_jobs)[0])
+        return _flat(expected(self._ready(rows), rows, self.tolerance)[0])
 
+    @threaded
     def error_bound(self, X: Any) -> np.ndarray:
         """How far `decision_function` can be off, for the tolerance: certified, usually far from reached.
 
@@ -300,8 +307,9 @@ class ExpectedPredictor:
         """
         self.joint.distribution.forest_for("a certified bound of the error (see standard_error)")
         rows = self._rows(X)
-        return _flat(expected(self._ready(rows), rows, self.tolerance, self.n_jobs)[1])
+        return _flat(expected(self._ready(rows), rows, self.tolerance)[1])
 
+    @threaded
     def refit(
         self,
         X: Any,
@@ -371,7 +379,6 @@ class ExpectedPredictor:
             row_weights(sample_weight, n),
             self.n_draws,
             seed_of(self.random_state),
-            self.n_jobs,
         )
         return ExpectedPredictor(
             self._features.ensemble._replace(value=value),
@@ -382,6 +389,7 @@ class ExpectedPredictor:
             n_jobs=self.n_jobs,
         )
 
+    @threaded
     def shap(
         self,
         X: Any,
@@ -455,9 +463,7 @@ class ExpectedPredictor:
         check("output", output, ("raw", "prediction"))
         check("method", method, ("auto", "exact", "sample"))
         features, schema, seed = self._features, self.joint.schema, seed_of(self.random_state)
-        players = find_players(
-            self.joint.distribution, features.column.tolist(), groups, n_coalitions, seed, self.n_jobs
-        )
+        players = find_players(self.joint.distribution, features.column.tolist(), groups, n_coalitions, seed)
         if method == "auto":
             method = "exact" if 2 ** len(players.names) <= budget(len(players.names), n_coalitions) else "sample"
         rows = self._rows(X)
@@ -484,15 +490,15 @@ class ExpectedPredictor:
 
         def expect(rows: Rows, seed: int) -> tuple[np.ndarray, np.ndarray]:
             if self._matched is None:
-                drawn = expected_by_draws(self._features, self.joint.distribution, rows, "auto", m, seed, self.n_jobs)
+                drawn = expected_by_draws(self._features, self.joint.distribution, rows, "auto", m, seed)
                 return (drawn.mean, drawn.mean_error) if output == "raw" else (drawn.answer, drawn.answer_error)
             if method == "sample":
                 link = "identity" if output == "raw" else self._ensemble.link
-                return by_completions(self._matched, rows, m, seed, link, self.n_jobs)
+                return by_completions(self._matched, rows, m, seed, link)
             ready = self._ready(rows)
             if output == "prediction":
-                return expected_answer(ready, rows, "auto", m, seed, self.tolerance, self.n_jobs)
-            mean = expected(ready, rows, self.tolerance, self.n_jobs)[0]
+                return expected_answer(ready, rows, "auto", m, seed, self.tolerance)
+            mean = expected(ready, rows, self.tolerance)[0]
             return mean, np.zeros_like(mean)
 
         return expect
@@ -509,13 +515,13 @@ class ExpectedPredictor:
         player = np.where(owned.any(axis=0), owned.argmax(axis=0), -1)[column]
         there = self._background(background, seed)
         p = len(players.names)
-        solved = by_leaves(self._ensemble, rows.X, rows.other, known[:, column], player, p, there, self.n_jobs)
+        solved = by_leaves(self._ensemble, rows.X, rows.other, known[:, column], player, p, there)
         outputs, K = self._output_names(len(solved.base)), len(solved.base)
         return to_result(solved, players, self.joint.schema, rows.evidence.value, outputs, K > 1)
 
     def _background(self, background: Any, seed: int) -> Background:
         """Rows of a background as the model sees them, complete."""
-        cells = background_cells(self.joint.distribution, background, seed, self.n_jobs)
+        cells = background_cells(self.joint.distribution, background, seed)
         shape = len(cells), len(self._features.column)
         X, other = np.full(shape, np.nan), np.zeros(shape, bool)
         if not isinstance(background, int | np.integer):
@@ -524,7 +530,7 @@ class ExpectedPredictor:
 
     def _after_link(self, X: np.ndarray, other: np.ndarray) -> np.ndarray:
         """The model's answers (n, K) to complete rows as it sees them."""
-        return apply_link(self._ensemble.link, raw(self._ensemble, X, other, self.n_jobs))
+        return apply_link(self._ensemble.link, raw(self._ensemble, X, other))
 
     def _output_names(self, K: int) -> tuple[str, ...]:
         if self._ensemble.classes is None:
@@ -546,12 +552,12 @@ class ExpectedPredictor:
             drawn = self._drawn(rows, method)
             return drawn.answer, drawn.answer_error
         seed = seed_of(self.random_state)
-        return expected_answer(self._ready(rows), rows, method, self.n_draws, seed, self.tolerance, self.n_jobs)
+        return expected_answer(self._ready(rows), rows, method, self.n_draws, seed, self.tolerance)
 
     def _drawn(self, rows: Rows, method: str = "auto") -> Answers:
         """Answers under a joint that is not one forest."""
         seed = seed_of(self.random_state)
-        return expected_by_draws(self._features, self.joint.distribution, rows, method, self.n_draws, seed, self.n_jobs)
+        return expected_by_draws(self._features, self.joint.distribution, rows, method, self.n_draws, seed)
 
     def _rows(self, X: Any) -> Rows:
         """A frame as the joint and the model see it."""
@@ -587,7 +593,7 @@ class ExpectedPredictor:
         if not matched.masses.table.size:
             n = int((~knows_splits(self._features, rows)).sum())
             if n * _ENTRIES_A_ROW > len(matched.components.leaf) * len(matched.regions.column):
-                self._matched = matched = with_table(matched, n_jobs=self.n_jobs)
+                self._matched = matched = with_table(matched)
         return matched
 
 

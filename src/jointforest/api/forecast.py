@@ -316,7 +316,6 @@ def make_forecast(
     steps: int,
     n_draws: int,
     seed: int,
-    n_jobs: int | None,
 ) -> Forecast:
     """The forecast of the next rows of subjects: see `HistoryJoint.forecast`."""
     histories, d = coded.histories, len(model.columns.rows)
@@ -343,9 +342,7 @@ def make_forecast(
             last_value,
         )
 
-    parts = model.walk(
-        histories, np.full(n, steps), cap=max(LEAST_CAP, n_draws), seed=seed, n_draws=n_draws, n_jobs=n_jobs, each=each
-    )
+    parts = model.walk(histories, np.full(n, steps), cap=max(LEAST_CAP, n_draws), seed=seed, n_draws=n_draws, each=each)
     marginal, code, value, length, ends, exact, last_code, last_value = (
         np.concatenate(one) for one in zip(*parts, strict=True)
     )

@@ -23,6 +23,7 @@ from ..models.history.impute import IMPUTE_CAP, impute_codes
 from ..models.history.records import of_subjects
 from ..runtime.parameters import Number, check_number
 from ..runtime.random_state import seed_of
+from ..runtime.threads import threaded
 from ..runtime.warnings import warn
 from .forecast import Forecast, make_forecast
 from .joint import Joint
@@ -265,6 +266,7 @@ class HistoryJoint:
 
     # -- questions
 
+    @threaded
     def log_density(
         self, frame: Any, *, ended: bool = True, random_state: Any = 0, n_jobs: int | None = -1
     ) -> np.ndarray:
@@ -296,8 +298,9 @@ class HistoryJoint:
         >>> joint.log_density(visits).shape
         (200,)
         """
-        return self._log_density(self._read(frame, ended), seed_of(random_state), n_jobs)
+        return self._log_density(self._read(frame, ended), seed_of(random_state))
 
+    @threaded
     def standard_error(
         self, frame: Any, *, ended: bool = True, random_state: Any = 0, n_jobs: int | None = -1
     ) -> np.ndarray:
@@ -307,11 +310,11 @@ class HistoryJoint:
         """
         given = self._read(frame, ended)
         seeds = np.random.default_rng([seed_of(random_state), 3]).integers(0, 2**31, RUNS).tolist()
-        error = np.std([self._log_density(given, seed, n_jobs) for seed in seeds], axis=0, ddof=1)
+        error = np.std([self._log_density(given, seed) for seed in seeds], axis=0, ddof=1)
         return np.where(error < ROUNDING, 0.0, error)
 
-    def _log_density(self, given: Given, seed: int, n_jobs: int | None) -> np.ndarray:
-        of_head, of_cell = self._cell_logs(given, seed, n_jobs)
+    def _log_density(self, given: Given, seed: int) -> np.ndarray:
+        of_head, of_cell = self._cell_logs(given, seed)
         of_head = of_head + np.where(given.coded.histories.head >= 0, given.coded.head_base, 0.0)
         of_cell = of_cell + np.where(given.coded.histories.code >= 0, given.coded.row_base, 0.0)
         subject = np.repeat(np.arange(len(given.rows.labels)), given.rows.length)
@@ -319,7 +322,7 @@ class HistoryJoint:
         penalty = np.array([column.log_unseen for column in self.schema.columns])
         return np.asarray(total + np.bincount(subject, given.unseen @ penalty, len(total)))
 
-    def _cell_logs(self, given: Given, seed: int, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
+    def _cell_logs(self, given: Given, seed: int) -> tuple[np.ndarray, np.ndarray]:
         """Log-probability of the code of every known cell given all before it; 0 of unknown ones."""
         histories = given.coded.histories
         unknown = self.model.unknown_cells(histories, np.zeros(len(histories.length), dtype=np.int64)) > 0
@@ -327,17 +330,18 @@ class HistoryJoint:
         row_unknown = np.repeat(unknown, given.rows.length)
         if not unknown.all():
             part = of_subjects(histories, np.flatnonzero(~unknown))
-            of_head[~unknown], of_cell[~row_unknown] = self.model.log_probabilities(part, n_jobs)
+            of_head[~unknown], of_cell[~row_unknown] = self.model.log_probabilities(part)
         if unknown.any():
             part = of_subjects(histories, np.flatnonzero(unknown))
             found = self.model.walk(
-                part, np.zeros(len(part.length), dtype=np.int64), cap=CAP, seed=seed, marginals=False, n_jobs=n_jobs,
+                part, np.zeros(len(part.length), dtype=np.int64), cap=CAP, seed=seed, marginals=False,
                 each=lambda a, b, found: (found.of_head, found.of_cell),
             )  # fmt: skip
             of_head[unknown] = np.concatenate([one for one, _ in found])
             of_cell[row_unknown] = np.concatenate([one for _, one in found])
         return of_head, of_cell
 
+    @threaded
     def attribution(self, frame: Any, *, random_state: Any = 0, n_jobs: int | None = -1) -> Any:
         """Which visit, and which of its cells, is odd: log p(cell | everything before it in the subject's history).
 
@@ -346,7 +350,7 @@ class HistoryJoint:
         Parameters
         ----------
         frame : frame of N rows
-        random_state, n_jobs
+        random_state
             As of `log_density`.
 
         Returns
@@ -356,7 +360,7 @@ class HistoryJoint:
             its value in the subject's first row and NaN in the others.
         """
         given = self._read(frame, True)
-        of_head, of_cell = self._cell_logs(given, seed_of(random_state), n_jobs)
+        of_head, of_cell = self._cell_logs(given, seed_of(random_state))
         histories, coded = given.coded.histories, given.coded
         out = np.full((len(given.X), len(self.schema.columns)), np.nan)
         for v, variable in enumerate(self.model.columns.head):
@@ -374,6 +378,7 @@ class HistoryJoint:
         in_frame[given.rows.place] = out
         return in_frame
 
+    @threaded
     def forecast(
         self, frame: Any, steps: int = 1, *, n_draws: int = 100, random_state: Any = None, n_jobs: int | None = -1
     ) -> Forecast:
@@ -411,12 +416,17 @@ class HistoryJoint:
         check_number("steps", steps, 1, 100_000, whole=True)
         check_number("n_draws", n_draws, 1, 100_000, whole=True)
         given = self._read(frame, False)
-        return make_forecast(
-            self.model, given.rows, given.X, given.coded, steps, n_draws, seed_of(random_state), n_jobs
-        )
+        return make_forecast(self.model, given.rows, given.X, given.coded, steps, n_draws, seed_of(random_state))
 
+    @threaded
     def impute(
-        self, frame: Any, method: str = "mean", m: int | None = None, random_state: Any = None, n_jobs: int | None = -1
+        self,
+        frame: Any,
+        method: str = "mean",
+        m: int | None = None,
+        random_state: Any = None,
+        *,
+        n_jobs: int | None = -1,
     ) -> Any:
         """Fill the missing cells given the whole history, rows before and after; every known cell stays what it is.
 
@@ -456,7 +466,7 @@ class HistoryJoint:
             raise ValueError(f"m must be a positive integer, and goes with method='sample'; got m={m!r}, {method!r}")
         given = self._read(frame, True, empty_is_unknown=True)
         drawn = impute_codes(
-            self.model, given.X, given.coded, given.rows.time, method, m or 1, IMPUTE_CAP, seed_of(random_state), n_jobs
+            self.model, given.X, given.coded, given.rows.time, method, m or 1, IMPUTE_CAP, seed_of(random_state)
         )
         frames = [self._filled(given, X) for X in drawn]
         return frames if m is not None else frames[0]
@@ -479,7 +489,8 @@ class HistoryJoint:
             out.index = frame.index
         return out
 
-    def sample(self, n: int, random_state: Any = None, n_jobs: int | None = -1) -> Any:
+    @threaded
+    def sample(self, n: int, random_state: Any = None, *, n_jobs: int | None = -1) -> Any:
         """Draw the histories of n new subjects: a frame as at learning, with new identifiers.
 
         Each subject has exactly the distribution of the joint. Subjects are drawn side by side, so that shares among
@@ -508,7 +519,7 @@ class HistoryJoint:
         check_number("n", n, 1, 100_000_000, whole=True)
         seed = seed_of(random_state)
         columns, model = self.model.columns, self.model
-        drawn = model.draw(n, seed, n_jobs)
+        drawn = model.draw(n, seed)
         rng = np.random.default_rng([seed, 1])
         start = np.concatenate([[0], np.cumsum(drawn.length)])
         subject = np.repeat(np.arange(n), drawn.length)
@@ -536,6 +547,7 @@ class HistoryJoint:
         time = None if columns.time is None else times_of(begin[subject], gap, is_first, columns)
         return self._frame(np.arange(n)[subject], time, X)
 
+    @threaded
     def fidelity(
         self, frame: Any, holdout: Any = None, *, random_state: Any = None, n_jobs: int | None = -1
     ) -> HistoryFidelity:
@@ -569,9 +581,9 @@ class HistoryJoint:
         """
         seed = seed_of(random_state)
         table = self._cells(self._read(frame, True))
-        drawn = self._cells(self._read(self.sample(len(table.length), seed, n_jobs), True))
+        drawn = self._cells(self._read(self.sample(len(table.length), seed), True))
         new = None if holdout is None else self._cells(self._read(holdout, True))
-        return history_fidelity(table, drawn, new, seed, n_jobs)
+        return history_fidelity(table, drawn, new, seed)
 
     def explore(self, data: Any = None, *, title: str = "joint", port: int = 0, browser: bool | None = None) -> Any:
         """A page in the browser that shows histories: one subject's rows with a forecast, or all columns over time.

@@ -17,6 +17,7 @@ from ..inference.shapley.coalition_values import by_function, conditional, known
 from ..inference.shapley.game import Asked, Players, Value, shapley_values
 from ..runtime.parameters import check, check_number
 from ..runtime.random_state import seed_of
+from ..runtime.threads import threaded
 from .expected import ExpectedPredictor
 from .joint import need_joint
 from .shapley import BASE_DRAWS, columns_of, find_players, nothing, on_frames
@@ -64,6 +65,7 @@ class Importance:
         return html.view(title, [], [html.table(rows, ("column", "", "loss taken away", "standard error"))])
 
 
+@threaded
 def sage(
     model: Any,
     joint: Any,
@@ -93,7 +95,7 @@ def sage(
         Numbers; or classes: labels for a predictor, numbers 0, 1, ... of the columns of a function's answer.
     loss : {"auto", "squared", "log"}
         "log": minus the log-probability of the class. "auto": "log" for classifiers and answers of several columns.
-    groups, n_draws, random_state, n_jobs
+    groups, n_draws, random_state
         As of `shapley`; a predictor has its own last three.
     n_coalitions : int, optional
         Coalitions of each row, drawn anew for each. Default 128.
@@ -123,7 +125,7 @@ def sage(
     >>> found.feature_names, bool(found.values[1] > found.values[0] > 0)
     (('bill_length_mm', 'flipper_length_mm'), True)
     """
-    ask = _asked(model, joint, X, groups, n_coalitions, n_draws, random_state, n_jobs)
+    ask = _asked(model, joint, X, groups, n_coalitions, n_draws, random_state)
     base = nothing(ask.many, ask.known.shape[1])
     loss, truth = _truth(model, loss, y, len(ask.known), base.mean.shape[1])
     at_base = loss_of(loss, np.repeat(base.mean, len(truth), axis=0), truth)
@@ -140,6 +142,7 @@ def sage(
     return _importance(ask.players, phi, float(np.nanmean(at_base - phi.sum(axis=1))))
 
 
+@threaded
 def conditional_importance(
     model: Any,
     joint: Any,
@@ -162,7 +165,7 @@ def conditional_importance(
         As of `sage`.
     n_repeats : int
         Draws for each row.
-    random_state, n_jobs
+    random_state
         As of `sage`.
 
     Returns
@@ -191,12 +194,12 @@ def conditional_importance(
     (0.0, True)
     """
     check_number("n_repeats", n_repeats, 1, whole=True)
-    ask = _asked(model, joint, X, groups, None, 2, random_state, n_jobs)
+    ask = _asked(model, joint, X, groups, None, 2, random_state)
     n, d = ask.cells.shape
     seeds = np.random.SeedSequence(ask.seed).generate_state(len(ask.players.names) + 1, np.uint64) >> np.uint64(2)
 
     def answers(evidence: np.ndarray, seed: int) -> np.ndarray:
-        drawn = sample(joint.distribution, Evidence.of_values(evidence), n_repeats, seed, False, n_jobs)
+        drawn = sample(joint.distribution, Evidence.of_values(evidence), n_repeats, seed, False)
         return ask.function(drawn)
 
     with_all = answers(ask.cells, int(seeds[0]))
@@ -222,9 +225,7 @@ class _Ask(NamedTuple):
     seed: int
 
 
-def _asked(
-    model: Any, joint: Any, X: Any, groups: Any, n_coalitions: Any, n_draws: Any, random_state: Any, n_jobs: Any
-) -> _Ask:
+def _asked(model: Any, joint: Any, X: Any, groups: Any, n_coalitions: Any, n_draws: Any, random_state: Any) -> _Ask:
     """Check the arguments of an importance and make what it asks of the model."""
     need_joint(joint, "joint: expected a Joint")
     if (n := read(X).n) < 2:
@@ -242,10 +243,10 @@ def _asked(
     cells, unseen = encode(schema, X)
     warn_unseen(schema, X, unseen)
     columns = columns_of(schema, X)
-    players = find_players(joint.distribution, columns, groups, n_coalitions, seed, n_jobs)
+    players = find_players(joint.distribution, columns, groups, n_coalitions, seed)
     needed = np.isin(np.arange(len(schema.names)), columns)
     function = on_frames(model, schema, columns)
-    value, many = (by_function(function, joint.distribution, cells, needed, m, seed, n_jobs)
+    value, many = (by_function(function, joint.distribution, cells, needed, m, seed)
                    for m in (n_draws, BASE_DRAWS * n_draws))  # fmt: skip
     return _Ask(cells, ~np.isnan(cells), players, value, many, function, seed)
 
@@ -254,7 +255,7 @@ def _of_predictor(predictor: ExpectedPredictor, X: Any, groups: Any, n_coalition
     """What an importance asks of a predictor."""
     seed, column = seed_of(predictor.random_state), predictor._features.column
     model = predictor.joint.distribution
-    players = find_players(model, column.tolist(), groups, n_coalitions, seed, predictor.n_jobs)
+    players = find_players(model, column.tolist(), groups, n_coalitions, seed)
     rows = predictor._rows(X)
     value, many = (conditional(rows, column, predictor._expect_at("prediction", "sample", times), seed)
                    for times in (1, BASE_DRAWS))  # fmt: skip

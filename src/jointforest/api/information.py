@@ -21,9 +21,7 @@ __all__ = ["ColumnDistance", "Estimate", "compare", "divergence", "entropy", "mu
 Names = str | Sequence[str]
 
 
-def entropy(
-    model: Distribution, of: Names, given: Names | None, n_samples: int, random_state: Any, n_jobs: int | None
-) -> Estimate:
+def entropy(model: Distribution, of: Names, given: Names | None, n_samples: int, random_state: Any) -> Estimate:
     """See `Joint.entropy`; no names are all columns that are not given."""
     known = _numbers(model.schema, () if given is None else given, "given")
     asked = _numbers(model.schema, of, "columns") or [j for j in range(len(model.schema.names)) if j not in known]
@@ -32,12 +30,12 @@ def entropy(
     if not asked:
         raise ValueError("entropy: every column is given; name at least one that is not")
     if not known:
-        return entropies.entropy(v, first, *draws, n_jobs)
-    return entropies.conditional_entropy(v, first, last, *draws, n_jobs)
+        return entropies.entropy(v, first, *draws)
+    return entropies.conditional_entropy(v, first, last, *draws)
 
 
 def mutual_information(
-    model: Distribution, a: Names, b: Names, given: Names | None, n_samples: int, random_state: Any, n_jobs: int | None
+    model: Distribution, a: Names, b: Names, given: Names | None, n_samples: int, random_state: Any
 ) -> Estimate:
     """See `Joint.mutual_information`."""
     sides = (a, "a"), (b, "b"), (() if given is None else given, "given")
@@ -47,7 +45,7 @@ def mutual_information(
     first, second, last = _apart(model.schema, sets)
     of = tuple(j for numbers in sets for j in numbers)
     v = view(model.given_known(of), of)
-    return entropies.mutual_information(v, first, second, last, *_draws(n_samples, random_state), n_jobs)
+    return entropies.mutual_information(v, first, second, last, *_draws(n_samples, random_state))
 
 
 def divergence(
@@ -57,22 +55,19 @@ def divergence(
     columns: Names | None,
     n_samples: int,
     random_state: Any,
-    n_jobs: int | None,
 ) -> Estimate:
     """See `Joint.divergence`."""
     check("measure", measure, tuple(MEASURES))
     shared = _shared(model.schema, other.schema, columns)
     theirs = [other.schema.index(model.schema.names[j]) for j in shared if model.schema.names[j] in other.schema.names]
     p, q = views(model.given_known(shared), other.given_known(theirs), shared)
-    return MEASURES[measure](p, q, tuple(range(len(p.number))), *_draws(n_samples, random_state), n_jobs)
+    return MEASURES[measure](p, q, tuple(range(len(p.number))), *_draws(n_samples, random_state))
 
 
-def compare(
-    model: Distribution, other: Distribution, columns: Names | None, n_jobs: int | None
-) -> dict[str, ColumnDistance]:
+def compare(model: Distribution, other: Distribution, columns: Names | None) -> dict[str, ColumnDistance]:
     """See `Joint.compare`."""
     p, q = views(model, other, _shared(model.schema, other.schema, columns))
-    distances = {column.name: column_distance(p, q, k, n_jobs) for k, column in enumerate(p.columns)}
+    distances = {column.name: column_distance(p, q, k) for k, column in enumerate(p.columns)}
     return dict(sorted(distances.items(), key=lambda item: -item[1].distance))
 
 

@@ -27,15 +27,16 @@ from ..inference.information.divergence import ColumnDistance
 from ..inference.information.projection import Estimate
 from ..inference.sampling import impute_by_draws
 from ..inference.uncertainty import Uncertainty, uncertainty
-from ..integrations.arrow import to_arrow
-from ..integrations.forde import write_forde
+from ..models.arrow import to_arrow
 from ..models.base import Distribution
 from ..models.box_forest.box_forest import BoxForest
 from ..models.box_forest.rake import rake
 from ..models.box_forest.robustness import check_target, robustness
 from ..models.file import save_model
+from ..models.forde import write_forde
 from ..runtime.parameters import Number, check_number
 from ..runtime.random_state import seed_of
+from ..runtime.threads import threaded
 from .ask import ask
 from .fit_report import FitReport
 from .information import compare, divergence, entropy, mutual_information
@@ -361,7 +362,8 @@ class Joint:
 
     # -- density
 
-    def log_density(self, frame: Any, n_jobs: int | None = -1) -> np.ndarray:
+    @threaded
+    def log_density(self, frame: Any, *, n_jobs: int | None = -1) -> np.ndarray:
         """Log-density (natural logarithm) of each row; missing cells are marginalised.
 
         Numbers with a density count with it, those on a grid with the mass of their cell over its width, levels and
@@ -378,9 +380,10 @@ class Joint:
         float64 array (n,)
             -inf only in a model without background.
         """
-        return self.distribution.log_density(self._evidence(frame), n_jobs)
+        return self.distribution.log_density(self._evidence(frame))
 
-    def tree_log_density(self, frame: Any, n_jobs: int | None = -1) -> np.ndarray:
+    @threaded
+    def tree_log_density(self, frame: Any, *, n_jobs: int | None = -1) -> np.ndarray:
         """Log of each tree's share of a row's density, weight included; the background, if there is one, is last.
 
         Returns
@@ -388,9 +391,10 @@ class Joint:
         float64 array (n, n_trees) or (n, n_trees + 1)
             The log-sum of a row is its `log_density`.
         """
-        return self.distribution.box_trees_for("a table of trees").tree_log_density(self._evidence(frame), n_jobs)
+        return self.distribution.box_trees_for("a table of trees").tree_log_density(self._evidence(frame))
 
-    def attribution(self, frame: Any, n_jobs: int | None = -1) -> np.ndarray:
+    @threaded
+    def attribution(self, frame: Any, *, n_jobs: int | None = -1) -> np.ndarray:
         """Which cells make a row unlikely: log p(x_j | the other known cells of the row), exact, for any row.
 
         Compare a cell with the same column's cells in other rows: densities depend on the unit of the numbers.
@@ -417,7 +421,7 @@ class Joint:
         'species'
         """
         X, unseen = self._encode(frame)
-        cells = self.distribution.attribution(build(self.schema, X, unseen), n_jobs)
+        cells = self.distribution.attribution(build(self.schema, X, unseen))
         return np.where(unseen, [column.log_unseen for column in self.schema.columns], cells)
 
     # -- evidence
@@ -596,7 +600,8 @@ class Joint:
         """
         return self.given().marginal(column)
 
-    def probability(self, event: str | Mapping[str, Any], given: Any = None, n_jobs: int | None = -1) -> Any:
+    @threaded
+    def probability(self, event: str | Mapping[str, Any], given: Any = None, *, n_jobs: int | None = -1) -> Any:
         """Probability of an event, given evidence: see `Posterior.probability`.
 
         Parameters
@@ -611,7 +616,7 @@ class Joint:
         -------
         float, or float64 array (n,) if evidence is a frame
         """
-        return self.given(given).probability(event, n_jobs)
+        return self.given(given).probability(event)
 
     def query(self, text: str) -> Any:
         """Answer a query such as ``P(income = '>50K' | age >= 40)``; the language is in
@@ -653,8 +658,9 @@ class Joint:
         """
         return tree_text(self.distribution.box_trees_for("tree_text"), tree, max_leaves)
 
+    @threaded
     def reverse(
-        self, event: str | Mapping[str, Any], k: int = 10, min_share: float = 0.01, n_jobs: int | None = -1
+        self, event: str | Mapping[str, Any], k: int = 10, min_share: float = 0.01, *, n_jobs: int | None = -1
     ) -> Explanation:
         """The regions in which an event is most probable, as rules: the leaves' boxes, without the event's own columns.
 
@@ -695,10 +701,11 @@ class Joint:
         >>> joint.reverse("species = Gentoo", k=1).rules[0]["lift"] > 2
         True
         """
-        return reverse(self.distribution, conditions_of(self.schema, event), k, min_share, n_jobs)
+        return reverse(self.distribution, conditions_of(self.schema, event), k, min_share)
 
     # -- information
 
+    @threaded
     def entropy(
         self,
         *columns: str,
@@ -750,8 +757,9 @@ class Joint:
         >>> joint.entropy("species", given="island").value < joint.entropy("species").value
         True
         """
-        return entropy(self.distribution, columns, given, n_samples, random_state, n_jobs)
+        return entropy(self.distribution, columns, given, n_samples, random_state)
 
+    @threaded
     def mutual_information(
         self,
         a: str | Sequence[str],
@@ -770,7 +778,7 @@ class Joint:
         ----------
         a, b : str or sequence of str
             The two sides.
-        given, n_samples, random_state, n_jobs
+        given, n_samples, random_state
             As of `entropy`.
 
         Returns
@@ -791,8 +799,9 @@ class Joint:
         >>> island.method, island.value > joint.mutual_information("species", "sex").value
         ('exact', True)
         """
-        return mutual_information(self.distribution, a, b, given, n_samples, random_state, n_jobs)
+        return mutual_information(self.distribution, a, b, given, n_samples, random_state)
 
+    @threaded
     def divergence(
         self,
         other: Joint,
@@ -815,7 +824,7 @@ class Joint:
             distance (both metrics, at most 1).
         columns : str or sequence of str, optional
             Of these columns alone; then models may differ in the others.
-        n_samples, random_state, n_jobs
+        n_samples, random_state
             As of `entropy`.
 
         Returns
@@ -845,10 +854,11 @@ class Joint:
         True
         """
         beside = need_joint(other, "expected a Joint to compare with").distribution
-        return divergence(self.distribution, beside, measure, columns, n_samples, random_state, n_jobs)
+        return divergence(self.distribution, beside, measure, columns, n_samples, random_state)
 
+    @threaded
     def compare(
-        self, other: Joint, columns: str | Sequence[str] | None = None, n_jobs: int | None = -1
+        self, other: Joint, columns: str | Sequence[str] | None = None, *, n_jobs: int | None = -1
     ) -> dict[str, ColumnDistance]:
         """Where another joint differs: the distance of each column's distributions, largest first; nothing is sampled.
 
@@ -879,8 +889,9 @@ class Joint:
         ('island', True)
         """
         beside = need_joint(other, "expected a Joint to compare with").distribution
-        return compare(self.distribution, beside, columns, n_jobs)
+        return compare(self.distribution, beside, columns)
 
+    @threaded
     def counterfactual(
         self,
         row: Any,
@@ -943,17 +954,18 @@ class Joint:
         >>> found.rows["species"].tolist(), len(found.changed[0]) <= 5
         (['Gentoo', 'Gentoo', 'Gentoo'], True)
         """
-        return counterfactual(self.distribution, row, model_or_target, wanted, fixed, n, unlikely, random_state, n_jobs)
+        return counterfactual(self.distribution, row, model_or_target, wanted, fixed, n, unlikely, random_state)
 
     # -- frames out
 
+    @threaded
     def sample(
         self,
         n: int,
         random_state: Any = None,
         missing: bool = False,
-        n_jobs: int | None = -1,
         *,
+        n_jobs: int | None = -1,
         where: str | None = None,
     ) -> Any:
         """Draw n rows: a frame as at learning, with its types and levels.
@@ -988,10 +1000,17 @@ class Joint:
         >>> bool((rows["bill_length_mm"] > 2.5 * rows["bill_depth_mm"]).all()), sorted(rows["island"].unique())
         (True, ['Biscoe', 'Dream'])
         """
-        return self.given().sample(n, random_state, missing, n_jobs, where=where)
+        return self.given().sample(n, random_state, missing, where=where)
 
+    @threaded
     def impute(
-        self, frame: Any, method: str = "mean", m: int | None = None, random_state: Any = None, n_jobs: int | None = -1
+        self,
+        frame: Any,
+        method: str = "mean",
+        m: int | None = None,
+        random_state: Any = None,
+        *,
+        n_jobs: int | None = -1,
     ) -> Any:
         """Fill the missing cells; every known one stays what it is.
 
@@ -1018,23 +1037,24 @@ class Joint:
         X, unseen = self._encode(frame)
         evidence = build(self.schema, X, unseen)
         if method == "mean":
-            filled, share = self.distribution.impute(evidence, n_jobs)
+            filled, share = self.distribution.impute(evidence)
             check_support(share)
             for j in [j for j, column in enumerate(self.schema.columns) if column.kind == "datetime" and column.atoms]:
                 free = np.flatnonzero(np.isnan(evidence.value[:, j]))  # no mean of 9999-12-31 and other dates is a date
                 if len(free):
                     state = self.distribution.observe(evidence.take(free))
-                    filled[free, j] = state.quantile(j, np.array([0.5]), n_jobs)[:, 0]
+                    filled[free, j] = state.quantile(j, np.array([0.5]))[:, 0]
             return fill(self.schema, frame, X, unseen, filled)
-        draws, background = impute_by_draws(self.distribution, evidence, m or 1, seed_of(random_state), n_jobs)
+        draws, background = impute_by_draws(self.distribution, evidence, m or 1, seed_of(random_state))
         if background is None:
-            background = self.distribution.observe(evidence).background_weight(n_jobs)
+            background = self.distribution.observe(evidence).background_weight()
         check_support(background)
         each = draws.reshape(len(X), m or 1, X.shape[1])
         frames = [fill(self.schema, frame, X, unseen, each[:, k]) for k in range(m or 1)]
         return frames if m is not None else frames[0]
 
-    def predict(self, frame: Any, target: str, n_jobs: int | None = -1, *, beta: float = 1.0) -> np.ndarray:
+    @threaded
+    def predict(self, frame: Any, target: str, *, n_jobs: int | None = -1, beta: float = 1.0) -> np.ndarray:
         """Most probable level, or mean of a number or date, of a target column; the frame's own is not looked at.
 
         So every joint is a classifier, and a regressor, for each of its columns.
@@ -1068,14 +1088,15 @@ class Joint:
         """
         column = self.schema[target]
         if column.is_categorical:
-            share = self.predict_proba(frame, target, n_jobs, beta=beta)
+            share = self.predict_proba(frame, target, beta=beta)
             number = np.where(np.isnan(share[:, 0]), np.nan, share.argmax(axis=1))
         else:
-            evidence = self._without(frame, target, n_jobs, beta)
-            number, _ = self.distribution.observe_by_trees(evidence, beta).moments(self.schema.index(target), n_jobs)
+            evidence = self._without(frame, target, beta)
+            number, _ = self.distribution.observe_by_trees(evidence, beta).moments(self.schema.index(target))
         return np.asarray(column.values(number))
 
-    def predict_proba(self, frame: Any, target: str, n_jobs: int | None = -1, *, beta: float = 1.0) -> np.ndarray:
+    @threaded
+    def predict_proba(self, frame: Any, target: str, *, n_jobs: int | None = -1, beta: float = 1.0) -> np.ndarray:
         """Probabilities of the levels of a target column, float64 (n, K) in the order of ``levels(target)``.
 
         Parameters, errors: as of `predict`.
@@ -1084,15 +1105,16 @@ class Joint:
         if not column.is_categorical:
             hint = "use predict, or given(frame).quantile" + as_levels(column)
             raise ValueError(f"column {target!r} is {column.kind}: it has no levels; {hint}")
-        evidence = self._without(frame, target, n_jobs, beta)
-        return self.distribution.observe_by_trees(evidence, beta).level_probabilities(self.schema.index(target), n_jobs)
+        evidence = self._without(frame, target, beta)
+        return self.distribution.observe_by_trees(evidence, beta).level_probabilities(self.schema.index(target))
 
+    @threaded
     def robustness(
         self,
         frame: Any,
         target: str,
-        n_jobs: int | None = -1,
         *,
+        n_jobs: int | None = -1,
         beta: float = 1.0,
         c: float = 1.0,
         shift: str = "leaf",
@@ -1140,16 +1162,17 @@ class Joint:
         j = self.schema.index(target)
         check_target(self.schema, j)
         forest = self.distribution.forest_for("robustness")
-        evidence = self._without(frame, target, n_jobs, beta)
-        return robustness(forest, evidence, j, beta=beta, c=c, shift=shift, n_jobs=n_jobs)[0]
+        evidence = self._without(frame, target, beta)
+        return robustness(forest, evidence, j, beta=beta, c=c, shift=shift)[0]
 
+    @threaded
     def uncertainty(
         self,
         frame: Any,
         target: str,
         reference: Any,
-        n_jobs: int | None = -1,
         *,
+        n_jobs: int | None = -1,
         beta: float = 1.0,
         fragile: float = 0.1,
         unlikely: float = 5.0,
@@ -1198,16 +1221,14 @@ class Joint:
         """
         j, column = self.schema.index(target), self.schema[target]
         check_target(self.schema, j)
-        rows, others = (self._without(table, target, n_jobs, beta) for table in (frame, reference))
-        result = uncertainty(
-            self.distribution, rows, others, j, beta=beta, fragile=fragile, unlikely=unlikely, n_jobs=n_jobs
-        )
+        rows, others = (self._without(table, target, beta) for table in (frame, reference))
+        result = uncertainty(self.distribution, rows, others, j, beta=beta, fragile=fragile, unlikely=unlikely)
         codes = np.where(result.predicted < 0, np.nan, result.predicted)
         return result._replace(predicted=column.values(codes))
 
     # -- helpers
 
-    def _without(self, frame: Any, target: str, n_jobs: int | None, beta: float) -> Evidence:
+    def _without(self, frame: Any, target: str, beta: float) -> Evidence:
         """Evidence of a frame without its target's cells; rows without support are warned of."""
         check_number("beta", beta, 0, 1, text="a number between 0 (average of trees) and 1 (mixture)")
         j = self.schema.index(target)
@@ -1215,7 +1236,7 @@ class Joint:
         unseen[:, j] = False
         warn_unseen(self.schema, frame, unseen)
         evidence = build(self.schema, X, unseen).without(j)
-        check_support(self.distribution.observe(evidence).background_weight(n_jobs))
+        check_support(self.distribution.observe(evidence).background_weight())
         return evidence
 
     def _evidence(self, frame: Any) -> Evidence:

@@ -49,7 +49,7 @@ class Pair(NamedTuple):
     probability: np.ndarray
 
 
-def pair(state: PosteriorState, a: str, b: str, bins: int, n_jobs: int | None) -> Pair:
+def pair(state: PosteriorState, a: str, b: str, bins: int) -> Pair:
     """See `Posterior.pair`."""
     check_number("bins", bins, 2, whole=True, text="an integer of at least 2")
     schema = state.distribution.schema
@@ -58,28 +58,28 @@ def pair(state: PosteriorState, a: str, b: str, bins: int, n_jobs: int | None) -
     j, k = schema.index(a), schema.index(b)
     first, second = schema.columns[j], schema.columns[k]
     state = _given_known(state, [j, k]).observe(state.evidence)
-    cuts = [_cuts(state, i, schema.columns[i], int(bins), n_jobs) for i in (j, k)]
+    cuts = [_cuts(state, i, schema.columns[i], int(bins)) for i in (j, k)]
     # p(a in bin, b in bin) = p(a in bin) p(b in bin | a in bin): the bins of a are rows of evidence
     rows = intersect(schema, state.evidence, {a: PerRow(tuple(_conditions(first, cuts[0])))})
     with np.errstate(invalid="ignore"):
-        share = np.exp(state.distribution.log_density(rows, n_jobs) - state.distribution.log_density(state.evidence))
+        share = np.exp(state.distribution.log_density(rows) - state.distribution.log_density(state.evidence))
     possible = np.flatnonzero(share > 0.0)
     rows = rows.take(possible)
     if second.is_categorical:
-        inside = state.distribution.observe(rows).level_probabilities(k, n_jobs)
+        inside = state.distribution.observe(rows).level_probabilities(k)
     else:
-        below = state.distribution.observe(rows).cdf(k, cuts[1], n_jobs)
+        below = state.distribution.observe(rows).cdf(k, cuts[1])
         inside = np.diff(below, axis=1, prepend=0.0, append=1.0)
     probability = np.zeros((len(share), inside.shape[1]))
     probability[possible] = share[possible, None] * np.maximum(inside, 0.0)
     return Pair(_shown(first, cuts[0]), _shown(second, cuts[1]), probability)
 
 
-def _cuts(state: PosteriorState, j: int, column: Column, bins: int, n_jobs: int | None) -> np.ndarray:
+def _cuts(state: PosteriorState, j: int, column: Column, bins: int) -> np.ndarray:
     """Cuts between the bins of a column of numbers, on a grid between cells; none of a column of levels."""
     if column.is_categorical:
         return np.empty(0)
-    low, high = state.quantile(j, ENDS, n_jobs)[0].tolist()
+    low, high = state.quantile(j, ENDS)[0].tolist()
     cuts = np.linspace(low, high, bins + 1)[1:-1]
     if column.step > 0.0:
         cuts = column.center + (np.floor((cuts - column.center) / column.step) + 0.5) * column.step
@@ -129,30 +129,28 @@ def deviation_of(state: PosteriorState, of: Sum) -> np.ndarray:
     return seconds_apart(deviation) if _times(state.distribution.schema, of)[0] else deviation
 
 
-def covariance_of(state: PosteriorState, a: str, b: str, n_jobs: int | None) -> np.ndarray:
+def covariance_of(state: PosteriorState, a: str, b: str) -> np.ndarray:
     """Covariance of two columns of numbers or booleans, (n,)."""
-    return _variances_and_covariance(state, a, b, n_jobs)[2]
+    return _variances_and_covariance(state, a, b)[2]
 
 
-def correlation_of(state: PosteriorState, a: str, b: str, n_jobs: int | None) -> np.ndarray:
+def correlation_of(state: PosteriorState, a: str, b: str) -> np.ndarray:
     """Correlation of two columns of numbers or booleans, (n,); NaN where one of them has one value."""
-    first, second, both = _variances_and_covariance(state, a, b, n_jobs)
+    first, second, both = _variances_and_covariance(state, a, b)
     with np.errstate(invalid="ignore", divide="ignore"):
         correlation = np.clip(both / np.sqrt(first * second), -1.0, 1.0)
     return np.where((first <= 0.0) | (second <= 0.0), np.nan, correlation)
 
 
-def _variances_and_covariance(
-    state: PosteriorState, a: str, b: str, n_jobs: int | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _variances_and_covariance(state: PosteriorState, a: str, b: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Variances of two columns, and their covariance, each (n,)."""
     j, k = state.distribution.schema.index(a), state.distribution.schema.index(b)
-    covariance = mean_and_covariance(state, [j, k] if j != k else [j], n_jobs)[1]
+    covariance = mean_and_covariance(state, [j, k] if j != k else [j])[1]
     return covariance[:, 0, 0], covariance[:, -1, -1], covariance[:, 0, -1]
 
 
 def probability_of(
-    state: PosteriorState, compared: tuple[Comparison, ...], n_samples: int, random_state: Any, n_jobs: int | None
+    state: PosteriorState, compared: tuple[Comparison, ...], n_samples: int, random_state: Any
 ) -> Estimate:
     """Probability of a comparison of columns."""
     check_number("n_samples", n_samples, 4, whole=True, text="an integer of at least 4")
@@ -164,17 +162,17 @@ def probability_of(
     relation = _relation(state.distribution.schema, compared[0])
     model = _given_known(state, _columns_of(relation))
     if isinstance(relation, Levels):
-        return exact(probability_of_levels(model, state.evidence, *relation, n_jobs))
-    return probability_of_relation(model, state.evidence, relation, int(n_samples), seed_of(random_state), n_jobs)
+        return exact(probability_of_levels(model, state.evidence, *relation))
+    return probability_of_relation(model, state.evidence, relation, int(n_samples), seed_of(random_state))
 
 
 def drawn_where(
-    state: PosteriorState, compared: tuple[Comparison, ...], n: int, random_state: Any, n_jobs: int | None
+    state: PosteriorState, compared: tuple[Comparison, ...], n: int, random_state: Any
 ) -> Iterator[np.ndarray]:
     """n rows in which comparisons of columns hold, some at a time, (k, d); comparisons are checked at once."""
     relations = [_relation(state.distribution.schema, asked) for asked in compared]
     model = _given_known(state, sorted({j for relation in relations for j in _columns_of(relation)}))
-    blocks = related_blocks(model, state.evidence, relations, int(n), seed_of(random_state), n_jobs)
+    blocks = related_blocks(model, state.evidence, relations, int(n), seed_of(random_state))
     return _with_clear_errors(blocks, state.distribution, compared)
 
 

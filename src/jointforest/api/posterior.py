@@ -29,6 +29,7 @@ from ..query_language.parser import Comparison, Conditions, parse_conditions, pa
 from ..query_language.render import conditions_text
 from ..runtime.parameters import check_number, check_shares
 from ..runtime.random_state import seed_of
+from ..runtime.threads import threaded, use_jobs
 from ..runtime.warnings import UnsupportedEvidenceWarning, warn, warn_of_draws
 from .pairs import Pair, correlation_of, covariance_of, drawn_where, pair, probability_of
 from .views import column_in_words, marginal_html, posterior_html
@@ -207,12 +208,12 @@ class Posterior:
             return answers
         return answers[0] if answers.dtype.kind == "m" else answers[0].item()
 
-    def check(self, n_jobs: int | None = -1) -> None:
+    def check(self) -> None:
         """As `check_support`, and warn of answers that are estimates."""
-        self.check_support(n_jobs)
+        self.check_support()
         warn_of_estimates(self.state)
 
-    def check_support(self, n_jobs: int | None = -1) -> None:
+    def check_support(self) -> None:
         """Warn of rows without support, and of rows of probability 0 in a frame.
 
         Raises
@@ -220,7 +221,7 @@ class Posterior:
         ValueError
             If the evidence is of one row and has probability 0.
         """
-        background = self._background_share(n_jobs)
+        background = self._background_share()
         if np.isnan(background).any() or np.any(background > SUPPORT):
             text = self.evidence_text if self.one else None
             if self.one and np.isnan(background[0]):
@@ -228,10 +229,10 @@ class Posterior:
                 text = f"{text}; {why}" if why else text
             check_support(background, text)
 
-    def _background_share(self, n_jobs: int | None = -1) -> np.ndarray:
+    def _background_share(self) -> np.ndarray:
         """Share of the backgrounds in the posterior, (n,), worked out once."""
         if self._background is None:
-            self._background = self.state.background_weight(n_jobs)
+            self._background = self.state.background_weight()
         return self._background
 
     @cached_property
@@ -250,7 +251,8 @@ class Posterior:
     def _rows_like(self) -> np.ndarray:
         return rows_like(self.state.distribution, self.state.evidence, self._log_density + self._log_missing)
 
-    def standard_error(self, of: str | Mapping[str, Any], n_jobs: int | None = -1) -> Any:
+    @threaded
+    def standard_error(self, of: str | Mapping[str, Any], *, n_jobs: int | None = -1) -> Any:
         """Standard error of an answer, from the numbers of training rows that it rests on.
 
         It counts the rows that the evidence stands for (`n_rows`), and the rows of the leaves or hidden states that
@@ -290,8 +292,8 @@ class Posterior:
         if np.isnan(n_rows).all():
             raise ValueError("the joint does not know how many rows it was learned from; learn it again from its table")
         if not (isinstance(of, str) and of in schema.names):
-            return self.give(self._event_errors(of, n_rows, n_jobs))
-        self.check(n_jobs)
+            return self.give(self._event_errors(of, n_rows))
+        self.check()
         if schema[of].kind == "datetime":
             raise ValueError(f"column {of!r}: the standard error of a date is not defined; ask for that of an event")
         found = column_errors(self.state.distribution, self.state.evidence, n_rows, schema.index(of))
@@ -299,10 +301,10 @@ class Posterior:
             return self.give(found[:, 0])
         return dict(zip(schema[of].levels, found[0].tolist(), strict=True)) if self.one else found
 
-    def _event_errors(self, event: str | Mapping[str, Any], n_rows: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    def _event_errors(self, event: str | Mapping[str, Any], n_rows: np.ndarray) -> np.ndarray:
         """Standard errors of the probability of an event, (n,)."""
         schema = self.state.distribution.schema
-        share = np.atleast_1d(self.probability(event, n_jobs))
+        share = np.atleast_1d(self.probability(event))
         conditions = conditions_of(schema, event)
         given, evidence, _ = with_event(self.state, conditions, True)
         both = evidence if given is self.state.distribution else None  # of cells that are missing the parts are others
@@ -323,7 +325,8 @@ class Posterior:
         """The leaves that the evidence meets, with log p(leaf, evidence): see `models.box_forest.posterior`."""
         return posterior(self.state.distribution.forest_for("a table of leaves"), self.state.evidence)
 
-    def explain(self, k: int = 10, n_jobs: int | None = -1) -> Explanation:
+    @threaded
+    def explain(self, k: int = 10, *, n_jobs: int | None = -1) -> Explanation:
         """The leaves, or hidden states, that carry the answers, as rules, the heaviest first.
 
         Parameters
@@ -367,12 +370,13 @@ class Posterior:
             raise ValueError(
                 f"explain speaks of one row of evidence, got {len(self)}; pick one: given(frame[i : i + 1])"
             )
-        self.check(n_jobs)
-        return explain(self.state.distribution, self.state.evidence, k, n_jobs)
+        self.check()
+        return explain(self.state.distribution, self.state.evidence, k)
 
     # -- numbers
 
-    def mean(self, column: str, n_jobs: int | None = -1) -> Any:
+    @threaded
+    def mean(self, column: str, *, n_jobs: int | None = -1) -> Any:
         """Mean of a numeric or date-time column; P(True) of a boolean one.
 
         Raises
@@ -380,17 +384,20 @@ class Posterior:
         ValueError
             If the column is unknown, or categorical, or one row's evidence has probability 0.
         """
-        return self.marginal(column).mean(n_jobs)
+        return self.marginal(column).mean()
 
-    def var(self, column: str, n_jobs: int | None = -1) -> Any:
+    @threaded
+    def var(self, column: str, *, n_jobs: int | None = -1) -> Any:
         """Variance, like `mean`; of a date-time column in seconds squared."""
-        return self.marginal(column).var(n_jobs)
+        return self.marginal(column).var()
 
-    def std(self, column: str, n_jobs: int | None = -1) -> Any:
+    @threaded
+    def std(self, column: str, *, n_jobs: int | None = -1) -> Any:
         """Standard deviation, like `mean`; of a date-time column a timedelta64."""
-        return self.marginal(column).std(n_jobs)
+        return self.marginal(column).std()
 
-    def quantile(self, column: str, q: float | Sequence[float], n_jobs: int | None = -1) -> Any:
+    @threaded
+    def quantile(self, column: str, q: float | Sequence[float], *, n_jobs: int | None = -1) -> Any:
         """Quantiles inf{x: P(column <= x) >= q} of a numeric, date-time, ordered or boolean column.
 
         Parameters
@@ -405,13 +412,15 @@ class Posterior:
         -------
         scalar, or array (k,) for a sequence; of a frame (n,) or (n, k)
         """
-        return self.marginal(column).ppf(q, n_jobs)
+        return self.marginal(column).ppf(q)
 
-    def interval(self, column: str, level: float = 0.9, n_jobs: int | None = -1) -> tuple[Any, Any]:
+    @threaded
+    def interval(self, column: str, level: float = 0.9, *, n_jobs: int | None = -1) -> tuple[Any, Any]:
         """Bounds (lo, hi) of the interval with equal tails that holds this share of the distribution."""
-        return self.marginal(column).interval(level, n_jobs)
+        return self.marginal(column).interval(level)
 
-    def cov(self, a: str, b: str, n_jobs: int | None = -1) -> Any:
+    @threaded
+    def cov(self, a: str, b: str, *, n_jobs: int | None = -1) -> Any:
         """Covariance of two columns of numbers, exact; True of a boolean column counts 1, dates count in seconds.
 
         Returns
@@ -430,10 +439,11 @@ class Posterior:
         >>> joint.given().cov("flipper_length_mm", "body_mass_g") > 0
         True
         """
-        self.check(n_jobs)
-        return self.give(covariance_of(self.state, a, b, n_jobs))
+        self.check()
+        return self.give(covariance_of(self.state, a, b))
 
-    def corr(self, a: str, b: str, n_jobs: int | None = -1) -> Any:
+    @threaded
+    def corr(self, a: str, b: str, *, n_jobs: int | None = -1) -> Any:
         """Correlation (Pearson's), like `cov`: -1 to 1; NaN in rows of a frame where a column has one value.
 
         Returns
@@ -452,25 +462,27 @@ class Posterior:
         >>> 0.7 < joint.given().corr("flipper_length_mm", "body_mass_g") < 1.0
         True
         """
-        self.check(n_jobs)
-        correlation = correlation_of(self.state, a, b, n_jobs)
+        self.check()
+        correlation = correlation_of(self.state, a, b)
         if self.one and np.isnan(correlation[0]):
-            name = a if self.var(a, n_jobs) <= 0.0 else b
+            name = a if self.var(a) <= 0.0 else b
             raise ValueError(f"column {name!r} has one value given this evidence: no correlation; drop its condition")
         return self.give(correlation)
 
     # -- probabilities
 
-    def proba(self, column: str, n_jobs: int | None = -1) -> Any:
+    @threaded
+    def proba(self, column: str, *, n_jobs: int | None = -1) -> Any:
         """Distribution over the levels of a categorical, ordered or boolean column.
 
         Returns
         -------
         dict of level to probability, or of a frame float64 array (n, K) in the order of ``Joint.levels(column)``
         """
-        return self.marginal(column).proba(n_jobs)
+        return self.marginal(column).proba()
 
-    def probability(self, event: str | Mapping[str, Any], n_jobs: int | None = -1) -> Any:
+    @threaded
+    def probability(self, event: str | Mapping[str, Any], *, n_jobs: int | None = -1) -> Any:
         """Probability of an event given the evidence.
 
         Parameters
@@ -490,11 +502,12 @@ class Posterior:
         check_hard(conditions)
         for name, condition in conditions.items():
             refuse_pair(schema[name], condition)
-        self.check(n_jobs)
-        share = np.exp(np.minimum(self.log_event(conditions, True, n_jobs), 0.0))
+        self.check()
+        share = np.exp(np.minimum(self.log_event(conditions, True), 0.0))
         return self.give(share) if len(share) == 1 else share
 
-    def log_event(self, event: Mapping[str, Any], as_regions: bool, n_jobs: int | None = -1) -> np.ndarray:
+    @threaded
+    def log_event(self, event: Mapping[str, Any], as_regions: bool, *, n_jobs: int | None = -1) -> np.ndarray:
         """log p(event | evidence), (n,); NaN where the evidence has probability 0.
 
         Where the event says that cells are missing, the cells that the evidence tells of are known. A cell that a rule
@@ -504,23 +517,24 @@ class Posterior:
         _, missing = without_missing(event, model.schema.tick_boxes)
         if missing.keys() <= model.missing_by_rule:
             given, log_p = model.given_missing_cells(missing)
-            log_both = np.full(len(both.value), -np.inf) if given is None else given.log_density(both, n_jobs) + log_p
+            log_both = np.full(len(both.value), -np.inf) if given is None else given.log_density(both) + log_p
             with np.errstate(invalid="ignore"):
                 return log_both - self._log_density
-        log_both = self._log_known(both, missing, n_jobs)
+        log_both = self._log_known(both, missing)
         with np.errstate(invalid="ignore"):
-            return log_both - self._log_known(self.state.evidence, {}, n_jobs)
+            return log_both - self._log_known(self.state.evidence, {})
 
-    def _log_known(self, evidence: Evidence, missing: Mapping[str, bool], n_jobs: int | None) -> np.ndarray:
+    def _log_known(self, evidence: Evidence, missing: Mapping[str, bool]) -> np.ndarray:
         """log p(evidence, the cells that it tells of are known, which cells are missing), (n,)."""
         found = np.full(len(evidence.value), -np.inf)
         for rows, given, log_p in self.state.distribution.given_evidence_present(evidence, missing):
             if given is not None:
-                found[rows] = given.log_density(evidence.take(rows), n_jobs) + log_p
+                found[rows] = given.log_density(evidence.take(rows)) + log_p
         return found
 
+    @threaded
     def compare(
-        self, comparison: str, n_samples: int = N_SAMPLES, random_state: Any = None, n_jobs: int | None = -1
+        self, comparison: str, n_samples: int = N_SAMPLES, random_state: Any = None, *, n_jobs: int | None = -1
     ) -> Estimate:
         """Probability of a comparison of columns, such as ``"arrival - departure > 10"``.
 
@@ -557,16 +571,14 @@ class Posterior:
         compared = self._compared(comparison)
         if len(compared) != 1:
             raise ValueError(f"expected a comparison of columns as text, such as 'a > b', got {comparison!r}")
-        return self.probability_of(compared, n_samples, random_state, n_jobs)
+        return self.probability_of(compared, n_samples, random_state)
 
-    def probability_of(
-        self, compared: tuple[Comparison, ...], n_samples: int, random_state: Any, n_jobs: int | None
-    ) -> Estimate:
+    def probability_of(self, compared: tuple[Comparison, ...], n_samples: int, random_state: Any) -> Estimate:
         """Probability of comparisons of columns that are read already, given one row of evidence."""
         if len(self) != 1:
             raise ValueError(f"compare: expected evidence of one row, got {len(self)} rows")
-        self.check(n_jobs)
-        return probability_of(self.state, compared, n_samples, random_state, n_jobs)
+        self.check()
+        return probability_of(self.state, compared, n_samples, random_state)
 
     def _compared(self, text: str) -> tuple[Comparison, ...]:
         """The comparisons of columns that a text consists of."""
@@ -612,7 +624,8 @@ class Posterior:
         """
         return {column.label: Marginal(self, column.name) for column in self._schema.columns}
 
-    def pair(self, a: str, b: str, bins: int = 20, n_jobs: int | None = -1) -> Pair:
+    @threaded
+    def pair(self, a: str, b: str, bins: int = 20, *, n_jobs: int | None = -1) -> Pair:
         """Joint distribution of two columns, in bins, exact: what a picture of two columns shows.
 
         Parameters
@@ -644,8 +657,8 @@ class Posterior:
         """
         if len(self) != 1:
             raise ValueError(f"pair: expected evidence of one row, got {len(self)} rows")
-        self.check(n_jobs)
-        return pair(self.state, a, b, bins, n_jobs)
+        self.check()
+        return pair(self.state, a, b, bins)
 
     def mode(self, k: int = 1, budget: int = BUDGET) -> Modes:
         """Most probable complete rows that agree with one row of evidence (MPE), with a certified bound.
@@ -693,13 +706,14 @@ class Posterior:
 
     # -- draws
 
+    @threaded
     def sample(
         self,
         n: int = 1,
         random_state: Any = None,
         missing: bool = False,
-        n_jobs: int | None = -1,
         *,
+        n_jobs: int | None = -1,
         where: str | None = None,
     ) -> Any:
         """Draw n rows for each row of evidence, which they keep; a frame as at learning.
@@ -743,31 +757,31 @@ class Posterior:
         if compared:
             check_draws(given.state, n)
             none = np.empty((0, len(given._schema.names)))
-            rows = np.concatenate([none, *given._draw_compared(compared, n, random_state, n_jobs)])
+            rows = np.concatenate([none, *given._draw_compared(compared, n, random_state)])
         else:
-            rows = given.draw(n, random_state, missing, n_jobs)
+            rows = given.draw(n, random_state, missing)
         return decode(given._schema, rows, 0)
 
-    def draw(self, n: int, random_state: Any, missing: bool = False, n_jobs: int | None = -1) -> np.ndarray:
+    def draw(self, n: int, random_state: Any, missing: bool = False) -> np.ndarray:
         """n rows for each row of evidence, contiguous, as numbers and codes: float64 (len(self) * n, d)."""
         state = self.state
         check_draws(state, n)
         if len(self) == 1:
-            self.check_support(n_jobs)
-            return sample(self._drawn_from(missing), state.evidence, int(n), seed_of(random_state), missing, n_jobs)
+            self.check_support()
+            return sample(self._drawn_from(missing), state.evidence, int(n), seed_of(random_state), missing)
         seed = seed_of(random_state)
         if missing:
-            self.check_support(n_jobs)
+            self.check_support()
             every = np.full((len(self), int(n), len(self._schema.columns)), np.nan)
             for k, (rows, given, _) in enumerate(state.distribution.given_evidence_present(state.evidence)):
                 if given is not None:
-                    block = sample(given, state.evidence.take(rows), int(n), seed_of_block(seed, k), True, n_jobs)
+                    block = sample(given, state.evidence.take(rows), int(n), seed_of_block(seed, k), True)
                     every[rows] = block.reshape(len(rows), int(n), every.shape[2])
             return every.reshape(len(self) * int(n), every.shape[2])
-        drawn, background = sample_and_weigh(state.distribution, state.evidence, int(n), seed, False, n_jobs)
+        drawn, background = sample_and_weigh(state.distribution, state.evidence, int(n), seed, False)
         if background is not None:
             self._background = background
-        self.check_support(n_jobs)
+        self.check_support()
         return drawn
 
     def _drawn_from(self, missing: bool) -> Distribution:
@@ -777,23 +791,21 @@ class Posterior:
         ((_, given, _),) = self.state.distribution.given_evidence_present(self.state.evidence)
         return self.state.distribution if given is None else given
 
-    def _draw_compared(
-        self, compared: tuple[Comparison, ...], n: int, random_state: Any, n_jobs: int | None
-    ) -> Iterator[np.ndarray]:
+    def _draw_compared(self, compared: tuple[Comparison, ...], n: int, random_state: Any) -> Iterator[np.ndarray]:
         """n rows in which comparisons of columns hold, some at a time; all but the draws is checked at once."""
         check_number("n", n, 0, whole=True, text="a non-negative integer")
         if len(self) != 1:
             raise ValueError(f"where: expected evidence of one row, got {len(self)} rows")
-        self.check_support(n_jobs)
-        return drawn_where(self.state, compared, n, random_state, n_jobs)
+        self.check_support()
+        return drawn_where(self.state, compared, n, random_state)
 
     def sample_batches(
         self,
         n: int,
         random_state: Any = None,
         missing: bool = False,
-        n_jobs: int | None = -1,
         *,
+        n_jobs: int | None = -1,
         where: str | None = None,
     ) -> Iterator[Any]:
         """The rows that `sample` draws for the same ``random_state``, some at a time: for more than memory holds.
@@ -831,20 +843,24 @@ class Posterior:
         """
         given, compared = self._where(where, missing)
         if compared:
-            return _decoded(given._schema, given._draw_compared(compared, n, random_state, n_jobs))
+            return _decoded(given._schema, given._draw_compared(compared, n, random_state), n_jobs=n_jobs)
         check_number("n", n, 0, whole=True, text="a non-negative integer")
         if len(self) != 1:
             raise ValueError(f"batches of draws are for one row of evidence, got {len(self)}; ask row by row")
-        given.check_support(n_jobs)
+        given.check_support()
         state, seed = given.state, seed_of(random_state)
-        drawn = sample_blocks(given._drawn_from(missing), state.evidence, int(n), seed, missing, n_jobs)
-        return _decoded(given._schema, drawn)
+        drawn = sample_blocks(given._drawn_from(missing), state.evidence, int(n), seed, missing)
+        return _decoded(given._schema, drawn, n_jobs=n_jobs)
 
 
-def _decoded(schema: Schema, drawn: Iterable[np.ndarray]) -> Iterator[Any]:
+def _decoded(schema: Schema, drawn: Iterable[np.ndarray], *, n_jobs: int | None = -1) -> Iterator[Any]:
     """Frames of drawn rows, batch by batch."""
-    first = 0
-    for rows in drawn:
+    first, batches = 0, iter(drawn)
+    while True:
+        with use_jobs(n_jobs):  # not while the caller works on a batch
+            rows = next(batches, None)
+        if rows is None:
+            return
         yield decode(schema, rows, first)
         first += len(rows)
 
@@ -968,15 +984,18 @@ class Marginal:
 
     # -- the distribution
 
-    def pdf(self, x: Any, n_jobs: int | None = -1) -> Any:
+    @threaded
+    def pdf(self, x: Any, *, n_jobs: int | None = -1) -> Any:
         """Density at x; on a grid the mass of x's cell over its width, at a point mass its probability."""
-        return self._at(self._state.pdf, "density", x, n_jobs)
+        return self._at(self._state.pdf, "density", x)
 
-    def cdf(self, x: Any, n_jobs: int | None = -1) -> Any:
+    @threaded
+    def cdf(self, x: Any, *, n_jobs: int | None = -1) -> Any:
         """P(column <= x)."""
-        return self._at(self._state.cdf, "CDF", x, n_jobs)
+        return self._at(self._state.cdf, "CDF", x)
 
-    def ppf(self, q: float | Sequence[float], n_jobs: int | None = -1) -> Any:
+    @threaded
+    def ppf(self, q: float | Sequence[float], *, n_jobs: int | None = -1) -> Any:
         """Quantiles inf{x: P(column <= x) >= q}, for a level q or a sequence of k levels between 0 and 1.
 
         Of ordered and boolean columns they are levels (False before True).
@@ -986,30 +1005,34 @@ class Marginal:
         scalar, or array (k,) for a sequence; of a frame (n,) or (n, k)
         """
         levels = check_shares("q", q)
-        numbers = self._quantiles(np.atleast_1d(levels), n_jobs)
+        numbers = self._quantiles(np.atleast_1d(levels))
         if levels.ndim == 0:
             return self._values(numbers[:, 0])
         return self._column.values(numbers[0] if self._posterior.one else numbers)
 
-    def interval(self, level: float = 0.9, n_jobs: int | None = -1) -> tuple[Any, Any]:
+    @threaded
+    def interval(self, level: float = 0.9, *, n_jobs: int | None = -1) -> tuple[Any, Any]:
         """Bounds (lo, hi) of the interval with equal tails that holds this share of the distribution."""
         highest = 1 - 2.0**-52  # beyond, half of what is left is 0
         check_number("level", level, 0, highest, without="low", text="a number between 0 and 1")
-        numbers = self._quantiles(np.array([(1 - level) / 2, (1 + level) / 2]), n_jobs)
+        numbers = self._quantiles(np.array([(1 - level) / 2, (1 + level) / 2]))
         return self._values(numbers[:, 0]), self._values(numbers[:, 1])
 
-    def pmf(self, level: Any, n_jobs: int | None = -1) -> Any:
+    @threaded
+    def pmf(self, level: Any, *, n_jobs: int | None = -1) -> Any:
         """Probability of a level, or of each of several levels."""
-        share = self._level_shares(n_jobs)
+        share = self._level_shares()
         code = self._column.numbers(level).astype(np.int64)
         return self._shaped(share[:, code.ravel()], code.shape)
 
-    def proba(self, n_jobs: int | None = -1) -> Any:
+    @threaded
+    def proba(self, *, n_jobs: int | None = -1) -> Any:
         """Probability of every level: a dict, or of a frame float64 array (n, K) in the order of ``Joint.levels``."""
-        share = self._level_shares(n_jobs)
+        share = self._level_shares()
         return dict(zip(self._column.levels, share[0].tolist(), strict=True)) if self._posterior.one else share
 
-    def histogram(self, bins: int | Sequence[Any] = 20, n_jobs: int | None = -1) -> Histogram:
+    @threaded
+    def histogram(self, bins: int | Sequence[Any] = 20, *, n_jobs: int | None = -1) -> Histogram:
         """Probability of bins, to look at; of a column of levels of each level.
 
         Parameters
@@ -1042,13 +1065,14 @@ class Marginal:
         ('FEMALE', 'MALE')
         """
         edges = bin_edges(self._column, bins)
-        self._posterior.check(n_jobs)
-        self._unknown(n_jobs)
-        mass = histogram(self._state, self._j, edges, n_jobs)
+        self._posterior.check()
+        self._unknown()
+        mass = histogram(self._state, self._j, edges)
         shown = self._column.levels if self._column.is_categorical else self._column.values(edges)
         return Histogram(shown, mass[0] if self._posterior.one else mass)
 
-    def likeliest(self, n_jobs: int | None = -1) -> Any:
+    @threaded
+    def likeliest(self, *, n_jobs: int | None = -1) -> Any:
         """Most probable level, the first of equals; of numbers and dates the value of greatest `pdf`.
 
         On a grid of at most 16,384 cells it is the most probable cell. Of other numbers it is the best of 1,024
@@ -1056,51 +1080,55 @@ class Marginal:
         The probability of a point mass is compared with densities.
         """
         if not self._column.is_categorical:
-            self._posterior.check(n_jobs)
-            self._unknown(n_jobs)
-            return self._values(peak(self._state.distribution, self._state.evidence, self._j, n_jobs))
-        share = self._level_shares(n_jobs)
+            self._posterior.check()
+            self._unknown()
+            return self._values(peak(self._state.distribution, self._state.evidence, self._j))
+        share = self._level_shares()
         code = np.where(np.isnan(share[:, 0]), np.nan, share.argmax(axis=1))
         level = self._column.values(code)
         return level[0] if self._posterior.one else level
 
     # -- numbers
 
-    def mean(self, n_jobs: int | None = -1) -> Any:
+    @threaded
+    def mean(self, *, n_jobs: int | None = -1) -> Any:
         """Mean of a numeric or date-time column; P(True) of a boolean one."""
-        self._need_numbers("mean", n_jobs)
+        self._need_numbers("mean")
         if self._column.kind == "boolean":
-            return self._posterior.give(self._true(n_jobs))
-        return self._values(self._in_range(self._moments(n_jobs)[0]))
+            return self._posterior.give(self._true())
+        return self._values(self._in_range(self._moments()[0]))
 
-    def var(self, n_jobs: int | None = -1) -> Any:
+    @threaded
+    def var(self, *, n_jobs: int | None = -1) -> Any:
         """Variance; of a date-time column in seconds squared."""
-        self._need_numbers("variance", n_jobs)
-        return self._posterior.give(self._variance(n_jobs))
+        self._need_numbers("variance")
+        return self._posterior.give(self._variance())
 
-    def std(self, n_jobs: int | None = -1) -> Any:
+    @threaded
+    def std(self, *, n_jobs: int | None = -1) -> Any:
         """Standard deviation; of a date-time column a timedelta64."""
-        self._need_numbers("standard deviation", n_jobs)
-        deviation = np.sqrt(self._variance(n_jobs))
+        self._need_numbers("standard deviation")
+        deviation = np.sqrt(self._variance())
         return self._posterior.give(seconds_apart(deviation) if self._column.kind == "datetime" else deviation)
 
-    def sample(self, n: int = 1, random_state: Any = None, n_jobs: int | None = -1) -> np.ndarray:
+    @threaded
+    def sample(self, n: int = 1, random_state: Any = None, *, n_jobs: int | None = -1) -> np.ndarray:
         """Draw n values, shape (n,); of a frame of m rows shape (m, n)."""
-        drawn = self._column.values(self._posterior.draw(n, random_state, n_jobs=n_jobs)[:, self._j])
+        drawn = self._column.values(self._posterior.draw(n, random_state)[:, self._j])
         return np.asarray(self._shaped(drawn.reshape(len(self._posterior), n), (n,)))
 
     # -- helpers
 
-    def _need_numbers(self, what: str, n_jobs: int | None, boolean: bool = True) -> None:
+    def _need_numbers(self, what: str, boolean: bool = True) -> None:
         """See that the question makes sense of the column, and check the evidence."""
         column = self._column
         if column.is_categorical and not (boolean and column.kind == "boolean"):
             raise ValueError(f"column {column.name!r} is {column.kind}: it has no {what}; use proba({column.name!r})")
         self._state.prepare([self._j])
-        self._posterior.check(n_jobs)
-        self._unknown(n_jobs)
+        self._posterior.check()
+        self._unknown()
 
-    def _unknown(self, n_jobs: int | None = -1) -> np.ndarray:
+    def _unknown(self) -> np.ndarray:
         """Rows of evidence that are impossible, or under which a rule makes the column missing, bool (n,).
 
         Raises
@@ -1110,8 +1138,8 @@ class Marginal:
         """
         known = self._state.knowing([self._j])
         if known is self._state:
-            return np.isnan(self._posterior._background_share(n_jobs))
-        unknown = np.isnan(known.background_weight(n_jobs))
+            return np.isnan(self._posterior._background_share())
+        unknown = np.isnan(known.background_weight())
         if self._posterior.one and unknown[0]:
             raise ValueError(
                 f"column {self._column.name!r} is missing in all rows given this evidence, by a rule: it has no value "
@@ -1119,46 +1147,46 @@ class Marginal:
             )
         return unknown
 
-    def _moments(self, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
-        return self._state.moments(self._j, n_jobs)
+    def _moments(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._state.moments(self._j)
 
-    def _variance(self, n_jobs: int | None) -> np.ndarray:
+    def _variance(self) -> np.ndarray:
         if self._column.kind == "boolean":
-            true = self._true(n_jobs)
+            true = self._true()
             return true * (1.0 - true)
-        return self._in_range(self._moments(n_jobs)[1])
+        return self._in_range(self._moments()[1])
 
-    def _quantiles(self, levels: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    def _quantiles(self, levels: np.ndarray) -> np.ndarray:
         if self._column.kind in ("boolean", "ordered"):
-            below = np.cumsum(self._level_shares(n_jobs), axis=1)
+            below = np.cumsum(self._level_shares(), axis=1)
             code = (below[:, None, :-1] < levels[:, None] - _ROUNDING).sum(axis=2).astype(np.float64)
             return np.where(np.isnan(below[:, :1]), np.nan, code)
-        self._need_numbers("quantiles", n_jobs, boolean=False)
-        numbers = self._state.quantile(self._j, levels, n_jobs)
+        self._need_numbers("quantiles", boolean=False)
+        numbers = self._state.quantile(self._j, levels)
         return self._in_range(numbers if self._column.kind == "datetime" else snapped(self._column, numbers))
 
-    def _level_shares(self, n_jobs: int | None) -> np.ndarray:
+    def _level_shares(self) -> np.ndarray:
         """Probabilities of the levels, shape (n, K)."""
         if not self._column.is_categorical:
             hint = "use quantile or interval, or probability of an event" + as_levels(self._column)
             raise ValueError(f"column {self._column.name!r} is {self._column.kind}: it has no levels; {hint}")
         self._state.prepare([self._j])
-        self._posterior.check(n_jobs)
-        self._unknown(n_jobs)
-        return self._shares(n_jobs)
+        self._posterior.check()
+        self._unknown()
+        return self._shares()
 
-    def _shares(self, n_jobs: int | None) -> np.ndarray:
-        return self._state.level_probabilities(self._j, n_jobs)
+    def _shares(self) -> np.ndarray:
+        return self._state.level_probabilities(self._j)
 
-    def _true(self, n_jobs: int | None) -> np.ndarray:
+    def _true(self) -> np.ndarray:
         """Probability of True in a boolean column, shape (n,)."""
-        share, codes = self._shares(n_jobs), self._column.codes
+        share, codes = self._shares(), self._column.codes
         return share[:, codes[True]] if True in codes else share[:, 0] * 0.0
 
-    def _at(self, question: Callable[..., np.ndarray], what: str, x: Any, n_jobs: int | None) -> Any:
-        self._need_numbers(what, n_jobs, boolean=False)
+    def _at(self, question: Callable[..., np.ndarray], what: str, x: Any) -> Any:
+        self._need_numbers(what, boolean=False)
         points = self._column.numbers(x)
-        return self._shaped(question(self._j, points.ravel(), n_jobs), points.shape)
+        return self._shaped(question(self._j, points.ravel()), points.shape)
 
     def _in_range(self, numbers: np.ndarray) -> np.ndarray:
         """The numbers (n,) or (n, k), NaN of impossible evidence alone; a ValueError where float64 does not do."""

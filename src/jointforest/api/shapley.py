@@ -32,6 +32,7 @@ from ..inference.shapley.game import (
 from ..models.base import Distribution
 from ..runtime.parameters import check_number
 from ..runtime.random_state import seed_of
+from ..runtime.threads import threaded
 from ..runtime.warnings import UnsupportedEvidenceWarning, warn
 from .joint import need_joint
 
@@ -300,13 +301,11 @@ BASE_DRAWS = 16
 """How many times as many draws the answer to nothing known takes: all rows share it."""
 
 
-def find_players(
-    model: Distribution, columns: list[int], groups: Any, n_coalitions: Any, seed: int, n_jobs: int | None
-) -> Players:
+def find_players(model: Distribution, columns: list[int], groups: Any, n_coalitions: Any, seed: int) -> Players:
     """The players, checked against the number of coalitions."""
     if isinstance(groups, str) and groups == "auto":
         schema = model.schema
-        groups = [[schema.names[j] for j in g] for g in dependent_groups(model, columns, EXACT_PLAYERS, seed, n_jobs)]
+        groups = [[schema.names[j] for j in g] for g in dependent_groups(model, columns, EXACT_PLAYERS, seed)]
     players = make_players(model.schema, columns, groups)
     if n_coalitions is not None:
         least = min(2 ** len(players.names), least_coalitions(len(players.names)))
@@ -315,17 +314,17 @@ def find_players(
     return players
 
 
-def background_cells(model: Distribution, background: Any, seed: int, n_jobs: int | None) -> np.ndarray:
+def background_cells(model: Distribution, background: Any, seed: int) -> np.ndarray:
     """Background rows of the joint's columns (R, d): so many draws, or a frame whose missing cells are drawn."""
     schema = model.schema
     if isinstance(background, int | np.integer) and not isinstance(background, bool):
         check_number("background", background, 2, whole=True, text="a frame, or a whole number of at least 2")
-        return sample(model, nothing_known(schema), int(background), seed, False, n_jobs)
+        return sample(model, nothing_known(schema), int(background), seed, False)
     values, unseen = encode(schema, background)
     warn_unseen(schema, background, unseen)
     if len(values) < 2:
         raise ValueError(f"background: expected at least 2 rows, got {len(values)}")
-    return sample(model, Evidence.of_values(values), 1, seed, False, n_jobs)
+    return sample(model, Evidence.of_values(values), 1, seed, False)
 
 
 def nothing_known(schema: Schema) -> Evidence:
@@ -365,6 +364,7 @@ def to_result(
     )
 
 
+@threaded
 def shapley(
     predict: Callable[[Any], Any] | str,
     joint: Any,
@@ -449,21 +449,21 @@ def shapley(
         if interventional:
             raise ValueError(f"interventional: of the column {predict!r} only conditional values are defined")
         columns = [j for j in columns if j != target]
-        players = find_players(joint.distribution, columns, groups, n_coalitions, seed, n_jobs)
-        return _of_column(joint.distribution, target, values, players, n_coalitions, seed, n_jobs)
-    players = find_players(joint.distribution, columns, groups, n_coalitions, seed, n_jobs)
+        players = find_players(joint.distribution, columns, groups, n_coalitions, seed)
+        return _of_column(joint.distribution, target, values, players, n_coalitions, seed)
+    players = find_players(joint.distribution, columns, groups, n_coalitions, seed)
     function = on_frames(predict, schema, columns)
     needed = np.zeros(len(schema.names), bool)
     needed[columns] = True
     if interventional:
-        cells = background_cells(joint.distribution, background, seed, n_jobs)
+        cells = background_cells(joint.distribution, background, seed)
         everything = np.arange(len(schema.names))
         no, there = np.zeros(values.shape, bool), (cells, np.zeros(cells.shape, bool))
         value = interventional_value(values, no, everything, there, lambda X, other: function(X))
         base = nothing(value, len(schema.names))
     else:
-        value = by_function(function, joint.distribution, values, needed, n_draws, seed, n_jobs)
-        many = by_function(function, joint.distribution, values, needed, BASE_DRAWS * n_draws, seed, n_jobs)
+        value = by_function(function, joint.distribution, values, needed, n_draws, seed)
+        many = by_function(function, joint.distribution, values, needed, BASE_DRAWS * n_draws, seed)
         base = nothing(many, len(schema.names))
     solved = shapley_values(value, base, players.of_columns(len(schema.names)), ~np.isnan(values), n_coalitions, seed)
     K = len(solved.base)
@@ -477,7 +477,6 @@ def _of_column(
     players: Players,
     n_coalitions: int | None,
     seed: int,
-    n_jobs: int | None,
 ) -> ShapleyValues:
     """Values of the posterior of column j: of the probabilities of its levels, or of its mean."""
     column, d = model.schema.columns[j], len(model.schema.columns)
@@ -485,7 +484,7 @@ def _of_column(
         raise ValueError(f"column {column.name!r}: the mean of dates has no Shapley values; choose another column")
     cells = values.copy()
     cells[:, j] = np.nan
-    value = by_posterior(model, cells, j, n_jobs)
+    value = by_posterior(model, cells, j)
     solved = shapley_values(
         value, nothing(value, d), players.of_columns(d), ~np.isnan(cells), n_coalitions, seed
     )  # fmt: skip

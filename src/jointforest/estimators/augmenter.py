@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -16,10 +17,12 @@ from ..data.frames import read
 from ..learners.base import Learner, check_learner, joint_of
 from ..learners.generative.targets import as_table, column_like, target_cells, target_name
 from ..learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
-from ..runtime.parameters import ANY, Allowed, Number, check_number
+from ..runtime.parameters import Number, check_number
 from ..runtime.random_state import seed_of
+from ..runtime.threads import threaded
 
 
+@dataclass(eq=False, repr=False)
 class JointAugmenter(Learner):
     """Add rows drawn from the joint of features and target: classes balanced, or a table made larger.
 
@@ -68,26 +71,13 @@ class JointAugmenter(Learner):
     {'Adelie': 152, 'Chinstrap': 152, 'Gentoo': 152}
     """
 
-    _allowed: ClassVar[dict[str, Allowed]] = {
-        "estimator": ANY,
-        "sampling_strategy": ANY,
-        "n_jobs": ANY,
-        "random_state": ANY,
-    }
+    estimator: Any = None
+    _: KW_ONLY
+    sampling_strategy: Any = "auto"
+    n_jobs: int | None = -1
+    random_state: Any = None
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        sampling_strategy: Any = "auto",
-        n_jobs: int | None = -1,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.sampling_strategy = sampling_strategy
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-
+    @threaded
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> JointAugmenter:
         """Learn the joint of features and target.
 
@@ -121,7 +111,7 @@ class JointAugmenter(Learner):
         X = as_table(X)
         validate_data(self, X, skip_check_array=True)
         self._target = target = _read_target(X, y)
-        learner = HiddenTreeForest(n_jobs=self.n_jobs, random_state=self._draw_seed())
+        learner = HiddenTreeForest(random_state=self._draw_seed())
         if self.estimator is not None:
             check_learner(self.estimator)
             learner = clone(self.estimator)
@@ -141,6 +131,7 @@ class JointAugmenter(Learner):
         self.joint_ = joint_of(self.estimator_)
         return self
 
+    @threaded
     def fit_resample(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """Learn the joint, and give the table with rows drawn from it below its own.
 
@@ -168,6 +159,7 @@ class JointAugmenter(Learner):
         table = _below([_joined(X, self._target), *(self._draw(k, label, rng) for k, label in draws)])
         return _parted(table, X, self._target)
 
+    @threaded
     def sample(  # type: ignore[override]  # rows come with their targets, of one class where it is named
         self, n: int = 1, label: Any = None, random_state: Any = None
     ) -> tuple[Any, Any]:
@@ -209,8 +201,8 @@ class JointAugmenter(Learner):
     def _draw(self, n: int, label: Any, rng: np.random.Generator) -> Any:
         """n rows of features and target, of one class or as they come."""
         if label is None:
-            return self.joint_.sample(n, rng, True, self.n_jobs)
-        return self.joint_.given({self.joint_.columns[-1]: label}).sample(n, rng, missing=True, n_jobs=self.n_jobs)
+            return self.joint_.sample(n, rng, True)
+        return self.joint_.given({self.joint_.columns[-1]: label}).sample(n, rng, missing=True)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -285,9 +285,7 @@ def _jittered(predicted: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 # ---- Posterior means and level probabilities of each cell given the row's other known cells, by several joints.
 
 
-def cell_means(
-    joints: list[Joint], schema: Schema, frame: Any, asked: dict[int, np.ndarray], n_jobs: int | None
-) -> dict[int, np.ndarray]:
+def cell_means(joints: list[Joint], schema: Schema, frame: Any, asked: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
     """Answers of m joints about columns of a frame, whose own cells are not looked at.
 
     Parameters
@@ -318,17 +316,17 @@ def cell_means(
             k = joint_schema.index(column.name) if column.name in joint_schema.names else -1
             if k >= 0 and joint_schema.columns[k].is_categorical == column.is_categorical:
                 evidence_of_rows = evidence.take(rows).without(k)
-                answer[rows] = _one(joint, joint_schema.columns[k], column, evidence_of_rows, k, n_jobs)
+                answer[rows] = _one(joint, joint_schema.columns[k], column, evidence_of_rows, k)
             found[j].append(answer)
     return {j: np.stack(answers) for j, answers in found.items()}
 
 
-def _one(joint: Joint, learned: Column, column: Column, evidence: Any, k: int, n_jobs: int | None) -> np.ndarray:
+def _one(joint: Joint, learned: Column, column: Column, evidence: Any, k: int) -> np.ndarray:
     """One joint's answer about its column k, in the numbers and levels of ``column``."""
     if not column.is_categorical:
         since = learned.origin - column.origin if column.kind == "datetime" else 0.0
-        return np.asarray(joint.distribution.observe(evidence).moments(k, n_jobs)[0])[:, None] + since
-    share = joint.distribution.observe(evidence).level_probabilities(k, n_jobs)
+        return np.asarray(joint.distribution.observe(evidence).moments(k)[0])[:, None] + since
+    share = joint.distribution.observe(evidence).level_probabilities(k)
     answer = np.zeros((len(share), len(column.levels)))
     for code, level in enumerate(learned.levels):
         if level in column.codes:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -18,8 +19,9 @@ from ..inference.sampling import sample
 from ..learners.base import Learner, check_learner, draw_rows, joint_of
 from ..learners.generative.targets import as_table
 from ..learners.hidden_tree.hidden_tree_forest import HiddenTreeForest, as_chosen
-from ..runtime.parameters import ANY, FLAG, Allowed, Number, check_number
+from ..runtime.parameters import FLAG, Number, check_number, parameter
 from ..runtime.random_state import seed_of
+from ..runtime.threads import threaded
 from .chained import Chain, Coding, average_means, cell_means, coding_of, follow, learn_chain
 
 # ---- The chains of an imputer's draws, and tables drawn by them.
@@ -46,12 +48,11 @@ class Chains:
         X: Any,
         times: np.ndarray,
         seed: int,
-        n_jobs: int | None,
     ) -> None:
         self.schema, self.joints, self.is_proper = joint.schema, joints, is_proper
         rules = _enforced(joint)
         self._starts = [each if rules.keys() <= _enforced(each).keys() else joint for each in joints]
-        self._times, self._seed, self._n_jobs, self._n = times, seed, n_jobs, len(times)
+        self._times, self._seed, self._n = times, seed, len(times)
         self._rows = np.arange(len(times))
         if len(times) > _ROWS:
             rng = np.random.default_rng([seed, self._n, _CHAIN])
@@ -61,17 +62,17 @@ class Chains:
         self._free = [j for j, column in enumerate(self.schema.columns) if column.name not in ruled]
         self._learned: dict[int, Chain] = {}
 
-    def draw(self, X: Any, m: int, rng: np.random.Generator, n_jobs: int | None) -> list[Any]:
+    def draw(self, X: Any, m: int, rng: np.random.Generator) -> list[Any]:
         """Tables like X with missing cells drawn: each begins with a draw of its joint."""
         cells, unseen = self._cells(X)
         hidden = np.isnan(cells) & ~unseen
         asked = {j: np.flatnonzero(hidden[:, j]) for j in self._free if hidden[:, j].any()}
-        means = cell_means(self.joints, self.schema, X, asked, n_jobs)
+        means = cell_means(self.joints, self.schema, X, asked)
         counted = np.ones((len(self.joints), len(cells)), dtype=bool)
         posterior_means = average_means(self._coding, means, counted)
         tables = []
         for k in range(m):
-            start = self._cells(self._joint(k).impute(X, "sample", None, rng, n_jobs))[0]
+            start = self._cells(self._joint(k).impute(X, "sample", None, rng))[0]
             now = follow(self._coding, self._chain(k), cells, unseen, start, posterior_means, rng)
             tables.append(fill(self.schema, X, cells, unseen, now))
         return tables
@@ -80,7 +81,7 @@ class Chains:
         """The regressions of table k."""
         if k not in self._learned:
             rng = np.random.default_rng([self._seed, k, _CHAIN])
-            start = self._cells(_drawn(self._joint(k), self._X, int(rng.integers(2**62)), self._n_jobs))[0]
+            start = self._cells(_drawn(self._joint(k), self._X, int(rng.integers(2**62))))[0]
             weight = self._counts(k) * self._times[self._rows]
             cells = self._cells(self._X)[0]
             self._learned[k] = learn_chain(self._coding, cells, start, self._posterior_means, weight, rng)
@@ -94,7 +95,7 @@ class Chains:
     def _posterior_means(self) -> dict[int, np.ndarray]:
         """Of the rows to learn from."""
         asked = dict.fromkeys(self._free, np.arange(len(self._rows)))
-        means = cell_means(self.joints, self.schema, self._X, asked, self._n_jobs)
+        means = cell_means(self.joints, self.schema, self._X, asked)
         counted = np.ones((1, len(self._rows)), dtype=bool)
         if self.is_proper:
             counted = np.stack([self._counts(k) == 0 for k in range(len(self.joints))])
@@ -123,16 +124,17 @@ def bootstrap(n: int, seed: int, k: int) -> np.ndarray:
     return draw_rows(n, n, True, seed, k)
 
 
-def _drawn(joint: Joint, X: Any, seed: int, n_jobs: int | None) -> Any:
+def _drawn(joint: Joint, X: Any, seed: int) -> Any:
     """X as a joint fills it by a draw; who asks for tables is warned of rows without support, not who learns."""
     evidence = build(joint.schema, *encode(joint.schema, X, joint.schema.all_columns.names))
-    return decode(joint.schema, sample(joint.distribution, evidence, 1, seed, False, n_jobs))
+    return decode(joint.schema, sample(joint.distribution, evidence, 1, seed, False))
 
 
 INDICATOR = "missingindicator_"
 """What the names of indicator columns begin with, as in scikit-learn."""
 
 
+@dataclass(eq=False, repr=False)
 class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
     """Fill missing cells by a joint and regressions given the known cells of the row; known cells stay.
 
@@ -196,35 +198,16 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
     [344, 344]
     """
 
-    _allowed: ClassVar[dict[str, Allowed]] = {
-        "method": ("mean", "sample"),
-        "m": (Number(1, whole=True),),
-        "proper": FLAG,
-        "add_indicator": FLAG,
-        "estimator": ANY,
-        "n_jobs": ANY,
-        "random_state": ANY,
-    }
+    estimator: Any = None
+    _: KW_ONLY
+    method: str = parameter("mean", "mean", "sample")
+    m: int = parameter(5, Number(1, whole=True))
+    proper: bool = parameter(False, *FLAG)
+    add_indicator: bool = parameter(False, *FLAG)
+    n_jobs: int | None = -1
+    random_state: Any = None
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        method: str = "mean",
-        m: int = 5,
-        proper: bool = False,
-        add_indicator: bool = False,
-        n_jobs: int | None = -1,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.method = method
-        self.m = m
-        self.proper = proper
-        self.add_indicator = add_indicator
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-
+    @threaded
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> JointImputer:
         """Learn the joint, or with ``proper`` one more for each draw.
 
@@ -265,9 +248,10 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
             # trials in every bootstrap would take most of the time
             learner = as_chosen(self.estimator_) if isinstance(self.estimator_, HiddenTreeForest) else learner
             self.joints_ = [_learned(learner, X, count * times).joint_ for count in counts]
-        self._chains = Chains(self.joint_, self.joints_, self.proper, X, times, self._seed, self.n_jobs)
+        self._chains = Chains(self.joint_, self.joints_, self.proper, X, times, self._seed)
         return self
 
+    @threaded
     def transform(self, X: Any) -> Any:
         """The table without missing cells, a frame of the library and types at learning; the same at each call.
 
@@ -289,8 +273,9 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
         if self.method == "sample":
             return self._contained(self.impute(X, m=1)[0])
         X = self._same_columns(as_table(X))
-        return self._contained(self._indicate(X, self.joint_.impute(X, n_jobs=self.n_jobs)))
+        return self._contained(self._indicate(X, self.joint_.impute(X)))
 
+    @threaded
     def impute(self, X: Any, m: int | None = None, random_state: Any = None) -> list[Any]:
         """Several tables, each with other draws of the missing cells: multiple imputation.
 
@@ -329,7 +314,7 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
                 f"m={m}: proper draws come from a joint each, and fit learned {len(self.joints_)}; set m before fit"
             )
         rng = np.random.default_rng(self._seed if random_state is None else seed_of(random_state))
-        return [self._indicate(X, table) for table in self._chains.draw(X, m, rng, self.n_jobs)]
+        return [self._indicate(X, table) for table in self._chains.draw(X, m, rng)]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns of ``transform``: those of the table, then those of indicators.
@@ -351,7 +336,7 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
     def _learner(self) -> Any:
         """The learner, unfitted."""
         if self.estimator is None:
-            return HiddenTreeForest(n_jobs=self.n_jobs, random_state=self._draw_seed())
+            return HiddenTreeForest(random_state=self._draw_seed())
         check_learner(self.estimator)
         if is_classifier(self.estimator) or is_regressor(self.estimator):
             raise ValueError(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import OutlierMixin, clone, is_classifier, is_regressor
@@ -21,7 +22,8 @@ from ..learners.batches.passes import fold_of
 from ..learners.batches.sample import MOST_ROWS, take_weighed
 from ..learners.generative.targets import feature_schema, read_features
 from ..models.base import Distribution
-from ..runtime.parameters import ANY, Allowed, Number
+from ..runtime.parameters import Number, parameter
+from ..runtime.threads import threaded
 from ..runtime.warnings import LostDependenceWarning
 
 FENCE = 1.5
@@ -36,6 +38,7 @@ RADIUS = 1.0
 """Standard deviations by which rows like a row may differ from it, for joints but the detector's own."""
 
 
+@dataclass(eq=False, repr=False)
 class ForestOutlierDetector(OutlierMixin, Learner):
     """Detect outliers by a joint: how dense it is at a row, or how probable rows like it are; cells may be missing.
 
@@ -88,29 +91,14 @@ class ForestOutlierDetector(OutlierMixin, Learner):
     'body_mass_g'
     """
 
-    _allowed: ClassVar[dict[str, Allowed]] = {
-        "contamination": ("auto", Number(0, 0.5, without="low")),
-        "radius": ("auto", Number(0)),
-        "estimator": ANY,
-        "n_jobs": ANY,
-        "random_state": ANY,
-    }
+    estimator: Any = None
+    _: KW_ONLY
+    contamination: float | str = parameter("auto", "auto", Number(0, 0.5, without="low"))
+    radius: float | str = parameter("auto", "auto", Number(0))
+    n_jobs: int | None = -1
+    random_state: Any = None
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        contamination: float | str = "auto",
-        radius: float | str = "auto",
-        n_jobs: int | None = -1,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.contamination = contamination
-        self.radius = radius
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-
+    @threaded
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the joint distribution, and where the scores of training rows end.
 
@@ -142,9 +130,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
             weight = row_weights(sample_weight, len(X))
             used = np.flatnonzero(weight)
             X, y, sample_weight = take_rows(X, used), None if y is None else np.asarray(y)[used], weight[used]
-        learner = (
-            histogram_forest(X, self.n_jobs, self.random_state) if self.estimator is None else clone(self.estimator)
-        )
+        learner = histogram_forest(X, self.random_state) if self.estimator is None else clone(self.estimator)
         has_oob = "oob_score" in learner.get_params() and self._reach() == 0.0
         if has_oob:
             learner.set_params(oob_score=True)
@@ -157,10 +143,10 @@ class ForestOutlierDetector(OutlierMixin, Learner):
             oob = self.estimator_.oob_log_density_
             self._fence(np.where(np.isnan(oob), self.score_samples(X), oob))
         else:
-            scale = self._reach(), self.n_jobs
-            self._fence(_held_out_scores(learner, X, y, sample_weight, scale, self.random_state))
+            self._fence(_held_out_scores(learner, X, y, sample_weight, self._reach(), self.random_state))
         return self
 
+    @threaded
     def fit_batches(self, source: Any, sample_weight: str | None = None) -> Self:
         """Learn from a table larger than memory; see ``docs/how-to/large-tables.md``.
 
@@ -200,10 +186,10 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         seed = self._draw_seed()
         most = getattr(other, "max_samples", None)
         most = most if isinstance(most, int) else MOST_ROWS
-        _, sample, weight, _ = take_weighed(fold_of(source, self.n_jobs), None, most, seed, sample_weight)
+        _, sample, weight, _ = take_weighed(fold_of(source), None, most, seed, sample_weight)
         if sample.is_whole:
             return self._learn(decode(sample.schema, sample.X), None, weight)
-        default = _histogram_forest(sample.schema, self.n_jobs, self.random_state)
+        default = _histogram_forest(sample.schema, self.random_state)
         learner = default if self.estimator is None else clone(self.estimator)
         with warnings.catch_warnings():
             if self.estimator is None:
@@ -215,6 +201,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         return self
 
     @classmethod
+    @threaded
     def from_joint(
         cls,
         joint: Any,
@@ -267,34 +254,41 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         detector._fence(detector.score_samples(X))
         return detector
 
+    @threaded
     def score_samples(self, X: Any) -> np.ndarray:
         """Score of each row, see ``radius``, float64 (n,); missing cells are marginalised. Higher is more normal."""
         evidence = self._evidence(self._same_columns(as_frame(X)))
-        return self.joint_.distribution.log_density(evidence, self.n_jobs)
+        return self.joint_.distribution.log_density(evidence)
 
+    @threaded
     def score(self, X: Any, y: Any = None) -> float:
         """Mean of `score_samples`."""
         return float(np.mean(self.score_samples(X)))
 
+    @threaded
     def decision_function(self, X: Any) -> np.ndarray:
         """``score_samples(X) - offset_``, float64 (n,); negative for outliers."""
         return self.score_samples(X) - self.offset_
 
+    @threaded
     def predict(self, X: Any) -> np.ndarray:
         """-1 for outliers, 1 for other rows, int64 (n,). Use `fit_predict` for the training rows themselves."""
         return _labels(self.decision_function(X))
 
+    @threaded
     def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
         """Fit, and label the training rows by ``training_scores_``, int64 (n,)."""
         self.fit(X, y)
         return _labels(self.training_scores_ - self.offset_)
 
+    @threaded
     def percentile(self, X: Any) -> np.ndarray:
         """Percentage (0 to 100) of the training rows whose own score is lower, float64 (n,)."""
         scores = self.score_samples(X)
         below = np.searchsorted(self._ascending, _below(scores))
         return 100.0 * below / len(self._ascending)
 
+    @threaded
     def attribution(self, X: Any) -> np.ndarray:
         """Which cells make a row unlikely: log p(x_j | the other known cells), float64 (n, d), NaN where missing.
 
@@ -302,14 +296,14 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         rows: numbers with a density are measured in their units. A level never seen at learning has its penalty.
         """
         X = self._same_columns(as_frame(X))
-        cells = self.joint_.distribution.attribution(self._evidence(X), self.n_jobs)[:, : self.n_features_in_]
+        cells = self.joint_.distribution.attribution(self._evidence(X))[:, : self.n_features_in_]
         _, unseen = encode(self._features, X)
         return np.where(unseen, [column.log_unseen for column in self._features.columns], cells)
 
     def _take(self, joint: Joint, n_features: int) -> None:
         """Keep a joint, whose first columns are the features."""
         self.joint_ = joint
-        self._widths = _widths_of(joint.distribution, self._reach(), self.n_jobs)
+        self._widths = _widths_of(joint.distribution, self._reach())
         self._features = feature_schema(joint.schema, n_features)
         self.n_features_in_ = n_features
         if self._features.frame != "numpy":
@@ -333,7 +327,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         self.offset_ = float(_below(_offset(scores, self.contamination)))
 
 
-def histogram_forest(X: Any, n_jobs: int | None = -1, random_state: Any = None) -> AdversarialForest:
+def histogram_forest(X: Any, random_state: Any = None) -> AdversarialForest:
     """The detector's default learner, unfitted: many random histograms of the table, averaged.
 
     Uniform leaves, so that a few rows close together make no spike; splits of columns picked at random, so that trees
@@ -351,10 +345,10 @@ def histogram_forest(X: Any, n_jobs: int | None = -1, random_state: Any = None) 
     -------
     AdversarialForest
     """
-    return _histogram_forest(infer_schema(X), n_jobs, random_state)
+    return _histogram_forest(infer_schema(X), random_state)
 
 
-def _histogram_forest(schema: Schema, n_jobs: int | None, random_state: Any) -> AdversarialForest:
+def _histogram_forest(schema: Schema, random_state: Any) -> AdversarialForest:
     """`histogram_forest` of a table with this schema."""
     kinds = {c.name: "continuous" for c in schema.columns if c.kind in ("integer", "rounded", "mixed")}
     return AdversarialForest(
@@ -365,18 +359,17 @@ def _histogram_forest(schema: Schema, n_jobs: int | None, random_state: Any) -> 
         bounds="global",
         min_spread=1.0,
         kinds=kinds,
-        n_jobs=n_jobs,
         random_state=random_state,
     )
 
 
-def _widths_of(model: Distribution, radius: float, n_jobs: int | None) -> np.ndarray | None:
+def _widths_of(model: Distribution, radius: float) -> np.ndarray | None:
     """So many standard deviations of each column, by the model, (d,); None where radius is 0. Of levels it says 0."""
     if radius == 0.0:
         return None
     nothing = Evidence.of_values(np.full((1, len(model.schema.columns)), np.nan))
     variance = [
-        0.0 if column.is_categorical else model.observe(nothing).moments(j, n_jobs)[1][0]
+        0.0 if column.is_categorical else model.observe(nothing).moments(j)[1][0]
         for j, column in enumerate(model.schema.columns)
     ]
     return radius * np.sqrt(variance)
@@ -393,10 +386,8 @@ def _fitted(learner: Any, X: Any, y: Any, weight: Any) -> Any:
     return learner.fit(X, *target) if weight is None else learner.fit(X, *target, sample_weight=weight)
 
 
-def _held_out_scores(
-    learner: Any, X: Any, y: Any, weight: Any, scale: tuple[float, int | None], random_state: Any
-) -> np.ndarray:
-    """Score of each row by a clone learned on the other folds; ``scale`` is the radius, and threads."""
+def _held_out_scores(learner: Any, X: Any, y: Any, weight: Any, radius: float, random_state: Any) -> np.ndarray:
+    """Score of each row by a clone learned on the other folds."""
     n = len(X)
     scores = np.empty(n)
     folds = KFold(min(FOLDS, n), shuffle=True, random_state=check_random_state(random_state))
@@ -405,7 +396,7 @@ def _held_out_scores(
         one = _fitted(clone(learner), take_rows(X, learn), some_y, some_weight)
         model, rows = one.joint_.distribution, take_rows(X, held)
         known = read_features(model.schema, one.n_features_in_, rows)
-        scores[held] = model.log_density(_near(model.schema, known, _widths_of(model, *scale)), scale[1])
+        scores[held] = model.log_density(_near(model.schema, known, _widths_of(model, radius)))
     return scores
 
 

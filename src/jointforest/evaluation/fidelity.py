@@ -13,6 +13,7 @@ from ..data.schema import Schema
 from ..models.base import Distribution
 from ..runtime.parameters import check
 from ..runtime.random_state import seed_of
+from ..runtime.threads import threaded
 from .columns_and_pairs import MOST_PAIRS, Cells, cells_of, marginals, pairs, read_cells, read_rows, some
 from .held_out import coverage, held_out, log_densities, numeric_columns
 from .privacy import MEMBERSHIP_ROWS, Membership, copies, membership
@@ -21,6 +22,7 @@ from .statements import statements
 from .two_sample_test import FEWEST_ROWS, MOST_ROWS, ToldApart, told_apart
 
 
+@threaded
 def fidelity(
     joint_or_rows: Any,
     frame: Any,
@@ -87,10 +89,10 @@ def fidelity(
         raise TypeError("a joint of histories has figures of its own: joint.fidelity(frame, holdout)")
     joint = joint_or_rows if _is_joint(joint_or_rows) else None
     schema = infer_schema(frame) if joint is None else joint.schema
-    tables = _read(schema, joint_or_rows, frame, holdout, seed, n_jobs)
-    measures = _compared(tables, wanted, seed, n_jobs) | _asked(joint, tables, wanted, seed, n_jobs)
+    tables = _read(schema, joint_or_rows, frame, holdout, seed)
+    measures = _compared(tables, wanted, seed) | _asked(joint, tables, wanted, seed)
     if "membership" in wanted and tables.new is not None:
-        measures["membership"] = _membership(joint, tables, tables.new, seed, n_jobs)
+        measures["membership"] = _membership(joint, tables, tables.new, seed)
     return Fidelity(
         of="rows" if joint is None else "joint",
         n_table=len(tables.real.X),
@@ -117,19 +119,19 @@ class _Tables(NamedTuple):
     encoded_real: tuple[np.ndarray, np.ndarray]
 
 
-def _read(schema: Schema, joint_or_rows: Any, frame: Any, holdout: Any, seed: int, n_jobs: int | None) -> _Tables:
+def _read(schema: Schema, joint_or_rows: Any, frame: Any, holdout: Any, seed: int) -> _Tables:
     """All that was given, by the schema of the table; rows drawn if it was a joint."""
     encoded_real = read_rows(schema, frame, "frame")
     real = cells_of(schema, *encoded_real)
     rows = joint_or_rows
     if _is_joint(rows):
-        rows = rows.sample(len(real.X), seed, missing=True, n_jobs=n_jobs)
+        rows = rows.sample(len(real.X), seed, missing=True)
     encoded = None if holdout is None else read_rows(schema, holdout, "holdout")
     new = None if encoded is None else cells_of(schema, *encoded)
     return _Tables(real, read_cells(schema, rows, "rows"), new, encoded, encoded_real)
 
 
-def _compared(tables: _Tables, wanted: set[str], seed: int, n_jobs: int | None) -> dict[str, Any]:
+def _compared(tables: _Tables, wanted: set[str], seed: int) -> dict[str, Any]:
     """Figures of rows beside rows; each has random numbers of its own, so that it does not depend on the others."""
     real, rows, new, *_ = tables
     measures: dict[str, Any] = {}
@@ -140,19 +142,17 @@ def _compared(tables: _Tables, wanted: set[str], seed: int, n_jobs: int | None) 
         measures["pairs"] = pairs(real, rows, np.random.default_rng([seed, 1]))
         measures["pairs_held_out"] = None if new is None else pairs(real, new, np.random.default_rng([seed, 1]))
     if "told_apart" in wanted:
-        measures |= _told_apart(real, rows, new, seed, n_jobs)
+        measures |= _told_apart(real, rows, new, seed)
     if "copies" in wanted:
         measures["copies"] = copies(real, rows, new, np.random.default_rng([seed, 2]))
     return measures
 
 
-def _told_apart(
-    real: Cells, rows: Cells, new: Cells | None, seed: int, n_jobs: int | None
-) -> dict[str, ToldApart | None]:
+def _told_apart(real: Cells, rows: Cells, new: Cells | None, seed: int) -> dict[str, ToldApart | None]:
     """Scores against the table, held-out rows, and as many of the table's as are held out; none of too few rows."""
 
     def score(one: Cells) -> ToldApart | None:
-        return None if min(len(one.X), len(rows.X)) < FEWEST_ROWS else told_apart(one, rows, seed, n_jobs)
+        return None if min(len(one.X), len(rows.X)) < FEWEST_ROWS else told_apart(one, rows, seed)
 
     of_all = score(real)
     if new is None:
@@ -163,30 +163,30 @@ def _told_apart(
     return {"told_apart": of_all, "told_apart_held_out": score(new), "told_apart_as_many": as_many}
 
 
-def _asked(joint: Any, tables: _Tables, wanted: set[str], seed: int, n_jobs: int | None) -> dict[str, Any]:
+def _asked(joint: Any, tables: _Tables, wanted: set[str], seed: int) -> dict[str, Any]:
     """Figures of a joint asked about held-out rows."""
     measures: dict[str, Any] = {}
     if joint is not None and "statements" in wanted:
         (X, unseen), of = tables.encoded_real, "the table"
         if tables.encoded is not None:
             (X, unseen), of = tables.encoded, "held-out rows"
-        measures["statements"] = statements(joint.distribution, np.where(unseen, np.nan, X), of, n_jobs)
+        measures["statements"] = statements(joint.distribution, np.where(unseen, np.nan, X), of)
     if joint is None or tables.encoded is None:
         return measures
     if "held_out" in wanted:
-        measures["held_out"] = held_out(joint.distribution, *tables.encoded, np.random.default_rng([seed, 3]), n_jobs)
+        measures["held_out"] = held_out(joint.distribution, *tables.encoded, np.random.default_rng([seed, 3]))
     if "coverage" in wanted and numeric_columns(joint.schema):
-        measures["coverage"] = coverage(joint.distribution, *tables.encoded, np.random.default_rng([seed, 4]), n_jobs)
+        measures["coverage"] = coverage(joint.distribution, *tables.encoded, np.random.default_rng([seed, 4]))
     return measures
 
 
-def _membership(joint: Any, tables: _Tables, new: Cells, seed: int, n_jobs: int | None) -> Membership:
+def _membership(joint: Any, tables: _Tables, new: Cells, seed: int) -> Membership:
     """Attacks on rows of the table and held-out rows, by density too where there is a joint."""
     random, density = np.random.default_rng([seed, 6]), None
     if joint is not None and tables.encoded is not None:
         density = (
-            log_densities(joint.distribution, *tables.encoded_real, MEMBERSHIP_ROWS, random, n_jobs),
-            log_densities(joint.distribution, *tables.encoded, MEMBERSHIP_ROWS, random, n_jobs),
+            log_densities(joint.distribution, *tables.encoded_real, MEMBERSHIP_ROWS, random),
+            log_densities(joint.distribution, *tables.encoded, MEMBERSHIP_ROWS, random),
         )
     return membership(tables.real, tables.rows, new, density, np.random.default_rng([seed, 7]))
 

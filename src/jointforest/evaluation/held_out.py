@@ -61,28 +61,24 @@ class Coverage:
     n_rows: int
 
 
-def held_out(
-    model: Distribution, X: np.ndarray, unseen: np.ndarray, random: np.random.Generator, n_jobs: int | None
-) -> HeldOut:
+def held_out(model: Distribution, X: np.ndarray, unseen: np.ndarray, random: np.random.Generator) -> HeldOut:
     """Log-density of rows, X (n, d) and unseen (n, d) as `data.frames.encode` gives them, beside independence."""
     rows = some(len(X), MOST_ROWS, random)
     X, unseen = X[rows], unseen[rows]
-    log_density = model.log_density(build(model.schema, X, unseen), n_jobs)
-    alone = sum(_alone(model, j, X[:, j], unseen[:, j], random, n_jobs) for j in range(X.shape[1]))
+    log_density = model.log_density(build(model.schema, X, unseen))
+    alone = sum(_alone(model, j, X[:, j], unseen[:, j], random) for j in range(X.shape[1]))
     return HeldOut(float(log_density.mean()), float(alone), float(np.mean(log_density == -np.inf)), len(X))
 
 
 def log_densities(
-    model: Distribution, X: np.ndarray, unseen: np.ndarray, most: int, random: np.random.Generator, n_jobs: int | None
+    model: Distribution, X: np.ndarray, unseen: np.ndarray, most: int, random: np.random.Generator
 ) -> np.ndarray:
     """Log-densities of at most ``most`` rows, drawn by chance, of X (n, d) and unseen (n, d)."""
     rows = some(len(X), most, random)
-    return model.log_density(build(model.schema, X[rows], unseen[rows]), n_jobs)
+    return model.log_density(build(model.schema, X[rows], unseen[rows]))
 
 
-def _alone(
-    model: Distribution, j: int, x: np.ndarray, unseen: np.ndarray, random: np.random.Generator, n_jobs: int | None
-) -> float:
+def _alone(model: Distribution, j: int, x: np.ndarray, unseen: np.ndarray, random: np.random.Generator) -> float:
     """Mean over rows of log p(x_j), cells (n,); missing ones count 0, levels never seen their penalty."""
     known = x[~np.isnan(x)]
     total = float(unseen.mean()) * model.schema.columns[j].log_unseen
@@ -93,13 +89,11 @@ def _alone(
         value, count = known[some(len(known), MOST_CELLS, random)], np.ones(MOST_CELLS, dtype=count.dtype)
     cells = np.full((len(value), len(model.schema.columns)), np.nan)
     cells[:, j] = value
-    mean = np.average(model.log_density(build(model.schema, cells), n_jobs), weights=count)
+    mean = np.average(model.log_density(build(model.schema, cells)), weights=count)
     return total + float(mean) * len(known) / len(x)
 
 
-def coverage(
-    model: Distribution, X: np.ndarray, unseen: np.ndarray, random: np.random.Generator, n_jobs: int | None
-) -> Coverage:
+def coverage(model: Distribution, X: np.ndarray, unseen: np.ndarray, random: np.random.Generator) -> Coverage:
     """What the 90 % intervals of columns of numbers cover, rows X (n, d) and unseen (n, d)."""
     rows = some(len(X), COVERED_ROWS, random)
     numeric = np.array(numeric_columns(model.schema), dtype=np.int64)
@@ -111,7 +105,7 @@ def coverage(
             continue
         others = X[known]
         others[:, j] = np.nan
-        ends = model.observe(build(model.schema, others, unseen[known])).quantile(j, tails, n_jobs)
+        ends = model.observe(build(model.schema, others, unseen[known])).quantile(j, tails)
         # half a cell of the grid: a number anywhere in a cell counts as the cell
         slack = model.schema.columns[j].step / 2.0
         share[model.schema.names[j]] = float(

@@ -110,15 +110,15 @@ class HistoryFidelity:
 
 
 def history_fidelity(
-    table: HistoryCells, drawn: HistoryCells, held_out: HistoryCells | None, seed: int, n_jobs: int | None
+    table: HistoryCells, drawn: HistoryCells, held_out: HistoryCells | None, seed: int
 ) -> HistoryFidelity:
     """All figures of drawn histories beside those of a table, and held-out ones."""
     other = table if held_out is None else held_out
     return HistoryFidelity(
         drawn=accuracy(table, drawn, seed),
         held_out=None if held_out is None else accuracy(table, held_out, seed),
-        told_apart_rows=told_apart(two_rows(other, seed), two_rows(drawn, seed), seed, n_jobs),
-        told_apart_subjects=told_apart(summaries(other), summaries(drawn), seed, n_jobs),
+        told_apart_rows=told_apart(two_rows(other, seed), two_rows(drawn, seed), seed),
+        told_apart_subjects=told_apart(summaries(other), summaries(drawn), seed),
         n_subjects=len(drawn.length),
         against="table" if held_out is None else "held-out",
     )

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..data.discretization.dependence import coarse, mutual_information, spanning_tree
 from ..data.evidence import build
 from ..data.schema import Schema
-from ..learners.hidden_tree.structure import coarse, mutual_information, spanning_tree
 from ..models.base import Distribution
 from ..runtime.warnings import LostDependenceWarning, warn
 
@@ -26,10 +26,10 @@ _DRAWS = 4_000, 20_000
 """Fewest and most rows that are drawn: the Kolmogorov distance of 4,000 rows has a standard error below .01."""
 
 
-def misfit_columns(model: Distribution, X: np.ndarray, weight: np.ndarray | None, n_jobs: int | None) -> np.ndarray:
+def misfit_columns(model: Distribution, X: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
     """Columns of numbers whose marginal is not that of rows X (n, d), of weights (n,) or None: bool (d,)."""
     n_draws = int(np.clip(_CELLS // X.shape[1], *_DRAWS))
-    drawn = model.sample(build(model.schema), n_draws, 0, False, n_jobs)
+    drawn = model.sample(build(model.schema), n_draws, 0, False)
     most = FAR + 1.0 / np.sqrt(n_draws)
     misfit = np.zeros(X.shape[1], bool)
     for j, column in enumerate(model.schema.columns):
@@ -85,7 +85,7 @@ class LostPair(NamedTuple):
     joint: float
 
 
-def lost_pairs(model: Distribution, X: np.ndarray, weight: np.ndarray | None, n_jobs: int | None) -> list[LostPair]:
+def lost_pairs(model: Distribution, X: np.ndarray, weight: np.ndarray | None) -> list[LostPair]:
     """The strong pairs of rows X (n, d), of weights (n,) or None, that ``model`` does not keep, the worst first.
 
     Held against the joint are the pairs of the table's Chow-Liu tree, so that every block of columns is looked at. The
@@ -97,7 +97,7 @@ def lost_pairs(model: Distribution, X: np.ndarray, weight: np.ndarray | None, n_
         return []
     taken = np.sort(np.random.default_rng(0).permutation(len(X))[:ROWS])
     X, weight = X[taken], None if weight is None else weight[taken]
-    drawn = model.sample(build(model.schema), ROWS, 0, False, n_jobs)
+    drawn = model.sample(build(model.schema), ROWS, 0, False)
     names, is_number = model.schema.names, [not column.is_categorical for column in model.schema.columns]
     classes, size = classes_of(model.schema, X, drawn)
     table, of_draws = mutual_information(classes[: len(X)], size, weight), classes[len(X) :]

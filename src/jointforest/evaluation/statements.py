@@ -20,12 +20,12 @@ import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri
 
 from ..data.conditions import AnyOf, Interval, PerRow
+from ..data.discretization.dependence import mutual_information
 from ..data.evidence import Evidence, build, intersect
 from ..data.rules.contradictions import combined, contradicted, tolerance, total
 from ..data.rules.rule import Combinations, Equation, Function, Order, Rule
 from ..data.schema import Column, Schema, kernel_columns, snap
 from ..data.texts import column_text, value_text
-from ..learners.hidden_tree.structure import mutual_information
 from ..models.base import Distribution, PosteriorState
 from ..query_language.render import condition_text
 from ..runtime.warnings import LostDependenceWarning, warn
@@ -147,11 +147,11 @@ class Statements:
         return f"{found}: {len(self.wrong):,} off by more than chance, the worst {self.wrong[0]}"
 
 
-def statements(model: Distribution, X: np.ndarray, of: str, n_jobs: int | None = -1) -> Statements:
+def statements(model: Distribution, X: np.ndarray, of: str) -> Statements:
     """Statements of a joint beside counts of encoded rows X (n, d), which ``of`` names in words."""
     schema = model.schema
     X = snap(kernel_columns(schema), X[some(len(X), MOST_ROWS, np.random.default_rng(0))])
-    counted = asked(model, X, n_jobs)
+    counted = asked(model, X)
     level = LEVEL / max(len(counted), 1)
     judged = [
         Statement(one.text, one.joint, one.rows, one.n_rows, off, one.columns, one.is_rule)
@@ -171,9 +171,9 @@ def warn_lost(
         warn(LostDependenceWarning(f"{what}: {named}{more}; try {hint}"))
 
 
-def asked(model: Distribution, X: np.ndarray, n_jobs: int | None = -1) -> list[Asked]:
+def asked(model: Distribution, X: np.ndarray) -> list[Asked]:
     """All statements, about snapped rows X (n, d), that rest on enough rows."""
-    each = [*_of_columns(model, X, n_jobs), *_of_rules(model, X, n_jobs)]
+    each = [*_of_columns(model, X), *_of_rules(model, X)]
     return [one for one in each if one.n_rows >= _FEWEST and not np.isnan(one.joint)]
 
 
@@ -250,7 +250,7 @@ class _Class(NamedTuple):
     rows: np.ndarray
 
 
-def _of_columns(model: Distribution, X: np.ndarray, n_jobs: int | None) -> Iterator[Asked]:
+def _of_columns(model: Distribution, X: np.ndarray) -> Iterator[Asked]:
     """Statements about each column, given nothing, and given classes of its partners."""
     schema = model.schema
     has_missing = np.isnan(X).any(axis=0)
@@ -271,7 +271,7 @@ def _of_columns(model: Distribution, X: np.ndarray, n_jobs: int | None) -> Itera
             if (of := given[cells]) is not None:
                 is_nothing = of is model and len(conditions) == 1 and conditions[0].condition is None
                 state = nothing if is_nothing else _given(of, conditions)
-                yield from _of_column(state, j, X[:, j], conditions, n_jobs)
+                yield from _of_column(state, j, X[:, j], conditions)
 
 
 def _given(model: Distribution, conditions: Sequence[_Class]) -> PosteriorState:
@@ -325,9 +325,7 @@ def _ends(known: np.ndarray, shares: Any) -> np.ndarray:
     return np.unique(found)
 
 
-def _of_column(
-    state: PosteriorState, j: int, x: np.ndarray, conditions: Sequence[_Class], n_jobs: int | None
-) -> Iterator[Asked]:
+def _of_column(state: PosteriorState, j: int, x: np.ndarray, conditions: Sequence[_Class]) -> Iterator[Asked]:
     """Statements about column j, whose cells are x, given each condition."""
     schema = state.distribution.schema
     column, names = schema.columns[j], schema.names
@@ -336,7 +334,7 @@ def _of_column(
         codes = _common(column, x, _LEVELS)
         events = [condition_text(name, column.levels[code]) for code in codes]
         count = [[np.count_nonzero(x[one.rows] == code) for code in codes] for one in conditions]
-        answer = state.level_probabilities(j, n_jobs)[:, codes]
+        answer = state.level_probabilities(j)[:, codes]
     else:
         values = np.sort(x[~np.isnan(x)])
         below = values[0] - (0.5 * column.step or np.spacing(abs(values[0])))
@@ -344,9 +342,9 @@ def _of_column(
         events = [f"{name} < {_written(column, values[0])}"]
         events += [f"{name} <= {_written(column, cut)}" for cut in cuts[1:].tolist()]
         count = [np.searchsorted(np.sort(x[one.rows]), cuts, "right").tolist() for one in conditions]
-        answer = state.cdf(j, cuts, n_jobs)
+        answer = state.cdf(j, cuts)
     has_mean = not column.is_categorical and column.kind != "datetime"
-    moments = state.moments(j, n_jobs) if has_mean else None
+    moments = state.moments(j) if has_mean else None
     for i in np.flatnonzero(np.isinf(state.effective_draws)).tolist():
         one, n = conditions[i], int(np.count_nonzero(conditions[i].rows))
         of = (column.name,) if one.condition is None else (column.name, names[one.of])
@@ -363,7 +361,7 @@ def _of_column(
 
 def _beyond(model: Distribution, row: Evidence, j: int, mean: float, apart: float) -> float:
     """The probability that column j lies beyond its mean by so much, on the side of its sign."""
-    below = float(model.observe(row).cdf(j, np.array([mean + apart]), 1)[0, 0])
+    below = float(model.observe(row).cdf(j, np.array([mean + apart]))[0, 0])
     return below if apart < 0.0 else 1.0 - below
 
 
@@ -376,7 +374,7 @@ def _written(column: Column, number: float) -> str:
 # ---- Rules that hold in the table, and that the joint does not enforce.
 
 
-def _of_rules(model: Distribution, X: np.ndarray, n_jobs: int | None) -> Iterator[Asked]:
+def _of_rules(model: Distribution, X: np.ndarray) -> Iterator[Asked]:
     """How probable it is that each rule holds, given what it is of in each of some rows in which it holds."""
     rules = [one for one in model.schema.rules if isinstance(one, Function | Equation | Order | Combinations)]
     rules = sorted((one for one in rules if not one.is_enforced), key=lambda one: -one.rows)[:_MOST_RULES]
@@ -395,7 +393,7 @@ def _of_rules(model: Distribution, X: np.ndarray, n_jobs: int | None) -> Iterato
         states = [model.observe(one) for one in (given, both)]
         is_sure = np.isinf(np.minimum(*(state.effective_draws for state in states)))
         with np.errstate(invalid="ignore"):
-            share = np.exp(states[1].log_probability(n_jobs) - states[0].log_probability(n_jobs))[is_sure]
+            share = np.exp(states[1].log_probability() - states[0].log_probability())[is_sure]
         share = np.minimum(share[~np.isnan(share)], 1.0)
         if len(share):
             text = f"P({rule} holds given {', '.join(map(column_text, of))})"

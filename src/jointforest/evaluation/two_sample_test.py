@@ -49,14 +49,14 @@ class ToldApart:
     n_rows: int
 
 
-def quick_score(real: Cells, rows: Cells, seed: int, n_jobs: int | None = -1) -> float:
+def quick_score(real: Cells, rows: Cells, seed: int) -> float:
     """The score of two tables by few rows, in two folds, by scikit-learn: soon known, and the same on every machine."""
     X, y, folds = _folds(real, rows, QUICK_ROWS, 2, seed)
-    auc = map_ordered(_auc, [(X, y, real.n_levels, learn, test) for learn, test in folds], n_jobs)
+    auc = map_ordered(_auc, [(X, y, real.n_levels, learn, test) for learn, test in folds])
     return _score([one for one, _, _ in auc])
 
 
-def told_apart(real: Cells, rows: Cells, seed: int, n_jobs: int | None = -1, may_xgboost: bool = True) -> ToldApart:
+def told_apart(real: Cells, rows: Cells, seed: int, may_xgboost: bool = True) -> ToldApart:
     """Score of two tables: as many rows of each, three stratified shuffled folds, default gradient boosting.
 
     Parameters
@@ -77,7 +77,7 @@ def told_apart(real: Cells, rows: Cells, seed: int, n_jobs: int | None = -1, may
     X, y, folds = _folds(real, rows, MOST_ROWS, N_FOLDS, seed)
     is_xgboost = may_xgboost and find_spec("xgboost") is not None
     work = _xgboost if is_xgboost else _hist_boosting
-    scored = list(map_ordered(work, [(X, y, real.n_levels, learn, test) for learn, test in folds], n_jobs))
+    scored = list(map_ordered(work, [(X, y, real.n_levels, learn, test) for learn, test in folds]))
     auc = tuple(one[0] for one in scored)
     used = np.sum([one[1] for one in scored], axis=0)
     share = used / used.sum() if used.sum() > 0 else used

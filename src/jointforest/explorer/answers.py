@@ -28,7 +28,7 @@ _Three = tuple[float | None, float | None, float | None]
 def column_answer(shown: ShownJoint, known: Known, j: int, is_exact: bool) -> dict[str, Any]:
     """What a page shows of column j; all of it JSON."""
     column, bins, before = shown.columns[j], shown.bins[j], shown.masses[j]
-    fine = before if not known.conditions else np.maximum(histogram(known.state, j, bins.cuts, 1)[0], 0.0)
+    fine = before if not known.conditions else np.maximum(histogram(known.state, j, bins.cuts)[0], 0.0)
     mass = bins.together(fine)
     if column.is_categorical:
         numbers = _of_levels(column, mass)

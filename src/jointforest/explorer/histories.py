@@ -305,8 +305,8 @@ def _unknown(shown: ShownHistories, time: np.ndarray | None, X: np.ndarray) -> t
     model, n = shown.joint.model, len(X)
     length = np.array([-1 if model.columns.has_length else n])  # the history may go on
     coded = code_histories(model.columns, np.array([0, n]), X, time, length, empty_is_unknown=True)
-    filled = impute_codes(model, X, coded, time, "mean", 1, IMPUTE_CAP, 0, 1)[0]
-    return filled, np.stack(impute_codes(model, X, coded, time, "sample", DRAWS, IMPUTE_CAP, 0, 1))
+    filled = impute_codes(model, X, coded, time, "mean", 1, IMPUTE_CAP, 0)[0]
+    return filled, np.stack(impute_codes(model, X, coded, time, "sample", DRAWS, IMPUTE_CAP, 0))
 
 
 def _spread(column: Column, x: np.ndarray, filled: np.ndarray, drawn: np.ndarray) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ..integrations.ensembles.table import Ensemble
+from ..ensembles.table import Ensemble
 from .questions import answer, questions_of, replaced, shown_of
 from .scripts import script
 from .shown import ShownJoint

@@ -10,8 +10,8 @@ import webbrowser
 from collections.abc import Callable
 from typing import Any
 
-from ..integrations.ensembles.read import read_ensemble
-from ..integrations.ensembles.table import Ensemble
+from ..ensembles.read import read_ensemble
+from ..ensembles.table import Ensemble
 from ..runtime.parameters import check_number
 from .notebook import NotebookExplorer, in_notebook
 from .questions import replaced, shown_of

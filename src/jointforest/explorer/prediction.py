@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data.evidence import build
+from ..ensembles.table import Ensemble
 from ..inference.expectation.by_draws import expected_by_draws
 from ..inference.expectation.expectation import Rows, expected_answer, knows_splits
 from ..inference.expectation.match import Features, MatchedEnsemble, filled, match_ensemble, match_features
-from ..integrations.ensembles.table import Ensemble
 from ..models.base import Distribution
 
 TOLERANCE, DRAWS, SEED = 1e-4, 128, 0
@@ -75,10 +75,10 @@ class Predictor:
 
     def _expected(self, rows: Rows) -> _Answer:
         if self._matched is None:
-            drawn = expected_by_draws(self.features, self.model, rows, "auto", DRAWS, SEED, 1)
+            drawn = expected_by_draws(self.features, self.model, rows, "auto", DRAWS, SEED)
             answer, error = drawn.answer[0], drawn.answer_error[0]
         else:
-            found = expected_answer(self._matched, rows, "auto", DRAWS, SEED, TOLERANCE, 1)
+            found = expected_answer(self._matched, rows, "auto", DRAWS, SEED, TOLERANCE)
             answer, error = found.answer[0], found.error[0]
         if self.ensemble.classes is not None and self.ensemble.link == "logistic":
             answer, error = np.array([1.0 - answer[0], answer[0]]), np.array([error[0], error[0]])

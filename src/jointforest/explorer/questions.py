@@ -12,7 +12,7 @@ from .shown import ShownJoint, shown_joint
 from .state import ImpossibleEvidence
 
 if TYPE_CHECKING:
-    from ..integrations.ensembles.table import Ensemble
+    from ..ensembles.table import Ensemble
     from .histories import ShownHistories
 
 

@@ -15,9 +15,9 @@ from ..data.evidence import build
 from ..data.frames import read
 from ..data.schema import Column
 from ..data.shown_values import date_text
+from ..ensembles.table import Ensemble
 from ..inference.histogram import bin_edges, histogram
 from ..inference.sampling import sample
-from ..integrations.ensembles.table import Ensemble
 from ..models.base import Distribution, PosteriorState
 from ..models.file import contents
 from .prediction import Predictor

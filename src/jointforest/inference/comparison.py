@@ -55,9 +55,7 @@ class Relation(NamedTuple):
     bound: float
 
 
-def probability_of_relation(
-    model: Distribution, evidence: Evidence, relation: Relation, n: int, seed: int, n_jobs: int | None = -1
-) -> Estimate:
+def probability_of_relation(model: Distribution, evidence: Evidence, relation: Relation, n: int, seed: int) -> Estimate:
     """P(relation | one row of evidence) of numeric columns.
 
     A sum of columns that rules make of others is taken as one of these: under an order, an arrival minus a departure is
@@ -67,7 +65,7 @@ def probability_of_relation(
     three and more, and of two that are made of three and more, a mean over ``n`` drawn rows.
     """
     if relation.op == "!=":
-        equal = probability_of_relation(model, evidence, relation._replace(op="="), n, seed, n_jobs)
+        equal = probability_of_relation(model, evidence, relation._replace(op="="), n, seed)
         return equal._replace(value=1.0 - equal.value)
     share = model.observe(evidence).component_weights[0]
     parts = [
@@ -76,21 +74,21 @@ def probability_of_relation(
     sums = [of for of in parts if of is not None]
     is_sum = len(sums) == len(share[share > 0.0]) > 0
     if is_sum and all(len(of.coefficient) < 2 or (len(of.coefficient) == 2 and len(of.share) == 1) for of in sums):
-        each = [_of_parts(of, relation, n, seed + k, n_jobs) for k, of in enumerate(sums)]
+        each = [_of_parts(of, relation, n, seed + k) for k, of in enumerate(sums)]
         return _mixed(share[share > 0.0], each)
     if len(relation.column) > 2:
-        return _by_rows(model, evidence, relation, n, seed, n_jobs)
+        return _by_rows(model, evidence, relation, n, seed)
     for first in (0, 1):
-        estimate = _by_cells(model, evidence, relation, first, n_jobs)
+        estimate = _by_cells(model, evidence, relation, first)
         if estimate is not None:
             return estimate
     smooth = [first for first in (0, 1) if model.schema.columns[relation.column[first]].step == 0.0]
     if relation.op == "=" and smooth:
-        return _of_atoms(model, evidence, relation, smooth[0], n_jobs)
+        return _of_atoms(model, evidence, relation, smooth[0])
     if is_sum:
-        return _by_rows(model, evidence, relation, n, seed, n_jobs)
+        return _by_rows(model, evidence, relation, n, seed)
     each = [
-        _by_strata(part, evidence, relation, n, seed + k, n_jobs) if share[k] > 0.0 else exact(0.0)
+        _by_strata(part, evidence, relation, n, seed + k) if share[k] > 0.0 else exact(0.0)
         for k, part in enumerate(model.components)
     ]
     return _mixed(share, each)
@@ -104,13 +102,13 @@ def _mixed(share: np.ndarray, each: Sequence[Estimate]) -> Estimate:
     return Estimate(float(share @ value), float(np.sqrt(np.square(share * error).sum())), "sampling")
 
 
-def _of_parts(parts: PartsOfSum, relation: Relation, n: int, seed: int, n_jobs: int | None) -> Estimate:
+def _of_parts(parts: PartsOfSum, relation: Relation, n: int, seed: int) -> Estimate:
     """`probability_of_relation` by the columns that rows are made of: one or none, or two given one row of evidence."""
     model, rows, bound = parts.distribution, parts.evidence, relation.bound - parts.constant
     columns, coefficients = tuple(parts.coefficient), tuple(parts.coefficient.values())
     among = Relation(columns, coefficients, relation.op, bound)
     if len(columns) == 2:
-        return probability_of_relation(model, rows, among, n, seed, n_jobs)
+        return probability_of_relation(model, rows, among, n, seed)
     value = np.zeros(len(rows.value)) if not columns else rows.value[:, columns[0]]
     X = np.zeros((len(value), len(model.schema.columns)))
     X[:, list(columns)] = value[:, None]
@@ -120,9 +118,9 @@ def _of_parts(parts: PartsOfSum, relation: Relation, n: int, seed: int, n_jobs: 
         (j,), (c,) = columns, coefficients
         side = side_of(model.schema.columns[j], relation.op if c > 0.0 else _TURNED[relation.op], bound / c)
         some = rows.take(free)
-        log_both = model.log_density(within(model.schema, some, j, [side] * len(free)), n_jobs)
+        log_both = model.log_density(within(model.schema, some, j, [side] * len(free)))
         with np.errstate(invalid="ignore"):
-            inside[free] = np.exp(np.minimum(log_both - model.log_density(some, n_jobs), 0.0))
+            inside[free] = np.exp(np.minimum(log_both - model.log_density(some), 0.0))
     weight = np.where(parts.share == 0.0, 0.0, parts.share)
     found = float(weight @ np.where(weight == 0.0, 0.0, inside))
     if parts.is_exact:
@@ -130,34 +128,30 @@ def _of_parts(parts: PartsOfSum, relation: Relation, n: int, seed: int, n_jobs: 
     return Estimate(found, float(np.sqrt(np.square(weight * (inside - found)).sum())), "sampling")
 
 
-def _by_strata(
-    model: Distribution, evidence: Evidence, relation: Relation, n: int, seed: int, n_jobs: int | None
-) -> Estimate:
+def _by_strata(model: Distribution, evidence: Evidence, relation: Relation, n: int, seed: int) -> Estimate:
     """The mean over pairs of draws of the first column, a pair a stratum, and its standard error."""
     rng = np.random.default_rng(seed)
     strata = max(n // 2, 2)
     level = (np.arange(strata)[:, None] + rng.random((strata, 2))) / strata
     level = np.clip(level, 2.0**-52, 1.0 - 2.0**-52)
-    x = model.observe(evidence).quantile(relation.column[0], np.sort(level.ravel()), n_jobs)[0]
-    weight, inside = _given_first(model, evidence, relation, 0, x, n_jobs)
+    x = model.observe(evidence).quantile(relation.column[0], np.sort(level.ravel()))[0]
+    weight, inside = _given_first(model, evidence, relation, 0, x)
     pairs = np.where(weight > 0.0, inside, 0.0).reshape(strata, 2)
     error = np.sqrt(((pairs[:, 0] - pairs[:, 1]) ** 2).sum() / 4.0) / strata
     return Estimate(float(pairs.mean()), float(error), "sampling")
 
 
-def probability_of_levels(
-    model: Distribution, evidence: Evidence, a: int, b: int, op: str, n_jobs: int | None = -1
-) -> float:
+def probability_of_levels(model: Distribution, evidence: Evidence, a: int, b: int, op: str) -> float:
     """P(column a op column b | one row of evidence), exact, of columns of levels: equal if they are written the same.
 
     Raises ValueError if order is asked of columns that are not ordered by the same levels.
     """
-    _, weight, inside, _ = _first_levels(model, evidence, a, b, op, n_jobs)
+    _, weight, inside, _ = _first_levels(model, evidence, a, b, op)
     return float(np.clip(weight @ inside, 0.0, 1.0))
 
 
 def _first_levels(
-    model: Distribution, evidence: Evidence, a: int, b: int, op: str, n_jobs: int | None
+    model: Distribution, evidence: Evidence, a: int, b: int, op: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Levels of column a that one row of evidence admits (q,), their probabilities, P(relation | level), and which
     levels of column b stand in the relation to each, bool (q, K)."""
@@ -167,11 +161,11 @@ def _first_levels(
     known = evidence.value[0, a]
     codes = np.arange(len(first.levels), dtype=np.float64) if np.isnan(known) else np.array([known])
     rows = evidence if not np.isnan(known) else with_values(model.schema, evidence, a, codes)
-    log_p = model.log_density(rows, n_jobs)
+    log_p = model.log_density(rows)
     possible = np.flatnonzero(log_p > -np.inf)
     weight = np.exp(log_p[possible] - np.logaddexp.reduce(log_p[possible]))
     holds = _holds(first, second, op)[codes[possible].astype(np.int64)]
-    inside = (model.observe(rows.take(possible)).level_probabilities(b, n_jobs) * holds).sum(axis=1)
+    inside = (model.observe(rows.take(possible)).level_probabilities(b) * holds).sum(axis=1)
     return codes[possible], weight, inside, holds
 
 
@@ -192,14 +186,12 @@ def _check_order(first: Column, second: Column, op: str) -> None:
         )
 
 
-def _by_cells(
-    model: Distribution, evidence: Evidence, relation: Relation, first: int, n_jobs: int | None
-) -> Estimate | None:
+def _by_cells(model: Distribution, evidence: Evidence, relation: Relation, first: int) -> Estimate | None:
     """The sum over the cells of one column; None if it has no grid, or too many cells."""
-    x = _cells(model, evidence, relation.column[first], n_jobs)
+    x = _cells(model, evidence, relation.column[first])
     if x is None:
         return None
-    weight, inside = _given_first(model, evidence, relation, first, x, n_jobs)
+    weight, inside = _given_first(model, evidence, relation, first, x)
     if not np.isnan(evidence.value[0, relation.column[first]]):
         return exact(float(np.clip(inside[0], 0.0, 1.0)))
     weight *= model.schema.columns[relation.column[first]].step
@@ -207,7 +199,7 @@ def _by_cells(
     return exact(float(np.clip(weight @ inside + 0.5 * beyond, 0.0, 1.0)))
 
 
-def _cells(model: Distribution, evidence: Evidence, j: int, n_jobs: int | None) -> np.ndarray | None:
+def _cells(model: Distribution, evidence: Evidence, j: int) -> np.ndarray | None:
     """Values of a column that hold all but 2e-8, (q,): the known one, or cells; None without grid, or of too many."""
     column, known = model.schema.columns[j], evidence.value[0, j]
     if not np.isnan(known):
@@ -215,13 +207,13 @@ def _cells(model: Distribution, evidence: Evidence, j: int, n_jobs: int | None) 
     if column.step == 0.0:
         return None
     state = model.observe(evidence)
-    ends = state.quantile(j, np.array([_TAIL, 1.0 - _TAIL]), n_jobs)[0]
+    ends = state.quantile(j, np.array([_TAIL, 1.0 - _TAIL]))[0]
     low, high = np.rint((ends - column.center) / column.step).tolist()
     if not high - low < _MOST_CELLS:
         return None
     x = column.center + np.arange(low, high + 1.0) * column.step
     # as evidence, a value that was never seen among levels has a penalty, but it has no probability
-    return np.asarray(x[state.pdf(j, x, n_jobs)[0] > 0.0])
+    return np.asarray(x[state.pdf(j, x)[0] > 0.0])
 
 
 def _sides(schema: Schema, relation: Relation, first: int, x: np.ndarray) -> list[Region]:
@@ -233,34 +225,32 @@ def _sides(schema: Schema, relation: Relation, first: int, x: np.ndarray) -> lis
 
 
 def _given_first(
-    model: Distribution, evidence: Evidence, relation: Relation, first: int, x: np.ndarray, n_jobs: int | None
+    model: Distribution, evidence: Evidence, relation: Relation, first: int, x: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Posterior density of one column at values x (q,), and P(relation | it has the value), each (q,)."""
     j, k = relation.column[first], relation.column[1 - first]
     is_known = not np.isnan(evidence.value[0, j])
     rows = evidence if is_known else with_values(model.schema, evidence, j, x)
     sides = _sides(model.schema, relation, first, x)
-    log_rows = np.where(model.is_seen(rows), model.log_density(rows, n_jobs), -np.inf)
-    log_both = model.log_density(within(model.schema, rows, k, sides), n_jobs)
-    log_evidence = model.log_density(evidence, n_jobs)[0]
+    log_rows = np.where(model.is_seen(rows), model.log_density(rows), -np.inf)
+    log_both = model.log_density(within(model.schema, rows, k, sides))
+    log_evidence = model.log_density(evidence)[0]
     with np.errstate(invalid="ignore"):
         inside = np.where(log_rows > -np.inf, np.exp(np.minimum(log_both - log_rows, 0.0)), 0.0)
         return np.exp(log_rows - log_evidence), inside
 
 
-def _of_atoms(model: Distribution, evidence: Evidence, relation: Relation, first: int, n_jobs: int | None) -> Estimate:
+def _of_atoms(model: Distribution, evidence: Evidence, relation: Relation, first: int) -> Estimate:
     """P(a sum of a column without grid and another is a number): it may be at the column's atoms alone."""
     atoms = np.array(model.schema.columns[relation.column[first]].atoms)
     if not len(atoms):
         return exact(0.0)
-    weight, inside = _given_first(model, evidence, relation, first, atoms, n_jobs)
+    weight, inside = _given_first(model, evidence, relation, first, atoms)
     return exact(float(np.clip(weight @ inside, 0.0, 1.0)))
 
 
-def _by_rows(
-    model: Distribution, evidence: Evidence, relation: Relation, n: int, seed: int, n_jobs: int | None
-) -> Estimate:
-    return averaged(_satisfied(relation, sample(model, evidence, n, seed, False, n_jobs)).astype(np.float64))
+def _by_rows(model: Distribution, evidence: Evidence, relation: Relation, n: int, seed: int) -> Estimate:
+    return averaged(_satisfied(relation, sample(model, evidence, n, seed, False)).astype(np.float64))
 
 
 def _satisfied(relation: Relation, X: np.ndarray) -> np.ndarray:
@@ -302,11 +292,10 @@ def related_blocks(
     relations: Sequence[Relation | Levels],
     n: int,
     seed: int,
-    n_jobs: int | None = -1,
 ) -> Iterator[np.ndarray]:
     """n draws as `sample_related` makes them, `sampling.BLOCK` at a time, each block with a seed of its own: (k, d)."""
     for block, (first, stop) in enumerate(chunks(n, BLOCK)):
-        yield sample_related(model, evidence, relations, stop - first, seed_of_block(seed, block), n_jobs)
+        yield sample_related(model, evidence, relations, stop - first, seed_of_block(seed, block))
 
 
 def sample_related(
@@ -315,7 +304,6 @@ def sample_related(
     relations: Sequence[Relation | Levels],
     n: int,
     seed: int,
-    n_jobs: int | None = -1,
 ) -> np.ndarray:
     """n draws given one row of evidence and relations between columns, (n, d).
 
@@ -325,18 +313,18 @@ def sample_related(
     Raises Rejected if the relations have probability 0, or fewer than one draw in a thousand is kept.
     """
     if n == 0:
-        return sample(model, evidence, 0, seed, n_jobs=n_jobs)
+        return sample(model, evidence, 0, seed)
     rng, one = np.random.default_rng(seed), relations[0]
     if len(relations) == 1 and isinstance(one, Levels):
-        return _of_levels(model, evidence, one, n, rng, n_jobs)
+        return _of_levels(model, evidence, one, n, rng)
     if len(relations) == 1 and isinstance(one, Relation) and len(one.column) == 2:
         for first in (0, 1):
-            x = _cells(model, evidence, one.column[first], n_jobs)
+            x = _cells(model, evidence, one.column[first])
             if x is not None:
-                return _of_two(model, evidence, one, first, x, n, rng, n_jobs)
+                return _of_two(model, evidence, one, first, x, n, rng)
 
     def rows(m: int, new: int) -> np.ndarray:
-        X = sample(model, evidence, m, new, n_jobs=n_jobs)
+        X = sample(model, evidence, m, new)
         return X[np.all([_fits(model, relation, X) for relation in relations], axis=0)]
 
     return _accepted(rows, n, rng)
@@ -344,51 +332,48 @@ def sample_related(
 
 def _of_two(
     model: Distribution, evidence: Evidence, relation: Relation, first: int, x: np.ndarray, n: int,
-    rng: np.random.Generator, n_jobs: int | None,
+    rng: np.random.Generator,
 ) -> np.ndarray:  # fmt: skip
     """Draws of one relation between two columns of numbers, one of which has the values x (q,)."""
-    weight, inside = _given_first(model, evidence, relation, first, x, n_jobs)
+    weight, inside = _given_first(model, evidence, relation, first, x)
     mass = weight * inside
     if not mass.sum() > 0.0:
         raise Rejected("it has probability 0")
-    return _rest(model, evidence, relation, first, rng.choice(x, n, p=mass / mass.sum()), rng, n_jobs)
+    return _rest(model, evidence, relation, first, rng.choice(x, n, p=mass / mass.sum()), rng)
 
 
 def _rest(
     model: Distribution, evidence: Evidence, relation: Relation, first: int, x: np.ndarray, rng: np.random.Generator,
-    n_jobs: int | None,
 ) -> np.ndarray:  # fmt: skip
     """A row for each value x (n,) of the first column, the second where it has to be, (n, d)."""
     values, place = np.unique(x, return_inverse=True)
     sides = _sides(model.schema, relation, first, values)
-    return _completed(
-        model, evidence, relation.column[first], relation.column[1 - first], values, sides, place, rng, n_jobs
-    )
+    return _completed(model, evidence, relation.column[first], relation.column[1 - first], values, sides, place, rng)
 
 
 def _completed(
     model: Distribution, evidence: Evidence, a: int, b: int, values: np.ndarray, regions: list[Region],
     place: np.ndarray,
-    rng: np.random.Generator, n_jobs: int | None,
+    rng: np.random.Generator,
 ) -> np.ndarray:  # fmt: skip
     """A row for each place (n,): column a has ``values[place]`` and column b lies in ``regions[place]``, (n, d)."""
     is_known = not np.isnan(evidence.value[0, a])
     rows = evidence.repeat(len(values)) if is_known else with_values(model.schema, evidence, a, values)
     rows = within(model.schema, rows, b, regions)
-    return sample(model, rows.take(place), 1, int(rng.integers(2**62)), n_jobs=n_jobs)
+    return sample(model, rows.take(place), 1, int(rng.integers(2**62)))
 
 
 def _of_levels(
-    model: Distribution, evidence: Evidence, relation: Levels, n: int, rng: np.random.Generator, n_jobs: int | None
+    model: Distribution, evidence: Evidence, relation: Levels, n: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Draws of a relation between two columns of levels."""
-    codes, weight, inside, holds = _first_levels(model, evidence, *relation, n_jobs)
+    codes, weight, inside, holds = _first_levels(model, evidence, *relation)
     mass = weight * inside
     if not mass.sum() > 0.0:
         raise Rejected("it has probability 0")
     regions = [_set_of(model, relation.b, np.flatnonzero(one)) for one in holds]
     place = rng.choice(len(codes), n, p=mass / mass.sum())
-    return _completed(model, evidence, relation.a, relation.b, codes, regions, place, rng, n_jobs)
+    return _completed(model, evidence, relation.a, relation.b, codes, regions, place, rng)
 
 
 def _set_of(model: Distribution, j: int, codes: np.ndarray) -> Region:

@@ -9,9 +9,7 @@ import numpy as np
 from ..models.base import PosteriorState
 
 
-def mean_and_covariance(
-    state: PosteriorState, columns: Sequence[int], n_jobs: int | None = -1
-) -> tuple[np.ndarray, np.ndarray]:
+def mean_and_covariance(state: PosteriorState, columns: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     """Posterior means (n, q) and covariances (n, q, q) of q columns of numbers, or booleans (True counts 1).
 
     In the columns' units and their products (date-times: seconds since the column's origin); NaN where the evidence
@@ -25,14 +23,14 @@ def mean_and_covariance(
         column = state.distribution.schema.columns[j]
         if column.kind == "boolean":
             levels = np.array([float(level) for level in column.levels])
-            p = state.level_probabilities(j, n_jobs) @ levels
+            p = state.level_probabilities(j) @ levels
             mean[:, i], covariance[:, i, i] = p, p * (1.0 - p)
         elif column.is_categorical:
             raise ValueError(
                 f"column {column.name!r} is {column.kind}: covariance needs numbers; see mutual_information"
             )
         else:
-            mean[:, i], covariance[:, i, i] = state.moments(j, n_jobs)
+            mean[:, i], covariance[:, i, i] = state.moments(j)
         for k in range(i):
             covariance[:, i, k] = covariance[:, k, i] = state.covariance(columns[k], j)
     return mean, covariance

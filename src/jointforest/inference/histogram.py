@@ -15,14 +15,14 @@ MOST_BINS = 10_000
 """Most bins, so that a mistyped number does not fill the memory."""
 
 
-def histogram(state: PosteriorState, j: int, edges: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+def histogram(state: PosteriorState, j: int, edges: np.ndarray) -> np.ndarray:
     """Probability of the bins of column j between ``edges`` (B + 1,) given n rows of evidence, (n, B), or of its
     levels.
 
     Rows sum to 1: what lies beyond the edges is in the first and the last bin. They are NaN where the evidence has
     probability 0.
     """
-    mass = state.histogram(j, edges[1:-1], n_jobs)
+    mass = state.histogram(j, edges[1:-1])
     if state.distribution.schema.columns[j].is_categorical:
         return mass
     return np.asarray(mass / mass.sum(axis=1, keepdims=True))

@@ -32,6 +32,6 @@ def model_modes(model: Distribution, evidence: Evidence, k: int, budget: int = B
         )
     X, log_bound = model.modes(evidence, k, budget)
     X = np.unique(X, axis=0)
-    density = model.log_density(build(model.schema, X), n_jobs=1)
+    density = model.log_density(build(model.schema, X))
     order = np.argsort(-density, kind="stable")[:k]
     return ModePoints(X[order], density[order], max(log_bound, float(density[order[0]])))

@@ -18,7 +18,7 @@ _ROUNDS, _BETWEEN = 8, 17
 """Refinements of the best quantile, and points of each: the last bracket has 8^-8 of the first width."""
 
 
-def peak(model: Distribution, evidence: Evidence, j: int, n_jobs: int | None = -1) -> np.ndarray:
+def peak(model: Distribution, evidence: Evidence, j: int) -> np.ndarray:
     """The value of greatest `pdf` of a numeric column given each of n rows of evidence, the first of equals, (n,).
 
     On a grid of at most 16,384 cells that hold all but 2e-6 each cell is compared, on others 1,024 quantiles. Without
@@ -29,22 +29,22 @@ def peak(model: Distribution, evidence: Evidence, j: int, n_jobs: int | None = -
     for i in range(len(out)):
         row = evidence.take(np.array([i]))
         state = model.observe(row)
-        x = _candidates(state, model.schema.columns[j], j, n_jobs)
+        x = _candidates(state, model.schema.columns[j], j)
         if not len(x) or np.isnan(x).any():
             continue
-        height = state.pdf(j, x, n_jobs)[0]
+        height = state.pdf(j, x)[0]
         best = int(height.argmax())
         if model.schema.columns[j].step == 0.0 and not np.isinf(height[best]):
-            out[i] = _refined(state, model.schema.columns[j], j, x, best, height[best], n_jobs)
+            out[i] = _refined(state, model.schema.columns[j], j, x, best, height[best])
         else:
             out[i] = x[best]
     return out
 
 
-def _candidates(state: PosteriorState, column: Column, j: int, n_jobs: int | None) -> np.ndarray:
+def _candidates(state: PosteriorState, column: Column, j: int) -> np.ndarray:
     """Values at which the density is compared, ascending; none of impossible evidence."""
     if not np.isnan(state.evidence.value[0, j]):
-        return state.quantile(j, np.array([0.5]), n_jobs)[0]
+        return state.quantile(j, np.array([0.5]))[0]
     if np.isneginf(state.distribution.log_density(state.evidence)[0]):
         return np.empty(0)
     if column.step > 0.0:
@@ -56,16 +56,14 @@ def _candidates(state: PosteriorState, column: Column, j: int, n_jobs: int | Non
     return np.unique(np.concatenate([points, column.atoms])) if column.step == 0.0 and len(points) else points
 
 
-def _refined(
-    state: PosteriorState, column: Column, j: int, x: np.ndarray, best: int, height: float, n_jobs: int | None
-) -> float:
+def _refined(state: PosteriorState, column: Column, j: int, x: np.ndarray, best: int, height: float) -> float:
     """The best point found between the neighbours of the best candidate, closing in on it."""
     low, high, at = x[max(best - 1, 0)], x[min(best + 1, len(x) - 1)], x[best]
     if np.isin(at, column.atoms):
         return float(at)
     for _ in range(_ROUNDS):
         points = np.linspace(low, high, _BETWEEN)
-        heights = state.pdf(j, points, n_jobs)[0]
+        heights = state.pdf(j, points)[0]
         k = int(heights.argmax())
         if heights[k] > height:
             at, height = points[k], heights[k]

@@ -16,19 +16,17 @@ BLOCK = 262_144
 its own."""
 
 
-def sample(
-    model: Distribution, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
-) -> np.ndarray:
+def sample(model: Distribution, evidence: Evidence, m: int, seed: int, missing: bool = False) -> np.ndarray:
     """m rows for each row of evidence, (n * m, d); those of a row are contiguous, NaN where it has probability 0.
 
     Cells with a value keep it. With ``missing``, cells of which nothing is known are missing as often as at learning.
     """
     n, d = evidence.value.shape
     if m <= BLOCK:
-        return model.sample(evidence, m, seed, missing, n_jobs)
+        return model.sample(evidence, m, seed, missing)
     out, done = np.empty((n, m, d)), 0
     with bar(m, "drawing rows") as step:
-        for rows in sample_blocks(model, evidence, m, seed, missing, n_jobs):
+        for rows in sample_blocks(model, evidence, m, seed, missing):
             k = len(rows) // max(n, 1)
             out[:, done : done + k] = rows.reshape(n, k, d)
             done += k
@@ -37,20 +35,20 @@ def sample(
 
 
 def sample_and_weigh(
-    model: Distribution, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
+    model: Distribution, evidence: Evidence, m: int, seed: int, missing: bool = False
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """`sample`, and `background_share` (n,) of the evidence where it is found on the way, else None."""
     if 0 < m <= BLOCK:
-        return model.sample_and_weigh(evidence, m, seed, missing, n_jobs)
-    return sample(model, evidence, m, seed, missing, n_jobs), None
+        return model.sample_and_weigh(evidence, m, seed, missing)
+    return sample(model, evidence, m, seed, missing), None
 
 
 def sample_blocks(
-    model: Distribution, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
+    model: Distribution, evidence: Evidence, m: int, seed: int, missing: bool = False
 ) -> Iterator[np.ndarray]:
     """The draws of `sample`, `BLOCK` draws of each row at a time: arrays (n * k, d)."""
     for block, (first, stop) in enumerate(chunks(m, BLOCK)):
-        yield sample_block(model, evidence, stop - first, seed, block, missing, n_jobs)
+        yield sample_block(model, evidence, stop - first, seed, block, missing)
 
 
 def sample_block(
@@ -60,10 +58,9 @@ def sample_block(
     seed: int,
     block: int,
     missing: bool = False,
-    n_jobs: int | None = -1,
 ) -> np.ndarray:
     """The first m draws of each row of evidence in one block of those of `sample`, from 0 on: an array (n * m, d)."""
-    return model.sample(evidence, m, seed_of_block(seed, block), missing, n_jobs)
+    return model.sample(evidence, m, seed_of_block(seed, block), missing)
 
 
 def seed_of_block(seed: int, block: int) -> int:
@@ -71,9 +68,7 @@ def seed_of_block(seed: int, block: int) -> int:
     return seed if block == 0 else int(np.random.SeedSequence([seed, block]).generate_state(1, np.uint64)[0] >> 2)
 
 
-def impute_by_draws(
-    model: Distribution, evidence: Evidence, m: int, seed: int, n_jobs: int | None = -1
-) -> tuple[np.ndarray, np.ndarray | None]:
+def impute_by_draws(model: Distribution, evidence: Evidence, m: int, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
     """Fill each row's cells without a value by m joint draws, float64 (n * m, d), as `sampling.sample` gives them.
 
     Beside them `background_share` (n,) of the evidence where it is found on the way, else None.
@@ -83,11 +78,11 @@ def impute_by_draws(
     """
     n = len(evidence.value)
     if n <= BLOCK:
-        return sample_and_weigh(model, evidence, m, seed, False, n_jobs)
+        return sample_and_weigh(model, evidence, m, seed, False)
     drawn, shares = [], []
     for b, rows in enumerate(chunks(n, BLOCK)):
         block, own_seed = evidence.take(np.arange(*rows)), seed_of_block(seed, b)
-        of_block, share = sample_and_weigh(model, block, m, own_seed, False, n_jobs)
+        of_block, share = sample_and_weigh(model, block, m, own_seed, False)
         drawn.append(of_block)
         shares += [] if share is None else [share]
     return np.concatenate(drawn), np.concatenate(shares) if shares else None

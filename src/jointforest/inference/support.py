@@ -28,9 +28,7 @@ FEW = 5.0
 """Answers that rest on fewer rows than this are extrapolated."""
 
 
-def rows_like(
-    model: Distribution, evidence: Evidence, log_probability: np.ndarray, n_jobs: int | None = -1
-) -> np.ndarray:
+def rows_like(model: Distribution, evidence: Evidence, log_probability: np.ndarray) -> np.ndarray:
     """Number of training rows that each row of evidence stands for, (n,); NaN if the model does not know its rows.
 
     ``log_probability`` (n,) is that of the evidence, with the cells that are said to be missing.
@@ -42,9 +40,9 @@ def rows_like(
     for rows, given, log_p in model.given_evidence_present(evidence):
         if given is not model and len(rows):
             of = evidence.take(rows)
-            log_both = -np.inf if given is None else given.log_density(of, n_jobs) + log_p
+            log_both = -np.inf if given is None else given.log_density(of) + log_p
             with np.errstate(invalid="ignore"):
-                log_share[rows] += np.nan_to_num(log_both - model.log_density(of, n_jobs), nan=0.0, neginf=-np.inf)
+                log_share[rows] += np.nan_to_num(log_both - model.log_density(of), nan=0.0, neginf=-np.inf)
     for j, column in enumerate(model.schema.columns):
         known = ~np.isnan(evidence.value[:, j])
         if column.is_categorical or not known.any():
@@ -54,7 +52,7 @@ def rows_like(
             log_share = log_share + np.where(known, np.log(column.step), 0.0)
             continue
         is_dense = known & ~np.isin(evidence.value[:, j], column.atoms)
-        alone = model.log_density(_column_alone(evidence, j), n_jobs)
+        alone = model.log_density(_column_alone(evidence, j))
         log_share = log_share + np.where(is_dense, np.log(NEIGHBOURHOOD) - alone, 0.0)
     return np.asarray(n_rows * np.exp(np.minimum(log_share, 0.0)))
 

@@ -51,7 +51,6 @@ def uncertainty(
     shift: str = "leaf",
     fragile: float = 0.1,
     unlikely: float = 5.0,
-    n_jobs: int | None = -1,
 ) -> Uncertainty:
     """Predictions of categorical column j, as level codes, with both of their uncertainties.
 
@@ -61,21 +60,15 @@ def uncertainty(
     of learning, or some of them. For beta, c and shift see `models.box_forest.robustness`.
     """
     evidence, reference = evidence.without(j), reference.without(j)
-    epsilon, predicted = robustness(
-        model.forest_for("robustness"), evidence, j, beta=beta, c=c, shift=shift, n_jobs=n_jobs
-    )
-    probability = model.observe_by_trees(evidence, beta).level_probabilities(j, n_jobs)[
-        np.arange(len(predicted)), predicted
-    ]
-    density = model.log_density(evidence, n_jobs)
-    percentile = _percentile(model, evidence, reference, density, n_jobs)
+    epsilon, predicted = robustness(model.forest_for("robustness"), evidence, j, beta=beta, c=c, shift=shift)
+    probability = model.observe_by_trees(evidence, beta).level_probabilities(j)[np.arange(len(predicted)), predicted]
+    density = model.log_density(evidence)
+    percentile = _percentile(model, evidence, reference, density)
     kind = 2 * (percentile < unlikely) + ~(epsilon >= fragile)
     return Uncertainty(predicted, probability, epsilon, density, percentile, np.array(READINGS)[kind])
 
 
-def _percentile(
-    model: Distribution, evidence: Evidence, reference: Evidence, density: np.ndarray, n_jobs: int | None
-) -> np.ndarray:
+def _percentile(model: Distribution, evidence: Evidence, reference: Evidence, density: np.ndarray) -> np.ndarray:
     """Share of the reference rows with a lower density of the same cells, in percent; once for each pattern of cells.
 
     Densities of different cells have different units and cannot be compared.
@@ -85,6 +78,6 @@ def _percentile(
     for k, pattern in enumerate(patterns):
         rows = np.flatnonzero(place.ravel() == k)
         masked = reference._replace(value=np.where(pattern, np.nan, reference.value))
-        others = np.sort(model.log_density(masked, n_jobs))
+        others = np.sort(model.log_density(masked))
         out[rows] = 100.0 * np.searchsorted(others, density[rows]) / len(others)
     return out

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import narwhals as nw
 import numpy as np
@@ -27,7 +27,7 @@ from ..models.base import Distribution
 from ..models.box_forest.box_forest import BoxForest
 from ..models.hidden_tree.hidden_trees import HiddenTrees
 from ..runtime.parameters import Allowed, Number, check, check_number, check_parameters
-from ..runtime.threads import n_threads
+from ..runtime.threads import threaded
 from ..runtime.warnings import warn
 from .batches.fill import Sizes, Structure, fill, leaf_sizes
 from .batches.passes import fold_of
@@ -35,47 +35,29 @@ from .batches.sample import Sampled, take_weighed
 from .hidden_tree.first_joint import fill_in, first_joint, keys_of
 from .leaf_fitting.fit import NARROWEST
 
-FOREST: dict[str, Allowed] = {
-    "n_estimators": (Number(1, whole=True),),
-    "max_features": (
-        "sqrt",
-        "log2",
-        None,
-        Number(1, whole=True, text="a whole number >= 1"),
-        Number(0, 1, without="low", text="a share in (0, 1]"),
-    ),
-    "max_depth": (Number(1, whole=True), None),
-    "max_leaf_nodes": (Number(2, whole=True), None),
-    "epsilon": (Number(0, 0.5),),
-}
-"""Values of the parameters that all forests have."""
-LEAVES: dict[str, Allowed] = {
-    "bounds": ("auto", "no", "local", "global"),
-    "smoothing": (Number(0),),
-    "prior": ("marginal", "uniform"),
-    "spread_rows": (Number(0),),
-    "min_spread": (Number(1e-9),),
-    "quantile_epsilon": (Number(1e-6, 1),),
-}
-"""Values of the parameters of leaf densities."""
+MAX_FEATURES: Allowed = (
+    "sqrt",
+    "log2",
+    None,
+    Number(1, whole=True, text="a whole number >= 1"),
+    Number(0, 1, without="low", text="a share in (0, 1]"),
+)
+BOUNDS: Allowed = ("auto", "no", "local", "global")
+PRIORS: Allowed = ("marginal", "uniform")
 
 
 class Estimator(BaseEstimator):
     """What learns from a table whose cells may be missing, and whose columns may hold numbers or levels.
 
-    Its parameters are those of its ``__init__``, where scikit-learn looks for them.
+    Its parameters are the fields of a dataclass: scikit-learn finds them in the signature of ``__init__``.
     """
-
-    _allowed: ClassVar[Mapping[str, Allowed]] = {}
-    """Values that its parameters may have, of those that are not free."""
 
     n_jobs: int | None
     random_state: Any
 
     def _check(self) -> None:
         """Refuse parameters out of range, and those that do not go together."""
-        check_parameters(self._allowed, vars(self))
-        n_threads(self.n_jobs)
+        check_parameters(self)
 
     def _name_columns(self, names: Sequence[str], frame: str) -> None:
         """Say which columns fit saw, as scikit-learn does: an array has no names."""
@@ -108,10 +90,11 @@ class Learner(Estimator):
 
     joint_: Joint
 
+    @threaded
     def sample(self, n: int = 1, random_state: Any = None, missing: bool = False) -> Any:
         """Draw n rows of ``joint_``: see `Joint.sample`."""
         check_is_fitted(self, "joint_")
-        return self.joint_.sample(n, random_state, missing, self.n_jobs)
+        return self.joint_.sample(n, random_state, missing)
 
 
 def check_learner(estimator: Any) -> None:
@@ -135,10 +118,12 @@ def joint_of(fitted: Any) -> Joint:
 class TableScores(Learner):
     """How probable rows are: what learners of whole tables have for scikit-learn's ``score``."""
 
+    @threaded
     def score_samples(self, X: Any) -> np.ndarray:
         """Log-density of each row, float64 (n,); missing cells are marginalised."""
-        return self.joint_.log_density(self._same_columns(as_frame(X)), self.n_jobs)
+        return self.joint_.log_density(self._same_columns(as_frame(X)))
 
+    @threaded
     def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
         """Mean log-density of rows, best of some that were not learned from: what ``cross_val_score`` compares.
 
@@ -187,13 +172,13 @@ class Rows(NamedTuple):
         """Some of the rows."""
         return self._replace(X=self.X[rows], filled=self.filled[rows])
 
-    def completed(self, weight: np.ndarray | None, seed: int, n_jobs: int | None) -> Rows:
+    def completed(self, weight: np.ndarray | None, seed: int) -> Rows:
         """The rows, which have weights (n,) or None, with missing cells drawn within the span of the known ones."""
         X = np.asfortranarray(self.X)  # read by columns; leaves are filled without another copy
         if not np.isnan(X).any():
             return self._replace(X=X, filled=X)
-        first = first_joint(self.schema, X, weight, seed, n_jobs)
-        filled = fill_in(first, X, keys_of(len(X), seed), n_jobs)
+        first = first_joint(self.schema, X, weight, seed)
+        filled = fill_in(first, X, keys_of(len(X), seed))
         return self._replace(X=X, filled=np.clip(filled, np.fmin.reduce(X), np.fmax.reduce(X), out=filled), first=first)
 
 
@@ -236,6 +221,7 @@ class TableLearner(TableScores):
     leaf: str
     epsilon: float
 
+    @threaded
     def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
         """Learn from a frame (pandas, polars, pyarrow) or a 2-d array; cells may be missing.
 
@@ -266,11 +252,12 @@ class TableLearner(TableScores):
         rows = read_table(X, self.kinds)
         self._name_columns(rows.schema.all_columns.names, rows.schema.frame)
         seed = self._draw_seed()
-        model, lost = self._learn_and_compare(rows.completed(weight, seed, self.n_jobs), weight, seed)
+        model, lost = self._learn_and_compare(rows.completed(weight, seed), weight, seed)
         self.joint_ = Joint(model)
-        warn_lost_dependence(model, rows.X, weight, lost, self.n_jobs)
+        warn_lost_dependence(model, rows.X, weight, lost)
         return self
 
+    @threaded
     def fit_batches(self, source: Any, sample_weight: str | None = None) -> Self:
         """Learn from a table larger than memory, in one to four passes over batches of its rows.
 
@@ -313,21 +300,21 @@ class TableLearner(TableScores):
         Joint(7 columns: species, island, bill_length_mm, bill_depth_mm, ...; 5 trees, ... leaves)
         """
         self._check()
-        fold, n_rows = fold_of(source, self.n_jobs), self._sampled_rows()
+        fold, n_rows = fold_of(source), self._sampled_rows()
         seed = self._draw_seed()
         sampled = take_weighed(fold, self.kinds, n_rows, seed, sample_weight)
         sample, weight = sampled.sample, sampled.weight
         check_cells(sample.schema.names, sample.X)
         self._name_columns(sample.schema.all_columns.names, sample.schema.frame)
         rows = Rows(sample.schema, kernel_columns(sample.schema), sample.X, sample.X)
-        rows = rows.completed(weight, seed, self.n_jobs)
+        rows = rows.completed(weight, seed)
         if sample.is_whole:
             model, lost = self._learn_and_compare(rows, weight, seed)
         else:
             model = self._learn_batches(sampled, rows, seed)
-            lost = lost_pairs(model, rows.X, weight, self.n_jobs)
+            lost = lost_pairs(model, rows.X, weight)
         self.joint_ = Joint(model)
-        warn_lost_dependence(model, rows.X, weight, lost, self.n_jobs)
+        warn_lost_dependence(model, rows.X, weight, lost)
         return self
 
     def _sampled_rows(self) -> int:
@@ -339,7 +326,7 @@ class TableLearner(TableScores):
         fold, sample, weight, weights = sampled
         sizes = partial(leaf_sizes, fold, sample.n, rows.schema, rows.columns, seed, weights, rows.first)
         structure = self._structure(rows, sample.n, weight, seed, sizes)._replace(weights=weights)
-        return BoxForest(fill(fold, sample.n, structure, self.epsilon, self.n_jobs))
+        return BoxForest(fill(fold, sample.n, structure, self.epsilon))
 
     def _structure(self, rows: Rows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
         """The trees of some rows of a table of n, not all, and how their leaves are to be filled; weights as below."""
@@ -354,19 +341,17 @@ class TableLearner(TableScores):
     ) -> tuple[Distribution, list[LostPair]]:
         """The model of the rows, and the strong pairs of columns that it does not keep."""
         model = self._learn(rows, weight, seed)
-        return model, lost_pairs(model, rows.X, weight, self.n_jobs)
+        return model, lost_pairs(model, rows.X, weight)
 
 
-def warn_lost_dependence(
-    model: Distribution, X: np.ndarray, weight: np.ndarray | None, lost: list[LostPair], n_jobs: int | None
-) -> None:
+def warn_lost_dependence(model: Distribution, X: np.ndarray, weight: np.ndarray | None, lost: list[LostPair]) -> None:
     """Name strong pairs of columns that a joint does not keep, or else statements of it that rows X contradict."""
     has_sums = any(isinstance(rule, Order | Equation) and rule.is_enforced for rule in model.schema.rules)
     if lost or weight is not None or has_sums:  # counts need equal weights, and sums may take minutes
         warn_lost_pairs(lost, model.is_forest)
     else:
         hint = "jf.HiddenTreeForest or jf.fit" if model.is_forest else "jf.fit, which compares learners"
-        warn_lost(statements(model, X, "the rows learned", n_jobs).lost, hint)
+        warn_lost(statements(model, X, "the rows learned").lost, hint)
 
 
 def weighed_rows(X: Any, sample_weight: Any) -> tuple[Any, np.ndarray | None]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data.conditions import Interval
+from ..data.discretization.dependence import CLASSES, mutual_information
 from ..data.discretization.learn import MAX_LEVEL_CODES
 from ..data.evidence import build
 from ..data.infer_schema import infer_schema
@@ -32,7 +33,6 @@ from ..models.ruled.coordinates import NEVER, Absence, Coordinates, Source, Term
 from ..models.ruled.ruled import ruled
 from ..models.ruled.translate import known_values
 from ..query_language.rules import rule as parse_rule
-from .hidden_tree.structure import CLASSES, mutual_information
 
 LOST = 0.05
 """Largest share of rows of which a rule's coordinates may lose a known cell, because others are missing beside it."""

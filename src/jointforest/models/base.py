@@ -8,7 +8,6 @@ Conventions, which hold for every method:
 - ``evidence`` has n rows. ``j`` is the number of a column. Columns of numbers have moments, CDF and quantiles; columns
   of levels have level probabilities.
 - An answer about column j counts what the evidence knows of column j itself: a known value has a variance of 0.
-- ``n_jobs`` is the number of threads. No answer depends on it.
 - Where the evidence of a row has probability 0, the answers of that row are NaN.
 - A column that a rule makes missing in some rows is asked about in the others: see `PosteriorState.knowing`.
 """
@@ -168,7 +167,7 @@ class Distribution(ABC):
         """The same distribution of columns that are described otherwise: another frame, or another number of rows."""
 
     @abstractmethod
-    def log_density(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+    def log_density(self, evidence: Evidence) -> np.ndarray:
         """log p(evidence) with the evidence's penalty, (n,); -inf where it is impossible."""
 
     @abstractmethod
@@ -176,7 +175,7 @@ class Distribution(ABC):
         """The evidence propagated once, whatever is asked afterwards."""
 
     @abstractmethod
-    def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
+    def sample(self, evidence: Evidence, m: int, seed: int, missing: bool) -> np.ndarray:
         """m draws for each row, contiguous, (n * m, d). Known values stay as they are.
 
         With ``missing``, cells of which nothing is known are missing as often as at learning.
@@ -241,7 +240,7 @@ class Distribution(ABC):
         """Whether densities of values of some columns are exact, and not estimated from draws."""
         return True
 
-    def impute(self, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+    def impute(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
         """Rows with means and most probable levels in their free cells (n, d), and background weights (n,).
 
         On a grid a mean moves to the nearest cell centre. Rows whose evidence has probability 0 keep their NaNs.
@@ -253,23 +252,23 @@ class Distribution(ABC):
                 continue
             state = self.observe(evidence.take(free))
             if column.is_categorical:
-                p = state.level_probabilities(j, n_jobs)
+                p = state.level_probabilities(j)
                 X[free, j] = np.where(np.isnan(p[:, 0]), np.nan, p.argmax(axis=1))
                 continue
-            mean = state.moments(j, n_jobs)[0]
+            mean = state.moments(j)[0]
             if column.step > 0.0:
                 mean = column.center + np.rint((mean - column.center) / column.step) * column.step
             X[free, j] = mean
-        return X, self.observe(evidence).background_weight(n_jobs)
+        return X, self.observe(evidence).background_weight()
 
-    def attribution(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+    def attribution(self, evidence: Evidence) -> np.ndarray:
         """log p(cell | the other known cells of its row), (n, d), by the chain rule: log p(x) - log p(x without j).
 
         NaN where nothing is known of the cell, and where the rest of the row has probability 0.
         """
         known = ~np.isnan(evidence.value) | (evidence.cell_regions() >= 0)
-        complete = self.log_density(evidence, n_jobs)
-        without = self.log_density_without_each(evidence, known, n_jobs)
+        complete = self.log_density(evidence)
+        without = self.log_density_without_each(evidence, known)
         with np.errstate(invalid="ignore"):  # -inf - -inf
             return np.where(known, complete[:, None] - without, np.nan)
 
@@ -333,13 +332,11 @@ class Distribution(ABC):
             found.append((np.flatnonzero(which.reshape(-1) == k), given, log_p))
         return found
 
-    def sample_and_weigh(
-        self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def sample_and_weigh(self, evidence: Evidence, m: int, seed: int, missing: bool) -> tuple[np.ndarray, np.ndarray]:
         """`sample`, and the background weights (n,); m is at least 1."""
-        return self.sample(evidence, m, seed, missing, n_jobs), self.observe(evidence).background_weight(n_jobs)
+        return self.sample(evidence, m, seed, missing), self.observe(evidence).background_weight()
 
-    def completions(self, evidence: Evidence, count: np.ndarray, seed: int, n_jobs: int | None = -1) -> np.ndarray:
+    def completions(self, evidence: Evidence, count: np.ndarray, seed: int) -> np.ndarray:
         """count (n,) draws for each row, contiguous, (sum of count, d), as `sample` has them without missing cells.
 
         All rows share the random numbers: the draws of a row depend on the row, its count and the seed, and not on
@@ -347,15 +344,15 @@ class Distribution(ABC):
         what is possible, so a mean over them has less variance than one over independent draws.
         """
         rows = np.arange(len(evidence.value))
-        of_rows = [self.sample(evidence.take(rows[i : i + 1]), int(count[i]), seed, False, n_jobs) for i in rows]
+        of_rows = [self.sample(evidence.take(rows[i : i + 1]), int(count[i]), seed, False) for i in rows]
         return np.concatenate([np.empty((0, evidence.value.shape[1])), *of_rows])
 
-    def log_density_without_each(self, evidence: Evidence, known: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+    def log_density_without_each(self, evidence: Evidence, known: np.ndarray) -> np.ndarray:
         """log p(evidence without cell j) of each row and column, (n, d); any number where ``known`` (n, d) is False."""
         out = np.zeros(known.shape)
         for j in range(known.shape[1]):
             rows = np.flatnonzero(known[:, j])
-            out[rows, j] = self.log_density(evidence.take(rows).without(j), n_jobs)
+            out[rows, j] = self.log_density(evidence.take(rows).without(j))
         return out
 
     def modes(self, evidence: Evidence, k: int, budget: int) -> tuple[np.ndarray, float]:
@@ -474,7 +471,7 @@ class PosteriorState(ABC):
     # ---- required
 
     @abstractmethod
-    def background_weight(self, n_jobs: int | None = -1) -> np.ndarray:
+    def background_weight(self) -> np.ndarray:
         """Posterior weight of the background, 0 to 1, (n,); NaN where the evidence has probability 0.
 
         Callers recognise impossible evidence by the NaN, and warn of evidence whose weight exceeds one half. A kind
@@ -482,27 +479,27 @@ class PosteriorState(ABC):
         """
 
     @abstractmethod
-    def level_probabilities(self, j: int, n_jobs: int | None = -1) -> np.ndarray:
+    def level_probabilities(self, j: int) -> np.ndarray:
         """Probability of each of the K levels of column j, (n, K)."""
 
     @abstractmethod
-    def moments(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, j: int) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of column j, each (n,)."""
 
     @abstractmethod
-    def cdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+    def cdf(self, j: int, x: np.ndarray) -> np.ndarray:
         """P(column j <= x) at q points, (n, q)."""
 
     @abstractmethod
-    def pdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+    def pdf(self, j: int, x: np.ndarray) -> np.ndarray:
         """Density of column j at q points, (n, q); on a grid the mass of the cell over the step."""
 
     @abstractmethod
-    def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+    def histogram(self, j: int, cuts: np.ndarray) -> np.ndarray:
         """Mass below, between and above q ascending cuts of column j, (n, q + 1); of a column of levels, each level."""
 
     @abstractmethod
-    def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+    def quantile(self, j: int, q: np.ndarray) -> np.ndarray:
         """inf{x: P(column j <= x) >= q} at k levels, (n, k)."""
 
     @abstractmethod
@@ -522,9 +519,9 @@ class PosteriorState(ABC):
         """Find at once what questions about each of these columns need, if it is kept."""
         return None
 
-    def mean_and_histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+    def mean_and_histogram(self, j: int, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Means (n,) and the histogram (n, q + 1) of a numeric column, which may cost less together."""
-        return self.moments(j, n_jobs)[0], self.histogram(j, cuts, n_jobs)
+        return self.moments(j)[0], self.histogram(j, cuts)
 
     def center(self, j: int) -> np.ndarray:
         """Mean of a column of numbers, P(True) of a boolean one, (n,)."""
@@ -533,13 +530,13 @@ class PosteriorState(ABC):
             return self.level_probabilities(j) @ np.array([float(level) for level in column.levels])
         return self.moments(j)[0]
 
-    def completions(self, count: np.ndarray, seed: int, n_jobs: int | None = -1) -> np.ndarray:
+    def completions(self, count: np.ndarray, seed: int) -> np.ndarray:
         """`Distribution.completions` of the evidence."""
-        return self.distribution.completions(self.evidence, count, seed, n_jobs)
+        return self.distribution.completions(self.evidence, count, seed)
 
-    def levels_and_log_probability(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+    def levels_and_log_probability(self, j: int) -> tuple[np.ndarray, np.ndarray]:
         """`level_probabilities` (n, K) of column j and `log_probability` (n,), which may cost less together."""
-        return self.level_probabilities(j, n_jobs), self.log_probability(n_jobs)
+        return self.level_probabilities(j), self.log_probability()
 
     def parts(self, j: int) -> Parts:
         """What the answers about column j are mixed from, given the first row; of one part if nothing better is known.
@@ -558,9 +555,9 @@ class PosteriorState(ABC):
         """p(component k | evidence), (n, K), by the components of the distribution; ones of a single component."""
         return np.ones((len(self.evidence.value), 1))
 
-    def log_probability(self, n_jobs: int | None = -1) -> np.ndarray:
+    def log_probability(self) -> np.ndarray:
         """log p(evidence) of each row with the evidence's penalty, (n,): `Distribution.log_density`."""
-        return self.distribution.log_density(self.evidence, n_jobs)
+        return self.distribution.log_density(self.evidence)
 
     @property
     def effective_draws(self) -> np.ndarray:
@@ -574,7 +571,7 @@ class PosteriorState(ABC):
 
     def quantile_points(self, j: int, q: np.ndarray) -> np.ndarray:
         """Where the quantiles of column j lie for the first row, ascending; in a mixture those of each component."""
-        points = np.unique(self.quantile(j, q, 1)[0])
+        points = np.unique(self.quantile(j, q)[0])
         return points[~np.isnan(points)]
 
     def missing_probabilities(self, columns: Sequence[int]) -> np.ndarray:

@@ -51,24 +51,24 @@ class Mixture(Distribution):
     def missing_by_rule(self) -> frozenset[str]:  # type: ignore[override] # it depends on the components
         return frozenset.intersection(*(component.missing_by_rule for component in self.components))
 
-    def log_joint(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+    def log_joint(self, evidence: Evidence) -> np.ndarray:
         """log weight_k + log p_k(evidence) of each component, (n, K)."""
-        return np.column_stack([p.log_density(evidence, n_jobs) for p in self.components]) + self.log_weight
+        return np.column_stack([p.log_density(evidence) for p in self.components]) + self.log_weight
 
     def has_exact_density(self, columns: list[int]) -> bool:
         return all(component.has_exact_density(columns) for component in self.components)
 
-    def log_density(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
-        return np.logaddexp.reduce(self.log_joint(evidence, n_jobs), axis=1)
+    def log_density(self, evidence: Evidence) -> np.ndarray:
+        return np.logaddexp.reduce(self.log_joint(evidence), axis=1)
 
-    def log_density_without_each(self, evidence: Evidence, known: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        each = [p.log_density_without_each(evidence, known, n_jobs) for p in self.components]
+    def log_density_without_each(self, evidence: Evidence, known: np.ndarray) -> np.ndarray:
+        each = [p.log_density_without_each(evidence, known) for p in self.components]
         return np.logaddexp.reduce([x + w for x, w in zip(each, self.log_weight, strict=True)], axis=0)
 
     def observe(self, evidence: Evidence) -> MixturePosterior:
         return MixturePosterior(self, evidence)
 
-    def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
+    def sample(self, evidence: Evidence, m: int, seed: int, missing: bool) -> np.ndarray:
         """Draws the component by how well the evidence fits it, then a row of that component.
 
         Equal rows of evidence, and all draws of a row, are propagated together.
@@ -88,11 +88,11 @@ class Mixture(Distribution):
             for draws in np.unique(of_row).tolist():
                 rows_here = rows.take(np.flatnonzero(count == draws))
                 seed_here = int(np.random.SeedSequence([seed, k, draws]).generate_state(1, np.uint64)[0] >> 2)
-                out[chosen_rows[of_row == draws]] = component.sample(rows_here, draws, seed_here, missing, n_jobs)
+                out[chosen_rows[of_row == draws]] = component.sample(rows_here, draws, seed_here, missing)
         return out
 
-    def completions(self, evidence: Evidence, count: np.ndarray, seed: int, n_jobs: int | None = -1) -> np.ndarray:
-        return self.observe(evidence).completions(count, seed, n_jobs)
+    def completions(self, evidence: Evidence, count: np.ndarray, seed: int) -> np.ndarray:
+        return self.observe(evidence).completions(count, seed)
 
     def condition(self, evidence: Evidence) -> Distribution:
         log_joint = self.log_joint(evidence)[0]
@@ -182,15 +182,15 @@ class MixturePosterior(PosteriorState):
         """p(component k | evidence), (n, K): rows sum to 1, NaN where the evidence has probability 0."""
         return _weights_of(self._log_joint())
 
-    def _log_joint(self, n_jobs: int | None = -1) -> np.ndarray:
+    def _log_joint(self) -> np.ndarray:
         """log weight_k + log p_k(evidence) of each row and component, (n, K)."""
-        each = [state.log_probability(n_jobs) for state in self.states]
+        each = [state.log_probability() for state in self.states]
         return np.column_stack(each) + self.distribution.log_weight
 
-    def log_probability(self, n_jobs: int | None = -1) -> np.ndarray:
-        return np.asarray(np.logaddexp.reduce(self._log_joint(n_jobs), axis=1))
+    def log_probability(self) -> np.ndarray:
+        return np.asarray(np.logaddexp.reduce(self._log_joint(), axis=1))
 
-    def completions(self, count: np.ndarray, seed: int, n_jobs: int | None = -1) -> np.ndarray:
+    def completions(self, count: np.ndarray, seed: int) -> np.ndarray:
         """The draws of the first component come first; how many there are is found by systematic sampling."""
         d = self.evidence.value.shape[1]
         offset = np.random.default_rng(seed).random()
@@ -206,7 +206,7 @@ class MixturePosterior(PosteriorState):
             own = number[rows, k]
             at = np.repeat(first[rows, k] - (np.cumsum(own) - own), own) + np.arange(own.sum())
             seed_here = int(np.random.SeedSequence([seed, k]).generate_state(1, np.uint64)[0] >> 2)
-            out[at] = component.completions(self.evidence.take(rows), own, seed_here, n_jobs)
+            out[at] = component.completions(self.evidence.take(rows), own, seed_here)
         return out
 
     def mean_of(self, answers: Sequence[np.ndarray]) -> np.ndarray:
@@ -226,46 +226,46 @@ class MixturePosterior(PosteriorState):
         """log weight_k + log p_k(evidence) of the first row, (K,), which the states have computed already."""
         return np.array([state.log_evidence for state in self.states]) + self.distribution.log_weight
 
-    def background_weight(self, n_jobs: int | None = -1) -> np.ndarray:
-        return self.mean_of([state.background_weight(n_jobs) for state in self.states])
+    def background_weight(self) -> np.ndarray:
+        return self.mean_of([state.background_weight() for state in self.states])
 
     @of_known
-    def level_probabilities(self, j: int, n_jobs: int | None = -1) -> np.ndarray:
+    def level_probabilities(self, j: int) -> np.ndarray:
         if len(self.evidence.value) == 1:  # whose leaves are weighed once for all questions
-            return self.mean_of([state.level_probabilities(j, n_jobs) for state in self.states])
-        each = [state.levels_and_log_probability(j, n_jobs) for state in self.states]
+            return self.mean_of([state.level_probabilities(j) for state in self.states])
+        each = [state.levels_and_log_probability(j) for state in self.states]
         log_joint = np.column_stack([log_p for _, log_p in each]) + self.distribution.log_weight
         self.__dict__["component_weights"] = weight = _weights_of(log_joint)  # which draws need, too
         return weighted(weight, [levels for levels, _ in each])
 
     @of_known
-    def moments(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, j: int) -> tuple[np.ndarray, np.ndarray]:
         """The variance is sum_k s_k (v_k + (m_k - mean)^2), with weights s_k, means m_k and variances v_k."""
-        each = [state.moments(j, n_jobs) for state in self.states]
+        each = [state.moments(j) for state in self.states]
         mean = self.mean_of([m for m, _ in each])
         return mean, self.mean_of([v + (m - mean) ** 2 for m, v in each])
 
     @of_known
-    def cdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return self.mean_of([state.cdf(j, x, n_jobs) for state in self.states])
+    def cdf(self, j: int, x: np.ndarray) -> np.ndarray:
+        return self.mean_of([state.cdf(j, x) for state in self.states])
 
     @of_known
-    def pdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return self.mean_of([state.pdf(j, x, n_jobs) for state in self.states])
+    def pdf(self, j: int, x: np.ndarray) -> np.ndarray:
+        return self.mean_of([state.pdf(j, x) for state in self.states])
 
     @of_known
-    def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return self.mean_of([state.histogram(j, cuts, n_jobs) for state in self.states])
+    def histogram(self, j: int, cuts: np.ndarray) -> np.ndarray:
+        return self.mean_of([state.histogram(j, cuts) for state in self.states])
 
     @of_known
-    def mean_and_histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
-        each = [state.mean_and_histogram(j, cuts, n_jobs) for state in self.states]
+    def mean_and_histogram(self, j: int, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        each = [state.mean_and_histogram(j, cuts) for state in self.states]
         return self.mean_of([mean for mean, _ in each]), self.mean_of([mass for _, mass in each])
 
     @of_known
-    def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+    def quantile(self, j: int, q: np.ndarray) -> np.ndarray:
         """Quantiles lie between those of the components, where bisection of the mixture's CDF gives them."""
-        each = [state.quantile(j, q, n_jobs) for state in self.states]
+        each = [state.quantile(j, q) for state in self.states]
         column, levels = self.distribution.schema.columns[j], np.asarray(q, dtype=np.float64)
         out = np.full(each[0].shape, np.nan)
         counts = self.component_weights.T[:, :, None] > 0.0
@@ -273,7 +273,7 @@ class MixturePosterior(PosteriorState):
         high = np.where(counts, each, -np.inf).max(axis=0)
         cells = _few_cells(column, low, high)
         if cells is not None and len(out) > 1:
-            return self._among_cells(j, levels, cells, low, high, n_jobs)
+            return self._among_cells(j, levels, cells, low, high)
         for i in np.flatnonzero(~np.isnan(self.component_weights[:, 0])).tolist():
             weight = self.component_weights[[i]]
             one = self.evidence.take(np.array([i]))
@@ -281,16 +281,14 @@ class MixturePosterior(PosteriorState):
 
             def below(x: np.ndarray, row: list[PosteriorState] = row, weight: np.ndarray = weight) -> np.ndarray:
                 """P(column <= x) at the k points x."""
-                return weighted(weight, [state.cdf(j, x, 1) for state in row])[0]
+                return weighted(weight, [state.cdf(j, x) for state in row])[0]
 
             out[i] = _bisect(below, levels, low[i], high[i], column)
         return out
 
-    def _among_cells(
-        self, j: int, q: np.ndarray, cells: np.ndarray, low: np.ndarray, high: np.ndarray, n_jobs: int | None
-    ) -> np.ndarray:
+    def _among_cells(self, j: int, q: np.ndarray, cells: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """Quantiles (n, k) that lie in a few cells of a grid between ``low`` and ``high`` (n, k): all rows at once."""
-        below = self.cdf(j, cells, n_jobs)
+        below = self.cdf(j, cells)
         out = high.copy()
         for k, level in enumerate(q.tolist()):
             enough = (below >= level) & (cells >= low[:, [k]])

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..data.discretization.dependence import coarse, mutual_information, spanning_tree
 from ..explorer.shown import ShownJoint
-from ..learners.hidden_tree.structure import coarse, mutual_information, spanning_tree
 
 DRAWS = 10_000
 """Most of the joint's drawn rows that are counted."""

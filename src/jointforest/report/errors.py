@@ -136,7 +136,7 @@ def answers_of(model: Distribution, evidence: Evidence, bins: Sequence[Bins]) ->
 
     def of_row(i: int) -> list[np.ndarray]:
         row = model.observe(evidence.take(np.array([i])))
-        return [histogram(row, j, one.edges, 1).astype(np.float32) for j, one in enumerate(bins)]
+        return [histogram(row, j, one.edges).astype(np.float32) for j, one in enumerate(bins)]
 
     found = list(map_ordered(of_row, [(i,) for i in range(n)]))
     return [np.concatenate([row[j] for row in found]) for j in range(len(bins))]

@@ -1,14 +1,13 @@
 """Checks of arguments: which values are allowed, and an error that says what was expected and what was given.
 
 What is allowed is said as a tuple: texts, booleans and None stand for themselves, a `Number` for its range. An
-estimator declares one tuple for each parameter, and has them all checked at the start of ``fit``.
+estimator declares its parameters with `parameter`, and has them all checked at the start of ``fit``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any
 
@@ -64,18 +63,9 @@ class Number:
         return f"{kind} {' and '.join(limits)}".rstrip()
 
 
-@dataclass(frozen=True)
-class Anything:
-    """Any value: the parameter is checked where it is used."""
-
-    def __contains__(self, value: Any) -> bool:
-        return True
-
-
-Allowed = tuple[str | bool | Number | Anything | None, ...]
+Allowed = tuple[str | bool | Number | None, ...]
 """Values that an argument may have."""
 FLAG: Allowed = (True, False)
-ANY: Allowed = (Anything(),)
 VERBOSE: Allowed = (True, False, Number(0, whole=True))
 
 
@@ -90,7 +80,7 @@ def check(name: str, value: Any, allowed: Allowed) -> None:
     ValueError: beta must be 'auto' or a number between 0 and 1, got 'all'
     """
     for one in allowed:
-        if value in one if isinstance(one, Number | Anything) else value is None if one is None else _is(value, one):
+        if value in one if isinstance(one, Number) else value is None if one is None else _is(value, one):
             return
     raise ValueError(f"{name} must be {_in_words(allowed)}, got {value!r}")
 
@@ -126,17 +116,16 @@ def check_shares(name: str, value: Any) -> np.ndarray:
     return shares
 
 
-def check_parameters(allowed: Mapping[str, Allowed], given: Mapping[str, Any]) -> None:
-    """Raise ValueError for the first parameter that has a value that ``allowed`` does not list.
+def parameter(default: Any, *allowed: str | bool | Number | None) -> Any:
+    """A field of an estimator that is a dataclass: a parameter with its default and the values that it may have."""
+    return field(default=default, metadata={"allowed": allowed})
 
-    Examples
-    --------
-    >>> check_parameters({"leaf": ("normal", "uniform")}, {"leaf": "gamma", "kinds": None})
-    Traceback (most recent call last):
-    ValueError: leaf must be one of 'normal', 'uniform', got 'gamma'
-    """
-    for name, values in allowed.items():
-        check(name, given[name], values)
+
+def check_parameters(estimator: Any) -> None:
+    """Raise ValueError for the first parameter of an estimator that has a value that its `parameter` does not list."""
+    for one in fields(estimator):
+        if "allowed" in one.metadata:
+            check(one.name, getattr(estimator, one.name), one.metadata["allowed"])
 
 
 def _is(value: Any, one: str | bool) -> bool:
@@ -145,7 +134,7 @@ def _is(value: Any, one: str | bool) -> bool:
 
 
 def _in_words(allowed: Allowed) -> str:
-    words = [str(one) if isinstance(one, Number | Anything) else repr(one) for one in allowed]
+    words = [str(one) if isinstance(one, Number) else repr(one) for one in allowed]
     if all(isinstance(one, str) for one in allowed):
         return f"one of {', '.join(words)}"
     return " or ".join([*([", ".join(words[:-1])] if words[:-1] else []), words[-1]])

@@ -169,7 +169,7 @@ def test_expected_answers_are_means_over_completions() -> None:
         share = p * np.all(np.isnan(row) | (cells == row), axis=1)
         evidence = build(joint.schema, np.tile(row, (1, 1)))
         member = {"it": ExpectedAdditive(model, is_level)}
-        found = [ask(member, joint.distribution, evidence, seed, 1)["it"].value[0] for seed in range(40)]
+        found = [ask(member, joint.distribution, evidence, seed)["it"].value[0] for seed in range(40)]
         error = answers_of_all.std() / np.sqrt(40 * FIXED.draws)
         wanted = share @ answers_of_all / share.sum()
         np.testing.assert_allclose(np.mean(found, axis=0), wanted, atol=5 * error if not all(known) else 1e-9)

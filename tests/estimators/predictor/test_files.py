@@ -12,8 +12,8 @@ import pytest
 from xgboost import XGBRegressor
 
 import jointforest as jf
+from jointforest.ensembles.check import check_ensemble
 from jointforest.estimators.predictor.members import COMPLETED, FOREST, MASKED, NATIVE
-from jointforest.integrations.ensembles.check import check_ensemble
 from jointforest.models import file as store
 from jointforest.models.file import ModelFileError
 

@@ -86,7 +86,7 @@ def test_the_joint_answers_by_the_sum_over_completions(joint: jf.Joint, every: t
     cells, p = every
     rows = holed(every)
     known = joint.distribution.observe(build(joint.schema, rows))
-    answer = Conditional(joint.distribution, 1.0, np.empty(0)).answer(known, np.empty((0, 0, 0)), 1)
+    answer = Conditional(joint.distribution, 1.0, np.empty(0)).answer(known, np.empty((0, 0, 0)))
     for row, found in zip(rows, answer.value, strict=True):
         share = p * fits(row, cells)
         wanted = [share[cells[:, 3] == k].sum() / share.sum() for k in range(2)]
@@ -101,7 +101,7 @@ def test_expected_boosting_is_the_mean_over_completions(joint: jf.Joint, every: 
     own = model.predict_proba(cells[:, :3])
     evidence = build(joint.schema, rows)
     member = {"it": ExpectedBoosting(trees, joint.distribution)}
-    answers = np.stack([ask(member, joint.distribution, evidence, seed, 1)["it"].value for seed in range(40)])
+    answers = np.stack([ask(member, joint.distribution, evidence, seed)["it"].value for seed in range(40)])
     for i, row in enumerate(rows):
         share = p * fits(row, cells)
         wanted = share @ own / share.sum()
@@ -137,9 +137,9 @@ def test_boosted_trees_answer_as_scikit_learn(n_levels: int, in_order: bool) -> 
         known = ~np.isnan(numbers[:, 0])
         numbers[known, 0] = ranks[0][numbers[known, 0].astype(int)]
     evidence = build(training.schema, np.column_stack([X[:, :-1], np.full(len(X), np.nan)]))
-    answer = boosted(table, model, ranks).native(evidence, 1)
+    answer = boosted(table, model, ranks).native(evidence)
     np.testing.assert_allclose(answer[:, 0], model.predict(numbers))
-    first = boosted(table, model, ranks, n_iter=7).native(evidence, 1)[:, 0]
+    first = boosted(table, model, ranks, n_iter=7).native(evidence)[:, 0]
     np.testing.assert_allclose(first, list(model.staged_predict(numbers))[6])
 
 
@@ -157,9 +157,7 @@ def test_several_classes_come_in_the_order_of_the_target(joint: jf.Joint) -> Non
     table = table_of(training.schema)
     model, ranks = grow(table, SHAPE, Labelled(training.X[:, :-1], training.X[:, -1]), 3, 5, 0)
     evidence = build(training.schema, np.column_stack([training.X[:, :-1], np.full(len(frame), np.nan)]))
-    np.testing.assert_allclose(
-        boosted(table, model, ranks).native(evidence, 1), model.predict_proba(training.X[:, :-1])
-    )
+    np.testing.assert_allclose(boosted(table, model, ranks).native(evidence), model.predict_proba(training.X[:, :-1]))
 
 
 def test_a_model_with_other_classes_is_refused() -> None:
@@ -183,14 +181,14 @@ def test_expected_boosting_without_support_is_native(joint: jf.Joint) -> None:
 
         def observe(self, evidence):
             nowhere = np.full((len(evidence.value) * FIXED.draws, 4), np.nan)
-            return SimpleNamespace(evidence=evidence, completions=lambda count, seed, n_jobs: nowhere)
+            return SimpleNamespace(evidence=evidence, completions=lambda count, seed: nowhere)
 
     table, seen = table_of(joint.schema), encode(joint.schema, levels(seed=6))[0]
     model, ranks = grow(table, SHAPE, Labelled(seen[:, :3], seen[:, 3]), 2, 3, 0)
     trees = boosted(table, model, ranks)
     evidence = build(joint.schema, np.full((1, 4), np.nan))
-    answer = ask({"it": ExpectedBoosting(trees, Nowhere())}, Nowhere(), evidence, 0, 1)["it"]
-    np.testing.assert_array_equal(answer.value, trees.native(evidence, 1))
+    answer = ask({"it": ExpectedBoosting(trees, Nowhere())}, Nowhere(), evidence, 0)["it"]
+    np.testing.assert_array_equal(answer.value, trees.native(evidence))
 
 
 def test_quantiles_of_a_cdf() -> None:
@@ -292,7 +290,7 @@ def test_trees_in_expectation_are_chosen_by_the_loss_of_more_complete_rows(monke
     assert as_they_are == (SHAPE, 1 + int(trial.plain.argmin()))
     evidence = build(training.schema, np.column_stack([held.X, np.full(300, np.nan)]))
     staged = list(trial.model.staged_predict_proba(held.X))
-    np.testing.assert_allclose(trees[0].native(evidence, 1), staged[int(trial.plain.argmin())])
+    np.testing.assert_allclose(trees[0].native(evidence), staged[int(trial.plain.argmin())])
 
 
 def test_some_rows_choose_the_shape(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from jointforest.inference.expectation.expectation import Rows, expected, leaf_probability, with_table
 from jointforest.inference.expectation.match import match_ensemble
+from jointforest.runtime.threads import use_jobs
 
 from ... import oracle
 from ...random_cases.cells import make_evidence
@@ -32,8 +33,8 @@ def case(seed, n=6, **options):
 def test_mean_and_leaves_by_regions(seed):
     model, ensemble, cells, rows, given_rows = case(seed)
     matched = match_ensemble(ensemble, model)
-    mean, error = expected(matched, given_rows, n_jobs=1)
-    leaves = leaf_probability(matched, given_rows, n_jobs=1)
+    mean, error = expected(matched, given_rows)
+    leaves = leaf_probability(matched, given_rows)
     assert (error == 0).all()
     for i, (row, known) in enumerate(zip(rows, cells, strict=True)):
         p = oracle.expectation.leaf_probability(model, ensemble, row, known)
@@ -48,7 +49,7 @@ def test_mean_and_leaves_by_regions(seed):
 @given(seeds)
 def test_mean_by_completions(seed):
     model, ensemble, cells, rows, given_rows = case(seed, n=4, kinds=LEVELS[: 2 + seed % 2])
-    mean, _ = expected(match_ensemble(ensemble, model), given_rows, n_jobs=1)
+    mean, _ = expected(match_ensemble(ensemble, model), given_rows)
     for i in range(len(rows)):
         direct = oracle.expectation.enumerated(model, ensemble, rows[i], cells[i], lambda total: total)
         np.testing.assert_allclose(mean[i], direct, atol=1e-10)
@@ -59,8 +60,8 @@ def test_mean_by_completions(seed):
 def test_errors_stay_below_their_bound(seed, tolerance):
     model, ensemble, _, _, rows = case(seed, n=20)
     matched = match_ensemble(ensemble, model)
-    exact, _ = expected(matched, rows, n_jobs=1)
-    mean, error = expected(matched, rows, tolerance, n_jobs=1)
+    exact, _ = expected(matched, rows)
+    mean, error = expected(matched, rows, tolerance)
     assert (np.abs(mean - exact) <= error + 1e-12).all()
     half = sum(matched.half[root] for root in ensemble.root).max()
     assert error.max() <= tolerance * half * matched.half.shape[1] + 1e-12
@@ -69,7 +70,7 @@ def test_errors_stay_below_their_bound(seed, tolerance):
 def test_table_threads_and_repeated_rows_change_nothing():
     model, ensemble, _, _, rows = case(5, n=40)
     matched = match_ensemble(ensemble, model)
-    mean, error = expected(matched, rows, 1e-3, n_jobs=1)
+    mean, error = use_jobs(1)(expected)(matched, rows, 1e-3)
     again = Rows(
         rows.evidence._replace(value=np.tile(rows.evidence.value, (3, 1)), log_penalty=np.zeros(120)),
         np.tile(rows.X, (3, 1)),
@@ -77,7 +78,7 @@ def test_table_threads_and_repeated_rows_change_nothing():
     )
     for other in (matched, with_table(matched), with_table(matched, most_bytes=8 * len(matched.components.leaf))):
         for n_jobs in (1, 2):
-            got = expected(other, again, 1e-3, n_jobs=n_jobs)
+            got = use_jobs(n_jobs)(expected)(other, again, 1e-3)
             np.testing.assert_array_equal(got[0], np.tile(mean, (3, 1)))
             np.testing.assert_array_equal(got[1], np.tile(error, (3, 1)))
 
@@ -90,6 +91,6 @@ def test_rows_of_probability_zero_are_not_predicted(seed, circuits):
     ensemble = random_ensemble(np.random.default_rng(0), model, n_trees=20)
     X = np.array([[1e9 if name == "c0" else np.nan for name in ensemble.names]])
     rows = Rows(evidence, X, np.zeros(X.shape, dtype=bool))
-    mean, error = expected(match_ensemble(ensemble, model), rows, n_jobs=1)
+    mean, error = expected(match_ensemble(ensemble, model), rows)
     assert np.isnan(mean).all() and np.isnan(error).all()
-    assert len(leaf_probability(match_ensemble(ensemble, model), rows, n_jobs=1).leaf) == 0
+    assert len(leaf_probability(match_ensemble(ensemble, model), rows).leaf) == 0

@@ -22,6 +22,7 @@ from jointforest.inference.expectation.expectation import Rows
 from jointforest.inference.expectation.match import match_ensemble
 from jointforest.inference.refit.refit import refit_log_loss, refit_squared
 from jointforest.inference.refit.sums import complete, gather, pair_matrix, pair_product
+from jointforest.runtime.threads import use_jobs
 
 from ... import oracle
 from ...random_cases.cells import make_evidence
@@ -55,7 +56,7 @@ class Case:
         self.has_mass = self.mass > 1e-10 * self.weight.sum()
 
     def refit(self, method, decay=0.0, **options):
-        return refit_squared(self.matched, self.rows, self.y, method, decay, self.weight, n_jobs=1, **options)
+        return refit_squared(self.matched, self.rows, self.y, method, decay, self.weight, **options)
 
     def loss(self, value):
         return oracle.refit.squared_loss(self.design, self.target, self.share, value)
@@ -110,14 +111,14 @@ def test_boosting_is_least_squares_of_one_tree_after_the_other(seed, decay):
 @pytest.mark.parametrize("circuits", [0.0, 1.0])
 def test_pairs(circuits, seed):
     case = Case(seed, circuits=circuits)
-    sample = gather(case.matched, case.rows, case.y, case.weight, n_jobs=1)
+    sample = use_jobs(1)(gather)(case.matched, case.rows, case.y, case.weight)
     pairs = case.design.T @ (case.share[:, None] * case.design)
-    np.testing.assert_allclose(pair_matrix(case.matched, sample, n_jobs=1), pairs, atol=1e-10)
+    np.testing.assert_allclose(use_jobs(1)(pair_matrix)(case.matched, sample), pairs, atol=1e-10)
     np.testing.assert_array_equal(
-        pair_matrix(case.matched, sample, n_jobs=1), pair_matrix(case.matched, sample, n_jobs=2)
+        use_jobs(1)(pair_matrix)(case.matched, sample), use_jobs(2)(pair_matrix)(case.matched, sample)
     )
     value = np.random.default_rng(seed).normal(size=case.ensemble.value.shape)
-    np.testing.assert_allclose(pair_product(case.matched, sample, value, n_jobs=1), pairs @ value, atol=1e-10)
+    np.testing.assert_allclose(use_jobs(1)(pair_product)(case.matched, sample, value), pairs @ value, atol=1e-10)
 
 
 @settings(max_examples=15)
@@ -137,14 +138,14 @@ def test_pairs_by_regions(seed):
     ensemble = random_ensemble(rng, model, n_trees=2, max_depth=2)
     cells, rows, X, other = random_rows(rng, model, ensemble, 3)
     n, matched = len(ensemble.value), match_ensemble(ensemble, model)
-    sample = gather(matched, Rows(make_evidence(cells), X, other), np.zeros((3, 1)), np.ones(3), n_jobs=1)
+    sample = gather(matched, Rows(make_evidence(cells), X, other), np.zeros((3, 1)), np.ones(3))
     pairs = np.zeros((n, n))
     for row, known in zip(rows, cells, strict=True):
         tests = [leaf for root in ensemble.root for leaf in oracle.expectation.leaf_tests(ensemble, root, row)]
         for a, to_a in tests:
             for b, to_b in tests:
                 pairs[a, b] += oracle.expectation.probability(model, ensemble, to_a + to_b, known)
-    np.testing.assert_allclose(pair_matrix(matched, sample, n_jobs=1), pairs, atol=1e-10)
+    np.testing.assert_allclose(pair_matrix(matched, sample), pairs, atol=1e-10)
 
 
 def one_per_class(ensemble):
@@ -182,7 +183,7 @@ def test_forest_has_the_least_log_loss(link, seed, decay):
     if seed % 4 > 1:
         case.ensemble = one_per_class(case.ensemble)
         case.matched = match_ensemble(case.ensemble, case.model)
-    value = refit_log_loss(case.matched, case.rows, case.y, "forest", decay, case.weight, n_jobs=1)
+    value = refit_log_loss(case.matched, case.rows, case.y, "forest", decay, case.weight)
     value = np.where(case.has_mass[:, None], value, 0.0)
     free = (case.ensemble.value != 0) & case.has_mass[:, None]
     assert (value[~free] == 0).all()
@@ -198,9 +199,7 @@ def test_boosting_takes_newton_steps(link, seed, decay):
     case = Case(seed, link=link, n_trees=3)
     case.ensemble = one_per_class(case.ensemble)
     case.matched = match_ensemble(case.ensemble, case.model)
-    value = refit_log_loss(
-        case.matched, case.rows, case.y, "boosting", decay, case.weight, m=4096, n_jobs=1
-    )  # all completions
+    value = refit_log_loss(case.matched, case.rows, case.y, "boosting", decay, case.weight, m=4096)  # all completions
     seen, before = np.zeros(value.shape), log_loss(case, np.zeros(value.shape), 0.0)
     for t, leaves in enumerate(oracle.refit.tree_of_leaves(case.ensemble)):
         k = t % value.shape[1]
@@ -221,9 +220,9 @@ def test_boosting_takes_newton_steps(link, seed, decay):
 def test_completions_are_all_or_as_probable_as_they_should(circuits):
     for seed in range(4):
         case = Case(seed, link="logistic", circuits=circuits)
-        sample = gather(case.matched, case.rows, case.y, case.weight, n_jobs=1)
-        exact = complete(case.matched, sample, 128, 0, n_jobs=1)
-        drawn = complete(case.matched, sample, 1, 0, n_jobs=1)  # a single one each
+        sample = gather(case.matched, case.rows, case.y, case.weight)
+        exact = complete(case.matched, sample, 128, 0)
+        drawn = complete(case.matched, sample, 1, 0)  # a single one each
         n = len(case.ensemble.value)
         for got, target in ((exact.weight, case.share), (exact.target[:, 0], case.share * case.y[case.of, 0])):
             mass = oracle.refit.design(exact.leaf, n).T @ got
@@ -231,7 +230,7 @@ def test_completions_are_all_or_as_probable_as_they_should(circuits):
         np.testing.assert_allclose(drawn.weight.sum(), case.weight.sum())
         total = np.zeros(n)
         for draw in range(400):
-            some = complete(case.matched, sample, 1, 1000 * draw, n_jobs=1)
+            some = complete(case.matched, sample, 1, 1000 * draw)
             total += oracle.refit.design(some.leaf, n).T @ some.weight / 400
         np.testing.assert_allclose(total, case.mass, atol=0.2 * np.sqrt(case.weight.sum()))
 
@@ -316,7 +315,7 @@ def test_rows_of_probability_zero_are_refused():
     X = np.array([[1e9 if name == "c0" else np.nan for name in ensemble.names]])
     rows = Rows(make_evidence([[1e9, None]]), X, np.zeros(X.shape, dtype=bool))
     with pytest.raises(ValueError, match="probability 0"):
-        refit_squared(match_ensemble(ensemble, model), rows, np.zeros((1, 1)), "bagging", n_jobs=1)
+        refit_squared(match_ensemble(ensemble, model), rows, np.zeros((1, 1)), "bagging")
     log_odds = match_ensemble(ensemble._replace(link="logistic"), model)
     with pytest.raises(ValueError, match="probability 0"):
-        refit_log_loss(log_odds, rows, np.zeros((1, 1)), "boosting", 0.1, n_jobs=1)
+        refit_log_loss(log_odds, rows, np.zeros((1, 1)), "boosting", 0.1)

@@ -26,7 +26,7 @@ from jointforest.models.box_forest.structure import Forest
 
 SETTINGS = RoundSettings(
     n_estimators=12, min_samples_leaf=3, max_features=2, max_depth=None, max_leaf_nodes=None, bootstrap=True, n_draws=0,
-    delta=0.0, max_iters=10, early_stop=True, n_jobs=1,
+    delta=0.0, max_iters=10, early_stop=True,
 )  # fmt: skip
 
 
@@ -220,7 +220,7 @@ def test_pruned_leaves_have_enough_kept_rows() -> None:
     _, ranks = ranked(frame)
     forest, _ = run_rounds(frame, max_iters=1)
     keep = ~forest.drawn
-    pruned = prune_forest(forest, ranks.codes, keep, 5, 1)
+    pruned = prune_forest(forest, ranks.codes, keep, 5)
     for t, tree in enumerate(pruned.trees):
         count = np.bincount(pruned.leaf_node[t][keep[t]], minlength=len(tree.left))
         assert (count[tree.left < 0] >= 5).all()
@@ -228,7 +228,7 @@ def test_pruned_leaves_have_enough_kept_rows() -> None:
         assert (pruned.leaf_node[t] == find_leaves(tree, ranks.codes)).all()
         assert len(tree.left) <= len(forest.trees[t].left)
     assert max(len(t.left) for t in pruned.trees) > 1
-    again = prune_forest(forest, ranks.codes, keep, 5, 1, has_these=True)
+    again = prune_forest(forest, ranks.codes, keep, 5, has_these=True)
     np.testing.assert_array_equal(again.leaf_node, pruned.leaf_node)
 
 
@@ -311,9 +311,9 @@ def test_verbose_prints_a_line_a_round(frame: pd.DataFrame, capsys: pytest.Captu
 def test_out_of_bag_density_against_a_slow_computation(frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, np.ndarray] = {}
 
-    def spy(model: Forest, evidence: Evidence, drawn: np.ndarray, n_jobs: int) -> np.ndarray:
+    def spy(model: Forest, evidence: Evidence, drawn: np.ndarray) -> np.ndarray:
         seen["drawn"], seen["joint"] = drawn, jf.Joint(BoxForest(model))
-        return slow(model, evidence, drawn, n_jobs)
+        return slow(model, evidence, drawn)
 
     slow = adversarial_forest.oob_log_density
     monkeypatch.setattr(adversarial_forest, "oob_log_density", spy)

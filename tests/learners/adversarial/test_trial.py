@@ -24,18 +24,18 @@ def test_gains_are_those_of_forests_with_quantile_leaves(missing: float) -> None
     frame["atom"] = np.where(rng.random(n) < 0.4, 0.0, rng.normal(size=n) + 5 * (x > 1))
     frame["tied"] = np.where(rng.random(n) < 0.5, 7, rng.integers(0, 40, n))  # a grid with an atom
     frame = frame.mask(rng.random(frame.shape) < missing)
-    rows = read_table(frame, None).completed(None, 0, 1)
+    rows = read_table(frame, None).completed(None, 0)
     learner = jf.AdversarialForest(n_estimators=3, random_state=0)
     learner.n_features_in_ = len(frame.columns)
     cells, settings = prepare(rows.columns, rows.filled, rows.drawn), learner._leaf_settings()
     trial = _Trial(rows, cells, learner._grow(rows, None, 0).filled, settings, None, 0, 1)
     trees = trial._normal[0]
     none = np.zeros(len(rows.columns.step), bool)
-    plain = fit_trees(rows.columns, cells, trees, settings, 1, quantile=none)
+    plain = fit_trees(rows.columns, cells, trees, settings, quantile=none)
     asked = build(rows.schema, rows.X[trial.asked])
 
     def density(slots: np.ndarray) -> np.ndarray:
-        fitted = quantile_trees(rows.columns, cells, trees, plain, slots, settings.quantile_epsilon, 1)
+        fitted = quantile_trees(rows.columns, cells, trees, plain, slots, settings.quantile_epsilon)
         return log_density(as_forest(rows.schema, rows.columns, cells, trees.trees, fitted, 1e-3), asked)
 
     normal = log_density(as_forest(rows.schema, rows.columns, cells, trees.trees, plain, 1e-3), asked)

@@ -304,7 +304,7 @@ def test_csv_files(tmp_path):
 
 
 def test_sample_is_no_larger_than_asked():
-    rows = sampling.take_sample(fold_of(lambda: iter([table(900, 1), table(900, 2)]), 1), None, 500, 0)
+    rows = sampling.take_sample(fold_of(lambda: iter([table(900, 1), table(900, 2)])), None, 500, 0)
     assert rows.X.shape == (500, 5) and rows.n == 1880
 
 
@@ -313,7 +313,7 @@ def test_common_rows_are_counted_in_a_second_pass():
     frame = pd.DataFrame({"a": rng.normal(size=4000), "b": rng.normal(size=4000)})
     frame.iloc[:800] = 0.0
     found = sampling.take_sample(
-        fold_of(lambda: iter([frame.iloc[:1000], frame.iloc[1000:].reset_index(drop=True)]), 1), None, 400, 0
+        fold_of(lambda: iter([frame.iloc[:1000], frame.iloc[1000:].reset_index(drop=True)])), None, 400, 0
     )
     assert (found.X == 0.0).all(axis=1).mean() == pytest.approx(0.2, abs=0.01)
 

@@ -11,6 +11,7 @@ import pytest
 from jointforest.learners.chow_liu_leaves.constants import FIXED
 from jointforest.learners.chow_liu_leaves.learn import Boxes, counted_rows, edges_of, learn_leaves
 from jointforest.models.hidden_tree.tables import TreeTables
+from jointforest.runtime.threads import use_jobs
 
 N_CODES = np.array([4, 3, 5])
 
@@ -43,7 +44,7 @@ def learned(
     missing = codes == N_CODES
     edges = edges_of(codes, N_CODES, np.array(is_ordered), missing.mean(axis=0))
     counted = counted_rows(edges, codes, missing, grown.leaf_of, grown.weight)
-    return learn_leaves(edges, grown.boxes, counted, epsilon, n_jobs)
+    return use_jobs(n_jobs)(learn_leaves)(edges, grown.boxes, counted, epsilon)
 
 
 def some_codes(seed: int, n: int = 300, missing: float = 0.1) -> np.ndarray:

@@ -89,7 +89,7 @@ def by_loops(forest: Any, X: np.ndarray, level: float, shift: float = 0.0) -> li
     centre = float(kept.y.mean()) if is_number else None
 
     def ask(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        log_tree, answer = tree_answers(model, know_features(model.schema, cells[None]), 3, 1, centre)
+        log_tree, answer = tree_answers(model, know_features(model.schema, cells[None]), 3, centre)
         return forest.beta_ * np.maximum(log_tree[0], -1e300), answer[0]
 
     found = []
@@ -143,7 +143,7 @@ def test_second_moments_of_a_tree() -> None:
     model = forest.joint_.distribution.forest
     X[:, 1] = np.nan
     evidence = know_features(model.schema, X)
-    answer = tree_answers(model, evidence, 3, 1, 0.7)[1][:, 0]
+    answer = tree_answers(model, evidence, 3, 0.7)[1][:, 0]
     mean, variance = mean_variance(model, evidence, 3)
     np.testing.assert_allclose(answer[:, 0], mean)
     np.testing.assert_allclose(answer[:, 1] - (answer[:, 0] - 0.7) ** 2, variance, atol=1e-9)

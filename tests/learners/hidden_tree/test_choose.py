@@ -13,6 +13,7 @@ from jointforest.learners.hidden_tree.constants import FIXED
 from jointforest.learners.hidden_tree.learn import LearnSettings
 from jointforest.learners.hidden_tree.leaves import exceeds, learn_trees
 from jointforest.learners.hidden_tree.structure import CodeTable
+from jointforest.runtime.threads import use_jobs
 
 
 def independent_blocks(n, seed=0):
@@ -47,13 +48,13 @@ def test_states_and_smoothing_are_those_of_the_likeliest_trees_learned_in_full()
     for table in (independent_blocks(2_000), independent_blocks(2_000, seed=1)):
         best = max((4, 8, 16, 32), key=held_out)
         expected = settings._replace(n_states=best, dropout=0.2)
-        assert settings_for_likelihood(table, settings, (True, False), 5, None) == expected
+        assert settings_for_likelihood(table, settings, (True, False), 5) == expected
         transition = max((settings.smoothing.transition, 0.3), key=lambda rows: held_out(16, 0.2, rows))
-        chosen = settings_for_likelihood(table, settings, (False, True), 5, None)
+        chosen = settings_for_likelihood(table, settings, (False, True), 5)
         smoothing = settings.smoothing._replace(transition=transition)
         assert chosen == settings._replace(dropout=0.2, smoothing=smoothing)
     quick = settings._replace(passes=3)
-    assert settings_for_likelihood(table, quick, (False, True), 5, None) == quick
+    assert settings_for_likelihood(table, quick, (False, True), 5) == quick
 
 
 def test_a_gain_counts_if_it_exceeds_its_standard_error():
@@ -113,7 +114,7 @@ def test_too_few_rows_to_choose_by():
 def test_same_choice_whatever_the_threads():
     table = independent_blocks(500, seed=3)
     settings = LearnSettings(n_states=6, passes=3)
-    one, two = (choose_settings(table, settings=settings, seed=1, n_jobs=jobs) for jobs in (1, 2))
+    one, two = (use_jobs(jobs)(choose_settings)(table, settings=settings, seed=1) for jobs in (1, 2))
     assert one == two
 
 
@@ -126,10 +127,10 @@ def test_leaves_are_chosen_where_each_has_dependence_of_its_own():
     table = CodeTable(codes, np.full(4, 8), np.zeros(4, bool))
     independent = table._replace(codes=rng.integers(8, size=(4_000, 4)))
     for settings in (LearnSettings(n_states=16, passes=4), LearnSettings(n_states=16, passes=3, start="local")):
-        assert choose_settings(table, settings, ("n_leaves",), n_jobs=1).n_leaves == 8
-        assert choose_settings(independent, settings, ("n_leaves",), n_jobs=1).n_leaves == 1
+        assert choose_settings(table, settings, ("n_leaves",)).n_leaves == 8
+        assert choose_settings(independent, settings, ("n_leaves",)).n_leaves == 1
     quick = LearnSettings(n_states=16, passes=3, start="shared")
-    assert choose_settings(table, quick, ("n_leaves",), n_jobs=1).n_leaves == 1
+    assert choose_settings(table, quick, ("n_leaves",)).n_leaves == 1
 
 
 def test_leaves_are_those_of_better_draws_whatever_the_likelihood(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +146,7 @@ def test_leaves_are_those_of_better_draws_whatever_the_likelihood(monkeypatch: p
             monkeypatch.setattr(choose, "exceeds", lambda *given, answer=is_likelier: answer)
             for gain, expected in ((limit + 0.01, 8), (limit - 0.01, 8 if is_likelier else 1), (-limit - 0.01, 1)):
                 scores[:] = 0.5 + gain, 0.5
-                assert choose_settings(table, settings, ("n_leaves",), n_jobs=1).n_leaves == expected
+                assert choose_settings(table, settings, ("n_leaves",)).n_leaves == expected
 
 
 @pytest.mark.parametrize("is_weighed", [False, True])
@@ -157,12 +158,14 @@ def test_scores_of_draws_tell_a_tree_that_fits_from_one_that_does_not(is_weighed
     weight = np.where(blocks.codes[:, 0] < 4, 3.0, 1.0) if is_weighed else None
     table = CodeTable(codes, blocks.n_codes, np.array([False, True, True, False]), weight)
     fit, unfit = (
-        draw_score(table, learn_trees(table, LearnSettings(n_states=states, start="local", passes=6), 0), 0, jobs)
+        use_jobs(jobs)(draw_score)(
+            table, learn_trees(table, LearnSettings(n_states=states, start="local", passes=6), 0), 0
+        )
         for states, jobs in ((16, 1), (1, 2))
     )
     assert fit > 0.85 and unfit < 0.5
     of_leaves = learn_trees(table, LearnSettings(n_states=16, n_leaves=2, start="local", passes=6), 0)
-    assert draw_score(table, of_leaves, 0, 1) == draw_score(table, of_leaves, 0, 2) > 0.8
+    assert draw_score(table, of_leaves, 0) == use_jobs(2)(draw_score)(table, of_leaves, 0) > 0.8
 
 
 def test_trials_of_wide_tables_learn_dependent_columns(monkeypatch: pytest.MonkeyPatch) -> None:

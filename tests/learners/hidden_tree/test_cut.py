@@ -8,6 +8,7 @@ from jointforest.learners.hidden_tree.learn import LearnSettings
 from jointforest.learners.hidden_tree.leaves import complete_codes, cut, learn_trees
 from jointforest.learners.hidden_tree.structure import CodeTable, code_columns
 from jointforest.models.hidden_tree.messages import log_probability
+from jointforest.runtime.threads import use_jobs
 
 N_CODES, IS_ORDERED = np.array([6, 4, 5]), np.array([True, False, True])
 
@@ -93,7 +94,7 @@ def test_leaves_are_the_same_whatever_the_threads_and_tell_of_held_out_rows():
     rows, others = CodeTable(table(2_000, 4), N_CODES, IS_ORDERED), table(500, 5)
     settings = LearnSettings(n_states=4, n_leaves=4, passes=2)
     told = []
-    one, two = (learn_trees(rows, settings, 1, jobs, lambda *a: told.append(a)) for jobs in (1, 2))
+    one, two = (use_jobs(jobs)(learn_trees)(rows, settings, 1, lambda *a: told.append(a)) for jobs in (1, 2))
     for a, b in zip(one.trees, two.trees, strict=True):
         tables = zip(a.transition + a.emission, b.transition + b.emission, strict=True)
         assert all(np.array_equal(x, y) for x, y in tables)

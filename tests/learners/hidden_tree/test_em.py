@@ -16,7 +16,7 @@ from jointforest.learners.hidden_tree.em import (
 )
 from jointforest.learners.hidden_tree.structure import CodeTable, code_columns
 from jointforest.models.hidden_tree.tables import TreeTables
-from jointforest.runtime.threads import one_blas_thread, workers
+from jointforest.runtime.threads import one_blas_thread, use_jobs, workers
 
 from ...oracle import hidden_learning as oracle
 
@@ -144,7 +144,7 @@ def test_tables_do_not_depend_on_threads():
     nodes, tables = from_tree(tree)
     found = []
     for jobs in (1, 2):
-        with one_blas_thread(in_kernels=True), workers(jobs) as run:
+        with one_blas_thread(in_kernels=True), use_jobs(jobs), workers() as run:
             weight = np.ones(2_500, np.float32)
             found.append(expected_counts(nodes, tables, codes, np.arange(2_500), weight, run))
     for a, b in zip(*found, strict=True):

@@ -11,6 +11,7 @@ from jointforest.learners.hidden_tree.learn import (
     learn_tree,
 )
 from jointforest.learners.hidden_tree.structure import CodeTable
+from jointforest.runtime.threads import use_jobs
 
 pytestmark = pytest.mark.smoke  # runs on wheels
 
@@ -56,9 +57,9 @@ def test_learns_blocks(start):
 def test_same_seed_same_tree_whatever_the_threads():
     table = blocks(3000)
     settings = LearnSettings(n_states=12, passes=2, batch=1500)
-    one, two = (learn_tree(table, settings, 3, jobs) for jobs in (1, 2))
+    one, two = (use_jobs(jobs)(learn_tree)(table, settings, 3) for jobs in (1, 2))
     assert same(one, two)
-    assert not same(one, learn_tree(table, settings, 4, 1))
+    assert not same(one, learn_tree(table, settings, 4))
 
 
 @pytest.mark.parametrize("n", [3, 100, 1_000, 6_144, 6_145, 10_000, 29_305])

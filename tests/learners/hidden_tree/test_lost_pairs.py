@@ -31,11 +31,11 @@ def neighbours(tree):
 
 def test_a_pair_that_is_lost_is_joined():
     table = far_apart()
-    before = learn_trees(table, SETTINGS, 0, 1)
+    before = learn_trees(table, SETTINGS, 0)
     assert frozenset((0, 3)) not in neighbours(before.trees[0])
-    pair = pair_to_join(table, SETTINGS, before, 0, 1)
+    pair = pair_to_join(table, SETTINGS, before, 0)
     assert pair == (0, 3)
-    after = learn_trees(table, SETTINGS._replace(joined=pair), 0, 1)
+    after = learn_trees(table, SETTINGS._replace(joined=pair), 0)
     assert frozenset((0, 3)) in neighbours(after.trees[0])
     assert np.nanmean(after.held_out) > np.nanmean(before.held_out)
 
@@ -44,7 +44,7 @@ def test_all_members_of_a_mixture_join_the_pair():
     table = far_apart()
     for seed in range(6):
         member = SETTINGS._replace(passes=0, perturb=1.0, joined=(0, 3))
-        assert frozenset((0, 3)) in neighbours(learn_trees(table, member, seed, 1).trees[0])
+        assert frozenset((0, 3)) in neighbours(learn_trees(table, member, seed).trees[0])
 
 
 def test_nothing_is_joined_where_nothing_is_lost():

@@ -5,15 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from jointforest.learners.hidden_tree.structure import (
-    CodeTable,
-    View,
-    coarse,
-    join,
-    mutual_information,
-    path,
-    spanning_tree,
-)
+from jointforest.data.discretization.dependence import coarse, mutual_information, spanning_tree
+from jointforest.learners.hidden_tree.structure import CodeTable, View, join, path
 
 from ...oracle import hidden_learning as oracle
 

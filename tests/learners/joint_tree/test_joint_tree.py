@@ -399,7 +399,7 @@ def grow(
     base = JointSettings(ENTROPY, 1.0, None, None, 0.0, len(levels))
     judges = ~np.eye(len(levels), dtype=bool)
     weight = settings.pop("weight", np.ones(len(X)))
-    return grow_joint(data, ranks, weight, judges, base._replace(**settings), 3, 0, 1)
+    return grow_joint(data, ranks, weight, judges, base._replace(**settings), 3, 0)
 
 
 def brute_force_leaves(X: np.ndarray, levels: list[int], ordered: tuple[int, ...], least: int) -> set[frozenset[int]]:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jointforest as jf
-from jointforest.runtime.threads import map_ordered
+from jointforest.runtime.threads import map_ordered, use_jobs
 
 pytestmark = pytest.mark.smoke  # runs on wheels
 
@@ -111,8 +111,8 @@ def test_a_worker_that_fails_is_an_error() -> None:
         return item
 
     start = time.monotonic()
-    with pytest.raises(RuntimeError, match="worker 3"):
-        list(map_ordered(work, [(i,) for i in range(100)], 4))
+    with pytest.raises(RuntimeError, match="worker 3"), use_jobs(4):
+        list(map_ordered(work, [(i,) for i in range(100)]))
     assert time.monotonic() - start < 60
 
 

@@ -32,6 +32,7 @@ from jointforest.models.box_forest.posterior import (
     tree_log_density,
 )
 from jointforest.models.box_forest.structure import Forest, Trees
+from jointforest.runtime.threads import use_jobs
 
 from ... import oracle
 from ...oracle.quadrature import complete, rule
@@ -236,8 +237,8 @@ def test_draws_of_levels_follow_the_joint_distribution() -> None:
 def test_draws_do_not_depend_on_the_number_of_threads() -> None:
     model = random_model(4, circuits=EVERY)
     evidence = random_evidence(model, 4, 6)
-    one = sample(model, evidence, 50, 3, n_jobs=1)
-    np.testing.assert_array_equal(one, sample(model, evidence, 50, 3, n_jobs=2))
+    one = use_jobs(1)(sample)(model, evidence, 50, 3)
+    np.testing.assert_array_equal(one, use_jobs(2)(sample)(model, evidence, 50, 3))
 
 
 @given(seeds)

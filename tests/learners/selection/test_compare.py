@@ -53,7 +53,7 @@ def test_models_of_given_folds_are_those_of_the_chosen_learner() -> None:
     rows = build(SCHEMA, cells)
     for fold, model in zip(folds, chosen.of_folds, strict=True):
         again = chosen.recipe.learn(SCHEMA, cells[fold.learn], task.seed_of_learners())
-        np.testing.assert_array_equal(model.log_density(rows, 1), again.log_density(rows, 1))
+        np.testing.assert_array_equal(model.log_density(rows), again.log_density(rows))
     assert choose(task._replace(folds=())).of_folds == ()
 
 

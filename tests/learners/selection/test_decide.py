@@ -13,7 +13,7 @@ from jointforest.learners.selection.choose import Compared, decide
 
 
 def compared(log_density: np.ndarray, told_apart: tuple[float, ...] = (np.nan,) * 4) -> list[Compared]:
-    names = candidates(budget_of("default"), 100, 2, None)
+    names = candidates(budget_of("default"), 100, 2)
     assert len(names) >= log_density.shape[1]
     return [Compared(names[k], log_density[:, k], told_apart[k], 1.0, None) for k in range(log_density.shape[1])]
 
@@ -111,11 +111,11 @@ def test_other_budgets_are_refused(wrong: object) -> None:
 
 def test_few_rows_have_fewer_states_and_a_clock_too() -> None:
     def states(budget: str, n: int, d: int) -> int:
-        return int(candidates(budget_of(budget), n, d, None)[-1].learner.n_states)
+        return int(candidates(budget_of(budget), n, d)[-1].learner.n_states)
 
     assert [states("default", n, 15) for n in (300, 4_096, 32_561, 10**6)] == [32, 256, 256, 256]
     assert states("fast", 32_561, 15) == 128
-    assert int(candidates(budget_of(60), 10**7, 500, None)[-1].learner.n_states) == 16
+    assert int(candidates(budget_of(60), 10**7, 500)[-1].learner.n_states) == 16
 
 
 def test_settings_are_chosen_once() -> None:

@@ -53,7 +53,7 @@ def test_gains_must_exceed_their_standard_error() -> None:
 
 def chosen_weight(loss: float, gain: float) -> float:
     """The weight of a candidate for draws that loses log-density in a tenth of the rows, and is nearer by a gain."""
-    listed = candidates(budget_of("fast"), 200, 4, 1, numbers=1.0)
+    listed = candidates(budget_of("fast"), 200, 4, numbers=1.0)
     assert [one.is_for_draws for one in listed] == [False, False, True]
     rng = np.random.default_rng(0)
     density = rng.standard_normal((200, 1)) + np.zeros((200, 3))
@@ -75,7 +75,7 @@ def test_weight_is_the_largest_that_costs_no_log_density() -> None:
 
 def test_only_tables_of_few_rows_and_mostly_numbers_have_the_candidate() -> None:
     def names(n: int, numbers: float, objective: str = "draws") -> list[str]:
-        return [one.name for one in candidates(budget_of("default"), n, 4, 1, objective, numbers=numbers)]
+        return [one.name for one in candidates(budget_of("default"), n, 4, objective, numbers=numbers)]
 
     assert "2 hidden trees of factors" in names(200, 0.5)
     assert not any("factors" in name for name in names(200, 0.4) + names(3_000, 1.0) + names(200, 1.0, "likelihood"))

@@ -165,7 +165,7 @@ def test_quantile_of_many_leaves(kind: str, seed: int) -> None:
     evidence = random_evidence(model, seed, 8)
     vague = np.isnan(evidence.value[:, 0])
     got = quantile(model, evidence, 0, q)
-    np.testing.assert_array_equal(got, quantile(model, evidence, 0, q[::-1], n_jobs=1)[:, ::-1])
+    np.testing.assert_array_equal(got, quantile(model, evidence, 0, q[::-1])[:, ::-1])
     for i in np.flatnonzero(vague & ~np.isnan(got[:, 0])):
         one = row_of(evidence, i)
         spread = np.sqrt(mean_variance(model, one, 0)[1])

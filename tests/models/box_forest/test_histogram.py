@@ -17,6 +17,7 @@ from jointforest.models.box_forest.histogram_kernels import BLOCK, add_rows_insi
 from jointforest.models.box_forest.posterior import LeafPosterior, OneRow, cdf, level_probability, pdf, tree_answers
 from jointforest.models.box_forest.structure import Forest
 from jointforest.runtime.numeric_kernels import mix_rows
+from jointforest.runtime.threads import use_jobs
 
 from ... import oracle
 from ...random_cases.cells import Region, make_evidence
@@ -72,8 +73,8 @@ def test_the_mean_comes_with_the_histogram(seed: int) -> None:
                 patch.setattr(histograms, "MANY_ROWS", many)
                 unknown = Evidence.of_values(np.where(np.arange(evidence.value.shape[1]) == j, np.nan, evidence.value))
                 state = BoxForest(model).observe(unknown)
-                mean, mass = state.mean_and_histogram(j, cuts, 1)
-                np.testing.assert_allclose(mean, state.moments(j, 1)[0], rtol=1e-12)
+                mean, mass = state.mean_and_histogram(j, cuts)
+                np.testing.assert_allclose(mean, state.moments(j)[0], rtol=1e-12)
                 want = [oracle.given(model, unknown, i, j) for i in range(N)]
                 for i, column in enumerate(want):
                     by_hand = np.diff([oracle.cdf(column, v) for v in cuts], prepend=0.0, append=1.0)
@@ -165,10 +166,10 @@ def test_tables_are_made_where_they_pay_and_stay_within_their_limit(monkeypatch:
         tables = BinTables(model)
         for c, mass in zip(cuts, want, strict=True):
             for n_jobs in (1, 2):
-                found = histogram(model, tables, nothing, 0, c, n_jobs, known=known)
+                found = use_jobs(n_jobs)(histogram)(model, tables, nothing, 0, c, known=known)
                 np.testing.assert_allclose(found, mass, rtol=1e-6, atol=1e-12)
         assert tables.nbytes == 4 * R * kept
-    assert BinTables(model).of(0, bins_between(model, 0, cuts[0]), R // histograms.FEW - 1, 1) is None
+    assert BinTables(model).of(0, bins_between(model, 0, cuts[0]), R // histograms.FEW - 1) is None
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.4, 1.0])

@@ -66,9 +66,9 @@ def test_levels_and_the_log_density_are_the_same_together(seed: int) -> None:
     model = random_model(seed, n_trees=2, max_depth=3, background=seed % 3 > 0)
     evidence = random_evidence(model, seed, 10)._replace(log_penalty=np.full(10, -3.0))
     for j in np.flatnonzero(model.columns.is_categorical).tolist():
-        levels, log_p = levels_and_log_density(model, evidence, j, 1)
-        np.testing.assert_allclose(levels, level_probability(model, evidence, j, 1), rtol=1e-12, atol=1e-15)
-        np.testing.assert_allclose(log_p, log_density(model, evidence, 1), rtol=1e-12, atol=1e-12)
+        levels, log_p = levels_and_log_density(model, evidence, j)
+        np.testing.assert_allclose(levels, level_probability(model, evidence, j), rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(log_p, log_density(model, evidence), rtol=1e-12, atol=1e-12)
 
 
 @given(seeds)

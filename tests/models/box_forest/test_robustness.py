@@ -20,6 +20,7 @@ from jointforest.models.box_forest.posterior import level_probability, mean_vari
 from jointforest.models.box_forest.robustness import robustness, worst_margin
 from jointforest.models.box_forest.robustness_bound_kernels import best_mean, normal_density_bound, trend
 from jointforest.models.box_forest.structure import Forest
+from jointforest.runtime.threads import use_jobs
 
 from ... import oracle
 from ...compiled import compiled
@@ -265,7 +266,7 @@ def test_impossible_evidence_has_no_class() -> None:
 def test_threads_change_nothing() -> None:
     model = random_model(3, 3, max_depth=4)
     evidence = values_only(model, 3, 600)
-    for one, two in zip(*(robustness(model, evidence, target_of(model), n_jobs=n) for n in (1, 2)), strict=True):
+    for one, two in zip(*(use_jobs(n)(robustness)(model, evidence, target_of(model)) for n in (1, 2)), strict=True):
         np.testing.assert_array_equal(one, two)
 
 

@@ -24,6 +24,7 @@ from jointforest.models.box_forest.posterior import (
     sample,
 )
 from jointforest.models.box_forest.structure import Forest
+from jointforest.runtime.threads import use_jobs
 
 from ...compiled import compiled
 from ...random_cases.cells import Region, make_evidence
@@ -215,19 +216,19 @@ def test_threads_and_chunks_change_nothing() -> None:
     part = row(evidence, some)
     numeric = [j for j, column in enumerate(model.schema.columns) if not column.is_categorical]
     answers = [
-        lambda e, n: log_density(model, e, n),
-        lambda e, n: background_weight(model, e, n),
-        lambda e, n: posterior(model, e, n).log_evidence,
-        lambda e, n: np.stack(mean_variance(model, e, numeric[0], n), axis=1),
-        lambda e, n: cdf(model, e, numeric[1], [0.0], n),
-        lambda e, n: impute(model, e, n),
+        lambda e, n: use_jobs(n)(log_density)(model, e),
+        lambda e, n: use_jobs(n)(background_weight)(model, e),
+        lambda e, n: use_jobs(n)(posterior)(model, e).log_evidence,
+        lambda e, n: np.stack(use_jobs(n)(mean_variance)(model, e, numeric[0]), axis=1),
+        lambda e, n: use_jobs(n)(cdf)(model, e, numeric[1], [0.0]),
+        lambda e, n: use_jobs(n)(impute)(model, e),
     ]
     for answer in answers:
         whole = answer(evidence, 1)
         assert np.array_equal(whole, answer(evidence, 3), equal_nan=True)
         assert np.array_equal(whole[some], answer(part, 2), equal_nan=True)
     assert np.array_equal(
-        sample(model, evidence, 3, 5, n_jobs=1), sample(model, evidence, 3, 5, n_jobs=3), equal_nan=True
+        use_jobs(1)(sample)(model, evidence, 3, 5), use_jobs(3)(sample)(model, evidence, 3, 5), equal_nan=True
     )
     one = make_evidence([[None] * len(model.schema.columns)])
     assert np.array_equal(sample(model, one, 40_000, 5)[:50], sample(model, one, 50, 5))

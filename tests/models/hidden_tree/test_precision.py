@@ -15,6 +15,7 @@ from jointforest.models.hidden_tree.hidden_tree import HiddenTree
 from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
 from jointforest.models.hidden_tree.messages import down, up
 from jointforest.models.hidden_tree.tables import TreeTables
+from jointforest.runtime.threads import use_jobs
 
 from ...random_cases.cells import Cell, Region, make_evidence
 from ...random_cases.hidden_trees import random_hidden
@@ -135,13 +136,13 @@ def test_batches_order_and_threads_change_nothing() -> None:
     hidden = large(30, 16, 5)
     part, evidence = HiddenTree(hidden), rows(hidden, 2_500)
     order = np.random.default_rng(0).permutation(2_500)
-    log_density, p = part.log_density(evidence, n_jobs=1), part.observe(evidence).level_probabilities(3, n_jobs=1)
-    np.testing.assert_array_equal(part.log_density(evidence, n_jobs=4), log_density)
-    np.testing.assert_array_equal(part.observe(evidence).level_probabilities(3, n_jobs=4), p)
+    log_density, p = use_jobs(1)(part.log_density)(evidence), use_jobs(1)(part.observe(evidence).level_probabilities)(3)
+    np.testing.assert_array_equal(use_jobs(4)(part.log_density)(evidence), log_density)
+    np.testing.assert_array_equal(use_jobs(4)(part.observe(evidence).level_probabilities)(3), p)
     np.testing.assert_allclose(part.log_density(evidence.take(order)), log_density[order], atol=2e-5, rtol=0)
     np.testing.assert_allclose(part.observe(evidence.take(order)).level_probabilities(3), p[order], atol=1e-6)
-    filled = part.impute(evidence, n_jobs=1)
-    for found, expected in zip(part.impute(evidence, n_jobs=4), filled, strict=True):
+    filled = use_jobs(1)(part.impute)(evidence)
+    for found, expected in zip(use_jobs(4)(part.impute)(evidence), filled, strict=True):
         np.testing.assert_array_equal(found, expected)
 
 

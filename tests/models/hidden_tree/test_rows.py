@@ -9,6 +9,7 @@ from scipy.stats import chi2, kstest
 from jointforest.data.discretization.discretizer import codes_of
 from jointforest.data.evidence import Evidence
 from jointforest.models.hidden_tree.hidden_tree import HiddenTree
+from jointforest.runtime.threads import use_jobs
 
 from ...oracle import hidden as oracle
 from ...oracle.evidence import Set
@@ -68,17 +69,17 @@ def test_draws_agree_with_the_evidence(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_seed_alone_decides(seed: int) -> None:
     part, evidence, _ = possible_rows(seed, 12)
-    first = part.sample(evidence, 700, seed, True, n_jobs=1)
-    np.testing.assert_array_equal(part.sample(evidence, 700, seed, True, n_jobs=4), first)
+    first = use_jobs(1)(part.sample)(evidence, 700, seed, True)
+    np.testing.assert_array_equal(use_jobs(4)(part.sample)(evidence, 700, seed, True), first)
     assert not np.array_equal(part.sample(evidence, 700, seed + 1, True), first)
 
 
 def test_many_draws_and_many_rows_have_streams_of_their_own() -> None:
     part = HiddenTree(random_hidden(1, 3, kinds=("continuous",), zeros=0.0))
     nothing = Evidence.of_values(np.full((3, 3), np.nan))
-    drawn = part.sample(nothing, 20_000, 0, False, n_jobs=3)
+    drawn = use_jobs(3)(part.sample)(nothing, 20_000, 0, False)
     assert len(np.unique(drawn[:, 0])) == len(drawn)
-    np.testing.assert_array_equal(part.sample(nothing, 20_000, 0, False, n_jobs=1), drawn)
+    np.testing.assert_array_equal(use_jobs(1)(part.sample)(nothing, 20_000, 0, False), drawn)
     many = part.sample(Evidence.of_values(np.full((40_000, 3), np.nan)), 1, 0, False)
     assert len(np.unique(many[:, 0])) == len(many)
 

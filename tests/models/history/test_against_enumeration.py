@@ -261,7 +261,7 @@ def test_drawn_subjects_follow_the_distribution(seed: int) -> None:
 def test_each_drawn_subject_follows_the_distribution() -> None:
     joint, every = learned(1)
     n, calls = 3, 4000
-    found = [joint.model.draw(n, seed, 1) for seed in range(calls)]
+    found = [joint.model.draw(n, seed) for seed in range(calls)]
     level = place(joint, "level")
     firsts = [np.concatenate([[0], np.cumsum(one.length)[:-1]]) for one in found]
     for i in range(n):
@@ -279,7 +279,7 @@ def test_shares_of_drawn_subjects_are_close_to_the_probabilities() -> None:
     joint, every = learned(0)
     n, level = 1000, place(joint, "level")
     for seed in range(5):
-        drawn = joint.model.draw(n, seed, 1)
+        drawn = joint.model.draw(n, seed)
         first = np.concatenate([[0], np.cumsum(drawn.length)[:-1]])
         for kind, code in itertools.product((1, 2), (1, 2)):
             expected = n * math.fsum(one.p for one in every if one.head[0] == kind and one.rows[0][level] == code)

@@ -324,14 +324,14 @@ def codes_of(scale: Scale, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return _codes(scale, segment, missing), np.where(missing, 0.0, np.where(nowhere, -np.inf, log_base))
 
 
-def code_table(scales: Sequence[Scale], X: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+def code_table(scales: Sequence[Scale], X: np.ndarray) -> np.ndarray:
     """The codes of all columns of X (n, d), int32 (n, d), as `codes_of` has them."""
 
     def one(j: int) -> np.ndarray:
         missing = np.isnan(X[:, j])
         return _codes(scales[j], _segments(scales[j], np.where(missing, scales[j].origin, X[:, j])), missing)
 
-    return np.column_stack(list(map_ordered(one, [(j,) for j in range(len(scales))], n_jobs)))
+    return np.column_stack(list(map_ordered(one, [(j,) for j in range(len(scales))])))
 
 
 def _codes(scale: Scale, segment: np.ndarray, missing: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,10 +21,10 @@ from ...inference.shapley.game import Asked, shapley_values
 from ...learners.base import Learner
 from ...learners.generative.targets import Training, as_table, read_cells, read_training
 from ...learners.selection.budget import budget_of
-from ...runtime.parameters import ANY, VERBOSE, Allowed, Number
+from ...runtime.parameters import VERBOSE, Number, parameter
 from ...runtime.progress import be_quiet, write_line
 from ...runtime.random_state import seed_of
-from ...runtime.threads import chunks
+from ...runtime.threads import chunks, threaded
 from .boosting import Boosting, GivenBoosting, HistBoosting, adopted, check_estimator, table_of
 from .constants import FIXED
 from .files import Saved, save_predictor
@@ -34,40 +34,23 @@ from .pooling import Pool, Stack, stack
 from .report import MemberReport, PredictorReport
 
 
+@dataclass(eq=False, repr=False)
 class JointPredictor(Learner):
     """What `JointClassifier` and `JointRegressor` share."""
 
     _target_kind: ClassVar[str]
-    _allowed: ClassVar[dict[str, Allowed]] = {
-        "boosting": ANY,
-        "budget": ("fast", "default", "best", Number(0, without="low", text="a number of seconds above 0")),
-        "kinds": ANY,
-        "extra": ("refuse", "ignore"),
-        "n_jobs": ANY,
-        "random_state": ANY,
-        "verbose": VERBOSE,
-    }
-    _pool: Pool
-    _report: PredictorReport | None
-
-    def __init__(
-        self,
-        boosting: Any = None,
-        *,
-        budget: str | float = "fast",
-        kinds: dict[str, str] | None = None,
-        extra: str = "refuse",
-        n_jobs: int | None = -1,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.boosting = boosting
-        self.budget = budget
-        self.kinds = kinds
-        self.extra = extra
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    _pool: Pool = field(init=False)
+    _report: PredictorReport | None = field(init=False)
+    boosting: Any = None
+    _: KW_ONLY
+    budget: str | float = parameter(
+        "fast", "fast", "default", "best", Number(0, without="low", text="a number of seconds above 0")
+    )
+    kinds: dict[str, str] | None = None
+    extra: str = parameter("refuse", "refuse", "ignore")
+    n_jobs: int | None = -1
+    random_state: Any = None
+    verbose: bool = parameter(False, *VERBOSE)
 
     # -- learning
 
@@ -145,6 +128,7 @@ class JointPredictor(Learner):
         """Kinds of columns that are not to be inferred."""
         return self.kinds
 
+    @threaded
     def _learn(self, training: Training, model: Any = None) -> None:
         """Learn, and set attributes; with a fitted model, about it."""
         seed, schema, start = self._draw_seed(), training.schema, time.monotonic()
@@ -154,7 +138,7 @@ class JointPredictor(Learner):
         if self.boosting is not None or fitted is not None:
             boosting = GivenBoosting(self.boosting, schema, fitted)
         tell = write_line if self.verbose else be_quiet
-        problem = Problem(training, n_classes, boosting, fitted, budget_of(self.budget), seed, self.n_jobs, tell)
+        problem = Problem(training, n_classes, boosting, fitted, budget_of(self.budget), seed, tell)
         learned = learn_predictor(problem)
         chosen, pool = learned.chosen, learned.comparison.pool
         how = chosen.report(self.budget, time.monotonic() - start)
@@ -223,7 +207,7 @@ class JointPredictor(Learner):
     def _stacked(self, evidence: Evidence, with_spread: bool = False) -> tuple[Stack, np.ndarray]:
         """The members' answers, and the share of each row that is missing (n,)."""
         joint = self.joint_.distribution
-        answers = ask(self._members, joint, evidence, self._seed, self.n_jobs, with_spread)
+        answers = ask(self._members, joint, evidence, self._seed, with_spread)
         return stack(list(answers.values())), missing_share(evidence.value[:, :-1], self._known)
 
     def _predict(self, evidence: Evidence) -> np.ndarray:
@@ -238,6 +222,7 @@ class JointPredictor(Learner):
         """Names of the outputs."""
         return ()
 
+    @threaded
     def explain(
         self, X: Any, *, groups: Any = None, n_coalitions: int | None = None, random_state: Any = 0
     ) -> ShapleyValues:
@@ -276,7 +261,7 @@ class JointPredictor(Learner):
         seed, schema = seed_of(random_state), self.joint_.schema
         d = len(schema.columns)
         joint = self.joint_.distribution
-        players = find_players(joint, list(range(d - 1)), groups, n_coalitions, seed, self.n_jobs)
+        players = find_players(joint, list(range(d - 1)), groups, n_coalitions, seed)
         cells = evidence.value
 
         def value(row: np.ndarray, known: np.ndarray) -> Asked:

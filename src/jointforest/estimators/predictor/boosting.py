@@ -12,12 +12,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from ...data.evidence import Evidence
 from ...data.frames import decode
 from ...data.schema import Columns, Schema, kernel_columns
+from ...ensembles.evaluate import apply_link, raw
+from ...ensembles.read import read_ensemble
+from ...ensembles.scikit_learn import read_histogram_boosting
 from ...inference.expectation.by_draws import expected_by_completions, needs_draws
 from ...inference.expectation.expectation import Rows
 from ...inference.expectation.match import Features, filled, match_features
-from ...integrations.ensembles.evaluate import apply_link, raw
-from ...integrations.ensembles.read import read_ensemble
-from ...integrations.ensembles.scikit_learn import read_histogram_boosting
 from ...models.base import Distribution
 from .constants import FIXED, Shape
 
@@ -70,28 +70,26 @@ class Boosted(NamedTuple):
     features: Features
     order: np.ndarray
 
-    def native(self, evidence: Evidence, n_jobs: int | None) -> np.ndarray:
+    def native(self, evidence: Evidence) -> np.ndarray:
         """The ensemble's own answers (n, A): missing cells go where the splits send them."""
         rows = self._rows(evidence)
         ensemble = self.features.ensemble
-        return self._in_order(apply_link(ensemble.link, raw(ensemble, rows.X, rows.other, n_jobs)))
+        return self._in_order(apply_link(ensemble.link, raw(ensemble, rows.X, rows.other)))
 
     def needs_draws(self, evidence: Evidence) -> np.ndarray:
         """Rows whose expected answers are means over completions, bool (n,): they lack several features."""
         return needs_draws(self.features, self._rows(evidence))
 
-    def expected(
-        self, evidence: Evidence, joint: Distribution, completed: np.ndarray, n_jobs: int | None
-    ) -> np.ndarray:
+    def expected(self, evidence: Evidence, joint: Distribution, completed: np.ndarray) -> np.ndarray:
         """Expected answers (n, A) over what is missing; its own where the joint has no completion.
 
         ``completed`` (n, m, d) has draws from the joint, of the rows that `needs_draws`.
         """
-        found = expected_by_completions(self.features, joint, self._rows(evidence), completed, n_jobs)
+        found = expected_by_completions(self.features, joint, self._rows(evidence), completed)
         answer = self._in_order(found.answer)
         lost = np.flatnonzero(np.isnan(answer[:, 0]))
         if len(lost):
-            answer[lost] = self.native(evidence.take(lost), n_jobs)
+            answer[lost] = self.native(evidence.take(lost))
         return answer
 
     def _rows(self, evidence: Evidence) -> Rows:

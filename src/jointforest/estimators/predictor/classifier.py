@@ -9,6 +9,7 @@ from sklearn.base import ClassifierMixin
 
 from ...data.evidence import Evidence
 from ...learners.generative.targets import Training
+from ...runtime.threads import threaded
 from .base import JointPredictor
 from .pooling import ClassPool
 
@@ -96,6 +97,7 @@ class JointClassifier(ClassifierMixin, JointPredictor):
     def _output_names(self) -> tuple[str, ...]:
         return tuple(map(str, self.classes_.tolist()))
 
+    @threaded
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities of each row, given its known cells.
 
@@ -116,10 +118,12 @@ class JointClassifier(ClassifierMixin, JointPredictor):
         """
         return self._predict(self._evidence(X))
 
+    @threaded
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of `predict_proba`."""
         return np.asarray(np.log(self.predict_proba(X)))
 
+    @threaded
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each row, the first of equals; array (n,)."""
         likeliest = self.predict_proba(X).argmax(axis=1)

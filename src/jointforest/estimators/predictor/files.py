@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...data.schema import Schema, kernel_columns
+from ...ensembles.check import DTYPES, LINKS, check_ensemble
+from ...ensembles.table import Ensemble
 from ...inference.expectation.match import Features
-from ...integrations.ensembles.check import DTYPES, LINKS, check_ensemble
-from ...integrations.ensembles.table import Ensemble
 from ...models.base import Distribution
 from ...models.box_forest.box_forest import BoxForest
 from ...models.box_forest.files import NAMES, forest_from_arrays, forest_to_arrays

@@ -57,7 +57,6 @@ class Problem(NamedTuple):
         Trees that are there already: they answer alone for rows without missing cells, and are not learned anew.
     budget : Budget
     seed : int
-    n_jobs : int or None
     tell : callable
         Called with each line of progress.
     """
@@ -68,7 +67,6 @@ class Problem(NamedTuple):
     fitted: Boosted | None
     budget: Budget
     seed: int
-    n_jobs: int | None
     tell: Callable[[str], None]
 
     def labelled(self, rows: np.ndarray) -> Labelled:
@@ -202,14 +200,14 @@ def _needed(X: np.ndarray, n_classes: int) -> list[int]:
 
 def learn_predictor(problem: Problem) -> Learned:
     """The members, learned from all rows, and their pool, by validation rows."""
-    threads = n_threads(problem.n_jobs) if problem.training.X.size >= FIXED.thread_cells else 1
+    threads = n_threads() if problem.training.X.size >= FIXED.thread_cells else 1
     with threadpool_limits(limits=threads, user_api="openmp"):
         return _learn(problem)
 
 
 def _learn(problem: Problem) -> Learned:
     """The stages one after the other; the random numbers of hidden cells are drawn in this order."""
-    training, seed, n_jobs, clock = problem.training, problem.seed, problem.n_jobs, _Clock(problem.tell)
+    training, seed, clock = problem.training, problem.seed, _Clock(problem.tell)
     d, rng = training.X.shape[1] - 1, np.random.default_rng([seed, 2])
     folds = cut_folds(training.X, problem.n_classes, seed)
     # a single small fold is left out in the end, too: the models that it validates are then the final ones
@@ -220,7 +218,7 @@ def _learn(problem: Problem) -> Learned:
     clock.stop("joint")
     n_hidden = min(FIXED.most_hidden, int(FIXED.hidden_share * len(training.X)))
     hidden = [validation_rows(fold.held, d, rng, -(-n_hidden // len(folds))) for fold in folds]
-    forest = learn_forest(take_rows(training, rows), seed, n_jobs)
+    forest = learn_forest(take_rows(training, rows), seed)
     clock.stop("generative forest")
     joints = [chosen.model] if are_final else _joints_of_folds(problem, chosen, folds)
     clock.stop("joints of the folds")
@@ -236,10 +234,10 @@ def _learn(problem: Problem) -> Learned:
     clock.stop("additive models of the folds")
     answers = []
     for k, fold in enumerate(folds):
-        own = forest if are_final else learn_forest(take_rows(training, fold.learn), seed, n_jobs, forest)
+        own = forest if are_final else learn_forest(take_rows(training, fold.learn), seed, forest)
         team = _members(own, joints[k], {name: found[k] for name, (found, _) in trees.items()}, sums[k], problem.grid())
         evidence = evidence_of(training, hidden[k].row, hidden[k].mask)
-        answers.append(ask(team, joints[k], evidence, seed, n_jobs))
+        answers.append(ask(team, joints[k], evidence, seed))
     clock.stop("validation")
 
     comparison = _compare(problem, list(trees), answers, hidden)
@@ -268,7 +266,7 @@ def _choose_joint(problem: Problem, folds: list[Fold], rows: np.ndarray) -> Chos
     """
     training, start = problem.training, time.monotonic()
     task = Task(
-        training.schema, training.X[rows], None, problem.budget, problem.seed, problem.n_jobs, start, problem.tell,
+        training.schema, training.X[rows], None, problem.budget, problem.seed, start, problem.tell,
         with_forests=False,
     )  # fmt: skip
     if len(folds) > 1 and not problem.budget.is_clock:
@@ -293,7 +291,7 @@ def _completed(problem: Problem, joint: Distribution, rows: np.ndarray) -> Label
     known = problem.training.X[rows]
     if not np.isnan(known).any():
         return problem.labelled(rows)
-    X = sample(joint, build(problem.training.schema, known), 1, problem.seed, False, problem.n_jobs)
+    X = sample(joint, build(problem.training.schema, known), 1, problem.seed, False)
     X = np.where(np.isnan(X), known, X)  # rows of which the joint has no draw keep what is known
     return Labelled(X[:, :-1], known[:, -1])
 

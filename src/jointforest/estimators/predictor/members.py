@@ -34,9 +34,7 @@ class Member(Protocol):
     def needs_draws(self, evidence: Evidence) -> np.ndarray:
         """Rows of which it needs completions to answer, bool (n,)."""
 
-    def answer(
-        self, known: PosteriorState, completed: np.ndarray, n_jobs: int | None, with_spread: bool = True
-    ) -> Answer:
+    def answer(self, known: PosteriorState, completed: np.ndarray, with_spread: bool = True) -> Answer:
         """What it says of n rows, of numbers with or without their quantiles.
 
         ``known`` is the joint's posterior given the known cells. ``completed`` (n, m, d) has draws from it, of all rows
@@ -67,17 +65,15 @@ class Conditional:
     def needs_draws(self, evidence: Evidence) -> np.ndarray:
         return np.zeros(len(evidence.value), bool)
 
-    def answer(
-        self, known: PosteriorState, completed: np.ndarray, n_jobs: int | None, with_spread: bool = True
-    ) -> Answer:
+    def answer(self, known: PosteriorState, completed: np.ndarray, with_spread: bool = True) -> Answer:
         is_joint = self.distribution is known.distribution and self.beta == 1.0
         state = known if is_joint else self.distribution.observe_by_trees(known.evidence, self.beta)
         target = len(self.distribution.schema.columns) - 1
         if not len(self.grid):
-            return Answer(state.level_probabilities(target, n_jobs))
+            return Answer(state.level_probabilities(target))
         if not with_spread:
-            return Answer(state.moments(target, n_jobs)[0][:, None])
-        mean, mass = state.mean_and_histogram(target, self.grid[1:-1], n_jobs)
+            return Answer(state.moments(target)[0][:, None])
+        mean, mass = state.mean_and_histogram(target, self.grid[1:-1])
         quantiles = quantiles_of(mass[:, :-1].cumsum(axis=1), self.grid)
         return Answer(mean[:, None], quantiles)
 
@@ -98,10 +94,8 @@ class ExpectedBoosting:
     def needs_draws(self, evidence: Evidence) -> np.ndarray:
         return self.trees.needs_draws(evidence)
 
-    def answer(
-        self, known: PosteriorState, completed: np.ndarray, n_jobs: int | None, with_spread: bool = True
-    ) -> Answer:
-        return Answer(self.trees.expected(known.evidence, self.joint, completed, n_jobs))
+    def answer(self, known: PosteriorState, completed: np.ndarray, with_spread: bool = True) -> Answer:
+        return Answer(self.trees.expected(known.evidence, self.joint, completed))
 
 
 @dataclass(frozen=True)
@@ -124,9 +118,7 @@ class ExpectedAdditive:
     def needs_draws(self, evidence: Evidence) -> np.ndarray:
         return np.asarray(np.isnan(evidence.value[:, :-1]).any(axis=1))
 
-    def answer(
-        self, known: PosteriorState, completed: np.ndarray, n_jobs: int | None, with_spread: bool = True
-    ) -> Answer:
+    def answer(self, known: PosteriorState, completed: np.ndarray, with_spread: bool = True) -> Answer:
         return Answer(self.model.expected(known.evidence.value[:, :-1], self.is_level, completed))
 
 
@@ -142,10 +134,8 @@ class NativeBoosting:
     def needs_draws(self, evidence: Evidence) -> np.ndarray:
         return np.zeros(len(evidence.value), bool)
 
-    def answer(
-        self, known: PosteriorState, completed: np.ndarray, n_jobs: int | None, with_spread: bool = True
-    ) -> Answer:
-        return Answer(self.trees.native(known.evidence, n_jobs))
+    def answer(self, known: PosteriorState, completed: np.ndarray, with_spread: bool = True) -> Answer:
+        return Answer(self.trees.native(known.evidence))
 
 
 def ask(
@@ -153,7 +143,6 @@ def ask(
     joint: Distribution,
     evidence: Evidence,
     seed: int,
-    n_jobs: int | None,
     with_spread: bool = True,
 ) -> dict[str, Answer]:
     """The members' answers for rows, by name; all of them answer over the same completions, drawn from the joint."""
@@ -167,12 +156,12 @@ def ask(
     for piece in pieces:
         known, nothing = joint.observe(rows.take(piece)), np.empty((len(piece), 0, d))
         # the joint first: draws need again what it weighs for its answer
-        said = {JOINT: members[JOINT].answer(known, nothing, n_jobs, with_spread)} if JOINT in members else {}
+        said = {JOINT: members[JOINT].answer(known, nothing, with_spread)} if JOINT in members else {}
         completed = nothing
         if piece is not plain:
-            completed = known.completions(np.full(len(piece), m), seed, n_jobs).reshape(len(piece), m, d)
+            completed = known.completions(np.full(len(piece), m), seed).reshape(len(piece), m, d)
         others = {name: member for name, member in members.items() if name != JOINT}
-        said |= {name: member.answer(known, completed, n_jobs, with_spread) for name, member in others.items()}
+        said |= {name: member.answer(known, completed, with_spread) for name, member in others.items()}
         parts.append(said)
     back = np.argsort(np.concatenate(pieces))[place]
     return {name: joined([part[name] for part in parts]).take(back) for name in members}
@@ -212,7 +201,7 @@ def take_rows(training: Training, rows: np.ndarray) -> Training:
     return training._replace(X=X, filled=X, table=prepare(training.columns, X, None, training.table.edges))
 
 
-def learn_forest(training: Training, seed: int, n_jobs: int | None, like: Any = None) -> Any:
+def learn_forest(training: Training, seed: int, like: Any = None) -> Any:
     """A generative forest, fitted to a table that is read already; with the settings of ``like`` if that is given.
 
     It has as many trees, and as small leaves, as `Constants.leaf_cells` allows.
@@ -220,7 +209,7 @@ def learn_forest(training: Training, seed: int, n_jobs: int | None, like: Any = 
     n, d = training.X.shape
     is_class = bool(training.columns.is_categorical[-1])
     n_trees = FIXED.trees if n < FIXED.few_rows else FIXED.large_trees
-    forest = (GenerativeForestClassifier if is_class else GenerativeForestRegressor)(n_trees, n_jobs=n_jobs)
+    forest = (GenerativeForestClassifier if is_class else GenerativeForestRegressor)(n_trees)
     # two thirds of the rows are in a tree's bootstrap, and leaves are about half as large again as they must be
     least = FIXED.fewest_trees * d * n / (2.0 * FIXED.leaf_cells)
     if like is not None:

@@ -13,6 +13,7 @@ from ...data.infer_schema import infer_schema
 from ...data.schema import snapped
 from ...learners.generative.targets import column_like, target_cells, target_name
 from ...runtime.parameters import check_number, check_shares
+from ...runtime.threads import threaded
 from .base import JointPredictor, answer_in_blocks
 from .pooling import LEVELS, NumberPool
 
@@ -99,6 +100,7 @@ class JointRegressor(RegressorMixin, JointPredictor):
     def _predict_block(self, evidence: Evidence) -> np.ndarray:
         return self._pool.mean(*self._stacked(evidence))[:, None]
 
+    @threaded
     def predict(self, X: Any) -> np.ndarray:
         """Mean of the target given the known cells of each row.
 
@@ -118,6 +120,7 @@ class JointRegressor(RegressorMixin, JointPredictor):
         """
         return self._predict(self._evidence(X))[:, 0]
 
+    @threaded
     def predict_quantile(self, X: Any, q: Any) -> np.ndarray:
         """Quantiles of the target given the known cells of each row.
 
@@ -153,6 +156,7 @@ class JointRegressor(RegressorMixin, JointPredictor):
         found = self._quantiles(self._evidence(X), np.atleast_1d(levels))
         return found[:, 0] if levels.ndim == 0 else found
 
+    @threaded
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """Bounds of the interval with equal tails that holds this share of the target, given the known cells.
 

@@ -237,7 +237,6 @@ def counterfactual(
     n: int,
     unlikely: float,
     random_state: Any,
-    n_jobs: int | None,
 ) -> Counterfactuals:
     """See `Joint.counterfactual`."""
     check_number("n", n, 1, whole=True, text="a positive integer")
@@ -246,7 +245,7 @@ def counterfactual(
     x = _row(schema, row)
     outcome: Outcome
     if isinstance(model_or_target, str | int):
-        outcome = ColumnOutcome(model, model_or_target, wanted, n_jobs)
+        outcome = ColumnOutcome(model, model_or_target, wanted)
         x[outcome.target] = np.nan
     else:
         outcome = ModelOutcome(schema, model_or_target, wanted)
@@ -261,9 +260,9 @@ def counterfactual(
     if bool(outcome.judge(x[None]).valid[0]):
         raise ValueError(f"the outcome of the row is as wanted already: {outcome.text}; ask for another one")
     _check_possible(model, outcome, x, is_fixed & known)
-    pool = drawn_pool(model, outcome, x, is_fixed & known, seed, n_jobs)
-    log_floor = floor_of(model, x, pool, float(unlikely), n_jobs)
-    problem = Problem(model, outcome, x, tuple(np.flatnonzero(free).tolist()), pool, log_floor, n_jobs)
+    pool = drawn_pool(model, outcome, x, is_fixed & known, seed)
+    log_floor = floor_of(model, x, pool, float(unlikely))
+    problem = Problem(model, outcome, x, tuple(np.flatnonzero(free).tolist()), pool, log_floor)
     rows = search(problem, int(n), seed)
     return _result(problem, choose(problem, rows.X, int(n)), rows.is_fewest)
 

@@ -78,8 +78,8 @@ class ColumnOutcome:
 
     has_probability = True
 
-    def __init__(self, model: Distribution, name: Any, wanted: Any, n_jobs: int | None) -> None:
-        self._model, self._n_jobs = model, n_jobs
+    def __init__(self, model: Distribution, name: Any, wanted: Any) -> None:
+        self._model = model
         self.target = model.schema.index(name)
         self._column = column = model.schema.columns[self.target]
         refuse_pair(column, wanted)
@@ -102,10 +102,10 @@ class ColumnOutcome:
         evidence = self._others(X)
         if not self._column.is_categorical:
             with np.errstate(invalid="ignore"):
-                log_share = self._model.log_density(self.given(evidence), self._n_jobs)
-                share = np.exp(log_share - self._model.log_density(evidence, self._n_jobs))
+                log_share = self._model.log_density(self.given(evidence))
+                share = np.exp(log_share - self._model.log_density(evidence))
             return Judged(share > 0.5, share)
-        each = self._model.observe(evidence).level_probabilities(self.target, self._n_jobs)
+        each = self._model.observe(evidence).level_probabilities(self.target)
         share = each[:, self._codes].sum(axis=1)
         if len(self._codes) > 1:
             return Judged(share > 0.5, share)
@@ -114,14 +114,9 @@ class ColumnOutcome:
     def shown(self, X: np.ndarray) -> np.ndarray:
         evidence = self._others(X)
         if self._column.is_categorical:
-            number = (
-                self._model.observe(evidence)
-                .level_probabilities(self.target, self._n_jobs)
-                .argmax(axis=1)
-                .astype(float)
-            )
+            number = self._model.observe(evidence).level_probabilities(self.target).argmax(axis=1).astype(float)
         else:
-            number = self._model.observe(evidence).moments(self.target, self._n_jobs)[0]
+            number = self._model.observe(evidence).moments(self.target)[0]
         return self._column.values(number)
 
     def given(self, evidence: Evidence) -> Evidence:
@@ -130,10 +125,10 @@ class ColumnOutcome:
     def filled(self, X: np.ndarray) -> np.ndarray:
         evidence, out = self._others(X), X.copy()
         if self._column.is_categorical:
-            each = self._model.observe(evidence).level_probabilities(self.target, self._n_jobs)
+            each = self._model.observe(evidence).level_probabilities(self.target)
             out[:, self.target] = self._codes[each[:, self._codes].argmax(axis=1)]
         else:
-            middle = self._model.observe(self.given(evidence)).quantile(self.target, np.array([0.5]), self._n_jobs)
+            middle = self._model.observe(self.given(evidence)).quantile(self.target, np.array([0.5]))
             out[:, self.target] = middle[:, 0]
         return out
 

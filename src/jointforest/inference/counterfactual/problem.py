@@ -34,7 +34,6 @@ class Problem(NamedTuple):
         Rows of the joint given the fixed cells and the wanted outcome.
     log_floor : float
         Log-density that a row must have at least, its known cells counted; -inf: any but impossible ones.
-    n_jobs : int or None
     """
 
     model: Distribution
@@ -43,7 +42,6 @@ class Problem(NamedTuple):
     free: tuple[int, ...]
     pool: np.ndarray
     log_floor: float
-    n_jobs: int | None
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -51,7 +49,7 @@ class Problem(NamedTuple):
 
     def log_density(self, X: np.ndarray) -> np.ndarray:
         """log p(known cells) of rows (n, d), the target's cell left out, (n,)."""
-        return self.model.log_density(Evidence.of_values(np.ascontiguousarray(X)), self.n_jobs)
+        return self.model.log_density(Evidence.of_values(np.ascontiguousarray(X)))
 
     def plausible(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Which rows (n, d) are possible and at least as dense as the floor, and their log-densities."""
@@ -63,15 +61,13 @@ class Problem(NamedTuple):
         return (self.row != X) & ~np.isnan(self.row)
 
 
-def drawn_pool(
-    model: Distribution, outcome: Outcome, row: np.ndarray, fixed: np.ndarray, seed: int, n_jobs: int | None
-) -> np.ndarray:
+def drawn_pool(model: Distribution, outcome: Outcome, row: np.ndarray, fixed: np.ndarray, seed: int) -> np.ndarray:
     """Rows (m, d) of the joint given the fixed cells (a mask) and the wanted outcome, where rows have it.
 
     What a model predicts cannot be evidence: then they are the draws of which it is predicted, or all if these are few.
     """
     evidence = outcome.given(Evidence.of_values(np.where(fixed, row, np.nan)[None]))
-    X = sample(model, evidence, POOL, seed, n_jobs=n_jobs)
+    X = sample(model, evidence, POOL, seed)
     X = X[~np.isnan(X).all(axis=1)]
     if outcome.target is None and len(X):
         X = np.where(fixed, row, within(model.schema.columns, X))
@@ -80,12 +76,12 @@ def drawn_pool(
     return X
 
 
-def floor_of(model: Distribution, row: np.ndarray, pool: np.ndarray, unlikely: float, n_jobs: int | None) -> float:
+def floor_of(model: Distribution, row: np.ndarray, pool: np.ndarray, unlikely: float) -> float:
     """The row's own log-density, or that of all but ``unlikely`` percent of the pool, whichever is less."""
     if unlikely == 0.0:
         return -np.inf
     X = np.vstack([row, np.where(np.isnan(row), np.nan, pool)])
-    log_density = model.log_density(Evidence.of_values(X), n_jobs)
+    log_density = model.log_density(Evidence.of_values(X))
     return float(min(log_density[0], np.quantile(log_density[1:], unlikely / 100.0)))
 
 
@@ -158,7 +154,7 @@ def drawn_rows(p: Problem, sets: list[Columns], n: int, seed: int) -> np.ndarray
     for i, columns in enumerate(sets):
         free[i, columns] = True
     known[free] = np.nan
-    drawn = sample(p.model, p.outcome.given(Evidence.of_values(known)), n, seed, n_jobs=p.n_jobs)
+    drawn = sample(p.model, p.outcome.given(Evidence.of_values(known)), n, seed)
     return np.where(np.repeat(free, n, axis=0), drawn, p.row)
 
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...integrations.ensembles.adopt import cell_edges
-from ...integrations.ensembles.evaluate import apply_link, raw
+from ...ensembles.adopt import cell_edges
+from ...ensembles.evaluate import apply_link, raw
 from ...models.base import Distribution
 from ...runtime.parameters import check
 from ..sampling import sample
@@ -41,16 +41,14 @@ class Answers(NamedTuple):
     variance: np.ndarray
 
 
-def expected_by_draws(
-    features: Features, model: Distribution, rows: Rows, method: str, m: int, seed: int, n_jobs: int | None = -1
-) -> Answers:
+def expected_by_draws(features: Features, model: Distribution, rows: Rows, method: str, m: int, seed: int) -> Answers:
     """Expectations over the completions of each row, each as probable as the joint says given the known cells.
 
     Rows that know all features that are split have the ensemble's own answers. Rows that lack one of them are exact:
     its splits cut the column into cells, whose probabilities the joint knows. Others are means over ``m`` draws.
     """
     check("method", method, METHODS)
-    out = _plain(features, rows, n_jobs)
+    out = _plain(features, rows)
     part = np.flatnonzero(~knows_splits(features, rows))
     if not len(part):
         return out
@@ -67,12 +65,12 @@ def expected_by_draws(
     of_few = Answers(*np.empty((5, len(few.X), out.mean.shape[1])))
     for f in np.unique(alone[alone >= 0]).tolist():
         rows_here = np.flatnonzero(alone == f)
-        _put(of_few, rows_here, _by_cells(features, model, take(few, rows_here), f, n_jobs))
+        _put(of_few, rows_here, _by_cells(features, model, take(few, rows_here), f))
     size = max(1, _DRAWN // m)
     for first in range(0, len(many), size):
         rows_here = many[first : first + size]
         own_seed = int(np.random.default_rng([seed, first]).integers(2**62))
-        _put(of_few, rows_here, _drawn(features, model, take(few, rows_here), m, own_seed, n_jobs))
+        _put(of_few, rows_here, _drawn(features, model, take(few, rows_here), m, own_seed))
     _put(out, part, Answers(*(answers[place] for answers in of_few)))
     return out
 
@@ -83,19 +81,17 @@ def needs_draws(features: Features, rows: Rows) -> np.ndarray:
     return lacks.any(axis=1) & (_alone(features, lacks) < 0)
 
 
-def expected_by_completions(
-    features: Features, model: Distribution, rows: Rows, completed: np.ndarray, n_jobs: int | None = -1
-) -> Answers:
+def expected_by_completions(features: Features, model: Distribution, rows: Rows, completed: np.ndarray) -> Answers:
     """As `expected_by_draws`, over draws (n, m, d) that are there already, of the rows that need them."""
-    out = _plain(features, rows, n_jobs)
+    out = _plain(features, rows)
     lacks = _lacking(features, rows)
     alone, lacks_any = _alone(features, lacks), lacks.any(axis=1)
     for f in np.unique(alone[alone >= 0]).tolist():
         rows_here = np.flatnonzero(alone == f)
-        _put(out, rows_here, _by_cells(features, model, take(rows, rows_here), f, n_jobs))
+        _put(out, rows_here, _by_cells(features, model, take(rows, rows_here), f))
     many = np.flatnonzero(lacks_any & (alone < 0))
     if len(many):
-        _put(out, many, _over(features, take(rows, many), completed[many], n_jobs))
+        _put(out, many, _over(features, take(rows, many), completed[many]))
     return out
 
 
@@ -104,9 +100,9 @@ def _put(out: Answers, at: np.ndarray, answers_there: Answers) -> None:
         answers[at] = new
 
 
-def _plain(features: Features, rows: Rows, n_jobs: int | None) -> Answers:
+def _plain(features: Features, rows: Rows) -> Answers:
     """The ensemble's own answers."""
-    total = raw(features.ensemble, rows.X, rows.other, n_jobs)
+    total = raw(features.ensemble, rows.X, rows.other)
     nothing = np.zeros((3, *total.shape))
     return Answers(apply_link(features.ensemble.link, total).copy(), nothing[0], total, nothing[1], nothing[2])
 
@@ -146,14 +142,14 @@ def _cells(features: Features, f: int) -> tuple[np.ndarray, np.ndarray]:
     return edges, np.append(value[first], np.nextafter(value[-1], np.inf))
 
 
-def _by_cells(features: Features, model: Distribution, rows: Rows, f: int, n_jobs: int | None) -> Answers:
+def _by_cells(features: Features, model: Distribution, rows: Rows, f: int) -> Answers:
     """Exact answers for rows that lack feature f alone."""
     j = int(features.column[f])
     edges, value = _cells(features, f)
     if features.columns.is_categorical[j]:
-        mass = model.observe(rows.evidence).level_probabilities(j, n_jobs)
+        mass = model.observe(rows.evidence).level_probabilities(j)
     else:
-        below = np.hstack([np.zeros((len(rows.X), 1)), model.observe(rows.evidence).cdf(j, edges, n_jobs)])
+        below = np.hstack([np.zeros((len(rows.X), 1)), model.observe(rows.evidence).cdf(j, edges)])
         mass = np.diff(below, axis=1, append=1.0)
     out = Answers(*np.empty((5, len(rows.X), len(features.ensemble.base))))
     size = max(1, _DRAWN // len(value))
@@ -161,30 +157,30 @@ def _by_cells(features: Features, model: Distribution, rows: Rows, f: int, n_job
         here = slice(first, first + size)
         cells = np.full((len(mass[here]), len(value), rows.evidence.value.shape[1]), np.nan)
         cells[:, :, j] = value
-        total = _totals(features, take(rows, np.arange(len(mass))[here]), cells, n_jobs)
+        total = _totals(features, take(rows, np.arange(len(mass))[here]), cells)
         _put(out, np.arange(len(mass))[here], _moments(features, total, mass[here][:, :, None], exact=True))
     return out
 
 
-def _drawn(features: Features, model: Distribution, rows: Rows, m: int, seed: int, n_jobs: int | None) -> Answers:
+def _drawn(features: Features, model: Distribution, rows: Rows, m: int, seed: int) -> Answers:
     """Means over m draws for each row, and their standard errors."""
     n, d = rows.evidence.value.shape
-    return _over(features, rows, sample(model, rows.evidence, m, seed, False, n_jobs).reshape(n, m, d), n_jobs)
+    return _over(features, rows, sample(model, rows.evidence, m, seed, False).reshape(n, m, d))
 
 
-def _over(features: Features, rows: Rows, completed: np.ndarray, n_jobs: int | None) -> Answers:
+def _over(features: Features, rows: Rows, completed: np.ndarray) -> Answers:
     """Means over m draws for each row, ``completed`` (n, m, d), and their standard errors."""
     n, m, _ = completed.shape
-    total = _totals(features, rows, completed, n_jobs)
+    total = _totals(features, rows, completed)
     total[np.isnan(completed).all(axis=2)] = np.nan
     return _moments(features, total, np.full((n, m, 1), 1.0 / m), exact=False)
 
 
-def _totals(features: Features, rows: Rows, cells: np.ndarray, n_jobs: int | None) -> np.ndarray:
+def _totals(features: Features, rows: Rows, cells: np.ndarray) -> np.ndarray:
     """F of each row with its missing cells from each of c rows, ``cells`` (n, c, d): (n, c, K)."""
     n, c, d = cells.shape
     X, other = filled(features, np.repeat(rows.X, c, axis=0), np.repeat(rows.other, c, axis=0), cells.reshape(-1, d))
-    return raw(features.ensemble, X, other, n_jobs).reshape(n, c, -1)
+    return raw(features.ensemble, X, other).reshape(n, c, -1)
 
 
 def _moments(features: Features, total: np.ndarray, weight: np.ndarray, exact: bool) -> Answers:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...data.evidence import Evidence, distinct_rows
-from ...integrations.ensembles.evaluate import apply_link, raw, raw_blocks
+from ...ensembles.evaluate import apply_link, raw, raw_blocks
 from ...models.box_forest.posterior import chunk_posterior, row_chunks, shared_posteriors
 from ...models.box_forest.structure import Forest
 from ...runtime.parameters import check
@@ -55,7 +55,7 @@ class Rows(NamedTuple):
         Values and levels, no regions.
     X : float64 array (n, n_features)
     other : bool array (n, n_features)
-        As `integrations.ensembles.evaluate.encode` gives them. What is known here is known there too, but for levels
+        As `ensembles.evaluate.encode` gives them. What is known here is known there too, but for levels
         that only one
         side has.
     """
@@ -65,7 +65,7 @@ class Rows(NamedTuple):
     other: np.ndarray
 
 
-def with_table(matched: MatchedEnsemble, most_bytes: int = _TABLE_BYTES, n_jobs: int | None = -1) -> MatchedEnsemble:
+def with_table(matched: MatchedEnsemble, most_bytes: int = _TABLE_BYTES) -> MatchedEnsemble:
     """The ensemble with the masses of its numeric regions computed beforehand, as many as fit into so many bytes.
 
     Worth its time, some 50 ns a region and component, where thousands of rows are to be answered; answers do not
@@ -84,7 +84,7 @@ def with_table(matched: MatchedEnsemble, most_bytes: int = _TABLE_BYTES, n_jobs:
             model.columns, model.leaves, evidence, regions, matched.components, region, first, stop, table
         )
 
-    list(map_ordered(work, chunks(n, 1024), n_jobs))
+    list(map_ordered(work, chunks(n, 1024)))
     return replace(matched, masses=matched.masses._replace(table=table, place=place))
 
 
@@ -92,7 +92,6 @@ def expected(
     matched: MatchedEnsemble,
     rows: Rows,
     tolerance: float = 0.0,
-    n_jobs: int | None = -1,
 ) -> tuple[np.ndarray, np.ndarray]:
     """E[F | known cells] of the sums F before the link, and a certified bound of the error of each, both (n, K).
 
@@ -104,7 +103,7 @@ def expected(
     mean, error = np.empty((len(rows.X), n_outputs)), np.zeros((len(rows.X), n_outputs))
     complete = knows_splits(matched.features, rows)
     known_rows = np.flatnonzero(complete)
-    mean[known_rows] = raw(matched.ensemble, rows.X[known_rows], rows.other[known_rows], n_jobs)
+    mean[known_rows] = raw(matched.ensemble, rows.X[known_rows], rows.other[known_rows])
     part = np.flatnonzero(~complete)
     if not len(part):
         return mean, error
@@ -117,12 +116,12 @@ def expected(
         post = chunk_posterior(matched.model, few.evidence, first, stop)
         expected_rows(arrays, few, first, post, float(tolerance), row_scratch(arrays), of_few, bounds)
 
-    list(map_ordered(work, row_chunks(matched.model, few.evidence, _MEAN_ROWS), n_jobs))
+    list(map_ordered(work, row_chunks(matched.model, few.evidence, _MEAN_ROWS)))
     mean[part], error[part] = (of_few + matched.ensemble.base)[place], bounds[place]
     return mean, error
 
 
-def leaf_probability(matched: MatchedEnsemble, rows: Rows, n_jobs: int | None = -1) -> LeafProbabilities:
+def leaf_probability(matched: MatchedEnsemble, rows: Rows) -> LeafProbabilities:
     """P(X in box of the leaf | known cells) of every leaf of every tree, exactly."""
     # every leaf counts, also beside one of the same value
     arrays = matched.arrays()._replace(half_most=np.ones(len(matched.half)))
@@ -131,7 +130,7 @@ def leaf_probability(matched: MatchedEnsemble, rows: Rows, n_jobs: int | None = 
         post = chunk_posterior(matched.model, rows.evidence, first, stop)
         return leaf_rows(arrays, rows, first, post, row_scratch(arrays))
 
-    parts = list(map_ordered(work, row_chunks(matched.model, rows.evidence, _MEAN_ROWS), n_jobs))
+    parts = list(map_ordered(work, row_chunks(matched.model, rows.evidence, _MEAN_ROWS)))
     ends = np.cumsum([0] + [len(leaf) for _, leaf, _ in parts])
     starts = [start[1:] + end for (start, _, _), end in zip(parts, ends[:-1], strict=True)]
     return LeafProbabilities(
@@ -222,9 +221,7 @@ class CellMoments(NamedTuple):
     n_combinations: np.ndarray
 
 
-def by_cells(
-    matched: MatchedEnsemble, rows: Rows, most: int = MOST_CELLS, n_jobs: int | None = -1
-) -> tuple[np.ndarray, Moments]:
+def by_cells(matched: MatchedEnsemble, rows: Rows, most: int = MOST_CELLS) -> tuple[np.ndarray, Moments]:
     """E[link(F) | known cells] and moments of F, by all combinations of cells of the missing columns.
 
     The ensemble's splits cut each column into cells (levels that no split tells apart are one); in a combination of
@@ -240,14 +237,14 @@ def by_cells(
             post = chunk_posterior(matched.model, few.evidence, first, stop)
             cell_rows(arrays, few, first, post, most, link, base, row_scratch(arrays), cell_scratch(arrays, most), out)
 
-        list(map_ordered(work, row_chunks(matched.model, few.evidence, _LINK_ROWS), n_jobs))
+        list(map_ordered(work, row_chunks(matched.model, few.evidence, _LINK_ROWS)))
         return out.linked, out.mean, out.second, out.n_combinations >= 0
 
-    linked, mean, second, is_exact = _incomplete(matched, rows, one, n_jobs)
+    linked, mean, second, is_exact = _incomplete(matched, rows, one)
     return linked, Moments(mean, second, is_exact)
 
 
-def by_pairs(matched: MatchedEnsemble, rows: Rows, most: float = MOST_PAIRS, n_jobs: int | None = -1) -> Moments:
+def by_pairs(matched: MatchedEnsemble, rows: Rows, most: float = MOST_PAIRS) -> Moments:
     """Moments of F by pairs of leaves: Lemma 2 of Khosravi and others.
 
     E[f g] of two trees is the sum over pairs of their leaves of both values times P(in both leaves | known cells);
@@ -265,16 +262,16 @@ def by_pairs(matched: MatchedEnsemble, rows: Rows, most: float = MOST_PAIRS, n_j
             narrow = np.empty((len(arrays.regions.column), STRIDE))
             pair_rows(arrays, few, first, post, float(most), row_scratch(arrays), narrow, np.empty(k), out)
 
-        list(map_ordered(work, row_chunks(matched.model, few.evidence, _LINK_ROWS), n_jobs))
+        list(map_ordered(work, row_chunks(matched.model, few.evidence, _LINK_ROWS)))
         cross = out.mean[:, :, None] * base
         out.second[:] += cross + cross.transpose(0, 2, 1) + np.outer(base, base)
         return out.mean, out.mean + base, out.second, out.is_exact  # the first is not read
 
-    _, mean, second, is_exact = _incomplete(matched, rows, one, n_jobs)
+    _, mean, second, is_exact = _incomplete(matched, rows, one)
     return Moments(mean, second, is_exact)
 
 
-def completed(matched: MatchedEnsemble, rows: Rows, m: int, seed: int, n_jobs: int | None = -1) -> np.ndarray:
+def completed(matched: MatchedEnsemble, rows: Rows, m: int, seed: int) -> np.ndarray:
     """F of m random completions of each row, float64 (n, m, K); NaN where the known cells have probability 0.
 
     Stratified: among a row's completions, those from each leaf of the joint are as many as its posterior weight says,
@@ -296,15 +293,15 @@ def completed(matched: MatchedEnsemble, rows: Rows, m: int, seed: int, n_jobs: i
         total[np.isnan(drawn).all(axis=1)] = np.nan
         out[first:stop] = total.reshape(stop - first, m, k)
 
-    list(map_ordered(work, row_chunks(model, rows.evidence, max(1, min(256, _DRAWN // m))), n_jobs))
+    list(map_ordered(work, row_chunks(model, rows.evidence, max(1, min(256, _DRAWN // m)))))
     return out
 
 
 def _incomplete(
-    matched: MatchedEnsemble, rows: Rows, one: Callable[[Rows], tuple[np.ndarray, ...]], n_jobs: int | None
+    matched: MatchedEnsemble, rows: Rows, one: Callable[[Rows], tuple[np.ndarray, ...]]
 ) -> tuple[np.ndarray, ...]:
     """Link, mean, second moments and exactness of all rows: plain ones of complete rows, by ``one`` of the others."""
-    total = raw(matched.ensemble, rows.X, rows.other, n_jobs)
+    total = raw(matched.ensemble, rows.X, rows.other)
     answers = [
         apply_link(matched.ensemble.link, total),
         total,
@@ -342,7 +339,6 @@ def expected_answer(
     m: int = 128,
     seed: int = 0,
     tolerance: float = 0.0,
-    n_jobs: int | None = -1,
 ) -> Answered:
     """E[link(F) | known cells]; NaN where the joint gives the known cells probability 0.
 
@@ -356,14 +352,14 @@ def expected_answer(
             f"method='probit' is for the log-odds of two classes; the model's link is {link!r}: use 'auto'"
         )
     if link == "identity":
-        return _sure(expected(matched, rows, tolerance, n_jobs)[0])
+        return _sure(expected(matched, rows, tolerance)[0])
     if method == "probit":
-        mean, variance = spread(matched, rows, m, seed, n_jobs)
+        mean, variance = spread(matched, rows, m, seed)
         # MacKay, "The evidence framework applied to classification networks" (1992): a normal F, its tail a probit
         return _sure(apply_link(link, mean / np.sqrt(1.0 + np.pi / 8.0 * variance)))
     if method == "sample":
-        return _by_completions(matched, rows, m, seed, tolerance, n_jobs)
-    answer, moments = by_cells(matched, rows, _EXACT_CELLS if method == "exact" else MOST_CELLS, n_jobs)
+        return _by_completions(matched, rows, m, seed, tolerance)
+    answer, moments = by_cells(matched, rows, _EXACT_CELLS if method == "exact" else MOST_CELLS)
     many = np.flatnonzero(~moments.is_exact)
     if method == "exact" and len(many):
         raise ValueError(
@@ -371,7 +367,7 @@ def expected_answer(
             "use method='auto'"
         )
     answered = _sure(answer)
-    answered.answer[many], answered.error[many] = _by_completions(matched, take(rows, many), m, seed, tolerance, n_jobs)
+    answered.answer[many], answered.error[many] = _by_completions(matched, take(rows, many), m, seed, tolerance)
     return answered
 
 
@@ -379,25 +375,23 @@ def _sure(answer: np.ndarray) -> Answered:
     return Answered(answer, np.where(np.isnan(answer), np.nan, 0.0))
 
 
-def spread(
-    matched: MatchedEnsemble, rows: Rows, m: int = 128, seed: int = 0, n_jobs: int | None = -1
-) -> tuple[np.ndarray, np.ndarray]:
+def spread(matched: MatchedEnsemble, rows: Rows, m: int = 128, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of F over the completions of each row, both (n, K).
 
     Exact where a row has few combinations of cells, or few pairs of leaves (`by_pairs`); else the variance
     is that of ``8 m`` completions around the exact mean.
     """
-    _, moments = by_cells(matched, rows, MOST_CELLS, n_jobs)
+    _, moments = by_cells(matched, rows, MOST_CELLS)
     mean, variance = moments.mean, _variance(moments)
     many = np.flatnonzero(~moments.is_exact)
     if len(many):
-        pairs = by_pairs(matched, take(rows, many), MOST_PAIRS, n_jobs)
+        pairs = by_pairs(matched, take(rows, many), MOST_PAIRS)
         mean[many], variance[many] = pairs.mean, _variance(pairs)
         many = many[~pairs.is_exact]
     for first in range(0, len(many), _AT_ONCE // _DRAWS_OF_SPREAD):
         part = many[first : first + _AT_ONCE // _DRAWS_OF_SPREAD]
-        mean[part] = expected(matched, take(rows, part), 0.0, n_jobs)[0]
-        total = completed(matched, take(rows, part), _DRAWS_OF_SPREAD * m, seed, n_jobs)
+        mean[part] = expected(matched, take(rows, part), 0.0)[0]
+        total = completed(matched, take(rows, part), _DRAWS_OF_SPREAD * m, seed)
         variance[part] = ((total - mean[part][:, None]) ** 2).mean(axis=1)
     return mean, variance
 
@@ -407,9 +401,7 @@ def _variance(moments: Moments) -> np.ndarray:
     return variance
 
 
-def _by_completions(
-    matched: MatchedEnsemble, rows: Rows, m: int, seed: int, tolerance: float, n_jobs: int | None
-) -> Answered:
+def _by_completions(matched: MatchedEnsemble, rows: Rows, m: int, seed: int, tolerance: float) -> Answered:
     """Mean of the link over completions, corrected by how far the completions' mean of F is from the exact one.
 
     The regression estimator (a control variate): W. G. Cochran, "Sampling Techniques" (1977), chapter 7. The
@@ -417,10 +409,10 @@ def _by_completions(
     """
     link = matched.ensemble.link
     out, error = np.empty((2, len(rows.X), len(matched.ensemble.base)))
-    exact, _ = expected(matched, rows, tolerance, n_jobs)
+    exact, _ = expected(matched, rows, tolerance)
     for first in range(0, len(out), _AT_ONCE):
         here = slice(first, first + _AT_ONCE)
-        total = completed(matched, take(rows, np.arange(len(out))[here]), m, seed, n_jobs)
+        total = completed(matched, take(rows, np.arange(len(out))[here]), m, seed)
         answer = apply_link(link, total.reshape(-1, total.shape[2])).reshape(total.shape)
         mean = total.mean(axis=1)
         off = total - mean[:, None]

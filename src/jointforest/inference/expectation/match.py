@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data.schema import Column, Columns, Schema, kernel_columns, near
-from ...integrations.ensembles.evaluate import by_position, level_codes
-from ...integrations.ensembles.levels import HashedLevels
-from ...integrations.ensembles.table import Ensemble
+from ...ensembles.evaluate import by_position, level_codes
+from ...ensembles.levels import HashedLevels
+from ...ensembles.table import Ensemble
 from ...models.box_forest.leaves.table import Leaves
 from ...models.box_forest.structure import Forest
 from ...runtime.records import record

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data.schema import Columns
-from ...integrations.ensembles.adopt import cell_edges
-from ...integrations.ensembles.table import Ensemble
+from ...ensembles.adopt import cell_edges
+from ...ensembles.table import Ensemble
 from ...runtime.records import record
 
 ZERO, ONE = 0, 1

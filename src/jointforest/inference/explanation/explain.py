@@ -260,7 +260,7 @@ def shown_rule(text: str, most: int = _MOST) -> str:
     return "".join([*pieces, text[start:]])
 
 
-def explain(model: Distribution, evidence: Evidence, k: int, n_jobs: int | None = -1) -> Explanation:
+def explain(model: Distribution, evidence: Evidence, k: int) -> Explanation:
     """The k leaves or states with the largest weight given one row of evidence: see `Posterior.explain`.
 
     Raises ValueError if k is not a positive integer, or the evidence has probability 0, or a part is neither a forest
@@ -273,7 +273,7 @@ def explain(model: Distribution, evidence: Evidence, k: int, n_jobs: int | None 
         if not share[number] > 0.0:
             continue
         if (trees := part.box_trees()) is not None:
-            rules, n = _leaf_rules(trees, evidence, k, n_jobs)
+            rules, n = _leaf_rules(trees, evidence, k)
             met["leaves"] += n
         elif (hidden := part.hidden_trees()) is not None:
             if part.log_density(evidence)[0] == -math.inf:
@@ -301,9 +301,9 @@ def explain(model: Distribution, evidence: Evidence, k: int, n_jobs: int | None 
     return Explanation(listed, _text(model.schema, listed, met))
 
 
-def _leaf_rules(trees: BoxTrees, evidence: Evidence, k: int, n_jobs: int | None) -> tuple[list[dict[str, Any]], int]:
+def _leaf_rules(trees: BoxTrees, evidence: Evidence, k: int) -> tuple[list[dict[str, Any]], int]:
     """The k leaves of a part with the largest weight, none if the evidence is impossible; and how many it meets."""
-    leaf, log_weight = trees.met_leaves(evidence, n_jobs)
+    leaf, log_weight = trees.met_leaves(evidence)
     n, log_evidence = len(leaf), float(np.logaddexp.reduce(log_weight, initial=-math.inf))
     if log_evidence == -math.inf:
         return [], 0

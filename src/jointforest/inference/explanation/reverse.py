@@ -18,9 +18,7 @@ from .explain import Explanation, shown_rule
 from .rules import box_conditions, rule_text
 
 
-def reverse(
-    model: Distribution, event: Mapping[str, Any], k: int, min_share: float, n_jobs: int | None = -1
-) -> Explanation:
+def reverse(model: Distribution, event: Mapping[str, Any], k: int, min_share: float) -> Explanation:
     """The k regions in which an event (conditions by column) is most probable: see `Joint.reverse`.
 
     Raises ValueError if a parameter is out of range, the event says nothing, has probability 0, or speaks of several
@@ -40,7 +38,7 @@ def reverse(
     text = conditions_text(wanted)
     # A set, even of one value, is a region: its mass is wanted, not its density.
     region = {name: AnyOf(condition) for name, condition in wanted.items()}
-    log_event = float(model.log_density(build(schema, conditions=region), n_jobs)[0])
+    log_event = float(model.log_density(build(schema, conditions=region))[0])
     if log_event == -math.inf:
         raise ValueError(f"the event has probability 0: {text}; widen one of its conditions")
     boxes = _regions(trees, set(wanted), min_share)
@@ -49,8 +47,8 @@ def reverse(
         names = {name for conditions in boxes for name in conditions}
         per_row = {name: PerRow([AnyOf(box[name]) if name in box else None for box in boxes]) for name in names}
         within = build(schema, conditions=per_row, n=len(boxes))
-        log_region = model.log_density(within, n_jobs)
-        log_given = np.minimum(model.log_density(intersect(schema, within, region), n_jobs) - log_region, 0.0)
+        log_region = model.log_density(within)
+        log_given = np.minimum(model.log_density(intersect(schema, within, region)) - log_region, 0.0)
         order = np.lexsort((-log_region, -log_given))[:k].tolist()
     answers = [
         {

@@ -128,18 +128,18 @@ def _own(v: View, k: int, x: np.ndarray) -> np.ndarray:
     return x + v.shift[k] if code is None else code[x.astype(np.int64)].astype(np.float64)
 
 
-def kl_divergence(p: View, q: View, of: Columns, n: int, seed: int, n_jobs: int | None = -1) -> Estimate:
+def kl_divergence(p: View, q: View, of: Columns, n: int, seed: int) -> Estimate:
     """Divergence of Kullback and Leibler, E_p log(p / q), in nats; infinite where q gives rows of p probability 0.
 
     If it is not exact, ``n`` rows are drawn from p.
     """
     value = tree_divergence(p, q, of)
     if value is None:
-        value = integral((p, q), of, _kl, n_jobs)
+        value = integral((p, q), of, _kl)
     if value is not None:
         return exact(max(value, 0.0))
-    X = p.draw(n, seed, n_jobs)
-    return averaged(p.log_density(X, of, n_jobs) - q.log_density(X, of, n_jobs))
+    X = p.draw(n, seed)
+    return averaged(p.log_density(X, of) - q.log_density(X, of))
 
 
 def tree_divergence(p: View, q: View, of: Columns) -> float | None:
@@ -151,21 +151,21 @@ def tree_divergence(p: View, q: View, of: Columns) -> float | None:
     return cross - entropy_of_p if entropy_of_p is not None and cross is not None else None
 
 
-def jensen_shannon(p: View, q: View, of: Columns, n: int, seed: int, n_jobs: int | None = -1) -> Estimate:
+def jensen_shannon(p: View, q: View, of: Columns, n: int, seed: int) -> Estimate:
     """Divergence of Jensen and Shannon, the mean of KL(p || m) and KL(q || m) with m = (p + q) / 2: 0 to log 2 nats."""
     most = np.log(2.0)
-    return _of_shares(p, q, of, lambda s: most + _x_log_x(s) + _x_log_x(1.0 - s), most, n, seed, n_jobs)
+    return _of_shares(p, q, of, lambda s: most + _x_log_x(s) + _x_log_x(1.0 - s), most, n, seed)
 
 
-def total_variation(p: View, q: View, of: Columns, n: int, seed: int, n_jobs: int | None = -1) -> Estimate:
+def total_variation(p: View, q: View, of: Columns, n: int, seed: int) -> Estimate:
     """Total variation, the largest difference of the probabilities of an event: 0 to 1."""
-    return _of_shares(p, q, of, lambda s: np.abs(2.0 * s - 1.0), 1.0, n, seed, n_jobs)
+    return _of_shares(p, q, of, lambda s: np.abs(2.0 * s - 1.0), 1.0, n, seed)
 
 
-def hellinger(p: View, q: View, of: Columns, n: int, seed: int, n_jobs: int | None = -1) -> Estimate:
+def hellinger(p: View, q: View, of: Columns, n: int, seed: int) -> Estimate:
     """Hellinger distance, the root of 1 - int sqrt(p q): 0 to 1."""
     # 1 - 2 sqrt(s (1 - s)) without cancellation
-    estimate = _of_shares(p, q, of, lambda s: (np.sqrt(s) - np.sqrt(1.0 - s)) ** 2, 1.0, n, seed, n_jobs)
+    estimate = _of_shares(p, q, of, lambda s: (np.sqrt(s) - np.sqrt(1.0 - s)) ** 2, 1.0, n, seed)
     root = np.sqrt(estimate.value)
     error = estimate.standard_error / (2.0 * root) if root > 0 else estimate.standard_error
     return Estimate(float(root), float(error), estimate.method)
@@ -187,19 +187,18 @@ def _of_shares(
     most: float,
     n: int,
     seed: int,
-    n_jobs: int | None,
 ) -> Estimate:
     """E_m f(s) over m = (p + q) / 2, s = p / (p + q): f is in 0..most, so the variance is finite, whatever p and q."""
 
     def summed(log_p: np.ndarray, log_q: np.ndarray) -> np.ndarray:
         return 0.5 * (np.exp(log_p) + np.exp(log_q)) * function(_share(log_p, log_q))
 
-    value = integral((p, q), of, summed, n_jobs)
+    value = integral((p, q), of, summed)
     if value is not None:
         return exact(min(max(value, 0.0), most))
     seeds = np.random.default_rng(seed).integers(2**63, size=2)  # two models' draws must not share their streams
-    draws = [v.draw((n + 1) // 2, int(s), n_jobs) for v, s in zip((p, q), seeds, strict=True)]
-    return averaged(*(function(_share(p.log_density(X, of, n_jobs), q.log_density(X, of, n_jobs))) for X in draws))
+    draws = [v.draw((n + 1) // 2, int(s)) for v, s in zip((p, q), seeds, strict=True)]
+    return averaged(*(function(_share(p.log_density(X, of), q.log_density(X, of))) for X in draws))
 
 
 def _share(log_p: np.ndarray, log_q: np.ndarray) -> np.ndarray:
@@ -245,17 +244,17 @@ class ColumnDistance(NamedTuple):
     wasserstein: float | None
 
 
-def column_distance(p: View, q: View, k: int, n_jobs: int | None = -1) -> ColumnDistance:
+def column_distance(p: View, q: View, k: int) -> ColumnDistance:
     """Distance of the distributions of column k of two views."""
     if not p.columns[k].is_categorical:
-        return _of_numbers(p, q, k, n_jobs)
-    ours, theirs = (v.marginals.level_probabilities(v.number[k], n_jobs)[0] for v in (p, q))
+        return _of_numbers(p, q, k)
+    ours, theirs = (v.marginals.level_probabilities(v.number[k])[0] for v in (p, q))
     code = q.code[k]
     assert code is not None
     return ColumnDistance(0.5 * float(np.abs(ours - theirs[code]).sum()), None)
 
 
-def _of_numbers(p: View, q: View, k: int, n_jobs: int | None) -> ColumnDistance:
+def _of_numbers(p: View, q: View, k: int) -> ColumnDistance:
     """Both distances by bounds: between two points F - G lies between its ends' F_0 - G_1 and F_1 - G_0.
 
     Intervals are halved until these bounds are tight. On a grid both are constant from one centre to the next.
@@ -263,7 +262,7 @@ def _of_numbers(p: View, q: View, k: int, n_jobs: int | None) -> ColumnDistance:
     both = (p, q)
     column, step = p.columns[k], p.columns[k].step
     x, spread = _start(both, k), _spread(both, k)
-    F = _cdfs(both, k, x, n_jobs)
+    F = _cdfs(both, k, x)
     while True:  # ends when nothing is open: no interval is halved below a float, or a cell
         gap, width, rise = np.abs(F[0] - F[1]), np.diff(x), np.diff(F, axis=1)
         middle = x[:-1] + 0.5 * width
@@ -279,7 +278,7 @@ def _of_numbers(p: View, q: View, k: int, n_jobs: int | None) -> ColumnDistance:
             break
         new = middle[split]
         at = np.searchsorted(x, new)
-        x, F = np.insert(x, at, new), np.insert(F, at, _cdfs(both, k, new, n_jobs), axis=1)
+        x, F = np.insert(x, at, new), np.insert(F, at, _cdfs(both, k, new), axis=1)
     mean = np.where(is_open, 0.5 * (gap[:-1] + gap[1:]), gap[:-1])
     return ColumnDistance(float(sup), float(width @ mean))
 
@@ -290,13 +289,13 @@ def _deviation(width: np.ndarray, F: np.ndarray) -> float:
     return float((least @ width).max())
 
 
-def _cdfs(both: tuple[View, View], k: int, x: np.ndarray, n_jobs: int | None) -> np.ndarray:
+def _cdfs(both: tuple[View, View], k: int, x: np.ndarray) -> np.ndarray:
     """The two CDFs at points, (2, q)."""
 
     def work(v: View, first: int, stop: int) -> np.ndarray:
-        return v.marginals.cdf(v.number[k], x[first:stop] + v.shift[k], 1)[0]
+        return v.marginals.cdf(v.number[k], x[first:stop] + v.shift[k])[0]
 
-    parts = list(map_ordered(work, [(v, *part) for v in both for part in chunks(len(x), _POINTS)], n_jobs))
+    parts = list(map_ordered(work, [(v, *part) for v in both for part in chunks(len(x), _POINTS)]))
     return np.concatenate(parts).reshape(2, -1)
 
 
@@ -317,7 +316,7 @@ def _start(both: tuple[View, View], k: int) -> np.ndarray:
 def _quantiles(v: View, k: int) -> np.ndarray:
     tail = 10.0 ** -np.arange(2, 10)  # in wide tails few points would do badly
     q = np.concatenate([np.arange(1, 32) / 32, tail, 1.0 - tail, [0.05, 0.95]])
-    return v.marginals.quantile(v.number[k], q, 1)[0] - v.shift[k]
+    return v.marginals.quantile(v.number[k], q)[0] - v.shift[k]
 
 
 def _spread(both: tuple[View, View], k: int) -> float:

@@ -81,74 +81,72 @@ def inside_codes(v: View, hidden: HiddenTrees, of: Columns, X: np.ndarray) -> tu
     return total, log_inside
 
 
-def entropy(v: View, of: Columns, n: int, seed: int, n_jobs: int | None = -1) -> Estimate:
+def entropy(v: View, of: Columns, n: int, seed: int) -> Estimate:
     """Entropy of some columns against the measure of `Joint.log_density`: -E log p; from n draws if it is not exact."""
-    value = exact_entropy(v, of, n_jobs)
+    value = exact_entropy(v, of)
     if value is not None:
         return exact(value)
-    X = v.draw(n, seed, n_jobs)
+    X = v.draw(n, seed)
     hidden = v.model.hidden_trees()
     if hidden is not None:
         inside, log_inside = inside_codes(v, hidden, of, X)
-        codes = averaged(log_inside - v.log_density(X, of, n_jobs))
+        codes = averaged(log_inside - v.log_density(X, of))
         return codes._replace(value=codes.value + inside)
     of_leaves = leaf_entropies(v.forest, [v.number[k] for k in of]) if v.model.is_forest else None
     if of_leaves is None:
-        return averaged(-v.log_density(X, of, n_jobs))
-    divergence = averaged(_leaf_divergence(v.forest, v.evidence(X, of), n_jobs))
+        return averaged(-v.log_density(X, of))
+    divergence = averaged(_leaf_divergence(v.forest, v.evidence(X, of)))
     return divergence._replace(value=divergence.value + float(np.exp(v.forest.leaves.log_weight) @ of_leaves))
 
 
-def _leaf_divergence(model: Forest, evidence: Evidence, n_jobs: int | None) -> np.ndarray:
+def _leaf_divergence(model: Forest, evidence: Evidence) -> np.ndarray:
     """Divergence of the posterior of the leaves from their weights, (n,): the information of rows about their leaf, at
     least 0."""
 
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         return leaf_divergence(model.leaves, post)
 
-    return by_chunks(model, evidence, read, n_jobs)
+    return by_chunks(model, evidence, read)
 
 
-def conditional_entropy(v: View, of: Columns, given: Columns, n: int, seed: int, n_jobs: int | None = -1) -> Estimate:
+def conditional_entropy(v: View, of: Columns, given: Columns, n: int, seed: int) -> Estimate:
     """Entropy of some columns given others, H(of, given) - H(given); ``n`` rows are drawn if it is not exact."""
-    return _signed(v, [(1.0, of + given), (-1.0, given)], n, seed, n_jobs)
+    return _signed(v, [(1.0, of + given), (-1.0, given)], n, seed)
 
 
-def mutual_information(
-    v: View, a: Columns, b: Columns, given: Columns, n: int, seed: int, n_jobs: int | None = -1
-) -> Estimate:
+def mutual_information(v: View, a: Columns, b: Columns, given: Columns, n: int, seed: int) -> Estimate:
     """Mutual information of columns a and b given others: H(a, c) + H(b, c) - H(a, b, c) - H(c).
 
     a, b and ``given`` have no column in common; ``n`` rows are drawn if it is not exact.
     """
     terms = [(1.0, a + given), (1.0, b + given), (-1.0, a + b + given), (-1.0, given)]
-    estimate = _signed(v, terms, n, seed, n_jobs)
+    estimate = _signed(v, terms, n, seed)
     return exact(max(estimate.value, 0.0)) if estimate.method == "exact" else estimate
 
 
-def _signed(v: View, terms: list[tuple[float, Columns]], n: int, seed: int, n_jobs: int | None) -> Estimate:
+def _signed(v: View, terms: list[tuple[float, Columns]], n: int, seed: int) -> Estimate:
     """A sum of entropies with signs: exact if all are, else all from the same draws, so that much noise cancels."""
     terms = [(sign, of) for sign, of in terms if of]
     total = 0.0
     for sign, of in sorted(terms, key=lambda term: -len(term[1])):  # the largest is the least likely to be exact
-        value = exact_entropy(v, of, n_jobs)
+        value = exact_entropy(v, of)
         if value is None:
             break
         total += sign * value
     else:
         return exact(total)
-    X = v.draw(n, seed, n_jobs)
-    return averaged(np.sum([-sign * v.log_density(X, of, n_jobs) for sign, of in terms], axis=0))
+    X = v.draw(n, seed)
+    return averaged(np.sum([-sign * v.log_density(X, of) for sign, of in terms], axis=0))
 
 
-def exact_entropy(v: View, of: Columns, n_jobs: int | None = -1) -> float | None:
+def exact_entropy(v: View, of: Columns) -> float | None:
     """Entropy of some columns in closed form (one tree, hidden trees), or else by quadrature; None if neither can."""
     hidden = v.model.hidden_trees()
     if hidden is not None:
         value = hidden_entropy(v, hidden, of)
     else:
         value = tree_entropy(v.forest, [v.number[k] for k in of]) if v.model.is_forest else None
-    return value if value is not None else integral((v,), of, minus_p_log_p, n_jobs)
+    return value if value is not None else integral((v,), of, minus_p_log_p)
 
 
 def tree_entropy(model: Forest, columns: list[int]) -> float | None:

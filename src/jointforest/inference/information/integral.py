@@ -49,7 +49,7 @@ class _Combinations(NamedTuple):
     weight: np.ndarray
 
 
-def integral(views: tuple[View, ...], of: Columns, function: Function, n_jobs: int | None = -1) -> float | None:
+def integral(views: tuple[View, ...], of: Columns, function: Function) -> float | None:
     """Integral of a function of densities over some columns, to about 1e-6; None if too slow, or estimated.
 
     As in `Joint.log_density` levels and atoms count 1, cells of a grid their width, numbers their length.
@@ -65,7 +65,7 @@ def integral(views: tuple[View, ...], of: Columns, function: Function, n_jobs: i
 
     def at(X: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
         """The function, and each density, of rows."""
-        logs = [v.log_density(X, of, n_jobs) for v in views]
+        logs = [v.log_density(X, of) for v in views]
         return function(*logs), [np.exp(x) for x in logs]
 
     if not free:
@@ -80,7 +80,7 @@ def integral(views: tuple[View, ...], of: Columns, function: Function, n_jobs: i
         values, densities = at(rows)
         return values.reshape(-1, n) @ weight, np.array([p.reshape(-1, n) @ weight for p in densities])
 
-    return _line(views, k, on_line, budget / n, max(_ROWS // (15 * n), 1), n_jobs)
+    return _line(views, k, on_line, budget / n, max(_ROWS // (15 * n), 1))
 
 
 def _combinations(views: tuple[View, ...], of: Columns, width: int, budget: float) -> _Combinations | None:
@@ -114,7 +114,7 @@ def cell_range(views: tuple[View, ...], k: int) -> tuple[int, int]:
 def ends(v: View, k: int) -> np.ndarray:
     """The quantiles that all but `BEYOND` on either side lies between, in the reference's numbers."""
     q = np.array([BEYOND, 1.0 - BEYOND])
-    return v.marginals.quantile(v.number[k], q, 1)[0] - v.shift[k]
+    return v.marginals.quantile(v.number[k], q)[0] - v.shift[k]
 
 
 def breaks(views: tuple[View, ...], k: int) -> np.ndarray:
@@ -123,7 +123,7 @@ def breaks(views: tuple[View, ...], k: int) -> np.ndarray:
     ends_and_atoms = [both.ravel()]
     for v in views:
         ends_and_atoms += [*v.model.density_breaks(v.number[k]), np.array(v.columns[k].atoms)]
-        ends_and_atoms.append(v.marginals.quantile(v.number[k], np.arange(1, 16) / 16, 1)[0])
+        ends_and_atoms.append(v.marginals.quantile(v.number[k], np.arange(1, 16) / 16)[0])
     points = np.unique(np.concatenate(ends_and_atoms))
     return points[(points >= both.min()) & (points <= both.max())]
 
@@ -133,9 +133,7 @@ def _work(model: Distribution) -> float:
     return max(model.density_cost(), 1.0)
 
 
-def _line(
-    views: tuple[View, ...], k: int, on_line: Callable, budget: float, at_once: int, n_jobs: int | None
-) -> float | None:
+def _line(views: tuple[View, ...], k: int, on_line: Callable, budget: float, at_once: int) -> float | None:
     """The integral along the free column: its atoms, and intervals between the breaks, halved until they are exact."""
     atoms = np.unique(np.concatenate([v.columns[k].atoms for v in views]))
     total = float(on_line(atoms)[0].sum()) if len(atoms) else 0.0
@@ -152,7 +150,7 @@ def _line(
             return np.inf
         # a narrow peak between the points of both rules shows in the mass of its interval
         mass = np.concatenate([f[2] for f in sums], axis=1)
-        error = error + sum(np.abs(m - _mass(v, k, lo, hi, n_jobs)) for v, m in zip(views, mass, strict=True))
+        error = error + sum(np.abs(m - _mass(v, k, lo, hi)) for v, m in zip(views, mass, strict=True))
         middle = 0.5 * (lo + hi)
         done = (error <= _TOLERANCE) | (middle <= lo) | (middle >= hi)
         total += float(value[done].sum())
@@ -172,8 +170,8 @@ def _kronrod(lo: np.ndarray, hi: np.ndarray, on_line: Callable) -> tuple[np.ndar
     return value, error, half * (densities.reshape(len(densities), len(lo), -1) @ _KRONROD)
 
 
-def _mass(v: View, k: int, lo: np.ndarray, hi: np.ndarray, n_jobs: int | None) -> np.ndarray:
+def _mass(v: View, k: int, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
     """P(lo < column < hi) of a view's column without grid, (m,)."""
     inside = np.concatenate([lo, np.nextafter(hi, -np.inf)])
-    below = v.marginals.cdf(v.number[k], inside, n_jobs)[0]
+    below = v.marginals.cdf(v.number[k], inside)[0]
     return np.asarray(below[len(lo) :] - below[: len(lo)])

@@ -64,18 +64,18 @@ class View:
             cells[:, self.number[k]] = X[:, k] + self.shift[k] if code is None else code[X[:, k].astype(np.int64)]
         return build(self.model.schema, cells)
 
-    def log_density(self, X: np.ndarray, of: Columns, n_jobs: int | None = -1) -> np.ndarray:
+    def log_density(self, X: np.ndarray, of: Columns) -> np.ndarray:
         """Log-density (n,) of some of the k columns of rows (n, k) in the reference's numbers."""
         evidence = self.evidence(X, of)
-        log_density = np.where(self.model.is_seen(evidence), self.model.log_density(evidence, n_jobs), -np.inf)
+        log_density = np.where(self.model.is_seen(evidence), self.model.log_density(evidence), -np.inf)
         for k in of:
             if len(self.foreign[k]):
                 log_density = np.where(np.isin(X[:, k], self.foreign[k]), -np.inf, log_density)
         return log_density
 
-    def draw(self, n: int, seed: int, n_jobs: int | None = -1) -> np.ndarray:
+    def draw(self, n: int, seed: int) -> np.ndarray:
         """n rows drawn from the model, float64 (n, k), in the reference's numbers."""
-        whole_rows = sample(self.model, build(self.model.schema), n, seed, n_jobs=n_jobs)
+        whole_rows = sample(self.model, build(self.model.schema), n, seed)
         drawn = np.empty((n, len(self.number)))
         for k, (j, code) in enumerate(zip(self.number, self.code, strict=True)):
             drawn[:, k] = (

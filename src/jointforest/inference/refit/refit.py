@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...integrations.ensembles.evaluate import apply_link
-from ...integrations.ensembles.table import Ensemble
+from ...ensembles.evaluate import apply_link
+from ...ensembles.table import Ensemble
 from ...runtime.parameters import check, check_number
 from ..expectation.expectation import Rows
 from ..expectation.match import MatchedEnsemble
@@ -59,7 +59,6 @@ def refit_squared(
     weight_decay: float = 0.0,
     weight: np.ndarray | None = None,
     most_leaves: int = MOST_LEAVES,
-    n_jobs: int | None = -1,
 ) -> np.ndarray:
     """Leaf values (L, K) that minimise the expected squared loss, plus a penalty, the trees' weights folded in.
 
@@ -70,8 +69,8 @@ def refit_squared(
     """
     ensemble = matched.ensemble
     weight = np.ones(len(y)) if weight is None else weight
-    sample = gather(matched, rows, y - ensemble.base, weight, n_jobs)
-    mass, target = leaf_sums(matched, sample, n_jobs)
+    sample = gather(matched, rows, y - ensemble.base, weight)
+    mass, target = leaf_sums(matched, sample)
     total = float(weight.sum())
     is_known = mass > NO_MASS * total
     mass, target = np.where(is_known, mass, 0.0), np.where(is_known[:, None], target, 0.0)
@@ -79,9 +78,9 @@ def refit_squared(
     if method == "bagging":
         value = _ratio(target, mass + decay) / len(ensemble.root)
     elif method == "forest":
-        value = _forest_by_squared_loss(matched, sample, mass, target, decay, most_leaves, n_jobs)
+        value = _forest_by_squared_loss(matched, sample, mass, target, decay, most_leaves)
     else:
-        value = _boosting_by_squared_loss(matched, sample, mass, target, decay, most_leaves, n_jobs)
+        value = _boosting_by_squared_loss(matched, sample, mass, target, decay, most_leaves)
     return with_means(ensemble, mass, value)
 
 
@@ -123,7 +122,6 @@ def _forest_by_squared_loss(
     target: np.ndarray,
     decay: float,
     most_leaves: int,
-    n_jobs: int | None,
 ) -> np.ndarray:
     """Proposition 3. In units in which the equations have a diagonal of 1, which makes them as well posed as may be."""
     omega = 1.0 / len(matched.ensemble.root) if is_average(matched.ensemble) else 1.0
@@ -132,7 +130,7 @@ def _forest_by_squared_loss(
     right = unit[:, None] * omega * target
     if len(mass) <= most_leaves:
         at = np.flatnonzero(mass)
-        matrix = omega**2 * pair_matrix(matched, sample, n_jobs)[np.ix_(at, at)] * np.outer(unit[at], unit[at])
+        matrix = omega**2 * pair_matrix(matched, sample)[np.ix_(at, at)] * np.outer(unit[at], unit[at])
         theta = np.zeros(target.shape)
         if decay > 0:
             matrix[np.diag_indices(len(at))] += decay * unit[at] ** 2
@@ -142,7 +140,7 @@ def _forest_by_squared_loss(
     else:
 
         def times(x: np.ndarray) -> np.ndarray:
-            product = omega**2 * pair_product(matched, sample, unit[:, None] * x, n_jobs=n_jobs)
+            product = omega**2 * pair_product(matched, sample, unit[:, None] * x)
             return unit[:, None] * product + decay * unit[:, None] ** 2 * x
 
         theta = conjugate_gradients(times, right)
@@ -164,18 +162,15 @@ def _boosting_by_squared_loss(
     target: np.ndarray,
     decay: float,
     most_leaves: int,
-    n_jobs: int | None,
 ) -> np.ndarray:
     """Proposition 4, tree after tree."""
-    matrix = pair_matrix(matched, sample, n_jobs) if len(mass) <= most_leaves else None
+    matrix = pair_matrix(matched, sample) if len(mass) <= most_leaves else None
     tree = tree_leaves(matched.ensemble)
     value = np.zeros(target.shape)
     for t in range(len(matched.ensemble.root)):
         leaves = np.flatnonzero(tree == t)
         # values of later trees are 0 yet
-        before = (
-            pair_product(matched, sample, value, t, t, n_jobs)[leaves] if matrix is None else matrix[leaves] @ value
-        )
+        before = pair_product(matched, sample, value, t, t)[leaves] if matrix is None else matrix[leaves] @ value
         value[leaves] = _ratio(target[leaves] - before, mass[leaves] + decay)
         value[leaves[mass[leaves] == 0]] = 0.0
     return value
@@ -200,7 +195,6 @@ def refit_log_loss(
     weight: np.ndarray | None = None,
     m: int = 128,
     seed: int = 0,
-    n_jobs: int | None = -1,
 ) -> np.ndarray:
     """Leaf values (L, K) by the expected log-loss, plus a penalty.
 
@@ -211,7 +205,7 @@ def refit_log_loss(
     probability 0 is a ValueError.
     """
     weight = np.ones(len(y)) if weight is None else weight
-    data = complete(matched, gather(matched, rows, y, weight, n_jobs), m, seed, n_jobs)
+    data = complete(matched, gather(matched, rows, y, weight), m, seed)
     decay = weight_decay * float(weight.sum())
     n_leaves = len(matched.ensemble.value)
     mass = np.zeros(n_leaves)
@@ -331,7 +325,6 @@ def refit_values(
     weight: np.ndarray | None = None,
     m: int = 128,
     seed: int = 0,
-    n_jobs: int | None = -1,
 ) -> np.ndarray:
     """Leaf values (L, K) by the expected squared loss (`refit_squared`) or log-loss (`refit_log_loss`).
 
@@ -351,7 +344,7 @@ def refit_values(
     if method == "auto":
         method = "bagging" if is_average(ensemble) else "boosting"
     if link == "identity":
-        return refit_squared(matched, rows, y, method, weight_decay, weight, n_jobs=n_jobs)
+        return refit_squared(matched, rows, y, method, weight_decay, weight)
     if method == "bagging":
         raise ValueError(
             f"method='bagging': the {ensemble.library} adds up log-odds, its trees are no predictions of their own; "
@@ -361,7 +354,7 @@ def refit_values(
         raise ValueError(
             "method='forest': log-loss has no minimum where rows of a leaf are of one class; give a weight_decay"
         )
-    return refit_log_loss(matched, rows, y, method, weight_decay, weight, m, seed, n_jobs)
+    return refit_log_loss(matched, rows, y, method, weight_decay, weight, m, seed)
 
 
 def targets(ensemble: Ensemble, y: Any, n: int) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...integrations.ensembles.evaluate import leaves
+from ...ensembles.evaluate import leaves
 from ...models.box_forest.posterior import chunk_posterior, row_chunks
 from ...runtime.records import record
 from ...runtime.threads import map_ordered
@@ -102,12 +102,12 @@ def pair_scratch(arrays: MatchedArrays) -> PairScratch:
     return PairScratch(np.empty((n_regions, STRIDE)), mass, narrow_mass, box, both_box, column, both_column)
 
 
-def gather(matched: MatchedEnsemble, rows: Rows, y: np.ndarray, weight: np.ndarray, n_jobs: int | None = -1) -> Sample:
+def gather(matched: MatchedEnsemble, rows: Rows, y: np.ndarray, weight: np.ndarray) -> Sample:
     """n rows with targets (n, K) and weights (n,)."""
     counts = weight > 0
     complete = knows_splits(matched.features, rows) & counts
     known_rows, incomplete_rows = np.flatnonzero(complete), np.flatnonzero(~complete & counts)
-    leaf = leaves(matched.ensemble, rows.X[known_rows], rows.other[known_rows], n_jobs)
+    leaf = leaves(matched.ensemble, rows.X[known_rows], rows.other[known_rows])
     part, place = take(rows, incomplete_rows), np.arange(len(incomplete_rows))
     if len(incomplete_rows):
         part, same = distinct(part)
@@ -123,7 +123,7 @@ def gather(matched: MatchedEnsemble, rows: Rows, y: np.ndarray, weight: np.ndarr
     )
 
 
-def leaf_sums(matched: MatchedEnsemble, sample: Sample, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+def leaf_sums(matched: MatchedEnsemble, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
     """Sums over rows of weight times P(in the leaf | known cells), (L,), and of this times the target, (L, K).
 
     Raises ValueError if the joint gives a row's known cells probability 0.
@@ -136,7 +136,7 @@ def leaf_sums(matched: MatchedEnsemble, sample: Sample, n_jobs: int | None = -1)
             target[:, k] += np.bincount(leaf, sample.leaf_target[:, k], n_leaves)
     for first in range(0, len(sample.part_weight), _AT_ONCE):
         here = np.arange(first, min(first + _AT_ONCE, len(sample.part_weight)))
-        reached = leaf_probability(matched, take(sample.part, here), n_jobs)
+        reached = leaf_probability(matched, take(sample.part, here))
         size = np.diff(reached.start)
         if not size.all():
             raise ValueError(
@@ -150,7 +150,7 @@ def leaf_sums(matched: MatchedEnsemble, sample: Sample, n_jobs: int | None = -1)
     return mass, target
 
 
-def pair_matrix(matched: MatchedEnsemble, sample: Sample, n_jobs: int | None = -1) -> np.ndarray:
+def pair_matrix(matched: MatchedEnsemble, sample: Sample) -> np.ndarray:
     """Sums over rows of weight times P(in leaf a and in leaf b | known cells), (L, L)."""
     n_leaves, n_outputs = matched.ensemble.value.shape
     nothing = np.empty((0, n_outputs))
@@ -161,13 +161,13 @@ def pair_matrix(matched: MatchedEnsemble, sample: Sample, n_jobs: int | None = -
         _add_rows(matched, sample, rows, PairSums(-1, 0, nothing, out, nothing))
         return out
 
-    out = _sum_parts(matched, sample, n_leaves**2, add, n_jobs)
+    out = _sum_parts(matched, sample, n_leaves**2, add)
     out += out.T - np.diag(np.diagonal(out))
     return out
 
 
 def pair_product(
-    matched: MatchedEnsemble, sample: Sample, value: np.ndarray, tree: int = -1, stop: int = 0, n_jobs: int | None = -1
+    matched: MatchedEnsemble, sample: Sample, value: np.ndarray, tree: int = -1, stop: int = 0
 ) -> np.ndarray:
     """`pair_matrix` times value (L, K), without the matrix; (L, K).
 
@@ -190,7 +190,7 @@ def pair_product(
         _add_rows(matched, sample, rows, PairSums(tree, stop, value, nothing, out))
         return out
 
-    return _sum_parts(matched, sample, value.size, add, n_jobs)
+    return _sum_parts(matched, sample, value.size, add)
 
 
 def _add_rows(matched: MatchedEnsemble, sample: Sample, rows: list[tuple[int, int]], sums: PairSums) -> None:
@@ -204,9 +204,7 @@ def _add_rows(matched: MatchedEnsemble, sample: Sample, rows: list[tuple[int, in
         pair_rows(arrays, part, first, post, sample.part_weight, sums, scratch, pairs)
 
 
-def _sum_parts(
-    matched: MatchedEnsemble, sample: Sample, size: int, add: Callable[..., np.ndarray], n_jobs: int | None
-) -> np.ndarray:
+def _sum_parts(matched: MatchedEnsemble, sample: Sample, size: int, add: Callable[..., np.ndarray]) -> np.ndarray:
     """Sum of what some parts of the rows have: parts that do not depend on the number of threads, few if large."""
     n = max(1, min(_MOST_PARTS, _PART_BYTES // (8 * size)))
     chunks = row_chunks(matched.model, sample.part.evidence, _ROWS) if len(sample.part_weight) else []
@@ -214,7 +212,7 @@ def _sum_parts(
     chunk_ends = np.linspace(0, len(chunks), n + 1).astype(int)
     parts = [(int(ends[i]), int(ends[i + 1]), chunks[chunk_ends[i] : chunk_ends[i + 1]]) for i in range(n)]
     total: np.ndarray | None = None
-    for part in map_ordered(add, parts, n_jobs):
+    for part in map_ordered(add, parts):
         total = part if total is None else total + part
     assert total is not None
     return total
@@ -242,7 +240,7 @@ class Completions(NamedTuple):
     target: np.ndarray
 
 
-def complete(matched: MatchedEnsemble, sample: Sample, m: int, seed: int, n_jobs: int | None = -1) -> Completions:
+def complete(matched: MatchedEnsemble, sample: Sample, m: int, seed: int) -> Completions:
     """Rows of a sample completed: those of at most ``m`` combinations of cells to all of these, the others to m draws.
 
     Raises ValueError if the joint gives a row's known cells probability 0.
@@ -269,7 +267,7 @@ def complete(matched: MatchedEnsemble, sample: Sample, m: int, seed: int, n_jobs
 
     size = max(1, min(256, _DRAWN // m))
     cut = row_chunks(matched.model, part.evidence, size) if len(sample.part_weight) else []
-    parts: list[Any] = list(map_ordered(work, cut, n_jobs))
+    parts: list[Any] = list(map_ordered(work, cut))
     lost = sum(int((count == 0).sum()) for count, *_ in parts)
     if lost:
         raise ValueError(
@@ -292,4 +290,4 @@ def _draw(matched: MatchedEnsemble, sample: Sample, row: np.ndarray, m: int, see
     post = chunk_posterior(model, rows.evidence, 0, len(row))
     complete_rows(model.columns, model.leaves, rows.evidence, post, m, seed, int(row[0]), drawn)
     X, other = filled(matched.features, np.repeat(rows.X, m, axis=0), np.repeat(rows.other, m, axis=0), drawn)
-    return leaves(matched.ensemble, X, other, 1)
+    return leaves(matched.ensemble, X, other)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from ...data.evidence import Evidence
-from ...integrations.ensembles.evaluate import apply_link, raw, routing
-from ...integrations.ensembles.table import Ensemble
+from ...ensembles.evaluate import apply_link, raw, routing
+from ...ensembles.table import Ensemble
 from ...models.base import Distribution
 from ...runtime.threads import chunks, map_ordered
 from ..expectation.expectation import Rows, completed, knows_splits, take
@@ -111,9 +111,7 @@ Function = Callable[[np.ndarray], np.ndarray]
 """Answers (n, K) to complete rows of the joint (n, d); of all NaN rows NaN."""
 
 
-def by_function(
-    function: Function, model: Distribution, X: np.ndarray, needed: np.ndarray, m: int, seed: int, n_jobs: int | None
-) -> Value:
+def by_function(function: Function, model: Distribution, X: np.ndarray, needed: np.ndarray, m: int, seed: int) -> Value:
     """v(S) = E[f(X) | X_S = x_S] as the mean of f over m draws given the coalition's cells.
 
     Coalitions that know all that f needs have its own answer.
@@ -132,7 +130,7 @@ def by_function(
                 rows = cells[rows_here]
                 if draws > 1:
                     seed_here = int(calls.spawn(1)[0].generate_state(1, np.uint64)[0] >> 2)
-                    rows = sample(model, Evidence.of_values(rows), draws, seed_here, False, n_jobs)
+                    rows = sample(model, Evidence.of_values(rows), draws, seed_here, False)
                 parts.append((rows_here, _moments(function(rows), len(rows_here), draws)))
         for rows_here, answers in parts:
             out = np.empty((2, len(first), answers.shape[2])) if out is None else out
@@ -153,7 +151,7 @@ def _moments(answer: np.ndarray, n: int, m: int) -> np.ndarray:
 # ---- The value of a coalition as the mean, or the level probabilities, of a column under the joint.
 
 
-def by_posterior(model: Distribution, X: np.ndarray, j: int, n_jobs: int | None) -> Value:
+def by_posterior(model: Distribution, X: np.ndarray, j: int) -> Value:
     """v(S) = P(level of column j | X_S = x_S) for each level, or E[column j | X_S = x_S]; exact."""
     column = model.schema.columns[j]
 
@@ -161,7 +159,7 @@ def by_posterior(model: Distribution, X: np.ndarray, j: int, n_jobs: int | None)
         first, place = distinct(np.where(known, X[row], np.nan))
         cells = np.where(known[first], X[row[first]], np.nan)
         state = model.observe(Evidence.of_values(cells))
-        mean = state.level_probabilities(j, n_jobs) if column.is_categorical else state.moments(j, n_jobs)[0][:, None]
+        mean = state.level_probabilities(j) if column.is_categorical else state.moments(j)[0][:, None]
         return Asked(mean[place], np.zeros((len(row), mean.shape[1])))
 
     return value
@@ -173,9 +171,7 @@ _DRAWN = 200_000
 """Completions at once."""
 
 
-def by_completions(
-    matched: MatchedEnsemble, rows: Rows, m: int, seed: int, link: str, n_jobs: int | None
-) -> tuple[np.ndarray, np.ndarray]:
+def by_completions(matched: MatchedEnsemble, rows: Rows, m: int, seed: int, link: str) -> tuple[np.ndarray, np.ndarray]:
     """Means over m stratified completions of each row and their standard errors, each (n, K).
 
     Rows that know all that is split have the ensemble's own answers. The errors are those of neighbouring strata
@@ -185,14 +181,12 @@ def by_completions(
     mean, error = np.zeros((2, len(rows.X), len(matched.ensemble.base)))
     complete = knows_splits(matched.features, rows)
     complete_rows = np.flatnonzero(complete)
-    mean[complete_rows] = apply_link(
-        link, raw(matched.ensemble, rows.X[complete_rows], rows.other[complete_rows], n_jobs)
-    )
+    mean[complete_rows] = apply_link(link, raw(matched.ensemble, rows.X[complete_rows], rows.other[complete_rows]))
     part, size = np.flatnonzero(~complete), max(1, _DRAWN // m)
     for block, first in enumerate(range(0, len(part), size)):
         rows_here = part[first : first + size]
         seed_here = int(np.random.SeedSequence([seed, block]).generate_state(1, np.uint64)[0] >> 2)
-        total = completed(matched, take(rows, rows_here), m, seed_here, n_jobs)
+        total = completed(matched, take(rows, rows_here), m, seed_here)
         answer = apply_link(link, total.reshape(-1, total.shape[2])).reshape(total.shape)
         mean[rows_here] = answer.mean(axis=1)
         error[rows_here] = np.sqrt(((answer[:, 0::2] - answer[:, 1::2]) ** 2).sum(axis=1)) / m
@@ -213,7 +207,6 @@ def by_leaves(
     player: np.ndarray,
     p: int,
     background: Background,
-    n_jobs: int | None = -1,
 ) -> Solved:
     """Values of v(S) = mean over background rows b of F(x_S, b_rest), all coalitions, any number of players.
 
@@ -233,10 +226,10 @@ def by_leaves(
     def work(start: int, stop: int) -> None:
         interventional_rows(arrays, facing, share, start, stop, phi, square)
 
-    list(map_ordered(work, chunks(len(X), _BACKGROUND_ROWS), n_jobs))
+    list(map_ordered(work, chunks(len(X), _BACKGROUND_ROWS)))
     phi /= R
     variance = np.maximum(square / R - phi**2, 0.0) / (R - 1)
-    total = raw(ensemble, *back, n_jobs)
+    total = raw(ensemble, *back)
     return Solved(phi, variance, total.mean(axis=0), total.var(axis=0, ddof=1) / R)
 
 

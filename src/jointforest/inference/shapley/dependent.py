@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...data.discretization.dependence import CLASSES, mutual_information
 from ...data.evidence import Evidence
-from ...learners.hidden_tree.structure import CLASSES, mutual_information
 from ...models.base import Distribution
 from ..sampling import sample
 
@@ -15,9 +15,7 @@ _DRAWS = 8192
 """Rows that are drawn to compare columns: the standard error of a correlation is about .01."""
 
 
-def dependent_groups(
-    model: Distribution, columns: list[int], most: int, seed: int, n_jobs: int | None = -1
-) -> list[list[int]]:
+def dependent_groups(model: Distribution, columns: list[int], most: int, seed: int) -> list[list[int]]:
     """Columns in groups of dependent ones, at most ``most`` groups.
 
     Mutual information I of each two columns, of 8,192 draws in at most 16 classes a column, becomes the correlation r =
@@ -29,7 +27,7 @@ def dependent_groups(
     from scipy.cluster.hierarchy import fcluster, linkage
 
     nothing = Evidence.of_values(np.full((1, len(model.schema.columns)), np.nan))
-    drawn = sample(model, nothing, _DRAWS, seed, False, n_jobs)[:, columns]
+    drawn = sample(model, nothing, _DRAWS, seed, False)[:, columns]
     is_categorical = [model.schema.columns[j].is_categorical for j in columns]
     classes = np.column_stack([_classes(x, levels) for x, levels in zip(drawn.T, is_categorical, strict=True)])
     information = mutual_information(classes.astype(np.int16), classes.max(axis=0) + 1)

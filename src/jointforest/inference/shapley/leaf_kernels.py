@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...integrations.ensembles.evaluate_kernels import goes_left
+from ...ensembles.evaluate_kernels import goes_left
 from ...runtime.compile import entry
 from ...runtime.records import record
 

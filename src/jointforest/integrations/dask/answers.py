@@ -18,7 +18,7 @@ from ...data.history_rows import check_names
 from ...inference.sampling import BLOCK, sample_block
 from ...runtime.parameters import check_number
 from ...runtime.random_state import seed_of
-from ...runtime.threads import chunks
+from ...runtime.threads import chunks, use_jobs
 
 
 def log_density(joint: Joint | HistoryJoint, frame: dd.DataFrame) -> dd.Series:
@@ -236,7 +236,7 @@ def _impute_histories(
     if not len(part):
         return meta
     number = 0 if partition_info is None else partition_info["number"]
-    filled = _as_pandas(joint.impute(part, method, None, np.random.default_rng([seed, number]), None))
+    filled = _as_pandas(joint.impute(part, method, None, np.random.default_rng([seed, number]), n_jobs=None))
     filled.index = part.index
     return filled
 
@@ -261,24 +261,25 @@ def _named(part: pd.DataFrame, model: Any, function: Callable[..., Any], name: s
 
 
 def _log_density(part: pd.DataFrame, joint: Joint) -> np.ndarray:
-    return joint.log_density(part, None)
+    return joint.log_density(part, n_jobs=None)
 
 
 def _predict(part: pd.DataFrame, joint: Joint, target: str) -> np.ndarray:
-    return joint.predict(part, target, None)
+    return joint.predict(part, target, n_jobs=None)
 
 
 def _predict_proba(part: pd.DataFrame, joint: Joint, target: str, _: int) -> pd.DataFrame:
-    return pd.DataFrame(joint.predict_proba(part, target, None), columns=list(joint.levels(target)))
+    return pd.DataFrame(joint.predict_proba(part, target, n_jobs=None), columns=list(joint.levels(target)))
 
 
 def _impute(part: pd.DataFrame, joint: Joint, method: str, seed: int, number: int) -> pd.DataFrame:
-    return _as_pandas(joint.impute(part, method, None, np.random.default_rng([seed, number]), None))
+    return _as_pandas(joint.impute(part, method, None, np.random.default_rng([seed, number]), n_jobs=None))
 
 
 def _sample(joint: Joint, first: int, stop: int, seed: int, missing: bool) -> pd.DataFrame:
     evidence = joint.given().state.evidence
-    rows = sample_block(joint.distribution, evidence, stop - first, seed, first // BLOCK, missing, None)
+    with use_jobs(1):
+        rows = sample_block(joint.distribution, evidence, stop - first, seed, first // BLOCK, missing)
     frame = _as_pandas(decode(joint.schema, rows))
     frame.index = pd.RangeIndex(first, stop)
     return frame

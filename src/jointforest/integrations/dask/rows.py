@@ -13,6 +13,7 @@ from dask.delayed import Delayed, delayed
 
 from ...learners.batches.passes import Pass
 from ...runtime.progress import bar
+from ...runtime.threads import use_jobs
 
 
 class DaskRows:
@@ -76,7 +77,8 @@ def beside(X: pd.DataFrame, y: pd.Series) -> pd.DataFrame:
 
 def add_partition(part: pd.DataFrame, one: Pass) -> Any:
     """The sums of one partition, in one thread: other partitions have the others."""
-    return one.over([part])
+    with use_jobs(1):
+        return one.over([part])
 
 
 def merge_sums(merge: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:

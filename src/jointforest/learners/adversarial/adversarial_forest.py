@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,10 +16,10 @@ from ...models.base import Distribution
 from ...models.box_forest.box_forest import BoxForest
 from ...models.box_forest.posterior import LeafPosterior, oob_log_density, posterior
 from ...models.box_forest.structure import Forest, Trees
-from ...runtime.parameters import ANY, FLAG, VERBOSE, Allowed, Number
+from ...runtime.parameters import FLAG, VERBOSE, Number, parameter
 from ...runtime.progress import write_line
 from ...runtime.threads import map_ordered
-from ..base import FOREST, LEAVES, Rows, TableLearner, count_features, draw_rows, warn_leaf_size
+from ..base import BOUNDS, MAX_FEATURES, PRIORS, Rows, TableLearner, count_features, draw_rows, warn_leaf_size
 from ..batches.fill import Sizes, Structure, leaf_sizes
 from ..batches.sample import Sampled
 from ..chow_liu_leaves.constants import FIXED as CHOW_LIU
@@ -63,6 +64,7 @@ class _Grown(NamedTuple):
     drawn: np.ndarray
 
 
+@dataclass(eq=False, repr=False)
 class AdversarialForest(TableLearner):
     """Learn the joint distribution of a table with an adversarial random forest.
 
@@ -165,81 +167,36 @@ class AdversarialForest(TableLearner):
     3
     """
 
-    _allowed: ClassVar[dict[str, Allowed]] = {
-        **FOREST,
-        "min_samples_leaf": (Number(1, whole=True),),
-        "max_leaf_nodes": ("auto", *FOREST["max_leaf_nodes"]),
-        "max_samples": (
-            Number(1, whole=True, text="a whole number >= 1"),
-            Number(0, 1, without="low", text="a share in (0, 1]"),
-            None,
-        ),
-        "delta": (Number(0, 0.5),),
-        "max_iters": ("auto", Number(0, whole=True)),
-        "leaf": ("auto", "normal", "normal_moments", "normal_mle", "uniform", "quantile", "chow_liu"),
-        **LEAVES,
-        "leaf_rows": ("all", "oob", "honest"),
-        "bootstrap": FLAG,
-        "early_stop": FLAG,
-        "oob_score": FLAG,
-        "kinds": ANY,
-        "n_jobs": ANY,
-        "random_state": ANY,
-        "verbose": VERBOSE,
-    }
-
-    def __init__(  # noqa: PLR0913
-        self,
-        n_estimators: int = 30,
-        *,
-        min_samples_leaf: int = 2,
-        max_features: str | int | float | None = "sqrt",
-        max_depth: int | None = None,
-        max_leaf_nodes: int | str | None = "auto",
-        bootstrap: bool = True,
-        max_samples: int | float | None = FIXED.max_samples,
-        delta: float = 0.1,
-        max_iters: int | str = "auto",
-        early_stop: bool = True,
-        leaf: str = "auto",
-        bounds: str = "auto",
-        smoothing: float = 0.2,
-        prior: str = "marginal",
-        spread_rows: float = 2.0,
-        min_spread: float = 0.01,
-        quantile_epsilon: float = 0.01,
-        epsilon: float = 1e-3,
-        leaf_rows: str = "all",
-        oob_score: bool = False,
-        kinds: dict[str, str] | None = None,
-        n_jobs: int | None = -1,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.min_samples_leaf = min_samples_leaf
-        self.max_features = max_features
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.bootstrap = bootstrap
-        self.max_samples = max_samples
-        self.delta = delta
-        self.max_iters = max_iters
-        self.early_stop = early_stop
-        self.leaf = leaf
-        self.bounds = bounds
-        self.smoothing = smoothing
-        self.prior = prior
-        self.spread_rows = spread_rows
-        self.min_spread = min_spread
-        self.quantile_epsilon = quantile_epsilon
-        self.epsilon = epsilon
-        self.leaf_rows = leaf_rows
-        self.oob_score = oob_score
-        self.kinds = kinds
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    n_estimators: int = parameter(30, Number(1, whole=True))
+    _: KW_ONLY
+    min_samples_leaf: int = parameter(2, Number(1, whole=True))
+    max_features: str | int | float | None = parameter("sqrt", *MAX_FEATURES)
+    max_depth: int | None = parameter(None, Number(1, whole=True), None)
+    max_leaf_nodes: int | str | None = parameter("auto", "auto", Number(2, whole=True), None)
+    bootstrap: bool = parameter(True, *FLAG)
+    max_samples: int | float | None = parameter(
+        FIXED.max_samples,
+        Number(1, whole=True, text="a whole number >= 1"),
+        Number(0, 1, without="low", text="a share in (0, 1]"),
+        None,
+    )
+    delta: float = parameter(0.1, Number(0, 0.5))
+    max_iters: int | str = parameter("auto", "auto", Number(0, whole=True))
+    early_stop: bool = parameter(True, *FLAG)
+    leaf: str = parameter("auto", "auto", "normal", "normal_moments", "normal_mle", "uniform", "quantile", "chow_liu")
+    bounds: str = parameter("auto", *BOUNDS)
+    smoothing: float = parameter(0.2, Number(0))
+    prior: str = parameter("marginal", *PRIORS)
+    spread_rows: float = parameter(2.0, Number(0))
+    min_spread: float = parameter(0.01, Number(1e-9))
+    quantile_epsilon: float = parameter(0.01, Number(1e-6, 1))
+    epsilon: float = parameter(1e-3, Number(0, 0.5))
+    leaf_rows: str = parameter("all", "all", "oob", "honest")
+    oob_score: bool = parameter(False, *FLAG)
+    kinds: dict[str, str] | None = None
+    n_jobs: int | None = -1
+    random_state: Any = None
+    verbose: int = parameter(0, *VERBOSE)
 
     def _check(self) -> None:
         super()._check()
@@ -251,7 +208,7 @@ class AdversarialForest(TableLearner):
     def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Distribution:
         if self.leaf == "chow_liu":
             table = coded(rows, weight)
-            return chow_liu_part(table, self._grow(table.rows, weight, seed).filled, self.epsilon, self.n_jobs)
+            return chow_liu_part(table, self._grow(table.rows, weight, seed).filled, self.epsilon)
         grown = self._grow(rows, weight, seed)
         cells = prepare(rows.columns, rows.filled, rows.drawn, edges(rows.schema))
         quantile, model, plain = self._quantile(rows, cells, grown.filled, weight, seed)
@@ -259,7 +216,7 @@ class AdversarialForest(TableLearner):
             plain = None
             evidence = build(rows.schema, rows.X)
             in_bag = self._densities(rows, cells, grown.in_bag, quantile)
-            self.oob_log_density_ = oob_log_density(in_bag, evidence, grown.drawn, self.n_jobs)
+            self.oob_log_density_ = oob_log_density(in_bag, evidence, grown.drawn)
             del in_bag
         if model is None:
             model = self._densities(rows, cells, grown.filled, quantile, plain)
@@ -287,7 +244,7 @@ class AdversarialForest(TableLearner):
             return leaf_sizes(fold, sample.n, rows.schema, rows.columns, seed, weights, rows.first, of_values)
 
         trees = self._grow(table.rows, sampled.weight, seed, sizes).filled.trees
-        return fill_chow_liu(sampled, table, trees, seed, self.epsilon, self.n_jobs)
+        return fill_chow_liu(sampled, table, trees, seed, self.epsilon)
 
     def _structure(self, rows: Rows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
         assigned = self._grow(rows, weight, seed, sizes).filled
@@ -304,10 +261,10 @@ class AdversarialForest(TableLearner):
         if self.leaf != "auto":
             return None, None, None
         settings = self._leaf_settings()
-        plain = fit_trees(rows.columns, cells, assigned, settings, self.n_jobs)
+        plain = fit_trees(rows.columns, cells, assigned, settings)
         normal = as_forest(rows.schema, rows.columns, cells, assigned.trees, plain, self.epsilon)
-        trial = _Trial(rows, cells, assigned, settings, weight, seed, self.n_jobs)
-        misfit = misfit_slots(normal, rows.X, weight, self.n_jobs)
+        trial = _Trial(rows, cells, assigned, settings, weight, seed)
+        misfit = misfit_slots(normal, rows.X, weight)
         slots = choose_slots(misfit, trial.fits, trial.gains, trial.weight, FIXED.trial_groups)
         return slots, None if slots.any() else normal, plain
 
@@ -343,10 +300,10 @@ class AdversarialForest(TableLearner):
             return assign_rows(rows.columns, ranks, forest.trees, forest.leaf_node, np.broadcast_to(counted, (T, n)))
 
         if sizes is None:
-            forest = prune_forest(forest, ranks.codes, used, self.min_samples_leaf, self.n_jobs, grow_all)
+            forest = prune_forest(forest, ranks.codes, used, self.min_samples_leaf, grow_all)
         else:
             rows_at = sizes(assigned(sample.filling).trees)
-            forest = prune_by(forest, ranks.codes, rows_at, self.min_samples_leaf, self.n_jobs)
+            forest = prune_by(forest, ranks.codes, rows_at, self.min_samples_leaf)
         return _Grown(assigned(used if by_oob else sample.filling), assigned(drawn) if self.oob_score else None, drawn)
 
     def _round_settings(self, n: int, d: int) -> RoundSettings:
@@ -362,7 +319,6 @@ class AdversarialForest(TableLearner):
             delta=self.delta,
             max_iters=self._rounds(),
             early_stop=self.early_stop,
-            n_jobs=self.n_jobs,
         )
 
     def _rounds(self) -> int:
@@ -393,11 +349,9 @@ class AdversarialForest(TableLearner):
         settings = self._leaf_settings()
         if plain is not None and quantile is not None:
             epsilon = settings.quantile_epsilon
-            fitted = quantile_trees(rows.columns, cells, assigned, plain, quantile, epsilon, self.n_jobs)
+            fitted = quantile_trees(rows.columns, cells, assigned, plain, quantile, epsilon)
             return as_forest(rows.schema, rows.columns, cells, assigned.trees, fitted, self.epsilon)
-        return learn_densities(
-            rows.schema, rows.columns, cells, assigned, settings, self.epsilon, self.n_jobs, quantile=quantile
-        )
+        return learn_densities(rows.schema, rows.columns, cells, assigned, settings, self.epsilon, quantile=quantile)
 
     def _leaf_settings(self) -> Settings:
         """How leaf densities are estimated; with "auto", of the columns that normals fit."""
@@ -428,7 +382,6 @@ class RoundSettings(NamedTuple):
     delta: float
     max_iters: int
     early_stop: bool
-    n_jobs: int | None
 
 
 class Discriminator(NamedTuple):
@@ -522,7 +475,7 @@ def _discriminate(
     ends = [k for k in FIXED.early_trees if k < n_trees and turn > 0] + [n_trees]
     for end in ends:
         batch = [(t,) for t in range(len(trees), end)]
-        for tree, node, in_bag, vote in map_ordered(one, batch, settings.n_jobs, "growing trees"):
+        for tree, node, in_bag, vote in map_ordered(one, batch, "growing trees"):
             trees.append(tree)
             nodes.append(node)
             drawn.append(in_bag[:n])
@@ -551,7 +504,6 @@ def prune_forest(
     codes: np.ndarray,
     keep: np.ndarray,
     min_rows: int,
-    n_jobs: int | None,
     has_these: bool = False,
 ) -> Discriminator:
     """Prune every tree until at least ``min_rows`` of the real rows in ``keep`` (bool (T, n)) end in each leaf.
@@ -564,12 +516,10 @@ def prune_forest(
         node = forest.leaf_node[t] if has_these else None
         return prune_small_leaves(forest.trees[t], codes, keep[t], min_rows, node)
 
-    return _changed(forest, one, codes.shape[1], n_jobs)
+    return _changed(forest, one, codes.shape[1])
 
 
-def prune_by(
-    forest: Discriminator, codes: np.ndarray, rows_at: np.ndarray, min_rows: int, n_jobs: int | None
-) -> Discriminator:
+def prune_by(forest: Discriminator, codes: np.ndarray, rows_at: np.ndarray, min_rows: int) -> Discriminator:
     """Prune leaves with fewer than ``min_rows`` rows once; those of all trees have ``rows_at`` (int64 (L,)).
 
     Returns the forest with all rows of ``codes`` (d, n) sent down the pruned trees.
@@ -584,17 +534,13 @@ def prune_by(
         pruned, _ = prune(tree, rows, min_rows)
         return pruned, find_leaves(pruned, codes)
 
-    return _changed(forest, one, codes.shape[1], n_jobs)
+    return _changed(forest, one, codes.shape[1])
 
 
-def _changed(
-    forest: Discriminator, one: Callable[[int], tuple[RankTree, np.ndarray]], n: int, n_jobs: int | None
-) -> Discriminator:
+def _changed(forest: Discriminator, one: Callable[[int], tuple[RankTree, np.ndarray]], n: int) -> Discriminator:
     """The forest with other trees, and the nodes in which n rows end in them."""
     trees, leaf_node = [], np.empty((len(forest.trees), n), dtype=np.int32)
-    for t, (tree, node) in enumerate(
-        map_ordered(one, [(t,) for t in range(len(forest.trees))], n_jobs, "pruning trees")
-    ):
+    for t, (tree, node) in enumerate(map_ordered(one, [(t,) for t in range(len(forest.trees))], "pruning trees")):
         trees.append(tree)
         leaf_node[t] = node
     return forest._replace(trees=trees, leaf_node=leaf_node)
@@ -685,10 +631,9 @@ class _Trial:
         settings: Settings,
         weight: np.ndarray | None,
         seed: int,
-        n_jobs: int | None,
     ) -> None:
         self.rows, self.cells, self.assigned = rows, cells, assigned
-        self.settings, self.n_jobs = settings, n_jobs
+        self.settings = settings
         n = len(rows.X)
         self.held = np.random.default_rng([seed, 4]).permutation(n)[: int(FIXED.trial_share * n)]
         self.asked = self.held[: FIXED.trial_rows]
@@ -728,9 +673,9 @@ class _Trial:
         trees = trees._replace(weight=weight)
         schema, columns = self.rows.schema, self.rows.columns
         none = np.zeros(len(columns.step), bool)
-        fitted = fit_trees(columns, self.cells, trees, self.settings, self.n_jobs, quantile=none)
+        fitted = fit_trees(columns, self.cells, trees, self.settings, quantile=none)
         forest = as_forest(schema, columns, self.cells, trees.trees, fitted, FIXED.trial_epsilon)
-        return trees, forest, posterior(forest, build(schema, self.rows.X[self.asked]), self.n_jobs)
+        return trees, forest, posterior(forest, build(schema, self.rows.X[self.asked]))
 
     def _gains_in_leaves(self, slots: np.ndarray) -> dict[int, np.ndarray]:
         """By slot, what its log-density gains in each leaf that a validation row meets, (M,)."""
@@ -748,4 +693,4 @@ class _Trial:
         return found
 
     def _cdfs(self, trees: AssignedRows, slots: np.ndarray) -> list[list[LeafCdfs]]:
-        return tree_cdfs(self.rows.columns, self.cells, trees, slots, self.settings.quantile_epsilon, self.n_jobs)
+        return tree_cdfs(self.rows.columns, self.cells, trees, slots, self.settings.quantile_epsilon)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...data.sample_rows import row_keys
 from ...data.schema import Columns, Schema, edges
-from ...integrations.ensembles.adopt import with_weights
+from ...ensembles.adopt import with_weights
 from ...models.box_forest.structure import Forest, Trees, tree_boxes
 from ...models.box_forest.structure_kernels import route_by_key
 from ...models.hidden_tree.hidden_trees import HiddenTrees
@@ -83,7 +83,7 @@ class Routed(NamedTuple):
     leaf_of: Callable[[int], np.ndarray]
 
 
-def routed(route: Route, batch: Any, n_jobs: int | None) -> Routed:
+def routed(route: Route, batch: Any) -> Routed:
     """The rows of a batch, a frame, and where they end."""
     weights = route.weights
     reader, X = cells_of(route.schema, batch, weights.name if weights else None)
@@ -92,7 +92,7 @@ def routed(route: Route, batch: Any, n_jobs: int | None) -> Routed:
     if np.isnan(X).any():
         keys = row_keys(((name, reader.cells(name)) for name in reader.names), reader.n, route.seed)
         if route.first is not None:
-            filled = np.ascontiguousarray(fill_in(route.first, X, keys, n_jobs).T)
+            filled = np.ascontiguousarray(fill_in(route.first, X, keys).T)
 
     def leaf_of(t: int) -> np.ndarray:
         out = np.empty(len(X), np.int32)
@@ -126,14 +126,14 @@ def leaf_sizes(
     return sizes
 
 
-def _count(route: Route, sizes: np.ndarray, batch: Any, n_jobs: int | None) -> np.ndarray:
+def _count(route: Route, sizes: np.ndarray, batch: Any) -> np.ndarray:
     """Count the rows of a batch."""
-    first, rows = first_leaves(route.trees), routed(route, batch, n_jobs)
+    first, rows = first_leaves(route.trees), routed(route, batch)
 
     def one(t: int) -> np.ndarray:
         return np.bincount(rows.leaf_of(t), minlength=int(first[t + 1] - first[t]))
 
-    return sizes + np.concatenate(list(map_ordered(one, [(t,) for t in range(len(first) - 1)], n_jobs)))
+    return sizes + np.concatenate(list(map_ordered(one, [(t,) for t in range(len(first) - 1)])))
 
 
 class Structure(NamedTuple):
@@ -190,7 +190,7 @@ class Filling(NamedTuple):
     marks: list[dict[int, Marks]]
 
 
-def filling_of(structure: Structure, n_jobs: int | None) -> Filling:
+def filling_of(structure: Structure) -> Filling:
     """What batches need of a structure."""
     assigned, table = structure.assigned, structure.cells
     first = first_leaves(assigned.trees)
@@ -200,7 +200,7 @@ def filling_of(structure: Structure, n_jobs: int | None) -> Filling:
     def one(t: int, j: int) -> Marks:
         return marks_of(values_of_rows(table.values[j], table.codes[j], *placed[t], assigned.weight[t]))
 
-    made = map_ordered(one, [(t, j) for t in range(n_trees) for _, j in slots], n_jobs)
+    made = map_ordered(one, [(t, j) for t in range(n_trees) for _, j in slots])
     marks = [{slot: next(made) for slot, _ in slots} for _ in range(n_trees)]
     about = structure.seed, structure.weights, structure.first
     route = Route(structure.schema, structure.columns, assigned.trees, *about)
@@ -218,14 +218,14 @@ def empty(filling: Filling) -> list[Running]:
     ]
 
 
-def add_batch(filling: Filling, sums: list[Running], batch: Any, n_jobs: int | None) -> list[Running]:
+def add_batch(filling: Filling, sums: list[Running], batch: Any) -> list[Running]:
     """Add the rows of a batch to the sums."""
-    rows = routed(filling.route, batch, n_jobs)
+    rows = routed(filling.route, batch)
 
     def one(t: int) -> None:
         add_rows(sums[t], filling.route.columns, rows.values, rows.codes, rows.leaf_of(t), rows.times)
 
-    list(map_ordered(one, [(t,) for t in range(len(sums))], n_jobs))
+    list(map_ordered(one, [(t,) for t in range(len(sums))]))
     return sums
 
 
@@ -236,14 +236,13 @@ def merge(sums: list[Running], other: list[Running]) -> list[Running]:
     return sums
 
 
-def finish(structure: Structure, sums: list[Running], epsilon: float, n_jobs: int | None) -> Forest:
+def finish(structure: Structure, sums: list[Running], epsilon: float) -> Forest:
     """The forest whose leaf densities are those of all rows that were added."""
     columns = structure.columns
     # what is counted in parts of the largest weight, in rows: weights have a mean of 1
     unit = 1.0 if structure.weights is None else int(sums[0].rows) / float(sums[0].size.sum())
     marginal = marginals(columns, leaf_sums_of(columns, one_leaf(columns, sums[0]), unit), edges(structure.schema))
     table = marginal._replace(values=structure.cells.values, codes=structure.cells.codes)
-    inside = n_jobs if len(sums) == 1 else 1  # threads over columns, or over trees
     trees = with_weights(structure.assigned.trees, np.concatenate([of.size * unit for of in sums]))
 
     def one(t: int) -> FittedTree:
@@ -255,12 +254,12 @@ def finish(structure: Structure, sums: list[Running], epsilon: float, n_jobs: in
         def of_slot(slot: int, marks: Marks) -> LeafValues:
             return values_of_marks(marks, of_leaves, slot, float(columns.step[slot]), unit)
 
-        of = list(map_ordered(of_slot, list(sums[t].marks.items()), inside))
+        of = list(map_ordered(of_slot, list(sums[t].marks.items())))
         values = dict(zip(sums[t].marks, of, strict=True))
         epsilon = structure.settings.quantile_epsilon
-        return leaves, quantile_circuits(columns, table, values, leaves, *box[:2], epsilon, inside)
+        return leaves, quantile_circuits(columns, table, values, leaves, *box[:2], epsilon)
 
-    fitted = list(map_ordered(one, [(t,) for t in range(len(sums))], n_jobs, "fitting leaves"))
+    fitted = list(map_ordered(one, [(t,) for t in range(len(sums))], "fitting leaves"))
     return as_forest(structure.schema, columns, table, trees, fitted, epsilon)
 
 
@@ -270,12 +269,12 @@ def _modelled(structure: Structure) -> np.ndarray:
     return quantile_leaves(structure.columns, structure.settings, structure.quantile, has_target)
 
 
-def fill(fold: Fold, n: int, structure: Structure, epsilon: float, n_jobs: int | None) -> Forest:
+def fill(fold: Fold, n: int, structure: Structure, epsilon: float) -> Forest:
     """The forest of a table of n rows, by a pass over it.
 
     Raises ValueError if the batches have other rows than they had before.
     """
-    filling = filling_of(structure, n_jobs)
+    filling = filling_of(structure)
     sums = fold(Pass(partial(empty, filling), partial(add_batch, filling), merge, "counting rows"), n)
     check_number(n, int(sums[0].rows))
-    return finish(structure, sums, epsilon, n_jobs)
+    return finish(structure, sums, epsilon)

@@ -34,12 +34,11 @@ def add_batch(
     weights: Weights | None,
     expected: Expected,
     batch: Any,
-    n_jobs: int | None,
 ) -> Expected:
     """Add the rows of a batch; trees of one of the members, int64 (T,), share each row out."""
     reader, X = cells_of(hidden.schema, batch, weights.name if weights else None)
-    codes = code_table(hidden.scales, X, n_jobs)
-    with one_blas_thread(in_kernels=True), workers(n_jobs) as run:
+    codes = code_table(hidden.scales, X)
+    with one_blas_thread(in_kernels=True), workers() as run:
         add_rows(expected.totals, hidden, member, codes, run, weights.shares(reader) if weights else None)
     return Expected(expected.totals, expected.n + len(X))
 

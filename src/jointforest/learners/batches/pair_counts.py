@@ -57,11 +57,11 @@ def empty(pairs: Pairs) -> PairSums:
     return PairSums(0, [np.zeros((n_leaves, H, K), np.int64) for H, K in zip(above, size, strict=True)])
 
 
-def add_batch(pairs: Pairs, sums: PairSums, batch: Any, n_jobs: int | None) -> PairSums:
+def add_batch(pairs: Pairs, sums: PairSums, batch: Any) -> PairSums:
     """Add the rows of a batch."""
-    rows, first = routed(pairs.route, batch, n_jobs), first_leaves(pairs.route.trees)
-    codes = code_table(pairs.scales, rows.values.T, n_jobs).T.astype(np.int64)
-    leaves = list(map_ordered(rows.leaf_of, [(t,) for t in range(len(first) - 1)], n_jobs))
+    rows, first = routed(pairs.route, batch), first_leaves(pairs.route.trees)
+    codes = code_table(pairs.scales, rows.values.T).T.astype(np.int64)
+    leaves = list(map_ordered(rows.leaf_of, [(t,) for t in range(len(first) - 1)]))
 
     def one(k: int) -> None:
         _, H, K = sums.counts[k].shape
@@ -70,7 +70,7 @@ def add_batch(pairs: Pairs, sums: PairSums, batch: Any, n_jobs: int | None) -> P
         for t, leaf in enumerate(leaves):
             np.add.at(sums.counts[k].reshape(-1), (leaf + first[t]) * (H * K) + two, rows.times)
 
-    list(map_ordered(one, [(k,) for k in range(len(sums.counts))], n_jobs))
+    list(map_ordered(one, [(k,) for k in range(len(sums.counts))]))
     return PairSums(sums.n + len(rows.times), sums.counts)
 
 

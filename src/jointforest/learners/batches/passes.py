@@ -18,8 +18,8 @@ class Pass(NamedTuple):
     ----------
     start : callable () -> sums
         Sums of no rows.
-    add : callable (sums, batch, n_jobs) -> sums
-        With the rows of a batch, a frame, on so many threads; it may change the sums that it is given.
+    add : callable (sums, batch) -> sums
+        With the rows of a batch, a frame; it may change the sums that it is given.
     merge : callable (sums, other) -> sums
         With the sums of other rows; it may change the first.
     what : str
@@ -27,15 +27,15 @@ class Pass(NamedTuple):
     """
 
     start: Callable[[], Any]
-    add: Callable[[Any, Any, int | None], Any]
+    add: Callable[[Any, Any], Any]
     merge: Callable[[Any, Any], Any]
     what: str
 
-    def over(self, batches: Iterable[Any], n_jobs: int | None = None) -> Any:
+    def over(self, batches: Iterable[Any]) -> Any:
         """The sums of some batches."""
         sums = self.start()
         for batch in batches:
-            sums = self.add(sums, batch, n_jobs)
+            sums = self.add(sums, batch)
         return sums
 
     def together(self, parts: Iterable[Any]) -> Any:
@@ -56,14 +56,12 @@ def has_own_passes(source: Any) -> bool:
     return callable(getattr(type(source), "fold", None)) and not nw.dependencies.is_into_dataframe(source)
 
 
-def fold_of(source: Any, n_jobs: int | None) -> Fold:
+def fold_of(source: Any) -> Fold:
     """How passes over a source are made: by its own method ``fold``, or here, one batch after the other.
 
     Parameters
     ----------
     source : as `data.batches.batches_of` takes it, or an object with a method ``fold``
-    n_jobs : int or None
-        Threads, where passes are made here.
     """
     if has_own_passes(source):
         return source.fold
@@ -77,6 +75,6 @@ def fold_of(source: Any, n_jobs: int | None) -> Fold:
                     yield batch
                     step(len(batch))
 
-            return one.over(told(), n_jobs)
+            return one.over(told())
 
     return fold

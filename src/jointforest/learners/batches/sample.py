@@ -255,10 +255,10 @@ def _with_weight(fold: Fold, name: str) -> Fold:
     return some
 
 
-def _add_some(add: Callable[[Any, Any, int | None], Any], name: str, sums: Any, batch: Any, n_jobs: int | None) -> Any:
+def _add_some(add: Callable[[Any, Any], Any], name: str, sums: Any, batch: Any) -> Any:
     """Add the rows of a batch that have a weight."""
     weight = _weights_in(read(batch), name)
-    return add(sums, batch if weight.all() else take_rows(batch, np.flatnonzero(weight)), n_jobs)
+    return add(sums, batch if weight.all() else take_rows(batch, np.flatnonzero(weight)))
 
 
 def _weights_in(reader: FrameReader, name: str) -> np.ndarray:

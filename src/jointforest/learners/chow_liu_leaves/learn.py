@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...data.discretization.dependence import coarse, mutual_information, spanning_tree
 from ...models.hidden_tree.tables import TreeTables
 from ...runtime.threads import map_ordered, one_blas_thread
 from ..hidden_tree.rake import with_marginal
-from ..hidden_tree.structure import coarse, mutual_information, spanning_tree
 from .constants import FIXED
 
 # ---- Tables of Chow-Liu trees on codes: pairs of columns in the whole table, and in a leaf, where rows are few.
@@ -220,7 +220,7 @@ def counted_rows(
 
 
 def learn_leaves(
-    edges: Edges, boxes: Boxes, counted: Counted, epsilon: float, n_jobs: int | None
+    edges: Edges, boxes: Boxes, counted: Counted, epsilon: float
 ) -> tuple[tuple[TreeTables, ...], np.ndarray]:
     """One hidden tree a leaf, and one of the whole table as background; and the logarithms of their weights.
 
@@ -245,7 +245,7 @@ def learn_leaves(
         return _piece(edges, counted(t, a, b), [inside[a:b] for inside in boxes.allowed], emissions)
 
     with one_blas_thread():
-        trees = [tree for piece in map_ordered(work, pieces, n_jobs) for tree in piece]
+        trees = [tree for piece in map_ordered(work, pieces) for tree in piece]
     weight = (1.0 - epsilon) * boxes.share / T
     keep = np.flatnonzero(weight > 0.0)
     trees, weight = [trees[i] for i in keep], weight[keep]

@@ -10,7 +10,7 @@ import numpy as np
 from ...data.discretization.discretizer import Scale, code_table
 from ...data.discretization.learn import learn_scale
 from ...data.schema import Column, Columns, Schema, kernel_columns
-from ...integrations.ensembles.adopt import with_weights
+from ...ensembles.adopt import with_weights
 from ...models.box_forest.structure import Trees, add_stump, leaf_boxes
 from ...models.hidden_tree.hidden_tree import HiddenTree
 from ...models.hidden_tree.hidden_trees import Grown, HiddenTrees, value_trees
@@ -65,11 +65,11 @@ def _code_column(column: Column, scale: Scale) -> Column:
     return replace(column, kind="categorical", dtype="int64", levels=tuple(range(scale.n_codes)))  # levels that share
 
 
-def chow_liu_part(table: CodedRows, assigned: AssignedRows, epsilon: float, n_jobs: int | None) -> HiddenTree:
+def chow_liu_part(table: CodedRows, assigned: AssignedRows, epsilon: float) -> HiddenTree:
     """The distribution of a forest that was grown on codes: a Chow-Liu tree in each leaf, and one as background."""
     edges = _edges(table)
     counted = counted_rows(edges, table.codes, np.isnan(table.rows.X), assigned.leaf_of, assigned.weight)
-    return _part(table, assigned.trees, edges, counted, epsilon, n_jobs)
+    return _part(table, assigned.trees, edges, counted, epsilon)
 
 
 def trees_of_values(table: CodedRows, trees: Trees) -> Trees:
@@ -77,9 +77,7 @@ def trees_of_values(table: CodedRows, trees: Trees) -> Trees:
     return value_trees(trees, table.scales, kernel_columns(table.schema), table.rows.columns)
 
 
-def fill_chow_liu(
-    sampled: Sampled, table: CodedRows, trees: Trees, seed: int, epsilon: float, n_jobs: int | None
-) -> HiddenTree:
+def fill_chow_liu(sampled: Sampled, table: CodedRows, trees: Trees, seed: int, epsilon: float) -> HiddenTree:
     """`chow_liu_part` of a table in batches, by a pass over it; the trees, codes and links are those of a sample.
 
     Raises ValueError if the batches have other rows than they had before.
@@ -95,7 +93,7 @@ def fill_chow_liu(
         pairs = [of[a:b] * unit for of in counts]
         return PairCounts(pairs, [of[..., -1].sum(axis=1) for of in pairs])
 
-    return _part(table, with_weights(trees, size * unit), edges, counted, epsilon, n_jobs)
+    return _part(table, with_weights(trees, size * unit), edges, counted, epsilon)
 
 
 def _edges(table: CodedRows) -> Edges:
@@ -105,15 +103,13 @@ def _edges(table: CodedRows) -> Edges:
     return edges_of(table.codes, n_codes, is_ordered, np.isnan(table.rows.X).mean(axis=0))
 
 
-def _part(
-    table: CodedRows, trees: Trees, edges: Edges, counted: Counted, epsilon: float, n_jobs: int | None
-) -> HiddenTree:
+def _part(table: CodedRows, trees: Trees, edges: Edges, counted: Counted, epsilon: float) -> HiddenTree:
     """The distribution of trees on codes, from what is counted in their leaves."""
     n_codes = np.array([scale.n_codes for scale in table.scales])
     share = np.empty(int(trees.leaf.max()) + 1)
     share[trees.leaf[trees.leaf >= 0]] = trees.weight[trees.leaf >= 0]
     allowed = _allowed(table.rows.columns, n_codes, *leaf_boxes(trees, table.rows.columns))
-    tree, log_weight = learn_leaves(edges, Boxes(allowed, first_leaves(trees), share), counted, epsilon, n_jobs)
+    tree, log_weight = learn_leaves(edges, Boxes(allowed, first_leaves(trees), share), counted, epsilon)
     of_values, leaf = trees_of_values(table, trees), np.flatnonzero(share > 0.0)
     if epsilon > 0.0:
         of_values, leaf = add_stump(of_values), np.append(leaf, len(share))

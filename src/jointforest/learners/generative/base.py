@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,8 +15,9 @@ from ...data.frames import read
 from ...models.box_forest.box_forest import BoxForest
 from ...models.box_forest.robustness import robustness
 from ...models.box_forest.structure import Forest
-from ...runtime.parameters import ANY, FLAG, Allowed, Number
-from ..base import FOREST, LEAVES, Learner, count_features, warn_leaf_size
+from ...runtime.parameters import FLAG, Number, parameter
+from ...runtime.threads import threaded, use_jobs
+from ..base import BOUNDS, MAX_FEATURES, PRIORS, Learner, count_features, warn_leaf_size
 from ..batches.fill import Structure, fill
 from ..batches.passes import fold_of
 from ..batches.sample import take_weighed
@@ -51,92 +53,46 @@ Filled = Callable[[Settings, Settings, np.ndarray | None], Forest]
 """The forest of all rows, by the settings of features, those of the target, and slots with quantile leaves."""
 
 
+@dataclass(eq=False, repr=False)
 class GenerativeForest(Learner):
     """What the classifier and the regressor share: parameters, learning, and the joint's own questions."""
 
     _target_kind = "categorical"
-    beta_: float
-    _calibration: Calibration
+    beta_: float = field(init=False)
+    _calibration: Calibration = field(init=False)
     _criteria: ClassVar[dict[str, int]] = {"gini": GINI, "entropy": ENTROPY}
-    _allowed: ClassVar[dict[str, Allowed]] = {
-        **FOREST,
-        "criterion": tuple(_criteria),
-        "min_samples_split": (Number(2, whole=True),),
-        "min_samples_leaf": ("auto", Number(1, whole=True)),
-        "max_samples": (Number(0), None),
-        "leaf": ("auto", "normal", "normal_moments", "normal_mle", "uniform", "quantile", "spn", "chow_liu"),
-        "target_in_leaf": ("factorised", "full"),
-        "min_spn_samples": (Number(2, whole=True),),
-        **{name: LEAVES[name] for name in ("bounds", "prior", "spread_rows")},
-        "smoothing": ("auto", *LEAVES["smoothing"]),
-        "min_spread": ("auto", *LEAVES["min_spread"]),
-        "combine": ("weighted", "trees", "mixture"),
-        "beta": ("auto", Number(0, 1)),
-        "extra": ("refuse", "ignore"),
-        "bootstrap": FLAG,
-        "conformal": FLAG,
-        "kinds": ANY,
-        "n_jobs": ANY,
-        "random_state": ANY,
-    }
-
-    def __init__(  # noqa: PLR0913
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "gini",
-        max_features: str | int | float | None = "sqrt",
-        max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
-        min_samples_split: int = 2,
-        min_samples_leaf: int | str = "auto",
-        bootstrap: bool = True,
-        max_samples: int | float | None = None,
-        leaf: str = "normal",
-        target_in_leaf: str = "factorised",
-        min_spn_samples: int = 30,
-        bounds: str = "auto",
-        smoothing: float | str = "auto",
-        prior: str = "marginal",
-        spread_rows: float = 2.0,
-        min_spread: float | str = "auto",
-        epsilon: float = 1e-3,
-        combine: str = "weighted",
-        beta: float | str = "auto",
-        conformal: bool = False,
-        kinds: dict[str, str] | None = None,
-        extra: str = "refuse",
-        n_jobs: int | None = -1,
-        random_state: Any = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.max_features = max_features
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.bootstrap = bootstrap
-        self.max_samples = max_samples
-        self.leaf = leaf
-        self.target_in_leaf = target_in_leaf
-        self.min_spn_samples = min_spn_samples
-        self.bounds = bounds
-        self.smoothing = smoothing
-        self.prior = prior
-        self.spread_rows = spread_rows
-        self.min_spread = min_spread
-        self.epsilon = epsilon
-        self.combine = combine
-        self.beta = beta
-        self.conformal = conformal
-        self.kinds = kinds
-        self.extra = extra
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_estimators: int = parameter(100, Number(1, whole=True))
+    _: KW_ONLY
+    criterion: str = parameter("gini", *_criteria)
+    max_features: str | int | float | None = parameter("sqrt", *MAX_FEATURES)
+    max_depth: int | None = parameter(None, Number(1, whole=True), None)
+    max_leaf_nodes: int | None = parameter(None, Number(2, whole=True), None)
+    min_samples_split: int = parameter(2, Number(2, whole=True))
+    min_samples_leaf: int | str = parameter("auto", "auto", Number(1, whole=True))
+    bootstrap: bool = parameter(True, *FLAG)
+    max_samples: int | float | None = parameter(None, Number(0), None)
+    leaf: str = parameter(
+        "normal", "auto", "normal", "normal_moments", "normal_mle", "uniform", "quantile", "spn", "chow_liu"
+    )
+    target_in_leaf: str = parameter("factorised", "factorised", "full")
+    min_spn_samples: int = parameter(30, Number(2, whole=True))
+    bounds: str = parameter("auto", *BOUNDS)
+    smoothing: float | str = parameter("auto", "auto", Number(0))
+    prior: str = parameter("marginal", *PRIORS)
+    spread_rows: float = parameter(2.0, Number(0))
+    min_spread: float | str = parameter("auto", "auto", Number(1e-9))
+    epsilon: float = parameter(1e-3, Number(0, 0.5))
+    combine: str = parameter("weighted", "weighted", "trees", "mixture")
+    beta: float | str = parameter("auto", "auto", Number(0, 1))
+    conformal: bool = parameter(False, *FLAG)
+    kinds: dict[str, str] | None = None
+    extra: str = parameter("refuse", "refuse", "ignore")
+    n_jobs: int | None = -1
+    random_state: Any = None
 
     # -- learning
 
+    @threaded
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Grow a forest for the target and learn the distribution in its leaves.
 
@@ -170,6 +126,7 @@ class GenerativeForest(Learner):
         training, assigned = self._grow(training, weight, seed)
         return self._learn(training, assigned, seed)
 
+    @threaded
     def fit_batches(self, source: Any, target: str, sample_weight: str | None = None) -> Any:
         """Learn from a table larger than memory, whose column ``target`` is the target; see
         ``docs/how-to/large-tables.md``.
@@ -216,7 +173,7 @@ class GenerativeForest(Learner):
                 "leaf='spn' and 'chow_liu', target_in_leaf='full' and class_weight need all rows at once, and "
                 "fit_batches has a sample of them; leave these at their defaults"
             )
-        fold, seed = fold_of(source, self.n_jobs), self._draw_seed()
+        fold, seed = fold_of(source), self._draw_seed()
         of_target = target, self._target_kind
         fold, sample, weight, weights = take_weighed(fold, self.kinds, FIXED.batch_rows, seed, sample_weight, of_target)
         training = sampled_training(sample, target, self._target_kind)
@@ -226,7 +183,7 @@ class GenerativeForest(Learner):
         def filled(settings: Settings, of_target: Settings, quantile: np.ndarray | None) -> Forest:
             table = training.schema, training.columns, training.table
             structure = Structure(*table, assigned, settings, quantile, seed, of_target, weights, training.first)
-            return fill(fold, sample.n, structure, self.epsilon, self.n_jobs)
+            return fill(fold, sample.n, structure, self.epsilon)
 
         return self._learn(training, assigned, seed, None if sample.is_whole else filled)
 
@@ -241,7 +198,7 @@ class GenerativeForest(Learner):
         # rounded to 44 bits, so that weights of another unit grow the same trees
         part, exponent = np.frexp(weight)
         weight = np.ldexp(np.rint(np.ldexp(part, 44)), exponent - 44)
-        training = training.completed(weight, seed, self.n_jobs)
+        training = training.completed(weight, seed)
         n, d = training.X.shape[0], training.X.shape[1] - 1
         least = FIXED.coded_leaf_rows if is_coded else 1
         if self.min_samples_leaf != "auto":
@@ -257,7 +214,6 @@ class GenerativeForest(Learner):
             max_leaf_nodes=CHOW_LIU.leaf_nodes if is_coded and self.max_leaf_nodes is None else self.max_leaf_nodes,
             bootstrap=self.bootstrap,
             n_draws=self._count_draws(n),
-            n_jobs=self.n_jobs,
         )
         if is_coded:
             training = coded_training(training, weight)
@@ -320,10 +276,12 @@ class GenerativeForest(Learner):
         training = self._read(as_table(X), y)
         weight = self._weigh(training, check_weights(sample_weight, len(training.X)))
         seed = self._draw_seed()
-        return self._learn(training, adopt(forest, training, weight, seed, self.n_jobs), seed)
+        with use_jobs(self.n_jobs):
+            return self._learn(training, adopt(forest, training, weight, seed), seed)
 
     @classmethod
-    def from_joint(cls, joint: Any, target: str, n_jobs: int | None = -1) -> Any:
+    @threaded
+    def from_joint(cls, joint: Any, target: str, *, n_jobs: int | None = -1) -> Any:
         """An estimator that predicts one column of a joint that is there already, of whatever kind, from the others.
 
         Parameters
@@ -426,22 +384,22 @@ class GenerativeForest(Learner):
         """Leaf densities, and how the trees are combined; of a sample of rows ``filled`` gives the forest of all."""
         self.feature_importances_ = feature_importances(training, assigned, self._criteria[self.criterion])
         if training.coded is not None:
-            self.joint_ = Joint(chow_liu_part(training.coded, assigned, self.epsilon, self.n_jobs))
+            self.joint_ = Joint(chow_liu_part(training.coded, assigned, self.epsilon))
             self.beta_ = 1.0
             return self
         settings = self._settings()
         if self.smoothing == "auto":
-            settings = choose_smoothing(training, assigned, settings, seed, self.n_jobs)
+            settings = choose_smoothing(training, assigned, settings, seed)
         if self.min_spread == "auto" and self.leaf not in LIKE_UNIFORM:
-            settings = settings._replace(min_spread=choose_spreads(training, assigned, settings, self.n_jobs))
+            settings = settings._replace(min_spread=choose_spreads(training, assigned, settings))
         self.min_spread_, self._smoothing = settings.min_spread, settings.smoothing
         target = TARGET
         if not training.columns.is_categorical[-1]:
-            target = target._replace(min_spread=choose_target_spread(training, assigned, self.n_jobs))
+            target = target._replace(min_spread=choose_target_spread(training, assigned))
         circuits = self._circuits(training, seed)
         quantile = None
         if self.leaf == "auto" and circuits is None:
-            quantile = quantile_slots(training, assigned, settings, target, seed, self.n_jobs)
+            quantile = quantile_slots(training, assigned, settings, target, seed)
         model = learn_densities(
             training.schema,
             training.columns,
@@ -449,13 +407,12 @@ class GenerativeForest(Learner):
             assigned,
             settings,
             self.epsilon,
-            self.n_jobs,
             target,
             circuits=circuits,
             quantile=quantile,
         )
         beta = {"trees": 0.0, "mixture": 1.0}.get(self.combine, self.beta)
-        self.beta_ = choose_beta(model, training, assigned, seed, self.n_jobs)[0] if isinstance(beta, str) else beta
+        self.beta_ = choose_beta(model, training, assigned, seed)[0] if isinstance(beta, str) else beta
         if filled is not None:
             del model  # as large as what takes its place
             model = filled(settings, target, quantile)
@@ -488,6 +445,7 @@ class GenerativeForest(Learner):
 
     # -- questions about the features alone
 
+    @threaded
     def score_samples(self, X: Any) -> np.ndarray:
         """Log-density log p(x_o) of each row's known features by the mixture of all trees; low for outliers.
 
@@ -526,8 +484,9 @@ class GenerativeForest(Learner):
         True
         """
         evidence = self._evidence(X)
-        return self.joint_.distribution.log_density(evidence, self.n_jobs)
+        return self.joint_.distribution.log_density(evidence)
 
+    @threaded
     def robustness(self, X: Any, *, beta: float | None = None, c: float = 1.0, shift: str = "leaf") -> np.ndarray:
         """How far every parameter of the forest may be wrong at once before a row's predicted class changes.
 
@@ -571,7 +530,7 @@ class GenerativeForest(Learner):
         evidence = self._evidence(X)
         beta = float(self.beta_ if beta is None else beta)
         model, j = self.joint_.distribution.forest_for("robustness"), self._target
-        return robustness(model, evidence, j, beta=beta, c=c, shift=shift, n_jobs=self.n_jobs)[0]
+        return robustness(model, evidence, j, beta=beta, c=c, shift=shift)[0]
 
     @property
     def _target(self) -> int:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 
 from ...inference.uncertainty import Uncertainty, uncertainty
-from ...runtime.parameters import ANY, Allowed, check_number
+from ...runtime.parameters import check_number
+from ...runtime.threads import threaded
 from ..leaf_fitting.densities import AssignedRows
 from .base import Filled, GenerativeForest
 from .conformal import label_set, pairs_by_pattern
@@ -18,6 +20,7 @@ from .constants import FIXED
 from .targets import Training, know_features
 
 
+@dataclass(eq=False, repr=False)
 class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
     """A random forest that is a joint distribution: classes with any inputs missing, densities, samples.
 
@@ -139,66 +142,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
     ['Adelie', 'Adelie']
     """
 
-    _allowed: ClassVar[dict[str, Allowed]] = {**GenerativeForest._allowed, "class_weight": ANY}
-
-    def __init__(  # noqa: PLR0913
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "gini",
-        max_features: str | int | float | None = "sqrt",
-        max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
-        min_samples_split: int = 2,
-        min_samples_leaf: int | str = "auto",
-        bootstrap: bool = True,
-        max_samples: int | float | None = None,
-        leaf: str = "normal",
-        target_in_leaf: str = "factorised",
-        min_spn_samples: int = 30,
-        bounds: str = "auto",
-        smoothing: float | str = "auto",
-        prior: str = "marginal",
-        spread_rows: float = 2.0,
-        min_spread: float | str = "auto",
-        epsilon: float = 1e-3,
-        combine: str = "weighted",
-        beta: float | str = "auto",
-        class_weight: Any = None,
-        conformal: bool = False,
-        kinds: dict[str, str] | None = None,
-        extra: str = "refuse",
-        n_jobs: int | None = -1,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            n_estimators,
-            criterion=criterion,
-            max_features=max_features,
-            max_depth=max_depth,
-            max_leaf_nodes=max_leaf_nodes,
-            min_samples_split=min_samples_split,
-            min_samples_leaf=min_samples_leaf,
-            bootstrap=bootstrap,
-            max_samples=max_samples,
-            leaf=leaf,
-            target_in_leaf=target_in_leaf,
-            min_spn_samples=min_spn_samples,
-            bounds=bounds,
-            smoothing=smoothing,
-            prior=prior,
-            spread_rows=spread_rows,
-            min_spread=min_spread,
-            epsilon=epsilon,
-            combine=combine,
-            beta=beta,
-            conformal=conformal,
-            kinds=kinds,
-            extra=extra,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.class_weight = class_weight
+    class_weight: Any = None
 
     def _check(self) -> None:
         super()._check()
@@ -239,6 +183,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         self.reference_ = training.X[rows, :-1]
         return super()._learn(training, assigned, seed, filled)
 
+    @threaded
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities p(y | x_o) of each row, missing cells summed out.
 
@@ -258,20 +203,21 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
             If there are columns that were not there at learning, or cells of another kind.
         """
         evidence = self._evidence(X)
-        return self.joint_.distribution.observe_by_trees(evidence, self._query_beta).level_probabilities(
-            self._target, self.n_jobs
-        )
+        return self.joint_.distribution.observe_by_trees(evidence, self._query_beta).level_probabilities(self._target)
 
+    @threaded
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
+    @threaded
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each row, the first of equals; array (n,)."""
         likeliest = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[likeliest])
 
+    @threaded
     def predict_set(self, X: Any, level: float = 0.9) -> np.ndarray:
         """Classes that cannot be left out if the set is to hold the true one with this probability.
 
@@ -309,12 +255,13 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         cells, kept = self._features(X), self._calibration
         in_set = np.zeros((len(cells), len(self.classes_)), dtype=bool)
         for rows, pairs in pairs_by_pattern(
-            self.joint_.distribution.forest_for("conformal prediction"), kept, cells, self.beta_, None, self.n_jobs
+            self.joint_.distribution.forest_for("conformal prediction"), kept, cells, self.beta_, None
         ):
             in_set[rows] = label_set(pairs, level)
         in_set[np.arange(len(cells)), self.predict_proba(X).argmax(axis=1)] = True
         return in_set
 
+    @threaded
     def uncertainty(
         self, X: Any, reference: Any = None, *, beta: float = 1.0, fragile: float = 0.1, unlikely: float = 5.0
     ) -> Uncertainty:
@@ -360,7 +307,6 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
             beta=beta,
             fragile=fragile,
             unlikely=unlikely,
-            n_jobs=self.n_jobs,
         )
         predicted = np.asarray(self.classes_[result.predicted])
         if (impossible := result.predicted < 0).any():

@@ -74,13 +74,13 @@ def calibration_rows(training: Training, assigned: AssignedRows, seed: int) -> C
 
 
 def pairs_by_pattern(
-    forest: Forest, kept: Calibration, X: np.ndarray, beta: float, centre: float | None, n_jobs: int | None
+    forest: Forest, kept: Calibration, X: np.ndarray, beta: float, centre: float | None
 ) -> Iterator[tuple[np.ndarray, Pairs]]:
     """Numbers of rows of X (n, d; encoded, NaN where missing) with one pattern of missing cells, and their `Pairs`."""
 
     def ask(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         evidence = know_features(forest.schema, cells)
-        log_tree, answer = tree_answers(forest, evidence, cells.shape[1], n_jobs, centre)
+        log_tree, answer = tree_answers(forest, evidence, cells.shape[1], centre)
         return beta * np.maximum(log_tree, -1e300), answer
 
     patterns, which = np.unique(np.isnan(X), axis=0, return_inverse=True)

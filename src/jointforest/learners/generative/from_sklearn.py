@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from ...data.schema import Column, Schema, near
-from ...integrations.ensembles.adopt import SplitTree, find_leaf, to_trees, with_weights, without_leaves
+from ...ensembles.adopt import SplitTree, find_leaf, to_trees, with_weights, without_leaves
 from ...models.box_forest.structure import Trees
 from ..leaf_fitting.densities import AssignedRows, first_leaves
 from .targets import Training
@@ -99,9 +99,7 @@ def _hint(forest: Any) -> str:
     return ""
 
 
-def adopt(
-    forest: Any, training: Training, sample_weight: np.ndarray, seed: int, n_jobs: int | None = -1
-) -> AssignedRows:
+def adopt(forest: Any, training: Training, sample_weight: np.ndarray, seed: int) -> AssignedRows:
     """The node table of a fitted forest, and where the rows that it was fitted on end (Correia et al. 2020, Alg. 1).
 
     A row counts as often as the forest's own bootstrap drew it, times ``sample_weight`` (n,). Complete rows end in the
@@ -120,7 +118,7 @@ def adopt(
         wanted = "a classifier" if target.is_categorical else "a regressor"
         raise TypeError(f"expected {wanted} for the target {target.name!r}, got {type(forest).__name__}")
     counts = _counts(read, n) * (sample_weight > 0)
-    leaf_of = find_leaf(trees, training.X, counts, seed, n_jobs)
+    leaf_of = find_leaf(trees, training.X, counts, seed)
     y = training.X[:, -1]
     if read.classes is not None:
         y = _class_numbers(read.classes, target)[y.astype(np.int64)]
@@ -133,7 +131,7 @@ def adopt(
         drawn[t] = _weights(read, t, at, ends, y, counts[t], sample_weight)
     while not (has_rows := _rows_in_leaves(leaf_of, drawn, trees) > 0).all():
         trees, _ = without_leaves(trees, has_rows)
-        leaf_of = find_leaf(trees, training.X, drawn, seed, n_jobs)
+        leaf_of = find_leaf(trees, training.X, drawn, seed)
     return AssignedRows(with_weights(trees, _rows_in_leaves(leaf_of, drawn, trees)), leaf_of, drawn)
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from ...runtime.parameters import Allowed, check_number, check_shares
+from ...runtime.parameters import check_number, check_shares, parameter
+from ...runtime.threads import threaded
+from ..base import MAX_FEATURES
 from ..growing.criterion_kernels import VARIANCE
 from .base import GenerativeForest
 from .conformal import interval, pairs_by_pattern
 
 
+@dataclass(eq=False, repr=False)
 class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
     """A regression forest that is a joint distribution: means, quantiles and intervals with any inputs missing.
 
@@ -124,64 +128,8 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
 
     _target_kind = "continuous"
     _criteria: ClassVar[dict[str, int]] = {"squared_error": VARIANCE}
-    _allowed: ClassVar[dict[str, Allowed]] = {**GenerativeForest._allowed, "criterion": tuple(_criteria)}
-
-    def __init__(  # noqa: PLR0913
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "squared_error",
-        max_features: str | int | float | None = 1 / 3,
-        max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
-        min_samples_split: int = 2,
-        min_samples_leaf: int | str = "auto",
-        bootstrap: bool = True,
-        max_samples: int | float | None = None,
-        leaf: str = "normal",
-        target_in_leaf: str = "factorised",
-        min_spn_samples: int = 30,
-        bounds: str = "auto",
-        smoothing: float | str = "auto",
-        prior: str = "marginal",
-        spread_rows: float = 2.0,
-        min_spread: float | str = "auto",
-        epsilon: float = 1e-3,
-        combine: str = "weighted",
-        beta: float | str = "auto",
-        conformal: bool = False,
-        kinds: dict[str, str] | None = None,
-        extra: str = "refuse",
-        n_jobs: int | None = -1,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            n_estimators,
-            criterion=criterion,
-            max_features=max_features,
-            max_depth=max_depth,
-            max_leaf_nodes=max_leaf_nodes,
-            min_samples_split=min_samples_split,
-            min_samples_leaf=min_samples_leaf,
-            bootstrap=bootstrap,
-            max_samples=max_samples,
-            leaf=leaf,
-            target_in_leaf=target_in_leaf,
-            min_spn_samples=min_spn_samples,
-            bounds=bounds,
-            smoothing=smoothing,
-            prior=prior,
-            spread_rows=spread_rows,
-            min_spread=min_spread,
-            epsilon=epsilon,
-            combine=combine,
-            beta=beta,
-            conformal=conformal,
-            kinds=kinds,
-            extra=extra,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
+    criterion: str = parameter("squared_error", *_criteria)
+    max_features: str | int | float | None = parameter(1 / 3, *MAX_FEATURES)
 
     def _check(self) -> None:
         super()._check()
@@ -191,13 +139,13 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
                 "a number has no classes to part a leaf by"
             )
 
+    @threaded
     def predict(self, X: Any) -> np.ndarray:
         """Mean of the target given the known cells of each row; float64 array (n,)."""
         evidence = self._evidence(X)
-        return self.joint_.distribution.observe_by_trees(evidence, self._query_beta).moments(self._target, self.n_jobs)[
-            0
-        ]
+        return self.joint_.distribution.observe_by_trees(evidence, self._query_beta).moments(self._target)[0]
 
+    @threaded
     def predict_quantiles(self, X: Any, q: Any) -> np.ndarray:
         """Quantiles inf{y: P(target <= y | x_o) >= q} of the target given the known cells of each row.
 
@@ -230,11 +178,10 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
         levels = check_shares("q", q)
         evidence = self._evidence(X)
         points = np.atleast_1d(levels)
-        quantiles = self.joint_.distribution.observe_by_trees(evidence, self._query_beta).quantile(
-            self._target, points, self.n_jobs
-        )
+        quantiles = self.joint_.distribution.observe_by_trees(evidence, self._query_beta).quantile(self._target, points)
         return quantiles[:, 0] if levels.ndim == 0 else quantiles
 
+    @threaded
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """Bounds of the interval with equal tails that holds this share of the target, given the known cells.
 
@@ -280,6 +227,6 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
         centre = float(kept.y.mean())
         least = 1e-6 * float(kept.y.std()) or 1.0
         low, high = np.empty(len(X)), np.empty(len(X))
-        for rows, pairs in pairs_by_pattern(forest, kept, X, self.beta_, centre, self.n_jobs):
+        for rows, pairs in pairs_by_pattern(forest, kept, X, self.beta_, centre):
             low[rows], high[rows] = interval(pairs, level, centre, least)
         return low, high

@@ -27,7 +27,6 @@ class GrowSettings(NamedTuple):
     max_leaf_nodes: int | None
     bootstrap: bool
     n_draws: int
-    n_jobs: int | None
 
 
 def grow_forest(training: Training, weight: np.ndarray, settings: GrowSettings, seed: int) -> AssignedRows:
@@ -59,7 +58,7 @@ def grow_forest(training: Training, weight: np.ndarray, settings: GrowSettings, 
         tree, node = grow(of_features, is_categorical, is_ordered, y, n_classes, drawn, growth, **how)
         return tree, node, drawn
 
-    grown = list(map_ordered(one, [(t,) for t in range(settings.n_estimators)], settings.n_jobs, "growing trees"))
+    grown = list(map_ordered(one, [(t,) for t in range(settings.n_estimators)], "growing trees"))
     return assign_rows(training.columns, ranks, *zip(*grown, strict=True))
 
 

@@ -54,10 +54,10 @@ class Training(NamedTuple):
     coded: CodedRows | None = None
     first: HiddenTrees | None = None
 
-    def completed(self, weight: np.ndarray, seed: int, n_jobs: int | None) -> Training:
+    def completed(self, weight: np.ndarray, seed: int) -> Training:
         """The same rows, which have weights (n,), with missing cells drawn."""
         even = weight / weight.mean() if np.ptp(weight) > 0.0 else None
-        rows = Rows(self.schema, self.columns, self.X, self.X).completed(even, seed, n_jobs)
+        rows = Rows(self.schema, self.columns, self.X, self.X).completed(even, seed)
         if rows.first is None:
             return self
         table = prepare(self.columns, rows.filled, rows.drawn, edges(self.schema))

@@ -45,18 +45,15 @@ def choose_leaf_size(
             assigned,
             settings,
             FIXED.pilot_epsilon,
-            grow.n_jobs,
             TARGET,
         )
-        loss = choose_beta(model, training, assigned, seed, grow.n_jobs)[1]
+        loss = choose_beta(model, training, assigned, seed)[1]
         losses.append(loss.mean() if len(loss) else np.nan)
     best = 0 if np.isnan(losses).all() else int(np.nanargmin(losses))
     return grow._replace(min_samples_leaf=FIXED.leaf_sizes[best])
 
 
-def choose_smoothing(
-    training: Training, assigned: AssignedRows, settings: Settings, seed: int, n_jobs: int | None
-) -> Settings:
+def choose_smoothing(training: Training, assigned: AssignedRows, settings: Settings, seed: int) -> Settings:
     """The settings with the pseudo-rows of levels (and atoms) that predict out-of-bag rows best.
 
     The loss is that of `choose_beta`, with a few trees. The later candidates smooth more: one takes the place of an
@@ -71,9 +68,9 @@ def choose_smoothing(
     best, least = candidates[0], np.empty(0)
     for candidate in candidates:
         model = learn_densities(
-            training.schema, training.columns, training.table, few, candidate, FIXED.pilot_epsilon, n_jobs, TARGET
+            training.schema, training.columns, training.table, few, candidate, FIXED.pilot_epsilon, TARGET
         )
-        loss = choose_beta(model, training, few, seed, n_jobs)[1]
+        loss = choose_beta(model, training, few, seed)[1]
         if len(least) == 0 or (least - loss).mean() > FIXED.smoothing_sigmas * (least - loss).std() / np.sqrt(
             len(loss)
         ):
@@ -81,9 +78,7 @@ def choose_smoothing(
     return best
 
 
-def choose_beta(
-    model: Forest, training: Training, assigned: AssignedRows, seed: int, n_jobs: int | None
-) -> tuple[float, np.ndarray]:
+def choose_beta(model: Forest, training: Training, assigned: AssignedRows, seed: int) -> tuple[float, np.ndarray]:
     """The exponent that predicts out-of-bag rows best when some cells are hidden, and the loss of each row (n,).
 
     Trees answer only for rows they were not grown on. (0, no losses) if there is no such row.
@@ -100,18 +95,16 @@ def choose_beta(
     left_out = (assigned.weight[:, rows] == 0).T
     few = max(1, FIXED.answers_at_once // (left_out.shape[1] * max(1, len(training.schema.columns[d].levels))))
     losses = np.hstack([
-        _losses(model, build(training.schema, cells[block]), truth[block], left_out[block], n_jobs)
+        _losses(model, build(training.schema, cells[block]), truth[block], left_out[block])
         for block in (slice(*ends) for ends in chunks(len(rows), few))
     ])  # fmt: skip
     best = int(np.argmin([loss.mean() for loss in losses]))
     return FIXED.betas[best], losses[best]
 
 
-def _losses(
-    model: Forest, evidence: Evidence, truth: np.ndarray, left_out: np.ndarray, n_jobs: int | None
-) -> np.ndarray:
+def _losses(model: Forest, evidence: Evidence, truth: np.ndarray, left_out: np.ndarray) -> np.ndarray:
     """Of each of `Constants.betas`, of each row (n,) by the trees that left it out, bool (n, T)."""
-    log_tree, answer = tree_answers(model, evidence, len(model.schema.columns) - 1, n_jobs)
+    log_tree, answer = tree_answers(model, evidence, len(model.schema.columns) - 1)
     log_tree = np.where(left_out, np.maximum(log_tree, -1e300), -np.inf)
     return np.stack([_loss(_average(log_tree, answer, beta), truth) for beta in FIXED.betas])
 
@@ -149,7 +142,7 @@ def _average(log_tree: np.ndarray, answer: np.ndarray, beta: float) -> np.ndarra
 # ---- How wide the leaves of a generative forest are at least, as out-of-bag rows have it.
 
 
-def choose_spreads(training: Training, assigned: AssignedRows, settings: Settings, n_jobs: int | None) -> np.ndarray:
+def choose_spreads(training: Training, assigned: AssignedRows, settings: Settings) -> np.ndarray:
     """The smallest spread (p,) of each numeric slot that makes out-of-bag cells most probable in their leaves.
 
     Given its leaf a row's cells are independent, so the columns can be judged one by one. A cell's probability is
@@ -178,12 +171,12 @@ def choose_spreads(training: Training, assigned: AssignedRows, settings: Setting
 
         return [score(spread) for spread in FIXED.spreads]
 
-    scores = np.array(list(map_ordered(judge, [(t,) for t in range(n_trees)], n_jobs))).sum(axis=0)
+    scores = np.array(list(map_ordered(judge, [(t,) for t in range(n_trees)]))).sum(axis=0)
     best = np.array(FIXED.spreads)[scores.argmax(axis=0)]
     return np.where((scores == 0).all(axis=0), FIXED.usual_spread, best)
 
 
-def choose_target_spread(training: Training, assigned: AssignedRows, n_jobs: int | None) -> float:
+def choose_target_spread(training: Training, assigned: AssignedRows) -> float:
     """The smallest spread of the target in a leaf, in units of its own, that makes out-of-bag targets most probable.
 
     Unlike features, which are judged leaf by leaf, the target is judged under the average of the trees' leaves: their
@@ -204,7 +197,7 @@ def choose_target_spread(training: Training, assigned: AssignedRows, n_jobs: int
         leaf = assigned.leaf_of[t, rows] - first[t]
         return np.stack([fitted.a[leaf, slot], fitted.b[leaf, slot]])
 
-    mean, spread = np.stack(list(map_ordered(one, [(t,) for t in range(len(assigned.trees.root))], n_jobs)), axis=1)
+    mean, spread = np.stack(list(map_ordered(one, [(t,) for t in range(len(assigned.trees.root))])), axis=1)
     y, unit = training.X[rows, -1], table.spread[slot]
     out_of_bag = assigned.weight[:, rows] == 0
     scores = []
@@ -226,7 +219,7 @@ def _sums(training: Training, assigned: AssignedRows, first: np.ndarray, t: int,
 
 
 def quantile_slots(
-    training: Training, assigned: AssignedRows, settings: Settings, target: Settings, seed: int, n_jobs: int | None
+    training: Training, assigned: AssignedRows, settings: Settings, target: Settings, seed: int
 ) -> np.ndarray:
     """Numeric slots of features that get quantile leaves, bool (p,): all that normal leaves misfit, or none.
 
@@ -244,7 +237,7 @@ def quantile_slots(
     def learned(trees: AssignedRows, slots: np.ndarray) -> Forest:
         table = training.table
         return learn_densities(
-            training.schema, columns, table, trees, settings, FIXED.pilot_epsilon, n_jobs, target, quantile=slots
+            training.schema, columns, table, trees, settings, FIXED.pilot_epsilon, target, quantile=slots
         )
 
     def fits(slots: np.ndarray) -> bool:
@@ -253,12 +246,12 @@ def quantile_slots(
 
     def gains(slots: np.ndarray) -> list[np.ndarray]:
         forests = normal, learned(few, slots)
-        before, after = (oob_log_density(forest, evidence, drawn, n_jobs) for forest in forests)
-        losses = [choose_beta(forest, training, few, seed, n_jobs)[1] for forest in forests]
+        before, after = (oob_log_density(forest, evidence, drawn) for forest in forests)
+        losses = [choose_beta(forest, training, few, seed)[1] for forest in forests]
         return [after - before, losses[0] - losses[1]]
 
     normal = learned(few, none)
-    misfit = misfit_slots(normal, training.X, few.weight.sum(axis=0), n_jobs)
+    misfit = misfit_slots(normal, training.X, few.weight.sum(axis=0))
     if not columns.is_categorical[-1]:
         misfit[columns.slot[-1]] = False
     return choose_slots(misfit, fits, gains)

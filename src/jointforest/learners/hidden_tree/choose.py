@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...data.discretization.dependence import spanning_tree
 from ...evaluation.columns_and_pairs import Cells
 from ...evaluation.two_sample_test import QUICK_ROWS, quick_score
 from .constants import FIXED
@@ -14,7 +15,7 @@ from .em import is_light
 from .improve_structure import draw_codes, pair_to_join
 from .learn import LearnSettings
 from .leaves import Learned, complete_codes, exceeds, learn_trees, mean_of
-from .structure import CodeTable, code_columns, information_of, spanning_tree
+from .structure import CodeTable, code_columns, information_of
 
 _OPTIONS: dict[str, list[dict[str, Any]]] = {
     "start": [{"start": "shared"}, {"start": "local"}],
@@ -30,7 +31,6 @@ def choose_settings(
     settings: LearnSettings | None = None,
     free: Iterable[str] = ("start", "normal", "transition"),
     seed: int = 0,
-    n_jobs: int | None = None,
 ) -> LearnSettings:
     """Settings with those parts replaced that are free, by validation log-likelihood, one after another.
 
@@ -71,12 +71,12 @@ def choose_settings(
     best = settings or LearnSettings()
     first = None
     if "n_leaves" in free:
-        n_leaves, first = _n_leaves(table, best, seed, n_jobs)
+        n_leaves, first = _n_leaves(table, best, seed)
         best = best._replace(n_leaves=n_leaves)
     if "joined" in free and best.n_leaves == 1 and not _is_quick(best):
         short = _short(best)
-        first = first or learn_trees(table, short, seed, n_jobs)
-        best = best._replace(joined=pair_to_join(table, short, first, seed, n_jobs))
+        first = first or learn_trees(table, short, seed)
+        best = best._replace(joined=pair_to_join(table, short, first, seed))
     rows = _some(table, best, seed)
     free -= {"n_leaves", "joined"}
     if not free:
@@ -96,7 +96,7 @@ def choose_settings(
         n_states = max(round(trial.n_states * part), 1)
         passes = min(trial.passes, FIXED.trial_passes)
         smaller = trial._replace(n_states=n_states, perturb=0.0, passes=passes, batches=FIXED.trial_batches)
-        trials = (learn_trees(some, smaller, seed + i, n_jobs, None, information, complete) for i in range(n_splits))
+        trials = (learn_trees(some, smaller, seed + i, None, information, complete) for i in range(n_splits))
         return np.array([one.held_out for one in trials])
 
     def score(trial: LearnSettings) -> float:
@@ -136,7 +136,7 @@ def _is_quick(settings: LearnSettings) -> bool:
     return settings.passes <= FIXED.quick_passes and settings.n_states <= FIXED.quick_states
 
 
-def _n_leaves(table: CodeTable, settings: LearnSettings, seed: int, n_jobs: int | None) -> tuple[int, Learned | None]:
+def _n_leaves(table: CodeTable, settings: LearnSettings, seed: int) -> tuple[int, Learned | None]:
     """One leaf or eight, by draws and validation rows after few passes; with eight leaves, trials have half the states.
 
     Draws of the better choice are harder to tell from the rows by more than a limit (`draw_score`). Where they are not,
@@ -162,15 +162,15 @@ def _n_leaves(table: CodeTable, settings: LearnSettings, seed: int, n_jobs: int 
         quick._replace(n_leaves=leaves, n_states=max(quick.n_states // less, 1))
         for leaves, less in ((1, 1), (FIXED.leaves, 2))
     )
-    first, other = (learn_trees(table, trial, seed, n_jobs) for trial in (one, more))
-    gain = draw_score(table, other, seed, n_jobs) - draw_score(table, first, seed, n_jobs)
+    first, other = (learn_trees(table, trial, seed) for trial in (one, more))
+    gain = draw_score(table, other, seed) - draw_score(table, first, seed)
     is_better = exceeds(other.held_out, first.held_out, table.weight)
     if abs(gain) > (FIXED.quick_leaves_score if _is_quick(settings) else FIXED.leaves_score):
         is_better = gain > 0.0
     return (FIXED.leaves if is_better else 1), None if is_apart else first
 
 
-def draw_score(table: CodeTable, learned: Learned, seed: int, n_jobs: int | None) -> float:
+def draw_score(table: CodeTable, learned: Learned, seed: int) -> float:
     """Told-apart score of codes drawn from hidden trees, beside those of rows, whose cells are missing in both."""
     random = np.random.default_rng([seed, 3])
     share = None if table.weight is None else table.weight / table.weight.sum()
@@ -184,7 +184,7 @@ def draw_score(table: CodeTable, learned: Learned, seed: int, n_jobs: int | None
         Cells(names, n_levels, np.where(table.is_ordered & (codes == table.n_codes), np.nan, codes))
         for codes in (rows, drawn)
     )
-    return quick_score(real, synthetic, seed, n_jobs)
+    return quick_score(real, synthetic, seed)
 
 
 def _with(settings: LearnSettings, option: dict[str, Any]) -> LearnSettings:
@@ -218,7 +218,7 @@ def _climb(
 
 
 def settings_for_likelihood(
-    table: CodeTable, settings: LearnSettings, is_free: tuple[bool, bool], seed: int, n_jobs: int | None
+    table: CodeTable, settings: LearnSettings, is_free: tuple[bool, bool], seed: int
 ) -> LearnSettings:
     """Settings with dropout, and with the states and smoothing of transitions of the highest validation log-likelihood.
 
@@ -229,7 +229,7 @@ def settings_for_likelihood(
     """
 
     def held_out(trial: LearnSettings) -> np.ndarray:
-        return learn_trees(table, trial._replace(full=0, perturb=0.0), seed, n_jobs).held_out
+        return learn_trees(table, trial._replace(full=0, perturb=0.0), seed).held_out
 
     if is_free[0]:
         settings, _ = _climb(settings, len(table.codes), held_out, table.weight)

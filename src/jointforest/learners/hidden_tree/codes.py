@@ -19,11 +19,9 @@ def scales_of(
         return tuple(learn_scale(c, cells[:, j], weight, n_bins, fine, singles) for j, c in enumerate(schema.columns))
 
 
-def table_of(
-    schema: Schema, scales: tuple[Scale, ...], cells: np.ndarray, weight: np.ndarray | None, n_jobs: int | None
-) -> CodeTable:
+def table_of(schema: Schema, scales: tuple[Scale, ...], cells: np.ndarray, weight: np.ndarray | None) -> CodeTable:
     """Rows of cells (n, d) as codes."""
-    codes = code_table(scales, cells, n_jobs)
+    codes = code_table(scales, cells)
     n_codes = np.array([scale.n_codes for scale in scales])
     is_ordered = np.array([not column.is_categorical for column in schema.columns])
     views = tuple(map(_views, schema.columns, scales)) if any(c.parts for c in schema.columns) else ()

@@ -20,11 +20,11 @@ from .em import Smoothing
 from .learn import LearnSettings, learn_tree
 
 
-def fill_in(hidden: HiddenTrees, X: np.ndarray, keys: np.ndarray, n_jobs: int | None) -> np.ndarray:
+def fill_in(hidden: HiddenTrees, X: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """The cells X (n, d), each missing one drawn given the known cells of its row; a row's draws depend on its key."""
     rows = np.flatnonzero(np.isnan(X).any(axis=1))
     filled = X.copy(order="K")
-    filled[rows] = completed(hidden, build(hidden.schema, X[rows]), keys[rows], n_jobs)
+    filled[rows] = completed(hidden, build(hidden.schema, X[rows]), keys[rows])
     return filled
 
 
@@ -33,7 +33,7 @@ def keys_of(n: int, seed: int) -> np.ndarray:
     return mixed(np.arange(n, dtype=np.uint64) ^ mixed(np.full(1, seed, dtype=np.uint64)))
 
 
-def first_joint(schema: Schema, X: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int | None) -> HiddenTrees:
+def first_joint(schema: Schema, X: np.ndarray, weight: np.ndarray | None, seed: int) -> HiddenTrees:
     """A hidden tree with fixed settings, learned from some of the rows X (n, d) of weights (n,) or None."""
     if weight is not None:  # rounded, so that weights of another unit have the same joint
         weight = (weight / weight.mean()).astype(np.float32).astype(np.float64)
@@ -49,7 +49,7 @@ def first_joint(schema: Schema, X: np.ndarray, weight: np.ndarray | None, seed: 
         share = None if weight is None else weight / weight.sum()
         few = np.random.default_rng([seed, 8]).choice(len(X), n, replace=weight is not None, p=share)
         X, weight = X[np.sort(few)], None
-    table = table_of(schema, scales, X, weight, n_jobs)
+    table = table_of(schema, scales, X, weight)
     with one_blas_thread(in_kernels=True):
-        tree = learn_tree(table, settings, seed, n_jobs)
+        tree = learn_tree(table, settings, seed)
     return HiddenTrees(schema, scales, (tree,), np.zeros(1))

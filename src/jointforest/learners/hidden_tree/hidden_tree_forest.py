@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -19,9 +20,9 @@ from ...evaluation.two_sample_test import quick_score
 from ...models.base import Distribution
 from ...models.hidden_tree.hidden_tree import HiddenTree
 from ...models.hidden_tree.hidden_trees import HiddenTrees
-from ...runtime.parameters import ANY, VERBOSE, Allowed, Number
+from ...runtime.parameters import VERBOSE, Number, parameter
 from ...runtime.progress import write_line
-from ...runtime.threads import one_blas_thread
+from ...runtime.threads import one_blas_thread, threaded
 from ..base import TableScores, as_frame, check_cells, read_table, warn_lost_dependence, weighed_rows
 from ..batches.improve import improve
 from ..batches.passes import fold_of
@@ -38,6 +39,7 @@ from .missing_cells import with_missing_cells
 from .structure import CodeTable
 
 
+@dataclass(eq=False, repr=False)
 class HiddenTreeForest(TableScores):
     """Learn the joint distribution of a table with hidden trees.
 
@@ -122,53 +124,22 @@ class HiddenTreeForest(TableScores):
     True
     """
 
-    _allowed: ClassVar[dict[str, Allowed]] = {
-        "n_estimators": (Number(1, whole=True),),
-        "n_states": ("auto", Number(1, 4_096, whole=True)),
-        "n_bins": ("auto", Number(2, 4_096, whole=True)),
-        "max_leaf_nodes": ("auto", Number(1, 10_000, whole=True)),
-        "start": ("auto", "shared", "local", "factors"),
-        "max_iter": ("auto", Number(0, whole=True)),
-        "smoothing": ("auto", Number(0)),
-        "objective": ("draws", "likelihood"),
-        "kinds": ANY,
-        "rules": ANY,
-        "n_jobs": ANY,
-        "random_state": ANY,
-        "verbose": VERBOSE,
-    }
+    n_estimators: int = parameter(1, Number(1, whole=True))
+    _: KW_ONLY
+    n_states: str | int = parameter("auto", "auto", Number(1, 4_096, whole=True))
+    n_bins: str | int = parameter("auto", "auto", Number(2, 4_096, whole=True))
+    max_leaf_nodes: str | int = parameter("auto", "auto", Number(1, 10_000, whole=True))
+    start: str = parameter("auto", "auto", "shared", "local", "factors")
+    max_iter: str | int = parameter("auto", "auto", Number(0, whole=True))
+    smoothing: str | float = parameter("auto", "auto", Number(0))
+    objective: str = parameter("draws", "draws", "likelihood")
+    kinds: dict[str, str] | None = None
+    rules: Any = "auto"
+    n_jobs: int | None = -1
+    random_state: Any = None
+    verbose: bool = parameter(False, *VERBOSE)
 
-    def __init__(  # noqa: PLR0913
-        self,
-        n_estimators: int = 1,
-        *,
-        n_states: str | int = "auto",
-        n_bins: str | int = "auto",
-        max_leaf_nodes: str | int = "auto",
-        start: str = "auto",
-        max_iter: str | int = "auto",
-        smoothing: str | float = "auto",
-        objective: str = "draws",
-        kinds: dict[str, str] | None = None,
-        rules: Any = "auto",
-        n_jobs: int | None = -1,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.n_states = n_states
-        self.n_bins = n_bins
-        self.max_leaf_nodes = max_leaf_nodes
-        self.start = start
-        self.max_iter = max_iter
-        self.smoothing = smoothing
-        self.objective = objective
-        self.kinds = kinds
-        self.rules = rules
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
+    @threaded
     def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
         """Learn from a frame (pandas, polars, pyarrow) or a 2-d array; cells may be missing.
 
@@ -199,9 +170,10 @@ class HiddenTreeForest(TableScores):
         self._name_columns(rows.schema.all_columns.names, rows.schema.frame)
         model = self._learn_ruled(rows.schema, rows.X, weight, self._draw_seed())
         self.joint_ = Joint(model)
-        warn_lost_dependence(model, rows.X, weight, lost_pairs(model, rows.X, weight, self.n_jobs), self.n_jobs)
+        warn_lost_dependence(model, rows.X, weight, lost_pairs(model, rows.X, weight))
         return self
 
+    @threaded
     def fit_batches(self, source: Any, sample_weight: str | None = None) -> Self:
         """Learn from a table larger than memory, in one to three passes over batches of its rows.
 
@@ -238,7 +210,7 @@ class HiddenTreeForest(TableScores):
         Joint(7 columns: species, island, bill_length_mm, bill_depth_mm, ...; 1 hidden tree of 8 states)
         """
         self._check()
-        fold = fold_of(source, self.n_jobs)
+        fold = fold_of(source)
         seed = self._draw_seed()
         fold, sample, weight, weights = take_weighed(fold, self.kinds, FIXED.batch_rows, seed, sample_weight)
         check_cells(sample.schema.names, sample.X)
@@ -258,7 +230,7 @@ class HiddenTreeForest(TableScores):
     def _learn_ruled(self, schema: Schema, X: np.ndarray, weight: np.ndarray | None, seed: int) -> Distribution:
         """The distribution of a table, in coordinates that cannot break its rules if there are any."""
         wanted = wanted_rules(self.rules, schema, X, self.objective)
-        reduced = reduce_table(wanted, X, compound_trial(wanted.schema, X, seed, self.n_jobs))
+        reduced = reduce_table(wanted, X, compound_trial(wanted.schema, X, seed))
         if reduced is None:
             return HiddenTree(self._learn(wanted.schema, X, weight, seed))
         return reduced.ruled(HiddenTree(self._learn(reduced.schema, reduced.X, weight, seed)))
@@ -279,7 +251,7 @@ class HiddenTreeForest(TableScores):
             parts = [1 if column.is_categorical else FIXED.parts_of_codes for column in schema.columns]
             fine_scales = tuple(map(refined, scales, parts))
             scales = tuple(of.scale for of in fine_scales)
-        table = table_of(schema, scales, cells, weight, self.n_jobs)
+        table = table_of(schema, scales, cells, weight)
         with one_blas_thread(in_kernels=True):
             self.settings_ = settings or self._settings(table, seed)
             seeds = np.random.default_rng(seed).integers(2**31, size=self.n_estimators).tolist()
@@ -295,7 +267,7 @@ class HiddenTreeForest(TableScores):
                 each = [self._of_member(t, len(cells)) for t in range(self.n_estimators)]
                 complete = complete_codes(table, seed) if each[-1].n_leaves > 1 else None
                 members = [
-                    learn_trees(table, each[t], own, self.n_jobs, self._progress(t), complete=complete)
+                    learn_trees(table, each[t], own, self._progress(t), complete=complete)
                     for t, own in enumerate(seeds)
                 ]
         trees = tuple(tree for member in members for tree in member.trees)
@@ -367,9 +339,9 @@ class HiddenTreeForest(TableScores):
             free.append("few_normal")
         if is_large and is_chosen and passes > 0:
             are_free = self.n_states == "auto", self.smoothing == "auto"
-            settings = settings_for_likelihood(table, settings, are_free, seed, self.n_jobs)
+            settings = settings_for_likelihood(table, settings, are_free, seed)
         if free and passes > 0:
-            settings = choose_settings(table, settings, free, seed, self.n_jobs)
+            settings = choose_settings(table, settings, free, seed)
         if is_large:
             settings = settings._replace(
                 full=min(
@@ -401,9 +373,7 @@ def as_chosen(fitted: HiddenTreeForest) -> HiddenTreeForest:
     return clone(fitted).set_params(**given) if fitted.objective == "draws" else clone(fitted)
 
 
-def compound_trial(
-    schema: Schema, X: np.ndarray, seed: int, n_jobs: int | None
-) -> Callable[[Reduced | None, Reduced], bool] | None:
+def compound_trial(schema: Schema, X: np.ndarray, seed: int) -> Callable[[Reduced | None, Reduced], bool] | None:
     """Whether a table X (n, d) is learned better in other coordinates, by short fits to some of its rows.
 
     Validation rows must be more probable, and draws no easier to tell from them. None of few rows, where no classifier
@@ -417,7 +387,7 @@ def compound_trial(
     held, learned = rows[order[:n_held]], rows[order[n_held:]]
     short = HiddenTreeForest(
         n_states=FIXED.compound_states, max_leaf_nodes=1, max_iter=FIXED.short_passes, smoothing=FIXED.compound_normal,
-        start="shared", n_jobs=n_jobs,
+        start="shared",
     )  # fmt: skip
     unseen = np.zeros(rows.shape, bool)
 
@@ -427,9 +397,9 @@ def compound_trial(
             model: Distribution = HiddenTree(short._learn(schema, learned, None, seed))
         else:
             model = reduced.ruled(HiddenTree(short._learn(reduced.schema, reduced.of_rows(learned), None, seed)))
-        drawn = model.sample(build(schema), len(rows), seed, True, n_jobs)
-        score = quick_score(cells_of(schema, rows, unseen), cells_of(schema, drawn, unseen), seed, n_jobs)
-        return float(model.log_density(build(schema, held), n_jobs).mean()), score
+        drawn = model.sample(build(schema), len(rows), seed, True)
+        score = quick_score(cells_of(schema, rows, unseen), cells_of(schema, drawn, unseen), seed)
+        return float(model.log_density(build(schema, held)).mean()), score
 
     seen: list[tuple[Reduced | None, tuple[float, float]]] = []
 

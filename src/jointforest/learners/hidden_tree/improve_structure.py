@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...data.discretization.dependence import coarse, mutual_information, spanning_tree
 from ...models.hidden_tree.tables import TreeTables
 from .constants import FIXED
 from .learn import LearnSettings
 from .leaves import Learned, learn_trees, mean_of
-from .structure import CodeTable, coarse, mutual_information, spanning_tree
+from .structure import CodeTable
 
 
-def pair_to_join(
-    table: CodeTable, trial: LearnSettings, first: Learned, seed: int, n_jobs: int | None
-) -> tuple[int, int] | None:
+def pair_to_join(table: CodeTable, trial: LearnSettings, first: Learned, seed: int) -> tuple[int, int] | None:
     """The columns of `LearnSettings.joined`, often none.
 
     The pair whose dependence a short fit has lost most replaces the weakest link between its columns, if another
@@ -56,7 +55,7 @@ def pair_to_join(
     a, b = (int(j) for j in np.unravel_index(np.argmax(lost), lost.shape))
     if lost[a, b] == 0.0:
         return None
-    found = learn_trees(table, trial._replace(joined=(b, a)), seed, n_jobs)
+    found = learn_trees(table, trial._replace(joined=(b, a)), seed)
     return (b, a) if mean_of(found.held_out - first.held_out, table.weight) > 0.0 else None
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...data.discretization.dependence import spanning_tree
 from ...models.hidden_tree.tables import TreeTables
 from ...runtime.progress import bar
 from ...runtime.threads import Run, one_blas_thread, workers
@@ -26,7 +27,7 @@ from .em import (
 from .features import most_rows
 from .rake import raked
 from .start import start_states
-from .structure import CodeColumn, CodeTable, code_columns, information_of, join, spanning_tree
+from .structure import CodeColumn, CodeTable, code_columns, information_of, join
 
 Progress = Callable[[int, int, float], None]
 
@@ -91,7 +92,6 @@ def learn_tree(
     table: CodeTable,
     settings: LearnSettings | None = None,
     seed: int = 0,
-    n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> TreeTables:
     """Learn a hidden tree from rows of codes.
@@ -123,14 +123,13 @@ def learn_tree(
     >>> tree.n_states
     array([2, 2])
     """
-    return learn_and_test(table, settings or LearnSettings(), seed, n_jobs, progress)[0]
+    return learn_and_test(table, settings or LearnSettings(), seed, progress)[0]
 
 
 def learn_and_test(
     table: CodeTable,
     settings: LearnSettings,
     seed: int,
-    n_jobs: int | None,
     progress: Progress | None = None,
     information: np.ndarray | None = None,
     allowed: list[np.ndarray] | None = None,
@@ -146,7 +145,7 @@ def learn_and_test(
     rng = np.random.default_rng(seed)
     if held_out is None:
         held_out = held_out_rows(table, rng)
-    with one_blas_thread(in_kernels=True), workers(n_jobs) as run:
+    with one_blas_thread(in_kernels=True), workers() as run:
         learned = np.setdiff1d(table.weighed_rows(), held_out)
         rows, held = table.take(learned), table.take(held_out)
         if information is None:

@@ -167,7 +167,6 @@ def learn_trees(
     table: CodeTable,
     settings: LearnSettings,
     seed: int,
-    n_jobs: int | None = None,
     progress: Progress | None = None,
     information: np.ndarray | None = None,
     complete: np.ndarray | None = None,
@@ -181,7 +180,7 @@ def learn_trees(
     is looked up in one leaf. Leaves are learned side by side.
     """
     if settings.n_leaves < 2:
-        tree, held_out = learn_and_test(table, settings, seed, n_jobs, progress, information, complete=complete)
+        tree, held_out = learn_and_test(table, settings, seed, progress, information, complete=complete)
         return Learned((tree,), np.ones(1), held_out)
     if complete is None:
         complete = complete_codes(table, seed)
@@ -193,14 +192,14 @@ def learn_trees(
         few = settings._replace(n_states=max(min(settings.n_states, len(leaf.rows) // FIXED.rows_a_state), 1))
         held = np.flatnonzero(is_held_out[leaf.rows] & (len(leaf.rows) >= FIXED.fewest_held_out_from))
         return learn_and_test(
-            table.take(leaf.rows), few, own_seed, 1, told.tell, None, leaf.allowed, held, complete[leaf.rows]
+            table.take(leaf.rows), few, own_seed, told.tell, None, leaf.allowed, held, complete[leaf.rows]
         )
 
     seeds = np.random.default_rng([seed, 1]).integers(2**31, size=len(leaves)).tolist()
     passes = settings.passes * len(leaves)
     with one_blas_thread(in_kernels=True), bar(passes, "learning states") as step:
         told = _Told(progress, passes, step)
-        found = list(map_ordered(one, list(zip(leaves, seeds, strict=True)), n_jobs))
+        found = list(map_ordered(one, list(zip(leaves, seeds, strict=True))))
     weight = np.ones(len(table.codes)) if table.weight is None else table.weight
     mass = np.array([weight[leaf.rows].sum() for leaf in leaves])
     share = mass / mass.sum()

@@ -13,13 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...data.discretization.dependence import coarse, times_log
 from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ...models.hidden_tree.messages import down, up
 from ...models.hidden_tree.posterior import batch_rows
 from ...models.hidden_tree.tables import TreeTables
 from ...runtime.threads import chunks
 from .constants import FIXED
-from .structure import CodeTable, coarse, times_log
+from .structure import CodeTable
 
 LEAST_MASS, LEAST_LOG = 1e-30, -1e300
 """Smallest divisor and log-probability, for rows to which trees give probability 0; such rows count nothing there."""

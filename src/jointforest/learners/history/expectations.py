@@ -32,7 +32,7 @@ class ExpectationTree(NamedTuple):
 
 
 def choose_expectations(
-    columns: HistoryColumns, histories: Histories, others: Others, seed: int, constants: Constants, n_jobs: int | None
+    columns: HistoryColumns, histories: Histories, others: Others, seed: int, constants: Constants
 ) -> Expectations:
     """Expectation trees of the columns of numbers whose held-out cells are more probable with them."""
     candidates = [j for j, variable in enumerate(columns.rows) if not variable.coding.column.is_categorical]
@@ -51,7 +51,7 @@ def choose_expectations(
         scores = [_judge(one, train, test, others, j, seed, constants) for one in (columns, beside)]
         return grow_expectation(columns, histories, others, j, seed, constants) if scores[1] > scores[0] else None
 
-    trees = list(map_ordered(work, [(j,) for j in candidates], n_jobs))
+    trees = list(map_ordered(work, [(j,) for j in candidates]))
     found = {j: tree for j, tree in zip(candidates, trees, strict=True) if tree is not None}
     return joined(found, len(columns.rows))
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, Self
 
 from ...api.history_joint import HistoryJoint
 from ...data.cells import FrameReader
 from ...data.frames import read
-from ...runtime.parameters import ANY, FLAG, VERBOSE, Allowed, Number
+from ...runtime.parameters import FLAG, VERBOSE, Number, parameter
 from ...runtime.progress import write_line
+from ...runtime.threads import threaded
 from ..base import Estimator, as_frame
 from ..batches.passes import fold_of, has_own_passes
 from .batches import sample_subjects
@@ -20,6 +20,7 @@ from .learn import learn_histories
 from .prepare import prepare
 
 
+@dataclass(eq=False, repr=False)
 class HistoryForest(Estimator):
     """Learn the joint distribution of histories: tables with several rows for each subject.
 
@@ -63,33 +64,16 @@ class HistoryForest(Estimator):
     (200,)
     """
 
-    _allowed: ClassVar[Mapping[str, Allowed]] = {
-        "smoothing": (Number(0, 100), "auto"),
-        "ends": FLAG,
-        "kinds": ANY,
-        "random_state": ANY,
-        "n_jobs": ANY,
-        "verbose": VERBOSE,
-    }
+    joint_: HistoryJoint = field(init=False)
+    _: KW_ONLY
+    smoothing: float | str = parameter("auto", Number(0, 100), "auto")
+    ends: bool = parameter(True, *FLAG)
+    kinds: dict[str, str] | None = None
+    random_state: Any = None
+    n_jobs: int | None = -1
+    verbose: bool | int = parameter(False, *VERBOSE)
 
-    joint_: HistoryJoint
-
-    def __init__(
-        self,
-        smoothing: float | str = "auto",
-        ends: bool = True,
-        kinds: dict[str, str] | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = -1,
-        verbose: bool | int = False,
-    ) -> None:
-        self.smoothing = smoothing
-        self.ends = ends
-        self.kinds = kinds
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
+    @threaded
     def fit(self, X: Any, y: None = None, *, group: str, order: str | None = None) -> Self:
         """Learn from a frame (pandas, polars, pyarrow) with several rows for each subject.
 
@@ -118,6 +102,7 @@ class HistoryForest(Estimator):
         self._check()
         return self._learn(read(as_frame(X)), group, order, self._draw_seed(), start)
 
+    @threaded
     def fit_batches(self, source: Any, *, group: str, order: str | None = None) -> Self:
         """Learn from a table larger than memory, in one pass over batches of its rows.
 
@@ -161,7 +146,7 @@ class HistoryForest(Estimator):
         seed = self._draw_seed()
         if order is None and has_own_passes(source):
             raise ValueError("order: the batches of an engine have no order; name the column of times")
-        fold, time_column = fold_of(source, self.n_jobs), None if order is None else str(order)
+        fold, time_column = fold_of(source), None if order is None else str(order)
         reader, n_rows = sample_subjects(fold, str(group), time_column, FIXED.batch_rows, seed)
         if reader.n < n_rows:
             self._tell(f"{n_rows} rows, from {reader.n} of which whole subjects are learned")
@@ -178,7 +163,7 @@ class HistoryForest(Estimator):
         size = len(prepared.rows.labels), *prepared.X.shape
         self._tell("{} subjects, {} rows, {} columns".format(*size))
         constants = smoothed(self.smoothing, len(prepared.X))
-        model = learn_histories(prepared, seed, constants, self.n_jobs, self._tell)
+        model = learn_histories(prepared, seed, constants, self._tell)
         self.joint_ = HistoryJoint(model)
         self._tell(f"{model.n_trees} trees, {model.n_leaves} leaves, in {time.monotonic() - start:.1f} s")
         return self

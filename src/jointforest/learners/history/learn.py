@@ -24,9 +24,7 @@ from .trees import Target, Tree, conditionals_of, learn_target
 Tell = Callable[[str], None]
 
 
-def learn_histories(
-    prepared: Prepared, seed: int, constants: Constants, n_jobs: int | None, tell: Tell
-) -> HistoryModel:
+def learn_histories(prepared: Prepared, seed: int, constants: Constants, tell: Tell) -> HistoryModel:
     """The model of histories.
 
     Parameters
@@ -39,7 +37,7 @@ def learn_histories(
     tell : function of a text
         Told what is done.
     """
-    columns = choose_changes(prepared, seed, constants, n_jobs)
+    columns = choose_changes(prepared, seed, constants)
     coded = _code(columns, prepared)
     sample = of_subjects(coded.histories, take_subjects(coded.histories, constants.order_rows, seed))
     order = order_rows(columns, sample)
@@ -48,16 +46,16 @@ def learn_histories(
     tell(f"{len(columns.head)} constant variables; the columns of a row are drawn in this order: {', '.join(names)}")
     histories = _code(columns, prepared).histories
     others = others_of(columns, histories)
-    columns = replace(columns, expectations=choose_expectations(columns, histories, others, seed, constants, n_jobs))
+    columns = replace(columns, expectations=choose_expectations(columns, histories, others, seed, constants))
     targets = targets_of(columns, others)
     lengths, counts = np.unique(prepared.rows.length, return_counts=True)
     none = np.zeros((len(columns.rows), 3))
 
     def model_of(some: Histories) -> HistoryModel:
-        learned = _learn_all(columns, some, targets, seed, constants, n_jobs)
+        learned = _learn_all(columns, some, targets, seed, constants)
         return HistoryModel(columns, conditionals_of(learned, columns.layout), lengths, counts, none)
 
-    shares = learn_line_shares(columns, histories, prepared, model_of, seed, constants, n_jobs)
+    shares = learn_line_shares(columns, histories, prepared, model_of, seed, constants)
     return replace(model_of(histories), line_share=shares)
 
 
@@ -72,7 +70,6 @@ def _learn_all(
     targets: list[Target],
     seed: int,
     constants: Constants,
-    n_jobs: int | None,
 ) -> list[tuple[Target, list[Tree]]]:
     """The trees of all targets, those with most work first."""
     layout = columns.layout
@@ -81,14 +78,14 @@ def _learn_all(
     def work(k: int) -> list[Tree]:
         return learn_target(layout, histories, targets[k], seed, constants)
 
-    found = dict(zip(ranked, map_ordered(work, [(k,) for k in ranked], n_jobs, "learning histories"), strict=True))
+    found = dict(zip(ranked, map_ordered(work, [(k,) for k in ranked], "learning histories"), strict=True))
     return [(targets[k], found[k]) for k in range(len(targets))]
 
 
 # ---- Values or changes.
 
 
-def choose_changes(prepared: Prepared, seed: int, constants: Constants, n_jobs: int | None) -> HistoryColumns:
+def choose_changes(prepared: Prepared, seed: int, constants: Constants) -> HistoryColumns:
     """The columns, with changes predicted instead of values where that makes held-out subjects more probable."""
     columns, rows = prepared.columns, prepared.rows
     is_first = np.zeros(len(prepared.X), dtype=bool)
@@ -104,7 +101,7 @@ def choose_changes(prepared: Prepared, seed: int, constants: Constants, n_jobs: 
         scores = [_judge(one, prepared, seed, constants) for one in (by_value, by_change)]
         return scores[1] > scores[0]
 
-    better = list(map_ordered(work, [(j,) for j in candidates], n_jobs))
+    better = list(map_ordered(work, [(j,) for j in candidates]))
     chosen = {j for j, is_better in zip(candidates, better, strict=True) if is_better}
     return replace(columns, rows=tuple(changed[j] if j in chosen else v for j, v in enumerate(columns.rows)))
 

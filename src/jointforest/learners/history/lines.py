@@ -31,7 +31,6 @@ def learn_line_shares(
     learn: Callable[[Histories], HistoryModel],
     seed: int,
     constants: Constants,
-    n_jobs: int | None,
 ) -> np.ndarray:
     """Weights of the line for each column of a row, float64 (d, 3): by least squares over hidden cells.
 
@@ -55,7 +54,7 @@ def learn_line_shares(
         X[rng.random(len(X)) < constants.hidden_share, columns.rows[j].source] = np.nan
     trial = learn(of_subjects(histories, kept))
     coded = code_histories(columns, start, X, time, length, empty_is_unknown=True)
-    (means,) = impute_codes(trial, X, coded, time, "mean", 1, constants.line_hypotheses, seed, n_jobs)
+    (means,) = impute_codes(trial, X, coded, time, "mean", 1, constants.line_hypotheses, seed)
     for j in numbers:
         source = columns.rows[j].source
         line, sides = line_of(start, time, X[:, source])

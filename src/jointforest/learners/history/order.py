@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...data.discretization.dependence import mutual_information
 from ...models.history.columns import GAP, HistoryColumns
 from ...models.history.records import Histories
-from ..hidden_tree.structure import mutual_information
 from .constants import FIXED
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ...data.schema import Columns
 from ...runtime.progress import bar
 from ...runtime.records import record
-from ...runtime.threads import map_ordered
+from ...runtime.threads import map_ordered, one_by_one
 from ..growing.grow import Ranks, RankTree
 from ..growing.grow_kernels import cut_ranks
 from .constants import FIXED
@@ -415,7 +415,6 @@ class _Task(NamedTuple):
     settings: JointSettings
     seed: int
     number: int
-    n_jobs: int | None
 
 
 @dataclass
@@ -438,7 +437,6 @@ def grow_joint(
     settings: JointSettings,
     seed: int,
     number: int,
-    n_jobs: int | None,
 ) -> tuple[RankTree, np.ndarray]:
     """Grow tree ``number`` on the rows of positive weight; and the node in which each row ends, int32 (n,), -1 for the
     others.
@@ -457,7 +455,7 @@ def grow_joint(
         for j in range(d)
         if judges[j].any() and data.n_bins[j] > 1
     ]
-    task = _Task(data, weight, columns, np.flatnonzero(is_target), settings, seed, number, n_jobs)
+    task = _Task(data, weight, columns, np.flatnonzero(is_target), settings, seed, number)
     nodes: list[_Node] = []
     heap: list[tuple[float, int]] = []
 
@@ -509,7 +507,7 @@ def _examine(task: _Task, rows: np.ndarray, node: int, depth: int) -> Split | No
         return best_split(data, rows, weight, by, statistics, settings.criterion, settings.min_weight)
 
     work = len(rows) * len(tried) * len(task.targets)
-    splits = list(map_ordered(split_by, [(by,) for by in tried], task.n_jobs if work >= FIXED.threads_from else 1))
+    splits = list((map_ordered if work >= FIXED.threads_from else one_by_one)(split_by, [(by,) for by in tried]))
     targets = {by.column: by.targets for by in tried}
     for split in sorted((s for s in splits if s.improvement > 0), key=lambda s: (-s.improvement, s.column)):
         if settings.min_impurity_decrease is not None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +13,9 @@ from ...data.schema import Schema, edges
 from ...evaluation.misfit import LostPair, lost_pairs
 from ...models.base import Distribution
 from ...models.box_forest.box_forest import BoxForest
-from ...runtime.parameters import ANY, FLAG, Allowed, Number
+from ...runtime.parameters import FLAG, Number, parameter
 from ...runtime.threads import map_ordered
-from ..base import FOREST, LEAVES, Rows, TableLearner, count_features, count_rows, draw_rows, trial_rows, warn_leaf_size
+from ..base import MAX_FEATURES, Rows, TableLearner, count_features, count_rows, draw_rows, trial_rows, warn_leaf_size
 from ..batches.fill import Sizes, Structure
 from ..batches.sample import MOST_ROWS, Sampled
 from ..chow_liu_leaves.conditional_ranks import ConditionalRanks, conditional_ranks
@@ -34,6 +35,7 @@ CHOW_LIU_WAYS = (BY_COLUMNS, BY_RANKS)
 ALL_WAYS = (*CHOW_LIU_WAYS, INDEPENDENT)
 
 
+@dataclass(eq=False, repr=False)
 class JointTree(TableLearner):
     """Learn the joint distribution of a table with a joint probability tree.
 
@@ -103,60 +105,24 @@ class JointTree(TableLearner):
     (22, 1.0)
     """
 
-    _allowed: ClassVar[dict[str, Allowed]] = {
-        **FOREST,
-        "criterion": tuple(CRITERIA),
-        "min_impurity_decrease": ("auto", Number(0, 1)),
-        "bootstrap": FLAG,
-        "leaf": ("auto", "quantile", "normal", "normal_moments", "normal_mle", "uniform", "chow_liu"),
-        "quantile_epsilon": LEAVES["quantile_epsilon"],
-        "targets": ANY,
-        "features": ANY,
-        "splitters": ANY,
-        "min_samples_leaf": ANY,
-        "kinds": ANY,
-        "n_jobs": ANY,
-        "random_state": ANY,
-    }
-
-    def __init__(  # noqa: PLR0913
-        self,
-        n_estimators: int = 1,
-        *,
-        targets: Sequence[str] | None = None,
-        features: Sequence[str] | None = None,
-        splitters: Mapping[str, Sequence[str]] | None = None,
-        criterion: str = "entropy",
-        min_samples_leaf: int | float = 0.01,
-        max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: str | float = "auto",
-        max_features: str | int | float | None = None,
-        bootstrap: bool = True,
-        leaf: str = "auto",
-        quantile_epsilon: float = 0.01,
-        epsilon: float = 1e-3,
-        kinds: dict[str, str] | None = None,
-        n_jobs: int | None = -1,
-        random_state: Any = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.targets = targets
-        self.features = features
-        self.splitters = splitters
-        self.criterion = criterion
-        self.min_samples_leaf = min_samples_leaf
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.max_features = max_features
-        self.bootstrap = bootstrap
-        self.leaf = leaf
-        self.quantile_epsilon = quantile_epsilon
-        self.epsilon = epsilon
-        self.kinds = kinds
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_estimators: int = parameter(1, Number(1, whole=True))
+    _: KW_ONLY
+    targets: Sequence[str] | None = None
+    features: Sequence[str] | None = None
+    splitters: Mapping[str, Sequence[str]] | None = None
+    criterion: str = parameter("entropy", *CRITERIA)
+    min_samples_leaf: int | float = 0.01
+    max_depth: int | None = parameter(None, Number(1, whole=True), None)
+    max_leaf_nodes: int | None = parameter(None, Number(2, whole=True), None)
+    min_impurity_decrease: str | float = parameter("auto", "auto", Number(0, 1))
+    max_features: str | int | float | None = parameter(None, *MAX_FEATURES)
+    bootstrap: bool = parameter(True, *FLAG)
+    leaf: str = parameter("auto", "auto", "quantile", "normal", "normal_moments", "normal_mle", "uniform", "chow_liu")
+    quantile_epsilon: float = parameter(0.01, Number(1e-6, 1))
+    epsilon: float = parameter(1e-3, Number(0, 0.5))
+    kinds: dict[str, str] | None = None
+    n_jobs: int | None = -1
+    random_state: Any = None
 
     def _check(self) -> None:
         super()._check()
@@ -174,12 +140,12 @@ class JointTree(TableLearner):
             return super()._learn_and_compare(rows, weight, seed)
         least = count_rows(self.min_samples_leaf, len(rows.X))
         first = self._made(INDEPENDENT, rows, weight, seed, 1, least)
-        lost = lost_pairs(first, rows.X, weight, self.n_jobs)
+        lost = lost_pairs(first, rows.X, weight)
         way = self._preferred(ALL_WAYS, rows, weight, seed, least) if lost else INDEPENDENT
         if way == INDEPENDENT and self.n_estimators == 1:
             return first, lost
         model = self._made(way, rows, weight, seed, self.n_estimators, least)
-        return model, lost_pairs(model, rows.X, weight, self.n_jobs)
+        return model, lost_pairs(model, rows.X, weight)
 
     def _learn_batches(self, sampled: Sampled, rows: Rows, seed: int) -> Distribution:
         weight, least = sampled.weight, self._least_of_sample(rows, sampled.sample.n)
@@ -188,12 +154,12 @@ class JointTree(TableLearner):
             way = self._preferred(CHOW_LIU_WAYS, rows, weight, seed, least)
         elif self.leaf == "auto":
             first = self._made(INDEPENDENT, rows, weight, seed, 1, least)
-            if lost_pairs(first, rows.X, weight, self.n_jobs):
+            if lost_pairs(first, rows.X, weight):
                 way = self._preferred(ALL_WAYS, rows, weight, seed, least)
         if way == INDEPENDENT:
             return super()._learn_batches(sampled, rows, seed)
         table, assigned = self._grow_on_codes(way, rows, weight, seed, self.n_estimators, least)
-        return fill_chow_liu(sampled, table, assigned.trees, seed, self.epsilon, self.n_jobs)
+        return fill_chow_liu(sampled, table, assigned.trees, seed, self.epsilon)
 
     def _preferred(self, ways: Sequence[str], rows: Rows, weight: np.ndarray | None, seed: int, least: float) -> str:
         """The way to learn with so many rows in a leaf that held-out rows prefer, on trial; the first where rows are
@@ -205,7 +171,7 @@ class JointTree(TableLearner):
         least *= len(kept) / len(rows.X)
         tested, of_held = build(rows.schema, rows.X[held]), None if weight is None else weight[held]
         log_densities = [
-            self._made(way, rows.take(kept), of_kept, seed, few, least).log_density(tested, self.n_jobs) for way in ways
+            self._made(way, rows.take(kept), of_kept, seed, few, least).log_density(tested) for way in ways
         ]
         return ways[int(np.argmax([np.average(one, weights=of_held) for one in log_densities]))]
 
@@ -215,10 +181,10 @@ class JointTree(TableLearner):
         """The first trees, with so many rows in a leaf."""
         if way != INDEPENDENT:
             table, assigned = self._grow_on_codes(way, rows, weight, seed, n_trees, least)
-            return chow_liu_part(table, assigned, self.epsilon, self.n_jobs)
+            return chow_liu_part(table, assigned, self.epsilon)
         assigned = self._grow(rows, weight, seed, n_trees, least)
         cells, settings = prepare(rows.columns, rows.filled, rows.drawn, edges(rows.schema)), self._leaf_settings()
-        forest = learn_densities(rows.schema, rows.columns, cells, assigned, settings, self.epsilon, self.n_jobs)
+        forest = learn_densities(rows.schema, rows.columns, cells, assigned, settings, self.epsilon)
         return BoxForest(forest)
 
     def _grow_on_codes(
@@ -282,10 +248,10 @@ class JointTree(TableLearner):
         def one(t: int) -> tuple[RankTree, np.ndarray, np.ndarray]:
             weight = draw_rows(n, n, True, seed, t) if is_forest and self.bootstrap else np.ones(n)
             weight = weight if of_rows is None else weight * of_rows
-            tree, node = grow_joint(data, ranks, weight, judges, settings, seed, t, 1 if is_forest else self.n_jobs)
+            tree, node = grow_joint(data, ranks, weight, judges, settings, seed, t)
             return tree, node, weight
 
-        grown = list(map_ordered(one, [(t,) for t in range(n_trees)], self.n_jobs, "growing trees"))
+        grown = list(map_ordered(one, [(t,) for t in range(n_trees)], "growing trees"))
         return assign_rows(columns, ranks, *zip(*grown, strict=True))
 
 

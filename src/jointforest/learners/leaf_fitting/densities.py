@@ -184,7 +184,6 @@ def learn_densities(
     assigned: AssignedRows,
     settings: Settings,
     epsilon: float,
-    n_jobs: int | None,
     target: Settings | None = None,
     circuits: LearnCircuits | None = None,
     quantile: np.ndarray | None = None,
@@ -196,7 +195,7 @@ def learn_densities(
     columns. Numeric slots of ``quantile`` (bool (p,)) have quantile leaves, whatever the settings say of the others;
     these are circuits, too.
     """
-    fitted = fit_trees(columns, table, assigned, settings, n_jobs, target, circuits, quantile)
+    fitted = fit_trees(columns, table, assigned, settings, target, circuits, quantile)
     return as_forest(schema, columns, table, assigned.trees, fitted, epsilon)
 
 
@@ -205,7 +204,6 @@ def fit_trees(
     table: Table,
     assigned: AssignedRows,
     settings: Settings,
-    n_jobs: int | None,
     target: Settings | None = None,
     circuits: LearnCircuits | None = None,
     quantile: np.ndarray | None = None,
@@ -231,10 +229,10 @@ def fit_trees(
         groups = fit(learned.group_rows, learned.group_start, weight[t], (lo, hi, allowed))
         return leaves, (learned.circuits(), groups)
 
-    fitted = list(map_ordered(one, [(t,) for t in range(len(trees.root))], n_jobs, "fitting leaves"))
+    fitted = list(map_ordered(one, [(t,) for t in range(len(trees.root))], "fitting leaves"))
     if not modelled.any():
         return fitted
-    return quantile_trees(columns, table, assigned, fitted, modelled, settings.quantile_epsilon, n_jobs)
+    return quantile_trees(columns, table, assigned, fitted, modelled, settings.quantile_epsilon)
 
 
 def quantile_trees(
@@ -244,11 +242,9 @@ def quantile_trees(
     fitted: Sequence[FittedTree],
     slots: np.ndarray,
     epsilon: float,
-    n_jobs: int | None,
 ) -> list[FittedTree]:
     """Trees fitted without circuits, with quantile leaves of some numeric slots, bool (p,); they stay as they are."""
     trees, first = assigned.trees, first_leaves(assigned.trees)
-    inside = n_jobs if len(trees.root) == 1 else 1  # threads over columns, or over trees
 
     def one(t: int) -> FittedTree:
         rows, start = rows_in_leaves(assigned, first, t)
@@ -259,13 +255,13 @@ def quantile_trees(
             slot: values_of_rows(table.values[j], table.codes[j], rows, start, assigned.weight[t])
             for slot, j in columns_of(columns, slots)
         }
-        return leaves, quantile_circuits(columns, table, values, leaves, lo, hi, epsilon, inside)
+        return leaves, quantile_circuits(columns, table, values, leaves, lo, hi, epsilon)
 
-    return list(map_ordered(one, [(t,) for t in range(len(trees.root))], n_jobs, "fitting leaves"))
+    return list(map_ordered(one, [(t,) for t in range(len(trees.root))], "fitting leaves"))
 
 
 def tree_cdfs(
-    columns: Columns, table: Table, assigned: AssignedRows, slots: np.ndarray, epsilon: float, n_jobs: int | None
+    columns: Columns, table: Table, assigned: AssignedRows, slots: np.ndarray, epsilon: float
 ) -> list[list[LeafCdfs]]:
     """The CDFs that `quantile_trees` would give some numeric slots, bool (p,): by tree, and by slot in their order."""
     first = first_leaves(assigned.trees)
@@ -279,7 +275,7 @@ def tree_cdfs(
             found.append(leaf_cdfs(columns, table, slot, values, (lo, hi), epsilon))
         return found
 
-    return list(map_ordered(one, [(t,) for t in range(len(assigned.trees.root))], n_jobs, "fitting leaves"))
+    return list(map_ordered(one, [(t,) for t in range(len(assigned.trees.root))], "fitting leaves"))
 
 
 def columns_of(columns: Columns, modelled: np.ndarray) -> list[tuple[int, int]]:

@@ -208,7 +208,6 @@ def quantile_circuits(
     box_lo: np.ndarray,
     box_hi: np.ndarray,
     epsilon: float,
-    n_jobs: int | None = None,
 ) -> tuple[Circuits, TreeLeaves]:
     """Leaves of one tree as products over columns of mixtures of uniforms, that is, of piecewise-linear CDFs (Nyga and
     others 2023, section 3); and the rows of these circuits: row k of a leaf has piece k of every column.
@@ -229,7 +228,7 @@ def quantile_circuits(
         leaves.lo[:, slot], leaves.hi[:, slot] = cdfs.lo, cdfs.hi
         return cdfs.start, cdfs.x, cdfs.p
 
-    knots = list(map_ordered(of_slot, [(slot,) for slot in slots.tolist()], n_jobs))
+    knots = list(map_ordered(of_slot, [(slot,) for slot in slots.tolist()]))
     for slot, (start, _, _) in zip(slots.tolist(), knots, strict=True):
         n_pieces[:, slot] = np.diff(start) - 1
     n_rows = np.where((n_pieces > 1).any(axis=1), n_pieces.max(axis=1, initial=1), 0)
@@ -462,9 +461,9 @@ def choose_slots(
     return better
 
 
-def misfit_slots(forest: Forest, X: np.ndarray, weight: np.ndarray | None, n_jobs: int | None) -> np.ndarray:
+def misfit_slots(forest: Forest, X: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
     """Numeric slots whose marginal in the forest is not that of rows X (n, d), of weights (n,) or None: bool (p,)."""
-    return misfit_columns(BoxForest(forest), X, weight, n_jobs)[forest.columns.is_categorical == 0]
+    return misfit_columns(BoxForest(forest), X, weight)[forest.columns.is_categorical == 0]
 
 
 def small_enough(columns: Columns, n_rows: int, n_trees: int) -> bool:

@@ -40,7 +40,6 @@ def candidates(
     budget: Budget,
     n: int,
     d: int,
-    n_jobs: int | None,
     objective: str = "draws",
     known: float = 1.0,
     numbers: float = 0.0,
@@ -51,28 +50,26 @@ def candidates(
 
     The fast budget has one candidate for tables of many cells or columns, where comparing takes longer than learning.
     """
-    hidden = _hidden(budget, n, d, n_jobs, objective, known)
+    hidden = _hidden(budget, n, d, objective, known)
     is_large = n >= HIDDEN.many_rows or n * d >= FIXED.many_cells or d >= HIDDEN.wide
     if is_large and not budget.chooses_settings and not budget.is_clock:
         return hidden
     row = FIXED.forest_seconds * d
     trees = FIXED.most_trees if FIXED.most_trees * n * row <= FIXED.little_share * budget.seconds else budget.n_trees
     least = min(2, max(n // 2, 1))  # of next to no rows, a leaf's must be found in every fold
-    listed = [
-        Candidate("adversarial forest", AdversarialForest(trees, min_samples_leaf=least, n_jobs=n_jobs), row * trees)
-    ]
+    listed = [Candidate("adversarial forest", AdversarialForest(trees, min_samples_leaf=least), row * trees)]
     if budget.n_chow_liu:
-        learner = AdversarialForest(budget.n_chow_liu, min_samples_leaf=least, leaf="chow_liu", n_jobs=n_jobs)
+        learner = AdversarialForest(budget.n_chow_liu, min_samples_leaf=least, leaf="chow_liu")
         listed.append(Candidate("forest with Chow-Liu leaves", learner, 2 * row * budget.n_chow_liu))
     listed += hidden
     if n < FIXED.few_rows and objective == "draws" and numbers >= FIXED.numbers_of_factors:
-        factors = HiddenTreeForest(2, start="factors", n_jobs=n_jobs)
+        factors = HiddenTreeForest(2, start="factors")
         seconds = 2 * FIXED.state_seconds * d * HIDDEN.states_of_factors
         listed.append(Candidate("2 hidden trees of factors", factors, seconds, True))
     return listed
 
 
-def _hidden(budget: Budget, n: int, d: int, n_jobs: int | None, objective: str, known: float) -> list[Candidate]:
+def _hidden(budget: Budget, n: int, d: int, objective: str, known: float) -> list[Candidate]:
     """Hidden trees: of many rows as they are by default but for size, of few with settings that are given."""
     passes = min(budget.n_passes, HiddenTreeForest()._passes(n))
     members, states = _members_and_states(budget, n, d, passes, known)
@@ -82,7 +79,7 @@ def _hidden(budget: Budget, n: int, d: int, n_jobs: int | None, objective: str, 
     if is_up_to:  # a tree of each number of states is learned, of which the likeliest is chosen
         seconds += sum(_hidden_seconds(d, tried, passes) for tried in HIDDEN.states_tried)
     name = f"{members} hidden tree{'s' * (members > 1)} of {'up to ' * is_up_to}{states} states"
-    given: dict[str, Any] = {"n_states": "auto" if is_up_to else states, "objective": objective, "n_jobs": n_jobs}
+    given: dict[str, Any] = {"n_states": "auto" if is_up_to else states, "objective": objective}
     if is_large:
         given["max_iter"] = "auto" if budget.chooses_settings else passes
         return [Candidate(name, HiddenTreeForest(members, **given), seconds)]
@@ -140,5 +137,5 @@ def learn(learner: AdversarialForest | HiddenTreeForest, schema: Schema, cells: 
     if isinstance(learner, HiddenTreeForest):
         settings = getattr(learner, "settings_", None) if len(cells) < HIDDEN.many_rows else None
         return HiddenTree(learner._learn(schema, cells, None, seed, settings))
-    rows = Rows(schema, kernel_columns(schema), cells, cells).completed(None, seed, learner.n_jobs)
+    rows = Rows(schema, kernel_columns(schema), cells, cells).completed(None, seed)
     return learner._learn(rows, None, seed)

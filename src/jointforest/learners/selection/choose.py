@@ -49,7 +49,6 @@ class Task(NamedTuple):
         Validation rows.
     budget : Budget
     seed : int
-    n_jobs : int or None
     start : float
         When the clock was started, in seconds of `time.monotonic`.
     tell : callable
@@ -69,7 +68,6 @@ class Task(NamedTuple):
     holdout: np.ndarray | None
     budget: Budget
     seed: int
-    n_jobs: int | None
     start: float
     tell: Callable[[str], None]
     reduced: Reduced | None = None
@@ -82,7 +80,7 @@ class Task(NamedTuple):
         n, d = self.cells.shape
         known = 1.0 - float(np.isnan(self.cells).mean())
         numbers = float(np.mean([not column.is_categorical for column in self.schema.columns]))
-        listed = candidates(budget, n, d, self.n_jobs, self.objective, known, numbers)
+        listed = candidates(budget, n, d, self.objective, known, numbers)
         return [one for one in listed if self.with_forests or isinstance(one.learner, HiddenTreeForest)]
 
     def learn(self, learner: AdversarialForest | HiddenTreeForest, cells: np.ndarray) -> Distribution:
@@ -310,7 +308,7 @@ def _compile(candidate: Candidate) -> None:
 def compare(candidate: Candidate, task: Task, splits: list[Split]) -> Compared:
     """Learn a candidate from each split, and validate it."""
     start = time.monotonic()
-    schema, seed, n_jobs = task.schema, task.seed_of_learners(), task.n_jobs
+    schema, seed = task.schema, task.seed_of_learners()
     is_categorical = np.array([column.is_categorical for column in schema.columns])
     models: list[Distribution] = []
     log_densities, costs = [], []
@@ -321,26 +319,26 @@ def compare(candidate: Candidate, task: Task, splits: list[Split]) -> Compared:
         if task.folds or not models:
             models.append(model)
         held = known_levels(split.learn, split.held, is_categorical)
-        log_densities.append(model.log_density(build(schema, held), n_jobs))
+        log_densities.append(model.log_density(build(schema, held)))
         if is_matched:
-            drawn = sample(model, build(model.schema, n=1), FIXED.matched_rows, seed, False, n_jobs)
+            drawn = sample(model, build(model.schema, n=1), FIXED.matched_rows, seed, False)
             costs.append(matching_costs(schema, drawn, split.held, spread))
     seconds = time.monotonic() - start
     is_scored = len(splits) == 1 and task.objective == "draws"
-    score = _score(models[0], splits[0].learn, seed, n_jobs) if is_scored else np.nan
+    score = _score(models[0], splits[0].learn, seed) if is_scored else np.nan
     return Compared(candidate, np.concatenate(log_densities), score, seconds, tuple(models), tuple(costs))
 
 
-def _score(model: Distribution, learned: np.ndarray, seed: int, n_jobs: int | None) -> float:
+def _score(model: Distribution, learned: np.ndarray, seed: int) -> float:
     """Told-apart score of as many draws as rows, by scikit-learn: the choice must not depend on what is installed."""
     n, d = learned.shape
     if n < FIXED.told_apart_rows:
         return np.nan
     rows = learned[some(n, max(FIXED.told_apart_cells // d, FIXED.told_apart_rows), np.random.default_rng(seed))]
-    drawn = sample(model, build(model.schema, n=1), len(rows), seed, True, n_jobs)
+    drawn = sample(model, build(model.schema, n=1), len(rows), seed, True)
     unseen = np.zeros(rows.shape, bool)
     real, synthetic = (cells_of(model.schema, X, unseen) for X in (rows, drawn))
-    return told_apart(real, synthetic, seed, n_jobs, may_xgboost=False).score
+    return told_apart(real, synthetic, seed, may_xgboost=False).score
 
 
 # ---- One candidate, or a mixture of some: by validation rows, among those whose draws are good.

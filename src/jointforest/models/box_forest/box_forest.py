@@ -58,8 +58,8 @@ class BoxForest(Distribution):
         """Mass of the bins of histograms in every leaf."""
         return BinTables(self.forest)
 
-    def log_density(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
-        return log_density(self.forest, evidence, n_jobs)
+    def log_density(self, evidence: Evidence) -> np.ndarray:
+        return log_density(self.forest, evidence)
 
     def observe(self, evidence: Evidence) -> BoxForestPosterior:
         return BoxForestPosterior(self, evidence)
@@ -77,20 +77,18 @@ class BoxForest(Distribution):
     def box_trees(self) -> ForestTrees:
         return box_trees(self.forest)
 
-    def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
-        return within_ends(self.schema, evidence, m, sample(self.forest, evidence, m, seed, missing, n_jobs))
+    def sample(self, evidence: Evidence, m: int, seed: int, missing: bool) -> np.ndarray:
+        return within_ends(self.schema, evidence, m, sample(self.forest, evidence, m, seed, missing))
 
-    def sample_and_weigh(
-        self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1
-    ) -> tuple[np.ndarray, np.ndarray]:
-        drawn, background = sample_and_weigh(self.forest, evidence, m, seed, missing, n_jobs)
+    def sample_and_weigh(self, evidence: Evidence, m: int, seed: int, missing: bool) -> tuple[np.ndarray, np.ndarray]:
+        drawn, background = sample_and_weigh(self.forest, evidence, m, seed, missing)
         return within_ends(self.schema, evidence, m, drawn), background
 
-    def completions(self, evidence: Evidence, count: np.ndarray, seed: int, n_jobs: int | None = -1) -> np.ndarray:
-        return completions(self.forest, evidence, count, seed, n_jobs)
+    def completions(self, evidence: Evidence, count: np.ndarray, seed: int) -> np.ndarray:
+        return completions(self.forest, evidence, count, seed)
 
-    def impute(self, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
-        return impute_and_weigh(self.forest, evidence, n_jobs)
+    def impute(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+        return impute_and_weigh(self.forest, evidence)
 
     def condition(self, evidence: Evidence) -> BoxForest:
         return BoxForest(condition(self.forest, evidence))
@@ -147,35 +145,35 @@ class BoxForestPosterior(PosteriorState):
             return super().log_evidence
         return float(self.row.posterior(None).log_evidence[0])
 
-    def background_weight(self, n_jobs: int | None = -1) -> np.ndarray:
-        return background_weight(self.forest, self.evidence, n_jobs, self.row)
+    def background_weight(self) -> np.ndarray:
+        return background_weight(self.forest, self.evidence, self.row)
 
-    def level_probabilities(self, j: int, n_jobs: int | None = -1) -> np.ndarray:
-        return level_probability(self.forest, self.evidence, j, n_jobs, self.beta, self.row)
+    def level_probabilities(self, j: int) -> np.ndarray:
+        return level_probability(self.forest, self.evidence, j, self.beta, self.row)
 
-    def levels_and_log_probability(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+    def levels_and_log_probability(self, j: int) -> tuple[np.ndarray, np.ndarray]:
         if self.row is not None or self.beta != 1.0:
-            return super().levels_and_log_probability(j, n_jobs)
-        return levels_and_log_density(self.forest, self.evidence, j, n_jobs)
+            return super().levels_and_log_probability(j)
+        return levels_and_log_density(self.forest, self.evidence, j)
 
-    def moments(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
-        return mean_variance(self.forest, self.evidence, j, n_jobs, self.beta, self.row)
+    def moments(self, j: int) -> tuple[np.ndarray, np.ndarray]:
+        return mean_variance(self.forest, self.evidence, j, self.beta, self.row)
 
-    def cdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return cdf(self.forest, self.evidence, j, x, n_jobs, self.beta, self.row)
+    def cdf(self, j: int, x: np.ndarray) -> np.ndarray:
+        return cdf(self.forest, self.evidence, j, x, self.beta, self.row)
 
-    def pdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return pdf(self.forest, self.evidence, j, x, n_jobs, self.beta, self.row)
+    def pdf(self, j: int, x: np.ndarray) -> np.ndarray:
+        return pdf(self.forest, self.evidence, j, x, self.beta, self.row)
 
-    def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return histogram(self.forest, self.distribution.bin_tables, self.evidence, j, cuts, n_jobs, self.beta, self.row)
+    def histogram(self, j: int, cuts: np.ndarray) -> np.ndarray:
+        return histogram(self.forest, self.distribution.bin_tables, self.evidence, j, cuts, self.beta, self.row)
 
-    def mean_and_histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+    def mean_and_histogram(self, j: int, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         tables = self.distribution.bin_tables
-        return mean_and_histogram(self.forest, tables, self.evidence, j, cuts, n_jobs, self.beta)
+        return mean_and_histogram(self.forest, tables, self.evidence, j, cuts, self.beta)
 
-    def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return quantile(self.forest, self.evidence, j, q, n_jobs, self.beta, self.row)
+    def quantile(self, j: int, q: np.ndarray) -> np.ndarray:
+        return quantile(self.forest, self.evidence, j, q, self.beta, self.row)
 
     def parts(self, j: int) -> Parts:
         first = self.evidence.take(np.array([0]))

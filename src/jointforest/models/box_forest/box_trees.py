@@ -70,11 +70,11 @@ class BoxTrees(ABC):
         return leaf_boxes(self.trees, self.columns)
 
     @abstractmethod
-    def tree_log_density(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+    def tree_log_density(self, evidence: Evidence) -> np.ndarray:
         """Log of what each tree adds to the evidence's density, the background's last, (n, T); -inf for nothing."""
 
     @abstractmethod
-    def met_leaves(self, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+    def met_leaves(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
         """Leaves that one row of evidence meets, and log p(leaf, evidence) of each."""
 
     @abstractmethod
@@ -98,11 +98,11 @@ class ForestTrees(BoxTrees):
 
     forest: Forest
 
-    def tree_log_density(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
-        return tree_log_density(self.forest, evidence, n_jobs)
+    def tree_log_density(self, evidence: Evidence) -> np.ndarray:
+        return tree_log_density(self.forest, evidence)
 
-    def met_leaves(self, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
-        post = posterior(self.forest, evidence, n_jobs)
+    def met_leaves(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+        post = posterior(self.forest, evidence)
         return post.leaf, post.log_weight
 
     def column_in_groups(self, evidence: Evidence, groups: Sequence[np.ndarray] | np.ndarray, j: int) -> ForestColumn:

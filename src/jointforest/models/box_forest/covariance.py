@@ -21,7 +21,7 @@ def covariance(forest: Forest, evidence: Evidence, a: int, b: int, known: OneRow
     """
     n = len(evidence.value)
     if n > 1 and not len(forest.leaves.node_kind):
-        return by_chunks(forest, evidence, lambda rows, post, first: _of_products(forest, rows, post, first, a, b), -1)
+        return by_chunks(forest, evidence, lambda rows, post, first: _of_products(forest, rows, post, first, a, b))
     rows = [evidence] if n == 1 else [evidence.take(np.array([i])) for i in range(n)]
     return np.array([_of_one(forest, row, a, b, known or OneRow(forest, row)) for row in rows])
 

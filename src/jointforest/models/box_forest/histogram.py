@@ -58,24 +58,21 @@ def bin_mass(
     evidence: Evidence,
     j: int,
     bins: Bins,
-    n_jobs: int | None = -1,
     beta: float = 1.0,
     known: OneRow | None = None,
 ) -> np.ndarray:
     """P(column j in bin | evidence) of a numeric column, (n, B); NaN where the evidence has probability 0."""
     numeric_slot(forest, j)
     if known is not None:
-        return _mass_in_row(forest, evidence, j, known.posterior(j), bins, n_jobs)
+        return _mass_in_row(forest, evidence, j, known.posterior(j), bins)
 
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         return mass_in_rows(forest, rows, j, post, first, bins)
 
-    return by_chunks(forest, evidence, read, n_jobs, j, beta)
+    return by_chunks(forest, evidence, read, j, beta)
 
 
-def _mass_in_row(
-    forest: Forest, evidence: Evidence, j: int, post: LeafPosterior, bins: Bins, n_jobs: int | None
-) -> np.ndarray:
+def _mass_in_row(forest: Forest, evidence: Evidence, j: int, post: LeafPosterior, bins: Bins) -> np.ndarray:
     """P(column j in bin) of a posterior of one row, (1, B): its leaves are shared among threads."""
 
     def work(first: int, stop: int) -> np.ndarray:
@@ -85,7 +82,7 @@ def _mass_in_row(
 
     if np.isfinite(evidence.value[0, j]):
         return mass_in_rows(forest, evidence, j, post, 0, bins)
-    return np.sum([*map_ordered(work, chunks(len(post.leaf), CHUNK) or [(0, 0)], n_jobs)], axis=0)
+    return np.sum([*map_ordered(work, chunks(len(post.leaf), CHUNK) or [(0, 0)])], axis=0)
 
 
 def mass_in_rows(forest: Forest, evidence: Evidence, j: int, post: LeafPosterior, first: int, bins: Bins) -> np.ndarray:
@@ -123,25 +120,25 @@ class BinTables:
         """Bytes of all tables."""
         return sum(table.nbytes for table in list(self._tables.values()))
 
-    def of(self, j: int, bins: Bins, n_asked: int, n_jobs: int | None) -> np.ndarray | None:
+    def of(self, j: int, bins: Bins, n_asked: int) -> np.ndarray | None:
         """The table of a column's bins; None if there is none, and it does not pay for n_asked rows of it, or fit."""
         key, R = (j, bins.hi.tobytes()), len(self._forest.leaves.tree)
         size = 4 * R * len(bins.hi)
         if key not in self._tables and n_asked * FEW > R and size <= LIMIT:
             while self._tables and self.nbytes + size > LIMIT:
                 self._tables.pop(next(iter(self._tables)), None)
-            self._tables[key] = self._made(j, bins, R, n_jobs)
+            self._tables[key] = self._made(j, bins, R)
         return self._tables.get(key)
 
     def in_leaves(self, j: int, leaf: np.ndarray, bins: Bins) -> np.ndarray:
         """P(column j in bin) in each of m parameter rows, at most `CHUNK`, without a table, (m, B)."""
         return mass_in_leaves(self._forest, self._nothing, j, leaf, bins)
 
-    def _made(self, j: int, bins: Bins, R: int, n_jobs: int | None) -> np.ndarray:
+    def _made(self, j: int, bins: Bins, R: int) -> np.ndarray:
         def work(first: int, stop: int) -> np.ndarray:
             return self.in_leaves(j, np.arange(first, stop), bins).astype(np.float32)
 
-        return np.concatenate([*map_ordered(work, chunks(R, CHUNK), n_jobs)])
+        return np.concatenate([*map_ordered(work, chunks(R, CHUNK))])
 
 
 class _Held(NamedTuple):
@@ -158,7 +155,6 @@ def histogram(
     evidence: Evidence,
     j: int,
     cuts: np.ndarray,
-    n_jobs: int | None = -1,
     beta: float = 1.0,
     known: OneRow | None = None,
 ) -> np.ndarray:
@@ -169,44 +165,42 @@ def histogram(
     """
     if forest.columns.is_categorical[j]:
         shares = None if known is None else _free_levels(forest, evidence, j, known)
-        return level_probability(forest, evidence, j, n_jobs, beta, known) if shares is None else shares
+        return level_probability(forest, evidence, j, beta, known) if shares is None else shares
     bins = bins_between(forest, j, cuts)
     by_table = None
     if known is not None and np.isnan(evidence.value[0, j]):
-        by_table = _from_table(forest, tables, evidence, j, bins, n_jobs, known)
+        by_table = _from_table(forest, tables, evidence, j, bins, known)
     else:
-        table = _table_of_many(forest, tables, evidence, j, bins, n_jobs)
+        table = _table_of_many(forest, tables, evidence, j, bins)
         if table is not None:
-            return by_chunks(forest, evidence, lambda rows, post, first: mixed_table_rows(table, post), n_jobs, j, beta)
-    return bin_mass(forest, evidence, j, bins, n_jobs, beta, known) if by_table is None else by_table[None]
+            return by_chunks(forest, evidence, lambda rows, post, first: mixed_table_rows(table, post), j, beta)
+    return bin_mass(forest, evidence, j, bins, beta, known) if by_table is None else by_table[None]
 
 
 def mean_and_histogram(
-    forest: Forest, tables: BinTables, evidence: Evidence, j: int, cuts: np.ndarray, n_jobs: int | None, beta: float
+    forest: Forest, tables: BinTables, evidence: Evidence, j: int, cuts: np.ndarray, beta: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Means (n,) and `histogram` (n, q + 1) of a numeric column; many rows of evidence are weighed once for both."""
     bins = bins_between(forest, j, cuts)
-    table = _table_of_many(forest, tables, evidence, j, bins, n_jobs)
+    table = _table_of_many(forest, tables, evidence, j, bins)
     if table is None:
-        mean = mean_variance(forest, evidence, j, n_jobs, beta)[0]
-        return mean, histogram(forest, tables, evidence, j, cuts, n_jobs, beta)
-    moments = moments_table(forest, evidence, numeric_slot(forest, j), n_jobs)
+        mean = mean_variance(forest, evidence, j, beta)[0]
+        return mean, histogram(forest, tables, evidence, j, cuts, beta)
+    moments = moments_table(forest, evidence, numeric_slot(forest, j))
 
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         mean = mean_variance_rows(forest.columns, forest.leaves, rows, j, post, first, moments)[:, :1]
         return np.hstack([mean, mixed_table_rows(table, post)])
 
-    both = by_chunks(forest, evidence, read, n_jobs, j, beta)
+    both = by_chunks(forest, evidence, read, j, beta)
     return both[:, 0].copy(), both[:, 1:].copy()
 
 
-def _table_of_many(
-    forest: Forest, tables: BinTables, evidence: Evidence, j: int, bins: Bins, n_jobs: int | None
-) -> np.ndarray | None:
+def _table_of_many(forest: Forest, tables: BinTables, evidence: Evidence, j: int, bins: Bins) -> np.ndarray | None:
     """The table by which many rows that know nothing of the column are answered; None of others, or if it is large."""
     if len(evidence.value) < MANY_ROWS or not np.isnan(evidence.value[:, j]).all() or evidence.has_regions:
         return None
-    return tables.of(j, bins, len(forest.leaves.tree), n_jobs)
+    return tables.of(j, bins, len(forest.leaves.tree))
 
 
 def _free_levels(forest: Forest, evidence: Evidence, j: int, known: OneRow) -> np.ndarray | None:
@@ -221,14 +215,14 @@ def _free_levels(forest: Forest, evidence: Evidence, j: int, known: OneRow) -> n
 
 
 def _from_table(
-    forest: Forest, tables: BinTables, evidence: Evidence, j: int, bins: Bins, n_jobs: int | None, known: OneRow
+    forest: Forest, tables: BinTables, evidence: Evidence, j: int, bins: Bins, known: OneRow
 ) -> np.ndarray | None:
     """The histogram of one row, (B,), by a table; None where that does not serve."""
     (row, weight), region = known.mixture(j), int(evidence.cell_regions()[0, j])
     held = _held(forest, evidence, j, region, bins) if region >= 0 else None
     if not len(row) or (region >= 0 and held is None):
         return None
-    table = tables.of(j, bins, len(row), n_jobs)
+    table = tables.of(j, bins, len(row))
     if table is None:
         return None
     if held is None:
@@ -246,7 +240,7 @@ def _from_table(
             out += share[lost] @ mass_in_leaves(forest, evidence.repeat(len(lost)), j, rows[lost], bins)
         return out
 
-    return np.sum([*map_ordered(work, chunks(len(row), CHUNK), n_jobs)], axis=0)
+    return np.sum([*map_ordered(work, chunks(len(row), CHUNK))], axis=0)
 
 
 def _held(forest: Forest, evidence: Evidence, j: int, region: int, bins: Bins) -> _Held | None:

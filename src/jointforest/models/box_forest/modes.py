@@ -314,4 +314,4 @@ class _Rows:
 
 def _density(forest: Forest, X: np.ndarray) -> np.ndarray:
     """Log density of complete rows (n, d)."""
-    return log_density(forest, build(forest.schema, X), n_jobs=1)
+    return log_density(forest, build(forest.schema, X))

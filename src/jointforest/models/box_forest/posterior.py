@@ -9,7 +9,7 @@ import numpy as np
 
 from ...data.evidence import Evidence, distinct_rows
 from ...runtime.records import record
-from ...runtime.threads import chunks, map_ordered, n_threads
+from ...runtime.threads import chunks, map_ordered
 from .leaves.levels import mixed_levels
 from .posterior_kernels import (
     LEAVES,
@@ -62,7 +62,7 @@ class LeafPosterior(NamedTuple):
     log_evidence: np.ndarray
 
 
-def posterior(forest: Forest, evidence: Evidence, n_jobs: int | None = -1) -> LeafPosterior:
+def posterior(forest: Forest, evidence: Evidence) -> LeafPosterior:
     """Leaves that each row of evidence meets, with log p(leaf, evidence).
 
     ``exp(log_weight - log_evidence)`` are the row's posterior weights; they are exact, nothing is cut off. A row that
@@ -72,7 +72,7 @@ def posterior(forest: Forest, evidence: Evidence, n_jobs: int | None = -1) -> Le
     def work(first: int, stop: int) -> LeafPosterior:
         return chunk_posterior(forest, evidence, first, stop)
 
-    parts = list(map_ordered(work, row_chunks(forest, evidence), n_jobs))
+    parts = list(map_ordered(work, row_chunks(forest, evidence)))
     ends = np.cumsum([0] + [len(part.leaf) for part in parts])
     return LeafPosterior(
         np.concatenate([np.zeros(1, np.int64), *(p.start[1:] + end for p, end in zip(parts, ends[:-1], strict=True))]),
@@ -132,14 +132,12 @@ class OneRow:
         return self._levels
 
 
-def background_weight(
-    forest: Forest, evidence: Evidence, n_jobs: int | None = -1, known: OneRow | None = None
-) -> np.ndarray:
+def background_weight(forest: Forest, evidence: Evidence, known: OneRow | None = None) -> np.ndarray:
     """Posterior weight of the background leaf in each row, shape (n,): 0..1, NaN where the evidence has probability 0.
 
     All zero in a forest without background; there rows of probability 0 are NaN too.
     """
-    return by_chunks(forest, evidence, lambda rows, post, first: background_share(forest, post), n_jobs, known=known)
+    return by_chunks(forest, evidence, lambda rows, post, first: background_share(forest, post), known=known)
 
 
 def background_share(forest: Forest, post: LeafPosterior) -> np.ndarray:
@@ -158,7 +156,6 @@ def by_chunks(
     forest: Forest,
     evidence: Evidence,
     read: Callable[[Evidence, LeafPosterior, int], np.ndarray],
-    n_jobs: int | None,
     column: int | None = None,
     beta: float = 1.0,
     known: OneRow | None = None,
@@ -169,7 +166,6 @@ def by_chunks(
     anew, see `chunk_posterior`. ``known`` is the evidence if it is one row that was weighed before (``beta`` is 1).
     """
     if known is not None:
-        n_threads(n_jobs)  # not used, but a wrong one is an error all the same
         return read(evidence, known.posterior(column), 0)
     rows, place = distinct_rows(evidence)
     is_routed = beta == 0.0 and _knows_splits(forest, rows)
@@ -180,7 +176,7 @@ def by_chunks(
         return read(rows, chunk_posterior(forest, rows, first, stop, column, beta), first)
 
     cut = chunks(len(rows.value), _ROUTED_ROWS) if is_routed else row_chunks(forest, rows)
-    return np.concatenate(list(map_ordered(work, cut, n_jobs)))[place]
+    return np.concatenate(list(map_ordered(work, cut)))[place]
 
 
 def _knows_splits(forest: Forest, evidence: Evidence) -> bool:
@@ -235,7 +231,7 @@ _DENSITY_ROWS = 2048
 """Rows of a chunk for a thread; they keep no posterior."""
 
 
-def log_density(forest: Forest, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+def log_density(forest: Forest, evidence: Evidence) -> np.ndarray:
     """log p(evidence) of each row with the evidence's penalty, (n,); -inf where it is impossible.
 
     The log of ``sum_l w_l prod_j D_lj(evidence_j)`` over the leaves that the evidence meets, by a log-sum in fixed
@@ -249,7 +245,7 @@ def log_density(forest: Forest, evidence: Evidence, n_jobs: int | None = -1) -> 
         scratch = row_scratch(forest)
         return posterior_rows(forest.columns, forest.trees, forest.leaves, rows, first, stop, LOG_EVIDENCE, scratch)[3]
 
-    parts = list(map_ordered(work, chunks(len(rows.value), _DENSITY_ROWS), n_jobs))
+    parts = list(map_ordered(work, chunks(len(rows.value), _DENSITY_ROWS)))
     return np.concatenate([np.empty(0), *parts])[place] + evidence.log_penalty
 
 
@@ -339,7 +335,7 @@ def _shared_cells(forest: Forest, evidence: Evidence) -> SharedCells | None:
 # ---- The evidence in each tree alone.
 
 
-def tree_log_density(forest: Forest, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+def tree_log_density(forest: Forest, evidence: Evidence) -> np.ndarray:
     """log(pi_t p_t(evidence)) of each tree, (n, T); -inf where a tree gives the evidence probability 0."""
     n_trees = len(forest.trees.root)
 
@@ -353,7 +349,7 @@ def tree_log_density(forest: Forest, evidence: Evidence, n_jobs: int | None = -1
             total = np.log(np.bincount(cell, np.exp(leaves.log_weight - highest[cell]), minlength=n * n_trees))
         return np.where(highest > -np.inf, highest + total, -np.inf).reshape(n, n_trees)
 
-    return by_chunks(forest, evidence, read, n_jobs) + evidence.log_penalty[:, None]
+    return by_chunks(forest, evidence, read) + evidence.log_penalty[:, None]
 
 
 # ---- One column given evidence: level probabilities, moments, distribution functions, densities and quantiles.
@@ -363,7 +359,6 @@ def level_probability(
     forest: Forest,
     evidence: Evidence,
     j: int,
-    n_jobs: int | None = -1,
     beta: float = 1.0,
     known: OneRow | None = None,
 ) -> np.ndarray:
@@ -376,19 +371,17 @@ def level_probability(
         # sums of many weights may end a rounding error above 1
         return np.minimum(level_rows(forest.columns, forest.leaves, rows, j, post, first), 1.0)
 
-    return by_chunks(forest, evidence, read, n_jobs, j, beta, known)
+    return by_chunks(forest, evidence, read, j, beta, known)
 
 
-def levels_and_log_density(
-    forest: Forest, evidence: Evidence, j: int, n_jobs: int | None
-) -> tuple[np.ndarray, np.ndarray]:
+def levels_and_log_density(forest: Forest, evidence: Evidence, j: int) -> tuple[np.ndarray, np.ndarray]:
     """`level_probability` (n, K) and `log_density` (n,), to rounding; rows are weighed once for both."""
 
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         levels = level_rows(forest.columns, forest.leaves, rows, j, post, first)
         return np.column_stack([post.log_evidence, np.minimum(levels, 1.0)])
 
-    both = by_chunks(forest, evidence, read, n_jobs, j)
+    both = by_chunks(forest, evidence, read, j)
     return both[:, 1:].copy(), both[:, 0] + evidence.log_penalty
 
 
@@ -402,23 +395,20 @@ def mean_variance(
     forest: Forest,
     evidence: Evidence,
     j: int,
-    n_jobs: int | None = -1,
     beta: float = 1.0,
     known: OneRow | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of a numeric column, each (n,); cells of a grid count with their centres."""
-    table = moments_table(forest, evidence, numeric_slot(forest, j), n_jobs)
+    table = moments_table(forest, evidence, numeric_slot(forest, j))
 
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         return mean_variance_rows(forest.columns, forest.leaves, rows, j, post, first, table)
 
-    both = by_chunks(forest, evidence, read, n_jobs, j, beta, known)
+    both = by_chunks(forest, evidence, read, j, beta, known)
     return both[:, 0].copy(), both[:, 1].copy()
 
 
-def moments_table(
-    forest: Forest, evidence: Evidence, slot: int, n_jobs: int | None, few: int = _FEW_ROWS
-) -> np.ndarray:
+def moments_table(forest: Forest, evidence: Evidence, slot: int, few: int = _FEW_ROWS) -> np.ndarray:
     """Mean and variance of a numeric slot in every parameter row, (R, 2); NaN where one lacks it.
 
     Shared by all rows of evidence; (0, 2) if these are no more than ``few``, too few to pay.
@@ -433,7 +423,7 @@ def moments_table(
     def work(first: int, stop: int) -> np.ndarray:
         return leaf_moments(forest.columns, leaves, evidence, j, described, first, stop)
 
-    return np.concatenate(list(map_ordered(work, chunks(len(forest.leaves.tree), 4096), n_jobs)))
+    return np.concatenate(list(map_ordered(work, chunks(len(forest.leaves.tree), 4096))))
 
 
 def numeric_slot(forest: Forest, j: int) -> int:
@@ -452,13 +442,12 @@ def cdf(
     evidence: Evidence,
     j: int,
     x: np.ndarray,
-    n_jobs: int | None = -1,
     beta: float = 1.0,
     known: OneRow | None = None,
 ) -> np.ndarray:
     """P(column j <= x) of a numeric column at q points, (n, q)."""
     # sums of many weights may end a rounding error above 1
-    return np.minimum(_at_points(cdf_rows, forest, evidence, j, x, n_jobs, beta, known), 1.0)
+    return np.minimum(_at_points(cdf_rows, forest, evidence, j, x, beta, known), 1.0)
 
 
 def pdf(
@@ -466,7 +455,6 @@ def pdf(
     evidence: Evidence,
     j: int,
     x: np.ndarray,
-    n_jobs: int | None = -1,
     beta: float = 1.0,
     known: OneRow | None = None,
 ) -> np.ndarray:
@@ -475,7 +463,7 @@ def pdf(
     On a grid the mass of x's cell over the step; at an atom of a mixed column the atom's mass (its density against a
     counting measure). A cell with a value has 1/step on its grid cell, 1 on an atom, and infinity elsewhere.
     """
-    return _at_points(pdf_rows, forest, evidence, j, x, n_jobs, beta, known)
+    return _at_points(pdf_rows, forest, evidence, j, x, beta, known)
 
 
 def _at_points(
@@ -484,7 +472,6 @@ def _at_points(
     evidence: Evidence,
     j: int,
     x: np.ndarray,
-    n_jobs: int | None,
     beta: float,
     known: OneRow | None,
 ) -> np.ndarray:
@@ -495,7 +482,7 @@ def _at_points(
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         return kernel(forest.columns, forest.leaves, rows, j, post, first, points)
 
-    return by_chunks(forest, evidence, read, n_jobs, j, beta, known)
+    return by_chunks(forest, evidence, read, j, beta, known)
 
 
 def quantile(
@@ -503,7 +490,6 @@ def quantile(
     evidence: Evidence,
     j: int,
     q: np.ndarray,
-    n_jobs: int | None = -1,
     beta: float = 1.0,
     known: OneRow | None = None,
 ) -> np.ndarray:
@@ -521,7 +507,7 @@ def quantile(
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         return quantile_rows(forest.columns, forest.leaves, rows, j, post, first, probabilities)
 
-    quantiles = by_chunks(forest, evidence, read, n_jobs, j, beta, known)
+    quantiles = by_chunks(forest, evidence, read, j, beta, known)
     rising = np.argsort(
         probabilities, kind="stable"
     )  # each q has its own search: keep their order within its tolerance
@@ -536,7 +522,7 @@ Sums = Callable[[np.ndarray, np.ndarray, np.ndarray, int], np.ndarray]
 
 
 def tree_answers(
-    forest: Forest, evidence: Evidence, j: int, n_jobs: int | None = -1, centre: float | None = None
+    forest: Forest, evidence: Evidence, j: int, centre: float | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """log p_t(evidence) of each tree (n, T), and what each tree expects of column j (n, T, K), the background left out.
 
@@ -546,10 +532,7 @@ def tree_answers(
     """
     leaves, n_trees = forest.leaves, len(forest.trees.root) - forest.has_background
     weight_of_tree = np.bincount(leaves.tree[: len(leaves.log_weight)], np.exp(leaves.log_weight))[:n_trees]
-    if forest.columns.is_categorical[j]:
-        sums = _level_sums(forest, j)
-    else:
-        sums = _moment_sums(forest, evidence, j, n_jobs, centre)
+    sums = _level_sums(forest, j) if forest.columns.is_categorical[j] else _moment_sums(forest, evidence, j, centre)
 
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         n = len(post.log_evidence)
@@ -570,7 +553,7 @@ def tree_answers(
         log_tree[cell[fallen[kept]]] = -np.inf
         return np.column_stack([log_tree, answer]).reshape(n, n_trees, -1)
 
-    both = by_chunks(forest, evidence, read, n_jobs, j)
+    both = by_chunks(forest, evidence, read, j)
     return both[:, :, 0] - np.log(weight_of_tree), both[:, :, 1:]
 
 
@@ -587,9 +570,9 @@ def _level_sums(forest: Forest, j: int) -> Sums:
     return sums
 
 
-def _moment_sums(forest: Forest, evidence: Evidence, j: int, n_jobs: int | None, centre: float | None) -> Sums:
+def _moment_sums(forest: Forest, evidence: Evidence, j: int, centre: float | None) -> Sums:
     """Of column j's means, and with a centre of its mean squared distances from there."""
-    moments = moments_table(forest, evidence, numeric_slot(forest, j), n_jobs, few=0)
+    moments = moments_table(forest, evidence, numeric_slot(forest, j), few=0)
     of_leaf = [moments[:, 0]]
     if centre is not None:
         of_leaf.append(moments[:, 1] + (moments[:, 0] - centre) ** 2)
@@ -608,15 +591,13 @@ _DRAW_ROWS = 128
 """Most rows of a chunk for a thread."""
 
 
-def sample(
-    forest: Forest, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
-) -> np.ndarray:
+def sample(forest: Forest, evidence: Evidence, m: int, seed: int, missing: bool = False) -> np.ndarray:
     """The draws of `sample_and_weigh`."""
-    return sample_and_weigh(forest, evidence, m, seed, missing, n_jobs)[0]
+    return sample_and_weigh(forest, evidence, m, seed, missing)[0]
 
 
 def sample_and_weigh(
-    forest: Forest, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
+    forest: Forest, evidence: Evidence, m: int, seed: int, missing: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """m rows for each row of evidence (n * m, d), and background weights (n,): a leaf by the posterior, then columns.
 
@@ -635,14 +616,12 @@ def sample_and_weigh(
 
     some_rows = row_chunks(forest, evidence, max(1, min(_DRAW_ROWS, _DRAWS // max(m, 1))))
     items = [(rows, draws) for rows in some_rows for draws in chunks(m, _DRAWS)]
-    for _ in map_ordered(work, items, n_jobs, "drawing rows"):
+    for _ in map_ordered(work, items, "drawing rows"):
         pass
     return out, share
 
 
-def completions(
-    forest: Forest, evidence: Evidence, count: np.ndarray, seed: int, n_jobs: int | None = -1
-) -> np.ndarray:
+def completions(forest: Forest, evidence: Evidence, count: np.ndarray, seed: int) -> np.ndarray:
     """count (n,) rows for each row of evidence, contiguous; draw k of any row uses the random stream of number k + 1.
 
     The leaves of a row are drawn by systematic sampling, with an offset that all rows share.
@@ -656,7 +635,7 @@ def completions(
         complete_rows(forest.columns, forest.leaves, evidence, post, first, start, seed, scratch, out)
 
     most = max(1, min(_DRAW_ROWS, _DRAWS // max(int(count.max(initial=1)), 1)))
-    for _ in map_ordered(work, row_chunks(forest, evidence, most), n_jobs, "drawing rows"):
+    for _ in map_ordered(work, row_chunks(forest, evidence, most), "drawing rows"):
         pass
     return out
 
@@ -664,32 +643,32 @@ def completions(
 # ---- Missing cells filled in.
 
 
-def impute(forest: Forest, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+def impute(forest: Forest, evidence: Evidence) -> np.ndarray:
     """Fill each cell without a value: numbers by posterior mean, categorical cells by the most probable level.
 
     On a grid the mean goes to the nearest cell centre. A mean may lie between the parts of a region; among levels of
     the same probability the first is taken.
     """
-    return impute_and_weigh(forest, evidence, n_jobs)[0]
+    return impute_and_weigh(forest, evidence)[0]
 
 
-def impute_and_weigh(forest: Forest, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+def impute_and_weigh(forest: Forest, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
     """`impute`, and the posterior weight of the background in each row (n,), in one pass."""
-    means = _means(forest, evidence, n_jobs)
+    means = _means(forest, evidence)
 
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         filled = impute_rows(forest.columns, forest.leaves, rows, post, first, means)
         return np.column_stack([filled, background_share(forest, post)])
 
-    both = by_chunks(forest, evidence, read, n_jobs)
+    both = by_chunks(forest, evidence, read)
     return np.ascontiguousarray(both[:, :-1]), both[:, -1]
 
 
-def _means(forest: Forest, evidence: Evidence, n_jobs: int | None) -> np.ndarray:
+def _means(forest: Forest, evidence: Evidence) -> np.ndarray:
     """Means of the numeric slots in every parameter row, (R, p), where a cell wants one; (0, 0) for few rows."""
     numeric = np.flatnonzero(forest.columns.is_categorical == 0)
     tables = {
-        int(forest.columns.slot[j]): moments_table(forest, evidence, int(forest.columns.slot[j]), n_jobs)
+        int(forest.columns.slot[j]): moments_table(forest, evidence, int(forest.columns.slot[j]))
         for j in numeric
         if np.isnan(evidence.value[:, j]).any()
     }
@@ -704,12 +683,12 @@ def _means(forest: Forest, evidence: Evidence, n_jobs: int | None) -> np.ndarray
 # ---- Log-densities of training rows by the trees that were grown without them.
 
 
-def oob_log_density(model: Forest, evidence: Evidence, drawn: np.ndarray, n_jobs: int | None) -> np.ndarray:
+def oob_log_density(model: Forest, evidence: Evidence, drawn: np.ndarray) -> np.ndarray:
     """Log-density (n,) of each row by the trees that did not draw it and the background; NaN where every tree drew it.
 
     ``drawn`` (bool (T, n)) has the rows that each tree drew, on which its leaf densities are estimated.
     """
-    by_tree = tree_log_density(model, evidence, n_jobs)
+    by_tree = tree_log_density(model, evidence)
     n_trees = len(drawn)
     out_of_bag = ~drawn.T
     number = out_of_bag.sum(axis=1)

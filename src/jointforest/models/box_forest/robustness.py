@@ -96,7 +96,7 @@ def without_target(model: Forest, evidence: Evidence, j: int) -> Evidence:
     return evidence._replace(region=np.empty((0, 0), np.int32))
 
 
-def make_problem(model: Forest, j: int, beta: float, c: float, shift: str, n_jobs: int | None) -> Problem:
+def make_problem(model: Forest, j: int, beta: float, c: float, shift: str) -> Problem:
     """What is asked of every row; a ValueError if c or shift is out of range."""
     check("shift", shift, _SHIFTS)
     check_number("c", c, 0, math.inf, without="high", text="a number of at least 0")
@@ -110,7 +110,7 @@ def make_problem(model: Forest, j: int, beta: float, c: float, shift: str, n_job
         slot=int(model.columns.slot[j]),
         n_classes=allowed.shape[1],
         c=float(c),
-        unit=_half_spreads(model, n_jobs) if shift == "column" else np.empty(0),
+        unit=_half_spreads(model) if shift == "column" else np.empty(0),
         beta=float(beta),
         n_trees=len(trees.root) - int(model.has_background and beta < 1),
         allowed=allowed,
@@ -131,11 +131,11 @@ def _allowed(model: Forest, j: int) -> np.ndarray:
     return allowed
 
 
-def _half_spreads(model: Forest, n_jobs: int | None) -> np.ndarray:
+def _half_spreads(model: Forest) -> np.ndarray:
     """Half of each numeric column's standard deviation in the model, (p,)."""
     nothing = build(model.schema, n=1)
     numbers = np.flatnonzero(model.columns.is_categorical == 0)
-    return np.array([0.5 * math.sqrt(mean_variance(model, nothing, int(k), n_jobs)[1][0]) for k in numbers])
+    return np.array([0.5 * math.sqrt(mean_variance(model, nothing, int(k))[1][0]) for k in numbers])
 
 
 def _holding(model: Forest, j: int) -> np.ndarray:
@@ -304,7 +304,6 @@ def robustness(
     c: float = 1.0,
     shift: str = "leaf",
     tol: float = 1e-6,
-    n_jobs: int | None = -1,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The largest epsilon (n,) such that contaminating every parameter at once cannot change the predicted class, and
     this class, int64 (n,), of categorical column j.
@@ -329,9 +328,9 @@ def robustness(
     """
     check_number("tol", tol, 0, without="low", text="more than 0")
     evidence = without_target(model, evidence, j)
-    problem = make_problem(model, j, beta, c, shift, n_jobs)
+    problem = make_problem(model, j, beta, c, shift)
     rows, place = distinct_rows(evidence)
-    p = level_probability(model, rows, j, n_jobs, beta)
+    p = level_probability(model, rows, j, beta)
     predicted, second = _two_likeliest(p)
 
     def work(first: int, stop: int) -> np.ndarray:
@@ -341,7 +340,7 @@ def robustness(
         epsilon_rows(problem, rows, *make_scratch(problem), first, predicted[of], second[of], p[of], float(tol), out)
         return out
 
-    parts = list(map_ordered(work, chunks(len(rows.value), _ROWS), n_jobs))
+    parts = list(map_ordered(work, chunks(len(rows.value), _ROWS)))
     return np.concatenate([np.empty(0), *parts])[place], predicted[place]
 
 
@@ -354,7 +353,6 @@ def worst_margin(
     beta: float = 1.0,
     c: float = 1.0,
     shift: str = "leaf",
-    n_jobs: int | None = -1,
 ) -> np.ndarray:
     """The most by which each class can beat the predicted one when every parameter is contaminated by epsilon, (n, K).
 
@@ -365,9 +363,9 @@ def worst_margin(
     """
     check_number("epsilon", epsilon, 0, 1, text="between 0 and 1")
     evidence = without_target(model, evidence, j)
-    problem = make_problem(model, j, beta, c, shift, n_jobs)
-    predicted, _ = _two_likeliest(level_probability(model, evidence, j, n_jobs, beta))
-    log_evidence = log_density(model, evidence, n_jobs) - evidence.log_penalty
+    problem = make_problem(model, j, beta, c, shift)
+    predicted, _ = _two_likeliest(level_probability(model, evidence, j, beta))
+    log_evidence = log_density(model, evidence) - evidence.log_penalty
 
     def work(first: int, stop: int) -> np.ndarray:
         out, answers = (
@@ -377,7 +375,7 @@ def worst_margin(
         margin_rows(problem, evidence, *make_scratch(problem), first, *answers, float(epsilon), out)
         return out
 
-    parts = list(map_ordered(work, chunks(len(evidence.value), _ROWS), n_jobs))
+    parts = list(map_ordered(work, chunks(len(evidence.value), _ROWS)))
     return np.concatenate([np.empty((0, problem.n_classes)), *parts])
 
 

@@ -24,12 +24,12 @@ class ChowLiuTrees(BoxTrees):
     hidden: HiddenTrees
     grown: Grown
 
-    def tree_log_density(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+    def tree_log_density(self, evidence: Evidence) -> np.ndarray:
         first = np.searchsorted(self.tree[self.grown.leaf], np.arange(len(self.trees.root)))
-        return leaf_sums(self.hidden, evidence, first, n_jobs) + evidence.log_penalty[:, None]
+        return leaf_sums(self.hidden, evidence, first) + evidence.log_penalty[:, None]
 
-    def met_leaves(self, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
-        log_weight = tree_log_density(self.hidden, evidence, n_jobs)[0]
+    def met_leaves(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+        log_weight = tree_log_density(self.hidden, evidence)[0]
         met = log_weight > -np.inf
         return self.grown.leaf[met], log_weight[met]
 
@@ -43,7 +43,7 @@ class ChowLiuTrees(BoxTrees):
         few = replace(
             hidden, trees=tuple(hidden.trees[t] for t in mine), log_weight=hidden.log_weight[mine], grown=None
         )
-        log_weight = tree_log_density(few, evidence, 1)[0]
+        log_weight = tree_log_density(few, evidence)[0]
         codes = codes_by_tree(few, evidence, [j])[j]
         p = np.zeros((len(groups), codes.shape[1]))
         for number in range(len(groups)):

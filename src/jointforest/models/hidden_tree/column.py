@@ -24,11 +24,9 @@ Read = Callable[[Scale, np.ndarray], np.ndarray]
 OfValue = Callable[[np.ndarray], np.ndarray]
 
 
-def level_probability(
-    hidden: HiddenTrees, evidence: Evidence, j: int, n_jobs: int | None = -1, kept: KeptRows | None = None
-) -> np.ndarray:
+def level_probability(hidden: HiddenTrees, evidence: Evidence, j: int, kept: KeptRows | None = None) -> np.ndarray:
     """Probability of each of the L levels of a categorical column, (n, L)."""
-    return _ask(hidden, evidence, j, *_of_levels(hidden, j), n_jobs, kept)
+    return _ask(hidden, evidence, j, *_of_levels(hidden, j), kept)
 
 
 def _of_levels(hidden: HiddenTrees, j: int) -> tuple[Read, OfValue]:
@@ -38,10 +36,10 @@ def _of_levels(hidden: HiddenTrees, j: int) -> tuple[Read, OfValue]:
 
 
 def mean_variance(
-    hidden: HiddenTrees, evidence: Evidence, j: int, n_jobs: int | None = -1, kept: KeptRows | None = None
+    hidden: HiddenTrees, evidence: Evidence, j: int, kept: KeptRows | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of a numeric column, each (n,)."""
-    both = _ask(hidden, evidence, j, *_of_moments(hidden, j), n_jobs, kept)
+    both = _ask(hidden, evidence, j, *_of_moments(hidden, j), kept)
     return both[:, 0].copy(), both[:, 1].copy()
 
 
@@ -62,7 +60,6 @@ def cdf(
     evidence: Evidence,
     j: int,
     x: np.ndarray,
-    n_jobs: int | None = -1,
     kept: KeptRows | None = None,
 ) -> np.ndarray:
     """P(column <= x) of a numeric column at q points, (n, q)."""
@@ -74,7 +71,7 @@ def cdf(
     def of_value(value: np.ndarray) -> np.ndarray:
         return (at_center(column, value)[:, None] <= x).astype(np.float64)
 
-    return _but_nan(_ask(hidden, evidence, j, read, of_value, n_jobs, kept), x)
+    return _but_nan(_ask(hidden, evidence, j, read, of_value, kept), x)
 
 
 def histogram(
@@ -82,13 +79,12 @@ def histogram(
     evidence: Evidence,
     j: int,
     cuts: np.ndarray,
-    n_jobs: int | None = -1,
     kept: KeptRows | None = None,
 ) -> np.ndarray:
     """Probability of the bins below, between and above q ascending cuts, (n, q + 1); or of levels, without cuts."""
     if hidden.schema.columns[j].is_categorical:
-        return level_probability(hidden, evidence, j, n_jobs, kept)
-    below = cdf(hidden, evidence, j, np.append(cuts, np.inf), n_jobs, kept)
+        return level_probability(hidden, evidence, j, kept)
+    below = cdf(hidden, evidence, j, np.append(cuts, np.inf), kept)
     return np.maximum(np.diff(below, axis=1, prepend=0.0), 0.0)
 
 
@@ -97,7 +93,6 @@ def pdf(
     evidence: Evidence,
     j: int,
     x: np.ndarray,
-    n_jobs: int | None = -1,
     kept: KeptRows | None = None,
 ) -> np.ndarray:
     """Density of a numeric column at q points, (n, q); on a grid a cell's mass over the step, at an atom its mass."""
@@ -112,7 +107,7 @@ def pdf(
     def read(scale: Scale, p: np.ndarray) -> np.ndarray:
         return p @ np.where(np.isin(x, lost_atoms(scale, column)), 0.0, base_density.pdf(scale, x).T)
 
-    return _but_nan(_ask(hidden, evidence, j, read, of_value, n_jobs, kept), x)
+    return _but_nan(_ask(hidden, evidence, j, read, of_value, kept), x)
 
 
 def quantile(
@@ -120,7 +115,6 @@ def quantile(
     evidence: Evidence,
     j: int,
     q: np.ndarray,
-    n_jobs: int | None = -1,
     kept: KeptRows | None = None,
 ) -> np.ndarray:
     """inf{x: P(column <= x) >= q} of a numeric column at k levels, (n, k)."""
@@ -132,7 +126,7 @@ def quantile(
     def of_value(value: np.ndarray) -> np.ndarray:
         return np.repeat(at_center(column, value)[:, None], len(q), axis=1)
 
-    return _ask(hidden, evidence, j, lambda scale, p: base_density.quantiles(scale, p, q), of_value, n_jobs, kept)
+    return _ask(hidden, evidence, j, lambda scale, p: base_density.quantiles(scale, p, q), of_value, kept)
 
 
 def at_center(column: Column, x: np.ndarray) -> np.ndarray:
@@ -157,7 +151,6 @@ def _ask(
     j: int,
     read: Read,
     of_value: OfValue,
-    n_jobs: int | None,
     kept: KeptRows | None,
 ) -> np.ndarray:
     """What ``read`` says of a scale and weights of its codes, ``of_value`` of known values; NaN where impossible."""
@@ -167,7 +160,7 @@ def _ask(
         out[np.isneginf(found.log_joint.max(axis=1))] = np.nan
         return out
 
-    return by_batches(hidden, evidence, [j], answer, n_jobs, kept)
+    return by_batches(hidden, evidence, [j], answer, kept)
 
 
 def _read(scale: Scale, weight: np.ndarray, said: CodeEvidence, read: Read, of_value: OfValue) -> np.ndarray:
@@ -197,9 +190,7 @@ def _but_nan(answers: np.ndarray, x: np.ndarray) -> np.ndarray:
 # ---- Covariance of two columns of numbers under hidden trees, exact, by two more passes.
 
 
-def covariance(
-    hidden: HiddenTrees, evidence: Evidence, a: int, b: int, n_jobs: int | None = -1, kept: KeptRows | None = None
-) -> np.ndarray:
+def covariance(hidden: HiddenTrees, evidence: Evidence, a: int, b: int, kept: KeptRows | None = None) -> np.ndarray:
     """Posterior covariance of two numeric or boolean columns (True counts 1) given each of n rows of evidence, (n,).
 
     NaN where the evidence has probability 0. With m_c the means of a's codes and m that of all,
@@ -207,7 +198,7 @@ def covariance(
         Cov(a, b) = s (E[b | weights (m_c - m)+ on a's codes] - E[b | weights (m_c - m)- on them]),  s = E (m_c - m)+.
     """
     known = code_evidence(hidden, evidence) if kept is None else kept.known
-    before = None if kept is None else kept.posterior([a, b], n_jobs)
+    before = None if kept is None else kept.posterior([a, b])
 
     def work(first: int, stop: int) -> np.ndarray:
         def tilted(known: list[CodeEvidence], rows: np.ndarray) -> CodePosterior:
@@ -219,7 +210,7 @@ def covariance(
         codes = posterior(hidden, said, [a, b]) if before is None else before.take(rows)
         return _covariances(hidden, said, a, b, codes, tilted)
 
-    return in_batches(hidden, work, len(evidence.value), n_jobs)
+    return in_batches(hidden, work, len(evidence.value))
 
 
 def _covariances(

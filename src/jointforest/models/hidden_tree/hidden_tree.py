@@ -65,8 +65,8 @@ class HiddenTree(Distribution):
     def hidden_trees(self) -> HiddenTrees:
         return self.hidden
 
-    def log_density(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
-        return log_density(self.hidden, evidence, n_jobs)
+    def log_density(self, evidence: Evidence) -> np.ndarray:
+        return log_density(self.hidden, evidence)
 
     def observe(self, evidence: Evidence) -> HiddenTreePosterior:
         return HiddenTreePosterior(self, evidence)
@@ -76,15 +76,15 @@ class HiddenTree(Distribution):
     def observe_sums(self, evidence: Evidence, sums: Sequence[LinkedSum]) -> LinkedPosterior:
         return LinkedPosterior(self, evidence, sums)
 
-    def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
-        drawn = sampling.sample(self.hidden, evidence, m, seed, missing, n_jobs)
+    def sample(self, evidence: Evidence, m: int, seed: int, missing: bool) -> np.ndarray:
+        drawn = sampling.sample(self.hidden, evidence, m, seed, missing)
         return within_ends(self.schema, evidence, m, drawn)
 
-    def completions(self, evidence: Evidence, count: np.ndarray, seed: int, n_jobs: int | None = -1) -> np.ndarray:
-        return sampling.completions(self.hidden, evidence, count, seed, n_jobs)
+    def completions(self, evidence: Evidence, count: np.ndarray, seed: int) -> np.ndarray:
+        return sampling.completions(self.hidden, evidence, count, seed)
 
-    def impute(self, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
-        filled, impossible = sampling.impute(self.hidden, evidence, n_jobs)
+    def impute(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+        filled, impossible = sampling.impute(self.hidden, evidence)
         return filled, np.where(impossible, np.nan, is_far(self.hidden, evidence))
 
     def condition(self, evidence: Evidence) -> HiddenTree:
@@ -97,9 +97,9 @@ class HiddenTree(Distribution):
         hidden, log_probability = given_missing(self.hidden, j, is_missing)
         return None if hidden is None else HiddenTree(hidden), log_probability
 
-    def log_density_without_each(self, evidence: Evidence, known: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+    def log_density_without_each(self, evidence: Evidence, known: np.ndarray) -> np.ndarray:
         """One pass up and one down for all columns."""
-        return log_density_without(self.hidden, evidence, n_jobs)
+        return log_density_without(self.hidden, evidence)
 
     def modes(self, evidence: Evidence, k: int, budget: int) -> tuple[np.ndarray, float]:
         return hidden_modes(self.hidden, evidence, budget)
@@ -174,32 +174,32 @@ class HiddenTreePosterior(PosteriorState):
             return super().log_evidence
         return float(self.kept.log_probability()[0])
 
-    def log_probability(self, n_jobs: int | None = -1) -> np.ndarray:
+    def log_probability(self) -> np.ndarray:
         if self.kept is None:
-            return super().log_probability(n_jobs)
-        return self.kept.log_probability(n_jobs) + self.evidence.log_penalty
+            return super().log_probability()
+        return self.kept.log_probability() + self.evidence.log_penalty
 
-    def background_weight(self, n_jobs: int | None = -1) -> np.ndarray:
-        impossible = np.isneginf(self.log_probability(n_jobs))
+    def background_weight(self) -> np.ndarray:
+        impossible = np.isneginf(self.log_probability())
         return np.where(impossible, np.nan, is_far(self.hidden, self.evidence))
 
-    def level_probabilities(self, j: int, n_jobs: int | None = -1) -> np.ndarray:
-        return column.level_probability(self.hidden, self.evidence, j, n_jobs, self.kept)
+    def level_probabilities(self, j: int) -> np.ndarray:
+        return column.level_probability(self.hidden, self.evidence, j, self.kept)
 
-    def moments(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
-        return column.mean_variance(self.hidden, self.evidence, j, n_jobs, self.kept)
+    def moments(self, j: int) -> tuple[np.ndarray, np.ndarray]:
+        return column.mean_variance(self.hidden, self.evidence, j, self.kept)
 
-    def cdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return column.cdf(self.hidden, self.evidence, j, x, n_jobs, self.kept)
+    def cdf(self, j: int, x: np.ndarray) -> np.ndarray:
+        return column.cdf(self.hidden, self.evidence, j, x, self.kept)
 
-    def pdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return column.pdf(self.hidden, self.evidence, j, x, n_jobs, self.kept)
+    def pdf(self, j: int, x: np.ndarray) -> np.ndarray:
+        return column.pdf(self.hidden, self.evidence, j, x, self.kept)
 
-    def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return column.histogram(self.hidden, self.evidence, j, cuts, n_jobs, self.kept)
+    def histogram(self, j: int, cuts: np.ndarray) -> np.ndarray:
+        return column.histogram(self.hidden, self.evidence, j, cuts, self.kept)
 
-    def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return column.quantile(self.hidden, self.evidence, j, q, n_jobs, self.kept)
+    def quantile(self, j: int, q: np.ndarray) -> np.ndarray:
+        return column.quantile(self.hidden, self.evidence, j, q, self.kept)
 
     def parts(self, j: int) -> Parts:
         """Hidden states; where states are codes, they say no more than that the rows that meet the evidence count."""
@@ -233,50 +233,50 @@ class LinkedPosterior(HiddenTreePosterior, LinkedState):
     def totals(self) -> list[np.ndarray]:
         return self.kept.totals()
 
-    def _points(self, j: int, n_jobs: int | None) -> list[Points] | None:
+    def _points(self, j: int) -> list[Points] | None:
         """The law of a part in each row; None of another column."""
         columns = self.sums[0].columns if self.sums else ()
         if j not in columns:
             return None
         of = self.distribution.schema.columns[j]
-        return [Points(of, *law) for law in self.kept.points(j, n_jobs)]
+        return [Points(of, *law) for law in self.kept.points(j)]
 
-    def level_probabilities(self, j: int, n_jobs: int | None = -1) -> np.ndarray:
-        if (points := self._points(j, n_jobs)) is None:
-            return super().level_probabilities(j, n_jobs)
+    def level_probabilities(self, j: int) -> np.ndarray:
+        if (points := self._points(j)) is None:
+            return super().level_probabilities(j)
         out = np.zeros((len(points), len(self.distribution.schema.columns[j].levels)))
         for row, of in zip(out, points, strict=True):
             row[of.value.astype(np.int64)] = of.p
         return out
 
-    def moments(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
-        if (points := self._points(j, n_jobs)) is None:
-            return super().moments(j, n_jobs)
+    def moments(self, j: int) -> tuple[np.ndarray, np.ndarray]:
+        if (points := self._points(j)) is None:
+            return super().moments(j)
         mean = np.array([of.p @ of.value for of in points])
         variance = [of.p @ (of.value - m) ** 2 for of, m in zip(points, mean, strict=True)]
         return mean, np.array(variance)
 
-    def cdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        if (points := self._points(j, n_jobs)) is None:
-            return super().cdf(j, x, n_jobs)
+    def cdf(self, j: int, x: np.ndarray) -> np.ndarray:
+        if (points := self._points(j)) is None:
+            return super().cdf(j, x)
         return self._each(points, np.asarray(x, np.float64), Points.cdf)
 
-    def pdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        if (points := self._points(j, n_jobs)) is None:
-            return super().pdf(j, x, n_jobs)
+    def pdf(self, j: int, x: np.ndarray) -> np.ndarray:
+        if (points := self._points(j)) is None:
+            return super().pdf(j, x)
         return self._each(points, np.asarray(x, np.float64), Points.pdf)
 
-    def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        if (points := self._points(j, n_jobs)) is None:
-            return super().histogram(j, cuts, n_jobs)
+    def histogram(self, j: int, cuts: np.ndarray) -> np.ndarray:
+        if (points := self._points(j)) is None:
+            return super().histogram(j, cuts)
         if self.distribution.schema.columns[j].is_categorical:
-            return self.level_probabilities(j, n_jobs)
+            return self.level_probabilities(j)
         below = self._each(points, np.append(cuts, np.inf), Points.cdf)
         return np.maximum(np.diff(below, axis=1, prepend=0.0), 0.0)
 
-    def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        if (points := self._points(j, n_jobs)) is None:
-            return super().quantile(j, q, n_jobs)
+    def quantile(self, j: int, q: np.ndarray) -> np.ndarray:
+        if (points := self._points(j)) is None:
+            return super().quantile(j, q)
         return self._each(points, np.asarray(q, np.float64), Points.quantile)
 
     def _each(self, points: list[Points], x: np.ndarray, ask: Callable[[Points, np.ndarray], np.ndarray]) -> np.ndarray:

@@ -73,13 +73,13 @@ class LinkedRows(KeptRows):
         self._laws: dict[int, list[PartPosterior]] = {}
         self._one: _Batch | None = None
 
-    def log_probability(self, n_jobs: int | None = -1) -> np.ndarray:
+    def log_probability(self) -> np.ndarray:
         if self._log_joint is None:
             first, place = self._alike()
             if 2 * len(first) <= len(place):
-                self._log_joint = self._from_totals(first, place, n_jobs)
+                self._log_joint = self._from_totals(first, place)
             else:
-                self._log_joint = np.concatenate(self._of_each(lambda batch: batch.log_joint, n_jobs))
+                self._log_joint = np.concatenate(self._of_each(lambda batch: batch.log_joint))
         return np.asarray(np.logaddexp.reduce(self._log_joint, axis=1))
 
     def _alike(self) -> tuple[np.ndarray, np.ndarray]:
@@ -91,7 +91,7 @@ class LinkedRows(KeptRows):
         said = [self._evidence.value, self._evidence.cell_regions(), np.array(key)]
         return np.unique(np.nan_to_num(np.hstack(said), nan=np.inf), axis=0, return_index=True, return_inverse=True)[1:]
 
-    def _from_totals(self, first: np.ndarray, place: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    def _from_totals(self, first: np.ndarray, place: np.ndarray) -> np.ndarray:
         """`log_joint`, where rows that differ in the total alone share what they have in common."""
         place = place.reshape(-1)
         order = np.argsort(place, kind="stable")
@@ -116,32 +116,32 @@ class LinkedRows(KeptRows):
             return rows, out
 
         with one_blas_thread():
-            found = list(map_ordered(work, chunks(len(first), _ROWS), n_jobs))
+            found = list(map_ordered(work, chunks(len(first), _ROWS)))
         out = np.empty((len(place), len(self._hidden.trees)))
         out[np.concatenate([rows for rows, _ in found])] = np.concatenate([each for _, each in found])
         return out
 
-    def posterior(self, wanted: Sequence[int], n_jobs: int | None = -1) -> CodePosterior:
+    def posterior(self, wanted: Sequence[int]) -> CodePosterior:
         lacking = [j for j in wanted if j not in self._codes]
         if lacking or self._log_joint is None:
-            found = self._of_each(lambda batch: batch.posterior(lacking), n_jobs)
+            found = self._of_each(lambda batch: batch.posterior(lacking))
             self._log_joint = np.concatenate([of.log_joint for of in found])
             self._codes |= {j: np.concatenate([of.codes[j] for of in found]) for j in lacking}
             self._laws |= {j: [law for of in found for law in of.laws[j]] for j in lacking if j in self.sums[0].columns}
         return CodePosterior(self.known, self._log_joint, self._codes)
 
-    def law(self, j: int, n_jobs: int | None = -1) -> list[np.ndarray]:
+    def law(self, j: int) -> list[np.ndarray]:
         """Posterior of the values of a part, by its column, in each row; NaN where the evidence is impossible."""
-        self.posterior([j], n_jobs)
+        self.posterior([j])
         i = self.sums[0].columns.index(j)
         out = [np.zeros(len(one.values[i])) for one in self.sums]
         for row, law in zip(out, self._laws[j], strict=True):
             row[law.first : law.first + len(law.p)] = law.p
         return out
 
-    def points(self, j: int, n_jobs: int | None = -1) -> list[tuple[np.ndarray, np.ndarray]]:
+    def points(self, j: int) -> list[tuple[np.ndarray, np.ndarray]]:
         """The same as values and their probabilities; values of probability 0 may be left out at both ends."""
-        self.posterior([j], n_jobs)
+        self.posterior([j])
         i = self.sums[0].columns.index(j)
         return [
             (one.values[i][law.first : law.first + len(law.p)], law.p)
@@ -150,11 +150,11 @@ class LinkedRows(KeptRows):
 
     def missing(self, columns: Sequence[int]) -> np.ndarray:
         """P(cell missing | evidence) of some columns of which nothing is said, (n, len(columns))."""
-        return np.concatenate(self._of_each(lambda batch: batch.missing(columns), 1))
+        return np.concatenate(self._of_each(lambda batch: batch.missing(columns)))
 
     def node_states(self) -> list[tuple[list[np.ndarray], float]]:
         """Of a single row, in each tree: the posterior of each node's state, and log p(codes and the sum)."""
-        (batch,) = self._of_each(lambda batch: batch, 1)
+        (batch,) = self._of_each(lambda batch: batch)
         found = {t: ([state[0] for state in of.states()], float(of.log_probability()[0])) for t, _, of in batch.trees}
         none = [[np.full(int(size), 1.0 / size) for size in tree.n_states] for tree in self._hidden.trees]
         return [found.get(t, (states, -np.inf)) for t, states in enumerate(none)]
@@ -163,11 +163,11 @@ class LinkedRows(KeptRows):
         found = _Batch(self._hidden, known, [self.sums[i] for i in rows.tolist()]).posterior(wanted)
         return CodePosterior(known, found.log_joint, found.codes)
 
-    def totals(self, n_jobs: int | None = -1) -> list[np.ndarray]:
+    def totals(self) -> list[np.ndarray]:
         """Posterior of the total, in each row, for each total on its lattice; NaN where the evidence is impossible."""
-        return [law for found in self._of_each(lambda batch: batch.totals(), n_jobs) for law in found]
+        return [law for found in self._of_each(lambda batch: batch.totals()) for law in found]
 
-    def _of_each(self, ask: Callable[[_Batch], Any], n_jobs: int | None) -> list[Any]:
+    def _of_each(self, ask: Callable[[_Batch], Any]) -> list[Any]:
         """The answers of batches of rows; what is made for a single row is kept."""
         hidden, known, sums = self._hidden, self.known, self.sums
         with one_blas_thread():
@@ -179,7 +179,7 @@ class LinkedRows(KeptRows):
                 return ask(_Batch(hidden, [of.take(slice(a, b)) for of in known], sums[a:b]))
 
             size = _ROWS if all(one.is_by_codes for one in sums) else min(_LONG_ROWS, self._long_rows_at_once())
-            return list(map_ordered(work, chunks(len(sums), size), n_jobs))
+            return list(map_ordered(work, chunks(len(sums), size)))
 
     def _long_rows_at_once(self) -> int:
         """Rows whose tables of places and states fit in memory side by side, on each of some threads."""

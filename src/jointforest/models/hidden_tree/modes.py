@@ -279,7 +279,7 @@ def hidden_modes(hidden: HiddenTrees, evidence: Evidence, budget: int) -> tuple[
         found = _Found(problem)
         width = max(len(hidden.scales) / _FEW_COLUMNS, 1.0)
         n_starts = min(max(int(budget / (_BOXES_A_START * width)), STARTS[0]), STARTS[1])
-        drawn = sample(hidden, evidence, n_starts, 0, n_jobs=1)
+        drawn = sample(hidden, evidence, n_starts, 0)
         codes = [codes_of(scale, drawn[:, j])[0] for j, scale in enumerate(hidden.scales)]
         root = everything(problem)
         starts = np.vstack([np.column_stack(codes).astype(np.int64), bounds(problem, root).star])

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data.evidence import Evidence
-from ...runtime.threads import chunks, map_ordered, n_threads, of_finite, one_blas_thread
+from ...runtime.threads import chunks, map_ordered, of_finite, one_blas_thread
 from .evidence import CodeEvidence, code_evidence, own_messages, possible_rows
 from .hidden_trees import HiddenTrees, log_probability_of_codes
 from .messages import down, log_probability, up
@@ -59,26 +59,23 @@ class KeptRows:
     def known(self) -> list[CodeEvidence]:
         return code_evidence(self._hidden, self._evidence)
 
-    def log_probability(self, n_jobs: int | None = -1) -> np.ndarray:
+    def log_probability(self) -> np.ndarray:
         """log p(evidence) of each row, penalties aside, (n,)."""
         if self._log_joint is None and len(self._evidence.value) == 1:
-            self.posterior([0], n_jobs)
+            self.posterior([0])
         if self._log_joint is None:
-            self._log_joint = np.logaddexp.reduce(tree_log_density(self._hidden, self._evidence, n_jobs), axis=1)[
-                :, None
-            ]
+            self._log_joint = np.logaddexp.reduce(tree_log_density(self._hidden, self._evidence), axis=1)[:, None]
         return np.asarray(np.logaddexp.reduce(self._log_joint, axis=1))
 
-    def posterior(self, wanted: Sequence[int], n_jobs: int | None = -1) -> CodePosterior:
+    def posterior(self, wanted: Sequence[int]) -> CodePosterior:
         """The posterior of the wanted columns' codes; of several rows with the sum of ``log_joint`` over the trees."""
-        n_threads(n_jobs)  # a wrong one is an error, also where the answer is kept
         lacking = [j for j in wanted if j not in self._codes]
         if lacking and len(self._evidence.value) == 1:
             with one_blas_thread():
                 found = posterior(self._hidden, self.known, range(len(self.known)))
             self._log_joint, self._codes = found.log_joint, found.codes
         elif lacking:
-            self._find(lacking, n_jobs)
+            self._find(lacking)
         assert self._log_joint is not None
         return CodePosterior(self.known, self._log_joint, self._codes)
 
@@ -86,7 +83,7 @@ class KeptRows:
         """The posterior of the wanted columns' codes in some of the rows, of whose columns this is known instead."""
         return posterior(self._hidden, known, wanted)
 
-    def _find(self, columns: list[int], n_jobs: int | None) -> None:
+    def _find(self, columns: list[int]) -> None:
         """Keep the codes of these columns, and those of others as long as they are few."""
         sizes = [self._hidden.scales[j].n_codes for j in columns]
 
@@ -95,29 +92,29 @@ class KeptRows:
             total = np.logaddexp.reduce(found.log_joint, axis=1)
             return np.column_stack([total, *(found.codes[j] for j in columns)])
 
-        both = in_batches(self._hidden, work, len(self._evidence.value), n_jobs)
+        both = in_batches(self._hidden, work, len(self._evidence.value))
         if both.size + sum(codes.size for codes in self._codes.values()) > _KEPT:
             self._codes = {}
         self._log_joint = both[:, :1]
         self._codes |= dict(zip(columns, np.split(both[:, 1:], np.cumsum(sizes)[:-1], axis=1), strict=True))
 
 
-def log_density(hidden: HiddenTrees, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+def log_density(hidden: HiddenTrees, evidence: Evidence) -> np.ndarray:
     """log p(evidence) of each row, with the evidence's penalty, (n,)."""
-    return np.logaddexp.reduce(tree_log_density(hidden, evidence, n_jobs), axis=1) + evidence.log_penalty
+    return np.logaddexp.reduce(tree_log_density(hidden, evidence), axis=1) + evidence.log_penalty
 
 
-def tree_log_density(hidden: HiddenTrees, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+def tree_log_density(hidden: HiddenTrees, evidence: Evidence) -> np.ndarray:
     """log weight + log p_t(evidence) of each tree, (n, T)."""
     known = code_evidence(hidden, evidence)
 
     def work(a: int, b: int) -> np.ndarray:
         return _log_joint(hidden, [of.take(slice(a, b)) for of in known], b - a)
 
-    return in_batches(hidden, work, len(evidence.value), n_jobs)
+    return in_batches(hidden, work, len(evidence.value))
 
 
-def leaf_sums(hidden: HiddenTrees, evidence: Evidence, first: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+def leaf_sums(hidden: HiddenTrees, evidence: Evidence, first: np.ndarray) -> np.ndarray:
     """`tree_log_density` summed over runs of trees that begin with those of numbers ``first`` (m,): (n, m)."""
     known = code_evidence(hidden, evidence)
 
@@ -125,7 +122,7 @@ def leaf_sums(hidden: HiddenTrees, evidence: Evidence, first: np.ndarray, n_jobs
         joint = _log_joint(hidden, [of.take(slice(a, b)) for of in known], b - a)
         return np.asarray(np.logaddexp.reduceat(joint, first, axis=1))
 
-    return in_batches(hidden, work, len(evidence.value), n_jobs)
+    return in_batches(hidden, work, len(evidence.value))
 
 
 def by_batches(
@@ -133,18 +130,17 @@ def by_batches(
     evidence: Evidence,
     wanted: Sequence[int],
     read: Callable[[CodePosterior], np.ndarray],
-    n_jobs: int | None = -1,
     kept: KeptRows | None = None,
 ) -> np.ndarray:
     """What ``read`` says of the posterior of the wanted columns, batch after batch, along the first axis."""
     if kept is not None:
-        return read(kept.posterior(wanted, n_jobs))
+        return read(kept.posterior(wanted))
     said = code_evidence(hidden, evidence)
 
     def work(a: int, b: int) -> np.ndarray:
         return read(posterior(hidden, [of.take(slice(a, b)) for of in said], wanted))
 
-    return in_batches(hidden, work, len(evidence.value), n_jobs)
+    return in_batches(hidden, work, len(evidence.value))
 
 
 def posterior(hidden: HiddenTrees, known: list[CodeEvidence], wanted: Sequence[int]) -> CodePosterior:
@@ -289,30 +285,30 @@ def batch_rows(hidden: HiddenTrees) -> int:
     return 1 << (rows.bit_length() - 1)
 
 
-def in_batches(hidden: HiddenTrees, work: Callable[[int, int], np.ndarray], n: int, n_jobs: int | None) -> np.ndarray:
+def in_batches(hidden: HiddenTrees, work: Callable[[int, int], np.ndarray], n: int) -> np.ndarray:
     """Answers for n rows, batch after batch of rows a to b, along the first axis."""
     if n == 0:
         return work(0, 0)
     with one_blas_thread():
-        return np.concatenate(list(map_ordered(work, chunks(n, batch_rows(hidden)), n_jobs)))
+        return np.concatenate(list(map_ordered(work, chunks(n, batch_rows(hidden)))))
 
 
 # ---- log p(evidence without one column), for all columns by one pass up and one down.
 
 
-def log_density_without(hidden: HiddenTrees, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+def log_density_without(hidden: HiddenTrees, evidence: Evidence) -> np.ndarray:
     """log p(evidence without column j) of each row and column, with the evidence's penalty, (n, d)."""
     known, d = code_evidence(hidden, evidence), evidence.value.shape[1]
 
     def work(a: int, b: int) -> np.ndarray:
         return _without(hidden, [of.take(slice(a, b)) for of in known], b - a)
 
-    out = in_batches(hidden, work, len(evidence.value), n_jobs) + evidence.log_penalty[:, None]
+    out = in_batches(hidden, work, len(evidence.value)) + evidence.log_penalty[:, None]
     # a tree in which all evidence is impossible says nothing of what is possible without a column
     lost = np.flatnonzero(np.isnan(out).any(axis=1))
     if len(lost):
         rows = evidence.take(lost)
-        out[lost] = np.column_stack([log_density(hidden, rows.without(j), n_jobs) for j in range(d)])
+        out[lost] = np.column_stack([log_density(hidden, rows.without(j)) for j in range(d)])
     return out
 
 

@@ -22,9 +22,7 @@ _DRAWS = 16_384
 _FEW = 1_024  # draws of a tree that are not worth tables for drawing in constant time
 
 
-def sample(
-    hidden: HiddenTrees, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
-) -> np.ndarray:
+def sample(hidden: HiddenTrees, evidence: Evidence, m: int, seed: int, missing: bool = False) -> np.ndarray:
     """m draws for each row of evidence, contiguous, (n * m, d): a tree, states from the root down, codes, numbers.
 
     Pieces of the work have random streams of their own, so the answer depends on the seed alone. All NaN where the
@@ -42,7 +40,7 @@ def sample(
 
     some = chunks(n, max(1, min(batch_rows(hidden), _DRAWS // max(m, 1))))
     with one_blas_thread():
-        for _ in map_ordered(work, [(rows, draws) for rows in some for draws in chunks(m, _DRAWS)], n_jobs):
+        for _ in map_ordered(work, [(rows, draws) for rows in some for draws in chunks(m, _DRAWS)]):
             pass
     return out
 
@@ -204,9 +202,7 @@ def _spread(count: np.ndarray, uses: int, seed: int) -> tuple[np.ndarray, np.nda
     return np.concatenate([np.empty((uses, 0)), *parts], axis=1), begin
 
 
-def completions(
-    hidden: HiddenTrees, evidence: Evidence, count: np.ndarray, seed: int, n_jobs: int | None = -1
-) -> np.ndarray:
+def completions(hidden: HiddenTrees, evidence: Evidence, count: np.ndarray, seed: int) -> np.ndarray:
     """count (n,) draws for each row of evidence, contiguous, from numbers that all rows share; see `_Spread`."""
     known = code_evidence(hidden, evidence)
     n, d = evidence.value.shape
@@ -224,12 +220,12 @@ def completions(
 
     most = max(1, min(batch_rows(hidden), _DRAWS // max(int(count.max(initial=1)), 1)))
     with one_blas_thread():
-        for _ in map_ordered(work, chunks(n, most), n_jobs):
+        for _ in map_ordered(work, chunks(n, most)):
             pass
     return out
 
 
-def completed(hidden: HiddenTrees, evidence: Evidence, keys: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+def completed(hidden: HiddenTrees, evidence: Evidence, keys: np.ndarray) -> np.ndarray:
     """One draw for each row of evidence, (n, d), from numbers that its key, uint64 (n,), determines."""
     known = code_evidence(hidden, evidence)
     n, d = evidence.value.shape
@@ -243,7 +239,7 @@ def completed(hidden: HiddenTrees, evidence: Evidence, keys: np.ndarray, n_jobs:
         out[first:stop] = _complete(hidden, part, len(rows), rows, _Spread(number, rows))
 
     with one_blas_thread():
-        for _ in map_ordered(work, chunks(n, batch_rows(hidden)), n_jobs):
+        for _ in map_ordered(work, chunks(n, batch_rows(hidden))):
             pass
     return out
 
@@ -341,7 +337,7 @@ def _outcome(weight: np.ndarray, u: np.ndarray) -> np.ndarray:
     return np.asarray((total[:, :-1] <= (u * total[:, -1])[:, None]).sum(axis=1))
 
 
-def impute(hidden: HiddenTrees, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+def impute(hidden: HiddenTrees, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
     """Rows with means and most probable levels in their free cells (n, d), and which are impossible, (n,)."""
     free = np.isnan(evidence.value)
     wanted = np.flatnonzero(free.any(axis=0)).tolist()
@@ -356,7 +352,7 @@ def impute(hidden: HiddenTrees, evidence: Evidence, n_jobs: int | None = -1) -> 
         out[impossible] = np.column_stack([of.value for of in found.known])[impossible]
         return np.column_stack([out, impossible])
 
-    both = by_batches(hidden, evidence, wanted, read, n_jobs)
+    both = by_batches(hidden, evidence, wanted, read)
     return np.ascontiguousarray(both[:, :-1]), both[:, -1] > 0.0
 
 

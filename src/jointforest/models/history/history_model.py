@@ -88,7 +88,7 @@ class HistoryModel:
 
     # ---- Histories without unknown cells.
 
-    def log_probabilities(self, histories: Histories, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
+    def log_probabilities(self, histories: Histories) -> tuple[np.ndarray, np.ndarray]:
         """Log-probability of the code of every cell given all before it: (n, h) and (N, d); nothing is unknown."""
         of_head, of_cell = np.zeros(histories.head.shape), np.zeros(histories.code.shape)
 
@@ -100,7 +100,7 @@ class HistoryModel:
             log_probabilities(self.columns.layout, self.conditionals, part, state, np.empty(MAX_CODES + 2), head, cell)
             of_head[a:b], of_cell[rows] = head, cell
 
-        list(map_ordered(work, _chunks(len(histories.length)), n_jobs))
+        list(map_ordered(work, _chunks(len(histories.length))))
         return of_head, of_cell
 
     @property
@@ -119,7 +119,6 @@ class HistoryModel:
         n_draws: int = 0,
         marginals: bool = True,
         looks_ahead: bool = False,
-        n_jobs: int | None = None,
         each: Callable[[int, int, Found], Any],
     ) -> list[Any]:
         """Answers about subjects, chunk after chunk.
@@ -160,14 +159,14 @@ class HistoryModel:
             return each(a, b, found)
 
         bytes_a_cell = 4 * (MAX_CODES + 1) * int(marginals) + 10 * n_draws + 8
-        return list(map_ordered(work, _chunks(len(histories.length), n_unknown, bytes_a_cell), n_jobs))
+        return list(map_ordered(work, _chunks(len(histories.length), n_unknown, bytes_a_cell)))
 
-    def draw(self, n: int, seed: int, n_jobs: int | None) -> Drawn:
+    def draw(self, n: int, seed: int) -> Drawn:
         """The histories of n new subjects, each with exactly the law of the model: see `draw_kernels`."""
         at_once = max(1, min(BLOCK_SUBJECTS, BLOCK_BYTES // (100 * sum(self._size))))
         bounds = np.linspace(0, n, -(-n // at_once) + 1).astype(np.int64).tolist()
         blocks = [(k, bounds[k + 1] - bounds[k], seed) for k in range(len(bounds) - 1)]
-        parts = list(map_ordered(self._draw_block, blocks, n_jobs))
+        parts = list(map_ordered(self._draw_block, blocks))
         return Drawn(*(np.concatenate(one) for one in zip(*parts, strict=True)))
 
     def _draw_block(self, number: int, n: int, seed: int) -> Drawn:

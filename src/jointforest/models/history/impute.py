@@ -26,7 +26,6 @@ def impute_codes(
     m: int,
     cap: int,
     seed: int,
-    n_jobs: int | None,
 ) -> list[np.ndarray]:
     """Cells (N, number of schema columns) with the unknown ones filled in.
 
@@ -66,8 +65,7 @@ def impute_codes(
 
     steps = np.zeros(len(histories.length), dtype=np.int64)
     parts = model.walk(
-        histories, steps, cap=cap, seed=seed, n_draws=n_draws, marginals=method == "mean", looks_ahead=True,
-        n_jobs=n_jobs, each=each,
+        histories, steps, cap=cap, seed=seed, n_draws=n_draws, marginals=method == "mean", looks_ahead=True, each=each,
     )  # fmt: skip
     subject, cell, answer = (np.concatenate(one) for one in zip(*parts, strict=True))
     for v, variable in enumerate(columns.head):

@@ -88,15 +88,15 @@ class RuledPosterior(PosteriorState):
         each = np.where(weight == 0.0, 0.0, weight * answers)  # rows of share 0 do not count, whatever they answer
         return np.asarray(np.add.reduceat(each, self.rows.start, axis=0))
 
-    def log_probability(self, n_jobs: int | None = -1) -> np.ndarray:
+    def log_probability(self) -> np.ndarray:
         return self.rows.log_sum(self.log_rows)
 
     @cached_property
     def log_evidence(self) -> float:
         return float(self.rows.log_sum(self.log_rows)[0]) - float(self.evidence.log_penalty[0])
 
-    def background_weight(self, n_jobs: int | None = -1) -> np.ndarray:
-        return self.mixed(np.nan_to_num(self.inner.background_weight(n_jobs)))
+    def background_weight(self) -> np.ndarray:
+        return self.mixed(np.nan_to_num(self.inner.background_weight()))
 
     def with_cells(self, cells: Cells) -> RuledPosterior:
         """The posterior of rows that say something else of the coordinates."""
@@ -145,21 +145,21 @@ class RuledPosterior(PosteriorState):
     # ---- answers about a column
 
     @of_known
-    def level_probabilities(self, j: int, n_jobs: int | None = -1) -> np.ndarray:
+    def level_probabilities(self, j: int) -> np.ndarray:
         (term,) = self.coordinates.sources[j].terms
-        p = self.inner.level_probabilities(term.at, n_jobs)
+        p = self.inner.level_probabilities(term.at)
         if term.table is not None:
             p = p @ (term.table[:, None] == np.arange(len(self.distribution.schema.columns[j].levels)))
         return self.mixed(p)
 
     @of_known
-    def moments(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, j: int) -> tuple[np.ndarray, np.ndarray]:
         if self._is_rounded(j) or (self.rows.sums is not None and j == self.rows.column):
-            value, p = self._law(j, n_jobs)
+            value, p = self._law(j)
             center = (p * value).sum(axis=1)
             return center, (p * (value - center[:, None]) ** 2).sum(axis=1)
         terms = self.coordinates.sources[j].terms
-        each = [self._of_term(term, n_jobs) for term in terms]
+        each = [self._of_term(term) for term in terms]
         mean = np.full(len(self.rows.owner), self.coordinates.sources[j].constant)
         variance = np.zeros(len(self.rows.owner))
         for term, (m, v) in zip(terms, each, strict=True):
@@ -167,7 +167,7 @@ class RuledPosterior(PosteriorState):
             variance += term.coefficient**2 * v
         for i, first in enumerate(terms):
             for second in terms[:i]:
-                both = self._term_covariance(first, second, n_jobs)
+                both = self._term_covariance(first, second)
                 variance = variance + 2.0 * first.coefficient * second.coefficient * both
         center = self.mixed(mean)
         apart = (mean - center[self.rows.owner]) ** 2
@@ -181,58 +181,58 @@ class RuledPosterior(PosteriorState):
         return np.where(is_known, 0.0 if spread else snapped(column, value), answers)
 
     @of_known
-    def cdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+    def cdf(self, j: int, x: np.ndarray) -> np.ndarray:
         x = np.asarray(x, dtype=np.float64)
         if j in self.coordinates.plain:
-            return self.mixed(self.inner.cdf(self.coordinates.plain[j], x, n_jobs))
+            return self.mixed(self.inner.cdf(self.coordinates.plain[j], x))
         if (term := self._converted(j)) is not None:
-            return self.mixed(self._converted_cdf(j, term, x, n_jobs))
+            return self.mixed(self._converted_cdf(j, term, x))
         out = self._by_sums(j, lambda found: found.cdf(x), len(x))
         out[:, np.isnan(x)] = np.nan
         return out
 
     @of_known
-    def pdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+    def pdf(self, j: int, x: np.ndarray) -> np.ndarray:
         x = np.asarray(x, dtype=np.float64)
         if j in self.coordinates.plain:
-            return self.mixed(self.inner.pdf(self.coordinates.plain[j], x, n_jobs))
+            return self.mixed(self.inner.pdf(self.coordinates.plain[j], x))
         column = self.distribution.schema.columns[j]
         at = snapped(column, x)
         if (term := self._converted(j)) is not None:
             if column.step > 0.0:
                 ends = np.concatenate([at - 0.5 * column.step, at + 0.5 * column.step])
-                low, high = np.split(self._converted_cdf(j, term, ends, n_jobs), 2, axis=1)
+                low, high = np.split(self._converted_cdf(j, term, ends), 2, axis=1)
                 return self.mixed((high - low) / column.step)
             back = (x - self.coordinates.sources[j].constant) / term.coefficient
-            return self.mixed(self.inner.pdf(term.at, back, n_jobs) / abs(term.coefficient))
+            return self.mixed(self.inner.pdf(term.at, back) / abs(term.coefficient))
         out = self._by_sums(j, lambda found: found.pdf(x), len(x))
         out[:, np.isnan(x)] = np.nan
         return out
 
     @of_known
-    def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+    def histogram(self, j: int, cuts: np.ndarray) -> np.ndarray:
         if self.distribution.schema.columns[j].is_categorical:
-            return self.level_probabilities(j, n_jobs)
+            return self.level_probabilities(j)
         if j in self.coordinates.plain:
-            return self.mixed(self.inner.histogram(self.coordinates.plain[j], cuts, n_jobs))
-        below = self.cdf(j, np.append(cuts, np.inf), n_jobs)
+            return self.mixed(self.inner.histogram(self.coordinates.plain[j], cuts))
+        below = self.cdf(j, np.append(cuts, np.inf))
         return np.maximum(np.diff(below, axis=1, prepend=0.0), 0.0)
 
     @of_known
-    def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+    def quantile(self, j: int, q: np.ndarray) -> np.ndarray:
         q = np.asarray(q, dtype=np.float64)
         if (term := self._converted(j)) is not None and self.rows.is_one_each:
-            back = self.inner.quantile(term.at, q if term.coefficient > 0.0 else 1.0 - q, n_jobs)
+            back = self.inner.quantile(term.at, q if term.coefficient > 0.0 else 1.0 - q)
             found = self.coordinates.made(j, self.coordinates.sources[j].constant + term.coefficient * back)
             return np.where(np.isnan(self.share)[:, None], np.nan, found)
         if j not in self.coordinates.plain:
             return self._by_sums(j, lambda found: found.quantile(q), len(q))
-        each = self.inner.quantile(self.coordinates.plain[j], q, n_jobs)
+        each = self.inner.quantile(self.coordinates.plain[j], q)
         if self.rows.is_one_each:
             return np.where(np.isnan(self.share)[:, None], np.nan, each)
-        return self._bracketed(j, q, each, n_jobs)
+        return self._bracketed(j, q, each)
 
-    def _bracketed(self, j: int, q: np.ndarray, each: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    def _bracketed(self, j: int, q: np.ndarray, each: np.ndarray) -> np.ndarray:
         """Quantiles of mixtures over rows: between the least and the greatest of the rows, ever more closely."""
         column = self.distribution.schema.columns[j]
         counts = (self.share > 0.0)[:, None]
@@ -243,7 +243,7 @@ class RuledPosterior(PosteriorState):
         for i in range(len(q)):
             for _ in range(_ROUNDS):
                 points = np.unique(snapped(column, np.linspace(low[:, i], high[:, i], _POINTS).ravel()))
-                enough = self.cdf(j, points, n_jobs) >= q[i]
+                enough = self.cdf(j, points) >= q[i]
                 inside = (points >= low[:, [i]]) & (points <= high[:, [i]])
                 first = np.where(inside & enough, points, np.inf).min(axis=1)
                 last = np.where(inside & ~enough, points, -np.inf).max(axis=1)
@@ -259,43 +259,43 @@ class RuledPosterior(PosteriorState):
         is_one = len(terms) == 1 and terms[0].table is None
         return terms[0] if is_one and self.coordinates.inner.columns[terms[0].at].step == 0.0 else None
 
-    def _converted_cdf(self, j: int, term: Term, x: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    def _converted_cdf(self, j: int, term: Term, x: np.ndarray) -> np.ndarray:
         """P(column j <= x) at q points, in each row, (R, q)."""
         column = self.distribution.schema.columns[j]
         if column.step > 0.0:  # the upper edge of the cell of x, or of the one below it
             x = np.array([self.coordinates.border(j, one) for one in x.tolist()])
         back = (x - self.coordinates.sources[j].constant) / term.coefficient
         if term.coefficient > 0.0:
-            return self.inner.cdf(term.at, back, n_jobs)
-        return 1.0 - self.inner.cdf(term.at, np.nextafter(back, -np.inf), n_jobs)
+            return self.inner.cdf(term.at, back)
+        return 1.0 - self.inner.cdf(term.at, np.nextafter(back, -np.inf))
 
     # ---- means, variances and covariances of what columns are made of
 
-    def _of_term(self, term: Term, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
+    def _of_term(self, term: Term) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of what a coordinate stands for, in each row, (R,)."""
         if term.table is None:
-            return self.inner.moments(term.at, n_jobs)
-        p = self.inner.level_probabilities(term.at, n_jobs)
+            return self.inner.moments(term.at)
+        p = self.inner.level_probabilities(term.at)
         mean = p @ term.table
         return mean, (p * (term.table - mean[:, None]) ** 2).sum(axis=1)
 
-    def _term_covariance(self, a: Term, b: Term, n_jobs: int | None) -> np.ndarray:
+    def _term_covariance(self, a: Term, b: Term) -> np.ndarray:
         """Covariance of what two coordinates stand for, in each row, (R,)."""
         if a.table is None and b.table is None:
             if a.at == b.at:
-                return self.inner.moments(a.at, n_jobs)[1]
+                return self.inner.moments(a.at)[1]
             return self.inner.covariance(a.at, b.at)
         if a.table is None:
             a, b = b, a
         assert a.table is not None
-        p = self.inner.level_probabilities(a.at, n_jobs)
+        p = self.inner.level_probabilities(a.at)
         mean = p @ a.table
         if a.at == b.at:
             assert b.table is not None
             return (p * (a.table - mean[:, None]) * (b.table - (p @ b.table)[:, None])).sum(axis=1)
-        return self._tilted(a, p, mean, b, n_jobs)
+        return self._tilted(a, p, mean, b)
 
-    def _tilted(self, a: Term, p: np.ndarray, mean: np.ndarray, b: Term, n_jobs: int | None) -> np.ndarray:
+    def _tilted(self, a: Term, p: np.ndarray, mean: np.ndarray, b: Term) -> np.ndarray:
         """Covariance of a compound's values and another coordinate: from its means under the excess and the shortfall.
 
         With m the mean of a, Cov(a, b) = s (E[b | weights (a - m)+] - E[b | weights (a - m)-]), s = E (a - m)+.
@@ -316,7 +316,7 @@ class RuledPosterior(PosteriorState):
                 weight = np.log(np.maximum(sign * excess[free], 0.0))
             weight -= weight.max(axis=1, keepdims=True)
             part.narrow(np.arange(len(free)), a.at, [levels_region(row) for row in weight].__getitem__)
-            sides.append(self.with_cells(part)._of_term(b, n_jobs)[0])
+            sides.append(self.with_cells(part)._of_term(b)[0])
         out[free] = size[free] * (sides[0] - sides[1])
         return np.where(np.isnan(mean), np.nan, out)
 
@@ -330,7 +330,7 @@ class RuledPosterior(PosteriorState):
         both = np.zeros(len(self.rows.owner))
         for one in first:
             for other in second:
-                covariance = self._term_covariance(self._number(a, one), self._number(b, other), -1)
+                covariance = self._term_covariance(self._number(a, one), self._number(b, other))
                 both += one.coefficient * other.coefficient * covariance
         centers = [self._means(j) for j in (a, b)]
         apart = [mean - self.mixed(mean)[self.rows.owner] for mean in centers]
@@ -340,7 +340,7 @@ class RuledPosterior(PosteriorState):
 
     def _covariance_by_values(self, a: int, b: int) -> np.ndarray:
         """Covariance of a column with few values and another one: from the means of b given each value of a."""
-        schema, (value, p) = self.distribution.schema, self._law(a, -1)
+        schema, (value, p) = self.distribution.schema, self._law(a)
         column = schema.columns[a]
         cells = PerRow(tuple(AnyOf(column.from_number(x)) for x in value.tolist()))
         out = np.full(len(p), np.nan)
@@ -366,11 +366,11 @@ class RuledPosterior(PosteriorState):
         """Mean of a column of numbers, P(True) of a boolean one, in each row, (R,)."""
         source = self.coordinates.sources[j]
         terms = [self._number(j, term) for term in source.terms]
-        return np.asarray(source.constant + sum(t.coefficient * self._of_term(t, -1)[0] for t in terms))
+        return np.asarray(source.constant + sum(t.coefficient * self._of_term(t)[0] for t in terms))
 
     # ---- columns that have few values, or are added up
 
-    def _law(self, j: int, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
+    def _law(self, j: int) -> tuple[np.ndarray, np.ndarray]:
         """Values of a column with a grid (q,), and their probabilities in each row of the table (n, q)."""
         column = self.distribution.schema.columns[j]
         if self._converted(j) is None:
@@ -378,17 +378,17 @@ class RuledPosterior(PosteriorState):
             points = [law for law in self._kept[j] if isinstance(law, Points)]
             if len(points) == sum(law is not None for law in self._kept[j]):
                 value = np.unique(np.concatenate([np.empty(0), *(law.value for law in points)]))
-                return value, self.pdf(j, value, n_jobs) * column.step
-        first, last = self._end_cells(j, n_jobs)
+                return value, self.pdf(j, value) * column.step
+        first, last = self._end_cells(j)
         value = column.center + np.arange(first, last + 1.0) * column.step
-        below = self.cdf(j, value, n_jobs)
+        below = self.cdf(j, value)
         return value, np.diff(below, axis=1, prepend=0.0)
 
-    def _end_cells(self, j: int, n_jobs: int | None) -> tuple[float, float]:
+    def _end_cells(self, j: int) -> tuple[float, float]:
         """Numbers of the first and the last cell of a column's grid that matter in any row; they are kept."""
         if j not in self._kept_ends:
             column = self.distribution.schema.columns[j]
-            ends = self.quantile(j, np.array([TAIL, 1.0 - TAIL]), n_jobs)
+            ends = self.quantile(j, np.array([TAIL, 1.0 - TAIL]))
             ends = np.rint((ends[~np.isnan(ends[:, 0])] - column.center) / column.step)
             self._kept_ends[j] = (float(ends.min()), float(ends.max())) if ends.size else (0.0, 0.0)
         return self._kept_ends[j]
@@ -397,7 +397,7 @@ class RuledPosterior(PosteriorState):
         """Whether rounding to the grid of column j matters: over many cells it changes no mean or variance."""
         if j not in self.coordinates.rounded:
             return False
-        first, last = self._end_cells(j, -1)
+        first, last = self._end_cells(j)
         return last - first < _MOST_CELLS
 
     def _by_sums(self, j: int, read: Callable[[SumDistribution], np.ndarray], q: int) -> np.ndarray:
@@ -472,14 +472,14 @@ class RuledPosterior(PosteriorState):
         state.log_rows = self.log_rows[kept]
         return state
 
-    def filled(self, n_jobs: int | None = -1) -> np.ndarray:
+    def filled(self) -> np.ndarray:
         """Rows with means and most probable levels of coordinates in their free cells, (n, d); rules hold in them."""
         if self.rows.is_one_each and self.rows.sums is None:
-            Z = self.of_inner.impute(self.rows.evidence, n_jobs)[0]
+            Z = self.of_inner.impute(self.rows.evidence)[0]
         else:
             columns = range(len(self.coordinates.inner.columns))
             self.inner.prepare(columns)
-            Z = np.column_stack([self._filled_coordinate(at, n_jobs) for at in columns])
+            Z = np.column_stack([self._filled_coordinate(at) for at in columns])
         self._restore_sums(Z)
         self._keep_to_ranges(Z)
         X = self.coordinates.rows(Z)
@@ -491,12 +491,12 @@ class RuledPosterior(PosteriorState):
         X[impossible] = self.evidence.value[impossible]
         return X
 
-    def _filled_coordinate(self, at: int, n_jobs: int | None) -> np.ndarray:
+    def _filled_coordinate(self, at: int) -> np.ndarray:
         column = self.coordinates.inner.columns[at]
         if column.is_categorical:
-            p = self.mixed(self.inner.level_probabilities(at, n_jobs))
+            p = self.mixed(self.inner.level_probabilities(at))
             return np.where(np.isnan(p[:, 0]), np.nan, p.argmax(axis=1))
-        return snapped(column, self.mixed(self.inner.moments(at, n_jobs)[0]))
+        return snapped(column, self.mixed(self.inner.moments(at)[0]))
 
     def _restore_sums(self, Z: np.ndarray) -> None:
         """Change the last part of sums that are known, where means were rounded, so that the parts add up."""
@@ -593,30 +593,30 @@ class GroupedPosterior(PosteriorState):
     def effective_draws(self) -> np.ndarray:
         return self._of_each(lambda state: state.effective_draws)
 
-    def log_probability(self, n_jobs: int | None = -1) -> np.ndarray:
-        return self._of_each(lambda state: state.log_probability(n_jobs))
+    def log_probability(self) -> np.ndarray:
+        return self._of_each(lambda state: state.log_probability())
 
-    def background_weight(self, n_jobs: int | None = -1) -> np.ndarray:
-        return self._of_each(lambda state: state.background_weight(n_jobs))
+    def background_weight(self) -> np.ndarray:
+        return self._of_each(lambda state: state.background_weight())
 
-    def level_probabilities(self, j: int, n_jobs: int | None = -1) -> np.ndarray:
-        return self._of_each(lambda state: state.level_probabilities(j, n_jobs))
+    def level_probabilities(self, j: int) -> np.ndarray:
+        return self._of_each(lambda state: state.level_probabilities(j))
 
-    def moments(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
-        both = self._of_each(lambda state: np.column_stack(state.moments(j, n_jobs)))
+    def moments(self, j: int) -> tuple[np.ndarray, np.ndarray]:
+        both = self._of_each(lambda state: np.column_stack(state.moments(j)))
         return both[:, 0], both[:, 1]
 
-    def cdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return self._of_each(lambda state: state.cdf(j, x, n_jobs))
+    def cdf(self, j: int, x: np.ndarray) -> np.ndarray:
+        return self._of_each(lambda state: state.cdf(j, x))
 
-    def pdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return self._of_each(lambda state: state.pdf(j, x, n_jobs))
+    def pdf(self, j: int, x: np.ndarray) -> np.ndarray:
+        return self._of_each(lambda state: state.pdf(j, x))
 
-    def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return self._of_each(lambda state: state.histogram(j, cuts, n_jobs))
+    def histogram(self, j: int, cuts: np.ndarray) -> np.ndarray:
+        return self._of_each(lambda state: state.histogram(j, cuts))
 
-    def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return self._of_each(lambda state: state.quantile(j, q, n_jobs))
+    def quantile(self, j: int, q: np.ndarray) -> np.ndarray:
+        return self._of_each(lambda state: state.quantile(j, q))
 
     def covariance(self, a: int, b: int) -> np.ndarray:
         return self._of_each(lambda state: state.covariance(a, b))

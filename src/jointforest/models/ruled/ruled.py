@@ -100,7 +100,7 @@ class RuledDistribution(Distribution):
         """Share of rows in which each column that an order makes of others leaves its observed range."""
         if not self.coordinates.gaps:
             return {}
-        X = self.coordinates.rows(self.inner.sample(build(self.inner.schema), _RANGE_ROWS, 0, False, 1))
+        X = self.coordinates.rows(self.inner.sample(build(self.inner.schema), _RANGE_ROWS, 0, False))
         return {j: float(self.coordinates.is_outside(j, X[:, j]).mean()) for j in self.coordinates.gaps}
 
     def _warn_of_ranges(self, evidence: Evidence) -> None:
@@ -120,7 +120,7 @@ class RuledDistribution(Distribution):
                 )
             )
 
-    def log_density(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+    def log_density(self, evidence: Evidence) -> np.ndarray:
         if len(evidence.value) == 1:  # a question, no table of rows
             self._warn_of_ranges(evidence)
         place = np.arange(len(evidence.value))
@@ -131,7 +131,7 @@ class RuledDistribution(Distribution):
         out, draws = np.empty(len(evidence.value)), np.inf
         for some, rows in translate(self.coordinates, self.inner, evidence, self.linker, 0):  # all sums are linked
             state = RuledPosterior(self, self.inner, evidence.take(some), rows, self.linker)
-            out[some] = state.log_probability(n_jobs)
+            out[some] = state.log_probability()
             draws = min(draws, float(state.effective_draws.min(initial=np.inf)))
         warn_of_draws(draws, "log-densities")
         return out[place]
@@ -148,7 +148,7 @@ class RuledDistribution(Distribution):
 
     def has_exact_density(self, columns: list[int]) -> bool:
         """Whether no density of a few drawn rows is an estimate."""
-        X = self.sample(build(self.schema), _ROWS, 0, False, 1)
+        X = self.sample(build(self.schema), _ROWS, 0, False)
         X = np.where(np.isin(np.arange(X.shape[1]), columns), X, np.nan)
         return all(rows.is_exact.all() for _, rows in self.rows(Evidence.of_values(X)))
 
@@ -163,12 +163,12 @@ class RuledDistribution(Distribution):
             self, self.inner, evidence, spread_out(self.coordinates, self.inner, evidence), self.linker
         )
 
-    def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
+    def sample(self, evidence: Evidence, m: int, seed: int, missing: bool) -> np.ndarray:
         """As the base class; columns that an order makes of others stay in their observed range.
 
         They stop at an end that is a point mass. Other rows that leave a range are drawn again.
         """
-        X, draws = self._drawn(evidence, m, seed, missing, n_jobs)
+        X, draws = self._drawn(evidence, m, seed, missing)
         warn_of_draws(draws, "rows")
         free = np.isnan(evidence.value) & (evidence.cell_regions() < 0)
         rows = np.arange(len(X))
@@ -177,39 +177,33 @@ class RuledDistribution(Distribution):
             rows = rows[np.any(outside, axis=0)] if outside else rows[:0]
             if not len(rows):
                 break
-            X[rows] = self._drawn(evidence.take(rows // m), 1, seed + (k + 1) * _NEXT_SEED, missing, n_jobs)[0]
+            X[rows] = self._drawn(evidence.take(rows // m), 1, seed + (k + 1) * _NEXT_SEED, missing)[0]
         return X
 
-    def _drawn(
-        self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None
-    ) -> tuple[np.ndarray, float]:
+    def _drawn(self, evidence: Evidence, m: int, seed: int, missing: bool) -> tuple[np.ndarray, float]:
         """m draws for each row (n * m, d), and how many draws of equal weight they come from."""
         out, draws = np.empty((len(evidence.value), m, len(self.schema.columns))), np.inf
         for k, (some, state) in enumerate(self._states(evidence)):
             if state.rows.sums is not None:
-                X = self._sampled_with_sums(state, m, seed + k, missing, n_jobs)
+                X = self._sampled_with_sums(state, m, seed + k, missing)
             elif state.rows.is_one_each:
-                X = self._sampled(state.evidence, state.rows, m, seed + k, missing, n_jobs)
+                X = self._sampled(state.evidence, state.rows, m, seed + k, missing)
             else:
                 draws = min(draws, float(state.effective_draws.min(initial=np.inf)))
-                X = self._sampled_of_many(state, m, seed + k, missing, n_jobs)
+                X = self._sampled_of_many(state, m, seed + k, missing)
             out[some] = X.reshape(len(some), m, -1)
         return out.reshape(len(out) * m, -1), draws
 
-    def _sampled(
-        self, evidence: Evidence, rows: Rows, m: int, seed: int, missing: bool, n_jobs: int | None
-    ) -> np.ndarray:
+    def _sampled(self, evidence: Evidence, rows: Rows, m: int, seed: int, missing: bool) -> np.ndarray:
         """Draws of rows of evidence that are one row about coordinates each."""
-        Z = self.inner.sample(rows.evidence, m, seed, False, n_jobs)
+        Z = self.inner.sample(rows.evidence, m, seed, False)
         Z[np.repeat(rows.log_weight == -np.inf, m)] = np.nan
         self._keep_to_caps(evidence, Z, m)
         X = self.coordinates.rows(Z)
-        hidden = self.inner.sample(rows.evidence, m, seed, True, n_jobs) if missing and self._is_hidden else None
+        hidden = self.inner.sample(rows.evidence, m, seed, True) if missing and self._is_hidden else None
         return self._seen(evidence, X, Z, hidden, m, missing)
 
-    def _sampled_with_sums(
-        self, state: RuledPosterior, m: int, seed: int, missing: bool, n_jobs: int | None
-    ) -> np.ndarray:
+    def _sampled_with_sums(self, state: RuledPosterior, m: int, seed: int, missing: bool) -> np.ndarray:
         """Draws of rows with a sum beside them: of its parts one after the other, then of all others."""
         rng = np.random.default_rng([seed, 2])
         cells, count = state.rows.cells.take(np.arange(len(state.rows.owner))), np.full(len(state.rows.owner), m)
@@ -220,14 +214,12 @@ class RuledDistribution(Distribution):
         X = np.full((len(state.evidence.value) * m, len(self.schema.columns)), np.nan)
         if len(rows.owner):
             each = Rows(rows.alone(np.arange(len(rows.owner))), np.ones(len(rows.owner), bool))
-            drawn = self._sampled(state.evidence.take(rows.owner), each, 1, seed, missing, n_jobs)
+            drawn = self._sampled(state.evidence.take(rows.owner), each, 1, seed, missing)
             order = np.lexsort((rng.random(len(drawn)), rows.owner))
             X[np.repeat(~np.isnan(state.share), m)] = drawn[order]
         return X
 
-    def _sampled_of_many(
-        self, state: RuledPosterior, m: int, seed: int, missing: bool, n_jobs: int | None
-    ) -> np.ndarray:
+    def _sampled_of_many(self, state: RuledPosterior, m: int, seed: int, missing: bool) -> np.ndarray:
         """Draws of rows of evidence that are many rows about coordinates each."""
         share, rows, n = state.share, state.rows, len(state.evidence.value)
         rng = np.random.default_rng([seed, 1])
@@ -239,8 +231,8 @@ class RuledDistribution(Distribution):
                 continue
             chosen = np.sort(rng.choice(mine, m, p=share[mine] / share[mine].sum()))
             drawn, own = rows.take(chosen), int(rng.integers(2**62))
-            Z = self.inner.sample(drawn, 1, own, False, n_jobs)
-            hidden = self.inner.sample(drawn, 1, own, True, n_jobs) if missing and self._is_hidden else None
+            Z = self.inner.sample(drawn, 1, own, False)
+            hidden = self.inner.sample(drawn, 1, own, True) if missing and self._is_hidden else None
             one = state.evidence.take(np.array([i]))
             self._keep_to_caps(one, Z, m)
             order = rng.permutation(m)
@@ -293,13 +285,13 @@ class RuledDistribution(Distribution):
         X[impossible] = np.nan
         return X
 
-    def impute(self, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+    def impute(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
         """As the base class, but that the filled row obeys the rules: coordinates are filled, and make the columns."""
         filled, background, draws = np.empty(evidence.value.shape), np.empty(len(evidence.value)), np.inf
         for some, state in self._states(evidence):
             draws = min(draws, float(state.effective_draws.min(initial=np.inf)))
             state = state.without_tails()
-            filled[some], background[some] = state.filled(n_jobs), state.background_weight(n_jobs)
+            filled[some], background[some] = state.filled(), state.background_weight()
         warn_of_draws(draws, "imputed cells")
         return filled, background
 
@@ -374,7 +366,7 @@ class RuledDistribution(Distribution):
         each = tuple(RuledDistribution(self.coordinates, part.with_schema(self.inner.schema)) for part in parts)
         return Mixture(each, np.array(log_each) - log_p), log_p
 
-    def log_density_without_each(self, evidence: Evidence, known: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+    def log_density_without_each(self, evidence: Evidence, known: np.ndarray) -> np.ndarray:
         """Columns that rules do not touch by the inner distribution, the others one by one."""
         out, is_found = np.zeros(known.shape), np.zeros(known.shape, bool)
         for some, rows in self.rows(evidence):
@@ -383,13 +375,13 @@ class RuledDistribution(Distribution):
             inside = np.zeros((len(some), len(self.coordinates.inner.columns)), bool)
             for j, at in self.coordinates.untouched.items():
                 inside[:, at] = known[some, j]
-            each = self.inner.log_density_without_each(rows.evidence, inside, n_jobs) + rows.log_weight[:, None]
+            each = self.inner.log_density_without_each(rows.evidence, inside) + rows.log_weight[:, None]
             for j, at in self.coordinates.untouched.items():
                 out[some, j], is_found[some, j] = each[:, at], True
         for j in range(known.shape[1]):
             rest = np.flatnonzero(known[:, j] & ~is_found[:, j])
             if len(rest):
-                out[rest, j] = self.log_density(evidence.take(rest).without(j), n_jobs)
+                out[rest, j] = self.log_density(evidence.take(rest).without(j))
         return out
 
     def modes(self, evidence: Evidence, k: int, budget: int) -> tuple[np.ndarray, float]:

@@ -1,0 +1,211 @@
+"""`jf.fit`: the joint distribution of a table, by the learner with the highest validation log-likelihood."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, overload
+
+import numpy as np
+
+from ...api.history_joint import HistoryJoint
+from ...api.joint import Joint
+from ...evaluation.columns_and_pairs import read_rows
+from ...evaluation.fidelity import fidelity
+from ...evaluation.statements import statements, warn_lost
+from ...runtime.parameters import check
+from ...runtime.progress import be_quiet, write_line
+from ...runtime.random_state import seed_of
+from ...runtime.threads import threaded
+from ...runtime.warnings import warn
+from ..base import read_table
+from ..hidden_tree.hidden_tree_forest import compound_trial
+from ..history.history_forest import HistoryForest
+from ..rules import reduce_table, wanted_rules
+from .budget import budget_of
+from .choose import Task, choose
+
+
+@overload
+def fit(
+    frame: Any,
+    *,
+    budget: str | float = "default",
+    holdout: Any = None,
+    kinds: Mapping[str, str] | None = None,
+    rules: Any = "auto",
+    objective: str = "draws",
+    random_state: Any = None,
+    n_jobs: int | None = -1,
+    verbose: bool = False,
+) -> Joint: ...
+
+
+@overload
+def fit(
+    frame: Any,
+    *,
+    group: str,
+    order: str | None = None,
+    kinds: Mapping[str, str] | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = -1,
+    verbose: bool = False,
+) -> HistoryJoint: ...
+
+
+@threaded
+def fit(
+    frame: Any,
+    *,
+    group: str | None = None,
+    order: str | None = None,
+    budget: str | float = "default",
+    holdout: Any = None,
+    kinds: Mapping[str, str] | None = None,
+    rules: Any = "auto",
+    objective: str = "draws",
+    random_state: Any = None,
+    n_jobs: int | None = -1,
+    verbose: bool = False,
+) -> Joint | HistoryJoint:
+    """Learn the joint distribution of a table with the learner that has the highest validation log-likelihood.
+
+    The candidates are an adversarial forest, a forest with Chow-Liu leaves, hidden trees, and mixtures of these. The
+    validation rows are a fifth of the table; in small tables several fifths, each in its turn. Equal rows are held out
+    together, and large tables are compared on a part of their rows. In tables of fewer than 3,000 rows,
+    mostly of numbers, hidden trees of factors get as much weight as brings draws nearer to held-out rows, if the
+    validation log-likelihood falls by no more than 0.01 nats for each column. Where a fifth is held out, a candidate is
+    dropped if a classifier tells its draws from the rows more easily than the best candidate's. A mixture must be
+    better by 0.01 nats for each column. With the fast budget, tables of 5,000 rows, of 40,000 cells or of 200 columns
+    get hidden trees without a comparison. The winner learns from all rows.
+
+    With ``group`` the table has several rows for each subject, and the joint is one of whole histories: see
+    `HistoryForest`, which learns it.
+
+    Parameters
+    ----------
+    frame : frame of n rows
+        pandas, polars, pyarrow, or a 2-D numpy array; cells may be missing.
+    group : str, optional
+        The column that names the subject of each row. Budget and holdout do not go with it.
+    order : str, optional
+        The column of times within a subject, numbers or dates. Rows of a subject with the same time keep their order in
+        the table. Without ``order``, all rows do.
+    budget : "fast", "default", "best" or float
+        How much work: with 32,561 rows of 15 columns and two cores about five seconds, about one minute, or about
+        five; larger tables take longer. It sets the number of hidden trees and states. A number is of seconds, held
+        against the clock: what there is no time for is left out with a warning, and the answer then depends on the
+        machine.
+    holdout : frame of m rows, optional
+        Validation rows of the same source, instead of a share of ``frame``.
+    kinds : dict or None
+        Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``. A column of
+        kind ``"identifier"`` or ``"ignored"`` takes no part in the model.
+    rules : "auto", "all", "off" or list
+        Rules between columns that are enforced: rows that contradict them have probability 0, and are never drawn.
+        "auto": found rules about missing cells, found conversions and sums, and found functions and combinations of
+        few values, and functions of many where a trial gains (none of these with ``objective="likelihood"``); "all":
+        all that are found; "off" or False: none. A list has rules of `jf.rule`, or their texts, and "auto" or "all" if
+        found rules are wanted beside them. See
+        ``docs/how-to/rules.md``.
+    objective : "draws" or "likelihood"
+        What the joint is for. "draws": rows that resemble those of the table. "likelihood": a high log-density of new
+        rows. Candidates are then not excluded for their draws, and values of one row may have a point mass. From 5,000
+        rows on (3,000 with "default" and "best"), hidden trees also choose their smoothing, and those of 256 states
+        their number. Smaller tables have the states and smoothing of "draws". An attacker can often tell more easily
+        which rows were learned (on two of three tables, see ``docs/experiments/population.md``).
+    random_state : None, int, Generator or RandomState
+        The same seed gives the same joint for a named budget, whatever ``n_jobs``.
+    n_jobs : int or None
+        Threads (-1: all cores).
+    verbose : bool
+        Whether to tell what was compared and chosen, and how true the joint is, on standard error.
+
+    Returns
+    -------
+    Joint
+        ``joint.fitted_by`` is a `FitReport`: what was compared, what was chosen and why, and how exact answers of the
+        joint compare with counts of rows.
+    HistoryJoint
+        With ``group``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range, or the table cannot be used (each message names the column).
+
+    Warns
+    -----
+    UserWarning
+        If a number of seconds was too few; the warning names what was left out.
+    LostDependenceWarning
+        If columns that depend on each other in the table do so less in the joint; it names them.
+
+    Notes
+    -----
+    When to choose what by hand: ``docs/how-to/choose-a-learner.md``.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> joint = jf.fit(jf.datasets.load_penguins(), budget="fast", random_state=0)
+    >>> joint.given(island="Torgersen").proba("species")["Adelie"] > 0.9
+    True
+    >>> "adversarial forest" in [one.name for one in joint.fitted_by.candidates]
+    True
+    """
+    check("objective", objective, ("draws", "likelihood"))
+    if group is not None:
+        if objective != "draws":
+            raise ValueError("objective does not go with group: there is one learner of histories")
+        if budget != "default" or holdout is not None:
+            raise ValueError("budget and holdout do not go with group: there is one learner of histories")
+        if rules not in ("auto", "off", False):
+            raise ValueError("rules do not go with group: they are not enforced in histories")
+        learner = HistoryForest(
+            kinds=None if kinds is None else dict(kinds), random_state=random_state, verbose=verbose
+        )
+        return learner.fit(frame, group=group, order=order).joint_
+    if order is not None:
+        raise ValueError(f"order={order!r} goes with group, the column that names the subject of each row")
+    start = time.monotonic()
+    allowed = budget_of(budget)
+    table = read_table(frame, kinds)
+    wanted = wanted_rules(rules, table.schema, table.X, objective)
+    seed = seed_of(random_state)
+    reduced = reduce_table(wanted, table.X, compound_trial(wanted.schema, table.X, seed))
+    schema = wanted.schema if reduced is None else reduced.coordinates.schema
+    others = None
+    if holdout is not None:
+        X, unseen = read_rows(schema, holdout, "holdout")
+        others = np.where(unseen, np.nan, X)
+    tell = write_line if verbose else be_quiet
+    chosen = choose(Task(schema, table.X, others, allowed, seed, start, tell, reduced, objective=objective))
+    counted, of = (table.X, f"the {len(table.X):,} rows learned") if others is None else (others, "the rows of holdout")
+    found = statements(chosen.model, counted, of)
+    if others is None:
+        warn_lost(found.lost, "budget='default' or budget='best' (--budget), which learn more hidden states")
+        if wanted.is_auto and objective == "draws":
+            warn_lost(
+                found.broken,
+                "rules='all' (--rules all), which may slow answers",
+                "draws break rules that all rows obey",
+            )
+    report = chosen.report(budget, time.monotonic() - start, found)
+    if report.left_out:
+        left_out = ", ".join(report.left_out)
+        warn(
+            f"budget={budget!r} was too short: left out {left_out}; give more seconds, or budget='default' "
+            "(--budget default), which takes the time that it needs",
+            UserWarning,
+        )
+    joint = Joint(chosen.model.with_schema(replace(chosen.model.schema, checked=found.in_words)), report)
+    if verbose:
+        if joint.reading.notice:
+            write_line(joint.reading.notice)
+        write_line(str(report))
+        only = ["statements", "told_apart"]
+        write_line(fidelity(joint, frame, holdout, only=only, random_state=random_state).headline)
+    return joint
