@@ -28,7 +28,7 @@ def test_gains_are_those_of_forests_with_quantile_leaves(missing: float) -> None
     learner = jf.AdversarialForest(n_estimators=3, random_state=0)
     learner.n_features_in_ = len(frame.columns)
     cells, settings = prepare(rows.columns, rows.filled, rows.drawn), learner._leaf_settings()
-    trial = _Trial(rows, cells, learner._grow(rows, None, 0).filled, settings, None, 0, 1)
+    trial = _Trial(rows, cells, learner._grow(rows, None, 0).filled, settings, None, 0)
     trees = trial._normal[0]
     none = np.zeros(len(rows.columns.step), bool)
     plain = fit_trees(rows.columns, cells, trees, settings, quantile=none)
