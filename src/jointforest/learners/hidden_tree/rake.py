@@ -38,7 +38,7 @@ def raked(tree: TreeTables, nodes: Nodes, counts: Tables) -> TreeTables:
 def _factors(tree: TreeTables, target: list[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Factors of the codes of each node's column, and what these at and below a node say of its states.
 
-    Nodes are fitted depth first, so that each sees those fitted before: messages of neighbours alone have to be renewed.
+    Nodes are fitted depth first, each with those fitted before: only messages of neighbours have to be renewed.
     """
     transition, emission = ([of.astype(np.float64) for of in tables] for tables in (tree.transition, tree.emission))
     factor, inside = ([np.ones(of.shape[1]) for of in tables] for tables in (emission, transition))
