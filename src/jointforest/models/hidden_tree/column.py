@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from ...runtime.threads import one_blas_thread
 from ..base import Parts
 from .evidence import CodeEvidence, code_evidence, own_messages
 from .hidden_trees import HiddenTrees, lost_atoms
-from .messages import down, times, up
+from .messages import down, up
 from .posterior import CodePosterior, KeptRows, by_batches, column_codes, in_batches, posterior
 from .tables import TreeTables
 
@@ -304,34 +303,18 @@ def parts(hidden: HiddenTrees, row: KeptRows, j: int) -> Parts:
     return Parts(np.concatenate(prior), np.concatenate(weight), mean, variance)
 
 
-class States(NamedTuple):
-    """States of one node of a tree.
-
-    Attributes
-    ----------
-    node : int
-    prior, posterior : float64 array (H,)
-        p(state), and p(state | evidence) within the tree.
-    log_joint : float
-        Log weight of the tree + log p(evidence) in it.
-    """
-
-    node: int
-    prior: np.ndarray
-    posterior: np.ndarray
-    log_joint: float
-
-
 def told_states(
     hidden: HiddenTrees, evidence: Evidence, posteriors: Sequence[tuple[list[np.ndarray], float]] | None = None
-) -> list[States]:
-    """Of each tree, the column of whose node's states one row of evidence tells most (KL of posterior and prior).
+) -> list[tuple[int, np.ndarray, float]]:
+    """The node of each tree of whose state one row of evidence says most, by the divergence of posterior and prior.
 
-    The first one where nothing is known. Trees in which the evidence is impossible have log_joint -inf. Of evidence
-    with a sum, ``posteriors`` are those of each node's state in each tree, and log p of the evidence in it.
+    Nodes with a column alone count; where nothing is known it is the first one. Beside the node stand p(state |
+    evidence) within the tree, (H,), and log weight of the tree + log p(evidence) in it. Of evidence with a sum,
+    ``posteriors`` are those of the states of all nodes in each tree, and log p of the evidence in it.
     """
     with one_blas_thread():
         known, nothing = code_evidence(hidden, evidence), code_evidence(hidden, build(hidden.schema))
+        log_base = float(sum(of.log_base[0] for of in known))
         found = []
         for t, (tree, log_weight) in enumerate(zip(hidden.trees, hidden.log_weight.tolist(), strict=True)):
             prior = _node_states(tree, nothing)[0]
@@ -341,28 +324,8 @@ def told_states(
                 for p, q, j in zip(posterior, prior, tree.column.tolist(), strict=True)
             ]
             node = int(np.argmax(np.round(told, 9)))
-            log_base = float(sum(of.log_base[0] for of in known))
-            found.append(States(node, prior[node], posterior[node], log_weight + log_p + log_base))
+            found.append((node, posterior[node], log_weight + log_p + log_base))
         return found
-
-
-def codes_in_states(
-    tree: TreeTables, known: list[CodeEvidence], node: int, states: np.ndarray
-) -> dict[int, np.ndarray]:
-    """p(code of column j | state of the node, one row of evidence) for n states: by column, each (n, K_j)."""
-    n = len(states)
-    inside = (np.arange(tree.emission[node].shape[0]) == states[:, None]).astype(tree.dtype)
-    own = [None if of is None else np.repeat(of, n, axis=0) for of in own_messages(tree, known)]
-    own[node] = times(own[node], inside)[0]
-    upward = up(tree, own, n)
-    downward = down(tree, upward)
-    found = {}
-    for j, k in tree.node.items():
-        rest = times(downward.outside[k], upward.below[k])[0]
-        rest = times(rest, inside)[0] if k == node else rest
-        assert rest is not None
-        found[j] = column_codes(rest, tree, k, known[j].take(np.zeros(n, np.int64)))
-    return found
 
 
 def _node_states(tree: TreeTables, known: list[CodeEvidence]) -> tuple[list[np.ndarray], float]:

@@ -109,18 +109,16 @@ class HiddenTree(Distribution):
     ) -> tuple[list[HiddenState], int]:
         posteriors = None if linked is None else LinkedRows(self.hidden, evidence, [linked]).node_states()
         told = told_states(self.hidden, evidence, posteriors)
-        total = float(np.logaddexp.reduce([of.log_joint for of in told]))
-        weight = np.concatenate([np.exp(of.log_joint - total) * of.posterior for of in told])
-        tree_of = np.repeat(np.arange(len(told)), [len(of.posterior) for of in told])
-        state_of = np.concatenate([np.arange(len(of.posterior)) for of in told])
-        most = [i for i in np.argsort(-weight, kind="stable")[:k].tolist() if weight[i] > 0.0]
+        total = float(np.logaddexp.reduce([log_joint for _, _, log_joint in told]))
+        weight = [np.exp(log_joint - total) * posterior for _, posterior, log_joint in told]
+        each = [(t, state) for t, of_tree in enumerate(weight) for state in np.flatnonzero(of_tree).tolist()]
         found = []
-        for i in most:
-            t, node, state = int(tree_of[i]), told[tree_of[i]].node, int(state_of[i])
+        for t, state in sorted(each, key=lambda of: -weight[of[0]][of[1]])[:k]:
+            node, w = told[t][0], float(weight[t][state])
             column = self.schema.names[int(self.hidden.trees[t].column[node])]
             inside = HiddenTree(in_state(self.hidden, t, node, state))
-            found.append(HiddenState(float(weight[i]), math.log(weight[i]) + total, t, column, state, inside))
-        return found, int((weight > 0.0).sum())
+            found.append(HiddenState(w, math.log(w) + total, t, column, state, inside))
+        return found, len(each)
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         return hidden_to_arrays(self.hidden)
