@@ -13,8 +13,9 @@ from ...cards import html, svg
 from ...cards.html import Html
 from ...data.evidence import Evidence, build
 from ...data.schema import Column, Schema
-from ...models.base import Distribution, HiddenState, PosteriorState
+from ...models.base import Distribution, PosteriorState
 from ...models.box_forest.box_trees import BoxTrees
+from ...models.hidden_tree.states import HiddenState
 from ...query_language.parser import tokenize
 from ...runtime.parameters import check_number
 from .leaf_summaries import LEVEL, column_summary, leaf_summaries, summary_text

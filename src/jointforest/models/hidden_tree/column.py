@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -13,11 +13,10 @@ from ...data.evidence import Evidence, build
 from ...data.schema import Column
 from ...runtime.threads import one_blas_thread
 from ..base import Parts
-from .evidence import CodeEvidence, code_evidence, own_messages
+from .evidence import CodeEvidence, code_evidence
 from .hidden_trees import HiddenTrees, lost_atoms
-from .messages import down, up
 from .posterior import CodePosterior, KeptRows, by_batches, column_codes, in_batches, posterior
-from .tables import TreeTables
+from .states import node_states
 
 Read = Callable[[Scale, np.ndarray], np.ndarray]
 OfValue = Callable[[np.ndarray], np.ndarray]
@@ -280,7 +279,7 @@ def _tilted(hidden: HiddenTrees, known: CodeEvidence, j: int, weight: np.ndarray
     return known._replace(code=K + 1 + np.arange(n), regions=(hidden.scales[j],), likelihood=likelihood)
 
 
-# ---- Hidden states: which of them evidence speaks for, and what the columns are like in them.
+# ---- The parts of an answer: hidden states.
 
 
 def parts(hidden: HiddenTrees, row: KeptRows, j: int) -> Parts:
@@ -292,8 +291,8 @@ def parts(hidden: HiddenTrees, row: KeptRows, j: int) -> Parts:
         for tree, log_weight, share in zip(hidden.trees, hidden.log_weight, share_of_tree, strict=True):
             k = tree.node[j]
             states = np.eye(tree.emission[k].shape[0], dtype=tree.dtype)
-            prior.append(np.exp(log_weight) * _node_states(tree, nothing)[0][k])
-            weight.append(share * _node_states(tree, known)[0][k])
+            prior.append(np.exp(log_weight) * node_states(tree, nothing)[0][k])
+            weight.append(share * node_states(tree, known)[0][k])
             codes.append(column_codes(states, tree, k, known[j].take(np.zeros(len(states), np.int64))))
     is_levels = hidden.schema.columns[j].is_categorical
     readers = _of_levels(hidden, j) if is_levels else _of_moments(hidden, j)
@@ -301,44 +300,3 @@ def parts(hidden: HiddenTrees, row: KeptRows, j: int) -> Parts:
     said = _read(hidden.scales[j], of_code, known[j].take(np.zeros(len(of_code), np.int64)), *readers)
     mean, variance = (said, said * (1.0 - said)) if is_levels else (said[:, :1], said[:, 1:])
     return Parts(np.concatenate(prior), np.concatenate(weight), mean, variance)
-
-
-def told_states(
-    hidden: HiddenTrees, evidence: Evidence, posteriors: Sequence[tuple[list[np.ndarray], float]] | None = None
-) -> list[tuple[int, np.ndarray, float]]:
-    """The node of each tree of whose state one row of evidence says most, by the divergence of posterior and prior.
-
-    Nodes with a column alone count; where nothing is known it is the first one. Beside the node stand p(state |
-    evidence) within the tree, (H,), and log weight of the tree + log p(evidence) in it. Of evidence with a sum,
-    ``posteriors`` are those of the states of all nodes in each tree, and log p of the evidence in it.
-    """
-    with one_blas_thread():
-        known, nothing = code_evidence(hidden, evidence), code_evidence(hidden, build(hidden.schema))
-        log_base = float(sum(of.log_base[0] for of in known))
-        found = []
-        for t, (tree, log_weight) in enumerate(zip(hidden.trees, hidden.log_weight.tolist(), strict=True)):
-            prior = _node_states(tree, nothing)[0]
-            posterior, log_p = _node_states(tree, known) if posteriors is None else posteriors[t]
-            told = [
-                _divergence(p, q) if j >= 0 else -1.0
-                for p, q, j in zip(posterior, prior, tree.column.tolist(), strict=True)
-            ]
-            node = int(np.argmax(np.round(told, 9)))
-            found.append((node, posterior[node], log_weight + log_p + log_base))
-        return found
-
-
-def _node_states(tree: TreeTables, known: list[CodeEvidence]) -> tuple[list[np.ndarray], float]:
-    """p(state | one row of evidence) of every node, and log p(evidence) without base densities."""
-    upward = up(tree, own_messages(tree, known), 1)
-    outside = down(tree, upward).outside
-    found = []
-    for k, inside in enumerate(upward.inside):
-        weight = (outside[k] if inside is None else outside[k] * inside)[0].astype(np.float64)
-        found.append(weight / max(weight.sum(), np.finfo(float).tiny))
-    return found, float(upward.log_probability[0])
-
-
-def _divergence(p: np.ndarray, q: np.ndarray) -> float:
-    some = p > 0.0
-    return float(p[some] @ np.log(p[some] / np.maximum(q[some], np.finfo(float).tiny)))

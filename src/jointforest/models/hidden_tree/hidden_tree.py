@@ -12,18 +12,20 @@ import numpy as np
 
 from ...data.evidence import Evidence, within_ends
 from ...data.schema import Schema
-from ..base import Distribution, HiddenState, LinkedState, LinkedSum, Parts, PosteriorState
+from ..base import Distribution, Parts, PosteriorState
 from ..points import Points
 from . import column, sampling
 from .box_trees import ChowLiuTrees, box_trees
-from .column import covariance, told_states
+from .column import covariance
 from .condition import condition, given_missing, in_state, marginalize, missing_shares
 from .evidence import is_far
 from .files import hidden_to_arrays
 from .hidden_trees import HiddenTrees
 from .linked import LinkedRows
+from .linked_sum import LinkedSum
 from .modes import hidden_modes
 from .posterior import KeptRows, log_density, log_density_without
+from .states import HiddenState, told_states
 
 CHOW_LIU = "forest with Chow-Liu leaves"
 """The name, in errors, of hidden trees that stand in the leaves of a forest."""
@@ -71,11 +73,6 @@ class HiddenTree(Distribution):
     def observe(self, evidence: Evidence) -> HiddenTreePosterior:
         return HiddenTreePosterior(self, evidence)
 
-    knows_sums = True
-
-    def observe_sums(self, evidence: Evidence, sums: Sequence[LinkedSum]) -> LinkedPosterior:
-        return LinkedPosterior(self, evidence, sums)
-
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
         drawn = sampling.sample(self.hidden, evidence, m, seed, missing, n_jobs)
         return within_ends(self.schema, evidence, m, drawn)
@@ -107,6 +104,7 @@ class HiddenTree(Distribution):
     def heaviest_states(
         self, evidence: Evidence, k: int, linked: LinkedSum | None = None
     ) -> tuple[list[HiddenState], int]:
+        """As the base class; the row may have a sum beside it."""
         posteriors = None if linked is None else LinkedRows(self.hidden, evidence, [linked]).node_states()
         told = told_states(self.hidden, evidence, posteriors)
         total = float(np.logaddexp.reduce([log_joint for _, _, log_joint in told]))
@@ -214,8 +212,11 @@ class HiddenTreePosterior(PosteriorState):
         return missing_shares(self.hidden, self.kept, list(columns))
 
 
-class LinkedPosterior(HiddenTreePosterior, LinkedState):
-    """What hidden trees say given evidence and a sum of columns in each row. Values of the parts are counted out."""
+class LinkedPosterior(HiddenTreePosterior):
+    """What hidden trees say given evidence and a sum in each row, all of the same columns in the same order.
+
+    The evidence says nothing of these columns, of whose values the sums have the likelihoods.
+    """
 
     def __init__(self, distribution: HiddenTree, evidence: Evidence, sums: Sequence[LinkedSum]) -> None:
         super().__init__(distribution, evidence)
@@ -226,9 +227,11 @@ class LinkedPosterior(HiddenTreePosterior, LinkedState):
         return LinkedRows(self.hidden, self.evidence, self.sums)
 
     def law(self, j: int) -> list[np.ndarray]:
+        """The posterior of the values of a part in each row, n arrays (S,); NaN where the evidence is impossible."""
         return self.kept.law(j)
 
     def totals(self) -> list[np.ndarray]:
+        """The posterior of the total in each row, n arrays (L,); NaN where the evidence is impossible."""
         return self.kept.totals()
 
     def _points(self, j: int, n_jobs: int | None) -> list[Points] | None:

@@ -27,7 +27,6 @@ import numpy as np
 from ...data.evidence import Evidence
 from ...runtime.memory import at_once
 from ...runtime.threads import chunks, map_ordered, of_finite, one_blas_thread
-from ..base import LinkedSum
 from .evidence import CodeEvidence, own_messages, possible_rows
 from .hidden_trees import HiddenTrees
 from .hinge import (
@@ -44,6 +43,7 @@ from .hinge import (
     parts_of,
     places_by_state,
 )
+from .linked_sum import LinkedSum
 from .messages import Message, down, up
 from .posterior import CodePosterior, KeptRows, column_codes
 from .tables import TreeTables

@@ -11,7 +11,8 @@ from ...data.conditions import AnyOf, PerRow
 from ...data.evidence import Evidence, intersect
 from ...data.schema import snapped
 from ...runtime.warnings import warn_of_draws
-from ..base import Distribution, LinkedState, PosteriorState, of_known
+from ..base import Distribution, PosteriorState, of_known
+from ..hidden_tree.hidden_tree import LinkedPosterior
 from ..points import Points, SumDistribution
 from .cells import Cells, levels_region
 from .coordinates import NEVER, Coordinates, Term
@@ -46,7 +47,8 @@ class RuledPosterior(PosteriorState):
     def inner(self) -> PosteriorState:
         """What the coordinates' distribution says of all rows."""
         if self.rows.sums is not None:
-            return self.of_inner.observe_sums(self.rows.evidence, self.rows.sums)
+            assert self.linker is not None
+            return self.linker.observe(self.rows.evidence, self.rows.sums)
         return self.of_inner.observe(self.rows.evidence)
 
     @cached_property
@@ -445,13 +447,13 @@ class RuledPosterior(PosteriorState):
             return None
         if self.rows.sums is not None:
             one, state, k = self.rows.sums[i], self.inner, i
+            assert isinstance(state, LinkedPosterior)
         else:
             (found,) = linker.sums(cells, j)
             if found is None:
                 return None
             one, k = found, 0
-            state = self.of_inner.observe_sums(cells.without_parts(j).evidence(), [one])
-        assert isinstance(state, LinkedState)
+            state = linker.observe(cells.without_parts(j).evidence(), [one])
         p = state.totals()[k]
         return None if np.isnan(p[0]) else grouped(self.coordinates, j, linker.totals(cells, j, one), p)
 

@@ -1,0 +1,82 @@
+"""Hidden states given one row of evidence, and which of them the evidence speaks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...data.evidence import Evidence, build
+from ...runtime.threads import one_blas_thread
+from ..base import Distribution
+from .evidence import CodeEvidence, code_evidence, own_messages
+from .hidden_trees import HiddenTrees
+from .messages import down, up
+from .tables import TreeTables
+
+
+class HiddenState(NamedTuple):
+    """A hidden state of one tree, given one row of evidence.
+
+    Attributes
+    ----------
+    weight : float
+        p(state | evidence).
+    log_weight : float
+        log p(state, evidence).
+    tree : int
+    column : str
+        The column whose node has the state.
+    state : int
+    distribution : Distribution
+        The distribution of the rows in the state.
+    """
+
+    weight: float
+    log_weight: float
+    tree: int
+    column: str
+    state: int
+    distribution: Distribution
+
+
+def told_states(
+    hidden: HiddenTrees, evidence: Evidence, posteriors: Sequence[tuple[list[np.ndarray], float]] | None = None
+) -> list[tuple[int, np.ndarray, float]]:
+    """The node of each tree of whose state one row of evidence says most, by the divergence of posterior and prior.
+
+    Nodes with a column alone count; where nothing is known it is the first one. Beside the node stand p(state |
+    evidence) within the tree, (H,), and log weight of the tree + log p(evidence) in it. Of evidence with a sum,
+    ``posteriors`` are those of the states of all nodes in each tree, and log p of the evidence in it.
+    """
+    with one_blas_thread():
+        known, nothing = code_evidence(hidden, evidence), code_evidence(hidden, build(hidden.schema))
+        log_base = float(sum(of.log_base[0] for of in known))
+        found = []
+        for t, (tree, log_weight) in enumerate(zip(hidden.trees, hidden.log_weight.tolist(), strict=True)):
+            prior = node_states(tree, nothing)[0]
+            posterior, log_p = node_states(tree, known) if posteriors is None else posteriors[t]
+            told = [
+                _divergence(p, q) if j >= 0 else -1.0
+                for p, q, j in zip(posterior, prior, tree.column.tolist(), strict=True)
+            ]
+            node = int(np.argmax(np.round(told, 9)))
+            found.append((node, posterior[node], log_weight + log_p + log_base))
+        return found
+
+
+def node_states(tree: TreeTables, known: list[CodeEvidence]) -> tuple[list[np.ndarray], float]:
+    """p(state | one row of evidence) of every node, and log p(evidence) without base densities."""
+    upward = up(tree, own_messages(tree, known), 1)
+    outside = down(tree, upward).outside
+    found = []
+    for k, inside in enumerate(upward.inside):
+        weight = (outside[k] if inside is None else outside[k] * inside)[0].astype(np.float64)
+        found.append(weight / max(weight.sum(), np.finfo(float).tiny))
+    return found, float(upward.log_probability[0])
+
+
+def _divergence(p: np.ndarray, q: np.ndarray) -> float:
+    some = p > 0.0
+    return float(p[some] @ np.log(p[some] / np.maximum(q[some], np.finfo(float).tiny)))
