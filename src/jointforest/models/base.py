@@ -344,10 +344,6 @@ class PosteriorState(ABC):
         """Density of column j at q points, (n, q); on a grid the mass of the cell over the step."""
 
     @abstractmethod
-    def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        """Mass below, between and above q ascending cuts of column j, (n, q + 1); of a column of levels, each level."""
-
-    @abstractmethod
     def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
         """inf{x: P(column j <= x) >= q} at k levels, (n, k)."""
 
@@ -367,6 +363,13 @@ class PosteriorState(ABC):
     def prepare(self, columns: Sequence[int]) -> None:
         """Find at once what questions about each of these columns need, if it is kept."""
         return None
+
+    def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        """Mass below, between and above q ascending cuts of column j, (n, q + 1); of a column of levels, each level."""
+        if self.distribution.schema.columns[j].is_categorical:
+            return self.level_probabilities(j, n_jobs)
+        below = self.cdf(j, np.append(cuts, np.inf), n_jobs)
+        return np.maximum(np.diff(below, axis=1, prepend=0.0), 0.0)
 
     def mean_and_histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
         """Means (n,) and the histogram (n, q + 1) of a numeric column, which may cost less together."""

@@ -179,23 +179,28 @@ class HiddenTreePosterior(PosteriorState):
         impossible = np.isneginf(self.log_probability(n_jobs))
         return np.where(impossible, np.nan, is_far(self.hidden, self.evidence))
 
+    def _answers(
+        self, j: int, ask: Callable[..., column.Question], *about: np.ndarray, n_jobs: int | None
+    ) -> np.ndarray:
+        """The answers to a question about column j, at some points or levels or at none, (n, q)."""
+        question = ask(self.hidden.schema.columns[j], *(np.asarray(x, dtype=np.float64) for x in about))
+        return column.answers(self.hidden, self.evidence, j, question, n_jobs, self.kept)
+
     def level_probabilities(self, j: int, n_jobs: int | None = -1) -> np.ndarray:
-        return column.level_probability(self.hidden, self.evidence, j, n_jobs, self.kept)
+        return self._answers(j, column.level_probabilities, n_jobs=n_jobs)
 
     def moments(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
-        return column.mean_variance(self.hidden, self.evidence, j, n_jobs, self.kept)
+        mean, variance = self._answers(j, column.moments, n_jobs=n_jobs).T
+        return mean.copy(), variance.copy()
 
     def cdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return column.cdf(self.hidden, self.evidence, j, x, n_jobs, self.kept)
+        return self._answers(j, column.cdf, x, n_jobs=n_jobs)
 
     def pdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return column.pdf(self.hidden, self.evidence, j, x, n_jobs, self.kept)
-
-    def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return column.histogram(self.hidden, self.evidence, j, cuts, n_jobs, self.kept)
+        return self._answers(j, column.pdf, x, n_jobs=n_jobs)
 
     def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return column.quantile(self.hidden, self.evidence, j, q, n_jobs, self.kept)
+        return self._answers(j, column.quantile, q, n_jobs=n_jobs)
 
     def parts(self, j: int) -> Parts:
         """Hidden states; where states are codes, they say no more than that the rows that meet the evidence count."""
@@ -236,8 +241,7 @@ class LinkedPosterior(HiddenTreePosterior):
 
     def _points(self, j: int, n_jobs: int | None) -> list[Points] | None:
         """The law of a part in each row; None of another column."""
-        columns = self.sums[0].columns if self.sums else ()
-        if j not in columns:
+        if not self.sums or j not in self.sums[0].columns:
             return None
         of = self.distribution.schema.columns[j]
         return [Points(of, *law) for law in self.kept.points(j, n_jobs)]
@@ -258,31 +262,26 @@ class LinkedPosterior(HiddenTreePosterior):
         return mean, np.array(variance)
 
     def cdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        if (points := self._points(j, n_jobs)) is None:
-            return super().cdf(j, x, n_jobs)
-        return self._each(points, np.asarray(x, np.float64), Points.cdf)
+        return self._by_points(j, x, n_jobs, Points.cdf, super().cdf)
 
     def pdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        if (points := self._points(j, n_jobs)) is None:
-            return super().pdf(j, x, n_jobs)
-        return self._each(points, np.asarray(x, np.float64), Points.pdf)
-
-    def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        if (points := self._points(j, n_jobs)) is None:
-            return super().histogram(j, cuts, n_jobs)
-        if self.distribution.schema.columns[j].is_categorical:
-            return self.level_probabilities(j, n_jobs)
-        below = self._each(points, np.append(cuts, np.inf), Points.cdf)
-        return np.maximum(np.diff(below, axis=1, prepend=0.0), 0.0)
+        return self._by_points(j, x, n_jobs, Points.pdf, super().pdf)
 
     def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        if (points := self._points(j, n_jobs)) is None:
-            return super().quantile(j, q, n_jobs)
-        return self._each(points, np.asarray(q, np.float64), Points.quantile)
+        return self._by_points(j, q, n_jobs, Points.quantile, super().quantile)
 
-    def _each(self, points: list[Points], x: np.ndarray, ask: Callable[[Points, np.ndarray], np.ndarray]) -> np.ndarray:
-        """An answer at q points of each row, (n, q); NaN where the row, or the point, is."""
-        out = np.full((len(points), len(x)), np.nan)
+    def _by_points(
+        self,
+        j: int,
+        x: np.ndarray,
+        n_jobs: int | None,
+        ask: Callable[[Points, np.ndarray], np.ndarray],
+        otherwise: Callable[..., np.ndarray],
+    ) -> np.ndarray:
+        """An answer about a part at q points, (n, q), NaN where the row or the point is; ``otherwise`` of others."""
+        if (points := self._points(j, n_jobs)) is None:
+            return otherwise(j, x, n_jobs)
+        out, x = np.full((len(points), len(x)), np.nan), np.asarray(x, np.float64)
         some = ~np.isnan(x)
         for row, of in zip(out, points, strict=True):
             if not np.isnan(of.p[0]):

@@ -213,12 +213,9 @@ class RuledPosterior(PosteriorState):
 
     @of_known
     def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        if self.distribution.schema.columns[j].is_categorical:
-            return self.level_probabilities(j, n_jobs)
         if j in self.coordinates.plain:
             return self.mixed(self.inner.histogram(self.coordinates.plain[j], cuts, n_jobs))
-        below = self.cdf(j, np.append(cuts, np.inf), n_jobs)
-        return np.maximum(np.diff(below, axis=1, prepend=0.0), 0.0)
+        return super().histogram(j, cuts, n_jobs)
 
     @of_known
     def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
