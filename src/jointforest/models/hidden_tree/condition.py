@@ -197,12 +197,9 @@ def missing_shares(hidden: HiddenTrees, kept: KeptRows, columns: list[int]) -> n
             continue
         upward = up(tree, own_messages(tree, post.known), 1)
         nodes = [tree.missing_node[j] for j in columns]
-        wanted = np.zeros(len(tree), bool)
-        wanted[nodes] = True
-        outside = down(tree, upward, wanted).outside
+        downward = down(tree, upward, nodes)
         for i, k in enumerate(nodes):
-            inside = upward.inside[k]
-            state = (outside[k] if inside is None else outside[k] * inside)[0]
+            state = downward.state(k)[0]
             found[i] += share[t] * float(state @ tree.blank[k]) / float(state.sum())
     return found
 

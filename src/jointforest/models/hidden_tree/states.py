@@ -69,12 +69,10 @@ def told_states(
 def node_states(tree: TreeTables, known: list[CodeEvidence]) -> tuple[list[np.ndarray], float]:
     """p(state | one row of evidence) of every node, and log p(evidence) without base densities."""
     upward = up(tree, own_messages(tree, known), 1)
-    outside = down(tree, upward).outside
-    found = []
-    for k, inside in enumerate(upward.inside):
-        weight = (outside[k] if inside is None else outside[k] * inside)[0].astype(np.float64)
-        found.append(weight / max(weight.sum(), np.finfo(float).tiny))
-    return found, float(upward.log_probability[0])
+    downward = down(tree, upward)
+    weights = [downward.state(k)[0].astype(np.float64) for k in range(len(tree))]
+    shares = [weight / max(weight.sum(), np.finfo(float).tiny) for weight in weights]
+    return shares, float(upward.log_probability[0])
 
 
 def _divergence(p: np.ndarray, q: np.ndarray) -> float:
