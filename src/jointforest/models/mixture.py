@@ -171,7 +171,7 @@ class MixturePosterior(PosteriorState):
         if all(state is before for state, before in zip(states, self.states, strict=True)):
             return self
         found = MixturePosterior(self.distribution, self.evidence)
-        found.__dict__["states"], found._known = states, self._known | frozenset(columns)
+        found.states, found._known = states, self._known | frozenset(columns)
         return found
 
     _known: frozenset[int] = frozenset()
@@ -235,8 +235,8 @@ class MixturePosterior(PosteriorState):
             return self.mean_of([state.level_probabilities(j, n_jobs) for state in self.states])
         each = [state.levels_and_log_probability(j, n_jobs) for state in self.states]
         log_joint = np.column_stack([log_p for _, log_p in each]) + self.distribution.log_weight
-        self.__dict__["component_weights"] = weight = _weights_of(log_joint)  # which draws need, too
-        return weighted(weight, [levels for levels, _ in each])
+        self.component_weights = _weights_of(log_joint)  # found on the way, and needed by draws too
+        return self.mean_of([levels for levels, _ in each])
 
     @of_known
     def moments(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
