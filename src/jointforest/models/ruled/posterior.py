@@ -13,15 +13,13 @@ from ...data.schema import snapped
 from ...runtime.warnings import warn_of_draws
 from ..base import Distribution, PosteriorState, of_known
 from ..hidden_tree.hidden_tree import LinkedPosterior
-from ..points import Points, SumDistribution
+from ..points import Points, SumDistribution, inverted
 from .cells import Cells, levels_region
 from .coordinates import NEVER, Coordinates, Term
 from .linked import Linker
 from .sums import distribution_of_sum, grouped
 from .translate import TAIL, Rows, spread_out
 
-_ROUNDS, _POINTS = 6, 129
-"""Rounds in which quantiles are bracketed, and points of the distribution function in each."""
 _LEFT_OUT = 1e-9
 """Posterior probability of the rows that are left out, of those that stand for one row; tables are in float32."""
 _MOST_CELLS = 1 << 12
@@ -229,26 +227,16 @@ class RuledPosterior(PosteriorState):
         each = self.inner.quantile(self.coordinates.plain[j], q, n_jobs)
         if self.rows.is_one_each:
             return np.where(np.isnan(self.share)[:, None], np.nan, each)
-        return self._bracketed(j, q, each, n_jobs)
+        return np.stack([self._of_mixed(j, i, q, each, n_jobs) for i in range(len(self.evidence.value))])
 
-    def _bracketed(self, j: int, q: np.ndarray, each: np.ndarray, n_jobs: int | None) -> np.ndarray:
-        """Quantiles of mixtures over rows: between the least and the greatest of the rows, ever more closely."""
-        column = self.distribution.schema.columns[j]
-        counts = (self.share > 0.0)[:, None]
-        low = np.minimum.reduceat(np.where(counts, each, np.inf), self.rows.start, axis=0)
-        high = np.maximum.reduceat(np.where(counts, each, -np.inf), self.rows.start, axis=0)
-        possible = np.isfinite(low) & np.isfinite(high)
-        low, high = np.where(possible, low, 0.0), np.where(possible, high, 0.0)
-        for i in range(len(q)):
-            for _ in range(_ROUNDS):
-                points = np.unique(snapped(column, np.linspace(low[:, i], high[:, i], _POINTS).ravel()))
-                enough = self.cdf(j, points, n_jobs) >= q[i]
-                inside = (points >= low[:, [i]]) & (points <= high[:, [i]])
-                first = np.where(inside & enough, points, np.inf).min(axis=1)
-                last = np.where(inside & ~enough, points, -np.inf).max(axis=1)
-                high[:, i] = np.where(np.isfinite(first), first, high[:, i])
-                low[:, i] = np.where(np.isfinite(last), np.minimum(last, high[:, i]), high[:, i])
-        return np.where(possible, high, np.nan)
+    def _of_mixed(self, j: int, i: int, q: np.ndarray, each: np.ndarray, n_jobs: int | None) -> np.ndarray:
+        """Quantiles of a plain column in row i of the table (k,), from those in the rows that stand for it, (R, k)."""
+        mine = np.flatnonzero((self.rows.owner == i) & (np.nan_to_num(self.share) > 0.0))
+        if not len(mine):
+            return np.full(len(q), np.nan)
+        state, at, share = self.of_inner.observe(self.rows.take(mine)), self.coordinates.plain[j], self.share[mine]
+        column, each = self.distribution.schema.columns[j], each[mine]
+        return inverted(lambda x: share @ state.cdf(at, x, n_jobs), q, each.min(axis=0), each.max(axis=0), column)
 
     # ---- columns without grid in other units
 
