@@ -302,12 +302,8 @@ class Distribution(ABC):
         return 0.0
 
     def mode_cost(self) -> int:
-        """The cost of one step in the search for modes, in entries of transition tables."""
+        """The cost of one step in the search for modes, in entries of transition tables; 0 where kernels search."""
         return 0
-
-    def uses_kernels(self) -> bool:
-        """Whether questions compile kernels, so that it pays to ask one ahead of time."""
-        return True
 
 
 @dataclass(eq=False)

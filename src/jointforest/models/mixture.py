@@ -145,9 +145,6 @@ class Mixture(Distribution):
     def mode_cost(self) -> int:
         return sum(component.mode_cost() for component in self.components)
 
-    def uses_kernels(self) -> bool:
-        return any(component.uses_kernels() for component in self.components)
-
 
 def _sum_of(components: list[Distribution], log_joint: np.ndarray) -> Distribution:
     """The mixture with weights in proportion to ``exp(log_joint)``; a single component is no mixture."""

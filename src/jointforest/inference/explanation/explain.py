@@ -15,7 +15,7 @@ from ...data.evidence import Evidence, build
 from ...data.schema import Column, Schema
 from ...models.base import Distribution, PosteriorState
 from ...models.box_forest.box_trees import BoxTrees
-from ...models.hidden_tree.states import HiddenState
+from ...models.hidden_tree.states import HiddenState, divergence
 from ...query_language.parser import tokenize
 from ...runtime.parameters import check_number
 from .leaf_summaries import LEVEL, column_summary, leaf_summaries, summary_text
@@ -102,7 +102,7 @@ def _state_rules(model: Distribution, evidence: Evidence, states: list[HiddenSta
     found = []
     for one in states:
         alone, given = one.distribution.observe(nothing), one.distribution.observe(evidence)
-        apart = [_divergence(_shares(alone, j, cut), marginal[j]) for j, cut in enumerate(cuts)]
+        apart = [divergence(_shares(alone, j, cut), marginal[j]) for j, cut in enumerate(cuts)]
         named = sorted(np.argsort(-np.array(apart), kind="stable")[:COLUMNS].tolist())
         conditions = {
             schema.names[j]: _condition_of(schema.columns[j], _numbers(alone, j)) for j in named if apart[j] >= APART
@@ -140,11 +140,6 @@ def _condition_of(column: Column, numbers: np.ndarray) -> Any:
     lo, hi = numbers[1:].tolist()
     below = lo - 0.5 * column.step if column.step > 0.0 else float(np.nextafter(lo, -np.inf))
     return side_condition(column, below, hi + 0.5 * column.step)
-
-
-def _divergence(p: np.ndarray, q: np.ndarray) -> float:
-    is_possible = p > 0.0
-    return float(p[is_possible] @ np.log(p[is_possible] / np.maximum(q[is_possible], np.finfo(float).tiny)))
 
 
 # ---- Rules as tables show them: long lists of values cut short.

@@ -141,9 +141,6 @@ class HiddenTree(Distribution):
     def mode_cost(self) -> int:
         return sum(table.size for tree in self.hidden.trees for table in tree.transition)
 
-    def uses_kernels(self) -> bool:
-        return False
-
 
 class HiddenTreePosterior(PosteriorState):
     """What hidden trees say given evidence. What was found of few rows is kept for further questions."""

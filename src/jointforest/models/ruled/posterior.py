@@ -599,9 +599,6 @@ class GroupedPosterior(PosteriorState):
     def pdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
         return self._of_each(lambda state: state.pdf(j, x, n_jobs))
 
-    def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return self._of_each(lambda state: state.histogram(j, cuts, n_jobs))
-
     def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
         return self._of_each(lambda state: state.quantile(j, q, n_jobs))
 

@@ -499,9 +499,6 @@ class RuledDistribution(Distribution):
     def mode_cost(self) -> int:
         return self.inner.mode_cost()
 
-    def uses_kernels(self) -> bool:
-        return self.inner.uses_kernels()
-
 
 def sum_in_parts(
     model: Distribution, evidence: Evidence, columns: Sequence[int], coefficients: Sequence[float]
