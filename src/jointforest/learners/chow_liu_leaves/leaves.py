@@ -12,7 +12,7 @@ from ...data.discretization.learn import learn_scale
 from ...data.schema import Column, Columns, Schema, kernel_columns
 from ...integrations.ensembles.adopt import with_weights
 from ...models.box_forest.structure import Trees, add_stump, leaf_boxes
-from ...models.hidden_tree.hidden_tree import HiddenTree
+from ...models.hidden_tree.chow_liu_forest import ChowLiuForest
 from ...models.hidden_tree.hidden_trees import Grown, HiddenTrees, value_trees
 from ..base import Rows
 from ..batches.fill import Route
@@ -65,7 +65,7 @@ def _code_column(column: Column, scale: Scale) -> Column:
     return replace(column, kind="categorical", dtype="int64", levels=tuple(range(scale.n_codes)))  # levels that share
 
 
-def chow_liu_part(table: CodedRows, assigned: AssignedRows, epsilon: float, n_jobs: int | None) -> HiddenTree:
+def chow_liu_part(table: CodedRows, assigned: AssignedRows, epsilon: float, n_jobs: int | None) -> ChowLiuForest:
     """The distribution of a forest that was grown on codes: a Chow-Liu tree in each leaf, and one as background."""
     edges = _edges(table)
     counted = counted_rows(edges, table.codes, np.isnan(table.rows.X), assigned.leaf_of, assigned.weight)
@@ -79,7 +79,7 @@ def trees_of_values(table: CodedRows, trees: Trees) -> Trees:
 
 def fill_chow_liu(
     sampled: Sampled, table: CodedRows, trees: Trees, seed: int, epsilon: float, n_jobs: int | None
-) -> HiddenTree:
+) -> ChowLiuForest:
     """`chow_liu_part` of a table in batches, by a pass over it; the trees, codes and links are those of a sample.
 
     Raises ValueError if the batches have other rows than they had before.
@@ -107,7 +107,7 @@ def _edges(table: CodedRows) -> Edges:
 
 def _part(
     table: CodedRows, trees: Trees, edges: Edges, counted: Counted, epsilon: float, n_jobs: int | None
-) -> HiddenTree:
+) -> ChowLiuForest:
     """The distribution of trees on codes, from what is counted in their leaves."""
     n_codes = np.array([scale.n_codes for scale in table.scales])
     share = np.empty(int(trees.leaf.max()) + 1)
@@ -118,7 +118,7 @@ def _part(
     if epsilon > 0.0:
         of_values, leaf = add_stump(of_values), np.append(leaf, len(share))
     grown = Grown(of_values, leaf.astype(np.int32), epsilon > 0.0)
-    return HiddenTree(HiddenTrees(table.schema, table.scales, tree, log_weight, grown))
+    return ChowLiuForest(HiddenTrees(table.schema, table.scales, tree, log_weight, grown))
 
 
 def _allowed(

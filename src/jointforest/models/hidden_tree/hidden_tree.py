@@ -15,7 +15,6 @@ from ...data.schema import Schema
 from ..base import Distribution, Parts, PosteriorState
 from ..points import Points
 from . import column, sampling
-from .box_trees import ChowLiuTrees, box_trees
 from .column import covariance
 from .condition import condition, given_missing, in_state, marginalize, missing_shares
 from .evidence import is_far
@@ -27,8 +26,6 @@ from .modes import hidden_modes
 from .posterior import KeptRows, log_density, log_density_without
 from .states import HiddenState, told_states
 
-CHOW_LIU = "forest with Chow-Liu leaves"
-"""The name, in errors, of hidden trees that stand in the leaves of a forest."""
 _ENTRIES_PER_LEAF = 400
 """Entries of transition tables that take as long as one leaf of a forest."""
 _KEPT_ENTRIES = 1 << 22
@@ -42,27 +39,19 @@ class HiddenTree(Distribution):
     In place of a background, the open tails of the base densities cover the rows that no state has.
     """
 
+    kind = "hidden trees"
     hidden: HiddenTrees
 
     @property
-    def kind(self) -> str:  # type: ignore[override] # it depends on how it was grown
-        return "hidden trees" if self.hidden.grown is None else CHOW_LIU
-
-    @property
     def forest_hint(self) -> str:
-        if self.hidden.grown is None:
-            return "; learn with AdversarialForest or JointTree(leaf='quantile') to have one"
-        return "; learn with leaf='quantile' to have one"
+        return "; learn with AdversarialForest or JointTree(leaf='quantile') to have one"
 
     @property
     def schema(self) -> Schema:
         return self.hidden.schema
 
     def with_schema(self, schema: Schema) -> HiddenTree:
-        return HiddenTree(replace(self.hidden, schema=schema))
-
-    def box_trees(self) -> ChowLiuTrees | None:
-        return box_trees(self.hidden)
+        return replace(self, hidden=replace(self.hidden, schema=schema))
 
     def hidden_trees(self) -> HiddenTrees:
         return self.hidden
@@ -123,14 +112,7 @@ class HiddenTree(Distribution):
 
     def size(self) -> dict[str, int]:
         trees = self.hidden.trees
-        if self.hidden.grown is None:
-            return {"trees": len(trees), "states": max(int(tree.n_states.max()) for tree in trees)}
-        grown = self.hidden.grown
-        n_background = int(grown.has_background)
-        return {
-            "trees": len(grown.trees.root) - n_background,
-            "leaves": int((grown.trees.leaf >= 0).sum()) - n_background,
-        }
+        return {"trees": len(trees), "states": max(int(tree.n_states.max()) for tree in trees)}
 
     def density_breaks(self, j: int) -> list[np.ndarray]:
         return [self.hidden.scales[j].lo, self.hidden.scales[j].hi]
