@@ -24,7 +24,7 @@ from .linked import LinkedRows
 from .linked_sum import LinkedSum
 from .modes import hidden_modes
 from .posterior import KeptRows, log_density, log_density_without
-from .states import HiddenState, told_states
+from .states import HiddenState, most_informed_nodes
 
 _ENTRIES_PER_LEAF = 400
 """Entries of transition tables that take as long as one leaf of a forest."""
@@ -95,13 +95,13 @@ class HiddenTree(Distribution):
     ) -> tuple[list[HiddenState], int]:
         """As the base class; the row may have a sum beside it."""
         posteriors = None if linked is None else LinkedRows(self.hidden, evidence, [linked]).node_states()
-        told = told_states(self.hidden, evidence, posteriors)
-        total = float(np.logaddexp.reduce([log_joint for _, _, log_joint in told]))
-        weight = [np.exp(log_joint - total) * posterior for _, posterior, log_joint in told]
-        each = [(t, state) for t, of_tree in enumerate(weight) for state in np.flatnonzero(of_tree).tolist()]
+        nodes = most_informed_nodes(self.hidden, evidence, posteriors)
+        total = float(np.logaddexp.reduce([log_joint for _, _, log_joint in nodes]))
+        weight = [np.exp(log_joint - total) * posterior for _, posterior, log_joint in nodes]
+        each = [(t, state) for t, of_tree in enumerate(weight) for state in np.flatnonzero(of_tree > 0.0).tolist()]
         found = []
         for t, state in sorted(each, key=lambda of: -weight[of[0]][of[1]])[:k]:
-            node, w = told[t][0], float(weight[t][state])
+            node, w = nodes[t][0], float(weight[t][state])
             column = self.schema.names[int(self.hidden.trees[t].column[node])]
             inside = HiddenTree(in_state(self.hidden, t, node, state))
             found.append(HiddenState(w, math.log(w) + total, t, column, state, inside))

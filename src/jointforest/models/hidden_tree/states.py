@@ -41,14 +41,14 @@ class HiddenState(NamedTuple):
     distribution: Distribution
 
 
-def told_states(
+def most_informed_nodes(
     hidden: HiddenTrees, evidence: Evidence, posteriors: Sequence[tuple[list[np.ndarray], float]] | None = None
 ) -> list[tuple[int, np.ndarray, float]]:
-    """The node of each tree of whose state one row of evidence says most, by the divergence of posterior and prior.
+    """For each tree, the node of whose state one row of evidence says most (the divergence of posterior and prior).
 
-    Nodes with a column alone count; where nothing is known it is the first one. Beside the node stand p(state |
-    evidence) within the tree, (H,), and log weight of the tree + log p(evidence) in it. Of evidence with a sum,
-    ``posteriors`` are those of the states of all nodes in each tree, and log p of the evidence in it.
+    It has a column, and is the first one where nothing is known. With it come p(state | evidence) within the tree,
+    (H,), and the log of the tree's weight times p(evidence) in it. Evidence with a sum comes with ``posteriors``: in
+    each tree those of the states of all nodes, and log p of the evidence.
     """
     with one_blas_thread():
         known, nothing = code_evidence(hidden, evidence), code_evidence(hidden, build(hidden.schema))
@@ -57,11 +57,11 @@ def told_states(
         for t, (tree, log_weight) in enumerate(zip(hidden.trees, hidden.log_weight.tolist(), strict=True)):
             prior = node_states(tree, nothing)[0]
             posterior, log_p = node_states(tree, known) if posteriors is None else posteriors[t]
-            told = [
+            apart = [
                 divergence(p, q) if j >= 0 else -1.0
                 for p, q, j in zip(posterior, prior, tree.column.tolist(), strict=True)
             ]
-            node = int(np.argmax(np.round(told, 9)))
+            node = int(np.argmax(np.round(apart, 9)))
             found.append((node, posterior[node], log_weight + log_p + log_base))
         return found
 
