@@ -41,7 +41,7 @@ def test_levels_never_seen_cost_their_penalty_on_both_sides() -> None:
     new = NEW.copy()
     new["kind"] = "new"
     encoded = encode(JOINT.schema, new)
-    found = held_out(JOINT.distribution, *encoded, rng(), 1)
+    found = held_out(JOINT.distribution, *encoded, rng())
     without = held_out(JOINT.distribution, encoded[0], np.zeros_like(encoded[1]), rng())
     penalty = JOINT.schema["kind"].log_unseen
     assert found.log_density - without.log_density == pytest.approx(penalty)

@@ -22,7 +22,8 @@ from ..inference.comparison import (
 from ..inference.covariance import mean_and_covariance
 from ..inference.explanation.rules import side_condition
 from ..inference.information.projection import Estimate, exact
-from ..models.base import SUPPORT, Distribution, PosteriorState
+from ..inference.support import SUPPORT
+from ..models.base import Distribution, PosteriorState
 from ..query_language.parser import Comparison, Sum
 from ..runtime.parameters import check_number
 from ..runtime.random_state import seed_of

@@ -21,8 +21,8 @@ from ..inference.information.projection import Estimate
 from ..inference.modes import model_modes
 from ..inference.peak import peak
 from ..inference.sampling import sample, sample_and_weigh, sample_blocks, seed_of_block
-from ..inference.support import column_errors, event_errors, in_words, rows_like
-from ..models.base import SUPPORT, Distribution, PosteriorState
+from ..inference.support import SUPPORT, column_errors, event_errors, in_words, rows_like
+from ..models.base import Distribution, PosteriorState
 from ..models.box_forest.modes import BUDGET
 from ..models.box_forest.posterior import LeafPosterior, posterior
 from ..query_language.parser import Comparison, Conditions, parse_conditions, parse_event

@@ -17,7 +17,8 @@ from ..data.schema import Column
 from ..data.shown_values import axis_ticks, interval_in_words, number_text
 from ..inference.histogram import bin_edges, divergence_bits, histogram
 from ..inference.sampling import sample
-from ..models.base import SUPPORT, Distribution, PosteriorState
+from ..inference.support import SUPPORT
+from ..models.base import Distribution, PosteriorState
 
 # ---- What is known of one column in a few words.
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..data.conditions import has_soft, without_missing
 from ..data.evidence import build
-from ..inference.support import FEW, in_words, rows_like
-from ..models.base import SUPPORT, Distribution
+from ..inference.support import FEW, SUPPORT, in_words, rows_like
+from ..models.base import Distribution
 from .shown import ShownJoint
 from .state import ImpossibleEvidence, read_evidence, sentence, tidied
 

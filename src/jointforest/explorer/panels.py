@@ -78,7 +78,7 @@ def budget_of(model: Distribution) -> int:
 def compile_ahead(shown: ShownJoint) -> None:
     """Ask of forests, as briefly as can be, what buttons ask later, so that its kernels are compiled by then."""
     known = Known(shown, None)
-    if known.model.uses_kernels():
+    if any(component.mode_cost() == 0 for component in known.model.components):
         model_modes(known.model, known.evidence, 1, 1)
         explain(known.model, known.evidence, LISTED)
 

@@ -13,7 +13,8 @@ from ..data.conditions import AnyOf
 from ..data.evidence import Evidence, side_of, with_values, within
 from ..data.meaning import NOWHERE, Region, meaning_of
 from ..data.schema import Column, Schema
-from ..models.base import Distribution, PartsOfSum
+from ..models.base import Distribution
+from ..models.ruled.ruled import PartsOfSum, sum_in_parts
 from ..runtime.threads import chunks
 from .information.projection import Estimate, averaged, exact
 from .sampling import BLOCK, sample, seed_of_block
@@ -69,7 +70,7 @@ def probability_of_relation(model: Distribution, evidence: Evidence, relation: R
         return equal._replace(value=1.0 - equal.value)
     share = model.observe(evidence).component_weights[0]
     parts = [
-        part.sum_in_parts(evidence, *relation[:2]) for part, p in zip(model.components, share, strict=True) if p > 0.0
+        sum_in_parts(part, evidence, *relation[:2]) for part, p in zip(model.components, share, strict=True) if p > 0.0
     ]
     sums = [of for of in parts if of is not None]
     is_sum = len(sums) == len(share[share > 0.0]) > 0

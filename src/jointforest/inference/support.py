@@ -24,6 +24,8 @@ from ..models.base import Distribution, Parts
 
 NEIGHBOURHOOD = 0.05
 """Probability of the neighbourhood in its column that a value with a density stands for."""
+SUPPORT = 0.5
+"""Evidence is unsupported if backgrounds carry more than this share of the posterior."""
 FEW = 5.0
 """Answers that rest on fewer rows than this are extrapolated."""
 

@@ -30,118 +30,7 @@ if TYPE_CHECKING:
     from .box_forest.box_trees import BoxTrees
     from .box_forest.structure import Forest
     from .hidden_tree.hidden_trees import HiddenTrees
-
-
-SUPPORT = 0.5
-"""Evidence is unsupported if backgrounds carry more than this share of the posterior."""
-
-
-class HiddenState(NamedTuple):
-    """A hidden state, as explanations tell it.
-
-    Attributes
-    ----------
-    weight : float
-        p(state | evidence).
-    log_weight : float
-        log p(state, evidence).
-    tree : int
-    column : str
-        The column whose node has the state.
-    state : int
-    distribution : Distribution
-        The distribution of the rows in the state.
-    """
-
-    weight: float
-    log_weight: float
-    tree: int
-    column: str
-    state: int
-    distribution: Distribution
-
-
-_MOST_PIECES = 64
-"""Most runs of totals of one likelihood for which two parts are taken by their codes."""
-
-
-class LinkedSum(NamedTuple):
-    """A sum of two or three columns, whose parts are on one lattice, and what one row of evidence says of its total.
-
-    Attributes
-    ----------
-    columns : tuple of int
-        The parts, that with the most values last.
-    values : tuple of float64 arrays (S_i,)
-        Values of each part, or codes of its levels, ascending: all that it may have.
-    log_like : tuple of float64 arrays (S_i,)
-        What the evidence says of each of them.
-    places : tuple of int64 arrays (S_i,)
-        What each adds to the total, in steps of the lattice above the least.
-    first : int
-        Place of the first total that is given a likelihood.
-    likelihood : float64 array (L,)
-        Of the totals from there on, by what is known of the total; that of all others is 0.
-    """
-
-    columns: tuple[int, ...]
-    values: tuple[np.ndarray, ...]
-    log_like: tuple[np.ndarray, ...]
-    places: tuple[np.ndarray, ...]
-    first: int
-    likelihood: np.ndarray
-
-    @property
-    def size(self) -> int:
-        """Number of totals on the lattice, from that of the least values on."""
-        return sum(int(x.max()) for x in self.places) + 1
-
-    @property
-    def has_few_totals(self) -> bool:
-        """Whether so few totals are possible that they are taken one by one."""
-        return int(np.count_nonzero(self.likelihood)) <= 4
-
-    @property
-    def is_by_codes(self) -> bool:
-        """Whether values are taken by their codes: the total is known, or has two parts and few pieces."""
-        return self.has_few_totals or (len(self.columns) == 2 and self.n_pieces <= _MOST_PIECES)
-
-    @property
-    def n_pieces(self) -> int:
-        """Number of runs of totals of one likelihood, more than 0."""
-        starts = np.diff(self.likelihood, prepend=0.0) != 0.0
-        return int(np.count_nonzero(starts & (self.likelihood > 0.0)))
-
-    def all_totals(self) -> np.ndarray:
-        """Likelihood of each total on the lattice."""
-        out = np.zeros(self.size)
-        out[self.first : self.first + len(self.likelihood)] = self.likelihood
-        return out
-
-
-class PartsOfSum(NamedTuple):
-    """constant + sum of coefficient * column, of the columns of a distribution given rows of evidence.
-
-    Attributes
-    ----------
-    distribution : Distribution
-    evidence : Evidence
-        R rows, of which one holds.
-    share : float64 array (R,)
-        The probability of each that it is the one; NaN if all are impossible.
-    is_exact : bool
-        Whether the rows are all there are, and no draws.
-    coefficient : dict of int to float
-        By the number of the column; none is 0.
-    constant : float
-    """
-
-    distribution: Distribution
-    evidence: Evidence
-    share: np.ndarray
-    is_exact: bool
-    coefficient: dict[int, float]
-    constant: float
+    from .hidden_tree.states import HiddenState
 
 
 class Distribution(ABC):
@@ -218,23 +107,6 @@ class Distribution(ABC):
 
     missing_by_rule: frozenset[str] = frozenset()
     """Columns whose cells are missing only where a rule says that they have no value."""
-
-    knows_sums: bool = False
-    """Whether `observe_sums` has an answer."""
-
-    def observe_sums(self, evidence: Evidence, sums: Sequence[LinkedSum]) -> LinkedState:
-        """The posterior given a sum of columns in each row besides, all of the same columns in the same order.
-
-        The evidence says nothing of these columns.
-        """
-        raise NotImplementedError
-
-    def sum_in_parts(
-        self, evidence: Evidence, columns: Sequence[int], coefficients: Sequence[float]
-    ) -> PartsOfSum | None:
-        """A sum of columns, given one row of evidence, as one of columns of which the rows are made; None if there is
-        no such sum."""
-        return None
 
     def has_exact_density(self, columns: list[int]) -> bool:
         """Whether densities of values of some columns are exact, and not estimated from draws."""
@@ -403,14 +275,9 @@ class Distribution(ABC):
         """Tables of hidden trees, whose codes have closed forms; None of a kind without them."""
         return None
 
-    def heaviest_states(
-        self, evidence: Evidence, k: int, linked: LinkedSum | None = None
-    ) -> tuple[list[HiddenState], int] | None:
-        """The k hidden states of greatest weight given one row of evidence, and how many have any.
-
-        The row may have a sum beside it, where the distribution `knows_sums`. None of a kind without states, and of
-        one whose states `hidden_trees` tells.
-        """
+    def heaviest_states(self, evidence: Evidence, k: int) -> tuple[list[HiddenState], int] | None:
+        """The k hidden states of greatest weight given one row of evidence, and how many have any; None of a kind
+        without states."""
         return None
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -432,33 +299,8 @@ class Distribution(ABC):
         return 0.0
 
     def mode_cost(self) -> int:
-        """The cost of one step in the search for modes, in entries of transition tables."""
+        """The cost of one step in the search for modes, in entries of transition tables; 0 where kernels search."""
         return 0
-
-    def uses_kernels(self) -> bool:
-        """Whether questions compile kernels, so that it pays to ask one ahead of time."""
-        return True
-
-
-class Parts(NamedTuple):
-    """What the answers about one column are mixed from, given one row of evidence: K leaves, or hidden states.
-
-    Attributes
-    ----------
-    prior : float64 array (K,)
-        p(part); the sum over the parts of each tree is the tree's weight. 0 where only rows that meet the evidence are
-        in a part.
-    weight : float64 array (K,)
-        p(part | evidence); sums to 1.
-    mean, variance : float64 array (K, L)
-        What each part says of the column, given the evidence: probabilities p of its L levels and p (1 - p), or the
-        mean and the variance of its numbers (L = 1). Anything in parts of weight 0.
-    """
-
-    prior: np.ndarray
-    weight: np.ndarray
-    mean: np.ndarray
-    variance: np.ndarray
 
 
 @dataclass(eq=False)
@@ -495,10 +337,6 @@ class PosteriorState(ABC):
         """Density of column j at q points, (n, q); on a grid the mass of the cell over the step."""
 
     @abstractmethod
-    def histogram(self, j: int, cuts: np.ndarray) -> np.ndarray:
-        """Mass below, between and above q ascending cuts of column j, (n, q + 1); of a column of levels, each level."""
-
-    @abstractmethod
     def quantile(self, j: int, q: np.ndarray) -> np.ndarray:
         """inf{x: P(column j <= x) >= q} at k levels, (n, k)."""
 
@@ -518,6 +356,13 @@ class PosteriorState(ABC):
     def prepare(self, columns: Sequence[int]) -> None:
         """Find at once what questions about each of these columns need, if it is kept."""
         return None
+
+    def histogram(self, j: int, cuts: np.ndarray) -> np.ndarray:
+        """Mass below, between and above q ascending cuts of column j, (n, q + 1); of a column of levels, each level."""
+        if self.distribution.schema.columns[j].is_categorical:
+            return self.level_probabilities(j)
+        below = self.cdf(j, np.append(cuts, np.inf))
+        return np.maximum(np.diff(below, axis=1, prepend=0.0), 0.0)
 
     def mean_and_histogram(self, j: int, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Means (n,) and the histogram (n, q + 1) of a numeric column, which may cost less together."""
@@ -598,6 +443,27 @@ class PosteriorState(ABC):
         return math.exp(float(given.log_density(self.evidence)[0]) + log_missing - log_evidence)
 
 
+class Parts(NamedTuple):
+    """What the answers about one column are mixed from, given one row of evidence: K leaves, or hidden states.
+
+    Attributes
+    ----------
+    prior : float64 array (K,)
+        p(part); the sum over the parts of each tree is the tree's weight. 0 where only rows that meet the evidence are
+        in a part.
+    weight : float64 array (K,)
+        p(part | evidence); sums to 1.
+    mean, variance : float64 array (K, L)
+        What each part says of the column, given the evidence: probabilities p of its L levels and p (1 - p), or the
+        mean and the variance of its numbers (L = 1). Anything in parts of weight 0.
+    """
+
+    prior: np.ndarray
+    weight: np.ndarray
+    mean: np.ndarray
+    variance: np.ndarray
+
+
 Asked = TypeVar("Asked", bound=Callable[..., Any])
 
 
@@ -610,15 +476,3 @@ def of_known(ask: Asked) -> Asked:
         return ask(self.knowing(arguments[:n_columns]), *arguments, **named)
 
     return asked  # type: ignore[return-value] # of the same signature
-
-
-class LinkedState(PosteriorState):
-    """The posterior given a sum in each row."""
-
-    @abstractmethod
-    def law(self, j: int) -> list[np.ndarray]:
-        """The posterior of the values of a part in each row, n arrays (S,); NaN where the evidence is impossible."""
-
-    @abstractmethod
-    def totals(self) -> list[np.ndarray]:
-        """The posterior of the total in each row, n arrays (L,); NaN where the evidence is impossible."""

@@ -25,6 +25,7 @@ from ..data.schema_check import schema_from_dict
 from .base import Distribution
 from .box_forest.box_forest import BoxForest
 from .box_forest.files import NAMES, forest_from_arrays
+from .hidden_tree.chow_liu_forest import ChowLiuForest
 from .hidden_tree.files import check_weights, hidden_from_arrays, hidden_names
 from .hidden_tree.hidden_tree import HiddenTree
 from .history.files import history_from_arrays, history_to_arrays
@@ -156,7 +157,8 @@ def _component(schema: Schema, of: dict[str, Any], arrays: dict[str, np.ndarray]
         return BoxForest(forest_from_arrays(schema, of, arrays))
     if of["kind"] == RULED:
         return RuledDistribution(*ruled_from_arrays(schema, of, arrays, _component))
-    return HiddenTree(hidden_from_arrays(schema, of, arrays))
+    hidden = hidden_from_arrays(schema, of, arrays)
+    return HiddenTree(hidden) if hidden.grown is None else ChowLiuForest(hidden)
 
 
 def read_about(data: bytes) -> dict[str, Any]:

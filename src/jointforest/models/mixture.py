@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -14,6 +14,7 @@ from ..data.schema import Column, Schema
 from .base import Distribution, Parts, PosteriorState, of_known
 from .box_forest.box_forest import BoxForest
 from .box_forest.merge import merge
+from .points import inverted
 
 
 class Mixture(Distribution):
@@ -144,9 +145,6 @@ class Mixture(Distribution):
     def mode_cost(self) -> int:
         return sum(component.mode_cost() for component in self.components)
 
-    def uses_kernels(self) -> bool:
-        return any(component.uses_kernels() for component in self.components)
-
 
 def _sum_of(components: list[Distribution], log_joint: np.ndarray) -> Distribution:
     """The mixture with weights in proportion to ``exp(log_joint)``; a single component is no mixture."""
@@ -171,7 +169,7 @@ class MixturePosterior(PosteriorState):
         if all(state is before for state, before in zip(states, self.states, strict=True)):
             return self
         found = MixturePosterior(self.distribution, self.evidence)
-        found.__dict__["states"], found._known = states, self._known | frozenset(columns)
+        found.states, found._known = states, self._known | frozenset(columns)
         return found
 
     _known: frozenset[int] = frozenset()
@@ -235,8 +233,8 @@ class MixturePosterior(PosteriorState):
             return self.mean_of([state.level_probabilities(j) for state in self.states])
         each = [state.levels_and_log_probability(j) for state in self.states]
         log_joint = np.column_stack([log_p for _, log_p in each]) + self.distribution.log_weight
-        self.__dict__["component_weights"] = weight = _weights_of(log_joint)  # which draws need, too
-        return weighted(weight, [levels for levels, _ in each])
+        self.component_weights = _weights_of(log_joint)  # found on the way, and needed by draws too
+        return self.mean_of([levels for levels, _ in each])
 
     @of_known
     def moments(self, j: int) -> tuple[np.ndarray, np.ndarray]:
@@ -264,7 +262,7 @@ class MixturePosterior(PosteriorState):
 
     @of_known
     def quantile(self, j: int, q: np.ndarray) -> np.ndarray:
-        """Quantiles lie between those of the components, where bisection of the mixture's CDF gives them."""
+        """Quantiles lie between those of the components, where the mixture's CDF is inverted."""
         each = [state.quantile(j, q) for state in self.states]
         column, levels = self.distribution.schema.columns[j], np.asarray(q, dtype=np.float64)
         out = np.full(each[0].shape, np.nan)
@@ -280,10 +278,10 @@ class MixturePosterior(PosteriorState):
             row = [p.observe(one).knowing(sorted(self._known)) for p in self.distribution.components]
 
             def below(x: np.ndarray, row: list[PosteriorState] = row, weight: np.ndarray = weight) -> np.ndarray:
-                """P(column <= x) at the k points x."""
+                """P(column <= x) at points x."""
                 return weighted(weight, [state.cdf(j, x) for state in row])[0]
 
-            out[i] = _bisect(below, levels, low[i], high[i], column)
+            out[i] = inverted(below, levels, low[i], high[i], column)
         return out
 
     def _among_cells(self, j: int, q: np.ndarray, cells: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -355,34 +353,6 @@ def _few_cells(column: Column, low: np.ndarray, high: np.ndarray) -> np.ndarray 
     if last - first >= _FEW_CELLS:
         return None
     return np.asarray(column.center + np.arange(first, last + 1.0) * column.step)
-
-
-_STEPS = 200  # more than halving a span of float64 numbers ever takes
-
-
-def _bisect(
-    below: Callable[[np.ndarray], np.ndarray], q: np.ndarray, low: np.ndarray, high: np.ndarray, column: Column
-) -> np.ndarray:
-    """Smallest x of [low, high] with below(x) >= q for each q: an atom, a cell's centre, or to the last digit.
-
-    ``below`` gives the CDF at as many points as there are q.
-    """
-    low, high = low.copy(), np.where(below(low) >= q, low, high)
-    for atom in column.atoms:  # a jump of the CDF is met by bisection only in the limit
-        at, before = np.full(len(q), atom), np.full(len(q), np.nextafter(atom, -np.inf))
-        enough, short = below(at) >= q, below(before) < q
-        inside = (low < at) & (at < high)
-        high = np.where(inside & enough, at, high)
-        low = np.where(inside & (short if column.step == 0.0 else ~enough), np.minimum(at, high), low)
-    for _ in range(_STEPS):
-        middle = low + 0.5 * (high - low)
-        if column.step > 0.0:
-            middle = column.center + np.floor((middle - column.center) / column.step + 1e-6) * column.step
-        if not np.any((low < middle) & (middle < high)):
-            break
-        enough = below(middle) >= q
-        high, low = np.where(enough, middle, high), np.where(enough, low, middle)
-    return high
 
 
 def mix(distributions: Sequence[Distribution], weight: np.ndarray) -> Distribution:

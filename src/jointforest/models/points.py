@@ -1,8 +1,9 @@
-"""The distribution of one column in one row of evidence: what it answers, and one of a few values."""
+"""The distribution of one column in one row of evidence: what it answers, one of a few values, and quantiles."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,3 +58,32 @@ class Points(SumDistribution):
     def quantile(self, q: np.ndarray) -> np.ndarray:
         below = np.cumsum(self.p)
         return self.value[np.minimum(np.searchsorted(below, q - 1e-12), len(below) - 1)]
+
+
+_FRACTIONS = np.arange(1, 8) / 8
+"""Where an interval is cut: a call of a CDF costs little more for a few points than for one."""
+
+
+def inverted(
+    below: Callable[[np.ndarray], np.ndarray], q: np.ndarray, low: np.ndarray, high: np.ndarray, column: Column
+) -> np.ndarray:
+    """Smallest x of [low, high] with below(x) >= q for each q: an atom, a cell's centre, or to the last digit.
+
+    ``below`` gives the CDF at any number of points.
+    """
+    low, high = low.copy(), np.where(below(low) >= q, low, high)
+    for atom in column.atoms:  # cuts reach a jump of the CDF only in the limit
+        at, before = below(np.array([atom, np.nextafter(atom, -np.inf)]))
+        inside = (low < atom) & (atom < high)
+        high = np.where(inside & (at >= q), atom, high)
+        low = np.where(inside & (before < q if column.step == 0.0 else at < q), np.minimum(atom, high), low)
+    while True:
+        points = low[:, None] + (high - low)[:, None] * _FRACTIONS
+        if column.step > 0.0:
+            points = column.center + np.floor((points - column.center) / column.step + 1e-6) * column.step
+        if not np.any((low[:, None] < points) & (points < high[:, None])):
+            return high
+        enough = below(points.ravel()).reshape(points.shape) >= q[:, None]
+        first = np.where(enough.any(axis=1), enough.argmax(axis=1), len(_FRACTIONS))
+        ends = np.column_stack([low, points, high])
+        low, high = np.maximum(low, ends[np.arange(len(q)), first]), ends[np.arange(len(q)), first + 1]

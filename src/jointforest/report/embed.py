@@ -167,7 +167,7 @@ def _rounded_part(component: Distribution, bits: int) -> Distribution:
         replace(tree, transition=_each(tree.transition, bits), emission=_each(tree.emission, bits))
         for tree in hidden.trees
     )
-    return HiddenTree(replace(hidden, trees=trees))
+    return HiddenTree(replace(hidden, trees=trees, grown=None))
 
 
 def _each(tables: tuple[np.ndarray, ...], bits: int) -> tuple[np.ndarray, ...]:

@@ -23,6 +23,7 @@ from jointforest.learners.base import count_features, draw_rows
 from jointforest.learners.growing.grow import Ranks, find_leaves, grow, rank
 from jointforest.models.box_forest.box_forest import BoxForest
 from jointforest.models.box_forest.structure import Forest
+from jointforest.runtime.threads import use_jobs
 
 SETTINGS = RoundSettings(
     n_estimators=12, min_samples_leaf=3, max_features=2, max_depth=None, max_leaf_nodes=None, bootstrap=True, n_draws=0,
@@ -203,11 +204,11 @@ def test_first_trees_may_end_the_rounds(monkeypatch: pytest.MonkeyPatch) -> None
     some, none = {"delta": 0.2}, {"delta": 0.0, "max_iters": 1, "min_samples_leaf": 100}
     for settings, numbers, first in ((some, (1, 4), 1), (some, (4,), 4), (none, (1, 4), 12)):
         monkeypatch.setattr(adversarial_forest, "FIXED", replace(adversarial_forest.FIXED, early_trees=()))
-        forest, accuracies = run_rounds(frame, **settings)
+        forest, accuracies = use_jobs(1)(run_rounds)(frame, **settings)
         assert len(grown) == 24
         monkeypatch.setattr(adversarial_forest, "FIXED", replace(adversarial_forest.FIXED, early_trees=numbers))
         grown.clear()
-        early, by_first = run_rounds(frame, **settings)
+        early, by_first = use_jobs(1)(run_rounds)(frame, **settings)
         assert grown == list(range(12 + first))
         assert by_first[0] == accuracies[0] and (by_first[1] == accuracies[1]) == (first == 12)
         assert (by_first[1] <= 0.5 + settings["delta"] * np.sqrt(first / 12)) == (first < 12)

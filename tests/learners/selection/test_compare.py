@@ -23,7 +23,7 @@ SCHEMA = infer_schema(X)
 def by_states(n_states: int, rows: int = 2_000, folds: int = 1, objective: str = "draws") -> Compared:
     learner = HiddenTreeForest(n_states=n_states, max_leaf_nodes=1, start="shared", smoothing=30.0, max_iter=2)
     splits = [Split(X[:rows], X[rows:])] * folds
-    task = Task(SCHEMA, X, None, budget_of("default"), 0, 1, 0.0, print, objective=objective)
+    task = Task(SCHEMA, X, None, budget_of("default"), 0, 0.0, print, objective=objective)
     return compare(Candidate("", learner, 1.0), task, splits)
 
 
@@ -47,7 +47,7 @@ def test_the_score_does_not_depend_on_what_is_installed(monkeypatch: pytest.Monk
 def test_models_of_given_folds_are_those_of_the_chosen_learner() -> None:
     number, cells = np.arange(120), X[:120]
     folds = tuple(Fold(number[number % 2 != k], number[number % 2 == k]) for k in range(2))
-    task = Task(SCHEMA, cells, None, budget_of("fast"), 0, 1, 0.0, lambda text: None, folds=folds)
+    task = Task(SCHEMA, cells, None, budget_of("fast"), 0, 0.0, lambda text: None, folds=folds)
     chosen = choose(task)
     assert chosen.held_out == "120 rows, each held out once in 2 folds" and len(chosen.of_folds) == 2
     rows = build(SCHEMA, cells)
@@ -68,7 +68,7 @@ def test_models_of_given_folds_are_those_of_the_chosen_learner() -> None:
 )
 def test_as_many_folds_are_held_out_as_a_budget_needs(n: int, budget: str, held_out: str) -> None:
     cells = np.random.default_rng(0).normal(size=(n, 2))
-    task = Task(infer_schema(cells), cells, None, budget_of(budget), 0, 1, 0.0, lambda text: None)
+    task = Task(infer_schema(cells), cells, None, budget_of(budget), 0, 0.0, lambda text: None)
     splits, said = _splits(task)
     assert said == held_out
     held = np.concatenate([split.held for split in splits])
@@ -79,7 +79,7 @@ def test_as_many_folds_are_held_out_as_a_budget_needs(n: int, budget: str, held_
 
 
 def test_forests_are_no_candidates_where_they_are_not_wanted() -> None:
-    task = Task(SCHEMA, X[:400], None, budget_of("fast"), 0, 1, 0.0, lambda text: None)
+    task = Task(SCHEMA, X[:400], None, budget_of("fast"), 0, 0.0, lambda text: None)
     every, hidden = (one.candidates(one.budget) for one in (task, task._replace(with_forests=False)))
     assert [one.name for one in every if isinstance(one.learner, HiddenTreeForest)] == [one.name for one in hidden]
     assert len(every) > len(hidden)

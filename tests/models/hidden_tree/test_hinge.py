@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jointforest.models.base import LinkedSum
 from jointforest.models.hidden_tree.hinge import (
     AtHinge,
     LastPart,
@@ -16,6 +15,7 @@ from jointforest.models.hidden_tree.hinge import (
     last_of,
     listed_by,
 )
+from jointforest.models.hidden_tree.linked_sum import LinkedSum
 
 from ...oracle.linked_sum import answers
 

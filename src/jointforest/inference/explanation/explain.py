@@ -11,15 +11,11 @@ import numpy as np
 
 from ...cards import html, svg
 from ...cards.html import Html
-from ...data.discretization import base_density
-from ...data.discretization.discretizer import Scale
 from ...data.evidence import Evidence, build
 from ...data.schema import Column, Schema
-from ...models.base import Distribution, HiddenState, PosteriorState
+from ...models.base import Distribution, PosteriorState
 from ...models.box_forest.box_trees import BoxTrees
-from ...models.hidden_tree.column import States, codes_in_states, told_states
-from ...models.hidden_tree.evidence import CodeEvidence, code_evidence
-from ...models.hidden_tree.hidden_trees import HiddenTrees
+from ...models.hidden_tree.states import HiddenState, divergence
 from ...query_language.parser import tokenize
 from ...runtime.parameters import check_number
 from .leaf_summaries import LEVEL, column_summary, leaf_summaries, summary_text
@@ -89,75 +85,16 @@ COLUMNS = 3
 APART = 0.1
 """Least divergence, in nats, of a column that a rule names."""
 CUTS = np.linspace(0.05, 0.95, 19)
-"""Levels of the quantiles between which bins of a column of numbers lie, where the distribution has no codes."""
+"""Levels of the quantiles between which bins of a column of numbers lie, in which distributions are compared."""
 TAILS = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
 
 
-def state_rules(hidden: HiddenTrees, evidence: Evidence, k: int) -> tuple[list[dict[str, Any]], int]:
-    """The k states of greatest weight given one row of evidence, with weights that sum to 1 over all; and their number.
+def _state_rules(model: Distribution, evidence: Evidence, states: list[HiddenState]) -> list[dict[str, Any]]:
+    """The rules of hidden states, and what the columns are like in them given one row of evidence.
 
-    A state's rule names the columns whose distribution in the state is farthest (KL) from the whole table's, at most
-    three: the interval of equal tails, or the fewest levels, that hold 90 % of the column in the state.
+    A state's rule names the columns whose distribution in the state is farthest (KL) from that in the whole table, at
+    most three: the interval of equal tails, or the fewest levels, that hold 90 % of the column in the state.
     """
-    shares = told_states(hidden, evidence)
-    total = float(np.logaddexp.reduce([of.log_joint for of in shares]))
-    weight = np.concatenate([np.exp(of.log_joint - total) * of.posterior for of in shares])
-    tree_of = np.repeat(np.arange(len(shares)), [len(of.posterior) for of in shares])
-    state_of = np.concatenate([np.arange(len(of.posterior)) for of in shares])
-    most = np.argsort(-weight, kind="stable")[:k]
-    most = most[weight[most] > 0.0]
-    rules: dict[int, dict[str, Any]] = {}
-    for t in np.unique(tree_of[most]).tolist():
-        states = most[tree_of[most] == t]
-        for i, says, rule in zip(
-            states.tolist(), *_state_summaries(hidden, evidence, t, shares[t], state_of[states]), strict=True
-        ):
-            rules[i] = {
-                "rule": rule,
-                "weight": float(weight[i]),
-                "log_weight": math.log(weight[i]) + total,
-                "tree": t,
-                "column": hidden.schema.names[int(hidden.trees[t].column[shares[t].node])],
-                "state": int(state_of[i]),
-                "kind": "state",
-                "says": says,
-            }
-    return [rules[i] for i in most.tolist()], int((weight > 0.0).sum())
-
-
-def _state_summaries(
-    hidden: HiddenTrees, evidence: Evidence, t: int, shares: States, states: np.ndarray
-) -> tuple[list[dict[str, dict[str, Any]]], list[str]]:
-    """Summaries of the columns in the states of a tree's node, given the evidence, and the states' rules."""
-    tree, nothing, known = hidden.trees[t], code_evidence(hidden, build(hidden.schema)), code_evidence(hidden, evidence)
-    given, alone = (
-        codes_in_states(tree, known, shares.node, states),
-        codes_in_states(tree, nothing, shares.node, states),
-    )
-    everything = np.arange(len(shares.prior))
-    marginal = {j: shares.prior @ p for j, p in codes_in_states(tree, nothing, shares.node, everything).items()}
-    says: list[dict[str, dict[str, Any]]] = [{} for _ in states]
-    for j, column in enumerate(hidden.schema.columns):
-        if math.isnan(evidence.value[0, j]):
-            for i, summary in enumerate(_summaries(column, _scale(hidden.scales[j], known[j]), given[j])):
-                says[i][column.name] = summary
-    rules = []
-    for i in range(len(states)):
-        apart = {j: _divergence(p[i], marginal[j]) for j, p in alone.items()}
-        named = sorted(sorted(apart, key=lambda j: -apart[j])[:COLUMNS])
-        conditions = {
-            hidden.schema.names[j]: _condition(hidden.schema.columns[j], hidden.scales[j], alone[j][i])
-            for j in named
-            if apart[j] >= APART
-        }
-        rules.append(rule_text({name: said for name, said in conditions.items() if said is not None}))
-    return says, rules
-
-
-def rules_of_states(
-    model: Distribution, evidence: Evidence, states: list[HiddenState], n_states: int
-) -> tuple[list[dict[str, Any]], int]:
-    """As `state_rules`, from the distribution in each state, whatever its kind."""
     schema, nothing = model.schema, build(model.schema)
     whole = model.observe(nothing)
     cuts = [None if c.is_categorical else np.unique(whole.quantile(j, CUTS)) for j, c in enumerate(schema.columns)]
@@ -165,7 +102,7 @@ def rules_of_states(
     found = []
     for one in states:
         alone, given = one.distribution.observe(nothing), one.distribution.observe(evidence)
-        apart = [_divergence(_shares(alone, j, cut), marginal[j]) for j, cut in enumerate(cuts)]
+        apart = [divergence(_shares(alone, j, cut), marginal[j]) for j, cut in enumerate(cuts)]
         named = sorted(np.argsort(-np.array(apart), kind="stable")[:COLUMNS].tolist())
         conditions = {
             schema.names[j]: _condition_of(schema.columns[j], _numbers(alone, j)) for j in named if apart[j] >= APART
@@ -178,7 +115,7 @@ def rules_of_states(
         rule = rule_text({name: said for name, said in conditions.items() if said is not None})
         found.append({"rule": rule, "weight": one.weight, "log_weight": one.log_weight, "tree": one.tree,
                       "column": one.column, "state": one.state, "kind": "state", "says": says})  # fmt: skip
-    return found, n_states
+    return found
 
 
 def _shares(state: PosteriorState, j: int, cuts: np.ndarray | None) -> np.ndarray:
@@ -203,32 +140,6 @@ def _condition_of(column: Column, numbers: np.ndarray) -> Any:
     lo, hi = numbers[1:].tolist()
     below = lo - 0.5 * column.step if column.step > 0.0 else float(np.nextafter(lo, -np.inf))
     return side_condition(column, below, hi + 0.5 * column.step)
-
-
-def _scale(scale: Scale, known: CodeEvidence) -> Scale:
-    """The column's scale within the evidence's region, if it has one."""
-    region = int(known.code[0]) - scale.n_codes - 1
-    return known.regions[region] if region >= 0 else scale
-
-
-def _summaries(column: Column, scale: Scale, p: np.ndarray) -> list[dict[str, Any]]:
-    """Summaries of a column whose codes have these probabilities (n, K) in n states."""
-    if column.is_categorical:
-        return [column_summary(column, share) for share in base_density.levels(scale, p, len(column.levels))]
-    mean, ends = p @ scale.moments[1], base_density.quantiles(scale, p, TAILS)
-    return [column_summary(column, np.array([center, *tails])) for center, tails in zip(mean, ends, strict=True)]
-
-
-def _condition(column: Column, scale: Scale, p: np.ndarray) -> Any:
-    """The interval of equal tails, or the fewest levels, that hold 90 % of a column; None if that is everything."""
-    if column.is_categorical:
-        return _condition_of(column, base_density.levels(scale, p[None], len(column.levels))[0])
-    return _condition_of(column, np.append(0.0, base_density.quantiles(scale, p[None], TAILS)[0]))
-
-
-def _divergence(p: np.ndarray, q: np.ndarray) -> float:
-    is_possible = p > 0.0
-    return float(p[is_possible] @ np.log(p[is_possible] / np.maximum(q[is_possible], np.finfo(float).tiny)))
 
 
 # ---- Rules as tables show them: long lists of values cut short.
@@ -275,16 +186,11 @@ def explain(model: Distribution, evidence: Evidence, k: int) -> Explanation:
         if (trees := part.box_trees()) is not None:
             rules, n = _leaf_rules(trees, evidence, k)
             met["leaves"] += n
-        elif (hidden := part.hidden_trees()) is not None:
+        elif (heaviest := part.heaviest_states(evidence, k)) is not None:
             if part.log_density(evidence)[0] == -math.inf:
                 continue
-            rules, n = state_rules(hidden, evidence, k)
-            met["states"] += n
-        elif (states := part.heaviest_states(evidence, k)) is not None:
-            if part.log_density(evidence)[0] == -math.inf:
-                continue
-            rules, n = rules_of_states(part, evidence, *states)
-            met["states"] += n
+            rules = _state_rules(part, evidence, heaviest[0])
+            met["states"] += heaviest[1]
         else:
             raise ValueError(
                 f"an explanation needs forests and hidden trees; this joint has the component: {part.kind}"

@@ -134,7 +134,7 @@ def _nothing() -> None:
     return None
 
 
-def _add(look_at: Callable[[Any], Any], merge: Callable[[Any, Any], Any], sums: Any, batch: Any, _: int | None) -> Any:
+def _add(look_at: Callable[[Any], Any], merge: Callable[[Any, Any], Any], sums: Any, batch: Any) -> Any:
     return _merge(merge, sums, look_at(batch))
 
 

@@ -12,7 +12,7 @@ from ...data.discretization.learn import learn_scale
 from ...data.schema import Column, Columns, Schema, kernel_columns
 from ...ensembles.adopt import with_weights
 from ...models.box_forest.structure import Trees, add_stump, leaf_boxes
-from ...models.hidden_tree.hidden_tree import HiddenTree
+from ...models.hidden_tree.chow_liu_forest import ChowLiuForest
 from ...models.hidden_tree.hidden_trees import Grown, HiddenTrees, value_trees
 from ..base import Rows
 from ..batches.fill import Route
@@ -65,7 +65,7 @@ def _code_column(column: Column, scale: Scale) -> Column:
     return replace(column, kind="categorical", dtype="int64", levels=tuple(range(scale.n_codes)))  # levels that share
 
 
-def chow_liu_part(table: CodedRows, assigned: AssignedRows, epsilon: float) -> HiddenTree:
+def chow_liu_part(table: CodedRows, assigned: AssignedRows, epsilon: float) -> ChowLiuForest:
     """The distribution of a forest that was grown on codes: a Chow-Liu tree in each leaf, and one as background."""
     edges = _edges(table)
     counted = counted_rows(edges, table.codes, np.isnan(table.rows.X), assigned.leaf_of, assigned.weight)
@@ -77,7 +77,7 @@ def trees_of_values(table: CodedRows, trees: Trees) -> Trees:
     return value_trees(trees, table.scales, kernel_columns(table.schema), table.rows.columns)
 
 
-def fill_chow_liu(sampled: Sampled, table: CodedRows, trees: Trees, seed: int, epsilon: float) -> HiddenTree:
+def fill_chow_liu(sampled: Sampled, table: CodedRows, trees: Trees, seed: int, epsilon: float) -> ChowLiuForest:
     """`chow_liu_part` of a table in batches, by a pass over it; the trees, codes and links are those of a sample.
 
     Raises ValueError if the batches have other rows than they had before.
@@ -103,7 +103,7 @@ def _edges(table: CodedRows) -> Edges:
     return edges_of(table.codes, n_codes, is_ordered, np.isnan(table.rows.X).mean(axis=0))
 
 
-def _part(table: CodedRows, trees: Trees, edges: Edges, counted: Counted, epsilon: float) -> HiddenTree:
+def _part(table: CodedRows, trees: Trees, edges: Edges, counted: Counted, epsilon: float) -> ChowLiuForest:
     """The distribution of trees on codes, from what is counted in their leaves."""
     n_codes = np.array([scale.n_codes for scale in table.scales])
     share = np.empty(int(trees.leaf.max()) + 1)
@@ -114,7 +114,7 @@ def _part(table: CodedRows, trees: Trees, edges: Edges, counted: Counted, epsilo
     if epsilon > 0.0:
         of_values, leaf = add_stump(of_values), np.append(leaf, len(share))
     grown = Grown(of_values, leaf.astype(np.int32), epsilon > 0.0)
-    return HiddenTree(HiddenTrees(table.schema, table.scales, tree, log_weight, grown))
+    return ChowLiuForest(HiddenTrees(table.schema, table.scales, tree, log_weight, grown))
 
 
 def _allowed(

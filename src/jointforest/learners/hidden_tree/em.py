@@ -192,6 +192,7 @@ def _pieces(nodes: Nodes, rows: np.ndarray) -> list[np.ndarray]:
 # ---- Maximisation.
 
 
+@record
 class Smoothing(NamedTuple):
     """Rows added to the counts of each state.
 
@@ -227,33 +228,6 @@ class Smoothing(NamedTuple):
     near: float = 0.0
     point_mass: float = FIXED.point_mass
     wider: float = 1.0
-
-
-@record
-class Amounts(NamedTuple):
-    """`Smoothing`, and constants, as kernels take them."""
-
-    transition: float
-    transition_rows: float
-    near: float
-    marginal: float
-    cell_rows: float
-    normal: float
-    wider: float
-    near_variance: float
-
-
-def _amounts(smoothing: Smoothing) -> Amounts:
-    return Amounts(
-        smoothing.transition,
-        smoothing.extra + (FIXED.least_rows if smoothing.transition > 0.0 else 0.0),
-        smoothing.near,
-        smoothing.marginal,
-        FIXED.least_rows if smoothing.marginal > 0.0 else 0.0,
-        smoothing.normal,
-        smoothing.wider,
-        FIXED.near_variance,
-    )
 
 
 @record
@@ -347,20 +321,19 @@ class Maximisation:
 
     def fit_normals(self, counts: Tables, smoothing: Smoothing) -> None:
         """Fit the normals of the states anew."""
-        amounts = _amounts(smoothing)
 
         def one(first: int, last: int) -> None:
-            em_kernels.fit_normals(self._nodes, first, last, self._columns, counts, amounts, self.normals)
+            em_kernels.fit_normals(self._nodes, first, last, self._columns, counts, smoothing, self.normals)
 
         if any(len(table) for table in self.normals):
             self._run(one, self._parts)
 
     def tables(self, counts: Tables, smoothing: Smoothing) -> Tables:
         """The tables that are proportional to counts and what is added."""
-        result, amounts = empty_tables(self._nodes), _amounts(smoothing)
+        result = empty_tables(self._nodes)
 
         def one(first: int, last: int) -> None:
-            em_kernels.maximise(self._nodes, first, last, self._columns, counts, self.normals, amounts, result)
+            em_kernels.maximise(self._nodes, first, last, self._columns, counts, self.normals, smoothing, result)
 
         self._run(one, self._parts)
         return result

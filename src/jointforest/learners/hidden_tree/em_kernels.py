@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from ...runtime.compile import array_kernel, entry, kernel
+from .constants import FIXED
 
 ONE, ZERO = np.float32(1.0), np.float32(0.0)
 LEAST_MESSAGE = np.float32(1e-9)
@@ -20,6 +21,7 @@ NEGLIGIBLE = np.float32(1e-15)
 """Shares below it become 0: products of smaller ones are denormal numbers, which take a hundred times as long."""
 LEAST_TOTAL = np.float32(1e-30)
 """Floor of the sum of a row that no state can have."""
+_LEAST_ROWS, _NEAR_VARIANCE = FIXED.least_rows, FIXED.near_variance
 
 
 @array_kernel
@@ -311,15 +313,16 @@ def other_ways(mass, square):
 
 
 @array_kernel
-def fill_transition(count, near, amounts, share, table):
+def fill_transition(count, near, smoothing, share, table):
     """Write the transition table of counts (H_parent, H_k); ``share`` (H_k,) is scratch."""
     share[:] = np.float32(1e-3)
     for i in range(len(count)):
         row = count[i]
         for s in range(len(row)):
             share[s] += row[s]
-    each, added = np.float32(amounts.transition) / total(share), np.float32(amounts.transition_rows) / total(share)
-    near_rows = np.float32(amounts.near)
+    rows_added = smoothing.extra + (_LEAST_ROWS if smoothing.transition > 0.0 else 0.0)
+    each, added = np.float32(smoothing.transition) / total(share), np.float32(rows_added) / total(share)
+    near_rows = np.float32(smoothing.near)
     for i in range(len(count)):
         row, to = count[i], table[i]
         ways = other_ways(total(row) + np.float32(1e-9), total_of_squares(row))
@@ -337,7 +340,7 @@ def fill_transition(count, near, amounts, share, table):
 
 
 @array_kernel
-def fill_cells(count, marginal, normal, share_known, amounts, table):
+def fill_cells(count, marginal, normal, share_known, smoothing, table):
     """Write the cell table of counts (K + 1, H): p(code | state), and ones for a missing cell.
 
     Missing cells are not counted: the codes of a state are those of its known cells.
@@ -349,8 +352,8 @@ def fill_cells(count, marginal, normal, share_known, amounts, table):
         for s in range(H):
             known[s] += row[s]
             square[s] += row[s] * row[s]
-    each, least = np.float32(amounts.marginal), np.float32(amounts.cell_rows)
-    by_normal = np.float32(amounts.normal) * share_known
+    each, least = np.float32(smoothing.marginal), np.float32(_LEAST_ROWS if smoothing.marginal > 0.0 else 0.0)
+    by_normal = np.float32(smoothing.normal) * share_known
     by_marginal = np.empty(H, np.float32)
     for s in range(H):
         by_marginal[s] = each * other_ways(known[s] + np.float32(1e-9), square[s]) + least
@@ -375,7 +378,7 @@ def fill_cells(count, marginal, normal, share_known, amounts, table):
 
 
 @entry
-def maximise(nodes, first, last, columns, counts, normals, amounts, tables):
+def maximise(nodes, first, last, columns, counts, normals, smoothing, tables):
     """Write the tables of nodes ``first`` .. ``last - 1`` from their counts.
 
     Parameters
@@ -384,7 +387,7 @@ def maximise(nodes, first, last, columns, counts, normals, amounts, tables):
     columns : `em.FlatColumns`
     counts, normals, tables : `em.Tables`
         Counts of rows; what `fit_normals` wrote (empty arrays where nothing is wanted of it); the tables to write.
-    amounts : `em.Amounts`
+    smoothing : `em.Smoothing`
     """
     share = np.empty(nodes.most_states, np.float32)
     nothing = np.empty((0, 0), np.float32)
@@ -395,10 +398,10 @@ def maximise(nodes, first, last, columns, counts, normals, amounts, tables):
         normal = cell_table(nodes, normals.cell, k) if smooth and len(normals.cell) > 0 else nothing
         count = transition_table(nodes, counts.transition, k)
         table = transition_table(nodes, tables.transition, k)
-        fill_transition(count, near, amounts, share[: nodes.n_states[k]], table)
+        fill_transition(count, near, smoothing, share[: nodes.n_states[k]], table)
         marginal = columns.marginal[columns.first[j] : columns.first[j + 1]]
         cells = cell_table(nodes, counts.cell, k)
-        fill_cells(cells, marginal, normal, columns.known[j], amounts, cell_table(nodes, tables.cell, k))
+        fill_cells(cells, marginal, normal, columns.known[j], smoothing, cell_table(nodes, tables.cell, k))
 
 
 @array_kernel
@@ -492,7 +495,7 @@ def near_states(count, cells, score, near_variance, near):
 
 
 @entry
-def fit_normals(nodes, first, last, columns, counts, amounts, normals):
+def fit_normals(nodes, first, last, columns, counts, smoothing, normals):
     """Write the normals of states over codes and over the child's states, for nodes of smooth numbers."""
     for k in range(first, last):
         j = nodes.column[k]
@@ -503,10 +506,10 @@ def fit_normals(nodes, first, last, columns, counts, amounts, normals):
         if len(normals.cell) > 0:
             edge = columns.edge[columns.first[j] + j : columns.first[j + 1] + j + 1]
             light, spread = columns.is_light[part], columns.spread[part]
-            state_normals(count, light, score, spread, edge, amounts.wider, cell_table(nodes, normals.cell, k))
+            state_normals(count, light, score, spread, edge, smoothing.wider, cell_table(nodes, normals.cell, k))
         if len(normals.transition) > 0 and k > 0:
             pairs = transition_table(nodes, counts.transition, k)
-            near_states(pairs, count, score, amounts.near_variance, transition_table(nodes, normals.transition, k))
+            near_states(pairs, count, score, _NEAR_VARIANCE, transition_table(nodes, normals.transition, k))
 
 
 @entry

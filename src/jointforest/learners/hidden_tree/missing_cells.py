@@ -159,13 +159,10 @@ def _sums_by_state(
         top = np.maximum(np.logaddexp.reduce(log_joint, axis=1, keepdims=True), LEAST_LOG)
         share = np.exp(log_joint - top)
         for t, tree in enumerate(hidden.trees):
-            wanted = np.zeros(len(tree), bool)
-            wanted[[tree.node[j] for j in columns]] = True
-            outside = down(tree, upward[t], wanted).outside
-            for j in columns:
-                k = tree.node[j]
-                inside = upward[t].inside[k]
-                state = outside[k] if inside is None else outside[k] * inside
+            node = {j: tree.node[j] for j in columns}
+            downward = down(tree, upward[t], [*node.values()])
+            for j, k in node.items():
+                state = downward.state(k)
                 state = state * (share[rows[t], t] / np.maximum(state.sum(axis=1), LEAST_MASS))[:, None]
                 sums[t][j] += state.T @ number[rows[t]]
     return sums

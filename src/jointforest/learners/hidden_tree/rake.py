@@ -11,9 +11,9 @@ from dataclasses import replace
 import numpy as np
 
 from ...models.hidden_tree.tables import TreeTables
-from . import rake_kernels
+from ...runtime.threads import of_finite
 from .constants import FIXED
-from .em import Nodes, Tables, from_tree, split_tables
+from .em import Nodes, Tables, split_tables
 
 
 def raked(tree: TreeTables, nodes: Nodes, counts: Tables) -> TreeTables:
@@ -26,19 +26,44 @@ def raked(tree: TreeTables, nodes: Nodes, counts: Tables) -> TreeTables:
         rows = cells[:-1].sum(axis=1, dtype=np.float64) + cells[-1].astype(np.float64) @ emission
         share = np.where(emission.any(axis=0), np.maximum(rows / rows.sum(), FIXED.least_share), 0.0)
         target.append(share / share.sum())
-    first = np.cumsum([0, *map(len, target)])
-    factor, here = np.ones(first[-1]), np.ones(nodes.first_state[-1])
-    rake_kernels.fit_factors(
-        nodes, from_tree(tree)[1], np.concatenate(target), first, *_walk(tree.children), FIXED.sweeps, FIXED.raked,
-        factor, here,
-    )  # fmt: skip
-    of_states = zip(tree.transition, np.split(here, nodes.first_state[1:-1]), strict=True)
-    of_codes = zip(tree.emission, np.split(factor, first[1:-1]), strict=True)
+    of_codes, of_states = _factors(tree, target)
     return replace(
         tree,
-        transition=tuple(_shares(table * factors, tree.dtype) for table, factors in of_states),
-        emission=tuple(_shares(table * factors, tree.dtype) for table, factors in of_codes),
+        transition=tuple(_shares(table * x, tree.dtype) for table, x in zip(tree.transition, of_states, strict=True)),
+        emission=tuple(_shares(table * x, tree.dtype) for table, x in zip(tree.emission, of_codes, strict=True)),
     )
+
+
+@of_finite
+def _factors(tree: TreeTables, target: list[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Factors of the codes of each node's column, and what these at and below a node say of its states.
+
+    Nodes are fitted depth first, each with those fitted before: only messages of neighbours have to be renewed.
+    """
+    transition, emission = ([of.astype(np.float64) for of in tables] for tables in (tree.transition, tree.emission))
+    factor, inside = ([np.ones(of.shape[1]) for of in tables] for tables in (emission, transition))
+    message, outside = [np.ones(len(table)) for table in transition], list(inside)
+    walk = _walk(tree.children)
+    for _ in range(FIXED.sweeps):
+        worst = 0.0
+        for k, is_back in walk:
+            above = tree.parent[k]
+            if is_back:
+                before, message[k] = message[k], transition[k] @ inside[k]
+                if k:
+                    inside[above] = inside[above] * message[k] / before
+                continue
+            others = outside[above] * inside[above] / message[k] if k else np.ones(1)
+            outside[k] = others @ transition[k]
+            below = inside[k] / (emission[k] @ factor[k])
+            now = factor[k] * ((outside[k] * below) @ emission[k])
+            now /= now.sum()
+            worst = max(worst, np.abs(now - target[k]).max())
+            factor[k] *= np.divide(target[k], now, out=np.ones(len(now)), where=now > 0.0)
+            inside[k] = below * (emission[k] @ factor[k])
+        if worst < FIXED.raked:
+            break
+    return factor, inside
 
 
 def _shares(table: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -59,8 +84,8 @@ def with_marginal(table: np.ndarray, share: np.ndarray, marginal: np.ndarray) ->
     return np.asarray(fitted / np.maximum(fitted.sum(axis=1, keepdims=True), 1e-300))
 
 
-def _walk(children: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes depth first from the root, each on the way down (False) and on the way back (True), (2m,) both."""
+def _walk(children: list[list[int]]) -> list[tuple[int, bool]]:
+    """Nodes depth first from the root, each on the way down (False) and on the way back (True)."""
     steps, waiting = [], [(0, False)]
     while waiting:
         k, is_back = waiting.pop()
@@ -68,5 +93,4 @@ def _walk(children: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
         if not is_back:
             waiting.append((k, True))
             waiting += [(child, False) for child in children[k]]
-    nodes, is_back_of = zip(*steps, strict=True)
-    return np.array(nodes), np.array(is_back_of)
+    return steps

@@ -37,7 +37,6 @@ def fit(
     rules: Any = "auto",
     objective: str = "draws",
     random_state: Any = None,
-    n_jobs: int | None = -1,
     verbose: bool = False,
 ) -> Joint: ...
 
@@ -50,7 +49,6 @@ def fit(
     order: str | None = None,
     kinds: Mapping[str, str] | None = None,
     random_state: Any = None,
-    n_jobs: int | None = -1,
     verbose: bool = False,
 ) -> HistoryJoint: ...
 
@@ -67,7 +65,6 @@ def fit(
     rules: Any = "auto",
     objective: str = "draws",
     random_state: Any = None,
-    n_jobs: int | None = -1,
     verbose: bool = False,
 ) -> Joint | HistoryJoint:
     """Learn the joint distribution of a table with the learner that has the highest validation log-likelihood.

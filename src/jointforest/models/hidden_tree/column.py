@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -14,111 +14,72 @@ from ...data.evidence import Evidence, build
 from ...data.schema import Column
 from ...runtime.threads import one_blas_thread
 from ..base import Parts
-from .evidence import CodeEvidence, code_evidence, own_messages
+from .evidence import CodeEvidence, code_evidence
 from .hidden_trees import HiddenTrees, lost_atoms
-from .messages import down, times, up
 from .posterior import CodePosterior, KeptRows, by_batches, column_codes, in_batches, posterior
-from .tables import TreeTables
-
-Read = Callable[[Scale, np.ndarray], np.ndarray]
-OfValue = Callable[[np.ndarray], np.ndarray]
+from .states import node_states
 
 
-def level_probability(hidden: HiddenTrees, evidence: Evidence, j: int, kept: KeptRows | None = None) -> np.ndarray:
-    """Probability of each of the L levels of a categorical column, (n, L)."""
-    return _ask(hidden, evidence, j, *_of_levels(hidden, j), kept)
+class Question(NamedTuple):
+    """What is asked about one column, with q answers a row.
+
+    Attributes
+    ----------
+    read : function
+        The answers (n, q) where a scale's codes have weights (n, K).
+    of_value : function
+        The answers (n, q) where the column has known values (n,).
+    """
+
+    read: Callable[[Scale, np.ndarray], np.ndarray]
+    of_value: Callable[[np.ndarray], np.ndarray]
 
 
-def _of_levels(hidden: HiddenTrees, j: int) -> tuple[Read, OfValue]:
-    """Readers of the probabilities of a column's levels."""
-    L = len(hidden.schema.columns[j].levels)
-    return lambda scale, p: base_density.levels(scale, p, L), lambda x: (x[:, None] == np.arange(L)).astype(np.float64)
+def level_probabilities(column: Column) -> Question:
+    """Probability of each of the q levels of a categorical column."""
+    L = len(column.levels)
+    return Question(lambda scale, p: levels(scale, p, L), lambda x: (x[:, None] == np.arange(L)).astype(np.float64))
 
 
-def mean_variance(
-    hidden: HiddenTrees, evidence: Evidence, j: int, kept: KeptRows | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance of a numeric column, each (n,)."""
-    both = _ask(hidden, evidence, j, *_of_moments(hidden, j), kept)
-    return both[:, 0].copy(), both[:, 1].copy()
-
-
-def _of_moments(hidden: HiddenTrees, j: int) -> tuple[Read, OfValue]:
-    """Readers of a column's mean and variance."""
-    column = hidden.schema.columns[j]
+def moments(column: Column) -> Question:
+    """Mean and variance of a numeric column."""
 
     def read(scale: Scale, p: np.ndarray) -> np.ndarray:
         _, mean, variance = scale.moments
         center = p @ mean
         return np.column_stack([center, p @ variance + (p * (mean - center[:, None]) ** 2).sum(axis=1)])
 
-    return read, lambda x: np.column_stack([at_center(column, x), np.zeros(len(x))])
+    return Question(read, lambda x: np.column_stack([at_center(column, x), np.zeros(len(x))]))
 
 
-def cdf(
-    hidden: HiddenTrees,
-    evidence: Evidence,
-    j: int,
-    x: np.ndarray,
-    kept: KeptRows | None = None,
-) -> np.ndarray:
-    """P(column <= x) of a numeric column at q points, (n, q)."""
-    column, x = hidden.schema.columns[j], np.asarray(x, dtype=np.float64)
+def cdf(column: Column, x: np.ndarray) -> Question:
+    """P(column <= x) of a numeric column at q points."""
+    unknown = np.where(np.isnan(x), np.nan, 0.0)
 
     def read(scale: Scale, p: np.ndarray) -> np.ndarray:
-        return np.minimum(p @ base_density.cdf(scale, x).T, 1.0)
+        return np.minimum(p @ base_density.cdf(scale, x).T, 1.0) + unknown
 
-    def of_value(value: np.ndarray) -> np.ndarray:
-        return (at_center(column, value)[:, None] <= x).astype(np.float64)
-
-    return _but_nan(_ask(hidden, evidence, j, read, of_value, kept), x)
+    return Question(read, lambda value: (at_center(column, value)[:, None] <= x) + unknown)
 
 
-def histogram(
-    hidden: HiddenTrees,
-    evidence: Evidence,
-    j: int,
-    cuts: np.ndarray,
-    kept: KeptRows | None = None,
-) -> np.ndarray:
-    """Probability of the bins below, between and above q ascending cuts, (n, q + 1); or of levels, without cuts."""
-    if hidden.schema.columns[j].is_categorical:
-        return level_probability(hidden, evidence, j, kept)
-    below = cdf(hidden, evidence, j, np.append(cuts, np.inf), kept)
-    return np.maximum(np.diff(below, axis=1, prepend=0.0), 0.0)
-
-
-def pdf(
-    hidden: HiddenTrees,
-    evidence: Evidence,
-    j: int,
-    x: np.ndarray,
-    kept: KeptRows | None = None,
-) -> np.ndarray:
-    """Density of a numeric column at q points, (n, q); on a grid a cell's mass over the step, at an atom its mass."""
-    column, x = hidden.schema.columns[j], np.asarray(x, dtype=np.float64)
+def pdf(column: Column, x: np.ndarray) -> Question:
+    """Density of a numeric column at q points; on a grid a cell's mass over the step, at an atom its mass."""
     height = np.full(len(x), 1.0 / column.step if column.step > 0.0 else np.inf)
     if column.step == 0.0:
         height[np.isin(x, column.atoms)] = 1.0
-
-    def of_value(value: np.ndarray) -> np.ndarray:
-        return np.where(at_center(column, value)[:, None] == at_center(column, x), height, 0.0)
+    unknown = np.where(np.isnan(x), np.nan, 0.0)
 
     def read(scale: Scale, p: np.ndarray) -> np.ndarray:
-        return p @ np.where(np.isin(x, lost_atoms(scale, column)), 0.0, base_density.pdf(scale, x).T)
+        return p @ np.where(np.isin(x, lost_atoms(scale, column)), 0.0, base_density.pdf(scale, x).T) + unknown
 
-    return _but_nan(_ask(hidden, evidence, j, read, of_value, kept), x)
+    def of_value(value: np.ndarray) -> np.ndarray:
+        return np.where(at_center(column, value)[:, None] == at_center(column, x), height, 0.0) + unknown
+
+    return Question(read, of_value)
 
 
-def quantile(
-    hidden: HiddenTrees,
-    evidence: Evidence,
-    j: int,
-    q: np.ndarray,
-    kept: KeptRows | None = None,
-) -> np.ndarray:
-    """inf{x: P(column <= x) >= q} of a numeric column at k levels, (n, k)."""
-    column, q = hidden.schema.columns[j], np.asarray(q, dtype=np.float64)
+def quantile(column: Column, q: np.ndarray) -> Question:
+    """inf{x: P(column <= x) >= q} of a numeric column at q levels."""
     wrong = q[~((q > 0.0) & (q < 1.0))]
     if len(wrong):
         raise ValueError(f"quantile of column {column.name!r}: q must be above 0 and below 1, got {wrong[0]}")
@@ -126,7 +87,7 @@ def quantile(
     def of_value(value: np.ndarray) -> np.ndarray:
         return np.repeat(at_center(column, value)[:, None], len(q), axis=1)
 
-    return _ask(hidden, evidence, j, lambda scale, p: base_density.quantiles(scale, p, q), of_value, kept)
+    return Question(lambda scale, p: base_density.quantiles(scale, p, q), of_value)
 
 
 def at_center(column: Column, x: np.ndarray) -> np.ndarray:
@@ -145,46 +106,40 @@ def groups(scale: Scale, known: CodeEvidence) -> Iterator[tuple[np.ndarray, Scal
         yield np.flatnonzero(known.code == K + 1 + r), region
 
 
-def _ask(
+def answers(
     hidden: HiddenTrees,
     evidence: Evidence,
     j: int,
-    read: Read,
-    of_value: OfValue,
-    kept: KeptRows | None,
+    question: Question,
+    kept: KeptRows | None = None,
 ) -> np.ndarray:
-    """What ``read`` says of a scale and weights of its codes, ``of_value`` of known values; NaN where impossible."""
+    """The answers to a question about column j given each of n rows of evidence, (n, q); NaN where impossible."""
 
     def answer(found: CodePosterior) -> np.ndarray:
-        out = _read(hidden.scales[j], found.codes[j], found.known[j], read, of_value)
+        out = _of_codes(hidden.scales[j], found.codes[j], found.known[j], question)
         out[np.isneginf(found.log_joint.max(axis=1))] = np.nan
         return out
 
     return by_batches(hidden, evidence, [j], answer, kept)
 
 
-def _read(scale: Scale, weight: np.ndarray, said: CodeEvidence, read: Read, of_value: OfValue) -> np.ndarray:
-    """`_ask` of rows with these weights of the column's codes, (n, K), and what their evidence says of it."""
+def _of_codes(scale: Scale, weight: np.ndarray, known: CodeEvidence, question: Question) -> np.ndarray:
+    """The answers in rows with these weights of the column's codes, (n, K), and with what is known of the column."""
     out: np.ndarray | None = None
-    for rows, at in groups(scale, said):
+    for rows, at in groups(scale, known):
         if len(rows) or at is scale:
-            part = of_value(said.value[rows]) if at is None else _possible(at, weight[rows], read)
+            part = question.of_value(known.value[rows]) if at is None else _possible(at, weight[rows], question)
             out = np.full((len(weight), part.shape[1]), np.nan) if out is None else out
             out[rows] = part
     assert out is not None
     return out
 
 
-def _possible(scale: Scale, weight: np.ndarray, read: Read) -> np.ndarray:
-    """``read`` of a scale cut to a region; rows of NaN are harmless, an empty region has no answer."""
+def _possible(scale: Scale, weight: np.ndarray, question: Question) -> np.ndarray:
+    """The answers under a scale cut to a region; rows of NaN are harmless, an empty region has no answer."""
     if not len(scale.code):
         return np.full((len(weight), 1), np.nan)
-    return read(scale, np.nan_to_num(weight))
-
-
-def _but_nan(answers: np.ndarray, x: np.ndarray) -> np.ndarray:
-    answers[:, np.isnan(x)] = np.nan
-    return answers
+    return question.read(scale, np.nan_to_num(weight))
 
 
 # ---- Covariance of two columns of numbers under hidden trees, exact, by two more passes.
@@ -272,7 +227,7 @@ def _tilted(hidden: HiddenTrees, known: CodeEvidence, j: int, weight: np.ndarray
     return known._replace(code=K + 1 + np.arange(n), regions=(hidden.scales[j],), likelihood=likelihood)
 
 
-# ---- Hidden states: which of them evidence speaks for, and what the columns are like in them.
+# ---- The parts of an answer: hidden states.
 
 
 def parts(hidden: HiddenTrees, row: KeptRows, j: int) -> Parts:
@@ -284,89 +239,13 @@ def parts(hidden: HiddenTrees, row: KeptRows, j: int) -> Parts:
         for tree, log_weight, share in zip(hidden.trees, hidden.log_weight, share_of_tree, strict=True):
             k = tree.node[j]
             states = np.eye(tree.emission[k].shape[0], dtype=tree.dtype)
-            prior.append(np.exp(log_weight) * _node_states(tree, nothing)[0][k])
-            weight.append(share * _node_states(tree, known)[0][k])
+            prior.append(np.exp(log_weight) * node_states(tree, nothing)[0][k])
+            weight.append(share * node_states(tree, known)[0][k])
             codes.append(column_codes(states, tree, k, known[j].take(np.zeros(len(states), np.int64))))
-    is_levels = hidden.schema.columns[j].is_categorical
-    readers = _of_levels(hidden, j) if is_levels else _of_moments(hidden, j)
+    column = hidden.schema.columns[j]
+    is_levels = column.is_categorical
+    question = level_probabilities(column) if is_levels else moments(column)
     of_code = np.concatenate(codes)
-    said = _read(hidden.scales[j], of_code, known[j].take(np.zeros(len(of_code), np.int64)), *readers)
+    said = _of_codes(hidden.scales[j], of_code, known[j].take(np.zeros(len(of_code), np.int64)), question)
     mean, variance = (said, said * (1.0 - said)) if is_levels else (said[:, :1], said[:, 1:])
     return Parts(np.concatenate(prior), np.concatenate(weight), mean, variance)
-
-
-class States(NamedTuple):
-    """States of one node of a tree.
-
-    Attributes
-    ----------
-    node : int
-    prior, posterior : float64 array (H,)
-        p(state), and p(state | evidence) within the tree.
-    log_joint : float
-        Log weight of the tree + log p(evidence) in it.
-    """
-
-    node: int
-    prior: np.ndarray
-    posterior: np.ndarray
-    log_joint: float
-
-
-def told_states(
-    hidden: HiddenTrees, evidence: Evidence, posteriors: Sequence[tuple[list[np.ndarray], float]] | None = None
-) -> list[States]:
-    """Of each tree, the column of whose node's states one row of evidence tells most (KL of posterior and prior).
-
-    The first one where nothing is known. Trees in which the evidence is impossible have log_joint -inf. Of evidence
-    with a sum, ``posteriors`` are those of each node's state in each tree, and log p of the evidence in it.
-    """
-    with one_blas_thread():
-        known, nothing = code_evidence(hidden, evidence), code_evidence(hidden, build(hidden.schema))
-        found = []
-        for t, (tree, log_weight) in enumerate(zip(hidden.trees, hidden.log_weight.tolist(), strict=True)):
-            prior = _node_states(tree, nothing)[0]
-            posterior, log_p = _node_states(tree, known) if posteriors is None else posteriors[t]
-            told = [
-                _divergence(p, q) if j >= 0 else -1.0
-                for p, q, j in zip(posterior, prior, tree.column.tolist(), strict=True)
-            ]
-            node = int(np.argmax(np.round(told, 9)))
-            log_base = float(sum(of.log_base[0] for of in known))
-            found.append(States(node, prior[node], posterior[node], log_weight + log_p + log_base))
-        return found
-
-
-def codes_in_states(
-    tree: TreeTables, known: list[CodeEvidence], node: int, states: np.ndarray
-) -> dict[int, np.ndarray]:
-    """p(code of column j | state of the node, one row of evidence) for n states: by column, each (n, K_j)."""
-    n = len(states)
-    inside = (np.arange(tree.emission[node].shape[0]) == states[:, None]).astype(tree.dtype)
-    own = [None if of is None else np.repeat(of, n, axis=0) for of in own_messages(tree, known)]
-    own[node] = times(own[node], inside)[0]
-    upward = up(tree, own, n)
-    downward = down(tree, upward)
-    found = {}
-    for j, k in tree.node.items():
-        rest = times(downward.outside[k], upward.below[k])[0]
-        rest = times(rest, inside)[0] if k == node else rest
-        assert rest is not None
-        found[j] = column_codes(rest, tree, k, known[j].take(np.zeros(n, np.int64)))
-    return found
-
-
-def _node_states(tree: TreeTables, known: list[CodeEvidence]) -> tuple[list[np.ndarray], float]:
-    """p(state | one row of evidence) of every node, and log p(evidence) without base densities."""
-    upward = up(tree, own_messages(tree, known), 1)
-    outside = down(tree, upward).outside
-    found = []
-    for k, inside in enumerate(upward.inside):
-        weight = (outside[k] if inside is None else outside[k] * inside)[0].astype(np.float64)
-        found.append(weight / max(weight.sum(), np.finfo(float).tiny))
-    return found, float(upward.log_probability[0])
-
-
-def _divergence(p: np.ndarray, q: np.ndarray) -> float:
-    some = p > 0.0
-    return float(p[some] @ np.log(p[some] / np.maximum(q[some], np.finfo(float).tiny)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -34,14 +34,16 @@ def condition(hidden: HiddenTrees, evidence: Evidence) -> HiddenTrees:
         If the evidence has probability 0.
     """
     known = code_evidence(hidden, evidence)
+    vectors = {
+        j: _by_code(of.code[0], of.likelihood, K)
+        for j, (of, K) in enumerate(zip(known, (scale.n_codes for scale in hidden.scales), strict=True))
+        if of.code[0] != K
+    }
     joint, trees = [], []
     for tree, log_weight in zip(hidden.trees, hidden.log_weight.tolist(), strict=True):
         upward = up(tree, own_messages(tree, known), 1)
         if upward.log_probability[0] > -np.inf:
             joint.append(log_weight + float(upward.log_probability[0]))
-            vectors = [
-                _by_code(of.code[0], of.likelihood, scale) for of, scale in zip(known, hidden.scales, strict=True)
-            ]
             trees.append(conditioned_tree(tree, upward.inside, vectors))
     if not trees or not np.isfinite(sum(of.log_base[0] for of in known)):
         raise ValueError("the evidence has probability 0; drop or widen one of its conditions")
@@ -71,25 +73,22 @@ def marginalize(hidden: HiddenTrees, columns: Sequence[int]) -> HiddenTrees:
     return HiddenTrees(schema, tuple(hidden.scales[j] for j in kept), trees, hidden.log_weight)
 
 
-def _by_code(code: int, likelihood: np.ndarray, scale: Scale) -> np.ndarray | None:
-    """What one row's evidence says of each code of a column, (K,); None where nothing is known."""
-    K = scale.n_codes
-    if code == K:
-        return None
+def _by_code(code: int, likelihood: np.ndarray, K: int) -> np.ndarray:
+    """What the evidence of one row, a code or a region, says of each code of a column, (K,)."""
     return likelihood[code - K - 1] if code > K else (np.arange(K) == code).astype(np.float64)
 
 
-def conditioned_tree(tree: TreeTables, inside: list[np.ndarray | None], vectors: list[np.ndarray | None]) -> TreeTables:
-    """The tree given evidence by code of each column, and what lies at and below each node, (1, H_k)."""
+def conditioned_tree(tree: TreeTables, inside: list[Message], vectors: Mapping[int, np.ndarray]) -> TreeTables:
+    """The tree given evidence by code of some columns, and what lies at and below each node, (1, H_k)."""
     transition, emission = [], []
-    known = {tree.missing_node[j] for j, vector in enumerate(vectors) if vector is not None}
+    known = {tree.missing_node[j] for j in vectors}
     blank = tuple(np.zeros_like(share) if k in known else share for k, share in enumerate(tree.blank))
     seen = _known_cells(tree, known)
     for k, j in enumerate(tree.column.tolist()):
         here = times(inside[k], seen[k])[0]
         before, codes = tree.transition[k], tree.emission[k]
         transition.append(before if here is None else _shares(before * here, before).astype(tree.dtype))
-        vector = vectors[j] if j >= 0 else None
+        vector = vectors.get(j)
         emission.append(codes if vector is None else _shares(codes * vector, vector / vector.sum()).astype(tree.dtype))
     return replace(tree, transition=tuple(transition), emission=tuple(emission), blank=blank)
 
@@ -173,14 +172,34 @@ def given_missing(hidden: HiddenTrees, j: int, is_missing: bool) -> tuple[Hidden
 
     The share of missing cells in each state is a message from the node. None and -inf where impossible.
     """
-    found = [_given(tree, tree.missing_node[j], is_missing) for tree in hidden.trees]
-    joint = np.array([log_p for _, log_p in found]) + hidden.log_weight
-    log_share = float(np.logaddexp.reduce(joint))
-    if log_share == -np.inf:
+    trees, joint = [], []
+    for tree, log_weight in zip(hidden.trees, hidden.log_weight.tolist(), strict=True):
+        k = tree.missing_node[j]
+        rate = tree.blank[k] if tree.blank else np.zeros(tree.n_states[k], tree.dtype)
+        given, log_p = _given(tree, k, rate if is_missing else 1 - rate)
+        if log_p > -np.inf:
+            blank = np.full(len(rate), float(is_missing), rate.dtype)
+            trees.append(replace(given, blank=(*tree.blank[:k], blank, *tree.blank[k + 1 :]) if tree.blank else ()))
+            joint.append(log_weight + log_p)
+    log_share = float(np.logaddexp.reduce(joint, initial=-np.inf))
+    if not trees:
         return None, -np.inf
-    some = np.flatnonzero(joint > -np.inf)
-    trees = tuple(found[t][0] for t in some.tolist())
-    return replace(hidden, trees=trees, log_weight=joint[some] - log_share, grown=None), log_share
+    return replace(hidden, trees=tuple(trees), log_weight=np.array(joint) - log_share, grown=None), log_share
+
+
+def in_state(hidden: HiddenTrees, t: int, node: int, state: int) -> HiddenTrees:
+    """The distribution of the rows of tree t whose node is in a state."""
+    tree = hidden.trees[t]
+    given, _ = _given(tree, node, np.arange(tree.n_states[node]) == state)
+    return replace(hidden, trees=(given,), log_weight=np.zeros(1), grown=None)
+
+
+def _given(tree: TreeTables, node: int, likelihood: np.ndarray) -> tuple[TreeTables, float]:
+    """The tree given a likelihood of the states of one node, (H,), and the log-probability of that."""
+    own: list[Message] = [None] * len(tree)
+    own[node] = likelihood.astype(tree.dtype)[None]
+    upward = up(tree, own, 1)
+    return conditioned_tree(tree, upward.inside, {}), float(upward.log_probability[0])
 
 
 def missing_shares(hidden: HiddenTrees, kept: KeptRows, columns: list[int]) -> np.ndarray:
@@ -197,37 +216,11 @@ def missing_shares(hidden: HiddenTrees, kept: KeptRows, columns: list[int]) -> n
             continue
         upward = up(tree, own_messages(tree, post.known), 1)
         nodes = [tree.missing_node[j] for j in columns]
-        wanted = np.zeros(len(tree), bool)
-        wanted[nodes] = True
-        outside = down(tree, upward, wanted).outside
+        downward = down(tree, upward, nodes)
         for i, k in enumerate(nodes):
-            inside = upward.inside[k]
-            state = (outside[k] if inside is None else outside[k] * inside)[0]
+            state = downward.state(k)[0]
             found[i] += share[t] * float(state @ tree.blank[k]) / float(state.sum())
     return found
-
-
-def _given(tree: TreeTables, node: int, is_missing: bool) -> tuple[TreeTables, float]:
-    states = len(tree.emission[node])
-    rate = tree.blank[node] if tree.blank else np.zeros(states, tree.dtype)
-    said = (rate if is_missing else 1 - rate).astype(tree.dtype)
-    own: list[Message] = [None] * len(tree)
-    own[node] = said[None]
-    upward = up(tree, own, 1)
-    given = conditioned_tree(tree, upward.inside, [None] * (max(tree.node) + 1))
-    if tree.blank:
-        blank = np.full(states, float(is_missing), tree.blank[node].dtype)
-        given = replace(given, blank=(*tree.blank[:node], blank, *tree.blank[node + 1 :]))
-    return given, float(upward.log_probability[0])
-
-
-def in_state(hidden: HiddenTrees, t: int, node: int, state: int) -> HiddenTrees:
-    """The distribution of the rows of tree t whose node is in a state."""
-    tree = hidden.trees[t]
-    own: list[Message] = [None] * len(tree)
-    own[node] = (np.arange(len(tree.emission[node])) == state).astype(tree.dtype)[None]
-    given = conditioned_tree(tree, up(tree, own, 1).inside, [None] * (max(tree.node) + 1))
-    return replace(hidden, trees=(given,), log_weight=np.zeros(1), grown=None)
 
 
 # ---- The joint distribution of the codes of a few columns, exact: pairs, mostly.

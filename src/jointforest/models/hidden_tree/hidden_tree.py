@@ -12,21 +12,20 @@ import numpy as np
 
 from ...data.evidence import Evidence, within_ends
 from ...data.schema import Schema
-from ..base import Distribution, HiddenState, LinkedState, LinkedSum, Parts, PosteriorState
+from ..base import Distribution, Parts, PosteriorState
 from ..points import Points
 from . import column, sampling
-from .box_trees import ChowLiuTrees, box_trees
-from .column import covariance, told_states
+from .column import covariance
 from .condition import condition, given_missing, in_state, marginalize, missing_shares
 from .evidence import is_far
 from .files import hidden_to_arrays
 from .hidden_trees import HiddenTrees
 from .linked import LinkedRows
+from .linked_sum import LinkedSum
 from .modes import hidden_modes
 from .posterior import KeptRows, log_density, log_density_without
+from .states import HiddenState, most_informed_nodes
 
-CHOW_LIU = "forest with Chow-Liu leaves"
-"""The name, in errors, of hidden trees that stand in the leaves of a forest."""
 _ENTRIES_PER_LEAF = 400
 """Entries of transition tables that take as long as one leaf of a forest."""
 _KEPT_ENTRIES = 1 << 22
@@ -40,27 +39,19 @@ class HiddenTree(Distribution):
     In place of a background, the open tails of the base densities cover the rows that no state has.
     """
 
+    kind = "hidden trees"
     hidden: HiddenTrees
 
     @property
-    def kind(self) -> str:  # type: ignore[override] # it depends on how it was grown
-        return "hidden trees" if self.hidden.grown is None else CHOW_LIU
-
-    @property
     def forest_hint(self) -> str:
-        if self.hidden.grown is None:
-            return "; learn with AdversarialForest or JointTree(leaf='quantile') to have one"
-        return "; learn with leaf='quantile' to have one"
+        return "; learn with AdversarialForest or JointTree(leaf='quantile') to have one"
 
     @property
     def schema(self) -> Schema:
         return self.hidden.schema
 
     def with_schema(self, schema: Schema) -> HiddenTree:
-        return HiddenTree(replace(self.hidden, schema=schema))
-
-    def box_trees(self) -> ChowLiuTrees | None:
-        return box_trees(self.hidden)
+        return replace(self, hidden=replace(self.hidden, schema=schema))
 
     def hidden_trees(self) -> HiddenTrees:
         return self.hidden
@@ -70,11 +61,6 @@ class HiddenTree(Distribution):
 
     def observe(self, evidence: Evidence) -> HiddenTreePosterior:
         return HiddenTreePosterior(self, evidence)
-
-    knows_sums = True
-
-    def observe_sums(self, evidence: Evidence, sums: Sequence[LinkedSum]) -> LinkedPosterior:
-        return LinkedPosterior(self, evidence, sums)
 
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool) -> np.ndarray:
         drawn = sampling.sample(self.hidden, evidence, m, seed, missing)
@@ -107,34 +93,26 @@ class HiddenTree(Distribution):
     def heaviest_states(
         self, evidence: Evidence, k: int, linked: LinkedSum | None = None
     ) -> tuple[list[HiddenState], int]:
+        """As the base class; the row may have a sum beside it."""
         posteriors = None if linked is None else LinkedRows(self.hidden, evidence, [linked]).node_states()
-        told = told_states(self.hidden, evidence, posteriors)
-        total = float(np.logaddexp.reduce([of.log_joint for of in told]))
-        weight = np.concatenate([np.exp(of.log_joint - total) * of.posterior for of in told])
-        tree_of = np.repeat(np.arange(len(told)), [len(of.posterior) for of in told])
-        state_of = np.concatenate([np.arange(len(of.posterior)) for of in told])
-        most = [i for i in np.argsort(-weight, kind="stable")[:k].tolist() if weight[i] > 0.0]
+        nodes = most_informed_nodes(self.hidden, evidence, posteriors)
+        total = float(np.logaddexp.reduce([log_joint for _, _, log_joint in nodes]))
+        weight = [np.exp(log_joint - total) * posterior for _, posterior, log_joint in nodes]
+        each = [(t, state) for t, of_tree in enumerate(weight) for state in np.flatnonzero(of_tree > 0.0).tolist()]
         found = []
-        for i in most:
-            t, node, state = int(tree_of[i]), told[tree_of[i]].node, int(state_of[i])
+        for t, state in sorted(each, key=lambda of: -weight[of[0]][of[1]])[:k]:
+            node, w = nodes[t][0], float(weight[t][state])
             column = self.schema.names[int(self.hidden.trees[t].column[node])]
             inside = HiddenTree(in_state(self.hidden, t, node, state))
-            found.append(HiddenState(float(weight[i]), math.log(weight[i]) + total, t, column, state, inside))
-        return found, int((weight > 0.0).sum())
+            found.append(HiddenState(w, math.log(w) + total, t, column, state, inside))
+        return found, len(each)
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         return hidden_to_arrays(self.hidden)
 
     def size(self) -> dict[str, int]:
         trees = self.hidden.trees
-        if self.hidden.grown is None:
-            return {"trees": len(trees), "states": max(int(tree.n_states.max()) for tree in trees)}
-        grown = self.hidden.grown
-        n_background = int(grown.has_background)
-        return {
-            "trees": len(grown.trees.root) - n_background,
-            "leaves": int((grown.trees.leaf >= 0).sum()) - n_background,
-        }
+        return {"trees": len(trees), "states": max(int(tree.n_states.max()) for tree in trees)}
 
     def density_breaks(self, j: int) -> list[np.ndarray]:
         return [self.hidden.scales[j].lo, self.hidden.scales[j].hi]
@@ -144,9 +122,6 @@ class HiddenTree(Distribution):
 
     def mode_cost(self) -> int:
         return sum(table.size for tree in self.hidden.trees for table in tree.transition)
-
-    def uses_kernels(self) -> bool:
-        return False
 
 
 class HiddenTreePosterior(PosteriorState):
@@ -183,23 +158,26 @@ class HiddenTreePosterior(PosteriorState):
         impossible = np.isneginf(self.log_probability())
         return np.where(impossible, np.nan, is_far(self.hidden, self.evidence))
 
+    def _answers(self, j: int, ask: Callable[..., column.Question], *about: np.ndarray) -> np.ndarray:
+        """The answers to a question about column j, at some points or levels or at none, (n, q)."""
+        question = ask(self.hidden.schema.columns[j], *(np.asarray(x, dtype=np.float64) for x in about))
+        return column.answers(self.hidden, self.evidence, j, question, self.kept)
+
     def level_probabilities(self, j: int) -> np.ndarray:
-        return column.level_probability(self.hidden, self.evidence, j, self.kept)
+        return self._answers(j, column.level_probabilities)
 
     def moments(self, j: int) -> tuple[np.ndarray, np.ndarray]:
-        return column.mean_variance(self.hidden, self.evidence, j, self.kept)
+        mean, variance = self._answers(j, column.moments).T
+        return mean.copy(), variance.copy()
 
     def cdf(self, j: int, x: np.ndarray) -> np.ndarray:
-        return column.cdf(self.hidden, self.evidence, j, x, self.kept)
+        return self._answers(j, column.cdf, x)
 
     def pdf(self, j: int, x: np.ndarray) -> np.ndarray:
-        return column.pdf(self.hidden, self.evidence, j, x, self.kept)
-
-    def histogram(self, j: int, cuts: np.ndarray) -> np.ndarray:
-        return column.histogram(self.hidden, self.evidence, j, cuts, self.kept)
+        return self._answers(j, column.pdf, x)
 
     def quantile(self, j: int, q: np.ndarray) -> np.ndarray:
-        return column.quantile(self.hidden, self.evidence, j, q, self.kept)
+        return self._answers(j, column.quantile, q)
 
     def parts(self, j: int) -> Parts:
         """Hidden states; where states are codes, they say no more than that the rows that meet the evidence count."""
@@ -216,8 +194,11 @@ class HiddenTreePosterior(PosteriorState):
         return missing_shares(self.hidden, self.kept, list(columns))
 
 
-class LinkedPosterior(HiddenTreePosterior, LinkedState):
-    """What hidden trees say given evidence and a sum of columns in each row. Values of the parts are counted out."""
+class LinkedPosterior(HiddenTreePosterior):
+    """What hidden trees say given evidence and a sum in each row, all of the same columns in the same order.
+
+    The evidence says nothing of these columns, of whose values the sums have the likelihoods.
+    """
 
     def __init__(self, distribution: HiddenTree, evidence: Evidence, sums: Sequence[LinkedSum]) -> None:
         super().__init__(distribution, evidence)
@@ -228,15 +209,16 @@ class LinkedPosterior(HiddenTreePosterior, LinkedState):
         return LinkedRows(self.hidden, self.evidence, self.sums)
 
     def law(self, j: int) -> list[np.ndarray]:
+        """The posterior of the values of a part in each row, n arrays (S,); NaN where the evidence is impossible."""
         return self.kept.law(j)
 
     def totals(self) -> list[np.ndarray]:
+        """The posterior of the total in each row, n arrays (L,); NaN where the evidence is impossible."""
         return self.kept.totals()
 
     def _points(self, j: int) -> list[Points] | None:
         """The law of a part in each row; None of another column."""
-        columns = self.sums[0].columns if self.sums else ()
-        if j not in columns:
+        if not self.sums or j not in self.sums[0].columns:
             return None
         of = self.distribution.schema.columns[j]
         return [Points(of, *law) for law in self.kept.points(j)]
@@ -257,31 +239,25 @@ class LinkedPosterior(HiddenTreePosterior, LinkedState):
         return mean, np.array(variance)
 
     def cdf(self, j: int, x: np.ndarray) -> np.ndarray:
-        if (points := self._points(j)) is None:
-            return super().cdf(j, x)
-        return self._each(points, np.asarray(x, np.float64), Points.cdf)
+        return self._by_points(j, x, Points.cdf, super().cdf)
 
     def pdf(self, j: int, x: np.ndarray) -> np.ndarray:
-        if (points := self._points(j)) is None:
-            return super().pdf(j, x)
-        return self._each(points, np.asarray(x, np.float64), Points.pdf)
-
-    def histogram(self, j: int, cuts: np.ndarray) -> np.ndarray:
-        if (points := self._points(j)) is None:
-            return super().histogram(j, cuts)
-        if self.distribution.schema.columns[j].is_categorical:
-            return self.level_probabilities(j)
-        below = self._each(points, np.append(cuts, np.inf), Points.cdf)
-        return np.maximum(np.diff(below, axis=1, prepend=0.0), 0.0)
+        return self._by_points(j, x, Points.pdf, super().pdf)
 
     def quantile(self, j: int, q: np.ndarray) -> np.ndarray:
-        if (points := self._points(j)) is None:
-            return super().quantile(j, q)
-        return self._each(points, np.asarray(q, np.float64), Points.quantile)
+        return self._by_points(j, q, Points.quantile, super().quantile)
 
-    def _each(self, points: list[Points], x: np.ndarray, ask: Callable[[Points, np.ndarray], np.ndarray]) -> np.ndarray:
-        """An answer at q points of each row, (n, q); NaN where the row, or the point, is."""
-        out = np.full((len(points), len(x)), np.nan)
+    def _by_points(
+        self,
+        j: int,
+        x: np.ndarray,
+        ask: Callable[[Points, np.ndarray], np.ndarray],
+        otherwise: Callable[..., np.ndarray],
+    ) -> np.ndarray:
+        """An answer about a part at q points, (n, q), NaN where the row or the point is; ``otherwise`` of others."""
+        if (points := self._points(j)) is None:
+            return otherwise(j, x)
+        out, x = np.full((len(points), len(x)), np.nan), np.asarray(x, np.float64)
         some = ~np.isnan(x)
         for row, of in zip(out, points, strict=True):
             if not np.isnan(of.p[0]):

@@ -43,7 +43,6 @@ from scipy import fft
 
 from ...data.discretization.discretizer import codes_of
 from ...runtime.threads import chunks
-from ..base import LinkedSum
 from .hidden_trees import HiddenTrees
 from .linked_kernels import (
     Last,
@@ -59,6 +58,7 @@ from .linked_kernels import (
     runs,
     summed_codes,
 )
+from .linked_sum import LinkedSum
 
 _STATES = 32
 """States whose transforms are held at once."""

@@ -27,7 +27,6 @@ import numpy as np
 from ...data.evidence import Evidence
 from ...runtime.memory import at_once
 from ...runtime.threads import chunks, map_ordered, of_finite, one_blas_thread
-from ..base import LinkedSum
 from .evidence import CodeEvidence, own_messages, possible_rows
 from .hidden_trees import HiddenTrees
 from .hinge import (
@@ -44,6 +43,7 @@ from .hinge import (
     parts_of,
     places_by_state,
 )
+from .linked_sum import LinkedSum
 from .messages import Message, down, up
 from .posterior import CodePosterior, KeptRows, column_codes
 from .tables import TreeTables
@@ -87,7 +87,8 @@ class LinkedRows(KeptRows):
         if any(log_like.any() for one in self.sums for log_like in one.log_like):
             every = np.arange(len(self.sums))
             return every, every
-        key = [np.array([id(values) for values in one.values], np.float64) for one in self.sums]
+        number: dict[int, int] = {}  # of arrays of values, which rows share
+        key = [[number.setdefault(id(values), len(number)) for values in one.values] for one in self.sums]
         said = [self._evidence.value, self._evidence.cell_regions(), np.array(key)]
         return np.unique(np.nan_to_num(np.hstack(said), nan=np.inf), axis=0, return_index=True, return_inverse=True)[1:]
 

@@ -50,14 +50,26 @@ class Downward(NamedTuple):
 
     Attributes
     ----------
+    upward : Upward
     above : list of m arrays (n, H_parent)
         p(state of the parent, evidence that is not at or below the node), scaled.
     outside : list of m arrays (n, H_k)
-        ``above @ transition``: times `Upward.inside` it is proportional to the posterior of the node's state.
+        ``above @ transition``.
     """
 
+    upward: Upward
     above: list[np.ndarray]
     outside: list[np.ndarray]
+
+    def state(self, k: int) -> np.ndarray:
+        """p(state of node k, evidence) but for a factor of each row, (n, H_k)."""
+        inside = self.upward.inside[k]
+        return self.outside[k] if inside is None else self.outside[k] * inside
+
+    def rest(self, k: int) -> np.ndarray:
+        """The same without the evidence of the node's own column."""
+        below = self.upward.below[k]
+        return self.outside[k] if below is None else self.outside[k] * below
 
 
 def log_probability(tree: TreeTables, own: Sequence[Message], n: int) -> np.ndarray:
@@ -71,11 +83,12 @@ def up(tree: TreeTables, own: Sequence[Message], n: int) -> Upward:
 
 
 @of_finite
-def down(tree: TreeTables, upward: Upward, wanted: np.ndarray | None = None) -> Downward:
-    """The pass from the root to the leaves; with ``wanted`` (bool (m,)) to these nodes alone, the others left empty."""
+def down(tree: TreeTables, upward: Upward, nodes: Sequence[int] | None = None) -> Downward:
+    """The pass from the root to the leaves, or to some nodes alone; the others are left empty."""
     one = np.ones((1, 1), tree.dtype)
     above, outside = [one] * len(tree), [_through(one, tree.transition[0])] * len(tree)
-    on_the_way = np.ones(len(tree), bool) if wanted is None else wanted.copy()
+    on_the_way = np.full(len(tree), nodes is None)
+    on_the_way[list(nodes or ())] = True
     for k in range(len(tree) - 1, 0, -1):
         on_the_way[tree.parent[k]] |= on_the_way[k]
     for k, children in enumerate(tree.children):
@@ -85,7 +98,7 @@ def down(tree: TreeTables, upward: Upward, wanted: np.ndarray | None = None) -> 
                 if on_the_way[c]:
                     above[c] = others
                     outside[c] = _through(others, tree.transition[c])
-    return Downward(above, outside)
+    return Downward(upward, above, outside)
 
 
 def without_each(base: np.ndarray, messages: list[Message]) -> list[np.ndarray]:

@@ -17,7 +17,7 @@ from ...runtime.threads import one_blas_thread
 from ..box_forest.modes import TOLERANCE
 from .evidence import code_evidence, own_messages
 from .hidden_trees import HiddenTrees
-from .messages import down, log_probability, up
+from .messages import Downward, down, log_probability, up
 from .sampling import sample
 from .tables import TreeTables
 
@@ -120,9 +120,9 @@ def bounds(problem: CodeProblem, box: Box) -> Bounds:
         ratio.append([])
         for j in range(d):
             k = tree.node[j]
-            own, table, below = best[k], problem.table[t][k], upward.below[k]
+            own, table = best[k], problem.table[t][k]
             assert own is not None and table is not None
-            rest = np.broadcast_to(downward.outside[k] if below is None else downward.outside[k] * below, own.shape)
+            rest = np.broadcast_to(downward.rest(k), own.shape)
             total = (rest * own).sum(axis=1, keepdims=True)
             ratio[-1].append(rest @ table / np.where(total > 0.0, total, 1.0))
     log_bound = np.logaddexp.reduce(log_joint, axis=1)
@@ -189,9 +189,9 @@ def _all_at_once(problem: CodeProblem, codes: np.ndarray) -> np.ndarray:
     for _ in range(STEPS):
         score = [np.zeros((len(open_), len(value))) for value in problem.value]
         own = [_at(problem, t, codes[open_]) for t in range(len(problem.trees))]
-        for t, (tree, share, rest) in enumerate(_states(problem, own, len(open_))):
+        for t, (tree, share, downward) in enumerate(_states(problem, own, len(open_))):
             for j, k in tree.node.items():
-                states = rest[k] * own[t][k]
+                states = downward.state(k)
                 total = states.sum(axis=1, keepdims=True)
                 table = logs[t][k]
                 assert table is not None
@@ -209,11 +209,11 @@ def _gains(problem: CodeProblem, codes: np.ndarray) -> list[np.ndarray]:
     """By what factor each code of each column, put into rows (n, d), changes their density: d arrays (n, K_j)."""
     gain = [np.zeros((len(codes), len(value))) for value in problem.value]
     own = [_at(problem, t, codes) for t in range(len(problem.trees))]
-    for t, (tree, share, rests) in enumerate(_states(problem, own, len(codes))):
+    for t, (tree, share, downward) in enumerate(_states(problem, own, len(codes))):
         for j, k in tree.node.items():
             table = problem.table[t][k]
             assert table is not None
-            rest = np.broadcast_to(rests[k] @ table, gain[j].shape)
+            rest = np.broadcast_to(downward.rest(k) @ table, gain[j].shape)
             now = np.take_along_axis(rest, codes[:, [j]], axis=1)
             gain[j] += np.where(now > 0.0, share * rest / np.where(now > 0.0, now, 1.0), 0.0)
     return gain
@@ -221,17 +221,15 @@ def _gains(problem: CodeProblem, codes: np.ndarray) -> list[np.ndarray]:
 
 def _states(
     problem: CodeProblem, own: list[list[np.ndarray | None]], n: int
-) -> list[tuple[TreeTables, np.ndarray, list[np.ndarray]]]:
-    """Each tree, its share of n rows (n, 1), and by node p(state, its other columns) but for a factor, (n, H_k)."""
+) -> list[tuple[TreeTables, np.ndarray, Downward]]:
+    """Each tree, its share of n rows (n, 1), and its messages."""
     log_joint, passes = np.empty((n, len(problem.trees))), []
     for t, tree in enumerate(problem.trees):
         upward = up(tree, own[t], n)
         log_joint[:, t] = upward.log_probability + problem.log_weight[t]
-        outside = down(tree, upward).outside
-        rest = [a if b is None else a * b for a, b in zip(outside, upward.below, strict=True)]
-        passes.append((tree, rest))
+        passes.append(down(tree, upward))
     share = np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1)[:, None])
-    return [(tree, share[:, [t]], rest) for t, (tree, rest) in enumerate(passes)]
+    return [(tree, share[:, [t]], passes[t]) for t, tree in enumerate(problem.trees)]
 
 
 def _at(problem: CodeProblem, t: int, codes: np.ndarray) -> list[np.ndarray | None]:

@@ -165,16 +165,9 @@ def _of_tree(
 ) -> tuple[np.ndarray, dict[int, np.ndarray]]:
     """log p(codes) of n rows, (n,), and the posterior of the wanted columns' codes, each (n, K_j), in one tree."""
     upward = up(tree, own_messages(tree, known), len(known[0].code))
-    nodes = np.zeros(len(tree), bool)
-    nodes[[tree.node[j] for j in wanted]] = True
-    downward = down(tree, upward, nodes)
-    found = {}
-    for j in wanted:
-        k = tree.node[j]
-        below = upward.below[k]
-        rest = downward.outside[k] if below is None else downward.outside[k] * below
-        found[j] = column_codes(rest, tree, k, known[j])
-    return upward.log_probability, found
+    node = {j: tree.node[j] for j in wanted}
+    downward = down(tree, upward, [*node.values()])
+    return upward.log_probability, {j: column_codes(downward.rest(k), tree, k, known[j]) for j, k in node.items()}
 
 
 def _of_one_row(
@@ -324,11 +317,10 @@ def _without(hidden: HiddenTrees, known: list[CodeEvidence], n: int) -> np.ndarr
         downward = down(tree, upward)
         for j in range(d):
             k = tree.node[j]
-            own, below = upward.own[k], upward.below[k]
+            own, rest = upward.own[k], downward.rest(k)
             if own is None:
                 each[t, :, j] = upward.log_probability
                 continue
-            rest = downward.outside[k] if below is None else downward.outside[k] * below
             with np.errstate(divide="ignore", invalid="ignore"):
                 share = (rest * own).sum(axis=1, dtype=np.float64) / rest.sum(axis=1, dtype=np.float64)
                 each[t, :, j] = upward.log_probability - np.log(share)

@@ -137,7 +137,6 @@ class HistoryModel:
             Whether the distributions of unknown cells are wanted.
         looks_ahead : bool
             Whether draws of unknown cells take account of the next known value in the column: see `records.Task`.
-        n_jobs : int or None
         each : function of (a, b, found)
             Called with the answers about subjects a to b - 1; its results are returned.
 

@@ -45,7 +45,6 @@ def impute_codes(
     cap : int
         Most hypotheses.
     seed : int
-    n_jobs : int or None
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Sums with two or three unknown parts on one lattice, for distributions that know the law of such a sum."""
+"""Sums with two or three unknown parts on one lattice, for hidden trees, which know the law of such a sum."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...data.evidence import build
+from ...data.evidence import Evidence, build
 from ...data.meaning import log_likelihoods
 from ...data.schema import Column, snapped
 from ...runtime.memory import at_once
-from ..base import Distribution, LinkedSum
+from ..hidden_tree.hidden_tree import HiddenTree, LinkedPosterior
+from ..hidden_tree.linked_sum import LinkedSum
 from .cells import Cells
 from .coordinates import Coordinates, Term
 
@@ -41,7 +42,7 @@ class Lattice(NamedTuple):
 class Linker:
     """Makes linked sums of what rows say of the coordinates."""
 
-    def __init__(self, coordinates: Coordinates, inner: Distribution) -> None:
+    def __init__(self, coordinates: Coordinates, inner: HiddenTree) -> None:
         self.coordinates, self.inner = coordinates, inner
         self._ends: dict[int, tuple[float, float]] = {}
         self._lattices: dict[tuple[int, tuple[int, ...]], Lattice | None] = {}
@@ -54,6 +55,10 @@ class Linker:
         terms = self.coordinates.sources[j].terms
         unknown = np.column_stack([np.isnan(term.values(cells.value)) for term in terms])
         return [self._short(self._sum(cells, i, j, np.flatnonzero(row))) for i, row in enumerate(unknown)]
+
+    def observe(self, evidence: Evidence, sums: Sequence[LinkedSum]) -> LinkedPosterior:
+        """The posterior of the coordinates given a sum in each row besides."""
+        return LinkedPosterior(self.inner, evidence, sums)
 
     def rows_at_once(self, cells: Cells) -> int:
         """How many of the rows, all of one pattern, may have their sums side by side."""

@@ -11,16 +11,15 @@ from ...data.conditions import AnyOf, PerRow
 from ...data.evidence import Evidence, intersect
 from ...data.schema import snapped
 from ...runtime.warnings import warn_of_draws
-from ..base import Distribution, LinkedState, PosteriorState, of_known
-from ..points import Points, SumDistribution
+from ..base import Distribution, PosteriorState, of_known
+from ..hidden_tree.hidden_tree import LinkedPosterior
+from ..points import Points, SumDistribution, inverted
 from .cells import Cells, levels_region
 from .coordinates import NEVER, Coordinates, Term
 from .linked import Linker
 from .sums import distribution_of_sum, grouped
 from .translate import TAIL, Rows, spread_out
 
-_ROUNDS, _POINTS = 6, 129
-"""Rounds in which quantiles are bracketed, and points of the distribution function in each."""
 _LEFT_OUT = 1e-9
 """Posterior probability of the rows that are left out, of those that stand for one row; tables are in float32."""
 _MOST_CELLS = 1 << 12
@@ -46,7 +45,8 @@ class RuledPosterior(PosteriorState):
     def inner(self) -> PosteriorState:
         """What the coordinates' distribution says of all rows."""
         if self.rows.sums is not None:
-            return self.of_inner.observe_sums(self.rows.evidence, self.rows.sums)
+            assert self.linker is not None
+            return self.linker.observe(self.rows.evidence, self.rows.sums)
         return self.of_inner.observe(self.rows.evidence)
 
     @cached_property
@@ -211,12 +211,9 @@ class RuledPosterior(PosteriorState):
 
     @of_known
     def histogram(self, j: int, cuts: np.ndarray) -> np.ndarray:
-        if self.distribution.schema.columns[j].is_categorical:
-            return self.level_probabilities(j)
         if j in self.coordinates.plain:
             return self.mixed(self.inner.histogram(self.coordinates.plain[j], cuts))
-        below = self.cdf(j, np.append(cuts, np.inf))
-        return np.maximum(np.diff(below, axis=1, prepend=0.0), 0.0)
+        return super().histogram(j, cuts)
 
     @of_known
     def quantile(self, j: int, q: np.ndarray) -> np.ndarray:
@@ -230,26 +227,16 @@ class RuledPosterior(PosteriorState):
         each = self.inner.quantile(self.coordinates.plain[j], q)
         if self.rows.is_one_each:
             return np.where(np.isnan(self.share)[:, None], np.nan, each)
-        return self._bracketed(j, q, each)
+        return np.stack([self._of_mixed(j, i, q, each) for i in range(len(self.evidence.value))])
 
-    def _bracketed(self, j: int, q: np.ndarray, each: np.ndarray) -> np.ndarray:
-        """Quantiles of mixtures over rows: between the least and the greatest of the rows, ever more closely."""
-        column = self.distribution.schema.columns[j]
-        counts = (self.share > 0.0)[:, None]
-        low = np.minimum.reduceat(np.where(counts, each, np.inf), self.rows.start, axis=0)
-        high = np.maximum.reduceat(np.where(counts, each, -np.inf), self.rows.start, axis=0)
-        possible = np.isfinite(low) & np.isfinite(high)
-        low, high = np.where(possible, low, 0.0), np.where(possible, high, 0.0)
-        for i in range(len(q)):
-            for _ in range(_ROUNDS):
-                points = np.unique(snapped(column, np.linspace(low[:, i], high[:, i], _POINTS).ravel()))
-                enough = self.cdf(j, points) >= q[i]
-                inside = (points >= low[:, [i]]) & (points <= high[:, [i]])
-                first = np.where(inside & enough, points, np.inf).min(axis=1)
-                last = np.where(inside & ~enough, points, -np.inf).max(axis=1)
-                high[:, i] = np.where(np.isfinite(first), first, high[:, i])
-                low[:, i] = np.where(np.isfinite(last), np.minimum(last, high[:, i]), high[:, i])
-        return np.where(possible, high, np.nan)
+    def _of_mixed(self, j: int, i: int, q: np.ndarray, each: np.ndarray) -> np.ndarray:
+        """Quantiles of a plain column in row i of the table (k,), from those in the rows that stand for it, (R, k)."""
+        mine = np.flatnonzero((self.rows.owner == i) & (np.nan_to_num(self.share) > 0.0))
+        if not len(mine):
+            return np.full(len(q), np.nan)
+        state, at, share = self.of_inner.observe(self.rows.take(mine)), self.coordinates.plain[j], self.share[mine]
+        column, each = self.distribution.schema.columns[j], each[mine]
+        return inverted(lambda x: share @ state.cdf(at, x), q, each.min(axis=0), each.max(axis=0), column)
 
     # ---- columns without grid in other units
 
@@ -445,13 +432,13 @@ class RuledPosterior(PosteriorState):
             return None
         if self.rows.sums is not None:
             one, state, k = self.rows.sums[i], self.inner, i
+            assert isinstance(state, LinkedPosterior)
         else:
             (found,) = linker.sums(cells, j)
             if found is None:
                 return None
             one, k = found, 0
-            state = self.of_inner.observe_sums(cells.without_parts(j).evidence(), [one])
-        assert isinstance(state, LinkedState)
+            state = linker.observe(cells.without_parts(j).evidence(), [one])
         p = state.totals()[k]
         return None if np.isnan(p[0]) else grouped(self.coordinates, j, linker.totals(cells, j, one), p)
 
@@ -611,9 +598,6 @@ class GroupedPosterior(PosteriorState):
 
     def pdf(self, j: int, x: np.ndarray) -> np.ndarray:
         return self._of_each(lambda state: state.pdf(j, x))
-
-    def histogram(self, j: int, cuts: np.ndarray) -> np.ndarray:
-        return self._of_each(lambda state: state.histogram(j, cuts))
 
     def quantile(self, j: int, q: np.ndarray) -> np.ndarray:
         return self._of_each(lambda state: state.quantile(j, q))

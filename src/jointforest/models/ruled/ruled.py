@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,9 @@ from ...data.evidence import Evidence, build, is_met_by
 from ...data.rules.rule import Rule
 from ...data.schema import Column, Schema
 from ...runtime.warnings import EstimatedAnswerWarning, warn, warn_of_draws
-from ..base import Distribution, HiddenState, LinkedState, LinkedSum, PartsOfSum, PosteriorState
+from ..base import Distribution, PosteriorState
+from ..hidden_tree.hidden_tree import HiddenTree, LinkedPosterior
+from ..hidden_tree.states import HiddenState
 from ..mixture import Mixture
 from .cells import Cells
 from .coordinates import NEVER, Coordinates
@@ -35,6 +37,31 @@ _NEXT_SEED = 1_000_003
 """Between the seeds of two such rounds."""
 _MOST_COMPONENTS = 256
 """Most rows about coordinates that conditioning makes components of."""
+
+
+class PartsOfSum(NamedTuple):
+    """constant + sum of coefficient * column, of the columns of a distribution given rows of evidence.
+
+    Attributes
+    ----------
+    distribution : Distribution
+    evidence : Evidence
+        R rows, of which one holds.
+    share : float64 array (R,)
+        The probability of each that it is the one; NaN if all are impossible.
+    is_exact : bool
+        Whether the rows are all there are, and no draws.
+    coefficient : dict of int to float
+        By the number of the column; none is 0.
+    constant : float
+    """
+
+    distribution: Distribution
+    evidence: Evidence
+    share: np.ndarray
+    is_exact: bool
+    coefficient: dict[int, float]
+    constant: float
 
 
 def ruled(coordinates: Coordinates, inner: Distribution) -> Distribution:
@@ -84,7 +111,7 @@ class RuledDistribution(Distribution):
     @cached_property
     def linker(self) -> Linker | None:
         """Makes sums that stay beside rows, where the coordinates' distribution knows their law."""
-        return Linker(self.coordinates, self.inner) if self.inner.knows_sums else None
+        return Linker(self.coordinates, self.inner) if isinstance(self.inner, HiddenTree) else None
 
     def rows(self, evidence: Evidence) -> Iterator[tuple[np.ndarray, Rows]]:
         """The evidence as rows about the coordinates: numbers of some rows at a time, and what stands for them."""
@@ -135,16 +162,6 @@ class RuledDistribution(Distribution):
             draws = min(draws, float(state.effective_draws.min(initial=np.inf)))
         warn_of_draws(draws, "log-densities")
         return out[place]
-
-    def sum_in_parts(
-        self, evidence: Evidence, columns: Sequence[int], coefficients: Sequence[float]
-    ) -> PartsOfSum | None:
-        combined = self.coordinates.combined(columns, coefficients)
-        if combined is None:
-            return None
-        self._warn_of_ranges(evidence)
-        state = self.spread_out(evidence)
-        return PartsOfSum(self.inner, state.rows.evidence, state.share, bool(state.rows.is_exact[0]), *combined)
 
     def has_exact_density(self, columns: list[int]) -> bool:
         """Whether no density of a few drawn rows is an estimate."""
@@ -438,13 +455,16 @@ class RuledDistribution(Distribution):
                 evidence = evidence.without(j)
         return bool(names) and self.log_density(evidence._replace(log_penalty=np.zeros(1)))[0] == -np.inf
 
-    def heaviest_states(
-        self, evidence: Evidence, k: int, linked: LinkedSum | None = None
-    ) -> tuple[list[HiddenState], int] | None:
+    def heaviest_states(self, evidence: Evidence, k: int) -> tuple[list[HiddenState], int] | None:
         """Those of the coordinates' distribution; of several rows that stand for the evidence, of the heaviest one."""
         ((_, state),) = self._states(evidence)
         row, sums = int(np.nan_to_num(state.share).argmax()), state.rows.sums
-        found = self.inner.heaviest_states(state.rows.take(np.array([row])), k, None if sums is None else sums[row])
+        one_row = state.rows.take(np.array([row]))
+        if sums is None:
+            found = self.inner.heaviest_states(one_row, k)
+        else:
+            assert isinstance(self.inner, HiddenTree)
+            found = self.inner.heaviest_states(one_row, k, sums[row])
         if found is None:
             return None
         extra = float(state.log_rows[row]) - float(np.logaddexp.reduce([one.log_weight for one in found[0]]))
@@ -471,8 +491,19 @@ class RuledDistribution(Distribution):
     def mode_cost(self) -> int:
         return self.inner.mode_cost()
 
-    def uses_kernels(self) -> bool:
-        return self.inner.uses_kernels()
+
+def sum_in_parts(
+    model: Distribution, evidence: Evidence, columns: Sequence[int], coefficients: Sequence[float]
+) -> PartsOfSum | None:
+    """A sum of columns, given one row of evidence, by what rules make these of; None where it is no such sum."""
+    if not isinstance(model, RuledDistribution):
+        return None
+    combined = model.coordinates.combined(columns, coefficients)
+    if combined is None:
+        return None
+    model._warn_of_ranges(evidence)
+    state = model.spread_out(evidence)
+    return PartsOfSum(model.inner, state.rows.evidence, state.share, bool(state.rows.is_exact[0]), *combined)
 
 
 def _with_drawn_part(state: RuledPosterior, count: np.ndarray, rng: np.random.Generator) -> tuple[Cells, np.ndarray]:
@@ -480,7 +511,7 @@ def _with_drawn_part(state: RuledPosterior, count: np.ndarray, rng: np.random.Ge
     cells, sums = state.rows.cells, state.rows.sums
     assert sums is not None
     at, values = sums[0].columns[0], [one.values[0] for one in sums]
-    assert isinstance(state.inner, LinkedState)
+    assert isinstance(state.inner, LinkedPosterior)
     laws = state.inner.law(at)
     drawn = [
         rng.multinomial(m, law / law.sum()) if m else np.zeros(len(law), np.int64)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...data.schema import Column, snapped
 from ..base import Distribution, PosteriorState
-from ..points import Points, SumDistribution
+from ..points import Points, SumDistribution, inverted
 from .cells import Cells
 from .coordinates import Coordinates, Term
 from .translate import supports
@@ -24,8 +24,6 @@ _MOST_SHIFTED = 1 << 12
 _LEAST_WEIGHT = 1e-12
 """Rows of less weight than this, of the heaviest one, are left out: their mass is less than what rounding of tables in
 float32 does."""
-_ROUNDS, _POINTS = 8, 33
-"""Rounds in which quantiles are bracketed, and points of the distribution function in each."""
 
 
 @dataclass(frozen=True)
@@ -84,21 +82,13 @@ class Shifted(SumDistribution):
         return np.asarray(self.weight @ each / abs(c))
 
     def quantile(self, q: np.ndarray) -> np.ndarray:
-        out = np.empty(len(q))
-        for i, level in enumerate(q.tolist()):
-            near = self.guess.quantile(np.clip([level - 0.02, level + 0.02], 1e-4, 1.0 - 1e-4))
-            low, high = near[0], max(near[1], near[0] + (self.column.step or 1e-9 * abs(near[0]) or 1e-9))
-            while self.cdf(np.array([low]))[0] >= level and np.isfinite(low):
-                low, high = low - 2.0 * (high - low), low
-            while self.cdf(np.array([high]))[0] < level and np.isfinite(high):
-                low, high = high, high + 2.0 * (high - low)
-            for _ in range(_ROUNDS):
-                points = np.unique(snapped(self.column, np.linspace(low, high, _POINTS)))
-                enough = self.cdf(points) >= level
-                at = int(enough.argmax()) if enough.any() else len(points) - 1
-                low, high = points[max(at - 1, 0)], points[at]
-            out[i] = high
-        return out
+        low, high = (self.guess.quantile(np.clip(q + apart, 1e-4, 1.0 - 1e-4)) for apart in (-0.02, 0.02))
+        high = np.maximum(high, low + (self.column.step or 1e-9 * np.maximum(np.abs(low), 1.0)))
+        while (beyond := (self.cdf(low) >= q) & np.isfinite(low)).any():
+            low, high = np.where(beyond, low - 2.0 * (high - low), low), np.where(beyond, low, high)
+        while (short := (self.cdf(high) < q) & np.isfinite(high)).any():
+            low, high = np.where(short, high, low), np.where(short, high + 2.0 * (high - low), high)
+        return inverted(self.cdf, q, low, high, self.column)
 
 
 def distribution_of_sum(

@@ -18,7 +18,8 @@ from ...data.evidence import Evidence
 from ...data.rules.contradictions import spread
 from ...data.schema import Column, snapped
 from ...runtime.threads import chunks
-from ..base import Distribution, LinkedSum, PosteriorState
+from ..base import Distribution, PosteriorState
+from ..hidden_tree.linked_sum import LinkedSum
 from .cells import Cells
 from .coordinates import Coordinates
 from .linked import Linker

@@ -1,4 +1,4 @@
-"""The trees of a forest whose leaves hold hidden trees, as rules and pictures read them."""
+"""`ChowLiuForest`: a forest with a Chow-Liu tree in each leaf, and its trees as rules and pictures read them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ...data.evidence import Evidence
 from ...data.schema import kernel_columns
 from ..box_forest.box_trees import BoxTrees
 from .evidence import code_evidence
+from .hidden_tree import HiddenTree
 from .hidden_trees import Grown, HiddenTrees
 from .posterior import codes_by_tree, leaf_sums, tree_log_density
 
@@ -57,18 +58,36 @@ class ChowLiuTrees(BoxTrees):
         return "background" if self.is_background(leaf) else "Chow-Liu leaf"
 
 
-def box_trees(hidden: HiddenTrees) -> ChowLiuTrees | None:
-    """The trees in whose leaves hidden trees stand; None of hidden trees that stand in no leaves."""
-    grown = hidden.grown
-    if grown is None:
-        return None
-    node = np.flatnonzero(grown.trees.leaf >= 0)
-    tree = np.empty(len(node), np.int64)
-    tree[grown.trees.leaf[node]] = np.searchsorted(grown.trees.root, node, side="right") - 1
-    log_weight = np.full(len(node), -np.inf)
-    log_weight[grown.leaf] = hidden.log_weight
-    columns = kernel_columns(hidden.schema)
-    return ChowLiuTrees(hidden.schema, columns, grown.trees, tree, log_weight, grown.has_background, hidden, grown)
+@dataclass(frozen=True)
+class ChowLiuForest(HiddenTree):
+    """A forest in whose leaves Chow-Liu trees stand: hidden trees whose states are codes, one in each leaf."""
+
+    kind = "forest with Chow-Liu leaves"
+
+    @property
+    def forest_hint(self) -> str:
+        return "; learn with leaf='quantile' to have one"
+
+    @property
+    def grown(self) -> Grown:
+        """The forest; only hidden trees that stand in one are of this class."""
+        assert self.hidden.grown is not None
+        return self.hidden.grown
+
+    def box_trees(self) -> ChowLiuTrees:
+        trees, hidden = self.grown.trees, self.hidden
+        node = np.flatnonzero(trees.leaf >= 0)
+        tree = np.empty(len(node), np.int64)
+        tree[trees.leaf[node]] = np.searchsorted(trees.root, node, side="right") - 1
+        log_weight = np.full(len(node), -np.inf)
+        log_weight[self.grown.leaf] = hidden.log_weight
+        columns, has_background = kernel_columns(hidden.schema), self.grown.has_background
+        return ChowLiuTrees(hidden.schema, columns, trees, tree, log_weight, has_background, hidden, self.grown)
+
+    def size(self) -> dict[str, int]:
+        n_background = int(self.grown.has_background)
+        leaves = int((self.grown.trees.leaf >= 0).sum())
+        return {"trees": len(self.grown.trees.root) - n_background, "leaves": leaves - n_background}
 
 
 @dataclass(frozen=True)
