@@ -267,7 +267,7 @@ def _forest_part(forest: Forest, packer: Packer) -> dict[str, Any]:
     return {
         "kind": "forest",
         "n_rows": len(leaves.tree),
-        "has_background": bool(forest.has_background),
+        "n_background": forest.n_background,
         "log_weights": packer.array(leaves.log_weight, "f8"),
         "slots": slots,
         "missing": [packer.array(rate, "f4") if rate.any() else None for rate in missing],

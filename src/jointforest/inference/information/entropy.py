@@ -22,9 +22,9 @@ from .projection import Columns, Estimate, View, averaged, exact
 
 
 def is_partition(model: Forest, columns: list[int]) -> bool:
-    """Whether the leaves are apart in these columns for sure: one tree, no background, no split on another column."""
+    """Whether the leaves are apart in these columns for sure: one tree, no background, all splits on these columns."""
     feature = model.trees.feature
-    return len(model.trees.root) == 1 and set(feature[feature >= 0].tolist()) <= set(columns)
+    return len(model.trees.root) == 1 and set(feature[feature != -1].tolist()) <= set(columns)
 
 
 def mixes_columns(model: Forest, columns: list[int]) -> bool:

@@ -22,9 +22,10 @@ from ..batches.sample import take_weighed
 from ..chow_liu_leaves.constants import FIXED as CHOW_LIU
 from ..chow_liu_leaves.leaves import chow_liu_part
 from ..growing.criterion_kernels import ENTROPY, GINI
-from ..leaf_fitting.densities import TARGET, AssignedRows, LearnCircuits, learn_densities
+from ..leaf_fitting.densities import TARGET, AssignedRows, learn_densities
 from ..leaf_fitting.fit import LIKE_UNIFORM, Settings
-from ..leaf_fitting.learnspn import SpnSettings, class_circuits, learn_circuits
+from ..leaf_fitting.learnspn import SpnSettings, class_components, spn_components
+from ..leaf_fitting.mixtures import LearnComponents, learn_mixtures
 from .conformal import Calibration, calibration_rows
 from .constants import FIXED
 from .supervised import GrowSettings, feature_importances, grow_forest
@@ -438,22 +439,14 @@ class GenerativeForest(Learner):
         target = TARGET
         if not training.columns.is_categorical[-1]:
             target = target._replace(min_spread=choose_target_spread(training, assigned, self.n_jobs))
-        circuits = self._circuits(training, seed)
-        quantile = None
-        if self.leaf == "auto" and circuits is None:
-            quantile = quantile_slots(training, assigned, settings, target, seed, self.n_jobs)
-        model = learn_densities(
-            training.schema,
-            training.columns,
-            training.table,
-            assigned,
-            settings,
-            self.epsilon,
-            self.n_jobs,
-            target,
-            circuits=circuits,
-            quantile=quantile,
-        )
+        components, quantile = self._components(training, seed), None
+        rows = training.schema, training.columns, training.table, assigned, settings, self.epsilon, self.n_jobs
+        if components is not None:
+            model = learn_mixtures(*rows, target, components)
+        else:
+            if self.leaf == "auto":
+                quantile = quantile_slots(training, assigned, settings, target, seed, self.n_jobs)
+            model = learn_densities(*rows, target, quantile)
         beta = {"trees": 0.0, "mixture": 1.0}.get(self.combine, self.beta)
         self.beta_ = choose_beta(model, training, assigned, seed, self.n_jobs)[0] if isinstance(beta, str) else beta
         if filled is not None:
@@ -472,18 +465,18 @@ class GenerativeForest(Learner):
         X = self._same_columns(as_table(X))
         return read_cells(self.joint_.schema, self._target, X, self.extra)[0]
 
-    def _circuits(self, training: Training, seed: int) -> LearnCircuits | None:
-        """How circuits of leaves are learned, if they are."""
+    def _components(self, training: Training, seed: int) -> LearnComponents | None:
+        """How the components of leaves that are mixtures are learned, if they are."""
         columns, table, target = training.columns, training.table, len(training.columns.slot) - 1
         is_full = self.target_in_leaf == "full"
         if self.leaf == "spn":
             spn = SpnSettings(min_samples=self.min_spn_samples)
             scope = np.arange(target + 1) < target + is_full
-            return lambda rows, start, weight, t: learn_circuits(
+            return lambda rows, start, weight, t: spn_components(
                 columns, table, rows, start, weight, spn, scope, seed, t
             )
         if is_full:
-            return lambda rows, start, weight, t: class_circuits(columns, table, rows, start, weight, target)
+            return lambda rows, start, weight, t: class_components(columns, table, rows, start, weight, target)
         return None
 
     # -- questions about the features alone

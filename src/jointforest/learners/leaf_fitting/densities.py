@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +15,6 @@ from ...models.box_forest.structure import Forest, Trees, add_stump, tree_boxes
 from ...runtime.threads import map_ordered
 from ..growing.grow import Ranks, RankTree, find_leaves, join_trees, prune
 from .fit import LeafSums, Settings, Table, TreeLeaves, background, fit_tree, leaf_sums
-from .learnspn import TreeCircuits
 from .quantile import LeafCdfs, leaf_cdfs, quantile_circuits, values_of_rows
 from .statistics_kernels import rows_by_leaf
 
@@ -173,9 +172,6 @@ Box = tuple[np.ndarray, np.ndarray, np.ndarray]
 FittedTree = tuple[TreeLeaves, tuple[Circuits, TreeLeaves] | None]
 """Leaves of a tree, and, if they have any, their circuits with their rows."""
 
-LearnCircuits = Callable[[np.ndarray, np.ndarray, np.ndarray, int], TreeCircuits]
-"""Circuits of the leaves of a tree, from its rows by leaf (rows, start), their weights, and the tree's number."""
-
 
 def learn_densities(
     schema: Schema,
@@ -186,17 +182,15 @@ def learn_densities(
     epsilon: float,
     n_jobs: int | None,
     target: Settings | None = None,
-    circuits: LearnCircuits | None = None,
     quantile: np.ndarray | None = None,
 ) -> Forest:
     """The forest whose leaf densities are estimated on the rows in the leaves of each tree.
 
     ``epsilon`` is the weight of the background; 0 leaves it out. The last column has the settings ``target`` if it is
-    the target of the trees. ``circuits`` learns circuits for leaves; without it every leaf is a product over the
-    columns. Numeric slots of ``quantile`` (bool (p,)) have quantile leaves, whatever the settings say of the others;
-    these are circuits, too.
+    the target of the trees. Numeric slots of ``quantile`` (bool (p,)) have quantile leaves, whatever the settings say
+    of the others.
     """
-    fitted = fit_trees(columns, table, assigned, settings, n_jobs, target, circuits, quantile)
+    fitted = fit_trees(columns, table, assigned, settings, n_jobs, target, quantile)
     return as_forest(schema, columns, table, assigned.trees, fitted, epsilon)
 
 
@@ -207,7 +201,6 @@ def fit_trees(
     settings: Settings,
     n_jobs: int | None,
     target: Settings | None = None,
-    circuits: LearnCircuits | None = None,
     quantile: np.ndarray | None = None,
 ) -> list[FittedTree]:
     """The leaves of each tree, not yet a forest; parameters as of `learn_densities`."""
@@ -215,21 +208,10 @@ def fit_trees(
     first = first_leaves(trees)
     modelled = quantile_leaves(columns, settings, quantile, target is not None)
 
-    def fit(rows: np.ndarray, start: np.ndarray, weight: np.ndarray, box: Box) -> TreeLeaves:
-        cells = table.values, table.codes
-        sums = leaf_sums(columns, cells, table.spread, rows, start, weight, drawn=table.drawn)
-        return fit_leaves(columns, table, sums, box, settings, target)
-
     def one(t: int) -> FittedTree:
-        rows, start = rows_in_leaves(assigned, first, t)
         box = tree_boxes(trees, columns, t)
-        leaves = fit(rows, start, weight[t], box)
-        if circuits is None or modelled.any():
-            return leaves, None
-        learned = circuits(rows, start, weight[t], t)
-        lo, hi, allowed = (x[learned.group_leaf] for x in box)
-        groups = fit(learned.group_rows, learned.group_start, weight[t], (lo, hi, allowed))
-        return leaves, (learned.circuits(), groups)
+        rows, start = rows_in_leaves(assigned, first, t)
+        return fit_rows(columns, table, rows, start, weight[t], box, settings, target), None
 
     fitted = list(map_ordered(one, [(t,) for t in range(len(trees.root))], n_jobs, "fitting leaves"))
     if not modelled.any():
@@ -294,6 +276,22 @@ def quantile_leaves(columns: Columns, settings: Settings, quantile: np.ndarray |
     if has_target and not columns.is_categorical[-1]:
         modelled[columns.slot[-1]] = False  # it has its own distribution
     return modelled
+
+
+def fit_rows(
+    columns: Columns,
+    table: Table,
+    rows: np.ndarray,
+    start: np.ndarray,
+    weight: np.ndarray,
+    box: Box,
+    settings: Settings,
+    target: Settings | None,
+) -> TreeLeaves:
+    """`fit_leaves` of the leaves of a box each, whose rows are ``rows[start[k]:start[k + 1]]`` and count ``weight``."""
+    cells = table.values, table.codes
+    sums = leaf_sums(columns, cells, table.spread, rows, start, weight, drawn=table.drawn)
+    return fit_leaves(columns, table, sums, box, settings, target)
 
 
 def fit_leaves(

@@ -110,9 +110,8 @@ class BoxForest(Distribution):
         return forest_to_arrays(self.forest)
 
     def size(self) -> dict[str, int]:
-        n_background = int(self.forest.has_background)
         trees, leaves = len(self.forest.trees.root), len(self.forest.leaves.log_weight)
-        return {"trees": trees - n_background, "leaves": leaves - n_background}
+        return {"trees": trees - self.forest.has_background, "leaves": leaves - self.forest.n_background}
 
     def density_breaks(self, j: int) -> list[np.ndarray]:
         slot = self.forest.columns.slot[j]

@@ -54,7 +54,7 @@ class BoxTrees(ABC):
     log_weight : float64 array (L,)
         Weight of each leaf; -inf of leaves that have none.
     has_background : bool
-        Whether the last tree is the background, a single leaf.
+        Whether the last tree is the background.
     """
 
     schema: Schema
@@ -88,8 +88,8 @@ class BoxTrees(ABC):
     def leaf_kind(self, leaf: int) -> str:
         """``"leaf"`` (a product), ``"circuit"``, ``"Chow-Liu leaf"`` or ``"background"``."""
 
-    def is_background(self, leaf: int) -> bool:
-        return self.has_background and leaf == len(self.log_weight) - 1
+    def is_background(self, leaf: np.ndarray | int) -> np.ndarray:
+        return self.has_background & (self.tree[leaf] == len(self.trees.root) - 1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from .leaves.level_kernels import fill_wide
 from .leaves.levels import WideLevels, layout, words_of
 from .leaves.table import FACTORS, NORMAL, STUDENT, UNIFORM, Circuits, Leaves
 from .structure import Trees, tree_boxes
+from .structure_kernels import MIXED
 
 # ---- Whether a node table is a forest: each node reached once, from one root, and every split within its column.
 
@@ -69,15 +70,15 @@ def check_trees(columns: Columns, trees: Trees, has_background: bool) -> None:
     need(0 < sizes["N"] < 2**31 and sizes["T"] > 0, "trees: expected at least one node and one root")
 
     feature = trees.feature
-    need_all("trees.feature", (feature >= -1) & (feature < len(columns.slot)), feature, "a column's number or -1")
+    need_all("trees.feature", (feature >= MIXED) & (feature < len(columns.slot)), feature, "a column's number, -1 or -2")
     is_leaf = feature == -1
     _check_links(trees, is_leaf)
     _check_leaf_numbers(trees, is_leaf)
-    _check_splits(columns, trees, is_leaf)
+    _check_splits(columns, trees)
     _check_weights(trees, is_leaf)
     need(
-        not has_background or is_leaf[trees.root[-1]],
-        "trees.root: the background (the last tree) must be a single leaf",
+        not has_background or (feature[trees.root[-1] :] < 0).all(),
+        "trees.root: the background (the last tree) must have no splits",
     )
 
 
@@ -110,12 +111,13 @@ def _check_leaf_numbers(trees: Trees, is_leaf: np.ndarray) -> None:
     )
 
 
-def _check_splits(columns: Columns, trees: Trees, is_leaf: np.ndarray) -> None:
-    feature = np.where(is_leaf, 0, trees.feature)
-    by_levels = ~is_leaf & (columns.is_categorical[feature] == 1)
+def _check_splits(columns: Columns, trees: Trees) -> None:
+    is_split = trees.feature >= 0
+    feature = np.where(is_split, trees.feature, 0)
+    by_levels = is_split & (columns.is_categorical[feature] == 1)
     threshold = trees.threshold
     need_all("trees.threshold", ~np.isnan(threshold), threshold, "a number")
-    need_all("trees.threshold", ~(is_leaf | by_levels) | (threshold == 0), threshold, "0 where no number is split")
+    need_all("trees.threshold", (is_split & ~by_levels) | (threshold == 0), threshold, "0 where no number is split")
     first = trees.levels_at
     need_all("trees.levels_at", np.where(by_levels, first >= 0, first == -1), first, "-1 unless levels are split")
 
@@ -283,7 +285,7 @@ DERIVED_FIELDS = {
 
 
 def check(schema: Schema, columns: Columns, trees: Trees, leaves: Leaves, has_background: bool) -> None:
-    """Check every array of a model. A background is its last tree, a single leaf.
+    """Check every array of a model. A background is its last tree, without splits.
 
     Raises ValueError naming the first field, and the entry of it, that is not as `Columns`, `Trees` and `Leaves`
     promise.

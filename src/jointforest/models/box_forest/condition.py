@@ -119,7 +119,7 @@ def condition(forest: Forest, evidence: Evidence, seen: bool = True, within: flo
         raise ValueError("the evidence has probability 0; drop or widen one of its conditions")
     log_weight = np.full(len(leaves.log_weight), -np.inf)
     log_weight[leaf] = log_joint
-    small = restricted_trees(columns, forest.trees, log_weight, np.ones(len(columns.slot), bool))
+    small = restricted_trees(columns, forest.trees, log_weight)
     regions = _regions(evidence)
     cut = {
         j: _pieces(forest, evidence, int(columns.slot[j]), region, within)

@@ -54,7 +54,7 @@ def pieces(columns, leaves, evidence, slot, region):
     return start, run[:n].copy(), log_share[:n].copy(), log_first
 
 
-# ---- Kernels: trees restricted to some of their leaves, and to the splits of some columns.
+# ---- Kernels: trees restricted to some of their leaves.
 
 
 @record
@@ -69,12 +69,12 @@ class NewNodes(NamedTuple):
         Children, and the numbers of new leaves; -1 of others.
     root, old_tree : int32 arrays
         Root of each tree, and which tree it was.
-    start, leaf : int64 arrays
-        New leaf k stands for the leaves ``leaf[start[k]:start[k + 1]]``.
+    leaf : int64 array
+        Which leaf each new leaf was.
     below : int64 array
         Scratch: how many leaves that stay are below each old node.
-    stack, parent, waiting : int64 arrays, one longer than there are nodes
-        Scratch: old nodes still to be visited (negative: a right child), their new parents; nodes below a new leaf.
+    stack, parent : int64 arrays, one longer than there are nodes
+        Scratch: old nodes still to be visited (negative: a right child), and their new parents.
     """
 
     node: np.ndarray
@@ -83,12 +83,10 @@ class NewNodes(NamedTuple):
     number: np.ndarray
     root: np.ndarray
     old_tree: np.ndarray
-    start: np.ndarray
     leaf: np.ndarray
     below: np.ndarray
     stack: np.ndarray
     parent: np.ndarray
-    waiting: np.ndarray
 
 
 def new_nodes(n_nodes: int, n_leaves: int, n_trees: int) -> NewNodes:
@@ -100,12 +98,10 @@ def new_nodes(n_nodes: int, n_leaves: int, n_trees: int) -> NewNodes:
         number=np.full(n_nodes, -1, np.int32),
         root=np.empty(n_trees, np.int32),
         old_tree=np.empty(n_trees, np.int32),
-        start=np.zeros(n_leaves + 1, np.int64),
         leaf=np.empty(n_leaves, np.int64),
         below=np.zeros(n_nodes, np.int64),
         stack=np.empty(n_nodes + 1, np.int64),
         parent=np.empty(n_nodes + 1, np.int64),
-        waiting=np.empty(n_nodes + 1, np.int64),
     )
 
 
@@ -116,33 +112,15 @@ def count_below(trees, stays, below):
         below[q] = stays[trees.leaf[q]] if trees.leaf[q] >= 0 else below[trees.left[q]] + below[trees.right[q]]
 
 
-@kernel
-def list_leaves(trees, stays, node, new, n):
-    """Append the leaves below a node that stay to the n that ``new.leaf`` has; return how many it has then."""
-    nodes, n_waiting = new.waiting, 1
-    nodes[0] = node
-    while n_waiting > 0:
-        n_waiting -= 1
-        q = nodes[n_waiting]
-        if trees.leaf[q] < 0:
-            nodes[n_waiting], nodes[n_waiting + 1] = trees.right[q], trees.left[q]
-            n_waiting += 2
-        elif stays[trees.leaf[q]]:
-            new.leaf[n] = trees.leaf[q]
-            n += 1
-    return n
-
-
 @entry
-def restrict(trees, stays, keeps_splits, new):
-    """The trees of the leaves that stay (uint8 (L,)), cut off at splits of columns whose splits go (uint8 (d,)).
+def restrict(trees, stays, new):
+    """The trees of the leaves that stay (uint8 (L,)); returns how many new nodes, trees and leaves there are.
 
-    The sibling of what goes takes their parent's place. Where a tree is cut off, one new leaf stands for all that are
-    below. Trees without leaves go. Returns how many new nodes, trees, leaves, and old leaves that stay there are.
+    The sibling of what goes takes their parent's place. Trees without leaves go.
     """
     below, stack, parent = new.below, new.stack, new.parent
     count_below(trees, stays, below)
-    n, n_trees, n_new, n_old = 0, 0, 0, np.int64(0)
+    n, n_trees, n_leaves = 0, 0, 0
     for tree in range(trees.root.shape[0]):
         if below[trees.root[tree]] == 0:
             continue
@@ -158,17 +136,15 @@ def restrict(trees, stays, keeps_splits, new):
             new.node[n] = q
             if above >= 0:
                 side[above] = n
-            if trees.leaf[q] < 0 and keeps_splits[trees.feature[q]]:
+            if trees.leaf[q] < 0:
                 stack[height], parent[height] = -trees.right[q], n
                 stack[height + 1], parent[height + 1] = trees.left[q], n
                 height += 2
             else:
-                new.number[n] = n_new
-                n_old = list_leaves(trees, stays, q, new, n_old)
-                n_new += 1
-                new.start[n_new] = n_old
+                new.number[n], new.leaf[n_leaves] = n_leaves, trees.leaf[q]
+                n_leaves += 1
             n += 1
-    return n, n_trees, n_new, n_old
+    return n, n_trees, n_leaves
 
 
 @entry

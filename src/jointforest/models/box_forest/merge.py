@@ -9,33 +9,32 @@ import numpy as np
 from .leaves.derived import make_leaves
 from .leaves.levels import layout, stacked, take
 from .leaves.table import ParameterTables
-from .marginalize import Nodes, Restricted, mean_missing_rates, mixed_nodes, nodes_of, packed
-from .structure import Forest, Trees, add_stump
+from .marginalize import Nodes, nodes_of, packed
+from .structure import Forest, Trees, add_stump, mix_leaves
 
 
 def merge(forests: Sequence[Forest], log_weight: np.ndarray) -> Forest:
     """The forest of all trees, with P(x) = sum_i exp(log_weight[i]) P_i(x), exact.
 
-    Backgrounds become one: a leaf without splits that is the mixture (a SUM) of them.
+    Backgrounds become one: a tree without splits that mixes them.
     """
-    leaves_of = [np.arange(len(forest.leaves.log_weight) - forest.has_background) for forest in forests]
-    backs = [np.array([len(leaf)]) if forest.has_background else np.array([], int)
-             for forest, leaf in zip(forests, leaves_of, strict=True)]  # fmt: skip
-    taken = [*zip(forests, leaves_of, log_weight, strict=True), *zip(forests, backs, log_weight, strict=True)]
-    first_row = 2 * np.cumsum([0] + [len(forest.leaves.tree) for forest in forests[:-1]]).tolist()
+    own = [len(forest.leaves.log_weight) - forest.n_background for forest in forests]
+    ends = [slice(n, len(forest.leaves.log_weight)) for forest, n in zip(forests, own, strict=True)]
+    taken = [*zip(forests, [slice(0, n) for n in own], log_weight, strict=True), *zip(forests, ends, log_weight, strict=True)]
     of_leaf = np.concatenate([forest.leaves.log_weight[leaf] + weight for forest, leaf, weight in taken])
     of_leaf -= np.logaddexp.reduce(of_leaf)
-
-    trees = _stacked([_without_background(forest) for forest in forests])
-    n_own = sum(len(leaf) for leaf in leaves_of)
-    start = np.arange(n_own + 1)
-    tree = np.repeat(np.arange(len(trees.root)), np.diff(np.append(_first_leaves(trees), n_own)))
+    trees, n_own = _stacked([_without_background(forest) for forest in forests]), sum(own)
+    n_trees = len(trees.root)
+    tree = np.repeat(np.arange(n_trees), np.diff(np.append(_first_leaves(trees), n_own)))
     if len(of_leaf) > n_own:
-        trees, start, tree = add_stump(trees), np.append(start, len(of_leaf)), np.append(tree, len(trees.root))
-    groups = Restricted(trees, np.logaddexp.reduceat(of_leaf, start[:-1]), tree, tree, start, np.arange(len(of_leaf)))
-
-    nodes = _joined([nodes_of(forest.leaves, leaf)[0] for forest, leaf, _ in taken], first_row)
-    new = packed(mixed_nodes(nodes, groups, of_leaf))
+        share = np.exp(of_leaf[n_own:] - np.logaddexp.reduce(of_leaf[n_own:]))
+        leaf = np.minimum(np.arange(len(of_leaf)), n_own)
+        trees = mix_leaves(add_stump(trees), leaf, np.concatenate([np.ones(n_own), share]))
+        tree = np.append(tree, np.full(len(share), n_trees))
+    first_row = np.cumsum([0] + [len(forest.leaves.tree) for forest in forests[:-1]]).tolist()
+    numbers = [np.arange(len(forest.leaves.log_weight))[leaf] for forest, leaf, _ in taken]
+    parts = zip(taken, numbers, strict=True)
+    new = packed(_joined([nodes_of(forest.leaves, leaf)[0] for (forest, *_), leaf in parts], 2 * first_row))
     table = {
         name: np.concatenate([getattr(forest.leaves, name) for forest in forests])[new.row]
         for name in ("family", "a", "b", "lo", "hi", "atom_mass", "level_mass")
@@ -50,10 +49,10 @@ def merge(forests: Sequence[Forest], log_weight: np.ndarray) -> Forest:
             forests[0].columns,
             ParameterTables(
                 wide=take(where, stacked([forest.leaves.wide for forest in forests]), new.row),
-                tree=groups.tree[new.leaf],
-                log_weight=groups.log_weight,
+                tree=tree[new.leaf],
+                log_weight=of_leaf,
                 **table,
-                missing_rate=mean_missing_rates(missing_rate, groups, of_leaf),
+                missing_rate=missing_rate,
             ),
             circuits=new.circuits,
         ),
@@ -62,13 +61,12 @@ def merge(forests: Sequence[Forest], log_weight: np.ndarray) -> Forest:
 
 
 def _without_background(forest: Forest) -> Trees:
-    """The node table less the background, which is its last node and its last tree."""
+    """The node table less the background, which is its last tree."""
     if not forest.has_background:
         return forest.trees
-    shared = {"left_levels": forest.trees.left_levels}
-    return forest.trees._replace(
-        **{name: field[:-1] for name, field in forest.trees._asdict().items() if name not in shared}
-    )
+    trees, end = forest.trees, int(forest.trees.root[-1])
+    own = {name: field[:end] for name, field in trees._asdict().items() if name not in ("root", "left_levels")}
+    return trees._replace(**own, root=trees.root[:-1])
 
 
 def _stacked(parts: list[Trees]) -> Trees:

@@ -28,6 +28,7 @@ from .posterior_kernels import (
 from .quantile_kernels import quantile_rows
 from .sampling_kernels import Draws, complete_rows, draw_rows, draw_scratch, impute_rows
 from .structure import Forest
+from .structure_kernels import MIXED
 from .tree_weight_kernels import routed_rows, shared_rows, weigh_trees, with_routed
 
 _ENTRIES = 2_000_000
@@ -135,7 +136,7 @@ class OneRow:
 def background_weight(
     forest: Forest, evidence: Evidence, n_jobs: int | None = -1, known: OneRow | None = None
 ) -> np.ndarray:
-    """Posterior weight of the background leaf in each row, shape (n,): 0..1, NaN where the evidence has probability 0.
+    """Posterior weight of the background in each row, shape (n,): 0..1, NaN where the evidence has probability 0.
 
     All zero in a forest without background; there rows of probability 0 are NaN too.
     """
@@ -144,14 +145,10 @@ def background_weight(
 
 def background_share(forest: Forest, post: LeafPosterior) -> np.ndarray:
     """`background_weight` of the rows of a posterior (over leaves) at hand, shape (n,)."""
-    last = np.maximum(post.start[1:] - 1, 0)
-    is_possible = post.log_evidence > -np.inf
-    if not forest.has_background or not len(post.leaf):
-        return np.where(is_possible, 0.0, np.nan)
-    is_background = post.leaf[last] == len(forest.leaves.log_weight) - 1  # the last tree is walked last
-    with np.errstate(invalid="ignore"):
-        share = np.where(is_background, np.exp(post.log_weight[last] - post.log_evidence), 0.0)
-    return np.where(is_possible, share, np.nan)
+    entry = np.flatnonzero(post.leaf >= len(forest.leaves.log_weight) - forest.n_background)
+    row = np.searchsorted(post.start, entry, side="right") - 1
+    share = np.bincount(row, np.exp(post.log_weight[entry] - post.log_evidence[row]), minlength=len(post.log_evidence))
+    return np.where(post.log_evidence > -np.inf, share, np.nan)
 
 
 def by_chunks(
@@ -185,9 +182,10 @@ def by_chunks(
 
 def _knows_splits(forest: Forest, evidence: Evidence) -> bool:
     """Whether every row ends in one leaf of each tree, and leaves are products: then it takes no densities to tell."""
-    if not len(evidence.value) or len(forest.leaves.node_kind) or evidence.has_regions:
-        return False
     feature = forest.trees.feature
+    is_mixed = bool((feature == MIXED).any()) or len(forest.leaves.node_kind)
+    if not len(evidence.value) or is_mixed or evidence.has_regions:
+        return False
     return not np.isnan(evidence.value[:, np.unique(feature[feature >= 0])]).any()
 
 

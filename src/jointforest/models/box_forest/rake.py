@@ -112,9 +112,11 @@ def _tilted(forest: Forest, raked: dict[int, Raked]) -> Forest:
     tilted = condition(forest, _evidence(forest, raked, factors), seen=False, within=WITHIN)
     if not tilted.has_background:
         return tilted
-    epsilon, now = float(forest.leaves.log_weight[-1]), tilted.leaves.log_weight
-    log_weight = now + np.log(-np.expm1(epsilon)) - np.log(-np.expm1(now[-1]))
-    log_weight[-1] = epsilon
+    is_back = np.arange(-len(tilted.leaves.log_weight), 0) >= -tilted.n_background
+    epsilon = np.logaddexp.reduce(forest.leaves.log_weight[-forest.n_background :])
+    now = np.logaddexp.reduce(tilted.leaves.log_weight[is_back])
+    others = np.log(-np.expm1(epsilon)) - np.log(-np.expm1(now))
+    log_weight = tilted.leaves.log_weight + np.where(is_back, epsilon - now, others)
     return replace(tilted, leaves=tilted.leaves._replace(log_weight=log_weight))
 
 

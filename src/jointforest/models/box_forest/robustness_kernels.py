@@ -12,6 +12,7 @@ from .leaves.level_kernels import has_level, level_mass
 from .leaves.slot_kernels import find_atom
 from .leaves.table import FACTORS, SUM
 from .robustness_bound_kernels import bound_circuit, bound_products
+from .structure_kernels import MIXED
 
 
 @entry
@@ -66,7 +67,7 @@ def known_cells(columns, evidence, row, reached):
 
 @kernel
 def reached_nodes(problem, evidence, row, reached):
-    """Write the nodes that the row reaches; both ways where the split column is not known."""
+    """Write the nodes that the row reaches; both ways where the split column is not known, or there is no split."""
     trees, weight, stack = problem.trees, problem.weight, reached.stack
     n_nodes, n_leaves = 0, 0
     for tree in range(trees.root.shape[0]):
@@ -75,7 +76,7 @@ def reached_nodes(problem, evidence, row, reached):
         while True:
             j = trees.feature[node]
             reached.other[n_nodes] = -1
-            if j < 0:
+            if trees.leaf[node] >= 0:
                 reached.leaf_at[n_nodes], reached.leaf[n_leaves] = n_leaves, trees.leaf[node]
                 n_leaves += 1
                 n_nodes += 1
@@ -87,7 +88,7 @@ def reached_nodes(problem, evidence, row, reached):
                 node = trees.right[reached.child[parent]]
                 reached.child[parent] = parent + 1
                 continue
-            x = evidence.value[row, j]
+            x = evidence.value[row, j] if j != MIXED else math.nan
             reached.leaf_at[n_nodes] = -1
             if x != x:
                 down = trees.left[node]

@@ -8,6 +8,9 @@ from ...runtime.compile import entry, kernel
 from ...runtime.random_kernels import stream, uniform
 from .leaves.level_kernels import has_level
 
+MIXED = -2
+"""What `structure.Trees.feature` is at a node that mixes its children."""
+
 
 @entry
 def fill_boxes(trees, columns, start, stop, first_leaf, lo, hi, allowed):
@@ -31,6 +34,8 @@ def fill_boxes(trees, columns, start, stop, first_leaf, lo, hi, allowed):
             hi[b, s] = hi[a, s]
         for level in range(allowed.shape[1]):
             allowed[b, level] = allowed[a, level]
+        if trees.feature[node] == MIXED:
+            continue
         slot = np.int64(columns.slot[trees.feature[node]])
         at = np.int64(trees.levels_at[node])
         if at < 0:

@@ -15,7 +15,7 @@ export class ForestPart {
     this.logWeight = part.log_weight;
     this.leaf = arrayOf(buffer, part.log_weights);
     this.nRows = part.n_rows;
-    this.hasBackground = part.has_background;
+    this.nBackground = part.n_background;
     this.cuts = cuts;
     this.missing = part.missing.map((one) => one && arrayOf(buffer, one));
     this.slots = part.slots.map((slot) => readSlot(slot, buffer));
@@ -47,7 +47,7 @@ export class ForestPart {
     for (let l = 0; l < n; l += 1) weight[l] /= total;
     return {
       log: this.logWeight + top + Math.log(total),
-      background: this.hasBackground ? weight[n - 1] : 0,
+      background: weight.subarray(n - this.nBackground).reduce((sum, w) => sum + w, 0),
       column: (j) => this.#column(j, weight, value, said.get(j)),
       missing: (j) => (this.missing[j] ? dot(weight, this.missing[j]) : 0),
     };
