@@ -107,7 +107,7 @@ def contaminated_node(model, node, known, choice, moves, boxes):
     w = choice.weights(("split", node), w / w.sum())
     total = 0.0
     for k, side in enumerate(sides):
-        if known[f] is not None:
+        if f >= 0 and known[f] is not None:
             here = trees.threshold[node] >= known[f]
             if model.columns.is_categorical[f]:
                 here = level_bit(trees, node, int(known[f]))

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .boxes import leaf_boxes, level_bit, n_levels
+from .boxes import MIXED, leaf_boxes, level_bit, n_levels
 from .column import given, probability_of
 from .density import circuit_root, describing
 from .evidence import Set, cell, everything, is_level_in, log_factor
@@ -63,8 +63,10 @@ def without_densities(model, evidence, i, j, t):
 def reached(model, evidence, i, node):
     """Leaves below a node whose splits, each by itself, row i's evidence can pass."""
     trees, j = model.trees, int(model.trees.feature[node])
-    if j < 0:
+    if j == -1:
         return [int(trees.leaf[node])]
+    if j == MIXED:
+        return reached(model, evidence, i, int(trees.left[node])) + reached(model, evidence, i, int(trees.right[node]))
     known = cell(evidence, i, j)
     if model.columns.is_categorical[j]:
         levels = [k for k in range(n_levels(model, j)) if known is None or is_level_in(k, known)]

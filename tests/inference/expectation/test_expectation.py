@@ -82,9 +82,9 @@ def test_table_threads_and_repeated_rows_change_nothing():
             np.testing.assert_array_equal(got[1], np.tile(error, (3, 1)))
 
 
-@pytest.mark.parametrize(("seed", "circuits"), [(12, 0.0), (20, 1.0)])
-def test_rows_of_probability_zero_are_not_predicted(seed, circuits):
-    model = random_model(seed, kinds=("continuous", "categorical"), background=False, circuits=circuits)
+@pytest.mark.parametrize(("seed", "mixed"), [(12, 0.0), (20, 1.0)])
+def test_rows_of_probability_zero_are_not_predicted(seed, mixed):
+    model = random_model(seed, kinds=("continuous", "categorical"), background=False, mixed=mixed)
     evidence = make_evidence([[1e9, None]])
     assert oracle.log_density(model, evidence)[0] == -np.inf
     ensemble = random_ensemble(np.random.default_rng(0), model, n_trees=20)

@@ -208,7 +208,7 @@ def test_numbers_by_quadrature(seed: int, kinds: tuple[str, ...]) -> None:
 
 
 def test_a_narrow_peak_is_not_missed() -> None:
-    model = random_model(2, n_trees=2, max_depth=0, background=False, kinds=("continuous",), circuits=0.0)
+    model = random_model(2, n_trees=2, max_depth=0, background=False, kinds=("continuous",), mixed=0.0)
     leaves = model.leaves
     leaves.family[:], leaves.lo[:], leaves.hi[:] = NORMAL, -INF, INF
     leaves.a[:], leaves.b[:, 0], leaves.log_norm[:] = 0.123, (1.0, 1e-6), 0.0
@@ -228,7 +228,7 @@ def test_a_narrow_peak_is_not_missed() -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_one_tree_by_quadrature(seed: int) -> None:
     kinds = (("integer", "boolean"), ("mixed", "boolean"), ("rounded", "ordered"))[seed % 3]
-    model = random_model(seed, n_trees=1, max_depth=3, background=False, kinds=kinds, circuits=0.0)
+    model = random_model(seed, n_trees=1, max_depth=3, background=False, kinds=kinds, mixed=0.0)
     p, _, w = on_rule(model, model)
     want = float(-np.sum(w * p * np.log(np.where(p > 0, p, 1.0))))
     assert entropy.tree_entropy(model, [0, 1]) == pytest.approx(want, abs=2e-6)
@@ -252,7 +252,7 @@ def test_one_learned_tree(leaf: str) -> None:
 
 
 def test_a_tree_that_splits_on_other_columns_is_not_one_of_disjoint_leaves() -> None:
-    model = random_model(1, n_trees=1, max_depth=3, background=False, kinds=("boolean", "integer"), circuits=0.0)
+    model = random_model(1, n_trees=1, max_depth=3, background=False, kinds=("boolean", "integer"), mixed=0.0)
     split = set(model.trees.feature[model.trees.feature >= 0].tolist())
     assert split == {0, 1}
     assert entropy.tree_entropy(model, [0]) is None and entropy.tree_entropy(model, [0, 1]) is not None
@@ -262,7 +262,7 @@ def test_a_tree_that_splits_on_other_columns_is_not_one_of_disjoint_leaves() -> 
 @pytest.mark.parametrize("seed", range(12))
 def test_divergence_of_trees_by_quadrature(seed: int) -> None:
     kinds = (("integer", "boolean"), ("mixed", "boolean"), ("rounded", "ordered"), ("continuous",))[seed % 4]
-    model = random_model(seed, n_trees=1, max_depth=3, background=False, kinds=kinds, circuits=0.0)
+    model = random_model(seed, n_trees=1, max_depth=3, background=False, kinds=kinds, mixed=0.0)
     model.leaves.family[model.leaves.family == STUDENT] = NORMAL
     model = remade(model)
     other = moved(model, seed)
@@ -361,7 +361,7 @@ def test_sampling_of_many_columns() -> None:
 
 
 def test_a_joint_is_no_distance_from_itself() -> None:
-    joint = joint_of(random_model(5, circuits=0.4))
+    joint = joint_of(random_model(5, mixed=0.4))
     for measure in divergence.MEASURES:
         found = joint.divergence(joint, measure, n_samples=50, random_state=0)
         assert found.value == pytest.approx(0.0, abs=1e-7) and found.standard_error < 1e-7

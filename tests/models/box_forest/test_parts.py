@@ -42,7 +42,7 @@ def test_parts_mix_to_the_answer(seed: int) -> None:
 @given(seeds)
 @settings(max_examples=20)
 def test_parts_of_leaves_without_circuits_are_the_leaves(seed: int) -> None:
-    forest = random_model(seed, n_trees=2, max_depth=3, circuits=0.0)
+    forest = random_model(seed, n_trees=2, max_depth=3, mixed=0.0)
     evidence = random_evidence(forest, seed, 2)
     for i in range(2):
         joint = oracle.log_joint(forest, evidence, i)
@@ -56,7 +56,7 @@ def test_parts_of_leaves_without_circuits_are_the_leaves(seed: int) -> None:
 @given(seeds)
 @settings(max_examples=20)
 def test_mixtures_over_one_column_are_one_part(seed: int) -> None:
-    forest = random_model(seed, n_trees=2, max_depth=2, circuits=0.7)
+    forest = random_model(seed, n_trees=2, max_depth=2, mixed=0.7)
     for j in range(len(forest.schema.columns)):
         roots = [circuit_root(forest, leaf) for leaf in range(len(forest.leaves.log_weight))]
         nodes = [q for q, kind in enumerate(forest.leaves.node_kind) if kind == FACTORS and j in _scope(forest, q)]

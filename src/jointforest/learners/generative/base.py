@@ -24,7 +24,7 @@ from ..chow_liu_leaves.leaves import chow_liu_part
 from ..growing.criterion_kernels import ENTROPY, GINI
 from ..leaf_fitting.densities import TARGET, AssignedRows, learn_densities
 from ..leaf_fitting.fit import LIKE_UNIFORM, Settings
-from ..leaf_fitting.learnspn import SpnSettings, class_components, spn_components
+from ..leaf_fitting.learnspn import SpnSettings, class_components, spn_circuits, spn_components
 from ..leaf_fitting.mixtures import LearnComponents, learn_mixtures
 from .conformal import Calibration, calibration_rows
 from .constants import FIXED
@@ -473,7 +473,7 @@ class GenerativeForest(Learner):
             spn = SpnSettings(min_samples=self.min_spn_samples)
             scope = np.arange(target + 1) < target + is_full
             return lambda rows, start, weight, t: spn_components(
-                columns, table, rows, start, weight, spn, scope, seed, t
+                columns, spn_circuits(columns, table, rows, start, weight, spn, scope, seed, t)
             )
         if is_full:
             return lambda rows, start, weight, t: class_components(columns, table, rows, start, weight, target)

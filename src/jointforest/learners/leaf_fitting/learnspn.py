@@ -3,6 +3,7 @@ docs/concepts/learnspn-leaves.md."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -197,16 +198,15 @@ _MOST_COMPONENTS = 4096
 """Components of a product of mixtures; of those beyond, the columns become independent."""
 
 
-def multiplied_out(nodes: Nodes, q: int, f: int) -> Mixture:
-    """The circuit of q nodes, f of them FACTORS nodes, as a mixture of products: every product of sums is a sum.
+def multiplied_out(nodes: Nodes) -> Mixture:
+    """A circuit as a mixture of products: every product of sums is a sum.
 
     Where that would be more than `_MOST_COMPONENTS`, the mixtures of the fewest columns become products of all rows.
     """
-    d = nodes.scope.shape[1]
-    rows = [nodes.group_rows[nodes.group_start[k] : nodes.group_start[k + 1]].copy() for k in range(f)]
+    number, d = nodes.scope.shape
+    rows = [nodes.group_rows[nodes.group_start[k] : nodes.group_start[k + 1]] for k in range(number)]
     waiting: list[tuple[int, np.ndarray, np.ndarray]] = []  # node, log weights and groups of the nodes without a parent
-    number = f
-    for node in range(q - 1, -1, -1):  # children come after their parent
+    for node in range(len(nodes.kind) - 1, -1, -1):  # children come after their parent
         below = []
         while waiting and waiting[-1][0] < nodes.end[node]:
             below.append(waiting.pop()[1:])
@@ -235,7 +235,7 @@ def _as_product(group: np.ndarray, rows: list[np.ndarray]) -> np.ndarray:
     return np.where(has_column, len(rows) - 1, -1)[None]
 
 
-def spn_components(
+def spn_circuits(
     columns: Columns,
     table: Table,
     rows: np.ndarray,
@@ -245,14 +245,15 @@ def spn_components(
     scope_columns: np.ndarray,
     seed: int,
     number: int,
-) -> Components:
-    """The leaves of one tree by LearnSPN (Gens and Domingos 2013, Algorithm 1; Correia et al. 2020, section 4).
+) -> Iterator[tuple[int, Nodes]]:
+    """The leaves of one tree that become circuits by LearnSPN, and the nodes of each (Gens and Domingos 2013, Algorithm 1; Correia
+    et al. 2020, section 4).
 
     Columns of a node that are independent of each other, or in groups that are, become a product; columns that do not
     split, a sum over two clusters of the rows. The rows of leaf k are ``rows[start[k]:start[k + 1]]``. They are
     counted, and tested, once, however often a bootstrap drew them: only the weights of the sums count ``weight`` (n,).
-    Columns outside ``scope_columns`` (bool (d,)) are held to be independent of all. A leaf stays one product where it
-    has few rows, or no columns that are found dependent.
+    Columns outside ``scope_columns`` (bool (d,)) are held to be independent of all. A leaf has no circuit where it has
+    few rows, or no columns that are found dependent.
     """
     d = len(columns.slot)
     is_categorical = columns.is_categorical == 1
@@ -267,7 +268,6 @@ def spn_components(
     order = np.concatenate([np.flatnonzero(~scope_columns), np.flatnonzero(scope_columns)]).astype(np.int32)
     n_apart = int(d - np.sum(scope_columns))
     state = stream_state(seed, number)
-    mixtures: dict[int, Mixture] = {}
     cells = Cells(table.values, table.codes, columns.is_categorical, weight, centre, unit, n_levels)
     views = make_views(d, int(np.diff(start).max(initial=0)))
     for leaf in np.flatnonzero(np.diff(start) >= spn.min_samples).tolist():
@@ -275,8 +275,19 @@ def spn_components(
         nodes = make_nodes(d, len(here), spn.min_rows)
         q, f = learn_leaf(cells, here, order.copy(), n_apart, spn.min_rows, spn.significance, views, nodes, state)
         if q:
-            mixtures[leaf] = multiplied_out(nodes, q, f)
-    return joined(mixtures, d)
+            yield leaf, nodes._replace(
+                kind=nodes.kind[:q],
+                end=nodes.end[:q],
+                log_weight=nodes.log_weight[:q],
+                scope=nodes.scope[:f],
+                group_rows=nodes.group_rows[: nodes.group_start[f]],
+                group_start=nodes.group_start[: f + 1],
+            )
+
+
+def spn_components(columns: Columns, circuits: Iterator[tuple[int, Nodes]]) -> Components:
+    """The components of leaves that become circuits, of `spn_circuits`."""
+    return joined({leaf: multiplied_out(nodes) for leaf, nodes in circuits}, len(columns.slot))
 
 
 def class_components(
