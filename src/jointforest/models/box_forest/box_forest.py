@@ -144,7 +144,7 @@ class BoxForestPosterior(PosteriorState):
     def log_evidence(self) -> float:
         if self.row is None:
             return super().log_evidence
-        return float(self.row.posterior(None).log_evidence[0])
+        return float(self.row.posterior.log_evidence[0])
 
     def background_weight(self, n_jobs: int | None = -1) -> np.ndarray:
         return background_weight(self.forest, self.evidence, n_jobs, self.row)
@@ -188,5 +188,5 @@ class BoxForestPosterior(PosteriorState):
             return super().missing_shares(columns)
         rates = self.forest.leaves.missing_rate
         probabilities = np.zeros(rates.shape[1])
-        mix_rows(rates, *self.row.mixture(None), probabilities)
+        mix_rows(rates, *self.row.mixture, probabilities)
         return probabilities[list(columns)]

@@ -9,11 +9,10 @@ import numpy as np
 
 from ...runtime.compile import entry, kernel
 from ...runtime.records import record
-from .circuit_kernels import has_circuit
 from .leaves.grid_kernels import cell_centre
 from .leaves.level_kernels import log_level
 from .leaves.slot_kernels import cut_to_support, find_atom, has_atom, value_log_density
-from .leaves.table import FACTORS, SUM, UNIFORM
+from .leaves.table import UNIFORM
 from .region_kernels import cell_region, in_region, reachable
 
 
@@ -89,74 +88,10 @@ def cell_mode(columns, leaves, evidence, box, j, l):  # noqa: E741
 
 
 @kernel
-def factors_mode(problem, box, q, x):
-    """Write the likeliest values of the columns of the FACTORS node q into x; return its log density there."""
-    columns, leaves, evidence = problem.columns, problem.leaves, problem.evidence
-    total, of, k = 0.0, leaves.node_row[q], leaves.node_scope[q]
-    for i in range(leaves.scope_start[k], leaves.scope_start[k + 1]):
-        j = np.int64(leaves.scope_column[i])
-        x[j], density = cell_mode(columns, leaves, evidence, box, j, of)
-        total += density
-    return total
-
-
-@kernel
-def bound_circuit(problem, box, leaf, x):
-    """Write what each node of a circuit leaf reaches in the box to ``greatest``, and what it never passes to ``bound``.
-
-    ``greatest`` follows, in sums, the child that is greatest when weighed; x is scratch.
-    """
-    leaves, greatest, bound = problem.leaves, problem.greatest, problem.bound
-    first, end, kind = leaves.node_start[leaf], leaves.node_end, leaves.node_kind
-    for q in range(np.int64(leaves.node_start[leaf + 1]) - 1, first - 1, -1):
-        best, total = (-math.inf, -math.inf) if kind[q] == SUM else (0.0, 0.0)
-        if kind[q] == FACTORS:
-            best = factors_mode(problem, box, q, x)
-            total = best
-        child = q + 1
-        while child < end[q]:
-            if kind[q] == SUM:
-                best = max(best, leaves.node_log_weight[child] + greatest[child])
-                total = np.logaddexp(total, leaves.node_log_weight[child] + bound[child])
-            else:
-                best += greatest[child]
-                total += bound[child]
-            child = end[child]
-        greatest[q], bound[q], problem.active[q] = best, total, q == first
-
-
-@kernel
-def circuit_mode(problem, box, leaf, x):
-    """Write a likely point of a circuit leaf, by its likeliest parts; an upper bound of the leaf's log density."""
-    bound_circuit(problem, box, leaf, x)
-    leaves, greatest, active = problem.leaves, problem.greatest, problem.active
-    first, end, kind = leaves.node_start[leaf], leaves.node_end, leaves.node_kind
-    for q in range(np.int64(first), leaves.node_start[leaf + 1]):
-        if not active[q]:
-            continue
-        if kind[q] == FACTORS:
-            factors_mode(problem, box, q, x)
-        child = q + 1
-        while child < end[q]:
-            if kind[q] != SUM:
-                active[child] = 1
-            elif leaves.node_log_weight[child] + greatest[child] == greatest[q]:
-                active[child] = 1
-                break
-            child = end[child]
-    return problem.bound[first]
-
-
-@kernel
 def leaf_mode(problem, box, leaf, x):
-    """Write the point of greatest density of a leaf in the box into x; return its log density, weight included.
-
-    Of circuit leaves the point is a likely one, and the density an upper bound.
-    """
+    """Write the point of greatest density of a leaf in the box into x; return its log density, weight included."""
     columns, leaves, evidence = problem.columns, problem.leaves, problem.evidence
     total = leaves.log_weight[leaf]
-    if has_circuit(leaves, leaf):
-        return total + circuit_mode(problem, box, leaf, x)
     for j in range(x.shape[0]):
         x[j], log_density = cell_mode(columns, leaves, evidence, box, j, leaf)
         total += log_density
@@ -165,10 +100,7 @@ def leaf_mode(problem, box, leaf, x):
 
 @entry
 def leaf_modes(problem, box):
-    """Leaves with density, int32 (n,); a point of greatest density of each, (n, d); the log density there, (n,).
-
-    Of circuit leaves the point is a likely one, and the density an upper bound.
-    """
+    """Leaves with density, int32 (n,); a point of greatest density of each, (n, d); the log density there, (n,)."""
     leaf = problem.reached
     n = reachable(problem.columns, problem.trees, problem.evidence, np.int64(0), problem.stack, leaf)
     point, log_bound = np.empty((n, problem.point.shape[0]), np.float64), np.empty(n, np.float64)

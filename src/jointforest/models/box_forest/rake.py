@@ -100,7 +100,7 @@ def _far_columns(forest: Forest, X: np.ndarray) -> dict[int, Raked]:
         there = ~np.isnan(X[:, j])
         if there.any():
             question = _levels if forest.columns.is_categorical[j] else _column
-            raked = question(forest, known.posterior(j), j, X[there, j])
+            raked = question(forest, known.posterior, j, X[there, j])
             if raked is not None:
                 far[j] = raked
     return far

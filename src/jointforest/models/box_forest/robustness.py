@@ -24,7 +24,7 @@ _SHIFTS = ("leaf", "column")
 
 @record
 class Problem(NamedTuple):
-    """The model and what is asked of it: L leaves of N nodes, K classes, p numeric slots, Q circuit nodes.
+    """The model and what is asked of it: L leaves of N nodes, K classes, p numeric slots.
 
     Attributes
     ----------
@@ -47,8 +47,6 @@ class Problem(NamedTuple):
         Their number.
     splits_target : int
         1 if some leaf's box excludes classes.
-    holds_target : uint8 array (Q,)
-        Whether the circuit's node describes the target.
     weight : float64 array (N,)
         Weight of each node: the sum of the leaves' below it; of a root, that of its tree.
     """
@@ -65,7 +63,6 @@ class Problem(NamedTuple):
     allowed: np.ndarray
     n_allowed: np.ndarray
     splits_target: int
-    holds_target: np.ndarray
     weight: np.ndarray
 
 
@@ -116,7 +113,6 @@ def make_problem(model: Forest, j: int, beta: float, c: float, shift: str, n_job
         allowed=allowed,
         n_allowed=allowed.sum(axis=1, dtype=np.int64),
         splits_target=int(not allowed.all()),
-        holds_target=_holding(model, j),
         weight=weight,
     )
 
@@ -136,15 +132,6 @@ def _half_spreads(model: Forest, n_jobs: int | None) -> np.ndarray:
     nothing = build(model.schema, n=1)
     numbers = np.flatnonzero(model.columns.is_categorical == 0)
     return np.array([0.5 * math.sqrt(mean_variance(model, nothing, int(k), n_jobs)[1][0]) for k in numbers])
-
-
-def _holding(model: Forest, j: int) -> np.ndarray:
-    """Which nodes of circuits describe column j, uint8 (Q,)."""
-    leaves = model.leaves
-    holds = np.zeros(len(leaves.node_kind), bool)
-    holds[leaves.node_kind == FACTORS] = leaves.scope[:, j] == 1
-    until = np.concatenate([[0], np.cumsum(holds)])  # a node holds the column if a node of its subtree does
-    return (until[leaves.node_end] > until[:-1]).astype(np.uint8)
 
 
 # ---- The scratch that robustness works one row out on, one block a thread.
@@ -203,7 +190,7 @@ class Reached(NamedTuple):
 class Worst(NamedTuple):
     """The worst case of one row, for one contamination and challenger.
 
-    ``value * exp(log_scale)`` is the value of a leaf or of a circuit's node; the nodes of a tree share one scale.
+    ``value * exp(log_scale)`` is the value of a leaf; the nodes of a tree share one scale.
 
     Attributes
     ----------
@@ -221,8 +208,6 @@ class Worst(NamedTuple):
         ``tree_weight`` in the average of trees; ``ratio`` where Dinkelbach's method ended last.
     is_impossible : uint8 array (T,)
         Trees that give the evidence probability 0 and are averaged all the same: they know boxes alone.
-    q_lower, q_upper, q_value, q_mass, q_scale : float64 arrays (Q,)
-        Of circuits' nodes: bounds of those without target, the rest of those with it.
     """
 
     epsilon: np.ndarray
@@ -239,17 +224,12 @@ class Worst(NamedTuple):
     tree_weight: np.ndarray
     ratio: np.ndarray
     is_impossible: np.ndarray
-    q_lower: np.ndarray
-    q_upper: np.ndarray
-    q_value: np.ndarray
-    q_mass: np.ndarray
-    q_scale: np.ndarray
 
 
 def make_scratch(problem: Problem) -> tuple[Reached, Worst]:
     """Arrays for one row; memory that no row touches is never claimed from the system."""
     n_nodes, n_leaves, n_trees = len(problem.trees.feature), len(problem.leaves.log_weight), len(problem.trees.root)
-    d, p, n_circuit = len(problem.columns.slot), len(problem.columns.step), len(problem.leaves.node_kind)
+    d, p = len(problem.columns.slot), len(problem.columns.step)
     reached = Reached(
         node_start=np.empty(n_trees + 1, np.int64),
         leaf_start=np.empty(n_trees + 1, np.int64),
@@ -282,11 +262,6 @@ def make_scratch(problem: Problem) -> tuple[Reached, Worst]:
         tree_weight=np.empty(n_trees),
         ratio=np.empty(n_trees),
         is_impossible=np.zeros(n_trees, np.uint8),
-        q_lower=np.empty(n_circuit),
-        q_upper=np.empty(n_circuit),
-        q_value=np.empty(n_circuit),
-        q_mass=np.empty(n_circuit),
-        q_scale=np.empty(n_circuit),
     )
     return reached, worst
 

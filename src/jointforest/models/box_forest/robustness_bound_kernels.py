@@ -181,9 +181,9 @@ def _best_mean(worst, at, a, b, lo, hi, step, x, unit, reach):
 
 @kernel
 def _number_bound(problem, reached, worst, row, j, i, epsilon, upper):
-    """Bound of the density of the known number j in a parameter row, as the product of a mass, a factor and e^log.
+    """Bound of the density of the known number j in a leaf, as the product of a mass, a factor and e^log.
 
-    ``i`` is the place of the row's leaf among the reached ones; -1 if the leaf has a circuit.
+    ``i`` is the place of the leaf among the reached ones.
     """
     columns, leaves = problem.columns, problem.leaves
     slot, x, atom = columns.slot[j], reached.x[j], reached.atom[j]
@@ -210,8 +210,8 @@ def _number_bound(problem, reached, worst, row, j, i, epsilon, upper):
 
 
 @kernel
-def _product_log_bound(problem, reached, worst, i, epsilon, log_kept, upper):
-    """Log bound of the evidence in the i-th of the reached leaves, which is one product; log_kept: log(1 - epsilon)."""
+def _leaf_log_bound(problem, reached, worst, i, epsilon, log_kept, upper):
+    """Log bound of the evidence in the i-th of the reached leaves; log_kept: log(1 - epsilon)."""
     leaves, slot, level = problem.leaves, reached.level_slot, reached.level
     row, n_levels = reached.leaf[i], reached.n_levels[0]
     total, product = 0.0, 1.0  # logarithms are taken of products of many
@@ -236,94 +236,19 @@ def _product_log_bound(problem, reached, worst, i, epsilon, log_kept, upper):
 
 
 @kernel
-def bound_products(problem, reached, worst, first, stop, epsilon):
-    """Write the log bounds of the evidence in those of the reached leaves that are one product and lack them."""
+def bound_leaves(problem, reached, worst, first, stop, epsilon):
+    """Write the log bounds of the evidence in those of the reached leaves that lack them."""
     leaves = problem.leaves
     log_kept = math.log1p(-epsilon) if epsilon < 1.0 else -math.inf
     for i in range(first, stop):
         row, upper = reached.leaf[i], worst.value[i] > 0.0
         bound = worst.upper[i] if upper else worst.lower[i]
-        if bound == bound or leaves.node_start[row] < leaves.node_start[row + 1]:
+        if bound == bound:
             continue
         bound = 0.0
         if not worst.is_impossible[leaves.tree[row]]:
-            bound = _product_log_bound(problem, reached, worst, i, epsilon, log_kept, upper)
+            bound = _leaf_log_bound(problem, reached, worst, i, epsilon, log_kept, upper)
         if upper:
             worst.upper[i] = bound
         else:
             worst.lower[i] = bound
-
-
-@kernel
-def _factors_log_bound(problem, reached, worst, q, epsilon, upper):
-    """Log bound of the evidence on the scope of a FACTORS node; the target is no evidence."""
-    columns, leaves = problem.columns, problem.leaves
-    total, row, part = 0.0, leaves.node_row[q], leaves.node_scope[q]
-    for i in range(leaves.scope_start[part], leaves.scope_start[part + 1]):
-        j = leaves.scope_column[i]
-        slot, x = columns.slot[j], reached.x[j]
-        if x != x or total == -math.inf:
-            continue
-        if columns.is_categorical[j]:
-            if columns.level_start[slot + 1] - columns.level_start[slot] > 1:
-                mass = (1.0 - epsilon) * level_mass(leaves, row, slot, int(x))
-                total += _log(mass + epsilon if upper else mass)
-            continue
-        mass, factor, log = _number_bound(problem, reached, worst, row, j, -1, epsilon, upper)
-        total += _log(mass)
-        total += log + math.log(factor)
-    return total
-
-
-@kernel
-def _sum_log_bound(leaves, bound, q, epsilon, upper):
-    """Log bound of a SUM node from its children's."""
-    end = leaves.node_end
-    top, least = -math.inf, math.inf
-    child = q + 1
-    while child < end[q]:
-        top, least = max(top, bound[child]), min(least, bound[child])
-        child = end[child]
-    if top == -math.inf:
-        return top
-    total, child = 0.0, q + 1
-    while child < end[q]:
-        total += math.exp(leaves.node_log_weight[child] + bound[child] - top)
-        child = end[child]
-    total = (1.0 - epsilon) * total + epsilon * (1.0 if upper else math.exp(least - top))
-    return top + math.log(total) if total > 0.0 else -math.inf
-
-
-@kernel
-def _product_node_bound(leaves, bound, q):
-    """Log bound of a PRODUCT node from its children's."""
-    total, child = 0.0, q + 1
-    while child < leaves.node_end[q]:
-        total += bound[child]
-        child = leaves.node_end[child]
-    return total
-
-
-@kernel
-def _node_log_bound(problem, reached, worst, bound, q, epsilon, upper):
-    """Log bound of the evidence in a circuit's node; of a FACTORS node without the target, 0 of others that hold it."""
-    leaves = problem.leaves
-    if leaves.node_kind[q] == FACTORS:
-        return _factors_log_bound(problem, reached, worst, q, epsilon, upper)
-    if problem.holds_target[q]:
-        return 0.0
-    if leaves.node_kind[q] == SUM:
-        return _sum_log_bound(leaves, bound, q, epsilon, upper)
-    return _product_node_bound(leaves, bound, q)
-
-
-@kernel
-def bound_circuit(problem, reached, worst, leaf, epsilon):
-    """Write the log bounds of the evidence in the nodes of a leaf's circuit, children first."""
-    leaves, lower, upper = problem.leaves, worst.q_lower, worst.q_upper
-    is_impossible = worst.is_impossible[leaves.tree[leaf]] != 0
-    for q in range(leaves.node_start[leaf + 1] - 1, leaves.node_start[leaf] - 1, -1):
-        lower[q], upper[q] = 0.0, 0.0
-        if not is_impossible:
-            lower[q] = _node_log_bound(problem, reached, worst, lower, q, epsilon, False)
-            upper[q] = _node_log_bound(problem, reached, worst, upper, q, epsilon, True)
