@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...models.box_forest.leaves.table import STUDENT
+from ...models.box_forest.leaves.family_kernels import MODULES
 from ...models.box_forest.structure import leaf_boxes
 from ...runtime.threads import chunks, map_ordered
 from .entropy import column_of_leaves, is_partition, mixes_columns, tree_entropy
@@ -19,7 +19,6 @@ from .projection import Columns, Estimate, View, averaged, exact
 # ---- Cross entropy of two single trees in closed form over pairs of leaves, one column at a time.
 
 _NODE, _WEIGHT = np.polynomial.legendre.leggauss(10)
-_SPANS = np.array([-8, -4, -2, -1, 0, 1, 2, 4, 8])
 _TOLERANCE = 1e-8
 """How far the integral of a density may be from 1 for the integral of the divergence to count."""
 _WORK = 5e7
@@ -90,9 +89,11 @@ def _points(p: View, q: View, k: int) -> tuple[np.ndarray, np.ndarray] | None:
     points = [known, trees.threshold[trees.feature == q.number[k]]]
     for v in (p, q):
         s, leaves = v.forest.columns.slot[v.number[k]], v.forest.leaves
-        if (leaves.family[:, s] == STUDENT).any():
-            return None
-        points.append((leaves.a[:, s, None] + leaves.b[:, s, None] * _SPANS).ravel())
+        for code in np.unique(leaves.family[:, s]).tolist():
+            spans, of = getattr(MODULES[code], "SPANS", None), leaves.family[:, s] == code
+            if spans is None:
+                return None
+            points.append((leaves.a[of, s, None] + leaves.b[of, s, None] * spans).ravel())
     edges = np.unique(np.concatenate(points))
     edges = edges[(edges >= known[0]) & (edges <= known[-1])]
     if len(_NODE) * len(edges) * rows > _WORK:

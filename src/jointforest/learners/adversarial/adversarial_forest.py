@@ -37,7 +37,7 @@ from ..leaf_fitting.densities import (
     quantile_trees,
     tree_cdfs,
 )
-from ..leaf_fitting.fit import Settings, Table, prepare
+from ..leaf_fitting.fit import LEAF_DENSITIES, Settings, Table, prepare
 from ..leaf_fitting.quantile import LeafCdfs, choose_slots, misfit_slots, rows_of_cdfs, small_enough
 from ..leaf_fitting.quantile_kernels import gains_of_slot
 from ..leaf_fitting.statistics_kernels import rows_by_leaf
@@ -176,7 +176,7 @@ class AdversarialForest(TableLearner):
         ),
         "delta": (Number(0, 0.5),),
         "max_iters": ("auto", Number(0, whole=True)),
-        "leaf": ("auto", "normal", "normal_moments", "normal_mle", "uniform", "quantile", "chow_liu"),
+        "leaf": ("auto", *LEAF_DENSITIES, "chow_liu"),
         **LEAVES,
         "leaf_rows": ("all", "oob", "honest"),
         "bootstrap": FLAG,

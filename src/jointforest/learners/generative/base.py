@@ -23,7 +23,7 @@ from ..chow_liu_leaves.constants import FIXED as CHOW_LIU
 from ..chow_liu_leaves.leaves import chow_liu_part
 from ..growing.criterion_kernels import ENTROPY, GINI
 from ..leaf_fitting.densities import TARGET, AssignedRows, learn_densities
-from ..leaf_fitting.fit import LIKE_UNIFORM, Settings
+from ..leaf_fitting.fit import LEAF_DENSITIES, Settings, has_scale
 from ..leaf_fitting.learnspn import SpnSettings, class_components, spn_circuits, spn_components
 from ..leaf_fitting.mixtures import LearnComponents, learn_mixtures
 from .conformal import Calibration, calibration_rows
@@ -65,7 +65,7 @@ class GenerativeForest(Learner):
         "min_samples_split": (Number(2, whole=True),),
         "min_samples_leaf": ("auto", Number(1, whole=True)),
         "max_samples": (Number(0), None),
-        "leaf": ("auto", "normal", "normal_moments", "normal_mle", "uniform", "quantile", "spn", "chow_liu"),
+        "leaf": ("auto", *LEAF_DENSITIES, "spn", "chow_liu"),
         "target_in_leaf": ("factorised", "full"),
         "min_spn_samples": (Number(2, whole=True),),
         **{name: LEAVES[name] for name in ("bounds", "prior", "spread_rows")},
@@ -433,7 +433,7 @@ class GenerativeForest(Learner):
         settings = self._settings()
         if self.smoothing == "auto":
             settings = choose_smoothing(training, assigned, settings, seed, self.n_jobs)
-        if self.min_spread == "auto" and self.leaf not in LIKE_UNIFORM:
+        if self.min_spread == "auto" and has_scale(self.leaf):
             settings = settings._replace(min_spread=choose_spreads(training, assigned, settings, self.n_jobs))
         self.min_spread_, self._smoothing = settings.min_spread, settings.smoothing
         target = TARGET

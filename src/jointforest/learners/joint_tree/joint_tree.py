@@ -22,7 +22,7 @@ from ..chow_liu_leaves.leaves import CodedRows, chow_liu_part, coded, fill_chow_
 from ..growing.criterion_kernels import ENTROPY, GINI
 from ..growing.grow import RankTree, rank
 from ..leaf_fitting.densities import AssignedRows, assign_rows, learn_densities
-from ..leaf_fitting.fit import Settings, prepare
+from ..leaf_fitting.fit import LEAF_DENSITIES, Settings, prepare
 from .constants import FIXED
 from .grow import JointSettings, grow_joint, joint_rows, with_targets
 
@@ -108,7 +108,7 @@ class JointTree(TableLearner):
         "criterion": tuple(CRITERIA),
         "min_impurity_decrease": ("auto", Number(0, 1)),
         "bootstrap": FLAG,
-        "leaf": ("auto", "quantile", "normal", "normal_moments", "normal_mle", "uniform", "chow_liu"),
+        "leaf": ("auto", *LEAF_DENSITIES, "chow_liu"),
         "quantile_epsilon": LEAVES["quantile_epsilon"],
         "targets": ANY,
         "features": ANY,

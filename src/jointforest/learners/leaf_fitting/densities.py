@@ -10,7 +10,7 @@ import numpy as np
 from ...data.schema import Columns, Schema
 from ...models.box_forest.leaves.derived import make_leaves
 from ...models.box_forest.leaves.levels import apart, layout, side_by_side, stacked
-from ...models.box_forest.leaves.table import NORMAL, STUDENT, UNIFORM, Circuits, Leaves, ParameterTables
+from ...models.box_forest.leaves.table import Circuits, Leaves, ParameterTables
 from ...models.box_forest.structure import Forest, Trees, add_stump, tree_boxes
 from ...runtime.threads import map_ordered
 from ..growing.grow import Ranks, RankTree, find_leaves, join_trees, prune
@@ -125,18 +125,15 @@ def join_leaves(
     groups = [] if circuits is None else [fitted for _, fitted in circuits]
     number = [*range(len(parts)), *range(len(groups))]
     all_parts = [*parts, *groups]
-    # normals have a scale, uniforms have none; the columns of a leaf need not be of one family
-    family = [np.where(p.b > 0, STUDENT if p is back else NORMAL, UNIFORM) for p in all_parts]
     table = {
         field: np.concatenate([getattr(p, field) for p in all_parts])
-        for field in ("a", "b", "lo", "hi", "atom_mass", "level_mass")
+        for field in ("family", "a", "b", "lo", "hi", "atom_mass", "level_mass")
     }
     return make_leaves(
         columns,
         ParameterTables(
             tree=np.concatenate([np.full(len(p.rows), t) for t, p in zip(number, all_parts, strict=True)]),
             log_weight=log_weight,
-            family=np.concatenate(family),
             **table,
             missing_rate=np.concatenate([p.missing_rate for p in parts]),
             wide=stacked([p.wide for p in all_parts]),
@@ -236,7 +233,7 @@ def quantile_trees(
         rows, start = rows_in_leaves(assigned, first, t)
         lo, hi, _ = tree_boxes(trees, columns, t)
         plain = fitted[t][0]
-        leaves = plain._replace(**{name: getattr(plain, name).copy() for name in ("a", "b", "lo", "hi")})
+        leaves = plain._replace(**{name: getattr(plain, name).copy() for name in ("family", "a", "b", "lo", "hi")})
         values = {
             slot: values_of_rows(table.values[j], table.codes[j], rows, start, assigned.weight[t])
             for slot, j in columns_of(columns, slots)
@@ -333,7 +330,7 @@ def _with_column(columns: Columns, leaves: TreeLeaves, other: TreeLeaves, j: int
         at = slice(place, place + int(columns.level_start[slot + 1] - columns.level_start[slot]))
         leaves.level_mass[:, at] = other.level_mass[:, at]
         return leaves
-    for field in ("a", "b", "lo", "hi"):
+    for field in ("family", "a", "b", "lo", "hi"):
         getattr(leaves, field)[:, slot] = getattr(other, field)[:, slot]
     at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
     leaves.atom_mass[:, at] = other.atom_mass[:, at]

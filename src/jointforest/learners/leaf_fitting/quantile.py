@@ -13,7 +13,7 @@ from ...evaluation.misfit import misfit_columns
 from ...models.box_forest.box_forest import BoxForest
 from ...models.box_forest.leaves.derived import table_bytes
 from ...models.box_forest.leaves.levels import layout, take
-from ...models.box_forest.leaves.table import FACTORS, PRODUCT, SUM, Circuits
+from ...models.box_forest.leaves.table import FACTORS, PRODUCT, SUM, UNIFORM, Circuits
 from ...models.box_forest.structure import Forest
 from ...runtime.threads import map_ordered
 from .constants import FIXED
@@ -225,7 +225,7 @@ def quantile_circuits(
 
     def of_slot(slot: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         cdfs = leaf_cdfs(columns, table, slot, values[slot], (box_lo, box_hi), epsilon)
-        leaves.a[:, slot], leaves.b[:, slot] = 0.0, 0.0
+        leaves.family[:, slot], leaves.a[:, slot], leaves.b[:, slot] = UNIFORM, 0.0, 0.0
         leaves.lo[:, slot], leaves.hi[:, slot] = cdfs.lo, cdfs.hi
         return cdfs.start, cdfs.x, cdfs.p
 

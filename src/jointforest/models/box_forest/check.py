@@ -12,9 +12,10 @@ import numpy as np
 
 from ...data.schema import Columns, Schema, kernel_columns
 from .leaves.derived import check_circuits, leaf_of_rows, node_scopes, scope_columns
+from .leaves.family_kernels import MODULES, NO_SCALE
 from .leaves.level_kernels import fill_wide
 from .leaves.levels import WideLevels, layout, words_of
-from .leaves.table import FACTORS, NORMAL, STUDENT, UNIFORM, Circuits, Leaves
+from .leaves.table import FACTORS, Circuits, Leaves
 from .structure import Trees, tree_boxes
 from .structure_kernels import MIXED
 
@@ -402,14 +403,14 @@ def _boxes(trees: Trees, columns: Columns) -> tuple[np.ndarray, np.ndarray, np.n
 
 def _check_densities(columns: Columns, fields: Mapping[str, np.ndarray], lo: np.ndarray, hi: np.ndarray) -> None:
     family, a, b = fields["family"], fields["a"], fields["b"]
-    need_all("leaves.family", np.isin(family, (NORMAL, UNIFORM, STUDENT)), family, "a known family")
+    need_all("leaves.family", family < len(MODULES), family, "a known family")
     need_all("leaves.a", np.isfinite(a), a, "a finite number")
-    need_all("leaves.b", np.isfinite(b) & ((b > 0) | (family == UNIFORM)), b, "a finite scale above 0")
+    need_all("leaves.b", np.isfinite(b) & ((b > 0) | np.isin(family, NO_SCALE)), b, "a finite scale above 0")
     left, right = fields["lo"], fields["hi"]
     need_all("leaves.lo", left < right, left, "a bound below leaves.hi")
     with np.errstate(over="ignore"):
         bounded = np.isfinite(right - left)
-    need_all("leaves.hi", bounded | (family != UNIFORM), right, "a finite support of a uniform density")
+    need_all("leaves.hi", bounded | ~np.isin(family, NO_SCALE), right, "a finite support of a uniform density")
     need_all("leaves.lo", left >= lo, left, "a bound inside the leaf's box")
     need_all("leaves.hi", right <= hi, right, "a bound inside the leaf's box")
     _check_grids(columns, fields)
@@ -419,18 +420,19 @@ def _check_grids(columns: Columns, fields: Mapping[str, np.ndarray]) -> None:
     """Supports end on cell edges, and floats tell neighbouring cells apart there (else loops over cells never end)."""
     for s in np.flatnonzero(columns.step > 0):
         step, origin = columns.step[s], columns.origin[s]
+        no_scale = np.isin(fields["family"][:, s], NO_SCALE)
         for name in ("lo", "hi", "a"):
             value = fields[name][:, s]
             with np.errstate(over="ignore", invalid="ignore"):
                 cells = (value - origin) / step + 0.5
                 size = (np.abs(value) + abs(origin)) / step
                 on_edge = np.abs(cells - np.rint(cells)) <= TOLERANCE + 1e-15 * size
-            free = (fields["family"][:, s] == UNIFORM) if name == "a" else np.isinf(value)
+            free = no_scale if name == "a" else np.isinf(value)
             at = f"leaves.{name} of numeric slot {s}"
             need_all(at, (size <= _MOST_CELLS) | free, value, "a number that the grid can resolve")
             need_all(at, on_edge | free | (name == "a"), value, "an edge of a grid cell")
         scale = fields["b"][:, s]
-        resolved = (scale > _LEAST_SCALE * step) | (fields["family"][:, s] == UNIFORM)
+        resolved = (scale > _LEAST_SCALE * step) | no_scale
         need_all(f"leaves.b of numeric slot {s}", resolved, scale, "a scale that does not vanish beside the step")
 
 

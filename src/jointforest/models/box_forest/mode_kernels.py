@@ -9,25 +9,22 @@ import numpy as np
 
 from ...runtime.compile import entry, kernel
 from ...runtime.records import record
-from .leaves.grid_kernels import cell_centre
+from .leaves.density_kernels import density_of
+from .leaves.family_kernels import mode
+from .leaves.grid_kernels import cell_centre, centres_inside
 from .leaves.level_kernels import log_level
 from .leaves.slot_kernels import cut_to_support, find_atom, has_atom, value_log_density
-from .leaves.table import UNIFORM
 from .region_kernels import cell_region, in_region, reachable
 
 
 @kernel
 def run_mode(columns, leaves, l, s, u, v):  # noqa: E741
     """Where the continuous part is greatest within the run (u, v], which has a part of the support; next to its end."""
-    step, a = columns.step[s], leaves.a[l, s]
-    if leaves.family[l, s] == UNIFORM:
-        a = u + 0.5 * (v - u)  # anywhere
+    step, x = columns.step[s], mode(density_of(leaves, l, s), u, v)
     if step > 0.0:
-        origin = columns.origin[s]
-        first = origin + np.floor((u - origin) / step + 1.0) * step if u > -math.inf else u
-        last = origin + np.ceil((v - origin) / step - 1.0) * step if v < math.inf else v
-        return min(max(cell_centre(step, origin, a), first), last)
-    x = min(max(a, np.nextafter(u, math.inf)), v)
+        first, last = centres_inside(u, v, step, columns.origin[s])
+        return min(max(cell_centre(step, columns.origin[s], x), first), last)
+    x = max(x, np.nextafter(u, math.inf))
     if find_atom(columns, s, x) >= 0:  # there the density of the rest does not count
         x = np.nextafter(x, math.inf) if x < v else np.nextafter(x, -math.inf)
     return x

@@ -13,8 +13,8 @@ import numpy as np
 
 from ...runtime.compile import array_kernel, entry, kernel
 from ...runtime.records import record
-from .leaves.family_kernels import log_pdf
-from .leaves.grid_kernels import cell_centre, log_cell_density
+from .leaves.density_kernels import density_of
+from .leaves.grid_kernels import cell_centre, log_density
 from .leaves.level_kernels import add_levels, log_level
 from .leaves.slot_kernels import (
     find_atom,
@@ -69,19 +69,13 @@ def add_value(columns, leaves, slot, x, leaf, first, end, at_atoms, total):
     if atom >= 0:
         add_atom(columns, leaves, slot, atom, leaf, first, end, at_atoms, total)
         return
-    family, a, b, lo, hi = leaves.family, leaves.a, leaves.b, leaves.lo, leaves.hi
-    log_norm, log_rest = leaves.log_norm, leaves.log_rest
-    step = columns.step[slot]
+    step, log_rest = columns.step[slot], leaves.log_rest
     centre = cell_centre(step, columns.origin[slot], x) if step > 0.0 else x
     for i in range(first, end):
         k = leaf[i]
         if total[i] == -math.inf:
             continue
-        f, c, s, u, v, w = family[k, slot], a[k, slot], b[k, slot], lo[k, slot], hi[k, slot], log_norm[k, slot]
-        if step == 0.0:
-            total[i] += log_rest[k, slot] + log_pdf(f, c, s, u, v, w, x)
-        else:
-            total[i] += log_rest[k, slot] + log_cell_density(f, c, s, u, v, w, centre, step)
+        total[i] += log_rest[k, slot] + log_density(density_of(leaves, k, slot), centre, step)
 
 
 @kernel

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 
 from ...runtime.compile import kernel
-from .leaves.family_kernels import log_norm, log_pdf, mean_variance
-from .leaves.grid_kernels import log_cell_density
+from .leaves.density_kernels import density_of
+from .leaves.family_kernels import log_norm, mean_variance
+from .leaves.grid_kernels import log_density
 from .leaves.level_kernels import level_mass, log_level
 from .leaves.normal_kernels import INV_SQRT_2PI, short_series, upper_tail
-from .leaves.table import FACTORS, NORMAL, SUM
+from .leaves.table import FACTORS, NORMAL, SUM, Density
 
 _NEAR = 1e-5
 """A last step of Newton's method of this, in standard deviations, leaves an error of about its square, and the density
@@ -33,27 +34,22 @@ def is_cut(lo, hi):
 
 
 @kernel
-def log_density(family, a, b, lo, hi, norm, step, x):
-    """Log density of the value, or of its cell, whose centre is x."""
-    if step > 0.0:
-        return log_cell_density(family, a, b, lo, hi, norm, x, step)
-    return log_pdf(family, a, b, lo, hi, norm, x)
-
-
-@kernel
 def _log_density_at(mean, b, lo, hi, step, x):
     """Log density of the value, or of its cell, if the normal had this mean."""
-    norm = log_norm(NORMAL, mean, b, lo, hi) if is_cut(lo, hi) else 0.0
-    return log_density(NORMAL, mean, b, lo, hi, norm, step, x)
+    d = Density(NORMAL, mean, b, lo, hi, 0.0)
+    if is_cut(lo, hi):
+        d = Density(NORMAL, mean, b, lo, hi, log_norm(d))
+    return log_density(d, x, step)
 
 
 @kernel
 def _slope(mean, b, lo, hi, step, x):
     """Slope of the log density in the mean, and its own slope; both times b^2."""
-    all_mean, all_var = mean_variance(NORMAL, mean, b, lo, hi, lo, hi)
+    d = Density(NORMAL, mean, b, lo, hi, 0.0)
+    all_mean, all_var = mean_variance(d, lo, hi)
     if step <= _FINE * b:
         return x - all_mean, -all_var / (b * b)
-    cell_mean, cell_var = mean_variance(NORMAL, mean, b, lo, hi, x - 0.5 * step, x + 0.5 * step)
+    cell_mean, cell_var = mean_variance(d, x - 0.5 * step, x + 0.5 * step)
     return cell_mean - all_mean, (cell_var - all_var) / (b * b)
 
 
@@ -142,18 +138,18 @@ def normal_density_bound(a, b, lo, hi, step, x, reach, rises, best, upper):
 
 
 @kernel
-def with_atoms(log_density, log_rest, atom_mass, n_atoms, step, epsilon, upper):
+def with_atoms(log_bound, log_rest, atom_mass, n_atoms, step, epsilon, upper):
     """Bound of a number's density in a slot with atoms, as a mass and the log of a factor.
 
-    ``log_density`` is the bound without atoms, ``atom_mass`` the mass of the number's atom, or -1 if it is none.
+    ``log_bound`` is the bound without atoms, ``atom_mass`` the mass of the number's atom, or -1 if it is none.
     Atoms and the rest are outcomes of one categorical distribution, which is contaminated like any other.
     """
     kept, added = 1.0 - epsilon, epsilon if upper else 0.0
     if atom_mass < 0.0:
-        return kept * math.exp(log_rest) + added, log_density
+        return kept * math.exp(log_rest) + added, log_bound
     if step == 0.0:
         return kept * atom_mass + added, 0.0
-    cell = math.exp(log_density) * step
+    cell = math.exp(log_bound) * step
     if not upper and n_atoms == 1:  # all that contaminates is on the atom or in the rest: the cell gets some
         added = epsilon * cell
     return kept * (atom_mass + math.exp(log_rest) * cell) + added, -math.log(step)
@@ -194,7 +190,7 @@ def _number_bound(problem, reached, worst, row, j, i, epsilon, upper):
         unit = problem.c * (b if problem.unit.shape[0] == 0 else problem.unit[slot])
         reach, family = unit * epsilon, leaves.family[row, slot]
         if family != NORMAL or reach == 0.0:
-            log = log_density(family, a, b, lo, hi, leaves.log_norm[row, slot], step, x)
+            log = log_density(density_of(leaves, row, slot), x, step)
         else:
             rises, best = trend(a, b, lo, hi, step, x, reach), x
             if upper and rises == 0 and is_cut(lo, hi):

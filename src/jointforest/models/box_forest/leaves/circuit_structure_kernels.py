@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ....runtime.compile import entry, kernel
+from .density_kernels import density_of
 from .family_kernels import log_norm
 from .table import FACTORS, SUM
 
@@ -19,8 +20,7 @@ def derive(columns, leaves, start, stop):
     """Write the derived fields of the parameter rows ``start`` to ``stop``."""
     for row in range(start, stop):
         for s in range(leaves.a.shape[1]):
-            a, b, lo, hi = leaves.a[row, s], leaves.b[row, s], leaves.lo[row, s], leaves.hi[row, s]
-            leaves.log_norm[row, s] = log_norm(leaves.family[row, s], a, b, lo, hi)
+            leaves.log_norm[row, s] = log_norm(density_of(leaves, row, s))
             off_atoms = 1.0
             for k in range(columns.atom_start[s], columns.atom_start[s + 1]):
                 off_atoms -= leaves.atom_mass[row, k]

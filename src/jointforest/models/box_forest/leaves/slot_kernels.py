@@ -12,8 +12,9 @@ import numpy as np
 
 from ....runtime.compile import kernel
 from ....runtime.random_kernels import uniform
-from .family_kernels import draw, log_mass, log_pdf, mean_variance
-from .grid_kernels import cell_centre, grid_mean_variance, log_cell_density, pool
+from .density_kernels import density_of
+from .family_kernels import draw, log_mass, mean_variance
+from .grid_kernels import cell_centre, grid_mean_variance, log_density, pool
 from .level_kernels import level_mass, levels_mass
 from .table import UNIFORM
 
@@ -53,17 +54,14 @@ def _grid_atom(atom_mass, log_rest, log_density, step):
 @kernel
 def value_log_density(columns, leaves, l, s, x, atom):  # noqa: E741
     """Log density of the value x in leaf l; ``atom`` is the number of x's atom within the slot, or -1."""
-    family, a, b, lo, hi = leaves.family[l, s], leaves.a[l, s], leaves.b[l, s], leaves.lo[l, s], leaves.hi[l, s]
     step = columns.step[s]
-    if step == 0.0:
-        if atom >= 0:
-            return safe_log(leaves.atom_mass[l, columns.atom_start[s] + atom])
-        return leaves.log_rest[l, s] + log_pdf(family, a, b, lo, hi, leaves.log_norm[l, s], x)
-    centre = cell_centre(step, columns.origin[s], x)
-    log_density = log_cell_density(family, a, b, lo, hi, leaves.log_norm[l, s], centre, step)
+    if step == 0.0 and atom >= 0:
+        return safe_log(leaves.atom_mass[l, columns.atom_start[s] + atom])
+    at = cell_centre(step, columns.origin[s], x) if step > 0.0 else x
+    of_rest = log_density(density_of(leaves, l, s), at, step)
     if atom >= 0:
-        return _grid_atom(leaves.atom_mass[l, columns.atom_start[s] + atom], leaves.log_rest[l, s], log_density, step)
-    return leaves.log_rest[l, s] + log_density
+        return _grid_atom(leaves.atom_mass[l, columns.atom_start[s] + atom], leaves.log_rest[l, s], of_rest, step)
+    return leaves.log_rest[l, s] + of_rest
 
 
 @kernel
@@ -81,8 +79,7 @@ def log_run_mass(columns, leaves, l, s, u, v):  # noqa: E741
     u, v = cut_to_support(columns, leaves, l, s, u, v)
     if not u < v:
         return -math.inf
-    a, b, lo, hi = leaves.a[l, s], leaves.b[l, s], leaves.lo[l, s], leaves.hi[l, s]
-    return log_mass(leaves.family[l, s], a, b, lo, hi, leaves.log_norm[l, s], u, v)
+    return log_mass(density_of(leaves, l, s), u, v)
 
 
 @kernel
@@ -174,11 +171,10 @@ def slot_cdf(columns, leaves, evidence, l, s, region, x):  # noqa: E741
 def _run_moments(columns, leaves, l, s, u, v):  # noqa: E741
     """Mean and variance of the rest in a run that has mass."""
     u, v = cut_to_support(columns, leaves, l, s, u, v)
-    family, a, b, lo, hi = leaves.family[l, s], leaves.a[l, s], leaves.b[l, s], leaves.lo[l, s], leaves.hi[l, s]
     step = columns.step[s]
     if step == 0.0:
-        return mean_variance(family, a, b, lo, hi, u, v)
-    return grid_mean_variance(family, a, b, lo, hi, leaves.log_norm[l, s], u, v, step, columns.origin[s])
+        return mean_variance(density_of(leaves, l, s), u, v)
+    return grid_mean_variance(density_of(leaves, l, s), u, v, step, columns.origin[s])
 
 
 @kernel
@@ -215,8 +211,7 @@ def _draw_run(columns, leaves, l, s, u, v, state):  # noqa: E741
     step = columns.step[s]
     if v - u < 1.5 * step:  # one cell
         return cell_centre(step, columns.origin[s], 0.5 * (u + v))
-    family, a, b, lo, hi = leaves.family[l, s], leaves.a[l, s], leaves.b[l, s], leaves.lo[l, s], leaves.hi[l, s]
-    x = draw(family, a, b, lo, hi, u, v, state)
+    x = draw(density_of(leaves, l, s), u, v, state)
     if step == 0.0:
         return x
     # a point within rounding of the run's end must not slip into the cell beyond it

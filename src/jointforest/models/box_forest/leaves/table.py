@@ -17,6 +17,20 @@ STUDENT = np.uint8(2)
 """Family code: Student t with 4 degrees of freedom, a = location, b = scale, truncated to (lo, hi]."""
 
 
+class Density(NamedTuple):
+    """The continuous part of one numeric slot in one parameter row; fields as in `Leaves`.
+
+    Kernels make it in registers (`density_kernels.density_of`): it is passed by value.
+    """
+
+    family: Any
+    a: Any
+    b: Any
+    lo: Any
+    hi: Any
+    log_norm: Any
+
+
 SUM, PRODUCT, FACTORS = 0, 1, 2
 """Kinds of circuit nodes: mixture of its children, product of its children, product of one row's distributions."""
 
