@@ -161,7 +161,8 @@ def add_moments(of_tree, others, total, mean, second):
 def pair_rows(arrays, rows, first, post, most, scratch, narrow, others, out):
     """E[F] and E[F F'] of the sums over trees, by row, and whether it was affordable: into ``out``.
 
-    It is not for rows whose `pair_cost` is above ``most``: for these nothing is written. ``narrow`` (M, STRIDE) and ``others`` (K,) are scratch.
+    It is not for rows whose `pair_cost` is above ``most``: for these nothing is written. ``narrow`` (M, STRIDE) and
+    ``others`` (K,) are scratch.
     """
     residual, active, vector = scratch.residual, scratch.active, scratch.vector
     for at in range(post.log_evidence.shape[0]):

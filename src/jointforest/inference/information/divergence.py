@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ...models.box_forest.leaves.family_kernels import MODULES
+from ...models.box_forest.leaves.table import PIECES
 from ...models.box_forest.structure import leaf_boxes
 from ...runtime.threads import chunks, map_ordered
-from .entropy import column_of_leaves, is_partition, mixes_columns, tree_entropy
+from .entropy import is_partition, tree_entropy
 from .entropy_kernels import column_log_densities
 from .integral import breaks, cell_range, ends, integral
 from .projection import Columns, Estimate, View, averaged, exact
@@ -34,7 +35,7 @@ def cross_entropy(p: View, q: View, of: Columns) -> float | None:
     """
     for v in (p, q):
         columns = [v.number[k] for k in of]
-        if not is_partition(v.forest, columns) or mixes_columns(v.forest, columns):
+        if not is_partition(v.forest, columns):
             return None
     log_w, log_v = p.forest.leaves.log_weight, q.forest.leaves.log_weight
     if len(of) * len(log_w) * len(log_v) > _WORK / 10:
@@ -89,11 +90,14 @@ def _points(p: View, q: View, k: int) -> tuple[np.ndarray, np.ndarray] | None:
     points = [known, trees.threshold[trees.feature == q.number[k]]]
     for v in (p, q):
         s, leaves = v.forest.columns.slot[v.number[k]], v.forest.leaves
-        for code in np.unique(leaves.family[:, s]).tolist():
-            spans, of = getattr(MODULES[code], "SPANS", None), leaves.family[:, s] == code
+        of_slot = (np.concatenate([getattr(leaves, name)[:, s], getattr(leaves.pieces, name)[:, 0]])
+                   for name in ("family", "a", "b"))  # fmt: skip
+        family, a, b = of_slot
+        for code in np.unique(family[family != PIECES]).tolist():
+            spans, of = getattr(MODULES[code], "SPANS", None), family == code
             if spans is None:
                 return None
-            points.append((leaves.a[of, s, None] + leaves.b[of, s, None] * spans).ravel())
+            points.append((a[of, None] + b[of, None] * spans).ravel())
     edges = np.unique(np.concatenate(points))
     edges = edges[(edges >= known[0]) & (edges <= known[-1])]
     if len(_NODE) * len(edges) * rows > _WORK:
@@ -107,9 +111,7 @@ def _points(p: View, q: View, k: int) -> tuple[np.ndarray, np.ndarray] | None:
 def _log_densities(v: View, k: int, x: np.ndarray) -> np.ndarray:
     """Log density of the column in every leaf at points in the reference's numbers, (L, q)."""
     j = v.number[k]
-    log_density = column_log_densities(
-        v.forest.columns, v.forest.leaves, j, *column_of_leaves(v.forest, j), _own(v, k, x)
-    )
+    log_density = column_log_densities(v.forest.columns, v.forest.leaves, j, _own(v, k, x))
     return np.where(np.isin(x, v.foreign[k]), -np.inf, log_density)
 
 

@@ -1,4 +1,4 @@
-"""Kernels of entropies of one column: families, grids, mixtures of rows. The formulas are in
+"""Kernels of entropies of one column: families, grids, leaves. The formulas are in
 docs/how-to/measure-information.md."""
 
 from __future__ import annotations
@@ -7,14 +7,13 @@ import math
 
 import numpy as np
 
-from ...models.box_forest.leaves.density_kernels import density_of
 from ...models.box_forest.leaves.family_kernels import entropy as entropy_of
 from ...models.box_forest.leaves.family_kernels import log_mass, log_norm, mode
 from ...models.box_forest.leaves.grid_kernels import cell_centre, centres_inside, log_cell_density
 from ...models.box_forest.leaves.level_kernels import level_mass, log_level
+from ...models.box_forest.leaves.piece_kernels import piece, piece_numbers, rest_log_density
 from ...models.box_forest.leaves.slot_kernels import find_atom, value_log_density
 from ...models.box_forest.leaves.table import Density
-from ...models.box_forest.posterior_kernels import log_sum
 from ...runtime.compile import entry, kernel
 
 _FINE = 1.0 / 128.0
@@ -80,87 +79,63 @@ def _plogp(p):
 
 
 @kernel
-def _numeric_entropy(columns, leaves, s, row, weight, order, first, stop):
-    """Entropy of numeric slot s in the mixture first..stop-1; NaN if the supports of two densities overlap.
-
-    ``order[first:stop]`` are its entries in the order of their supports.
-    """
+def _numeric_entropy(columns, leaves, s, leaf):
+    """Entropy of numeric slot s in a leaf, whose pieces are disjoint."""
     step, origin = columns.step[s], columns.origin[s]
-    total, end = 0.0, -math.inf
+    total, log_rest = 0.0, leaves.log_rest[leaf, s]
+    first, stop = piece_numbers(leaves, leaf, s)
     for k in range(first, stop):
-        r = row[order[k]]
-        mass = weight[order[k]] * math.exp(leaves.log_rest[r, s])
-        if mass == 0.0:
-            continue
-        d = density_of(leaves, r, s)
-        if d.lo < end - 0.25 * step:
-            return math.nan
-        end = d.hi
-        total += mass * density_entropy(d, step, origin) - _plogp(mass)
+        d, log_share = piece(leaves, leaf, s, k)
+        mass = math.exp(log_rest + log_share)
+        if mass > 0.0:
+            total += mass * density_entropy(d, step, origin) - _plogp(mass)
     for k in range(columns.atom_start[s], columns.atom_start[s + 1]):
-        atom = 0.0
-        for i in range(first, stop):
-            atom += weight[i] * leaves.atom_mass[row[i], k]
+        atom = leaves.atom_mass[leaf, k]
         if atom == 0.0:
             continue
         if step == 0.0:
             total -= _plogp(atom)
             continue
         # on a grid the atom's cell has some of the rest, too
-        off_atoms, x = 0.0, columns.atom_value[k]
-        for i in range(first, stop):
-            log_density = log_cell_density(density_of(leaves, row[i], s), x, step)
-            off_atoms += weight[i] * step * math.exp(leaves.log_rest[row[i], s] + log_density)
+        off_atoms = step * math.exp(log_rest + rest_log_density(leaves, leaf, s, columns.atom_value[k], step))
         total += _plogp(off_atoms) - _plogp(atom + off_atoms) + atom * math.log(step)
     return total
 
 
 @kernel
-def _level_entropy(columns, leaves, s, row, weight, first, stop):
-    """Entropy of categorical slot s in the mixture first..stop-1."""
+def _level_entropy(columns, leaves, s, leaf):
+    """Entropy of categorical slot s in a leaf."""
     total = 0.0
     for k in range(columns.level_start[s + 1] - columns.level_start[s]):
-        mass = 0.0
-        for i in range(first, stop):
-            mass += weight[i] * level_mass(leaves, row[i], s, k)
-        total -= _plogp(mass)
+        total -= _plogp(level_mass(leaves, leaf, s, k))
     return total
 
 
 @entry
-def column_entropies(columns, leaves, j, start, row, weight, order):
-    """Entropy of column j in the mixtures of parameter rows ``row[start[k]:start[k + 1]]``; NaN where it is not exact.
-
-    ``order[start[k]:start[k + 1]]`` are the mixture's entries; those of a number in the order of their supports.
-    """
+def column_entropies(columns, leaves, j):
+    """Entropy of column j in each leaf, (L,)."""
     s = columns.slot[j]
-    out = np.empty(start.shape[0] - 1, np.float64)
-    for k in range(out.shape[0]):
+    out = np.empty(leaves.log_weight.shape[0], np.float64)
+    for leaf in range(out.shape[0]):
         if columns.is_categorical[j]:
-            out[k] = _level_entropy(columns, leaves, s, row, weight, start[k], start[k + 1])
+            out[leaf] = _level_entropy(columns, leaves, s, leaf)
         else:
-            out[k] = _numeric_entropy(columns, leaves, s, row, weight, order, start[k], start[k + 1])
+            out[leaf] = _numeric_entropy(columns, leaves, s, leaf)
     return out
 
 
 @entry
-def column_log_densities(columns, leaves, j, start, row, weight, x):
-    """Log density of column j at points or level codes x in the mixtures ``row[start[k]:start[k + 1]]``: (k, x)."""
+def column_log_densities(columns, leaves, j, x):
+    """Log density of column j at points or level codes x in each leaf: (L, x)."""
     s = columns.slot[j]
-    out = np.full((start.shape[0] - 1, x.shape[0]), -math.inf)
-    terms = np.empty(row.shape[0], np.float64)
+    out = np.empty((leaves.log_weight.shape[0], x.shape[0]), np.float64)
     for i in range(x.shape[0]):
         atom = -1 if columns.is_categorical[j] else find_atom(columns, s, x[i])
-        for k in range(out.shape[0]):
-            n = start[k + 1] - start[k]
-            for e in range(n):
-                at = start[k] + e
-                if columns.is_categorical[j]:
-                    terms[e] = log_level(leaves, row[at], s, int(x[i]))
-                else:
-                    terms[e] = value_log_density(columns, leaves, row[at], s, x[i], atom)
-                terms[e] += math.log(weight[at])
-            out[k, i] = log_sum(terms, n)
+        for leaf in range(out.shape[0]):
+            if columns.is_categorical[j]:
+                out[leaf, i] = log_level(leaves, leaf, s, int(x[i]))
+            else:
+                out[leaf, i] = value_log_density(columns, leaves, leaf, s, x[i], atom)
     return out
 
 

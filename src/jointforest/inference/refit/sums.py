@@ -14,7 +14,7 @@ from ...runtime.threads import map_ordered
 from ..expectation.cell_kernels import complete_rows
 from ..expectation.component_kernels import STRIDE
 from ..expectation.expectation import Rows, distinct, knows_splits, leaf_probability, take
-from ..expectation.match import MatchedArrays, MatchedEnsemble, filled
+from ..expectation.match import MatchedEnsemble, filled
 from ..expectation.scratch import cell_scratch, row_scratch
 from .refit_kernels import cell_leaves, pair_leaves, pair_rows
 

@@ -26,7 +26,6 @@ from ..chow_liu_leaves.leaves import chow_liu_part, coded, fill_chow_liu, trees_
 from ..growing.grow import GrowthSettings, Ranks, RankTree, find_leaves, grow, prune, rank
 from ..leaf_fitting.densities import (
     AssignedRows,
-    FittedTree,
     as_forest,
     assign_rows,
     columns_of,
@@ -37,8 +36,8 @@ from ..leaf_fitting.densities import (
     quantile_trees,
     tree_cdfs,
 )
-from ..leaf_fitting.fit import LEAF_DENSITIES, Settings, Table, prepare
-from ..leaf_fitting.quantile import LeafCdfs, choose_slots, misfit_slots, rows_of_cdfs, small_enough
+from ..leaf_fitting.fit import LEAF_DENSITIES, Settings, Table, TreeLeaves, prepare
+from ..leaf_fitting.quantile import LeafCdfs, choose_slots, misfit_slots, n_pieces, small_enough
 from ..leaf_fitting.quantile_kernels import gains_of_slot
 from ..leaf_fitting.statistics_kernels import rows_by_leaf
 from .constants import FIXED
@@ -298,7 +297,7 @@ class AdversarialForest(TableLearner):
 
     def _quantile(
         self, rows: Rows, cells: Table, assigned: AssignedRows, weight: np.ndarray | None, seed: int
-    ) -> tuple[np.ndarray | None, Forest | None, list[FittedTree] | None]:
+    ) -> tuple[np.ndarray | None, Forest | None, list[TreeLeaves] | None]:
         """Slots that "auto" gives quantile leaves (None: ``leaf`` says it), the forest, if it is known by then, and its
         trees with normal leaves."""
         if self.leaf != "auto":
@@ -383,7 +382,7 @@ class AdversarialForest(TableLearner):
         cells: Table,
         assigned: AssignedRows,
         quantile: np.ndarray | None = None,
-        plain: list[FittedTree] | None = None,
+        plain: list[TreeLeaves] | None = None,
     ) -> Forest:
         """The forest of independent columns in leaves, whose densities are estimated on the rows that arrive there.
 
@@ -698,8 +697,7 @@ class _Trial:
     def fits(self, slots: np.ndarray) -> bool:
         """Whether the tables stay small enough, judged by the first tree."""
         [cdfs] = self._cdfs(first_trees(self.assigned, 1), slots)
-        n_rows = len(cdfs[0].lo) + int(rows_of_cdfs(cdfs).sum())
-        return small_enough(self.rows.columns, n_rows, len(self.assigned.trees.root))
+        return small_enough(n_pieces(cdfs), len(self.assigned.trees.root))
 
     def gains(self, slots: np.ndarray) -> list[np.ndarray]:
         """Gain in the log-likelihood of each validation row; nothing where they are too few to judge.

@@ -15,7 +15,7 @@ import numpy as np
 from ...data.schema import Columns
 from ...models.box_forest.leaves.family_kernels import FAMILIES, NO_SCALE
 from ...models.box_forest.leaves.levels import Layout, WideLevels, layout, one_column, side_by_side
-from ...models.box_forest.leaves.table import NORMAL, STUDENT
+from ...models.box_forest.leaves.table import NORMAL, STUDENT, Pieces
 from .constants import FIXED
 from .statistics_kernels import (
     atom_masses,
@@ -348,6 +348,7 @@ class TreeLeaves(NamedTuple):
     level_mass: np.ndarray
     missing_rate: np.ndarray
     wide: WideLevels
+    pieces: Pieces | None = None
 
 
 def fit_tree(

@@ -184,10 +184,12 @@ def joined(mixtures: dict[int, Mixture], d: int) -> Components:
     return Components(
         leaf=np.repeat(leaf, size),
         log_weight=np.concatenate([np.empty(0), *(mixture.log_weight for mixture in mixtures.values())]),
-        group=np.concatenate([
-            np.empty((0, d), np.int64),
-            *(mixture.group + first for mixture, first in zip(mixtures.values(), before, strict=True)),
-        ]),
+        group=np.concatenate(
+            [
+                np.empty((0, d), np.int64),
+                *(mixture.group + first for mixture, first in zip(mixtures.values(), before, strict=True)),
+            ]
+        ),
         group_rows=np.concatenate([np.empty(0, np.int32), *rows]),
         group_start=np.cumsum([0] + [len(group) for group in rows]).astype(np.int64),
         group_leaf=np.repeat(leaf, n_groups),
@@ -246,8 +248,8 @@ def spn_circuits(
     seed: int,
     number: int,
 ) -> Iterator[tuple[int, Nodes]]:
-    """The leaves of one tree that become circuits by LearnSPN, and the nodes of each (Gens and Domingos 2013, Algorithm 1; Correia
-    et al. 2020, section 4).
+    """The leaves of one tree that become circuits by LearnSPN, and the nodes of each (Gens and Domingos 2013,
+    Algorithm 1; Correia et al. 2020, section 4).
 
     Columns of a node that are independent of each other, or in groups that are, become a product; columns that do not
     split, a sum over two clusters of the rows. The rows of leaf k are ``rows[start[k]:start[k + 1]]``. They are
@@ -275,13 +277,16 @@ def spn_circuits(
         nodes = make_nodes(d, len(here), spn.min_rows)
         q, f = learn_leaf(cells, here, order.copy(), n_apart, spn.min_rows, spn.significance, views, nodes, state)
         if q:
-            yield leaf, nodes._replace(
-                kind=nodes.kind[:q],
-                end=nodes.end[:q],
-                log_weight=nodes.log_weight[:q],
-                scope=nodes.scope[:f],
-                group_rows=nodes.group_rows[: nodes.group_start[f]],
-                group_start=nodes.group_start[: f + 1],
+            yield (
+                leaf,
+                nodes._replace(
+                    kind=nodes.kind[:q],
+                    end=nodes.end[:q],
+                    log_weight=nodes.log_weight[:q],
+                    scope=nodes.scope[:f],
+                    group_rows=nodes.group_rows[: nodes.group_start[f]],
+                    group_start=nodes.group_start[: f + 1],
+                ),
             )
 
 

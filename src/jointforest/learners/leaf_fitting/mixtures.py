@@ -45,7 +45,7 @@ def learn_mixtures(
     parts = list(map_ordered(one, [(t,) for t in range(len(trees.root))], n_jobs, "fitting leaves"))
     leaf = np.concatenate([of + start for (_, of, _), start in zip(parts, first[:-1], strict=True)])
     mixed = mix_leaves(trees, leaf, np.concatenate([share for *_, share in parts]))
-    return as_forest(schema, columns, table, mixed, [(fitted, None) for fitted, *_ in parts], epsilon)
+    return as_forest(schema, columns, table, mixed, [fitted for fitted, *_ in parts], epsilon)
 
 
 def _mixed(
@@ -59,12 +59,15 @@ def _mixed(
     order = np.argsort(leaf, kind="stable")
     leaf, row = leaf[order], row[order]
     share = np.concatenate([np.ones(len(plain)), np.exp(learned.log_weight)])[order]
-    fields = {name: np.concatenate([getattr(of, name) for of in (leaves, groups)]) for name in ("a", "b", "lo", "hi")}
+    fields = {
+        name: np.concatenate([getattr(of, name) for of in (leaves, groups)])
+        for name in ("family", "a", "b", "lo", "hi")
+    }
     atom_mass = np.concatenate([leaves.atom_mass, groups.atom_mass])
     level_mass = np.concatenate([leaves.level_mass, groups.level_mass])
     where, wide_of = layout(columns), stacked([leaves.wide, groups.wide])
     wide = {}
-    new = {name: np.empty((len(leaf), field.shape[1])) for name, field in fields.items()}
+    new = {name: np.empty((len(leaf), field.shape[1]), field.dtype) for name, field in fields.items()}
     new_atoms, new_levels = (np.empty((len(leaf), field.shape[1])) for field in (atom_mass, level_mass))
     for j in range(d):
         slot, of = columns.slot[j], row[:, j]

@@ -18,6 +18,7 @@ from .condition import condition, given_missing
 from .covariance import covariance
 from .files import forest_to_arrays
 from .histogram import BinTables, histogram, mean_and_histogram
+from .leaves.pieces import pieces_of_slot
 from .marginalize import marginalize
 from .modes import modes
 from .parts import parts
@@ -114,11 +115,13 @@ class BoxForest(Distribution):
         return {"trees": trees - self.forest.has_background, "leaves": leaves - self.forest.n_background}
 
     def density_breaks(self, j: int) -> list[np.ndarray]:
-        slot = self.forest.columns.slot[j]
-        return [self.forest.leaves.lo[:, slot], self.forest.leaves.hi[:, slot]]
+        leaves, slot = self.forest.leaves, int(self.forest.columns.slot[j])
+        _, number = pieces_of_slot(leaves, slot, np.arange(len(leaves.tree)))
+        number = number[number >= 0]
+        return [leaves.lo[:, slot], leaves.hi[:, slot], leaves.pieces.lo[number, 0], leaves.pieces.hi[number, 0]]
 
     def density_cost(self) -> float:
-        return float(len(self.forest.leaves.tree))
+        return float(len(self.forest.leaves.tree) + len(self.forest.leaves.pieces.log_weight))
 
 
 @dataclass(eq=False)

@@ -1,4 +1,4 @@
-"""Kernel of conditioning: in which runs of a region a parameter row has mass."""
+"""Kernels of conditioning: in which runs of a region pieces have mass, and the trees of the leaves that stay."""
 
 from __future__ import annotations
 
@@ -9,49 +9,36 @@ import numpy as np
 
 from ...runtime.compile import entry, kernel
 from ...runtime.records import record
-from .leaves.slot_kernels import has_atom, log_add, log_run_mass, safe_log, weighed_atom
+from .leaves.family_kernels import log_mass
+from .leaves.piece_kernels import piece
 
 
 @entry
-def pieces(columns, leaves, evidence, slot, region):
-    """The runs of a region in which each parameter row has mass, for one numeric slot.
+def runs_inside(columns, leaves, evidence, leaf, slot, number, region):
+    """The runs of a region in which each of n pieces of a numeric slot has mass; ``number`` is -1 of a whole density.
 
-    Row r has mass in the runs ``run[start[r]:start[r + 1]]``, with the log of each piece's weight in the region's mass;
-    the first piece has the atoms, too. Last comes the log mass of each row's first piece, atoms included.
+    Piece i, of leaf ``leaf[i]``, has mass in the runs ``run[start[i]:start[i + 1]]``, and log masses there times their
+    likelihoods.
     """
-    n_rows, first_run, end_run = leaves.tree.shape[0], evidence.run_start[region], evidence.run_start[region + 1]
-    start = np.zeros(n_rows + 1, np.int64)
-    run, log_share = np.empty(n_rows, np.int64), np.empty(n_rows, np.float64)
-    log_first = np.empty(n_rows, np.float64)
-    first_atom = columns.atom_start[slot]
+    n_pieces, first_run, end_run = number.shape[0], evidence.run_start[region], evidence.run_start[region + 1]
+    start = np.zeros(n_pieces + 1, np.int64)
+    run, log_share = np.empty(n_pieces, np.int64), np.empty(n_pieces, np.float64)
     n = 0
-    for r in range(n_rows):
-        atoms = 0.0
-        for k in range(columns.atom_start[slot + 1] - first_atom):
-            if has_atom(evidence, region, k):
-                atoms += weighed_atom(evidence, region, k, leaves.atom_mass[r, first_atom + k])
-        log_first[r] = safe_log(atoms)
-        total = log_first[r]
-        log_rest = leaves.log_rest[r, slot]
-        if log_rest > -math.inf:
-            for q in range(first_run, end_run):
-                mass = log_rest + log_run_mass(columns, leaves, r, slot, evidence.run_lo[q], evidence.run_hi[q])
+    for i in range(n_pieces):
+        d, log_weight = piece(leaves, leaf[i], slot, number[i])
+        for q in range(first_run, end_run):
+            u, v = max(evidence.run_lo[q], d.lo), min(evidence.run_hi[q], d.hi)
+            if v - u > 0.5 * columns.step[slot]:  # less is rounding
+                mass = log_weight + log_mass(d, u, v) + evidence.run_log_weight[q]
                 if mass == -math.inf:
                     continue
-                mass += evidence.run_log_weight[q]
                 if n == run.shape[0]:
                     run = np.concatenate((run, np.empty_like(run)))
                     log_share = np.concatenate((log_share, np.empty_like(log_share)))
-                run[n] = q
-                log_share[n] = mass
-                if n == start[r]:
-                    log_first[r] = log_add(log_first[r], mass)
-                    log_share[n] = log_first[r]
-                total = log_add(total, mass)
+                run[n], log_share[n] = q, mass
                 n += 1
-        log_share[start[r] : n] -= total
-        start[r + 1] = n
-    return start, run[:n].copy(), log_share[:n].copy(), log_first
+        start[i + 1] = n
+    return start, run[:n].copy(), log_share[:n].copy()
 
 
 # ---- Kernels: trees restricted to some of their leaves.

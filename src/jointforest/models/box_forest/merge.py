@@ -8,8 +8,8 @@ import numpy as np
 
 from .leaves.derived import make_leaves
 from .leaves.levels import layout, stacked, take
+from .leaves.pieces import stacked_pieces, taken_pieces
 from .leaves.table import ParameterTables
-from .marginalize import Nodes, nodes_of, packed
 from .structure import Forest, Trees, add_stump, mix_leaves
 
 
@@ -20,7 +20,10 @@ def merge(forests: Sequence[Forest], log_weight: np.ndarray) -> Forest:
     """
     own = [len(forest.leaves.log_weight) - forest.n_background for forest in forests]
     ends = [slice(n, len(forest.leaves.log_weight)) for forest, n in zip(forests, own, strict=True)]
-    taken = [*zip(forests, [slice(0, n) for n in own], log_weight, strict=True), *zip(forests, ends, log_weight, strict=True)]
+    taken = [
+        *zip(forests, [slice(0, n) for n in own], log_weight, strict=True),
+        *zip(forests, ends, log_weight, strict=True),
+    ]
     of_leaf = np.concatenate([forest.leaves.log_weight[leaf] + weight for forest, leaf, weight in taken])
     of_leaf -= np.logaddexp.reduce(of_leaf)
     trees, n_own = _stacked([_without_background(forest) for forest in forests]), sum(own)
@@ -31,16 +34,19 @@ def merge(forests: Sequence[Forest], log_weight: np.ndarray) -> Forest:
         leaf = np.minimum(np.arange(len(of_leaf)), n_own)
         trees = mix_leaves(add_stump(trees), leaf, np.concatenate([np.ones(n_own), share]))
         tree = np.append(tree, np.full(len(share), n_trees))
-    first_row = np.cumsum([0] + [len(forest.leaves.tree) for forest in forests[:-1]]).tolist()
-    numbers = [np.arange(len(forest.leaves.log_weight))[leaf] for forest, leaf, _ in taken]
-    parts = zip(taken, numbers, strict=True)
-    new = packed(_joined([nodes_of(forest.leaves, leaf)[0] for (forest, *_), leaf in parts], 2 * first_row))
-    table = {
-        name: np.concatenate([getattr(forest.leaves, name) for forest in forests])[new.row]
-        for name in ("family", "a", "b", "lo", "hi", "atom_mass", "level_mass")
-    }
-    where = layout(forests[0].columns)
-    missing_rate = np.concatenate([forest.leaves.missing_rate[leaf] for forest, leaf, _ in taken])
+    fields = ("family", "a", "b", "lo", "hi", "atom_mass", "level_mass", "missing_rate")
+    table = {name: [getattr(forest.leaves, name)[leaf].copy() for forest, leaf, _ in taken] for name in fields}
+    own_pieces = [
+        taken_pieces(forest.leaves.pieces, *of)
+        for (forest, *_), *of in zip(taken, table["family"], table["a"], table["b"], strict=True)
+    ]
+    pieces = stacked_pieces(own_pieces, table["family"], table["a"])
+    wide = stacked([forest.leaves.wide for forest in forests])
+    before = np.cumsum([0] + [len(forest.leaves.tree) for forest in forests[:-1]])
+    rows = [
+        np.arange(len(forest.leaves.tree))[leaf] + at
+        for (forest, leaf, _), at in zip(taken, [*before, *before], strict=True)
+    ]
     return Forest(
         schema=forests[0].schema,
         columns=forests[0].columns,
@@ -48,13 +54,12 @@ def merge(forests: Sequence[Forest], log_weight: np.ndarray) -> Forest:
         leaves=make_leaves(
             forests[0].columns,
             ParameterTables(
-                wide=take(where, stacked([forest.leaves.wide for forest in forests]), new.row),
-                tree=tree[new.leaf],
+                tree=tree,
                 log_weight=of_leaf,
-                **table,
-                missing_rate=missing_rate,
+                **{name: np.concatenate(parts) for name, parts in table.items()},
+                wide=take(layout(forests[0].columns), wide, np.concatenate(rows)),
+                pieces=pieces,
             ),
-            circuits=new.circuits,
         ),
         has_background=len(of_leaf) > n_own,
     )
@@ -101,20 +106,3 @@ def _first_leaves(trees: Trees) -> np.ndarray:
     """Number of the first leaf of each tree; a tree's nodes, and its leaves, are contiguous."""
     number = np.where(trees.leaf >= 0, trees.leaf, np.iinfo(np.int32).max)
     return np.minimum.reduceat(number, trees.root)
-
-
-def _joined(parts: list[Nodes], first_row: list[int]) -> Nodes:
-    """Circuits of all leaves, nodes and parameter rows numbered through; ``first_row``: of each one's tables."""
-    first = np.cumsum([0] + [len(nodes.kind) for nodes in parts])
-    starts = [nodes.start[:-1] + at for nodes, at in zip(parts, first, strict=False)]
-    return Nodes(
-        start=np.concatenate([*starts, first[-1:]]),
-        kind=np.concatenate([nodes.kind for nodes in parts]),
-        end=np.concatenate([nodes.end + at for nodes, at in zip(parts, first, strict=False)]),
-        log_weight=np.concatenate([nodes.log_weight for nodes in parts]),
-        row=np.concatenate(
-            [np.where(nodes.row >= 0, nodes.row + at, -1) for nodes, at in zip(parts, first_row, strict=False)]
-        ),
-        piece=np.concatenate([nodes.piece for nodes in parts]),
-        scope=np.concatenate([nodes.scope for nodes in parts]),
-    )

@@ -9,18 +9,18 @@ import numpy as np
 
 from ...runtime.compile import entry, kernel
 from ...runtime.records import record
-from .leaves.density_kernels import density_of
 from .leaves.family_kernels import mode
 from .leaves.grid_kernels import cell_centre, centres_inside
 from .leaves.level_kernels import log_level
-from .leaves.slot_kernels import cut_to_support, find_atom, has_atom, value_log_density
+from .leaves.piece_kernels import piece, piece_at, piece_numbers
+from .leaves.slot_kernels import find_atom, has_atom, value_log_density
 from .region_kernels import cell_region, in_region, reachable
 
 
 @kernel
-def run_mode(columns, leaves, l, s, u, v):  # noqa: E741
-    """Where the continuous part is greatest within the run (u, v], which has a part of the support; next to its end."""
-    step, x = columns.step[s], mode(density_of(leaves, l, s), u, v)
+def run_mode(columns, s, d, u, v):
+    """Where a density is greatest within the run (u, v], which has a part of the support; next to its end."""
+    step, x = columns.step[s], mode(d, u, v)
     if step > 0.0:
         first, last = centres_inside(u, v, step, columns.origin[s])
         return min(max(cell_centre(step, columns.origin[s], x), first), last)
@@ -32,16 +32,22 @@ def run_mode(columns, leaves, l, s, u, v):  # noqa: E741
 
 @kernel
 def slot_mode(columns, leaves, evidence, l, s, region, lo, hi):  # noqa: E741
-    """The value of slot s of greatest log density in parameter row l within the region and (lo, hi]; that density."""
+    """The value of slot s of greatest log density in leaf l within the region and (lo, hi]; that density."""
     best, mode = -math.inf, math.nan
     first, end = (0, 1) if region < 0 else (evidence.run_start[region], evidence.run_start[region + 1])
     for run in range(first, end):
         u = lo if region < 0 else max(lo, evidence.run_lo[run])
         v = hi if region < 0 else min(hi, evidence.run_hi[run])
-        u, v = cut_to_support(columns, leaves, l, s, u, v)
-        if u < v:
-            x = run_mode(columns, leaves, l, s, u, v)
-            if columns.step[s] == 0.0 and not u < x <= v:  # nothing but an atom is there
+        _, stop = piece_numbers(leaves, l, s)
+        for k in range(piece_at(leaves, l, s, u), stop):
+            d, _ = piece(leaves, l, s, k)
+            low, high = max(u, d.lo), min(v, d.hi)
+            if not high - low > 0.5 * columns.step[s]:  # less is rounding
+                if d.lo >= v:
+                    break
+                continue
+            x = run_mode(columns, s, d, low, high)
+            if columns.step[s] == 0.0 and not low < x <= high:  # nothing but an atom is there
                 continue
             density = value_log_density(columns, leaves, l, s, x, find_atom(columns, s, x))
             if density > best:
@@ -225,8 +231,10 @@ def find_places(problem, box, j, row, log_weight, tried):
         if peak > -math.inf:
             n_peaks = add_greatest(tried.peak, tried.of, n_peaks, peak, i)
     for i in tried.of[:n_peaks]:
-        n = add_place(place, n, cell_mode(columns, leaves, evidence, box, j, row[i])[0])
-        u, v = cut_to_support(columns, leaves, row[i], slot, -math.inf, math.inf)
+        peak = cell_mode(columns, leaves, evidence, box, j, row[i])[0]
+        n = add_place(place, n, peak)
+        d, _ = piece(leaves, row[i], slot, piece_at(leaves, row[i], slot, peak))
+        u, v = d.lo, d.hi
         half = 0.5 * columns.step[slot]
         for x in (u + half if half > 0.0 else np.nextafter(u, math.inf), v - half):
             if abs(x) < math.inf and (region < 0 or in_region(columns, evidence, slot, region, x)):

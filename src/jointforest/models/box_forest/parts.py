@@ -16,9 +16,11 @@ def parts(forest: Forest, evidence: Evidence, j: int, known: OneRow) -> Parts:
     leaf, share = known.mixture
     prior, weight = np.exp(forest.leaves.log_weight), np.zeros(len(forest.leaves.log_weight))
     weight[leaf] = share
-    said = [np.zeros((len(weight), of.shape[1])) for of in (answers := _said(forest, evidence, j, leaf))]
-    for out, of in zip(said, answers, strict=True):
-        out[leaf] = of
+    said = []
+    for of_met in _said(forest, evidence, j, leaf):
+        out = np.zeros((len(weight), of_met.shape[1]))
+        out[leaf] = of_met
+        said.append(out)
     return Parts(prior, weight, *said)
 
 

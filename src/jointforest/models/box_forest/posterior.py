@@ -89,9 +89,7 @@ class OneRow:
         self._mixture: tuple[np.ndarray, np.ndarray] | None = None
         self._levels: np.ndarray | None = None
         self._post = LeafPosterior(
-            *posterior_rows(
-                forest.columns, forest.trees, forest.leaves, evidence, 0, 1, True, row_scratch(forest)
-            )
+            *posterior_rows(forest.columns, forest.trees, forest.leaves, evidence, 0, 1, True, row_scratch(forest))
         )
 
     @property

@@ -13,9 +13,9 @@ import numpy as np
 
 from ...runtime.compile import array_kernel, entry, kernel
 from ...runtime.records import record
-from .leaves.density_kernels import density_of
-from .leaves.grid_kernels import cell_centre, log_density
+from .leaves.grid_kernels import cell_centre
 from .leaves.level_kernels import add_levels, log_level
+from .leaves.piece_kernels import rest_log_density
 from .leaves.slot_kernels import (
     find_atom,
     level_region_log_mass,
@@ -75,7 +75,7 @@ def add_value(columns, leaves, slot, x, leaf, first, end, at_atoms, total):
         k = leaf[i]
         if total[i] == -math.inf:
             continue
-        total[i] += log_rest[k, slot] + log_density(density_of(leaves, k, slot), centre, step)
+        total[i] += log_rest[k, slot] + rest_log_density(leaves, k, slot, centre, step)
 
 
 @kernel

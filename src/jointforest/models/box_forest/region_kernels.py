@@ -99,8 +99,8 @@ def level_sides(trees, evidence, node, region, n_levels):
 def reachable(columns, trees, evidence, row, stack, leaf):
     """Write the numbers of the leaves whose box can meet the row's evidence into ``leaf``; return how many.
 
-    Goes both ways where the split column has no value, and where there is no split. A box between two runs of a region may be listed too; its
-    mass is then 0. ``stack`` is scratch with room for the path to the deepest leaf.
+    Goes both ways where the split column has no value, and where there is no split. A box between two runs of a region
+    may be listed too; its mass is then 0. ``stack`` is scratch with room for the path to the deepest leaf.
     """
     n = 0
     for tree in range(trees.root.shape[0]):

@@ -12,7 +12,7 @@ from ...data.schema import Columns, Schema
 from ...runtime.parameters import check, check_number
 from ...runtime.records import record
 from ...runtime.threads import chunks, map_ordered
-from .leaves.table import FACTORS, Leaves
+from .leaves.table import Leaves
 from .posterior import level_probability, log_density, mean_variance
 from .robustness_kernels import allowed_levels, epsilon_rows, margin_rows, node_weights
 from .structure import Forest, Trees

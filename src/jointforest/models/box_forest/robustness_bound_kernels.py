@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 
 from ...runtime.compile import kernel
-from .leaves.density_kernels import density_of
 from .leaves.family_kernels import log_norm, mean_variance
 from .leaves.grid_kernels import log_density
 from .leaves.level_kernels import level_mass, log_level
 from .leaves.normal_kernels import INV_SQRT_2PI, short_series, upper_tail
-from .leaves.table import FACTORS, NORMAL, SUM, Density
+from .leaves.piece_kernels import piece, piece_at
+from .leaves.table import NORMAL, PIECES, Density
 
 _NEAR = 1e-5
 """A last step of Newton's method of this, in standard deviations, leaves an error of about its square, and the density
@@ -186,16 +186,19 @@ def _number_bound(problem, reached, worst, row, j, i, epsilon, upper):
     step, first = columns.step[slot], columns.atom_start[slot]
     log, factor, mass, n_atoms = 0.0, 1.0, 1.0, columns.atom_start[slot + 1] - first
     if step > 0.0 or atom < 0:
-        a, b, lo, hi = leaves.a[row, slot], leaves.b[row, slot], leaves.lo[row, slot], leaves.hi[row, slot]
+        d, log_share = piece(leaves, row, slot, piece_at(leaves, row, slot, x))
+        a, b, lo, hi = d.a, d.b, d.lo, d.hi
         unit = problem.c * (b if problem.unit.shape[0] == 0 else problem.unit[slot])
-        reach, family = unit * epsilon, leaves.family[row, slot]
-        if family != NORMAL or reach == 0.0:
-            log = log_density(density_of(leaves, row, slot), x, step)
+        reach = unit * epsilon
+        if d.family != NORMAL or reach == 0.0:
+            log = log_density(d, x, step)
         else:
             rises, best = trend(a, b, lo, hi, step, x, reach), x
             if upper and rises == 0 and is_cut(lo, hi):
                 best = _best_mean(worst, (i, slot), a, b, lo, hi, step, x, unit, reach)
             log, factor = normal_density_bound(a, b, lo, hi, step, x, reach, rises, best, upper)
+        if leaves.family[row, slot] == PIECES:
+            log += _log((1.0 - epsilon) * math.exp(log_share) + (epsilon if upper else 0.0))
     if n_atoms > 0:
         atom_mass = -1.0
         if atom >= 0:

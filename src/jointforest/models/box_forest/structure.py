@@ -190,7 +190,7 @@ class Forest:
 
     @cached_property
     def at_atoms(self) -> np.ndarray:
-        """Log densities of leaves without circuit at atoms, float64 (L, A): 0 until a kernel needs one.
+        """Log densities of leaves at atoms, float64 (L, A): 0 until a kernel needs one.
 
         Rows meet the same atoms again and again, and what two threads both find is the same number.
         """
