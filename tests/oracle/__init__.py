@@ -4,8 +4,7 @@ The forest density is the mixture of Watson et al. (AISTATS 2023, section 4, Alg
 
     M(x) = sum_l w_l * 1[x in B_l] * prod_j D_lj(x_j)
 
-over the leaves l of all trees, with boxes ``B_l`` half-open, ``(lo, hi]``. In a leaf with a circuit the value of the
-circuit's root stands for the product over j, by recursion. Every function here goes through all leaves.
+over the leaves l of all trees, with boxes ``B_l`` half-open, ``(lo, hi]``. Every function here goes through all leaves.
 Its only source of numbers are the plain arrays of a `Model` and of an `Evidence`. It is meant for mild parameters,
 where differences of distribution functions are accurate.
 """

@@ -10,11 +10,15 @@ from scipy.integrate import quad
 
 from .column import expectation, given, level_probability, probability_of
 from .density import posterior
-from .slot import NORMAL, STUDENT, UNIFORM, cell_number, cell_of, parent_mass, piece
+from .slot import NORMAL, STUDENT, UNIFORM, cell_number, cell_of, in_parts, parent_mass, piece
 
 
 def integral(piece, function, u, v):
     """Integral of function(x) over the truncated part within (u, v], the density cut where it bends."""
+    return in_parts(piece, _integral, function, u, v)
+
+
+def _integral(piece, function, u, v):
     u, v = max(u, piece.lo), min(v, piece.hi)
     if u >= v:
         return 0.0
@@ -46,6 +50,10 @@ def cell_sum(piece, function, u, v):
 
     Beyond 300 scales of a Student t, where 1e-9 of its mass is left, an integral stands for the sum of cells.
     """
+    return in_parts(piece, _cell_sum, function, u, v)
+
+
+def _cell_sum(piece, function, u, v):
     u, v = max(u, piece.lo), min(v, piece.hi)
     if u >= v:
         return 0.0

@@ -14,11 +14,14 @@ from scipy.special import ndtr, stdtr
 
 from .boxes import n_levels
 
-NORMAL, UNIFORM, STUDENT = 0, 1, 2
+NORMAL, UNIFORM, STUDENT, PIECES = 0, 1, 2, 255
 
 
 class Piece(NamedTuple):
-    """A numeric column's distribution in a leaf: atoms, and a truncated parent that holds the rest of the mass."""
+    """A numeric column's distribution in a leaf: atoms, and a truncated parent that holds the rest of the mass.
+
+    The rest of one in parts is their mixture: pairs of a share and a `Piece` without atoms.
+    """
 
     atoms: list[tuple[float, float]]  # (value, mass)
     rest: float
@@ -29,6 +32,7 @@ class Piece(NamedTuple):
     hi: float
     step: float
     origin: float
+    parts: list = []  # noqa: RUF012
 
 
 def piece(model, leaf, j):
@@ -36,9 +40,29 @@ def piece(model, leaf, j):
     c, v, s = model.columns, model.leaves, int(model.columns.slot[j])
     numbers = range(int(c.atom_start[s]), int(c.atom_start[s + 1]))
     atoms = [(float(c.atom_value[k]), float(v.atom_mass[leaf, k])) for k in numbers]
-    parameters = (float(array[leaf, s]) for array in (v.a, v.b, v.lo, v.hi))
-    rest = 1.0 - math.fsum(mass for _, mass in atoms)
-    return Piece(atoms, max(rest, 0.0), int(v.family[leaf, s]), *parameters, float(c.step[s]), float(c.origin[s]))
+    rest, grid = max(1.0 - math.fsum(mass for _, mass in atoms), 0.0), (float(c.step[s]), float(c.origin[s]))
+    family, *parameters = density(v, leaf, s)
+    if family != PIECES:
+        return Piece(atoms, rest, family, *parameters, *grid)
+    first, n = int(parameters[0]), int(parameters[1])
+    parts = [
+        (math.exp(v.pieces.log_weight[k]), Piece([], 1.0, *density(v.pieces, k, 0), *grid))
+        for k in range(first, first + n)
+    ]
+    middle = parts[n // 2][1]
+    return Piece(atoms, rest, PIECES, 0.5 * (max(middle.lo, -9e9) + min(middle.hi, 9e9)), *parameters[1:], *grid, parts)
+
+
+def density(table, row, s):
+    """Family, parameters and support of a density."""
+    return int(table.family[row, s]), *(float(of[row, s]) for of in (table.a, table.b, table.lo, table.hi))
+
+
+def in_parts(piece, of_part, *arguments):
+    """What is asked of each part times its share, summed; of a density that is whole, what is asked of it."""
+    if not piece.parts:
+        return of_part(piece, *arguments)
+    return math.fsum(share * of_part(part, *arguments) for share, part in piece.parts)
 
 
 def parent_mass(piece, u, v):
@@ -69,13 +93,20 @@ def log(x):
 
 def rest_log_pdf(piece, x):
     """Log-density of the truncated part at x."""
-    if not piece.lo < x <= piece.hi:
+    for share, part in piece.parts:
+        if part.lo < x <= part.hi:
+            return log(share) + rest_log_pdf(part, x)
+    if piece.parts or not piece.lo < x <= piece.hi:
         return -math.inf
     return parent_log_pdf(piece, x) - log(parent_mass(piece, piece.lo, piece.hi))
 
 
 def rest_mass(piece, u, v):
     """P(u < X <= v) of the truncated part."""
+    return in_parts(piece, _mass, u, v)
+
+
+def _mass(piece, u, v):
     u, v = max(u, piece.lo), min(v, piece.hi)
     return float(parent_mass(piece, u, v) / parent_mass(piece, piece.lo, piece.hi)) if u < v else 0.0
 

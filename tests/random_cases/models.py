@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,8 @@ from hypothesis import strategies as st
 
 from jointforest.data.schema import CATEGORICAL_KINDS, KINDS, Column, Schema, kernel_columns
 from jointforest.models.box_forest.leaves.derived import make_leaves
-from jointforest.models.box_forest.leaves.table import NORMAL, STUDENT, UNIFORM, ParameterTables
+from jointforest.models.box_forest.leaves.pieces import no_pieces, pieces_of
+from jointforest.models.box_forest.leaves.table import NORMAL, PIECES, STUDENT, UNIFORM, ParameterTables, Pieces
 from jointforest.models.box_forest.structure import Forest, Trees
 from jointforest.models.box_forest.structure_kernels import MIXED
 
@@ -258,6 +260,42 @@ def fill_atoms(
         mass[inside] = rng.dirichlet(np.ones(len(inside) + 1))[:-1]
 
 
+def cut_in_pieces(rng: np.random.Generator, schema: Schema, table: LeafTable, n: int, share: float) -> Pieces:
+    """Cut the densities of a share of the numbers of the first n leaves, in place; the pieces."""
+    layout, found = kernel_columns(schema), []
+    for leaf in range(n if share > 0.0 else 0):
+        for j, column in enumerate(schema.columns):
+            s = layout.slot[j]
+            if column.is_categorical or rng.random() >= share:
+                continue
+            lo, hi = table.lo[leaf, s], table.hi[leaf, s]
+            drawn = [random_cut(rng, column) for _ in range(int(rng.integers(2, 5)))]
+            edges = [lo, *sorted({cut for cut in drawn if lo < cut < hi}), hi]
+            ends = [end for end in pairwise(edges) if end[1] - end[0] > 0.5 * column.step]
+            if len(ends) > 3 and rng.random() < 0.5:
+                del ends[1]  # a gap
+            if len(ends) < 2:
+                continue
+            weight = rng.dirichlet(np.ones(len(ends)))
+            if len(ends) > 2 and rng.random() < 0.3:
+                weight[1] = 0.0
+                weight /= weight.sum()
+            table.family[leaf, s], table.a[leaf, s], table.b[leaf, s] = PIECES, len(found), len(ends)
+            table.lo[leaf, s], table.hi[leaf, s] = ends[0][0], ends[-1][1]
+            spread = (column.maximum - column.minimum) / 6
+            for (u, v), w in zip(ends, weight.tolist(), strict=True):
+                is_uniform = rng.random() < 0.5 and math.isfinite(v - u)
+                family = UNIFORM if is_uniform else int(rng.choice([NORMAL, STUDENT]))
+                near = sorted((max(u, column.minimum), min(v, column.maximum)))
+                a = 0.0 if is_uniform else float(rng.uniform(*near))
+                found.append((family, a, 0.0 if is_uniform else spread * rng.uniform(0.5, 2.0), u, v, w))
+    if not found:
+        return no_pieces()
+    family, *numbers, weights = (np.array(field) for field in zip(*found, strict=True))
+    with np.errstate(divide="ignore"):
+        return pieces_of(family.astype(np.uint8), *numbers, np.log(weights))
+
+
 # ----------------------------------------------------------------------------------------------------------- models
 
 
@@ -277,7 +315,8 @@ def random_model(
 ) -> Forest:
     """A random model over columns of the given kinds; the background is one more tree of weight epsilon.
 
-    ``mixed`` is the share of inner nodes without a split: None for some in two models of three.
+    ``mixed`` is the share of inner nodes without a split, and of numbers whose density is cut in pieces: None for some
+    in two models of three.
     """
     if mixed is None:
         mixed = 0.3 * (seed % 3 > 0)
@@ -294,7 +333,7 @@ def random_model(
         mine = [node for node in range(before, len(nodes.feature)) if node in nodes.boxes]
         leaf_nodes += [(node, t) for node in rng.permutation(mine).tolist()]  # any order within a tree is allowed
     share = np.append(share, epsilon) if background else share
-    return finish_model(rng, schema, nodes, roots, leaf_nodes, share, background)
+    return finish_model(rng, schema, nodes, roots, leaf_nodes, share, background, mixed)
 
 
 def finish_model(
@@ -305,6 +344,7 @@ def finish_model(
     leaf_nodes: list[tuple[int, int]],
     share: np.ndarray,
     background: bool,
+    mixed: float,
 ) -> Forest:
     """Fill the leaves with random parameters and put the arrays together."""
     layout = kernel_columns(schema)
@@ -323,6 +363,7 @@ def finish_model(
     for leaf, (node, t) in enumerate(leaf_nodes):
         number[node] = leaf
         fill_leaf(rng, schema, table, leaf, nodes.boxes[node], wide=background and t == len(roots) - 1)
+    pieces = cut_in_pieces(np.random.default_rng(len(number)), schema, table, n - background, 0.6 * mixed)
     trees = Trees(
         feature=np.array(nodes.feature, dtype=np.int32),
         threshold=np.array(nodes.threshold, dtype=np.float64),
@@ -338,6 +379,7 @@ def finish_model(
     log_weight = np.log([share[t] * nodes.weight[node] for node, t in leaf_nodes])
     narrow, wide = split_levels(rng.spawn(1)[0], layout, table.level_mass)
     leaves = make_leaves(
-        layout, ParameterTables(np.array(tree), log_weight, *table._replace(level_mass=narrow), wide=wide)
+        layout,
+        ParameterTables(np.array(tree), log_weight, *table._replace(level_mass=narrow), wide=wide, pieces=pieces),
     )
     return Forest(schema, layout, trees, leaves, background)

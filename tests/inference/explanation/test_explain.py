@@ -399,9 +399,7 @@ def test_reverse_ranks_the_regions_by_the_event(seed: int, min_share: float) -> 
         tree = int(model.leaves.tree[leaf])
         per_tree = held.setdefault((tuple(sorted(finite.items())), tuple(sorted(some.items()))), {})
         if tree < 2:
-            per_tree[tree] = (
-                per_tree.get(tree, 0.0) + weight[leaf] / weight[model.leaves.tree[: len(weight)] == tree].sum()
-            )
+            per_tree[tree] = per_tree.get(tree, 0.0) + weight[leaf] / weight[model.leaves.tree == tree].sum()
     wanted = [box for box, shares in held.items() if box != ((), ()) and max(shares.values(), default=-1) >= min_share]
     assert len(found) == len(wanted)
     assert found == sorted(found, key=lambda rule: -rule["event_probability"])

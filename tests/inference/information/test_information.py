@@ -153,7 +153,7 @@ def moved(model: Forest, seed: int) -> Forest:
     """A model of the same columns with other weights of leaves, and other levels' and atoms' masses."""
     rng = np.random.default_rng(seed)
     leaves = model.leaves
-    tree = leaves.tree[: len(leaves.log_weight)]
+    tree = leaves.tree
     weight = np.exp(leaves.log_weight) * rng.gamma(2.0, size=len(leaves.log_weight))
     share = np.bincount(tree, np.exp(leaves.log_weight)) / np.bincount(tree, weight)
     level = leaves.level_mass * rng.gamma(2.0, size=leaves.level_mass.shape)

@@ -80,7 +80,9 @@ def cells(nodes: Nodes, node: int) -> set[tuple[int, int]]:
     factors = np.cumsum(nodes.kind == FACTORS) - 1
     for q in range(node, nodes.end[node]):
         if nodes.kind[q] == FACTORS:
-            found += [(i, j) for i in group(nodes, factors[q]) for j in np.flatnonzero(nodes.scope[factors[q]]).tolist()]
+            found += [
+                (i, j) for i in group(nodes, factors[q]) for j in np.flatnonzero(nodes.scope[factors[q]]).tolist()
+            ]
     assert len(found) == len(set(found))
     return set(found)
 

@@ -118,7 +118,7 @@ def test_average_by_enumeration_of_all_vertices(case: str, beta: float) -> None:
         epsilon = EPSILONS[1 + seed % 4]
         p = level_probability(model, evidence, j, beta=beta)
         got = worst_margin(model, evidence, j, epsilon, beta=beta)
-        trees = model.leaves.tree[: len(model.leaves.log_weight)]
+        trees = model.leaves.tree
         for i in range(4):
             y = int(np.argmax(p[i]))
             log_joint = oracle.log_joint(model, evidence, i)

@@ -106,7 +106,7 @@ def test_what_each_tree_says(seed: int) -> None:
     model, evidence = setting(seed)
     evidence = evidence._replace(region=np.empty((0, 0), dtype=np.int32))
     leaves, n_trees = model.leaves, len(model.trees.root) - model.has_background
-    tree = leaves.tree[: len(leaves.log_weight)]
+    tree = leaves.tree
     for j in range(len(model.schema.columns)):
         asked = without_values(evidence, j)
         log_evidence, answer = tree_answers(model, asked, j)
@@ -190,6 +190,6 @@ def test_weights_of_trees(seed: int) -> None:
         weight = np.zeros((2, len(model.leaves.log_weight)))
         for k, p in enumerate((mixture, near)):
             weight[k, p.leaf[p.start[i] : p.start[i + 1]]] = np.exp(p.log_weight[p.start[i] : p.start[i + 1]])
-        weight[0, model.leaves.tree[: weight.shape[1]] == n_trees] = 0.0
+        weight[0, model.leaves.tree == n_trees] = 0.0
         if weight[0].sum() > 0:
             np.testing.assert_allclose(weight[1], weight[0] / weight[0].sum(), rtol=1e-8, atol=1e-14)
