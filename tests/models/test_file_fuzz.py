@@ -28,7 +28,7 @@ from ..wrapped import load_forest
 from .test_file import random_model
 
 MODEL = random_model(5, n_trees=2, max_depth=3, mixed=0.5)
-assert len(MODEL.leaves.node_kind) > 10
+assert len(MODEL.leaves.pieces.log_weight) > 10
 ABOUT, ARRAYS = store.contents(BoxForest(MODEL))
 DATA = store.pack(ABOUT, ARRAYS)
 EVIDENCE = random_evidence(MODEL, 5, 6)

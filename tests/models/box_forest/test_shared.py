@@ -28,7 +28,6 @@ def coalitions(model, rng: np.random.Generator, n: int) -> Evidence:
 @given(seeds)
 @settings(max_examples=40)
 def test_shared_cells(seed: int) -> None:
-    """Every third model has circuits, which go the usual way."""
     rng = np.random.default_rng(seed)
     model = random_model(seed, n_trees=1 + seed % 3, max_depth=1 + seed % 4, mixed=0.5 if seed % 3 == 0 else 0.0)
     evidence = coalitions(model, rng, 24)

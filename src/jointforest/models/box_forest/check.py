@@ -407,6 +407,7 @@ def _check_pieces(columns: Columns, fields: Mapping[str, Any]) -> None:
     whole = (first == np.rint(first)) & (count == np.rint(count))
     need_all("leaves.a", whole & (first >= 0) & (first + count <= n), first, "the number of a piece")
     need_all("leaves.b", count >= 2, count, "two pieces at least")
+    need(count.sum() == n, f"leaves.pieces: expected {count.sum():.0f}, all that leaves name, got {n}")
     first, count = first.astype(np.int64), count.astype(np.int64)
     number = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
     used = np.bincount(number, minlength=n)
