@@ -738,7 +738,7 @@ class Joint:
 
         Notes
         -----
-        T. Cover, J. Thomas, "Elements of Information Theory" (2006), chapters 2 and 8; of circuits, A. Vergari and
+        T. Cover, J. Thomas, "Elements of Information Theory" (2006), chapters 2 and 8; of mixtures, A. Vergari and
         others, "A compositional atlas of tractable circuit operations" (2021). Details:
         ``docs/how-to/measure-information.md``.
 

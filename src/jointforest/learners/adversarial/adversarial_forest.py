@@ -15,6 +15,7 @@ from ...models.base import Distribution
 from ...models.box_forest.box_forest import BoxForest
 from ...models.box_forest.posterior import LeafPosterior, oob_log_density, posterior
 from ...models.box_forest.structure import Forest, Trees
+from ...models.hidden_tree.hidden_tree import HiddenTree
 from ...runtime.parameters import ANY, FLAG, VERBOSE, Allowed, Number
 from ...runtime.progress import write_line
 from ...runtime.threads import map_ordered
@@ -107,8 +108,9 @@ class AdversarialForest(TableLearner):
         "normal_mle": a truncated normal of maximum likelihood. "quantile": a piecewise-linear CDF, see
         ``quantile_epsilon``; ``bounds``, ``spread_rows`` and ``min_spread`` do not count.
         "chow_liu" (beyond the paper): columns depend on each other in a leaf, in a tree of pairs, on the codes of each
-        column's own scale; nearer to the table than all others. Robustness, raking and refitting are refused then;
-        ``bounds`` to ``quantile_epsilon`` do not count. See ``docs/concepts/adversarial-forest.md``.
+        column's own scale; nearer to the table than all others. ``joint_`` is then a mixture of hidden trees, one a
+        leaf, and no forest of boxes: robustness, raking and refitting are refused, and ``bounds`` to
+        ``quantile_epsilon`` do not count. See ``docs/concepts/adversarial-forest.md``.
     bounds : "auto", "no", "local" or "global"
         Support: the leaf's box ("no", the paper); the box with its open sides cut at the column's span ("global"); the
         span of the leaf's own values ("local"); the box, cut like "global" only on a side of the column where the
@@ -247,7 +249,7 @@ class AdversarialForest(TableLearner):
         if self.oob_score and self.leaf == "chow_liu":
             raise ValueError("oob_score=True needs another leaf than 'chow_liu', whose trees share the table's pairs")
 
-    def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Distribution:
+    def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> BoxForest | HiddenTree:
         if self.leaf == "chow_liu":
             table = coded(rows, weight)
             return chow_liu_part(table, self._grow(table.rows, weight, seed).filled, self.epsilon, self.n_jobs)

@@ -73,8 +73,8 @@ class JointTree(TableLearner):
         columns, as `LostDependenceWarning` reports it, unless quantile leaves validate better.
         "quantile": independent columns, of numbers a piecewise-linear CDF learned from the leaf's rows (paper, section
         3). The others, a truncated normal or uniform density of numbers, and "chow_liu", columns that depend on each
-        other: `AdversarialForest` describes them; splits are then judged by what such leaves would not know, if
-        that raises the validation log-likelihood. See ``docs/concepts/joint-tree.md``.
+        other, in hidden trees: `AdversarialForest` describes them; splits are then judged by what such leaves would
+        not know, if that raises the validation log-likelihood. See ``docs/concepts/joint-tree.md``.
     quantile_epsilon : float
         How closely the CDF of a quantile leaf follows that of its rows before it is given their mean and variance; of w
         rows never closer than ``0.25 / sqrt(w)`` and ``1 / w``, which is noise.
