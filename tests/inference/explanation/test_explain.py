@@ -196,9 +196,8 @@ def test_weights_are_bayes_rule(seed: int) -> None:
         assert rule["weight"] == pytest.approx(weight[leaf], rel=1e-6, abs=1e-12)
         assert rule["log_weight"] == pytest.approx(joint[leaf], rel=1e-6, abs=1e-6)
         assert rule["rule"] == texts[leaf] and rule["tree"] == model.leaves.tree[leaf]
-        has_nodes = model.leaves.node_start[leaf] < model.leaves.node_start[leaf + 1]
         is_last = leaf == len(texts) - 1
-        assert rule["kind"] == ("background" if is_last else "circuit" if has_nodes else "leaf")
+        assert rule["kind"] == ("background" if is_last else "leaf")
     assert [rule["leaf"] for rule in explain(BoxForest(model), evidence, 2).rules] == [
         rule["leaf"] for rule in rules[:2]
     ]
@@ -308,7 +307,7 @@ def leaf_paths(text: str) -> dict[int, str]:
     """By leaf the tests on the path to it, from a tree's text."""
     found, path = {}, []
     for line in text.splitlines()[1:]:
-        match = re.fullmatch(r"((?:  )*)(\S.*?)  ([\d.]+)%(?:  \[(leaf|circuit) (\d+)\])?", line)
+        match = re.fullmatch(r"((?:  )*)(\S.*?)  ([\d.]+)%(?:  \[(leaf) (\d+)\])?", line)
         if match:
             depth = len(match[1]) // 2
             path = [*path[:depth], match[2]]
@@ -324,7 +323,7 @@ def paths(text: str) -> dict[int, float]:
 
 @given(seeds)
 def test_the_paths_of_the_whole_tree_are_its_boxes(seed: int) -> None:
-    model = random_model(seed, n_trees=1, background=False)
+    model = random_model(seed, n_trees=1, background=False, mixed=0.0)
     joint = joint_of(model)
     found = leaf_paths(joint.tree_text(max_leaves=None))
     assert sorted(found) == list(range(joint.n_leaves))

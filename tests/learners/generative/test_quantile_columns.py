@@ -57,9 +57,9 @@ def test_complete_rows_are_classified_by_the_same_leaves() -> None:
 
 
 @pytest.mark.parametrize(
-    "why", [{"bootstrap": False, "min_samples_leaf": 30}, {"target_in_leaf": "full"}], ids=["no judges", "circuits"]
+    "why", [{"bootstrap": False, "min_samples_leaf": 30}, {"target_in_leaf": "full"}], ids=["no judges", "mixtures"]
 )
-def test_normals_stay_where_nobody_can_judge_or_leaves_are_circuits(why: dict[str, Any]) -> None:
+def test_normals_stay_where_nobody_can_judge_or_leaves_are_mixtures(why: dict[str, Any]) -> None:
     table = humps(400)
     auto, normal = (fitted(table, leaf, **why) for leaf in ("auto", "normal"))
     np.testing.assert_array_equal(auto.joint_.log_density(table), normal.joint_.log_density(table))
