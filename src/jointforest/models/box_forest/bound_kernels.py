@@ -9,25 +9,26 @@ import numpy as np
 from ...runtime.compile import array_kernel, entry, kernel
 from .leaves.grid_kernels import cell_centre
 from .leaves.level_kernels import log_level
+from .leaves.piece_kernels import piece, piece_at
 from .leaves.slot_kernels import find_atom
 from .mode_kernels import cell_density, cell_mode, leaf_mode
 
 
 @kernel
-def tree_bounds(problem, leaf, bound):
-    """Write the greatest bound of each tree's leaves to ``best_bound``, and its place in the list to ``best_leaf``."""
-    tree, best, at = problem.leaves.tree, problem.best_bound, problem.best_leaf
+def layer_bounds(problem, leaf, bound):
+    """Write the greatest bound of each layer's leaves to ``best_bound``, and its place in the list to ``best_leaf``."""
+    layer, best, at = problem.layer, problem.best_bound, problem.best_leaf
     for t in range(best.shape[0]):
         best[t], at[t] = -math.inf, -1
     for i in range(leaf.shape[0]):
-        t = tree[leaf[i]]
+        t = layer[leaf[i]]
         if bound[i] > best[t]:
             best[t], at[t] = bound[i], i
 
 
 @kernel
 def log_total(best, floor):
-    """Log of the sum over trees, each with at least exp(floor)."""
+    """Log of the sum over layers, each with at least exp(floor)."""
     top = floor
     for t in range(best.shape[0]):
         top = max(top, best[t])
@@ -41,8 +42,8 @@ def log_total(best, floor):
 
 @entry
 def mixture_bound(problem, leaf, bound, floor):
-    """A bound of the whole mixture from those of leaves: trees add up, each with at least exp(floor)."""
-    tree_bounds(problem, leaf, bound)
+    """A bound of the whole mixture from those of leaves: layers add up, each with at least exp(floor)."""
+    layer_bounds(problem, leaf, bound)
     return log_total(problem.best_bound, floor)
 
 
@@ -112,12 +113,12 @@ def add_losses(problem, box, leaf, share):
 def choose_cut(problem, box, leaf, bound):
     """Where to cut the box: column (-1: nothing to gain), threshold, levels; a likely point is left in ``point``.
 
-    The point is the mode of the heaviest leaf. The column is the one in which the trees' best leaves would lose the
+    The point is the mode of the heaviest leaf. The column is the one in which the layers' best leaves would lose the
     greatest part of the bound at that point; the cut is between the point and the best value of the leaf that loses
     most.
     """
     columns, leaves, x, loss = problem.columns, problem.leaves, problem.point, problem.loss
-    tree_bounds(problem, leaf, bound)
+    layer_bounds(problem, leaf, bound)
     best, at = problem.best_bound, problem.best_leaf
     total = log_total(best, -math.inf)
     heaviest = leaf[at[largest(best)]]
@@ -134,7 +135,8 @@ def choose_cut(problem, box, leaf, bound):
         y = cell_mode(columns, leaves, problem.evidence, box, j, row)[0]
         if columns.is_categorical[j]:
             return j, 0.0, levels_with(columns, leaves, j, heaviest, row, x[j], y)
-        cut = number_cut(columns, slot, box.lo[slot], box.hi[slot], x[j], y, leaves.lo[row, slot], leaves.hi[row, slot])
+        d, _ = piece(leaves, row, slot, piece_at(leaves, row, slot, y))
+        cut = number_cut(columns, slot, box.lo[slot], box.hi[slot], x[j], y, d.lo, d.hi)
         if cut == cut:
             return j, cut, np.empty(0, np.uint8)
         loss[j] = 0.0

@@ -117,12 +117,14 @@ def leaf_modes(problem, box):
 
 
 @entry
-def leaves_of_rows(columns, trees, evidence, stack):
-    """The leaf of each tree that each complete row is in, int32 (n, T); ``stack`` is scratch of `reachable`."""
-    result = np.empty((evidence.value.shape[0], trees.root.shape[0]), np.int32)
-    for i in range(result.shape[0]):
-        reachable(columns, trees, evidence, i, stack, result[i])
-    return result
+def leaves_of_rows(columns, trees, evidence, stack, out):
+    """The leaves that each complete row is in, into ``out``, int32 (n, T); it is in one of a layer at most.
+
+    ``stack`` is scratch of `reachable`.
+    """
+    for i in range(out.shape[0]):
+        reachable(columns, trees, evidence, i, stack, out[i])
+    return out
 
 
 # ---- Kernels: the best value of one column in a mixture of parameter rows.

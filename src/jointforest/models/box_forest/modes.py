@@ -36,8 +36,10 @@ class Problem(NamedTuple):
         One row.
     stack : int32 array, reached : int32 array (L,)
         Scratch: nodes to visit, and leaves that the evidence can reach.
+    layer : int64 array (L,)
+        See `Forest.layers`, of which there are T.
     best_bound : float64 array (T,), best_leaf : int64 array (T,)
-        Scratch, of trees: the greatest bound of their leaves, and where that leaf is in the list (-1: nowhere).
+        Scratch, of layers: the greatest bound of their leaves, and where that leaf is in the list (-1: nowhere).
     point : float64 array (d,)
         Scratch: a point.
     loss, worst : float64 arrays (d,), culprit : int32 array (d,)
@@ -50,6 +52,7 @@ class Problem(NamedTuple):
     evidence: Evidence
     stack: np.ndarray
     reached: np.ndarray
+    layer: np.ndarray
     best_bound: np.ndarray
     best_leaf: np.ndarray
     point: np.ndarray
@@ -60,7 +63,7 @@ class Problem(NamedTuple):
 
 def problem_of(forest: Forest, evidence: Evidence) -> Problem:
     """The search for the mode of a model under one row of evidence, with scratch of its own."""
-    d, n_trees = len(forest.columns.slot), len(forest.trees.root)
+    d, (layer, n_layers) = len(forest.columns.slot), forest.layers
     n_leaves = len(forest.leaves.log_weight)
     return Problem(
         columns=forest.columns,
@@ -69,8 +72,9 @@ def problem_of(forest: Forest, evidence: Evidence) -> Problem:
         evidence=evidence,
         stack=np.empty(len(forest.trees.feature), np.int32),
         reached=np.empty(n_leaves, np.int32),
-        best_bound=np.empty(n_trees),
-        best_leaf=np.empty(n_trees, np.int64),
+        layer=layer,
+        best_bound=np.empty(n_layers),
+        best_leaf=np.empty(n_layers, np.int64),
         point=np.empty(d),
         loss=np.empty(d),
         worst=np.empty(d),
@@ -271,7 +275,8 @@ def modes(forest: Forest, evidence: Evidence, k: int, budget: int = BUDGET) -> M
         X = np.array(candidates.rows)
         density = _density(forest, X)
     order = np.argsort(-density, kind="stable")
-    cell = leaves_of_rows(forest.columns, forest.trees, build(forest.schema, X[order]), problem.stack)
+    at = np.full((len(order), len(problem.best_leaf)), -1, np.int32)
+    cell = leaves_of_rows(forest.columns, forest.trees, build(forest.schema, X[order]), problem.stack, at)
     order = order[np.sort(np.unique(cell, axis=0, return_index=True)[1])]
     last = density[order[min(k, len(order)) - 1]] - _EQUAL
     order = order[density[order] >= last]

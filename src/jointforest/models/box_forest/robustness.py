@@ -285,8 +285,8 @@ def robustness(
     this class, int64 (n,), of categorical column j.
 
     Every distribution over finitely many outcomes with probabilities w (branches of a split, trees of the mixture,
-    pieces of a density, levels, atoms and the other numbers) may be any ``(1 - epsilon) w + epsilon v``, and every normal's
-    mean anything within ``c * epsilon`` units of its own. The unit is the leaf's own standard deviation
+    pieces of a density, levels, atoms and the other numbers) may be any ``(1 - epsilon) w + epsilon v``, and every
+    normal's mean anything within ``c * epsilon`` units of its own. The unit is the leaf's own standard deviation
     (``shift="leaf"``), or half of the column's. Splits, and families other than the normal, stay as they are.
 
     With beta 1 the trees are a mixture: their weights are contaminated, and the background is one more tree. Below 1

@@ -11,7 +11,7 @@ import numpy as np
 from ...data.schema import Columns, Schema
 from ...runtime.records import record
 from .leaves.table import Leaves
-from .structure_kernels import MIXED, add_rows, fill_boxes, number_nodes, replace_small
+from .structure_kernels import MIXED, add_rows, fill_boxes, number_layers, number_nodes, replace_small
 
 
 @record
@@ -189,6 +189,16 @@ class Forest:
         return (len(self.trees.feature) - int(self.trees.root[-1]) + 1) // 2 if self.has_background else 0
 
     @cached_property
+    def layers(self) -> tuple[np.ndarray, int]:
+        """The layer of each leaf, int64 (L,), of which no two leaves overlap; and how many there are: of trees of
+        splits alone, one each."""
+        layer, scratch = (
+            np.empty(len(self.leaves.log_weight), np.int64),
+            np.empty((2, len(self.trees.feature)), np.int64),
+        )
+        return layer, int(number_layers(self.trees, *scratch, layer))
+
+    @cached_property
     def at_atoms(self) -> np.ndarray:
         """Log densities of leaves at atoms, float64 (L, A): 0 until a kernel needs one.
 
@@ -197,5 +207,5 @@ class Forest:
         return np.zeros((len(self.leaves.log_weight), len(self.columns.atom_value)))
 
     def __getstate__(self) -> dict[str, Any]:
-        """The fields alone: a copy finds its own `at_atoms`."""
+        """The fields alone: a copy finds its own `at_atoms` and `layers`."""
         return {field.name: getattr(self, field.name) for field in fields(self)}

@@ -44,7 +44,7 @@ def stacked_pieces(parts: Sequence[Pieces], family: Sequence[np.ndarray], a: Seq
 
 
 def taken_pieces(pieces: Pieces, family: np.ndarray, a: np.ndarray, b: np.ndarray) -> Pieces:
-    """The pieces that tables (l, p) of leaves need; where their ``family`` is PIECES, their ``a`` is changed in place."""
+    """The pieces that leaves in tables (l, p) need; where their ``family`` is PIECES, ``a`` is changed in place."""
     cut = family == PIECES
     first, count = a[cut].astype(np.int64), b[cut].astype(np.int64)
     start = np.cumsum(count) - count
