@@ -21,7 +21,7 @@ from safetensors import safe_open
 from jointforest.data.schema import Schema
 from jointforest.models import file as store
 from jointforest.models.box_forest.box_forest import BoxForest
-from jointforest.models.box_forest.check import DERIVED_FIELDS, check
+from jointforest.models.box_forest.check import DERIVED_FIELDS, PIECE_FIELDS, check
 from jointforest.models.box_forest.posterior import log_density, sample
 from jointforest.models.box_forest.structure import Forest, Trees, leaf_boxes
 from jointforest.models.file import ModelFileError
@@ -54,10 +54,10 @@ def assert_same(one: Forest, other: Forest) -> None:
     assert one.schema == other.schema or repr(one.schema) == repr(other.schema)  # NaN is unequal to itself
     assert one.has_background == other.has_background
     tables = ((one.columns, other.columns), (one.trees, other.trees), (one.leaves, other.leaves))
-    for table, of_other in (*tables, (one.leaves.wide, other.leaves.wide)):
+    for table, of_other in (*tables, (one.leaves.wide, other.leaves.wide), (one.leaves.pieces, other.leaves.pieces)):
         for name, array in table._asdict().items():
             again = getattr(of_other, name)
-            if name == "wide":
+            if name in ("wide", "pieces"):
                 continue
             assert again.dtype == array.dtype, name
             assert again.shape == array.shape, name
@@ -110,8 +110,10 @@ def test_the_file_is_plain_safetensors_without_derived_fields(tmp_path: Path) ->
         np.testing.assert_array_equal(file.get_tensor("0.leaves.a"), model.leaves.a)
         np.testing.assert_array_equal(file.get_tensor("0.trees.left_levels"), model.trees.left_levels)
     assert names == {"log_weight"} | {f"0.trees.{f}" for f in Trees._fields} | {
-        f"0.leaves.{f}" for f in model.leaves._fields if f not in DERIVED_FIELDS and f != "wide"
-    } | {f"0.leaves.wide.{f}" for f in model.leaves.wide._fields if f not in ("place", "start")}
+        f"0.leaves.{f}" for f in model.leaves._fields if f not in DERIVED_FIELDS and f not in ("wide", "pieces")
+    } | {f"0.leaves.wide.{f}" for f in model.leaves.wide._fields if f not in ("place", "start")} | {
+        f"0.leaves.pieces.{f}" for f in PIECE_FIELDS
+    }
     assert about["format"] == store.FORMAT
     assert about["components"] == [{"kind": "forest", "has_background": True}]
     assert about["schema"] == model.schema.to_dict()

@@ -140,6 +140,7 @@ def _numbers(distribution: Distribution) -> int:
         elif component.is_forest:
             forest = component.forest_for("a report")
             total += len(forest.leaves.tree) * (int(forest.columns.level_start[-1]) + 5 * len(forest.columns.step))
+            total += 6 * len(forest.leaves.pieces.log_weight)
     return total
 
 

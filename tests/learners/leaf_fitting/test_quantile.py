@@ -406,15 +406,15 @@ def test_adversarial_forest_with_quantile_leaves() -> None:
 
 def test_quantile_epsilon_bounds_the_pieces() -> None:
     train = mixed_table(800, 4)
-    n_rows = [
+    n_pieces = [
         len(
             jf.AdversarialForest(2, min_samples_leaf=200, leaf="quantile", quantile_epsilon=e, random_state=0)
             .fit(train)
-            .joint_.distribution.forest.leaves.tree
+            .joint_.distribution.forest.leaves.pieces.log_weight
         )
         for e in (0.01, 0.2)
     ]
-    assert n_rows[1] < n_rows[0]
+    assert n_pieces[1] < n_pieces[0]
     with pytest.raises(ValueError, match="quantile_epsilon"):
         jf.AdversarialForest(leaf="quantile", quantile_epsilon=0.0).fit(train)
 
