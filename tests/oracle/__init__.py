@@ -16,10 +16,11 @@ from .density import background_weight, log_density, log_joint, log_leaf, log_su
 from .evidence import Set, cell, is_level_in
 from .moments import impute, mean_variance, missing_rate
 from .robustness import Interior, TooMany, Vertices, contaminated, leaf_sum
-from .slot import NORMAL, STUDENT, UNIFORM, level_mass, piece
+from .slot import LOGISTIC, NORMAL, STUDENT, UNIFORM, level_mass, piece
 from .trees import combined, without_densities
 
 __all__ = [
+    "LOGISTIC",
     "NORMAL",
     "STUDENT",
     "UNIFORM",

@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 import mpmath
 import numpy as np
-from scipy.special import ndtr, stdtr
+from scipy.special import expit, ndtr, stdtr
 
 from .boxes import n_levels
 
-NORMAL, UNIFORM, STUDENT, PIECES = 0, 1, 2, 255
+NORMAL, UNIFORM, STUDENT, LOGISTIC, PIECES = 0, 1, 2, 3, 255
+"""LOGISTIC is the family that `test_new_family` adds."""
 
 
 class Piece(NamedTuple):
@@ -69,7 +70,7 @@ def parent_mass(piece, u, v):
     """P(u < X <= v) of the untruncated parent; works on arrays."""
     if piece.family == UNIFORM:
         return (v - u) / (piece.hi - piece.lo)
-    cdf = ndtr if piece.family == NORMAL else lambda z: stdtr(4.0, z)
+    cdf = {NORMAL: ndtr, STUDENT: lambda z: stdtr(4.0, z), LOGISTIC: expit}[piece.family]
     u, v = (u - piece.a) / piece.b, (v - piece.a) / piece.b
     # Above the centre the difference of upper tails keeps more digits than that of lower ones.
     return np.where(np.asarray(u) > 0.0, cdf(-u) - cdf(-v), cdf(v) - cdf(u))
@@ -83,6 +84,8 @@ def parent_log_pdf(piece, x):
         z = (mpmath.mpf(x) - piece.a) / piece.b
         if piece.family == NORMAL:
             return float(-z * z / 2 - mpmath.log(2 * mpmath.pi) / 2 - mpmath.log(piece.b))
+        if piece.family == LOGISTIC:
+            return float(-z - 2 * mpmath.log1p(mpmath.exp(-z)) - mpmath.log(piece.b))
         return float(mpmath.log(mpmath.mpf(3) / 8) - mpmath.log(1 + z * z / 4) * 5 / 2 - mpmath.log(piece.b))
 
 

@@ -16,6 +16,7 @@ from ..inference.sampling import sample
 from ..learners.hidden_tree.learn import LearnSettings, learn_tree
 from ..learners.hidden_tree.structure import CodeTable
 from ..models.base import Distribution
+from ..models.box_forest.leaves.family_kernels import FAMILIES
 from ..models.box_forest.leaves.levels import dense_levels
 from ..models.box_forest.leaves.pieces import pieces_of_slot
 from ..models.box_forest.structure import Forest
@@ -248,9 +249,16 @@ def _tree(tree: TreeTables, packer: Packer, bits: int) -> dict[str, Any]:
     }
 
 
+PAGE_FAMILIES = ("normal", "uniform", "student")
+"""Families that `page/densities.js` has, by code."""
+
+
 def _forest_part(forest: Forest, packer: Packer) -> dict[str, Any]:
     """A forest of boxes: parameters of its leaves, of numbers piece by piece."""
     leaves, columns = forest.leaves, forest.columns
+    for name in [*FAMILIES][len(PAGE_FAMILIES) :]:
+        if (leaves.family == [*FAMILIES].index(name)).any():
+            raise ValueError(f"a page has leaves of the families {', '.join(PAGE_FAMILIES)}, not {name}")
     slots: list[dict[str, Any]] = []
     for j, is_categorical in enumerate(columns.is_categorical.tolist()):
         s = int(columns.slot[j])

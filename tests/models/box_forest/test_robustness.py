@@ -23,6 +23,7 @@ from jointforest.models.box_forest.structure import Forest
 
 from ... import oracle
 from ...compiled import compiled
+from ...densities import density
 from ...random_cases.cells import Region, make_evidence
 from ...random_cases.evidence import random_cells
 from ...random_cases.models import random_model, seeds
@@ -321,11 +322,9 @@ def test_extremes_over_the_mean(normal, reach: float) -> None:
     """Against 50 digits at the ends, on a fine grid, and at the best mean that scipy finds."""
     a, b, lo, hi, step, x = normal
     reach *= b
-    rises = compiled(trend)(a, b, lo, hi, step, x, reach)
-    best = compiled(best_mean)(a, b, lo, hi, step, x, reach)
-    bounds = (
-        compiled(normal_density_bound)(a, b, lo, hi, step, x, reach, rises, best, upper) for upper in (False, True)
-    )
+    whole = density(oracle.NORMAL, a, b, lo, hi)
+    rises, best = compiled(trend)(whole, step, x, reach), compiled(best_mean)(whole, step, x, reach)
+    bounds = (compiled(normal_density_bound)(whole, step, x, reach, rises, best, upper) for upper in (False, True))
     low, high = (log + math.log(factor) for log, factor in bounds)
     means = np.linspace(a - reach, a + reach, 101)
     values = [float(exact_log_density(m, b, lo, hi, step, x)) for m in means]

@@ -433,7 +433,7 @@ class GenerativeForest(Learner):
         settings = self._settings()
         if self.smoothing == "auto":
             settings = choose_smoothing(training, assigned, settings, seed, self.n_jobs)
-        if self.min_spread == "auto" and has_scale(self.leaf):
+        if self.min_spread == "auto" and has_scale(settings.leaf):
             settings = settings._replace(min_spread=choose_spreads(training, assigned, settings, self.n_jobs))
         self.min_spread_, self._smoothing = settings.min_spread, settings.smoothing
         target = TARGET

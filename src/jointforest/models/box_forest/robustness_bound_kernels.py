@@ -28,53 +28,53 @@ _MEAN_EXCESS = 0.8
 
 
 @kernel
-def is_cut(lo, hi):
+def is_cut(d):
     """Whether the support has an end."""
-    return lo > -math.inf or hi < math.inf
+    return d.lo > -math.inf or d.hi < math.inf
 
 
 @kernel
-def _log_density_at(mean, b, lo, hi, step, x):
-    """Log density of the value, or of its cell, if the normal had this mean."""
-    d = Density(NORMAL, mean, b, lo, hi, 0.0)
-    if is_cut(lo, hi):
-        d = Density(NORMAL, mean, b, lo, hi, log_norm(d))
-    return log_density(d, x, step)
+def _moved(d, mean):
+    """The normal with another mean."""
+    moved = Density(d.family, mean, d.b, d.lo, d.hi, 0.0)
+    if is_cut(d):
+        moved = Density(d.family, mean, d.b, d.lo, d.hi, log_norm(moved))
+    return moved
 
 
 @kernel
-def _slope(mean, b, lo, hi, step, x):
+def _slope(d, mean, step, x):
     """Slope of the log density in the mean, and its own slope; both times b^2."""
-    d = Density(NORMAL, mean, b, lo, hi, 0.0)
-    all_mean, all_var = mean_variance(d, lo, hi)
-    if step <= _FINE * b:
-        return x - all_mean, -all_var / (b * b)
-    cell_mean, cell_var = mean_variance(d, x - 0.5 * step, x + 0.5 * step)
-    return cell_mean - all_mean, (cell_var - all_var) / (b * b)
+    moved = Density(d.family, mean, d.b, d.lo, d.hi, 0.0)
+    all_mean, all_var = mean_variance(moved, d.lo, d.hi)
+    if step <= _FINE * d.b:
+        return x - all_mean, -all_var / (d.b * d.b)
+    cell_mean, cell_var = mean_variance(moved, x - 0.5 * step, x + 0.5 * step)
+    return cell_mean - all_mean, (cell_var - all_var) / (d.b * d.b)
 
 
 @kernel
-def best_mean(a, b, lo, hi, step, x, reach):
+def best_mean(d, step, x, reach):
     """The mean within ``reach`` of a at which the value is most probable."""
-    if not is_cut(lo, hi):
-        return min(max(x, a - reach), a + reach)
-    if not lo < x <= hi:
-        return a
-    slope, curvature = _slope(a, b, lo, hi, step, x)
+    if not is_cut(d):
+        return min(max(x, d.a - reach), d.a + reach)
+    if not d.lo < x <= d.hi:
+        return d.a
+    slope, curvature = _slope(d, d.a, step, x)
     if slope == 0.0:
-        return a
-    end = a + reach if slope > 0.0 else a - reach
-    if (slope > 0.0) == (_slope(end, b, lo, hi, step, x)[0] > 0.0):
+        return d.a
+    end = d.a + reach if slope > 0.0 else d.a - reach
+    if (slope > 0.0) == (_slope(d, end, step, x)[0] > 0.0):
         return end
-    low, high, mean = min(a, end), max(a, end), a
+    low, high, mean = min(d.a, end), max(d.a, end), d.a
     for _ in range(60):
         new = mean - slope / curvature if curvature < 0.0 else high
         if not low < new < high:
             new = 0.5 * (low + high)
-        if abs(new - mean) <= _NEAR * b:
+        if abs(new - mean) <= _NEAR * d.b:
             return new
         mean = new
-        slope, curvature = _slope(mean, b, lo, hi, step, x)
+        slope, curvature = _slope(d, mean, step, x)
         if slope > 0.0:
             low = mean
         else:
@@ -83,29 +83,29 @@ def best_mean(a, b, lo, hi, step, x, reach):
 
 
 @kernel
-def trend(a, b, lo, hi, step, x, reach):
+def trend(d, step, x, reach):
     """1 if the value is the more probable the larger the mean, everywhere within ``reach`` of a; -1 if the smaller.
 
     0 if neither is plain to see. What is cut off below raises E[X], but not above max(mean, lo) + 0.8 b.
     """
-    above = a + reach if lo == -math.inf else max(a + reach, lo) + _MEAN_EXCESS * b
+    above = d.a + reach if d.lo == -math.inf else max(d.a + reach, d.lo) + _MEAN_EXCESS * d.b
     if x - 0.5 * step >= above:
         return 1
-    below = a - reach if hi == math.inf else min(a - reach, hi) - _MEAN_EXCESS * b
+    below = d.a - reach if d.hi == math.inf else min(d.a - reach, d.hi) - _MEAN_EXCESS * d.b
     return -1 if x + 0.5 * step <= below else 0
 
 
 @kernel
-def _density_at(mean, b, lo, hi, step, x):
+def _density_at(d, mean, step, x):
     """Density of a normal with this mean, of the value or its cell: a log and a factor, as logarithms take time."""
-    scale = 1.0 / b
+    scale = 1.0 / d.b
     z, h = (x - mean) * scale, step * scale
     z2, y = z * z, h * h
-    zl, zh = (lo - mean) * scale, (hi - mean) * scale
+    zl, zh = (d.lo - mean) * scale, (d.hi - mean) * scale
     near = (zl > -0.5 and zh < 40.0) or (zh < 0.5 and zl > -40.0)  # both ends matter, and their masses may cancel
     if y * (z2 + 4.0) > 0.05 or zl > 8.0 or zh < -8.0 or near:
-        return _log_density_at(mean, b, lo, hi, step, x), 1.0
-    if not lo < x <= hi:
+        return log_density(_moved(d, mean), x, step), 1.0
+    if not d.lo < x <= d.hi:
         return -math.inf, 1.0
     factor = INV_SQRT_2PI * scale
     if step > 0.0:
@@ -114,26 +114,26 @@ def _density_at(mean, b, lo, hi, step, x):
         factor /= upper_tail(zl) if zl > 0.0 else 1.0 - upper_tail(-zl)
     elif zh < 0.5:
         factor /= upper_tail(-zh) if zh < 0.0 else 1.0 - upper_tail(zh)
-    elif is_cut(lo, hi):
+    elif is_cut(d):
         factor /= 1.0 - upper_tail(-zl) - upper_tail(zh)
     return -0.5 * z2, factor
 
 
 @kernel
-def normal_density_bound(a, b, lo, hi, step, x, reach, rises, best, upper):
+def normal_density_bound(d, step, x, reach, rises, best, upper):
     """Bound of the density of a normal, cut or not, whose mean may move by ``reach``, as a log and a factor.
 
     ``rises`` is from `trend`. Where it is 0, upper bounds of a cut normal need ``best`` from `best_mean`, those of
     a whole one x.
     """
     if rises != 0:
-        return _density_at(a + reach if (rises > 0) == upper else a - reach, b, lo, hi, step, x)
+        return _density_at(d, d.a + reach if (rises > 0) == upper else d.a - reach, step, x)
     if upper:
-        return _density_at(min(max(best, a - reach), a + reach), b, lo, hi, step, x)
-    if not is_cut(lo, hi):
-        return _density_at(a - reach if x >= a else a + reach, b, lo, hi, step, x)
-    log_1, factor_1 = _density_at(a - reach, b, lo, hi, step, x)
-    log_2, factor_2 = _density_at(a + reach, b, lo, hi, step, x)  # the farther end need not be the worse one
+        return _density_at(d, min(max(best, d.a - reach), d.a + reach), step, x)
+    if not is_cut(d):
+        return _density_at(d, d.a - reach if x >= d.a else d.a + reach, step, x)
+    log_1, factor_1 = _density_at(d, d.a - reach, step, x)
+    log_2, factor_2 = _density_at(d, d.a + reach, step, x)  # the farther end need not be the worse one
     return (log_1, factor_1) if log_1 - log_2 < math.log(factor_2 / factor_1) else (log_2, factor_2)
 
 
@@ -164,13 +164,13 @@ def _log(x):
 
 
 @kernel
-def _best_mean(worst, at, a, b, lo, hi, step, x, unit, reach):
+def _best_mean(worst, at, d, step, x, unit, reach):
     """`best_mean` of x, kept for every epsilon ``at`` a reached leaf (its place) and slot; place -1: not kept."""
     if at[0] < 0:
-        return best_mean(a, b, lo, hi, step, x, reach)
+        return best_mean(d, step, x, reach)
     best = worst.best_mean[at]
     if best != best:
-        best = best_mean(a, b, lo, hi, step, x, unit)
+        best = best_mean(d, step, x, unit)
         worst.best_mean[at] = best
     return best
 
@@ -187,16 +187,15 @@ def _number_bound(problem, reached, worst, row, j, i, epsilon, upper):
     log, factor, mass, n_atoms = 0.0, 1.0, 1.0, columns.atom_start[slot + 1] - first
     if step > 0.0 or atom < 0:
         d, log_share = piece(leaves, row, slot, piece_at(leaves, row, slot, x))
-        a, b, lo, hi = d.a, d.b, d.lo, d.hi
-        unit = problem.c * (b if problem.unit.shape[0] == 0 else problem.unit[slot])
+        unit = problem.c * (d.b if problem.unit.shape[0] == 0 else problem.unit[slot])
         reach = unit * epsilon
         if d.family != NORMAL or reach == 0.0:
             log = log_density(d, x, step)
         else:
-            rises, best = trend(a, b, lo, hi, step, x, reach), x
-            if upper and rises == 0 and is_cut(lo, hi):
-                best = _best_mean(worst, (i, slot), a, b, lo, hi, step, x, unit, reach)
-            log, factor = normal_density_bound(a, b, lo, hi, step, x, reach, rises, best, upper)
+            rises, best = trend(d, step, x, reach), x
+            if upper and rises == 0 and is_cut(d):
+                best = _best_mean(worst, (i, slot), d, step, x, unit, reach)
+            log, factor = normal_density_bound(d, step, x, reach, rises, best, upper)
         if leaves.family[row, slot] == PIECES:
             log += _log((1.0 - epsilon) * math.exp(log_share) + (epsilon if upper else 0.0))
     if n_atoms > 0:
