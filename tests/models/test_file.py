@@ -258,7 +258,7 @@ def test_each_broken_promise_of_the_trees_is_named() -> None:
     model = the_model()
     trees = model.trees
     inner = np.flatnonzero(trees.feature >= 0)
-    leaf = np.flatnonzero(trees.feature < 0)
+    leaf = np.flatnonzero(trees.feature == -1)
     by_levels = np.flatnonzero(trees.levels_at >= 0)
     by_number = inner[trees.levels_at[inner] < 0]
     assert len(by_levels) and len(by_number)
@@ -272,7 +272,8 @@ def test_each_broken_promise_of_the_trees_is_named() -> None:
 
     check(model.schema, model.columns, trees, model.leaves, model.has_background)
     broken("feature", inner[0], 99, r"trees\.feature")
-    broken("feature", inner[0], -2, r"trees\.feature")
+    broken("feature", inner[0], -3, r"trees\.feature")
+    broken("feature", by_number[0], -2, r"trees\.threshold")
     broken("left", inner[1], inner[1], r"trees\.left")
     broken("left", inner[1], inner[0], r"trees\.left")
     broken("right", inner[0], len(trees.feature), r"trees\.right")
