@@ -75,7 +75,7 @@ def test_table_threads_and_repeated_rows_change_nothing():
         np.tile(rows.X, (3, 1)),
         np.tile(rows.other, (3, 1)),
     )
-    for other in (matched, with_table(matched), with_table(matched, most_bytes=8 * len(matched.components.leaf))):
+    for other in (matched, with_table(matched), with_table(matched, most_bytes=8 * len(model.leaves.tree))):
         for n_jobs in (1, 2):
             got = expected(other, again, 1e-3, n_jobs=n_jobs)
             np.testing.assert_array_equal(got[0], np.tile(mean, (3, 1)))
