@@ -83,7 +83,7 @@ def _mixed(
             wide[-1 - place] = apart(wide_of, -1 - place, of)
     fitted = TreeLeaves(
         rows=leaves.rows[leaf] * share,
-        **new,
+        **new,  # type: ignore[arg-type] # arrays, none of them pieces
         atom_mass=new_atoms,
         level_mass=new_levels,
         missing_rate=leaves.missing_rate[leaf],

@@ -12,7 +12,7 @@ from ...data.schema import Columns, Schema, kernel_columns
 from .condition_kernels import runs_inside
 from .leaves.derived import make_leaves
 from .leaves.levels import WideLevels, apart, layout, side_by_side, weighed
-from .leaves.pieces import no_pieces, pieces_of, pieces_of_slot, taken_pieces
+from .leaves.pieces import pieces_of, pieces_of_slot, taken_pieces
 from .leaves.table import PIECES, UNIFORM, ParameterTables, Pieces
 from .marginalize import restricted_trees
 from .posterior_kernels import posterior_rows, row_scratch
@@ -230,7 +230,7 @@ def _cut_numbers(
             for name, field in fields.items():
                 field[at[alone], slot] = getattr(pieces, name)[alone, 0]
             fields["family"][at[~alone], slot] = UNIFORM  # until the pieces are numbered
-            cut.append((slot, at[~alone], Pieces(*(field[~alone] for field in pieces[:6]), *no_pieces()[6:])))
+            cut.append((slot, at[~alone], pieces_of(*(field[~alone] for field in pieces[:6]))))
             _check_size(forest, sum(len(at) for _, at, _ in cut))
         masses.append(mass)
     kept = taken_pieces(leaves.pieces, fields["family"], fields["a"], fields["b"])
@@ -243,9 +243,7 @@ def _cut_numbers(
         fields["hi"][several, slot] = pieces.hi[first + count - 1, 0]
         before += len(at)
     tables = [kept, *(pieces for *_, pieces in cut)]
-    pieces = Pieces(
-        *(np.concatenate(of) for of in zip(*(table[:6] for table in tables), strict=True)), *no_pieces()[6:]
-    )
+    pieces = pieces_of(*(np.concatenate(of) for of in zip(*(table[:6] for table in tables), strict=True)))
     return {**fields, "atom_mass": np.concatenate(masses, axis=1), "pieces": pieces}
 
 

@@ -15,12 +15,11 @@ def no_pieces() -> Pieces:
     return Pieces(column.astype(np.uint8), column, column, column, column, column[:, 0], column, column[:, 0])
 
 
-def pieces_of(
-    family: np.ndarray, a: np.ndarray, b: np.ndarray, lo: np.ndarray, hi: np.ndarray, log_weight: np.ndarray
-) -> Pieces:
-    """The table of P pieces, all fields (P,); what is derived is empty."""
-    family, a, b, lo, hi = (np.reshape(field, (-1, 1)) for field in (family, a, b, lo, hi))
-    return Pieces(family, a, b, lo, hi, log_weight, *no_pieces()[6:])
+def pieces_of(*fields: np.ndarray) -> Pieces:
+    """The table of P pieces of these family, a, b, lo, hi and log weight, (P,) or (P, 1); what is derived is empty."""
+    *densities, log_weight = fields
+    named = dict(zip(("family", "a", "b", "lo", "hi"), (np.reshape(of, (-1, 1)) for of in densities), strict=True))
+    return no_pieces()._replace(**named, log_weight=log_weight)
 
 
 def pieces_of_slot(leaves: Leaves, slot: int, leaf: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -38,9 +37,7 @@ def stacked_pieces(parts: Sequence[Pieces], family: Sequence[np.ndarray], a: Seq
     for part, of, first in zip(parts, family, a, strict=True):
         first[of == PIECES] += before
         before += len(part.log_weight)
-    return Pieces(
-        *(np.concatenate(fields) for fields in zip(*(part[:6] for part in parts), strict=True)), *no_pieces()[6:]
-    )
+    return pieces_of(*(np.concatenate(fields) for fields in zip(*(part[:6] for part in parts), strict=True)))
 
 
 def taken_pieces(pieces: Pieces, family: np.ndarray, a: np.ndarray, b: np.ndarray) -> Pieces:
@@ -50,4 +47,4 @@ def taken_pieces(pieces: Pieces, family: np.ndarray, a: np.ndarray, b: np.ndarra
     start = np.cumsum(count) - count
     a[cut] = start
     taken = np.repeat(first - start, count) + np.arange(count.sum())
-    return Pieces(*(field[taken] for field in pieces[:6]), *no_pieces()[6:])
+    return pieces_of(*(field[taken] for field in pieces[:6]))
