@@ -17,7 +17,7 @@ PENGUINS = jf.datasets.load_penguins()
 
 @cache
 def joint(leaf: str = "normal") -> jf.Joint:
-    if leaf == "spn":  # circuits
+    if leaf == "spn":  # mixtures
         rows = PENGUINS.dropna(subset=["sex"])
         learner = jf.GenerativeForestClassifier(n_estimators=2, leaf="spn", random_state=0)
         return learner.fit(rows.drop(columns="sex"), rows["sex"]).joint_

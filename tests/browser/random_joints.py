@@ -22,7 +22,7 @@ COLUMNS = 4
 
 
 def forest(seed: int) -> BoxForest:
-    """A forest, its leaves with circuits in two of three."""
+    """A forest, some nodes without a split in two of three."""
     kinds = np.random.default_rng(seed).choice(KINDS, COLUMNS).tolist()
     return BoxForest(random_model(seed, n_trees=2, max_depth=2, kinds=tuple(kinds)))
 

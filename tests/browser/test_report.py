@@ -55,7 +55,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory, penguins: Any, mixed: Any)
 
 
 def quantile_leaves() -> Any:
-    """A tree whose leaves are circuits."""
+    """A tree with quantile leaves."""
     return jf.JointTree(leaf="quantile", random_state=0).fit(hard.frame()).joint_
 
 
@@ -68,7 +68,7 @@ JOINTS = {
     "hidden tree": hard.hidden,
     "hidden trees": several_trees,
     "forest": hard.forest,
-    "circuits": quantile_leaves,
+    "quantile leaves": quantile_leaves,
     "mixture": hard.both,
 }
 """A joint of every kind, of a table with every kind of column."""

@@ -15,6 +15,7 @@ from jointforest.models.box_forest.leaves.table import NORMAL, UNIFORM
 from jointforest.models.box_forest.mode_kernels import leaf_modes
 from jointforest.models.box_forest.modes import ModePoints, largest_box, modes, problem_of, search
 from jointforest.models.box_forest.posterior import log_density
+from jointforest.models.box_forest.structure_kernels import MIXED
 
 from ..oracle.boxes import leaf_boxes
 from ..oracle.evidence import Set, cell
@@ -46,9 +47,9 @@ def agrees(model, evidence, X) -> np.ndarray:
 @given(seeds)
 @settings(max_examples=60, deadline=None)
 def test_modes_of_levels_by_enumeration(seed: int) -> None:
-    """The search closes the gap in forests, circuits or not; a tree of plain leaves has none."""
+    """The search closes the gap in forests; a tree of disjoint leaves has none."""
     one = seed % 4 == 0
-    model = random_model(seed, 1 if one else 3, 3, background=not one, kinds=LEVELS, circuits=0.0 if one else None)
+    model = random_model(seed, 1 if one else 3, 3, background=not one, kinds=LEVELS, mixed=0.0 if one else None)
     evidence = make_evidence([random_cells(np.random.default_rng(seed), model, 4)[3]])
     free = [range(len(column.levels)) for column in model.schema.columns]
     X = np.array(list(product(*free)), float)
@@ -127,7 +128,7 @@ def test_no_row_is_above_the_bound(seed: int) -> None:
         assert best <= found.log_bound + 1e-9 and found.log_density[0] <= found.log_bound
         assert found.log_bound <= last.log_bound + 1e-9 and found.log_density[0] >= last.log_density[0] - 1e-9
         last = found
-    if seed % 6 == 0 and not len(model.leaves.node_kind):  # one tree, no background
+    if seed % 6 == 0 and not (model.trees.feature == MIXED).any():  # one tree, no background
         assert found.log_density[0] == pytest.approx(found.log_bound, abs=1e-9)
 
 
@@ -170,7 +171,7 @@ def test_the_search_alone_is_never_below_a_row(seed: int) -> None:
 
 
 def test_a_search_without_room_ends_with_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = random_model(7, 3, 3, kinds=("continuous", "mixed"), circuits=0.0)
+    model = random_model(7, 3, 3, kinds=("continuous", "mixed"), mixed=0.0)
     nothing = make_evidence([[None, None]])
     loose, tight = modes(model, nothing, 1, 0), modes(model, nothing, 1)
     monkeypatch.setattr(branch, "_MOST_HELD", 2 * len(model.leaves.log_weight))
@@ -204,7 +205,7 @@ def all_inside(box, x, model) -> bool:
 
 def test_a_spike_is_found() -> None:
     """A part so narrow that floats hardly tell its ends: its density is the mode, and no row is above the bound."""
-    model = random_model(5, 3, 2, kinds=("continuous", "continuous"), circuits=0.0)
+    model = random_model(5, 3, 2, kinds=("continuous", "continuous"), mixed=0.0)
     leaves = model.leaves
     leaves.family[0] = UNIFORM
     lo = np.maximum(leaves.lo[0], -3.0)
@@ -218,7 +219,7 @@ def test_a_spike_is_found() -> None:
 
 def test_a_point_between_leaves_is_found() -> None:
     """Two broad normals side by side: their sum is greatest where neither is."""
-    model = random_model(0, 2, 0, background=False, kinds=("continuous",), circuits=0.0)
+    model = random_model(0, 2, 0, background=False, kinds=("continuous",), mixed=0.0)
     leaves = model.leaves
     leaves.log_weight[:] = np.log(0.5)
     leaves.family[:], leaves.a[:, 0], leaves.b[:] = NORMAL, (-0.9, 0.9), 1.0
@@ -230,7 +231,7 @@ def test_a_point_between_leaves_is_found() -> None:
 
 
 def test_ties_are_all_there() -> None:
-    model = random_model(2, 1, 2, background=False, kinds=("boolean", "boolean"), circuits=0.0)
+    model = random_model(2, 1, 2, background=False, kinds=("boolean", "boolean"), mixed=0.0)
     model.leaves.log_weight[:] = -np.log(len(model.leaves.log_weight))
     first = modes(model, make_evidence([[None, None]]), 1)
     every = modes(model, make_evidence([[None, None]]), 9)

@@ -60,7 +60,7 @@ def test_tables_say_what_they_are():
     nodes, leaves = tables["0.nodes"], tables["0.leaves"]
     assert (nodes["trees.leaf"].to_numpy() >= 0).sum() == len(leaves)
     assert np.exp(leaves["leaves.log_weight"].to_numpy()).sum() == pytest.approx(1.0)
-    assert pa.types.is_fixed_size_list(tables["0.rows"].schema.field("leaves.a").type)
+    assert pa.types.is_fixed_size_list(tables["0.leaves"].schema.field("leaves.a").type)
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,7 @@ from safetensors import safe_open
 from jointforest.data.schema import Schema
 from jointforest.models import file as store
 from jointforest.models.box_forest.box_forest import BoxForest
-from jointforest.models.box_forest.check import DERIVED_FIELDS, check
-from jointforest.models.box_forest.leaves.derived import leaf_of_rows
+from jointforest.models.box_forest.check import DERIVED_FIELDS, PIECE_FIELDS, check
 from jointforest.models.box_forest.posterior import log_density, sample
 from jointforest.models.box_forest.structure import Forest, Trees, leaf_boxes
 from jointforest.models.file import ModelFileError
@@ -55,10 +54,10 @@ def assert_same(one: Forest, other: Forest) -> None:
     assert one.schema == other.schema or repr(one.schema) == repr(other.schema)  # NaN is unequal to itself
     assert one.has_background == other.has_background
     tables = ((one.columns, other.columns), (one.trees, other.trees), (one.leaves, other.leaves))
-    for table, of_other in (*tables, (one.leaves.wide, other.leaves.wide)):
+    for table, of_other in (*tables, (one.leaves.wide, other.leaves.wide), (one.leaves.pieces, other.leaves.pieces)):
         for name, array in table._asdict().items():
             again = getattr(of_other, name)
-            if name == "wide":
+            if name in ("wide", "pieces"):
                 continue
             assert again.dtype == array.dtype, name
             assert again.shape == array.shape, name
@@ -111,8 +110,10 @@ def test_the_file_is_plain_safetensors_without_derived_fields(tmp_path: Path) ->
         np.testing.assert_array_equal(file.get_tensor("0.leaves.a"), model.leaves.a)
         np.testing.assert_array_equal(file.get_tensor("0.trees.left_levels"), model.trees.left_levels)
     assert names == {"log_weight"} | {f"0.trees.{f}" for f in Trees._fields} | {
-        f"0.leaves.{f}" for f in model.leaves._fields if f not in DERIVED_FIELDS and f != "wide"
-    } | {f"0.leaves.wide.{f}" for f in model.leaves.wide._fields if f not in ("place", "start")}
+        f"0.leaves.{f}" for f in model.leaves._fields if f not in DERIVED_FIELDS and f not in ("wide", "pieces")
+    } | {f"0.leaves.wide.{f}" for f in model.leaves.wide._fields if f not in ("place", "start")} | {
+        f"0.leaves.pieces.{f}" for f in PIECE_FIELDS
+    }
     assert about["format"] == store.FORMAT
     assert about["components"] == [{"kind": "forest", "has_background": True}]
     assert about["schema"] == model.schema.to_dict()
@@ -257,7 +258,7 @@ def test_each_broken_promise_of_the_trees_is_named() -> None:
     model = the_model()
     trees = model.trees
     inner = np.flatnonzero(trees.feature >= 0)
-    leaf = np.flatnonzero(trees.feature < 0)
+    leaf = np.flatnonzero(trees.feature == -1)
     by_levels = np.flatnonzero(trees.levels_at >= 0)
     by_number = inner[trees.levels_at[inner] < 0]
     assert len(by_levels) and len(by_number)
@@ -271,7 +272,8 @@ def test_each_broken_promise_of_the_trees_is_named() -> None:
 
     check(model.schema, model.columns, trees, model.leaves, model.has_background)
     broken("feature", inner[0], 99, r"trees\.feature")
-    broken("feature", inner[0], -2, r"trees\.feature")
+    broken("feature", inner[0], -3, r"trees\.feature")
+    broken("feature", by_number[0], -2, r"trees\.threshold")
     broken("left", inner[1], inner[1], r"trees\.left")
     broken("left", inner[1], inner[0], r"trees\.left")
     broken("right", inner[0], len(trees.feature), r"trees\.right")
@@ -311,13 +313,10 @@ def test_each_broken_promise_of_the_leaves_is_named() -> None:
     leaves, columns = model.leaves, model.columns
     uniform = tuple(np.argwhere(leaves.family == 1)[0])
     normal = tuple(np.argwhere(leaves.family == 0)[0])
-    of = leaf_of_rows(leaves.node_start, leaves.node_row)
-    box_lo, _, allowed = (box[of] for box in leaf_boxes(model.trees, columns))
+    box_lo, _, allowed = leaf_boxes(model.trees, columns)
     bounded = tuple(np.argwhere(np.isfinite(box_lo) & (leaves.family != 1) & (columns.step == 0))[0])
     grid = tuple(np.argwhere(np.isfinite(leaves.hi) & (columns.step > 0))[0])
     closed = tuple(np.argwhere(~allowed)[0])
-
-    factors = int(np.flatnonzero(leaves.node_kind == 2)[0])
 
     def broken(field: str, at: tuple[Any, ...], value: Any, message: str) -> None:
         array = getattr(leaves, field).copy()
@@ -354,21 +353,38 @@ def test_each_broken_promise_of_the_leaves_is_named() -> None:
     broken("missing_rate", (0, 0), np.nan, r"leaves\.missing_rate")
     broken("log_norm", normal, -np.inf, r"leaves\.log_norm")
     broken("tree", (-1,), 3 - leaves.tree[-1], r"leaves\.tree\[")
-    broken("node_start", (0,), 1, r"leaves\.node_start")
-    broken("node_start", (1,), -1, r"leaves\.node_start")
-    broken("node_start", ([1, 2],), [2**31 - 1, -2], r"leaves\.node_start")  # their difference wraps around
-    broken("node_start", (-1,), len(leaves.node_kind) + 1, r"leaves\.node_start")
-    broken("node_kind", (int(np.flatnonzero(leaves.node_kind < 2)[0]),), 3, r"leaves\.node_kind\[")
-    broken("node_end", (0,), 2**31 - 1, "leaf .*, node 0: node_end")
-    broken("node_log_weight", (0,), np.nan, r"leaves\.node_log_weight\[0\]")
-    broken("scope", (0, 0), 2, r"leaves\.scope")
-    broken("node_row", (int(np.flatnonzero(leaves.node_kind < 2)[0]),), 5, r"leaves\.node_row\[")
-    broken("node_row", (factors,), 0, r"leaves\.node_row\[")
-    broken("node_row", (factors,), len(leaves.tree), r"leaves\.node_row: expected")
-    broken("node_row", (factors,), -(2**31), r"leaves\.node_row\[")
-    broken("node_scope", (0,), 5, r"leaves\.node_scope\[0\]")
-    broken("scope_start", (-1,), 0, r"leaves\.scope_start")
-    broken("scope_column", (0,), 100, r"leaves\.scope_column")
+
+    pieces, cut = leaves.pieces, tuple(np.argwhere(leaves.family == 255)[0])
+    n = len(pieces.log_weight)
+    for value in (-1.0, 0.5, float(n), 1e300, np.nan):
+        broken("a", cut, value, r"leaves\.(a|pieces)")
+    for value in (1.0, 2.5, leaves.b[cut] + 1, 1e300, np.nan):
+        broken("b", cut, value, r"leaves\.(a|b|pieces)")
+    broken("lo", cut, leaves.lo[cut] - 1e6, r"leaves\.lo")
+    broken("family", cut, 0, r"leaves\.(b|pieces)")
+
+    def broken_piece(field: str, at: Any, value: Any, message: str) -> None:
+        array = getattr(pieces, field).copy()
+        array[at] = value
+        of = leaves._replace(pieces=pieces._replace(**{field: array}))
+        with pytest.raises(ValueError, match=message):
+            check(model.schema, columns, model.trees, of, model.has_background)
+
+    first = int(leaves.a[cut])
+    broken_piece("log_weight", first, np.nan, r"leaves\.pieces\.log_weight")
+    broken_piece("log_weight", first, 1.0, r"leaves\.pieces\.log_weight")
+    broken_piece("log_weight", first, -np.inf, "sum to 1")
+    broken_piece("family", first, 3, r"leaves\.pieces\.family")
+    broken_piece("family", first, 255, r"leaves\.pieces\.family")
+    broken_piece("lo", first + 1, pieces.lo[first, 0], "end of the piece before")
+    broken_piece("hi", first, pieces.lo[first, 0], "below leaves.pieces.hi")
+    broken_piece("log_norm", first, np.nan, r"leaves\.pieces\.log_norm")
+    scaled = int(np.flatnonzero(pieces.b[:, 0] > 0)[0])
+    broken_piece("b", scaled, -1.0, r"leaves\.pieces\.b")
+    broken_piece("a", scaled, np.nan, r"leaves\.pieces\.a")
+    fewer = pieces._replace(log_weight=pieces.log_weight[:-1])
+    with pytest.raises(ValueError, match=r"leaves\.pieces"):
+        check(model.schema, columns, model.trees, leaves._replace(pieces=fewer), model.has_background)
     with pytest.raises(ValueError, match=r"leaves\.a: expected shape"):
         cut = leaves._replace(a=np.ascontiguousarray(leaves.a[:, 1:]))
         check(model.schema, columns, model.trees, cut, model.has_background)
@@ -417,8 +433,7 @@ def test_each_broken_promise_of_columns_of_many_levels_is_named(monkeypatch: pyt
     broken(r"\.start", start=wide.start + 1)
     broken("", share=np.zeros((0, int(wide.start[-1]))))
 
-    leaf = leaf_of_rows(model.leaves.node_start, model.leaves.node_row)
-    columns, allowed = model.columns, leaf_boxes(model.trees, model.columns)[2][leaf]
+    columns, allowed = model.columns, leaf_boxes(model.trees, model.columns)[2]
     slots = [s for s, place in enumerate(wide.place.tolist()) if place < 0]
     closed = [~allowed[:, columns.level_start[s] : columns.level_start[s + 1]] for s in slots]
     t = next(t for t, of_slot in enumerate(closed) if of_slot.any())

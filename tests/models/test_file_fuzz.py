@@ -27,8 +27,8 @@ from ..random_cases.evidence import random_evidence
 from ..wrapped import load_forest
 from .test_file import random_model
 
-MODEL = random_model(5, n_trees=2, max_depth=3, circuits=0.5)
-assert len(MODEL.leaves.node_kind) > 10
+MODEL = random_model(5, n_trees=2, max_depth=3, mixed=0.5)
+assert len(MODEL.leaves.pieces.log_weight) > 10
 ABOUT, ARRAYS = store.contents(BoxForest(MODEL))
 DATA = store.pack(ABOUT, ARRAYS)
 EVIDENCE = random_evidence(MODEL, 5, 6)
@@ -179,7 +179,7 @@ def test_forged_arrays(tmp_path: Path) -> None:
 
 
 def test_forged_arrays_of_columns_of_many_levels(tmp_path: Path) -> None:
-    seeds = (random_model(seed, n_trees=2, circuits=0.3) for seed in range(100))
+    seeds = (random_model(seed, n_trees=2, mixed=0.3) for seed in range(100))
     about, arrays = store.contents(BoxForest(next(m for m in seeds if m.leaves.wide.scale.shape[1] == 2)))
     rng, accepted = np.random.default_rng(4), 0
     names = sorted(name for name in arrays if ".wide." in name)

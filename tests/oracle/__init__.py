@@ -4,8 +4,7 @@ The forest density is the mixture of Watson et al. (AISTATS 2023, section 4, Alg
 
     M(x) = sum_l w_l * 1[x in B_l] * prod_j D_lj(x_j)
 
-over the leaves l of all trees, with boxes ``B_l`` half-open, ``(lo, hi]``. In a leaf with a circuit the value of the
-circuit's root stands for the product over j, by recursion. Every function here goes through all leaves.
+over the leaves l of all trees, with boxes ``B_l`` half-open, ``(lo, hi]``. Every function here goes through all leaves.
 Its only source of numbers are the plain arrays of a `Model` and of an `Evidence`. It is meant for mild parameters,
 where differences of distribution functions are accurate.
 """
@@ -17,10 +16,11 @@ from .density import background_weight, log_density, log_joint, log_leaf, log_su
 from .evidence import Set, cell, is_level_in
 from .moments import impute, mean_variance, missing_rate
 from .robustness import Interior, TooMany, Vertices, contaminated, leaf_sum
-from .slot import NORMAL, STUDENT, UNIFORM, level_mass, piece
+from .slot import LOGISTIC, NORMAL, STUDENT, UNIFORM, level_mass, piece
 from .trees import combined, without_densities
 
 __all__ = [
+    "LOGISTIC",
     "NORMAL",
     "STUDENT",
     "UNIFORM",

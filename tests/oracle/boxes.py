@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 
+MIXED = -2
+"""The feature of a node without a split, whose children have its box."""
+
 
 def leaf_boxes(model):
     """Box of every leaf: {column: (lo, hi)} and {column: set of levels}, by following every path from every root."""
@@ -16,10 +19,14 @@ def leaf_boxes(model):
 def follow(model, node, bounds, levels, boxes):
     """Go down both ways; note the box at leaves. Columns without a split on the path are absent from the box."""
     trees, j = model.trees, int(model.trees.feature[node])
-    if j < 0:
+    if j == -1:
         boxes[int(trees.leaf[node])] = (bounds, levels)
         return
     left, right = int(trees.left[node]), int(trees.right[node])
+    if j == MIXED:
+        for child in (left, right):
+            follow(model, child, bounds, levels, boxes)
+        return
     if model.columns.is_categorical[j]:
         goes_left = {k for k in range(n_levels(model, j)) if level_bit(trees, node, k)}
         here = levels.get(j, set(range(n_levels(model, j))))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .boxes import leaf_boxes, n_levels
-from .density import circuit_root, describing, log_joint
+from .density import log_joint
 from .evidence import cell, everything, likelihood, likelihood_at, log_factor, within
 from .slot import cell_number, piece
 
@@ -19,24 +19,17 @@ class Given(NamedTuple):
     model: object
     j: int
     known: object
-    leaves: list  # (weight, row, box) of the rows of the tables that the other columns leave possible
+    leaves: list  # (weight, leaf, box) of the leaves that the other columns leave possible
 
 
 def given(model, evidence, i, j):
     """Column j given the evidence of row i.
 
-    Weights are p(row describes column j, evidence on other columns) up to a common factor; a leaf without circuit is
-    its own row.
+    Weights are p(leaf, evidence on other columns) up to a common factor.
     """
     boxes, joint = leaf_boxes(model), log_joint(model, evidence, i, leave_out=j)
-    others = [None if k == j else cell(evidence, i, k) for k in range(len(model.columns.slot))]
-    top, leaves = joint.max(), []
-    for leaf in np.flatnonzero(joint > -math.inf).tolist():
-        rows = [(float(joint[leaf]), leaf)]
-        if circuit_root(model, leaf) is not None:
-            rows = describing(model, boxes[leaf], circuit_root(model, leaf), others, j)
-            rows = [(float(model.leaves.log_weight[leaf]) + w, row) for w, row in rows if w > -math.inf]
-        leaves += [(math.exp(w - top), row, boxes[leaf]) for w, row in rows]
+    top, met = joint.max(), np.flatnonzero(joint > -math.inf).tolist()
+    leaves = [(math.exp(joint[leaf] - top), leaf, boxes[leaf]) for leaf in met]
     known = cell(evidence, i, j)
     if known is None and not model.columns.is_categorical[j]:
         known = everything(model, j)

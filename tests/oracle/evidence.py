@@ -87,10 +87,7 @@ def set_mass(piece, region):
 
 
 def log_factor(model, box, leaf, j, known):
-    """Log of 1[x_j in B_lj] * D_lj(what is known of x_j): a density for a value, a mass for a set, 1 for nothing.
-
-    ``leaf`` is a row of the parameter tables: a leaf, or a part of a circuit.
-    """
+    """Log of 1[x_j in B_lj] * D_lj(what is known of x_j): a density for a value, a mass for a set, 1 for nothing."""
     bounds, levels = box
     if known is None:
         return 0.0

@@ -10,11 +10,15 @@ from scipy.integrate import quad
 
 from .column import expectation, given, level_probability, probability_of
 from .density import posterior
-from .slot import NORMAL, STUDENT, UNIFORM, cell_number, cell_of, parent_mass, piece
+from .slot import LOGISTIC, NORMAL, STUDENT, UNIFORM, cell_number, cell_of, in_parts, parent_mass, piece
 
 
 def integral(piece, function, u, v):
     """Integral of function(x) over the truncated part within (u, v], the density cut where it bends."""
+    return in_parts(piece, _integral, function, u, v)
+
+
+def _integral(piece, function, u, v):
     u, v = max(u, piece.lo), min(v, piece.hi)
     if u >= v:
         return 0.0
@@ -38,6 +42,8 @@ def parent_pdf(piece, x):
     z = (x - piece.a) / piece.b
     if piece.family == NORMAL:
         return math.exp(-0.5 * z * z) / (math.sqrt(2 * math.pi) * piece.b)
+    if piece.family == LOGISTIC:
+        return 0.25 / math.cosh(0.5 * z) ** 2 / piece.b if abs(z) < 700 else 0.0
     return 0.375 / (1.0 + 0.25 * z * z) ** 2.5 / piece.b
 
 
@@ -46,10 +52,14 @@ def cell_sum(piece, function, u, v):
 
     Beyond 300 scales of a Student t, where 1e-9 of its mass is left, an integral stands for the sum of cells.
     """
+    return in_parts(piece, _cell_sum, function, u, v)
+
+
+def _cell_sum(piece, function, u, v):
     u, v = max(u, piece.lo), min(v, piece.hi)
     if u >= v:
         return 0.0
-    far = {NORMAL: 40.0 * piece.b, STUDENT: 300.0 * piece.b, UNIFORM: math.inf}[piece.family]
+    far = {NORMAL: 40.0 * piece.b, STUDENT: 300.0 * piece.b, LOGISTIC: 60.0 * piece.b, UNIFORM: math.inf}[piece.family]
     middle_lo = max(u, cell_of(piece, piece.a - far)[0]) if math.isfinite(far) else u
     middle_hi = min(v, cell_of(piece, piece.a + far)[1]) if math.isfinite(far) else v
     total = 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from jointforest.data.evidence import Evidence
-from jointforest.models.box_forest.leaves.table import STUDENT, UNIFORM
+from jointforest.models.box_forest.leaves.table import PIECES, STUDENT, UNIFORM
 from jointforest.models.box_forest.structure import Forest
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
@@ -19,19 +19,19 @@ def rule(model: Forest, j: int, cuts: tuple[float, ...] = (), reach: float = 400
     column, s = model.schema.columns[j], int(model.columns.slot[j])
     if column.is_categorical:
         return np.arange(len(column.levels), dtype=float), np.ones(len(column.levels))
-    leaves = model.leaves
-    a, b, student = leaves.a[:, s], leaves.b[:, s], leaves.family[:, s] == STUDENT
+    family, a, b, lo, hi = _densities(model, s)
+    student = family == STUDENT
     if column.step > 0.0:
         far = np.where(student, reach, 9.0) * b
-        ends = [np.maximum(leaves.lo[:, s], a - far), np.minimum(leaves.hi[:, s], a + far)]
-        uniform = leaves.family[:, s] == UNIFORM
-        ends += [leaves.lo[uniform, s], leaves.hi[uniform, s], np.array(column.atoms)]
+        ends = [np.maximum(lo, a - far), np.minimum(hi, a + far)]
+        uniform = family == UNIFORM
+        ends += [lo[uniform], hi[uniform], np.array(column.atoms)]
         finite = np.concatenate([e[np.isfinite(e)] for e in ends])
         first, last = (round(float((x - column.center) / column.step)) for x in (finite.min(), finite.max()))
         return column.center + np.arange(first - 1, last + 2) * column.step, np.full(last - first + 3, column.step)
     spans = [np.outer(b, 0.5 * 2.0 ** np.arange(6)), np.outer(b[student], 2.0 ** np.arange(5, 14))]
     breaks = np.concatenate(
-        [leaves.lo[:, s], leaves.hi[:, s], np.array(cuts)]
+        [lo, hi, np.array(cuts)]
         + [(a[:, None] + sign * spans[0]).ravel() for sign in (-1, 1)]
         + [(a[student][:, None] + sign * spans[1]).ravel() for sign in (-1, 1)]
     )
@@ -39,6 +39,15 @@ def rule(model: Forest, j: int, cuts: tuple[float, ...] = (), reach: float = 400
     half, middle = np.diff(breaks) / 2, (breaks[1:] + breaks[:-1]) / 2
     points, weights = (middle[:, None] + np.outer(half, _NODES)).ravel(), np.outer(half, _WEIGHTS).ravel()
     return np.concatenate([points, column.atoms]), np.concatenate([weights, np.ones(len(column.atoms))])
+
+
+def _densities(model: Forest, s: int) -> list[np.ndarray]:
+    """Family, parameters and support of all densities of a numeric slot; pieces count as such."""
+    leaves, whole = model.leaves, model.leaves.family[:, s] != PIECES
+    number = [np.arange(int(leaves.a[k, s]), int(leaves.a[k, s] + leaves.b[k, s])) for k in np.flatnonzero(~whole)]
+    at = np.concatenate([np.empty(0, np.int64), *number])
+    fields = ("family", "a", "b", "lo", "hi")
+    return [np.append(getattr(leaves, name)[whole, s], getattr(leaves.pieces, name)[at, 0]) for name in fields]
 
 
 def complete(values: np.ndarray) -> Evidence:

@@ -8,7 +8,6 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from .boxes import leaf_boxes, level_bit
-from .density import FACTORS, PRODUCT, children, circuit_root, factors
 from .evidence import cell
 from .moments import parent_pdf
 from .slot import NORMAL, UNIFORM, cell_of, level_mass, log, parent_mass, piece
@@ -98,16 +97,13 @@ def contaminated_node(model, node, known, choice, moves, boxes):
     trees = model.trees
     if trees.leaf[node] >= 0:
         leaf = int(trees.leaf[node])
-        root, row = circuit_root(model, leaf), leaf
-        if root is not None:
-            return contaminated_circuit(model, root, known, choice, moves, boxes[leaf])
-        return contaminated_row(model, row, range(len(known)), known, choice, moves, boxes[leaf])
+        return contaminated_leaf(model, leaf, known, choice, moves, boxes[leaf])
     f, sides = int(trees.feature[node]), (int(trees.left[node]), int(trees.right[node]))
     w = np.array([leaf_sum(model, side) for side in sides])
     w = choice.weights(("split", node), w / w.sum())
     total = 0.0
     for k, side in enumerate(sides):
-        if known[f] is not None:
+        if f >= 0 and known[f] is not None:
             here = trees.threshold[node] >= known[f]
             if model.columns.is_categorical[f]:
                 here = level_bit(trees, node, int(known[f]))
@@ -118,28 +114,10 @@ def contaminated_node(model, node, known, choice, moves, boxes):
     return total
 
 
-def contaminated_circuit(model, node, known, choice, moves, box):
-    kind = model.leaves.node_kind[node]
-    if kind == FACTORS:
-        row, columns = factors(model, node)
-        return contaminated_row(model, row, columns, known, choice, moves, box)
-    parts = [contaminated_circuit(model, child, known, choice, moves, box) for child in children(model, node)]
-    if kind == PRODUCT:
-        total = 1.0
-        for part in parts:
-            total = choice.combined(np.multiply, total, part)
-        return total
-    w = choice.weights(("sum", node), np.exp(model.leaves.node_log_weight[children(model, node)]))
-    total = 0.0
-    for share, part in zip(w, parts, strict=True):
-        total = choice.combined(np.add, total, choice.combined(np.multiply, share, part))
-    return total
-
-
-def contaminated_row(model, row, columns, known, choice, moves, box):
-    """The product of a row's distributions over these columns."""
+def contaminated_leaf(model, row, known, choice, moves, box):
+    """The product of a leaf's distributions."""
     total, target, (_, levels) = 1.0, moves[0], box
-    for j in columns:
+    for j in range(len(known)):
         if known[j] is None:
             continue
         if model.columns.is_categorical[j]:
@@ -159,10 +137,16 @@ def contaminated_number(model, row, j, x, choice, moves):
     def rest(mean):
         return moved_density(this, mean, x)
 
+    share, parts = 1.0, this.parts
+    if parts:
+        at = [k for k, (_, part) in enumerate(parts) if part.lo < x <= part.hi]
+        shares = choice.weights(("pieces", row, j), [share for share, _ in parts])
+        share, this = (shares[at[0]], parts[at[0]][1]._replace(atoms=this.atoms, rest=this.rest)) if at else (0.0, this)
     move = (reach * (this.b if unit is None else unit[j])) if this.family == NORMAL else 0.0
-    inside = rest(this.a)
+    inside = rest(this.a) if not parts or at else 0.0
     if this.family == NORMAL and inside > 0.0:
         inside = rest(choice.means(("mean", row, j), this, move, rest))
+    inside = choice.combined(np.multiply, share, inside)
     if not this.atoms:
         return inside
     w = choice.weights(("atoms", row, j), [*(mass for _, mass in this.atoms), this.rest])

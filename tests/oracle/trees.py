@@ -6,9 +6,8 @@ import math
 
 import numpy as np
 
-from .boxes import leaf_boxes, level_bit, n_levels
+from .boxes import MIXED, leaf_boxes, level_bit, n_levels
 from .column import given, probability_of
-from .density import circuit_root, describing
 from .evidence import Set, cell, everything, is_level_in, log_factor
 from .slot import piece
 
@@ -43,28 +42,26 @@ def combined(model, evidence, i, j, beta):
 
 
 def without_densities(model, evidence, i, j, t):
-    """(weight, row, box) of what describes column j in the leaves of tree t that row i can reach.
+    """(weight, leaf, box) of the leaves of tree t that row i can reach.
 
     Weights are shares of rows, whatever densities say; if column j is known to be in a set, each row counts what the
     set leaves of it, and the share is of what is left.
     """
     boxes, result, known = leaf_boxes(model), [], cell(evidence, i, j)
     for leaf in reached(model, evidence, i, int(model.trees.root[t])):
-        rows, w = [(0.0, leaf)], float(model.leaves.log_weight[leaf])
-        if circuit_root(model, leaf) is not None:
-            rows = describing(model, boxes[leaf], circuit_root(model, leaf), [None] * len(model.columns.slot), j)
-        for log_share, row in rows:
-            left = math.exp(log_factor(model, boxes[leaf], row, j, known)) if isinstance(known, Set) else 1.0
-            if left > 0.0:
-                result.append((math.exp(w + log_share) / left, row, boxes[leaf]))
+        left = math.exp(log_factor(model, boxes[leaf], leaf, j, known)) if isinstance(known, Set) else 1.0
+        if left > 0.0:
+            result.append((math.exp(model.leaves.log_weight[leaf]) / left, leaf, boxes[leaf]))
     return result
 
 
 def reached(model, evidence, i, node):
     """Leaves below a node whose splits, each by itself, row i's evidence can pass."""
     trees, j = model.trees, int(model.trees.feature[node])
-    if j < 0:
+    if j == -1:
         return [int(trees.leaf[node])]
+    if j == MIXED:
+        return reached(model, evidence, i, int(trees.left[node])) + reached(model, evidence, i, int(trees.right[node]))
     known = cell(evidence, i, j)
     if model.columns.is_categorical[j]:
         levels = [k for k in range(n_levels(model, j)) if known is None or is_level_in(k, known)]

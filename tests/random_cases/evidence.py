@@ -8,7 +8,7 @@ import numpy as np
 
 from jointforest.data.evidence import Evidence
 from jointforest.data.schema import Column
-from jointforest.models.box_forest.leaves.table import FACTORS, SUM
+from jointforest.models.box_forest.leaves.table import PIECES
 from jointforest.models.box_forest.structure import Forest
 
 from ..oracle.slot import level_mass
@@ -16,48 +16,30 @@ from .cells import Cell, Region, make_evidence
 from .models import cell_centre, finite_part, random_cut, random_number
 
 
-def random_parts(rng: np.random.Generator, model: Forest, leaf: int) -> list[int]:
-    """Rows of the parameter tables that together describe a part of a leaf, one for each column."""
-    leaves, n_columns = model.leaves, len(model.schema.columns)
-    parts, waiting = [leaf] * n_columns, []
-    if leaves.node_start[leaf] < leaves.node_start[leaf + 1]:
-        waiting.append(int(leaves.node_start[leaf]))
-    while waiting:
-        node = waiting.pop()
-        children, child = [], node + 1
-        while child < leaves.node_end[node]:
-            children.append(child)
-            child = int(leaves.node_end[child])
-        if leaves.node_kind[node] == FACTORS:
-            number = int(np.count_nonzero(leaves.node_kind[:node] == FACTORS))
-            for j in np.flatnonzero(leaves.scope[number]).tolist():
-                parts[j] = int(leaves.node_row[node])
-        elif leaves.node_kind[node] == SUM:
-            waiting.append(int(rng.choice([c for c in children if leaves.node_log_weight[c] > -math.inf])))
-        else:
-            waiting += children
-    return parts
-
-
 def random_point(rng: np.random.Generator, model: Forest) -> list[float]:
     """A complete row to which some leaf gives positive density (not a draw from the model, but near enough)."""
     leaves, layout = model.leaves, model.columns
-    chosen = int(rng.integers(0, len(leaves.log_weight)))
-    parts = random_parts(rng, model, chosen)
+    leaf = int(rng.integers(0, len(leaves.log_weight)))
     row = []
     for j, column in enumerate(model.schema.columns):
-        s, leaf = layout.slot[j], parts[j]
+        s = layout.slot[j]
         if column.is_categorical:
-            mass = level_mass(model, int(leaf), j)
+            mass = level_mass(model, leaf, j)
             row.append(float(rng.choice(np.flatnonzero(mass))))
             continue
         atoms = leaves.atom_mass[leaf, layout.atom_start[s] : layout.atom_start[s + 1]]
         if rng.random() < atoms.sum():
             row.append(column.atoms[int(rng.choice(np.flatnonzero(atoms > 0)))])
             continue
-        lo, hi = max(leaves.lo[leaf, s], column.minimum), min(leaves.hi[leaf, s], column.maximum)
+        ends = leaves.lo[leaf, s], leaves.hi[leaf, s]
+        if leaves.family[leaf, s] == PIECES:
+            first = int(leaves.a[leaf, s])
+            possible = np.flatnonzero(leaves.pieces.log_weight[first : first + int(leaves.b[leaf, s])] > -np.inf)
+            k = first + int(rng.choice(possible))
+            ends = leaves.pieces.lo[k, 0], leaves.pieces.hi[k, 0]
+        lo, hi = max(ends[0], column.minimum), min(ends[1], column.maximum)
         if lo >= hi:  # the support lies beyond the usual range
-            lo, hi = finite_part(rng, column, float(leaves.lo[leaf, s]), float(leaves.hi[leaf, s]))
+            lo, hi = finite_part(rng, column, *map(float, ends))
         if column.step == 0.0:
             row.append(float(rng.uniform(lo, hi)))
         else:

@@ -15,17 +15,10 @@ from hypothesis import strategies as st
 
 from jointforest.data.schema import CATEGORICAL_KINDS, KINDS, Column, Schema, kernel_columns
 from jointforest.models.box_forest.leaves.derived import make_leaves
-from jointforest.models.box_forest.leaves.table import (
-    FACTORS,
-    NORMAL,
-    PRODUCT,
-    STUDENT,
-    SUM,
-    UNIFORM,
-    Circuits,
-    ParameterTables,
-)
+from jointforest.models.box_forest.leaves.pieces import no_pieces, pieces_of
+from jointforest.models.box_forest.leaves.table import NORMAL, PIECES, STUDENT, UNIFORM, ParameterTables, Pieces
 from jointforest.models.box_forest.structure import Forest, Trees
+from jointforest.models.box_forest.structure_kernels import MIXED
 
 from .levels import split_levels
 
@@ -143,16 +136,21 @@ def whole_space(schema: Schema) -> Box:
     return Box(numeric, {j: list(range(len(c.levels))) for j, c in enumerate(schema.columns) if c.is_categorical})
 
 
-def grow(rng: np.random.Generator, schema: Schema, nodes: Nodes, box: Box, depth: int, weight: float) -> int:
-    """Add a random subtree over a box; returns its top node."""
+def grow(
+    rng: np.random.Generator, schema: Schema, nodes: Nodes, box: Box, depth: int, weight: float, mixed: float
+) -> int:
+    """Add a random subtree over a box, the share ``mixed`` of whose inner nodes has no split; returns its top node."""
     node = nodes.add(weight)
     split = random_split(rng, schema, nodes, node, box) if depth > 0 and rng.random() < 0.9 else None
+    if split is not None and mixed > 0.0 and rng.random() < mixed:
+        nodes.feature[node], nodes.threshold[node], nodes.levels_at[node] = MIXED, 0.0, -1
+        split = box, box
     if split is None:
         nodes.boxes[node] = box
     else:
         share = float(rng.uniform(0.1, 0.9))
-        nodes.left[node] = grow(rng, schema, nodes, split[0], depth - 1, weight * share)
-        nodes.right[node] = grow(rng, schema, nodes, split[1], depth - 1, weight * (1.0 - share))
+        nodes.left[node] = grow(rng, schema, nodes, split[0], depth - 1, weight * share, mixed)
+        nodes.right[node] = grow(rng, schema, nodes, split[1], depth - 1, weight * (1.0 - share), mixed)
     return node
 
 
@@ -262,85 +260,40 @@ def fill_atoms(
         mass[inside] = rng.dirichlet(np.ones(len(inside) + 1))[:-1]
 
 
-# --------------------------------------------------------------------------------------------------------- circuits
-
-
-@dataclass
-class CircuitNodes:
-    """The nodes of circuits while they grow."""
-
-    kind: list[int] = field(default_factory=list)
-    end: list[int] = field(default_factory=list)
-    log_weight: list[float] = field(default_factory=list)
-    row: list[int] = field(default_factory=list)  # of the FACTORS nodes, from 0; -1 of others
-    scope: list[list[int]] = field(default_factory=list)  # of the FACTORS nodes
-    start: list[int] = field(default_factory=lambda: [0])  # after each leaf
-    leaf: list[int] = field(default_factory=list)  # of each row
-
-
-def grow_circuit(
-    rng: np.random.Generator, nodes: CircuitNodes, scope: list[int], n_columns: int, depth: int, log_weight: float = 0.0
-) -> None:
-    """Add a random circuit over the columns of the scope; inner nodes may have a single child, or one of weight 0."""
-    at = len(nodes.kind)
-    kind = FACTORS if depth == 0 else int(rng.choice([SUM, PRODUCT, FACTORS], p=[0.45, 0.4, 0.15]))
-    nodes.kind.append(kind)
-    nodes.end.append(-1)
-    nodes.log_weight.append(log_weight)
-    nodes.row.append(-1)
-    if kind == FACTORS:
-        nodes.scope.append([int(j in scope) for j in range(n_columns)])
-    elif kind == SUM:
-        weight = rng.dirichlet(np.ones(int(rng.choice([1, 2, 3], p=[0.1, 0.6, 0.3]))))
-        if len(weight) > 2 and rng.random() < 0.3:
-            weight[0] = 0.0
-            weight /= weight.sum()
-        for w in weight:
-            grow_circuit(rng, nodes, scope, n_columns, depth - 1, math.log(w) if w > 0 else -math.inf)
-    else:
-        order = rng.permutation(scope).tolist()
-        n_parts = int(rng.integers(1, min(3, len(order)) + 1))
-        cuts = [0, *sorted(rng.choice(np.arange(1, len(order)), n_parts - 1, replace=False).tolist()), len(order)]
-        for first, end in pairwise(cuts):
-            grow_circuit(rng, nodes, order[first:end], n_columns, depth - 1)
-    nodes.end[at] = len(nodes.kind)
-
-
-def random_circuits(rng: np.random.Generator, n_leaves: int, n_columns: int, share: float) -> CircuitNodes:
-    """Random circuits of some of the leaves."""
-    nodes = CircuitNodes()
-    for leaf in range(n_leaves):
-        if rng.random() < share:
-            grow_circuit(rng, nodes, list(range(n_columns)), n_columns, int(rng.integers(1, 5)))
-        nodes.start.append(len(nodes.kind))
-        give_rows(rng, nodes, leaf)
-    return nodes
-
-
-def give_rows(rng: np.random.Generator, nodes: CircuitNodes, leaf: int) -> None:
-    """Give rows to the FACTORS nodes of the last leaf: often one that others with disjoint scopes have, too."""
-    taken: dict[int, np.ndarray] = {}  # columns that each row of the leaf describes already
-    is_factors = [q for q in range(nodes.start[-2], nodes.start[-1]) if nodes.kind[q] == FACTORS]
-    for q, scope in zip(is_factors, nodes.scope[len(nodes.scope) - len(is_factors) :], strict=True):
-        free = [row for row, columns in taken.items() if not np.any(columns & np.array(scope))]
-        if not free or rng.random() < 0.3:
-            free = [len(nodes.leaf)]
-            nodes.leaf.append(leaf)
-        nodes.row[q] = int(rng.choice(free))
-        taken[nodes.row[q]] = taken.get(nodes.row[q], 0) | np.array(scope)
-
-
-def circuit_arrays(nodes: CircuitNodes, n_columns: int) -> Circuits:
-    """The nodes as `make_leaves` takes them."""
-    row = np.array(nodes.row, dtype=np.int32)
-    return Circuits(
-        node_start=np.array(nodes.start, dtype=np.int32),
-        node_kind=np.array(nodes.kind, dtype=np.uint8),
-        node_end=np.array(nodes.end, dtype=np.int32),
-        node_log_weight=np.array(nodes.log_weight, dtype=np.float64),
-        node_row=np.where(row >= 0, row + np.int32(len(nodes.start) - 1), row),
-        scope=np.array(nodes.scope, dtype=np.uint8).reshape(-1, n_columns),
-    )
+def cut_in_pieces(rng: np.random.Generator, schema: Schema, table: LeafTable, n: int, share: float) -> Pieces:
+    """Cut the densities of a share of the numbers of the first n leaves, in place; the pieces."""
+    layout, found = kernel_columns(schema), []
+    for leaf in range(n if share > 0.0 else 0):
+        for j, column in enumerate(schema.columns):
+            s = layout.slot[j]
+            if column.is_categorical or rng.random() >= share:
+                continue
+            lo, hi = table.lo[leaf, s], table.hi[leaf, s]
+            drawn = [random_cut(rng, column) for _ in range(int(rng.integers(2, 5)))]
+            edges = [lo, *sorted({cut for cut in drawn if lo < cut < hi}), hi]
+            ends = [end for end in pairwise(edges) if end[1] - end[0] > 0.5 * column.step]
+            if len(ends) > 3 and rng.random() < 0.5:
+                del ends[1]  # a gap
+            if len(ends) < 2:
+                continue
+            weight = rng.dirichlet(np.ones(len(ends)))
+            if len(ends) > 2 and rng.random() < 0.3:
+                weight[1] = 0.0
+                weight /= weight.sum()
+            table.family[leaf, s], table.a[leaf, s], table.b[leaf, s] = PIECES, len(found), len(ends)
+            table.lo[leaf, s], table.hi[leaf, s] = ends[0][0], ends[-1][1]
+            spread = (column.maximum - column.minimum) / 6
+            for (u, v), w in zip(ends, weight.tolist(), strict=True):
+                is_uniform = rng.random() < 0.5 and math.isfinite(v - u)
+                family = UNIFORM if is_uniform else int(rng.choice([NORMAL, STUDENT]))
+                near = sorted((max(u, column.minimum), min(v, column.maximum)))
+                a = 0.0 if is_uniform else float(rng.uniform(*near))
+                found.append((family, a, 0.0 if is_uniform else spread * rng.uniform(0.5, 2.0), u, v, w))
+    if not found:
+        return no_pieces()
+    family, *numbers, weights = (np.array(field) for field in zip(*found, strict=True))
+    with np.errstate(divide="ignore"):
+        return pieces_of(family.astype(np.uint8), *numbers, np.log(weights))
 
 
 # ----------------------------------------------------------------------------------------------------------- models
@@ -358,12 +311,15 @@ def random_model(
     background: bool = True,
     kinds: tuple[str, ...] = KINDS,
     epsilon: float | None = None,
-    circuits: float | None = None,
+    mixed: float | None = None,
 ) -> Forest:
     """A random model over columns of the given kinds; the background is one more tree of weight epsilon.
 
-    ``circuits`` is the share of leaves with a circuit: none if it is 0, None for some in two models of three.
+    ``mixed`` is the share of inner nodes without a split, and of numbers whose density is cut in pieces: None for some
+    in two models of three.
     """
+    if mixed is None:
+        mixed = 0.3 * (seed % 3 > 0)
     rng = np.random.default_rng(seed)
     schema = random_schema(rng, kinds)
     if epsilon is None:
@@ -373,15 +329,11 @@ def random_model(
     for t in range(n_trees + background):
         depth = max_depth if t < n_trees else 0
         before = len(nodes.feature)
-        roots.append(grow(rng, schema, nodes, whole_space(schema), depth, 1.0))
+        roots.append(grow(rng, schema, nodes, whole_space(schema), depth, 1.0, mixed))
         mine = [node for node in range(before, len(nodes.feature)) if node in nodes.boxes]
         leaf_nodes += [(node, t) for node in rng.permutation(mine).tolist()]  # any order within a tree is allowed
     share = np.append(share, epsilon) if background else share
-    if circuits is None:
-        circuits = 0.4 * (seed % 3 > 0)
-    of_leaves = random_circuits(np.random.default_rng([seed, 1]), len(leaf_nodes) - background, len(kinds), circuits)
-    of_leaves.start += [len(of_leaves.kind)] * background
-    return finish_model(rng, schema, nodes, roots, leaf_nodes, share, background, of_leaves)
+    return finish_model(rng, schema, nodes, roots, leaf_nodes, share, background, mixed)
 
 
 def finish_model(
@@ -392,12 +344,11 @@ def finish_model(
     leaf_nodes: list[tuple[int, int]],
     share: np.ndarray,
     background: bool,
-    circuits: CircuitNodes,
+    mixed: float,
 ) -> Forest:
     """Fill the leaves with random parameters and put the arrays together."""
     layout = kernel_columns(schema)
-    n_leaves, p = len(leaf_nodes), len(layout.step)
-    n = n_leaves + len(circuits.leaf)
+    n, p = len(leaf_nodes), len(layout.step)
     table = LeafTable(
         family=np.zeros((n, p), dtype=np.uint8),
         a=np.zeros((n, p)),
@@ -412,6 +363,7 @@ def finish_model(
     for leaf, (node, t) in enumerate(leaf_nodes):
         number[node] = leaf
         fill_leaf(rng, schema, table, leaf, nodes.boxes[node], wide=background and t == len(roots) - 1)
+    pieces = cut_in_pieces(np.random.default_rng(len(number)), schema, table, n - background, 0.6 * mixed)
     trees = Trees(
         feature=np.array(nodes.feature, dtype=np.int32),
         threshold=np.array(nodes.threshold, dtype=np.float64),
@@ -424,16 +376,10 @@ def finish_model(
         root=np.array(roots, dtype=np.int32),
     )
     tree = [t for _, t in leaf_nodes]
-    for row, leaf in enumerate(circuits.leaf):
-        node, t = leaf_nodes[leaf]
-        fill_leaf(rng, schema, table, n_leaves + row, nodes.boxes[node], wide=False)
-        tree.append(t)
-    table = table._replace(missing_rate=table.missing_rate[:n_leaves].copy())
     log_weight = np.log([share[t] * nodes.weight[node] for node, t in leaf_nodes])
     narrow, wide = split_levels(rng.spawn(1)[0], layout, table.level_mass)
     leaves = make_leaves(
         layout,
-        ParameterTables(np.array(tree), log_weight, *table._replace(level_mass=narrow), wide=wide),
-        circuits=circuit_arrays(circuits, len(schema.columns)),
+        ParameterTables(np.array(tree), log_weight, *table._replace(level_mass=narrow), wide=wide, pieces=pieces),
     )
     return Forest(schema, layout, trees, leaves, background)

@@ -592,7 +592,7 @@ class ExpectedPredictor:
         assert matched is not None
         if not matched.masses.table.size:
             n = int((~knows_splits(self._features, rows)).sum())
-            if n * _ENTRIES_A_ROW > len(matched.components.leaf) * len(matched.regions.column):
+            if n * _ENTRIES_A_ROW > len(matched.model.leaves.tree) * len(matched.regions.column):
                 self._matched = matched = with_table(matched)
         return matched
 

@@ -160,7 +160,8 @@ class Joint:
         """Weight of the background; 0 if there is none."""
         shares = zip(self.distribution.components, np.exp(self.distribution.log_weight).tolist(), strict=True)
         trees = [(part.box_trees(), share) for part, share in shares]
-        return float(sum(share * np.exp(of.log_weight[-1]) for of, share in trees if of and of.has_background))
+        found = [share * np.exp(of.log_weight[of.is_background(np.arange(len(of.tree)))]) for of, share in trees if of]
+        return float(np.sum(np.concatenate([np.zeros(1), *found])))
 
     def levels(self, column: str) -> tuple[Any, ...]:
         """Levels of a categorical, ordered or boolean column, in the order of `predict_proba`; () of a numeric one."""
@@ -744,7 +745,7 @@ class Joint:
 
         Notes
         -----
-        T. Cover, J. Thomas, "Elements of Information Theory" (2006), chapters 2 and 8; of circuits, A. Vergari and
+        T. Cover, J. Thomas, "Elements of Information Theory" (2006), chapters 2 and 8; of mixtures, A. Vergari and
         others, "A compositional atlas of tractable circuit operations" (2021). Details:
         ``docs/how-to/measure-information.md``.
 

@@ -341,7 +341,7 @@ class Posterior:
         Explanation
             Prints as a table. Each dict of its ``rules`` has ``rule`` (the leaf's box in the query language; '' if it
             is unbounded), ``weight`` (posterior, all leaves' sum to 1), ``log_weight`` (log p(leaf, evidence)),
-            ``tree``, ``leaf``, ``kind`` ("leaf", "circuit", "Chow-Liu leaf" or "background") and ``says``: given the
+            ``tree``, ``leaf``, ``kind`` ("leaf", "Chow-Liu leaf" or "background") and ``says``: given the
             leaf and the evidence, by column, ``{"mean", "low", "high"}`` (the interval of equal tails that holds 90 %),
             or ``{"levels": {level: probability}}`` of the three most probable. Columns of known value are left out.
             Hidden states have the kind ``"state"``, ``column`` and ``state`` in place of ``leaf``; they are those of
@@ -364,7 +364,7 @@ class Posterior:
         >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> found = joint.given(species="Gentoo").explain(1).rules[0]
         >>> found["kind"], joint.probability("species = Gentoo", given=found["rule"]) > 0.9
-        ('circuit', True)
+        ('leaf', True)
         """
         if len(self) != 1:
             raise ValueError(
@@ -843,14 +843,14 @@ class Posterior:
         """
         given, compared = self._where(where, missing)
         if compared:
-            return _decoded(given._schema, given._draw_compared(compared, n, random_state), n_jobs=n_jobs)
+            return _decoded(given._schema, given._draw_compared(compared, n, random_state))
         check_number("n", n, 0, whole=True, text="a non-negative integer")
         if len(self) != 1:
             raise ValueError(f"batches of draws are for one row of evidence, got {len(self)}; ask row by row")
         given.check_support()
         state, seed = given.state, seed_of(random_state)
         drawn = sample_blocks(given._drawn_from(missing), state.evidence, int(n), seed, missing)
-        return _decoded(given._schema, drawn, n_jobs=n_jobs)
+        return _decoded(given._schema, drawn)
 
 
 def _decoded(schema: Schema, drawn: Iterable[np.ndarray], *, n_jobs: int | None = -1) -> Iterator[Any]:

@@ -9,17 +9,15 @@ from typing import Any
 import numpy as np
 
 from .base import Distribution
-from .box_forest.check import LEAF_FIELDS, TREE_FIELDS
+from .box_forest.check import LEAF_FIELDS, PIECE_FIELDS, TREE_FIELDS
 from .file import checked_about, contents, json_of, model_of
 
 _KEY = b"jointforest"
 _COMPONENTS = "components"
-_NAMES = {
-    "N": "nodes", "T": "trees", "W": "left_levels", "L": "leaves", "R": "rows", "L + 1": "circuits",
-    "Q": "circuit_nodes", "F": "scopes",
-}  # fmt: skip
+_NAMES = {"N": "nodes", "T": "trees", "W": "left_levels", "L": "leaves", "P": "pieces"}
 _TABLES = {f"trees.{name}": _NAMES[size] for name, (_, size) in TREE_FIELDS.items()}
 _TABLES |= {f"leaves.{name}": _NAMES[shape[0]] for name, (_, shape) in LEAF_FIELDS.items()}
+_TABLES |= {f"leaves.pieces.{name}": _NAMES[shape[0]] for name, (_, shape) in PIECE_FIELDS.items()}
 """Table of each array of a forest; any other array is a table of its own name."""
 
 

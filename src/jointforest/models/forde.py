@@ -19,7 +19,7 @@ from .box_forest.box_forest import BoxForest
 from .box_forest.check import check
 from .box_forest.leaves.derived import make_leaves
 from .box_forest.leaves.levels import WideLevels, dense_levels, layout, one_column, side_by_side
-from .box_forest.leaves.table import NORMAL, UNIFORM, ParameterTables
+from .box_forest.leaves.table import NORMAL, PIECES, UNIFORM, ParameterTables
 from .box_forest.structure import Forest, Trees
 
 FIELDS = {
@@ -246,15 +246,15 @@ def write_forde(model: Distribution, folder: str | os.PathLike[str]) -> None:
     leaves, columns, schema = forest.leaves, forest.columns, forest.schema
     L, T = len(leaves.log_weight), len(forest.trees.root)
     cvg = np.exp(leaves.log_weight)
-    of_tree = np.bincount(leaves.tree[:L], cvg, T)
+    of_tree = np.bincount(leaves.tree, cvg, T)
     if np.abs(of_tree - 1.0 / T).max() > TOLERANCE:
         raise ValueError("trees weigh differently; arf gives each the same weight")
-    f_idx, first = np.arange(1, L + 1), np.searchsorted(leaves.tree[:L], np.arange(T))
+    f_idx, first = np.arange(1, L + 1), np.searchsorted(leaves.tree, np.arange(T))
     tables: dict[str, Any] = {
         "forest": {
             "f_idx": f_idx,
-            "tree": leaves.tree[:L] + 1,
-            "leaf": np.arange(L) - first[leaves.tree[:L]] + 1,
+            "tree": leaves.tree + 1,
+            "leaf": np.arange(L) - first[leaves.tree] + 1,
             "cvg": cvg * T,
         }
     }
@@ -264,14 +264,14 @@ def write_forde(model: Distribution, folder: str | os.PathLike[str]) -> None:
     for j, column in enumerate(schema.columns):
         slot, absent = int(columns.slot[j]), leaves.missing_rate[:, j]
         if column.is_categorical:
-            mass = dense_levels(columns, leaves, slot)[:L]
+            mass = dense_levels(columns, leaves, slot)
             leaf, level = np.nonzero(mass > 0)
             val = [_text(column.levels[k]) for k in level.tolist()]
             cat.append((f_idx[leaf], [column.name] * len(leaf), val, mass[leaf, level], absent[leaf]))
         else:
-            is_normal = leaves.family[:L, slot] == NORMAL
-            mu, sigma = (np.where(is_normal, of[:L, slot], np.nan) for of in (leaves.a, leaves.b))
-            ends = leaves.lo[:L, slot], leaves.hi[:L, slot]
+            is_normal = leaves.family[:, slot] == NORMAL
+            mu, sigma = (np.where(is_normal, of[:, slot], np.nan) for of in (leaves.a, leaves.b))
+            ends = leaves.lo[:, slot], leaves.hi[:, slot]
             cnt.append((f_idx, [column.name] * L, *ends, mu, sigma, absent))
     for name, parts in (("cnt", cnt), ("cat", cat)):
         if parts:
@@ -289,8 +289,8 @@ def _plain_forest(model: Distribution) -> Forest:
     forest = model.forest_for("a file with parameters of arf")
     if forest.has_background:
         raise ValueError("the background has no counterpart in arf: learn with epsilon=0")
-    if len(forest.leaves.node_kind):
-        raise ValueError("leaves of dependent columns, or quantile leaves, have no counterpart in arf: leaf='normal'")
+    if (forest.leaves.family == PIECES).any():
+        raise ValueError("quantile leaves, and numbers known to be in several intervals, have no counterpart in arf")
     for column in forest.schema.columns:
         what = None
         if column.atoms:
@@ -309,7 +309,7 @@ def _meta(forest: Forest, j: int) -> tuple[str, str, str, int | None]:
     column, slot = forest.schema.columns[j], int(forest.columns.slot[j])
     if column.is_categorical:
         return column.name, {"boolean": "logical", "ordered": "ordered"}.get(column.kind, "factor"), LEVELS, None
-    families = np.unique(forest.leaves.family[: len(forest.leaves.log_weight), slot])
+    families = np.unique(forest.leaves.family[:, slot])
     if len(families) > 1 or int(families[0]) not in NUMBERS:
         raise ValueError(
             f"column {column.name!r}: its leaves are of several families, or of one that arf does not have"

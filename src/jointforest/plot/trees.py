@@ -16,7 +16,6 @@ from matplotlib.ticker import MaxNLocator
 from ..api.joint import Joint
 from ..data.conditions import AnyOf, Interval, Not
 from ..data.evidence import build
-from ..data.texts import column_text
 from ..inference.explanation.leaf_summaries import leaf_summaries, summary_text
 from ..inference.explanation.tree_text import TreeNode, tree_leaves, tree_nodes
 from ..models.base import Distribution
@@ -142,8 +141,7 @@ def tree_dot(joint: Joint, tree: int = 0, columns: Sequence[str] | None = None, 
             text.append(summary_text(forest.schema, {name: says[node.leaf][name]}))
         lines.append(f"  n{number} [label={_quoted(text)}];")
         if node.parent >= 0:
-            test = condition_text(column_text(node.column), node.test)
-            lines.append(f"  n{node.parent} -> n{number} [label={_quoted([test])}];")
+            lines.append(f"  n{node.parent} -> n{number} [label={_quoted([node.text])}];")
     return "\n".join([*lines, "}"])
 
 
@@ -243,6 +241,8 @@ def _draw_column(model: Distribution, forest: BoxTrees, j: int, groups: list[np.
 def _test_text(node: TreeNode) -> str:
     """The test that leads to a node: numbers with four digits, of many levels the first, on two lines if it is long."""
     test = node.test
+    if not node.column:
+        return node.text
     if isinstance(test, Interval):
         test = Interval(_rounded(test.lo), _rounded(test.hi), test.closed)
     text = condition_text("", test).strip()

@@ -16,7 +16,9 @@ from ..inference.sampling import sample
 from ..learners.hidden_tree.learn import LearnSettings, learn_tree
 from ..learners.hidden_tree.structure import CodeTable
 from ..models.base import Distribution
+from ..models.box_forest.leaves.family_kernels import FAMILIES
 from ..models.box_forest.leaves.levels import dense_levels
+from ..models.box_forest.leaves.pieces import pieces_of_slot
 from ..models.box_forest.structure import Forest
 from ..models.hidden_tree.hidden_tree import HiddenTree
 from ..models.hidden_tree.hidden_trees import HiddenTrees
@@ -139,6 +141,7 @@ def _numbers(distribution: Distribution) -> int:
         elif component.is_forest:
             forest = component.forest_for("a report")
             total += len(forest.leaves.tree) * (int(forest.columns.level_start[-1]) + 5 * len(forest.columns.step))
+            total += 6 * len(forest.leaves.pieces.log_weight)
     return total
 
 
@@ -246,9 +249,16 @@ def _tree(tree: TreeTables, packer: Packer, bits: int) -> dict[str, Any]:
     }
 
 
+PAGE_FAMILIES = ("normal", "uniform", "student")
+"""Families that `page/densities.js` has, by code."""
+
+
 def _forest_part(forest: Forest, packer: Packer) -> dict[str, Any]:
-    """A forest of boxes: parameters of its leaves, and the nodes of their circuits."""
+    """A forest of boxes: parameters of its leaves, of numbers piece by piece."""
     leaves, columns = forest.leaves, forest.columns
+    for name in [*FAMILIES][len(PAGE_FAMILIES) :]:
+        if (leaves.family == [*FAMILIES].index(name)).any():
+            raise ValueError(f"a page has leaves of the families {', '.join(PAGE_FAMILIES)}, not {name}")
     slots: list[dict[str, Any]] = []
     for j, is_categorical in enumerate(columns.is_categorical.tolist()):
         s = int(columns.slot[j])
@@ -257,26 +267,31 @@ def _forest_part(forest: Forest, packer: Packer) -> dict[str, Any]:
             continue
         first, stop = columns.atom_start[s : s + 2].tolist()
         of_date = forest.schema.columns[j].kind == "datetime"  # seconds have more digits than a float32
-        slots.append(
-            {"a": packer.array(leaves.a[:, s], "f8" if of_date else "f4"), "b": packer.array(leaves.b[:, s], "f4")}
-            | {"lo": packer.repeated(leaves.lo[:, s]), "hi": packer.repeated(leaves.hi[:, s])}
-            | {"family": packer.array(leaves.family[:, s], "u1")}
-            | {"atoms": [packer.array(leaves.atom_mass[:, k], "f4") for k in range(first, stop)]}
-        )
+        leaf, number = pieces_of_slot(leaves, s, np.arange(len(leaves.tree)))
+        whole = number < 0
+        of_pieces = {}
+        for name in ("family", "a", "b", "lo", "hi"):
+            of_pieces[name] = getattr(leaves, name)[leaf, s]
+            of_pieces[name][~whole] = getattr(leaves.pieces, name)[number[~whole], 0]
+        slot = {
+            "a": packer.array(of_pieces["a"], "f8" if of_date else "f4"),
+            "b": packer.array(of_pieces["b"], "f4"),
+            "lo": packer.repeated(of_pieces["lo"]),
+            "hi": packer.repeated(of_pieces["hi"]),
+            "family": packer.array(of_pieces["family"], "u1"),
+            "atoms": [packer.array(leaves.atom_mass[:, k], "f4") for k in range(first, stop)],
+        }
+        if not whole.all():
+            share = np.ones(len(leaf))
+            share[~whole] = np.exp(leaves.pieces.log_weight[number[~whole]])
+            start = np.searchsorted(leaf, np.arange(len(leaves.tree) + 1))
+            slot |= {"start": packer.array(start, "i4"), "share": packer.array(share, "f4")}
+        slots.append(slot)
     missing = leaves.missing_rate.T
     return {
         "kind": "forest",
-        "n_rows": len(leaves.tree),
-        "has_background": bool(forest.has_background),
+        "n_background": forest.n_background,
         "log_weights": packer.array(leaves.log_weight, "f8"),
         "slots": slots,
         "missing": [packer.array(rate, "f4") if rate.any() else None for rate in missing],
-        "nodes": _nodes(forest, packer) if len(leaves.node_kind) else None,
     }
-
-
-def _nodes(forest: Forest, packer: Packer) -> dict[str, Any]:
-    leaves = forest.leaves
-    kinds = {"start": "i4", "kind": "u1", "end": "i4", "log_weight": "f4", "row": "i4", "scope": "i4"}
-    found = {name: packer.array(getattr(leaves, f"node_{name}"), kind) for name, kind in kinds.items()}
-    return found | {"scopes": packer.array(leaves.scope, "u1")}

@@ -76,16 +76,16 @@ def test_table_threads_and_repeated_rows_change_nothing():
         np.tile(rows.X, (3, 1)),
         np.tile(rows.other, (3, 1)),
     )
-    for other in (matched, with_table(matched), with_table(matched, most_bytes=8 * len(matched.components.leaf))):
+    for other in (matched, with_table(matched), with_table(matched, most_bytes=8 * len(model.leaves.tree))):
         for n_jobs in (1, 2):
             got = use_jobs(n_jobs)(expected)(other, again, 1e-3)
             np.testing.assert_array_equal(got[0], np.tile(mean, (3, 1)))
             np.testing.assert_array_equal(got[1], np.tile(error, (3, 1)))
 
 
-@pytest.mark.parametrize(("seed", "circuits"), [(12, 0.0), (20, 1.0)])
-def test_rows_of_probability_zero_are_not_predicted(seed, circuits):
-    model = random_model(seed, kinds=("continuous", "categorical"), background=False, circuits=circuits)
+@pytest.mark.parametrize(("seed", "mixed"), [(12, 0.0), (297, 0.3)])
+def test_rows_of_probability_zero_are_not_predicted(seed, mixed):
+    model = random_model(seed, kinds=("continuous", "categorical"), background=False, mixed=mixed)
     evidence = make_evidence([[1e9, None]])
     assert oracle.log_density(model, evidence)[0] == -np.inf
     ensemble = random_ensemble(np.random.default_rng(0), model, n_trees=20)

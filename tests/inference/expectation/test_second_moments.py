@@ -47,7 +47,7 @@ def test_second_moments_by_regions(seed):
 
 def test_pairs_answer_all_rows_of_leaves_that_are_products():
     for seed in range(12):
-        _, _, matched, _, _, rows = case(seed, circuits=0.0, n=10, n_trees=4)
+        _, _, matched, _, _, rows = case(seed, mixed=0.0, n=10, n_trees=4)
         linked, moments = by_cells(matched, rows, most=10**6)
         pairs = by_pairs(matched, rows)
         assert pairs.is_exact.all()
@@ -77,10 +77,10 @@ def test_rows_with_too_many_cells_are_left():
     assert missing[~moments.is_exact].all()
 
 
-@pytest.mark.parametrize("circuits", [0.0, 0.7])
-def test_completions_are_as_probable_as_they_should(circuits):
+@pytest.mark.parametrize("mixed", [0.0, 0.7])
+def test_completions_are_as_probable_as_they_should(mixed):
     for seed in range(6):
-        _, _, matched, _, _, rows = case(seed, circuits=circuits, n=8, n_trees=3)
+        _, _, matched, _, _, rows = case(seed, mixed=mixed, n=8, n_trees=3)
         _, moments = by_cells(matched, rows, most=10**6)
         total = completed(matched, rows, 2000, seed)
         variance = np.einsum("nkk->nk", moments.second) - moments.mean**2

@@ -142,7 +142,7 @@ def rules_of(model: Forest) -> list[str]:
 
 @given(seeds)
 def test_the_rule_of_a_leaf_has_its_weight(seed: int) -> None:
-    model = random_model(seed, n_trees=1, background=False)
+    model = random_model(seed, n_trees=1, background=False, mixed=0.0)
     joint = joint_of(model)
     for rule, log_weight in zip(rules_of(model), model.leaves.log_weight, strict=True):
         share = joint.probability(rule) if rule else 1.0
@@ -153,7 +153,7 @@ def test_the_rule_of_a_leaf_has_its_weight(seed: int) -> None:
 
 @given(seeds)
 def test_a_point_meets_the_rule_of_its_leaf_alone(seed: int) -> None:
-    model = random_model(seed, n_trees=1, background=False)
+    model = random_model(seed, n_trees=1, background=False, mixed=0.0)
     schema = model.schema
     point = random_point(np.random.default_rng(seed), model)
     in_box = [leaf for leaf, box in oracle.leaf_boxes(model).items() if is_inside(box, point)]
@@ -196,9 +196,8 @@ def test_weights_are_bayes_rule(seed: int) -> None:
         assert rule["weight"] == pytest.approx(weight[leaf], rel=1e-6, abs=1e-12)
         assert rule["log_weight"] == pytest.approx(joint[leaf], rel=1e-6, abs=1e-6)
         assert rule["rule"] == texts[leaf] and rule["tree"] == model.leaves.tree[leaf]
-        has_nodes = model.leaves.node_start[leaf] < model.leaves.node_start[leaf + 1]
         is_last = leaf == len(texts) - 1
-        assert rule["kind"] == ("background" if is_last else "circuit" if has_nodes else "leaf")
+        assert rule["kind"] == ("background" if is_last else "leaf")
     assert [rule["leaf"] for rule in explain(BoxForest(model), evidence, 2).rules] == [
         rule["leaf"] for rule in rules[:2]
     ]
@@ -212,11 +211,9 @@ def test_what_a_leaf_says_is_its_own_posterior(seed: int) -> None:
     for leaf, says in zip(leaves.tolist(), leaf_summaries(of_trees(model), evidence, leaves), strict=True):
         known = {c.name for c, x in zip(model.schema.columns, evidence.value[0], strict=True) if not np.isnan(x)}
         assert set(says) == set(model.schema.names) - known
-        start = model.leaves.node_start
-        rows = {leaf, *model.leaves.node_row[start[leaf] : start[leaf + 1]].tolist()}
         for name, answer in says.items():
             column, given_all = model.schema[name], oracle.given(model, evidence, 0, model.schema.index(name))
-            own = given_all._replace(leaves=[entry for entry in given_all.leaves if entry[1] in rows])
+            own = given_all._replace(leaves=[entry for entry in given_all.leaves if entry[1] == leaf])
             if column.is_categorical:
                 share = oracle.level_probability(own)
                 assert len(answer["levels"]) == min(3, np.count_nonzero(share))
@@ -233,10 +230,10 @@ def test_what_a_leaf_says_is_its_own_posterior(seed: int) -> None:
                 assert oracle.cdf(own, end - at - column.step) <= q + 1e-6
 
 
-def test_the_table_names_background_and_circuits() -> None:
-    model = next(m for m in map(random_model, range(50)) if len(m.leaves.node_kind))
+def test_the_table_names_the_background() -> None:
+    model = random_model(1)
     text = str(joint_of(model).given().explain(1000))
-    assert "(background)" in text and ", circuit " in text and ", leaf " in text
+    assert "(background)" in text and ", leaf " in text
     assert "carry 100.0% of the answer" in text
     assert repr(joint_of(model).given().explain(1)) == str(joint_of(model).given().explain(1))
 
@@ -308,7 +305,7 @@ def leaf_paths(text: str) -> dict[int, str]:
     """By leaf the tests on the path to it, from a tree's text."""
     found, path = {}, []
     for line in text.splitlines()[1:]:
-        match = re.fullmatch(r"((?:  )*)(\S.*?)  ([\d.]+)%(?:  \[(leaf|circuit) (\d+)\])?", line)
+        match = re.fullmatch(r"((?:  )*)(\S.*?)  ([\d.]+)%(?:  \[(leaf) (\d+)\])?", line)
         if match:
             depth = len(match[1]) // 2
             path = [*path[:depth], match[2]]
@@ -324,7 +321,7 @@ def paths(text: str) -> dict[int, float]:
 
 @given(seeds)
 def test_the_paths_of_the_whole_tree_are_its_boxes(seed: int) -> None:
-    model = random_model(seed, n_trees=1, background=False)
+    model = random_model(seed, n_trees=1, background=False, mixed=0.0)
     joint = joint_of(model)
     found = leaf_paths(joint.tree_text(max_leaves=None))
     assert sorted(found) == list(range(joint.n_leaves))
@@ -399,9 +396,7 @@ def test_reverse_ranks_the_regions_by_the_event(seed: int, min_share: float) -> 
         tree = int(model.leaves.tree[leaf])
         per_tree = held.setdefault((tuple(sorted(finite.items())), tuple(sorted(some.items()))), {})
         if tree < 2:
-            per_tree[tree] = (
-                per_tree.get(tree, 0.0) + weight[leaf] / weight[model.leaves.tree[: len(weight)] == tree].sum()
-            )
+            per_tree[tree] = per_tree.get(tree, 0.0) + weight[leaf] / weight[model.leaves.tree == tree].sum()
     wanted = [box for box, shares in held.items() if box != ((), ()) and max(shares.values(), default=-1) >= min_share]
     assert len(found) == len(wanted)
     assert found == sorted(found, key=lambda rule: -rule["event_probability"])

@@ -16,15 +16,16 @@ import jointforest as jf
 from jointforest.data.evidence import build
 from jointforest.inference.information import divergence, entropy, integral
 from jointforest.inference.information.divergence import AREA, SUP
-from jointforest.inference.information.entropy_kernels import family_entropy as family_entropy_kernel
+from jointforest.inference.information.entropy_kernels import density_entropy as density_entropy_kernel
 from jointforest.inference.information.projection import Estimate, View, views
-from jointforest.models.box_forest.leaves import family_kernels, grid_kernels
+from jointforest.models.box_forest.leaves import grid_kernels
 from jointforest.models.box_forest.leaves.table import NORMAL, STUDENT, UNIFORM, ParameterTables
 from jointforest.models.box_forest.posterior import cdf, log_density
 from jointforest.models.box_forest.structure import Forest
 
 from ... import oracle
 from ...compiled import compiled
+from ...densities import density
 from ...oracle.quadrature import complete, rule
 from ...random_cases.models import random_model, seeds
 from ...wrapped import joint_of
@@ -32,8 +33,8 @@ from ...wrapped import joint_of
 LEVELS = ("boolean", "ordered", "categorical")
 INF = math.inf
 
-family_entropy = compiled(family_entropy_kernel)
-log_cell_density, log_norm = compiled(grid_kernels.log_cell_density), compiled(family_kernels.log_norm)
+density_entropy = compiled(density_entropy_kernel)
+log_cell_density = compiled(grid_kernels.log_cell_density)
 
 
 # ----------------------------------------------------------------------------------------------------------- families
@@ -42,7 +43,8 @@ log_cell_density, log_norm = compiled(grid_kernels.log_cell_density), compiled(f
 @pytest.mark.parametrize("lo, hi", [(-30, 30), (-30, -3), (0, 1), (-1, 1e-3), (-3, 20), (2, 40), (5, 6)])
 def test_truncated_normal_against_scipy(lo: float, hi: float) -> None:
     want = stats.truncnorm(lo, hi, 0.3, 1.7).entropy()
-    assert family_entropy(NORMAL, 0.3, 1.7, 0.3 + 1.7 * lo, 0.3 + 1.7 * hi, 0.0, 0.0) == pytest.approx(want, abs=1e-8)
+    whole = density(NORMAL, 0.3, 1.7, 0.3 + 1.7 * lo, 0.3 + 1.7 * hi)
+    assert density_entropy(whole, 0.0, 0.0) == pytest.approx(want, abs=1e-8)
 
 
 @pytest.mark.parametrize("lo, hi", [(-INF, INF), (-INF, -3), (0, 1), (5, 6), (30, INF), (-40, -20), (1000, 1000.01)])
@@ -65,26 +67,26 @@ def test_families_against_mpmath(family: int, lo: float, hi: float) -> None:
         mass = mp.quad(lambda z: mp.exp(log_f(z)), points)
         mean = mp.quad(lambda z: mp.exp(log_f(z)) * log_f(z) if mp.isfinite(z) else 0, points) / mass
         want = float(mp.log(b) + mp.log(mass) - mean)
-    assert family_entropy(family, 0.0, b, b * lo, b * hi, 0.0, 0.0) == pytest.approx(want, abs=1e-10)
+    assert density_entropy(density(family, 0.0, b, b * lo, b * hi), 0.0, 0.0) == pytest.approx(want, abs=1e-10)
 
 
 @pytest.mark.parametrize("b", [0.05, 0.4, 2.0, 30.0, 63.0, 65.0, 90.0, 110.0])
 @pytest.mark.parametrize("lo, hi", [(-INF, INF), (0.5, INF), (-5.5, 17.5), (100.5, 300.5), (-0.5, 0.5)])
 @pytest.mark.parametrize("family", [NORMAL, STUDENT])
 def test_grids_cell_by_cell(family: int, b: float, lo: float, hi: float) -> None:
-    norm = log_norm(family, 1.3, b, lo, hi)
+    whole = density(family, 1.3, b, lo, hi)
     cells = np.arange(-60_000, 60_000)
     cells = cells[(cells > lo) & (cells <= hi)]
-    log_p = np.array([log_cell_density(family, 1.3, b, lo, hi, norm, float(x), 1.0) for x in cells])
+    log_p = np.array([log_cell_density(whole, float(x), 1.0) for x in cells])
     want = -np.sum(np.exp(log_p) * np.where(log_p > -INF, log_p, 0.0))
-    assert family_entropy(family, 1.3, b, lo, hi, 1.0, 0.0) == pytest.approx(want, abs=3e-8)
+    assert density_entropy(whole, 1.0, 0.0) == pytest.approx(want, abs=3e-8)
     # another unit of length moves the entropy by its logarithm
-    scaled = family_entropy(family, 13.0, 10 * b, 10 * lo, 10 * hi, 10.0, 0.0)
+    scaled = density_entropy(density(family, 13.0, 10 * b, 10 * lo, 10 * hi), 10.0, 0.0)
     assert scaled - math.log(10) == pytest.approx(want, abs=3e-8)
 
 
 def test_uniform() -> None:
-    assert family_entropy(UNIFORM, 0.0, 0.0, -1.5, 4.5, 1.0, 0.0) == pytest.approx(math.log(6.0))
+    assert density_entropy(density(UNIFORM, 0.0, 0.0, -1.5, 4.5), 1.0, 0.0) == pytest.approx(math.log(6.0))
 
 
 # ------------------------------------------------------------------------------------------------------- enumeration
@@ -151,7 +153,7 @@ def moved(model: Forest, seed: int) -> Forest:
     """A model of the same columns with other weights of leaves, and other levels' and atoms' masses."""
     rng = np.random.default_rng(seed)
     leaves = model.leaves
-    tree = leaves.tree[: len(leaves.log_weight)]
+    tree = leaves.tree
     weight = np.exp(leaves.log_weight) * rng.gamma(2.0, size=len(leaves.log_weight))
     share = np.bincount(tree, np.exp(leaves.log_weight)) / np.bincount(tree, weight)
     level = leaves.level_mass * rng.gamma(2.0, size=leaves.level_mass.shape)
@@ -208,7 +210,7 @@ def test_numbers_by_quadrature(seed: int, kinds: tuple[str, ...]) -> None:
 
 
 def test_a_narrow_peak_is_not_missed() -> None:
-    model = random_model(2, n_trees=2, max_depth=0, background=False, kinds=("continuous",), circuits=0.0)
+    model = random_model(2, n_trees=2, max_depth=0, background=False, kinds=("continuous",), mixed=0.0)
     leaves = model.leaves
     leaves.family[:], leaves.lo[:], leaves.hi[:] = NORMAL, -INF, INF
     leaves.a[:], leaves.b[:, 0], leaves.log_norm[:] = 0.123, (1.0, 1e-6), 0.0
@@ -228,7 +230,7 @@ def test_a_narrow_peak_is_not_missed() -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_one_tree_by_quadrature(seed: int) -> None:
     kinds = (("integer", "boolean"), ("mixed", "boolean"), ("rounded", "ordered"))[seed % 3]
-    model = random_model(seed, n_trees=1, max_depth=3, background=False, kinds=kinds, circuits=0.0)
+    model = random_model(seed, n_trees=1, max_depth=3, background=False, kinds=kinds, mixed=0.0)
     p, _, w = on_rule(model, model)
     want = float(-np.sum(w * p * np.log(np.where(p > 0, p, 1.0))))
     assert entropy.tree_entropy(model, [0, 1]) == pytest.approx(want, abs=2e-6)
@@ -252,7 +254,7 @@ def test_one_learned_tree(leaf: str) -> None:
 
 
 def test_a_tree_that_splits_on_other_columns_is_not_one_of_disjoint_leaves() -> None:
-    model = random_model(1, n_trees=1, max_depth=3, background=False, kinds=("boolean", "integer"), circuits=0.0)
+    model = random_model(1, n_trees=1, max_depth=3, background=False, kinds=("boolean", "integer"), mixed=0.0)
     split = set(model.trees.feature[model.trees.feature >= 0].tolist())
     assert split == {0, 1}
     assert entropy.tree_entropy(model, [0]) is None and entropy.tree_entropy(model, [0, 1]) is not None
@@ -262,7 +264,7 @@ def test_a_tree_that_splits_on_other_columns_is_not_one_of_disjoint_leaves() -> 
 @pytest.mark.parametrize("seed", range(12))
 def test_divergence_of_trees_by_quadrature(seed: int) -> None:
     kinds = (("integer", "boolean"), ("mixed", "boolean"), ("rounded", "ordered"), ("continuous",))[seed % 4]
-    model = random_model(seed, n_trees=1, max_depth=3, background=False, kinds=kinds, circuits=0.0)
+    model = random_model(seed, n_trees=1, max_depth=3, background=False, kinds=kinds, mixed=0.0)
     model.leaves.family[model.leaves.family == STUDENT] = NORMAL
     model = remade(model)
     other = moved(model, seed)
@@ -361,7 +363,7 @@ def test_sampling_of_many_columns() -> None:
 
 
 def test_a_joint_is_no_distance_from_itself() -> None:
-    joint = joint_of(random_model(5, circuits=0.4))
+    joint = joint_of(random_model(5, mixed=0.4))
     for measure in divergence.MEASURES:
         found = joint.divergence(joint, measure, n_samples=50, random_state=0)
         assert found.value == pytest.approx(0.0, abs=1e-7) and found.standard_error < 1e-7

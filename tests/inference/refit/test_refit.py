@@ -108,10 +108,10 @@ def test_boosting_is_least_squares_of_one_tree_after_the_other(seed, decay):
 
 @settings(max_examples=20)
 @given(seeds)
-@pytest.mark.parametrize("circuits", [0.0, 1.0])
-def test_pairs(circuits, seed):
-    case = Case(seed, circuits=circuits)
-    sample = use_jobs(1)(gather)(case.matched, case.rows, case.y, case.weight)
+@pytest.mark.parametrize("mixed", [0.0, 1.0])
+def test_pairs(mixed, seed):
+    case = Case(seed, mixed=mixed)
+    sample = gather(case.matched, case.rows, case.y, case.weight)
     pairs = case.design.T @ (case.share[:, None] * case.design)
     np.testing.assert_allclose(use_jobs(1)(pair_matrix)(case.matched, sample), pairs, atol=1e-10)
     np.testing.assert_array_equal(
@@ -216,10 +216,10 @@ def test_boosting_takes_newton_steps(link, seed, decay):
         before = after
 
 
-@pytest.mark.parametrize("circuits", [0.0, 0.7])
-def test_completions_are_all_or_as_probable_as_they_should(circuits):
+@pytest.mark.parametrize("mixed", [0.0, 0.7])
+def test_completions_are_all_or_as_probable_as_they_should(mixed):
     for seed in range(4):
-        case = Case(seed, link="logistic", circuits=circuits)
+        case = Case(seed, link="logistic", mixed=mixed)
         sample = gather(case.matched, case.rows, case.y, case.weight)
         exact = complete(case.matched, sample, 128, 0)
         drawn = complete(case.matched, sample, 1, 0)  # a single one each
@@ -310,7 +310,7 @@ def test_errors():
 
 
 def test_rows_of_probability_zero_are_refused():
-    model = random_model(12, kinds=("continuous", "categorical"), background=False, circuits=0.0)
+    model = random_model(12, kinds=("continuous", "categorical"), background=False, mixed=0.0)
     ensemble = random_ensemble(np.random.default_rng(0), model, n_trees=20)
     X = np.array([[1e9 if name == "c0" else np.nan for name in ensemble.names]])
     rows = Rows(make_evidence([[1e9, None]]), X, np.zeros(X.shape, dtype=bool))

@@ -330,7 +330,7 @@ def test_out_of_bag_density_against_a_slow_computation(frame: pd.DataFrame, monk
     # leaf weights of the in-bag model are shares of the rows drawn
     model = joint.distribution.forest
     for t in range(4):
-        tree = model.leaves.tree[: len(model.leaves.log_weight)]  # rows of circuits come after the leaves
+        tree = model.leaves.tree
         rows = np.exp(model.leaves.log_weight[tree == t]) * 4 / 0.999 * drawn[t].sum()
         assert rows == pytest.approx(np.rint(rows), abs=1e-6)
     background = np.exp(joint.tree_log_density(frame)[:, 4])

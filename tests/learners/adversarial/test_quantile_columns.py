@@ -12,7 +12,6 @@ import jointforest as jf
 from jointforest.learners.adversarial import adversarial_forest
 from jointforest.learners.leaf_fitting import quantile
 from jointforest.learners.leaf_fitting.densities import as_forest
-from jointforest.models.box_forest.leaves.derived import table_bytes
 from jointforest.models.box_forest.leaves.table import UNIFORM
 from jointforest.models.box_forest.structure import Forest, Trees
 
@@ -55,9 +54,7 @@ def test_normals_stay_where_tables_would_be_too_large(monkeypatch: pytest.Monkey
     table, settings = bent(1_000), {"n_estimators": 4, "min_samples_leaf": 20, "random_state": 0}
     normal, auto = (jf.AdversarialForest(leaf=leaf, **settings).fit(table).joint_ for leaf in ("normal", "auto"))
     assert auto.log_density(table).mean() > normal.log_density(table).mean()
-    monkeypatch.setattr(
-        quantile, "FIXED", replace(quantile.FIXED, quantile_bytes=table_bytes(auto.distribution.forest.columns, 100))
-    )
+    monkeypatch.setattr(quantile, "FIXED", replace(quantile.FIXED, quantile_bytes=100))
     small = jf.AdversarialForest(**settings).fit(table).joint_
     np.testing.assert_array_equal(small.log_density(table), normal.log_density(table))
 

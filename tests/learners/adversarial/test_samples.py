@@ -123,7 +123,7 @@ def test_trees_grow_on_the_sample_and_all_rows_fill_their_leaves(monkeypatch: py
     for t in range(4):
         ends = np.array([leaf_of(forest, t, row) for row in cells])
         rows = np.bincount(ends, minlength=len(leaves.log_weight))
-        own = np.flatnonzero(leaves.tree[: len(leaves.log_weight)] == t)
+        own = np.flatnonzero(leaves.tree == t)
         assert len(own) > 3
         assert rows[own].min() >= 3  # of all rows
         assert np.exp(leaves.log_weight[own]) * 4 / 0.999 * 400 == pytest.approx(rows[own])

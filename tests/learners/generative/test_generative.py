@@ -26,6 +26,7 @@ from jointforest.learners.generative.constants import FIXED
 from jointforest.learners.generative.regressor import GenerativeForestRegressor
 from jointforest.learners.generative.tuning import _average
 from jointforest.models.box_forest.posterior import level_probability, tree_answers
+from jointforest.models.box_forest.structure_kernels import MIXED
 
 from ... import oracle
 
@@ -83,7 +84,7 @@ def test_whatever_the_leaves_the_probabilities_are_those_of_the_forest(leaf: str
         ours = GenerativeForestClassifier.from_forest(
             forest, x, y, combine="trees", leaf=leaf, smoothing=smoothing, bounds=bounds, min_spread=0.01
         )
-        assert bool(len(ours.joint_.distribution.forest.leaves.node_kind)) == (leaf == "spn")
+        assert bool((ours.joint_.distribution.forest.trees.feature == MIXED).any()) == (leaf == "spn")
         for rows in (x, 5 * numbers(100, 3)[0]):
             np.testing.assert_allclose(ours.predict_proba(rows), forest.predict_proba(rows), rtol=0, atol=1e-12)
 
@@ -224,7 +225,7 @@ def test_densities_sum_and_integrate_to_their_marginals(leaf: str, target_in_lea
         kinds={"a": "continuous", "b": "continuous", "count": "integer"}, epsilon=0.01, random_state=1,
     ).fit(X, y)  # fmt: skip
     joint = ours.joint_
-    assert bool(len(joint.distribution.forest.leaves.node_kind)) == (leaf == "spn" or target_in_leaf == "full")
+    assert bool((joint.distribution.forest.trees.feature == MIXED).any()) == (leaf == "spn" or target_in_leaf == "full")
     rows = X.iloc[:12]
     marginal = np.exp(ours.score_samples(rows))
     by_class = [np.exp(joint.log_density(rows.assign(kind=k))) for k in "xyz"]

@@ -12,7 +12,6 @@ from sklearn.ensemble import RandomForestClassifier
 
 import jointforest as jf
 from jointforest.learners.leaf_fitting import quantile
-from jointforest.models.box_forest.leaves.derived import table_bytes
 
 SETTINGS: dict[str, Any] = {"min_samples_leaf": 30, "max_depth": 3, "max_features": None, "random_state": 0}
 
@@ -58,9 +57,9 @@ def test_complete_rows_are_classified_by_the_same_leaves() -> None:
 
 
 @pytest.mark.parametrize(
-    "why", [{"bootstrap": False, "min_samples_leaf": 30}, {"target_in_leaf": "full"}], ids=["no judges", "circuits"]
+    "why", [{"bootstrap": False, "min_samples_leaf": 30}, {"target_in_leaf": "full"}], ids=["no judges", "mixtures"]
 )
-def test_normals_stay_where_nobody_can_judge_or_leaves_are_circuits(why: dict[str, Any]) -> None:
+def test_normals_stay_where_nobody_can_judge_or_leaves_are_mixtures(why: dict[str, Any]) -> None:
     table = humps(400)
     auto, normal = (fitted(table, leaf, **why) for leaf in ("auto", "normal"))
     np.testing.assert_array_equal(auto.joint_.log_density(table), normal.joint_.log_density(table))
@@ -80,9 +79,7 @@ def test_normals_stay_where_out_of_bag_rows_are_less_probable() -> None:
 def test_normals_stay_where_tables_would_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     table = humps(400)
     normal = fitted(table, "normal").joint_
-    monkeypatch.setattr(
-        quantile, "FIXED", replace(quantile.FIXED, quantile_bytes=table_bytes(normal.distribution.forest.columns, 10))
-    )
+    monkeypatch.setattr(quantile, "FIXED", replace(quantile.FIXED, quantile_bytes=10))
     small = fitted(table, "auto").joint_
     np.testing.assert_array_equal(small.log_density(table), normal.log_density(table))
 

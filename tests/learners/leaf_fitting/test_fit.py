@@ -285,7 +285,7 @@ def test_mass_beyond_the_data_against_scipy() -> None:
     parts = [truncated(*p) for p in zip(a, b, lo, hi, strict=True)]
     below = sum(w * part.cdf(-1.0) for w, part in zip(weight, parts, strict=True))
     above = sum(w * part.sf(1.2) for w, part in zip(weight, parts, strict=True))
-    assert mass_beyond(weight, a, b, lo, hi, -1.0, 1.2) == pytest.approx((below, above))
+    assert mass_beyond(NORMAL, weight, a, b, lo, hi, -1.0, 1.2) == pytest.approx((below, above))
 
 
 def test_auto_bounds_cut_hard_edges_only() -> None:

@@ -10,19 +10,20 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.cluster import KMeans
 
 from jointforest.data.schema import Columns
-from jointforest.learners.leaf_fitting import learnspn_kernels
+from jointforest.learners.leaf_fitting import learnspn, learnspn_kernels
 from jointforest.learners.leaf_fitting.fit import Table, prepare
 from jointforest.learners.leaf_fitting.learnspn import (
     Cells,
+    Nodes,
     SpnSettings,
-    TreeCircuits,
-    class_circuits,
-    learn_circuits,
+    class_components,
     make_views,
+    multiplied_out,
+    spn_circuits,
+    spn_components,
 )
+from jointforest.learners.leaf_fitting.learnspn_kernels import FACTORS, PRODUCT, SUM
 from jointforest.learners.leaf_fitting.statistics_kernels import rows_by_leaf
-from jointforest.models.box_forest.leaves.derived import check_circuits
-from jointforest.models.box_forest.leaves.table import FACTORS, PRODUCT, SUM, Circuits
 from jointforest.runtime.random_kernels import stream_state
 
 from ...compiled import compiled
@@ -51,69 +52,84 @@ def learn(
     apart: tuple[int, ...] = (),
     spn: SpnSettings = SPN,
     seed: int = 0,
-) -> TreeCircuits:
+) -> dict[int, Nodes]:
     n, d = X.shape
     weight = np.ones(n) if weight is None else weight
     leaf_of = np.zeros(n, np.int32) if leaf_of is None else leaf_of
     rows, start = rows_by_leaf(np.where(weight > 0, leaf_of, -1).astype(np.int32), int(leaf_of.max()) + 1)
     inside = ~np.isin(np.arange(d), apart)
-    return learn_circuits(columns, prepare(columns, X), rows, start, weight, spn, inside, seed, 3)
+    return dict(spn_circuits(columns, prepare(columns, X), rows, start, weight, spn, inside, seed, 3))
 
 
-def children(circuits: TreeCircuits, node: int) -> list[int]:
+def children(nodes: Nodes, node: int) -> list[int]:
     found, child = [], node + 1
-    while child < circuits.node_end[node]:
+    while child < nodes.end[node]:
         found.append(child)
-        child = circuits.node_end[child]
+        child = nodes.end[child]
     return found
 
 
-def cells(circuits: TreeCircuits, node: int) -> set[tuple[int, int]]:
+def group(nodes: Nodes, f: int) -> list[int]:
+    """Rows of a FACTORS node."""
+    return nodes.group_rows[nodes.group_start[f] : nodes.group_start[f + 1]].tolist()
+
+
+def cells(nodes: Nodes, node: int) -> set[tuple[int, int]]:
     """The (row, column) cells of all FACTORS nodes under a node; fails if one is there twice."""
     found: list[tuple[int, int]] = []
-    factors = np.cumsum(circuits.node_kind == FACTORS) - 1
-    for q in range(node, circuits.node_end[node]):
-        if circuits.node_kind[q] == FACTORS:
-            f = factors[q]
-            group = circuits.group_rows[circuits.group_start[f] : circuits.group_start[f + 1]]
-            found += [(i, j) for i in group.tolist() for j in np.flatnonzero(circuits.scope[f]).tolist()]
+    factors = np.cumsum(nodes.kind == FACTORS) - 1
+    for q in range(node, nodes.end[node]):
+        if nodes.kind[q] == FACTORS:
+            found += [
+                (i, j) for i in group(nodes, factors[q]) for j in np.flatnonzero(nodes.scope[factors[q]]).tolist()
+            ]
     assert len(found) == len(set(found))
     return set(found)
 
 
-def numbered(circuits: TreeCircuits) -> Circuits:
-    """The circuits of a tree as those of a model of one tree: their rows come after the leaves'."""
-    of = circuits.circuits()
-    return of._replace(node_row=np.where(of.node_row >= 0, of.node_row + len(of.node_start) - 1, -1).astype(np.int32))
-
-
-def check(circuits: TreeCircuits, leaf_of: np.ndarray, weight: np.ndarray, d: int, spn: SpnSettings) -> None:
+def check(circuits: dict[int, Nodes], leaf_of: np.ndarray, weight: np.ndarray, d: int, spn: SpnSettings) -> None:
     """Every circuit cuts its leaf's rows x columns in pieces; sums cut rows in their shares, products columns."""
-    check_circuits(numbered(circuits))
-    factors = np.cumsum(circuits.node_kind == FACTORS) - 1
-    for leaf in range(leaf_of.max() + 1):
-        first, end = circuits.node_start[leaf], circuits.node_start[leaf + 1]
+    for leaf, nodes in circuits.items():
         own = np.flatnonzero((leaf_of == leaf) & (weight > 0)).tolist()
-        if first == end:
-            continue
         assert len(own) >= max(spn.min_samples, 2 * spn.min_rows)
-        assert SUM in circuits.node_kind[first:end]
-        assert cells(circuits, first) == {(i, j) for i in own for j in range(d)}
-        for q in range(first, end):
-            rows = {i for i, _ in cells(circuits, q)}
-            scope = {j for _, j in cells(circuits, q)}
-            assert cells(circuits, q) == {(i, j) for i in rows for j in scope}
-            if circuits.node_kind[q] == FACTORS:
-                assert circuits.group_leaf[factors[q]] == leaf
-            elif circuits.node_kind[q] == PRODUCT:
-                kinds = circuits.node_kind[children(circuits, q)]
+        assert SUM in nodes.kind and nodes.end[0] == len(nodes.kind)
+        assert cells(nodes, 0) == {(i, j) for i in own for j in range(d)}
+        for q in range(len(nodes.kind)):
+            rows = {i for i, _ in cells(nodes, q)}
+            scope = {j for _, j in cells(nodes, q)}
+            assert cells(nodes, q) == {(i, j) for i in rows for j in scope}
+            if nodes.kind[q] == PRODUCT:
+                kinds = nodes.kind[children(nodes, q)]
                 assert len(kinds) > 1 and np.sum(kinds == FACTORS) <= 1 and PRODUCT not in kinds
-            else:
-                parts = [{i for i, _ in cells(circuits, child)} for child in children(circuits, q)]
+            elif nodes.kind[q] == SUM:
+                parts = [{i for i, _ in cells(nodes, child)} for child in children(nodes, q)]
                 assert min(map(len, parts)) >= spn.min_rows
                 shares = np.array([weight[list(part)].sum() for part in parts]) / weight[list(rows)].sum()
-                log_weight = circuits.node_log_weight[children(circuits, q)]
-                np.testing.assert_allclose(np.exp(log_weight), shares, rtol=1e-12)
+                np.testing.assert_allclose(np.exp(nodes.log_weight[children(nodes, q)]), shares, rtol=1e-12)
+
+
+def value(nodes: Nodes, node: int, of_cell: np.ndarray) -> float:
+    """The value of a node when column j has the value ``of_cell[f, j]`` in FACTORS node f, from the definition."""
+    if nodes.kind[node] == FACTORS:
+        f = int(np.sum(nodes.kind[:node] == FACTORS))
+        return float(of_cell[f][nodes.scope[f] == 1].prod())
+    below = np.array([value(nodes, child, of_cell) for child in children(nodes, node)])
+    if nodes.kind[node] == PRODUCT:
+        return float(below.prod())
+    return float(np.exp(nodes.log_weight[children(nodes, node)]) @ below)
+
+
+def check_components(nodes: Nodes, rng: np.random.Generator) -> None:
+    """The mixture of products has the value of the circuit, whatever the factors are."""
+    mixture = multiplied_out(nodes)
+    d = nodes.scope.shape[1]
+    assert len(mixture.rows) == len(nodes.scope) and [part.tolist() for part in mixture.rows] == [
+        group(nodes, f) for f in range(len(nodes.scope))
+    ]
+    of_cell = rng.uniform(0.5, 1.5, (len(nodes.scope), d))
+    products = of_cell[mixture.group, np.arange(d)].prod(axis=1)
+    assert np.exp(mixture.log_weight) @ products == pytest.approx(value(nodes, 0, of_cell), rel=1e-12)
+    assert all(nodes.scope[mixture.group[:, j], j].all() for j in range(d))
 
 
 def ring(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -224,21 +240,34 @@ def test_circuits_cut_the_table_in_pieces(seed: int, has_target: bool, missing: 
     apart = (d - 1,) if has_target else ()
     circuits = learn(layout(n_levels), X, leaf_of, weight, apart, spn)
     check(circuits, leaf_of, weight, d, spn)
-    if has_target:
-        for f in np.flatnonzero(circuits.scope[:, -1]):
-            group = circuits.group_rows[circuits.group_start[f] : circuits.group_start[f + 1]]
-            own = np.flatnonzero((leaf_of == circuits.group_leaf[f]) & (weight > 0))
-            assert set(group) == set(own)
+    for leaf, nodes in circuits.items():
+        check_components(nodes, rng)
+        for f in np.flatnonzero(nodes.scope[:, -1]) if has_target else ():
+            assert set(group(nodes, f)) == set(np.flatnonzero((leaf_of == leaf) & (weight > 0)))
 
 
 def test_independent_groups_become_a_product() -> None:
     rng = np.random.default_rng(1)
     X = np.column_stack([ring(300, rng), rng.normal(size=300), ring(300, rng)])[:, [0, 3, 2, 1, 4]]
-    circuits = learn(layout([0] * 5), X)
-    assert circuits.node_kind[0] == PRODUCT
-    scopes = [sorted({j for _, j in cells(circuits, child)}) for child in children(circuits, 0)]
+    nodes = learn(layout([0] * 5), X)[0]
+    assert nodes.kind[0] == PRODUCT
+    scopes = [sorted({j for _, j in cells(nodes, child)}) for child in children(nodes, 0)]
     assert scopes == [[0, 3], [1, 4], [2]]
-    assert circuits.node_kind[children(circuits, 0)].tolist() == [SUM, SUM, FACTORS]
+    assert nodes.kind[children(nodes, 0)].tolist() == [SUM, SUM, FACTORS]
+
+
+def test_products_of_too_many_components(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the limit the columns of a child are independent, and have the rows of all its components."""
+    rng = np.random.default_rng(1)
+    X = np.column_stack([ring(300, rng), ring(300, rng)])
+    nodes = learn(layout([0] * 4), X)[0]
+    size = len(multiplied_out(nodes).log_weight)
+    monkeypatch.setattr(learnspn, "_MOST_COMPONENTS", size - 1)
+    mixture = multiplied_out(nodes)
+    assert 1 < len(mixture.log_weight) < size and np.exp(mixture.log_weight).sum() == pytest.approx(1.0)
+    for j in range(4):
+        of_column = [mixture.rows[k] for k in np.unique(mixture.group[:, j])]
+        assert sorted(np.concatenate(of_column)) == list(range(300))
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.2])
@@ -248,9 +277,9 @@ def test_clusters_become_a_sum(missing: float) -> None:
     X = np.column_stack([rng.normal(size=(300, 3)) + 6 * cluster[:, None], cluster])
     X[:, 3] = np.where(rng.random(300) < 0.1, ~cluster, cluster)
     X[:, :3][rng.random((300, 3)) < missing] = np.nan
-    circuits = learn(layout([0, 0, 0, 2]), X)
-    assert circuits.node_kind.tolist() == [SUM, FACTORS, FACTORS]
-    first = {i for i, _ in cells(circuits, 1)}
+    nodes = learn(layout([0, 0, 0, 2]), X)[0]
+    assert nodes.kind.tolist() == [SUM, FACTORS, FACTORS]
+    first = {i for i, _ in cells(nodes, 1)}
     wrong = np.mean([(i in first) != cluster[i] for i in range(300)])
     assert min(wrong, 1 - wrong) < 0.01
 
@@ -259,12 +288,12 @@ def test_the_class_apart_is_in_a_factor_of_the_root() -> None:
     rng = np.random.default_rng(3)
     X = np.column_stack([ring(200, rng), rng.integers(0, 2, 200)])
     X[:, 2] = X[:, 0] > 0
-    circuits = learn(layout([0, 0, 2]), X, apart=(2,))
-    assert circuits.node_kind[:2].tolist() == [PRODUCT, SUM]
-    assert len(children(circuits, 0)) == 2 and circuits.node_kind[-1] == FACTORS
-    assert circuits.scope[-1].tolist() == [0, 0, 1] and not circuits.scope[:-1, 2].any()
-    taking_part = learn(layout([0, 0, 2]), X)
-    assert taking_part.node_kind[0] == SUM
+    nodes = learn(layout([0, 0, 2]), X, apart=(2,))[0]
+    assert nodes.kind[:2].tolist() == [PRODUCT, SUM]
+    assert len(children(nodes, 0)) == 2 and nodes.kind[-1] == FACTORS
+    assert nodes.scope[-1].tolist() == [0, 0, 1] and not nodes.scope[:-1, 2].any()
+    taking_part = learn(layout([0, 0, 2]), X)[0]
+    assert taking_part.kind[0] == SUM
 
 
 def test_independent_columns_need_no_circuit() -> None:
@@ -276,7 +305,7 @@ def test_independent_columns_need_no_circuit() -> None:
     X[rng.random(X.shape) < 0.1] = np.nan
     leaf_of = np.repeat(np.arange(n_leaves), size).astype(np.int32)
     circuits = learn(layout([0] * 5 + [3] * 3), X, leaf_of)
-    assert np.mean(np.diff(circuits.node_start) > 0) < 0.05 + 4 * np.sqrt(0.05 * 0.95 / n_leaves)
+    assert len(circuits) / n_leaves < 0.05 + 4 * np.sqrt(0.05 * 0.95 / n_leaves)
 
 
 def test_small_leaves_and_repeated_rows_get_no_circuit() -> None:
@@ -284,19 +313,16 @@ def test_small_leaves_and_repeated_rows_get_no_circuit() -> None:
     X = ring(100, rng)
     leaf_of = np.repeat([0, 1], [29, 71]).astype(np.int32)
     weight = np.where(leaf_of == 0, 10.0, 1.0)
-    circuits = learn(layout([0, 0]), X, leaf_of, weight)
-    assert np.diff(circuits.node_start).tolist()[0] == 0 and circuits.node_start[2] > 0
-    assert circuits.group_leaf.tolist() == [1] * len(circuits.scope)
-    nothing = learn(layout([0, 0]), X[:29])
-    assert [len(field) for field in nothing] == [2, 0, 0, 0, 0, 0, 1, 0]
-    assert nothing.scope.shape == (0, 2)
+    assert list(learn(layout([0, 0]), X, leaf_of, weight)) == [1]
+    nothing = spn_components(layout([0, 0]), iter(learn(layout([0, 0]), X[:29]).items()))
+    assert [len(field) for field in nothing] == [0, 0, 0, 0, 1, 0] and nothing.group.shape == (0, 2)
 
 
 def test_rows_weigh_in_the_sums_alone() -> None:
     X = ring(100, np.random.default_rng(6))
     weight = np.random.default_rng(7).integers(1, 4, 100).astype(float)
     plain, weighted = learn(layout([0, 0]), X), learn(layout([0, 0]), X, weight=weight)
-    np.testing.assert_array_equal(plain.group_rows, weighted.group_rows)
+    np.testing.assert_array_equal(plain[0].group_rows, weighted[0].group_rows)
     check(weighted, np.zeros(100, np.int32), weight, 2, SPN)
 
 
@@ -304,21 +330,21 @@ def test_the_seed_decides() -> None:
     rng = np.random.default_rng(8)
     X = np.column_stack([ring(200, rng), ring(200, rng)])
     same = [learn(layout([0] * 4), X, seed=s) for s in (1, 1, 2)]
-    for one, other in zip(same[0], same[1], strict=True):
-        np.testing.assert_array_equal(one, other)
-    assert not np.array_equal(same[0].group_rows, same[2].group_rows)
+    for name in ("kind", "end", "log_weight", "scope", "group_start", "group_rows"):
+        np.testing.assert_array_equal(getattr(same[0][0], name), getattr(same[1][0], name))
+    assert not np.array_equal(same[0][0].group_rows, same[2][0].group_rows)
 
 
 def test_huge_and_tiny_numbers() -> None:
     X = ring(100, np.random.default_rng(9)) * [1e150, 1e-100] + [1e151, 0]
     check(learn(layout([0, 0]), X), np.zeros(100, np.int32), np.ones(100), 2, SPN)
-    assert len(learn(layout([0, 0]), X).node_kind) == len(learn(layout([0, 0]), X / [1e150, 1e-100]).node_kind)
+    assert len(learn(layout([0, 0]), X)[0].kind) == len(learn(layout([0, 0]), X / [1e150, 1e-100])[0].kind)
 
 
 # ------------------------------------------------------------------------------------------------------- the classes
 
 
-def test_class_circuits() -> None:
+def test_class_components() -> None:
     rng = np.random.default_rng(10)
     n, columns = 60, layout([0, 3])
     X = np.column_stack([rng.normal(size=n), rng.integers(0, 3, n)])
@@ -328,25 +354,19 @@ def test_class_circuits() -> None:
     weight = rng.integers(0, 3, n).astype(float)
     prepared: Table = prepare(columns, X)
     rows, start = rows_by_leaf(np.where(weight > 0, leaf_of, -1).astype(np.int32), 3)
-    circuits = class_circuits(columns, prepared, rows, start, weight, 1)
-    check_circuits(numbered(circuits))
-    assert np.diff(circuits.node_start).tolist() == [4, 0, 4]
-    assert circuits.node_kind.tolist() == [SUM, FACTORS, FACTORS, FACTORS] * 2
-    assert circuits.scope.all() and circuits.group_leaf.tolist() == [0, 0, 0, 2, 2, 2]
-    groups = [
-        circuits.group_rows[i:j] for i, j in zip(circuits.group_start[:-1], circuits.group_start[1:], strict=True)
-    ]
-    for k, group in enumerate(groups):
-        leaf, label = circuits.group_leaf[k], k % 3
-        assert sorted(group) == np.flatnonzero((leaf_of == leaf) & (X[:, 1] == label) & (weight > 0)).tolist()
+    found = class_components(columns, prepared, rows, start, weight, 1)
+    assert found.leaf.tolist() == found.group_leaf.tolist() == [0, 0, 0, 2, 2, 2]
+    assert found.group.tolist() == [[k, k] for k in range(6)]
+    for k, (first, stop) in enumerate(zip(found.group_start[:-1], found.group_start[1:], strict=True)):
+        leaf, label, rows_of = found.leaf[k], k % 3, found.group_rows[first:stop]
+        assert sorted(rows_of) == np.flatnonzero((leaf_of == leaf) & (X[:, 1] == label) & (weight > 0)).tolist()
         known = weight[(leaf_of == leaf) & ~np.isnan(X[:, 1])].sum()
-        log_weight = circuits.node_log_weight[4 * (k // 3) + 1 + label]
-        assert np.exp(log_weight) == pytest.approx(weight[group].sum() / known)
+        assert np.exp(found.log_weight[k]) == pytest.approx(weight[rows_of].sum() / known)
 
 
 def test_no_leaf_of_two_classes() -> None:
     columns, X = layout([2]), np.array([[0.0, 0.0, 1.0, np.nan]]).T
-    circuits = class_circuits(
+    found = class_components(
         columns, prepare(columns, X), np.arange(4, dtype=np.int32), np.array([0, 2, 4]), np.ones(4), 0
     )
-    assert circuits.node_start.tolist() == [0, 0, 0] and circuits.scope.shape == (0, 1)
+    assert found.leaf.tolist() == [] and found.group.shape == (0, 1)

@@ -21,11 +21,12 @@ from jointforest.learners.leaf_fitting.fit import fit_tree, leaf_sums, prepare
 from jointforest.learners.leaf_fitting.quantile import (
     column_resolution,
     piecewise_cdf,
-    quantile_circuits,
     values_of_rows,
+    with_cdfs,
 )
 from jointforest.models.box_forest.check import check
-from jointforest.models.box_forest.leaves.table import FACTORS, SUM
+from jointforest.models.box_forest.leaves.pieces import pieces_of_slot
+from jointforest.models.box_forest.leaves.table import PIECES
 from jointforest.models.box_forest.structure import Forest, Trees
 
 from ...wrapped import joint_of
@@ -212,10 +213,10 @@ def one_leaf(frame: pd.DataFrame, epsilon: float = 0.01, kinds: dict[str, str] |
     values = {
         int(columns.slot[j]): values_of_rows(table.values[j], table.codes[j], rows, start, weight) for j in numbers
     }
-    parts = quantile_circuits(columns, table, values, fitted, lo, hi, epsilon)
+    fitted = with_cdfs(columns, table, values, fitted, lo, hi, epsilon)
     none, one = np.array([-1], np.int32), np.zeros(1)
     trees = Trees(none, one, none, np.empty(0, np.uint64), none, none, none + 1, one + 1.0, none + 1)
-    leaves = join_leaves(columns, [fitted], circuits=[parts])
+    leaves = join_leaves(columns, [fitted])
     check(schema, columns, trees, leaves, has_background=False)
     return joint_of(Forest(schema, columns, trees, leaves, has_background=False))
 
@@ -223,17 +224,12 @@ def one_leaf(frame: pd.DataFrame, epsilon: float = 0.01, kinds: dict[str, str] |
 def knots_of(joint: Joint, slot: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Knots of a column's CDF, read off the parameters."""
     leaves = joint.distribution.forest.leaves
-    j = int(
-        np.flatnonzero(
-            (joint.distribution.forest.columns.slot == slot) & (joint.distribution.forest.columns.is_categorical == 0)
-        )[0]
-    )
-    factors = np.flatnonzero(leaves.node_kind == FACTORS)
-    own = factors[leaves.scope[:, j] == 1]
-    row = leaves.node_row[own]
-    mass = np.exp(leaves.node_log_weight[own])
-    np.testing.assert_array_equal(leaves.hi[row[:-1], slot], leaves.lo[row[1:], slot])
-    return np.append(leaves.lo[row, slot], leaves.hi[row[-1], slot]), np.append(0.0, np.cumsum(mass))
+    if leaves.family[0, slot] != PIECES:
+        return np.array([leaves.lo[0, slot], leaves.hi[0, slot]]), np.array([0.0, 1.0])
+    _, own = pieces_of_slot(leaves, slot, np.array([0]))
+    lo, hi, mass = leaves.pieces.lo[own, 0], leaves.pieces.hi[own, 0], np.exp(leaves.pieces.log_weight[own])
+    np.testing.assert_array_equal(hi[:-1], lo[1:])
+    return np.append(lo, hi[-1]), np.append(0.0, np.cumsum(mass))
 
 
 @given(seeds)
@@ -344,7 +340,7 @@ def test_densities_integrate_to_one(name: str, kind: str) -> None:
         density = np.exp(joint.log_density(pd.DataFrame({name: column.center + cells * column.step})))
         assert density.sum() * column.step == pytest.approx(1.0, rel=1e-9)
     else:
-        edges = np.unique(np.concatenate([leaves.lo[:, 0], leaves.hi[:, 0]]))
+        edges = knots_of(joint)[0]
         middle = 0.5 * (edges[1:] + edges[:-1])
         atoms = np.array(columns.atom_value)
         masses = np.exp(joint.log_density(pd.DataFrame({name: atoms}))) if len(atoms) else np.zeros(0)
@@ -358,17 +354,13 @@ def test_densities_integrate_to_one(name: str, kind: str) -> None:
     assert joint.log_density(frame).min() > -25
 
 
-def test_pieces_of_a_grid_end_on_cell_edges_and_rows_are_shared() -> None:
+def test_pieces_of_a_grid_end_on_cell_edges() -> None:
     frame = columns_like_measurements()[["petal", "half", "real"]]
     joint = one_leaf(frame)
-    leaves = joint.distribution.forest.leaves
     petal = joint.schema.columns[0]
     assert petal.step == pytest.approx(0.1)
-    cells = (np.concatenate([leaves.lo[:, 0], leaves.hi[:, 0]]) - petal.center) / petal.step - 0.5
+    cells = (knots_of(joint)[0] - petal.center) / petal.step - 0.5
     np.testing.assert_allclose(cells, np.rint(cells), atol=1e-6)
-    sums = np.flatnonzero(leaves.node_kind == SUM)
-    pieces = [int(np.sum(leaves.node_row[q : leaves.node_end[q]] >= 0)) for q in sums]
-    assert len(leaves.tree) - len(leaves.log_weight) == max(pieces)
 
 
 # ------------------------------------------------------------------------------------------------------------- learners
@@ -414,15 +406,15 @@ def test_adversarial_forest_with_quantile_leaves() -> None:
 
 def test_quantile_epsilon_bounds_the_pieces() -> None:
     train = mixed_table(800, 4)
-    n_rows = [
+    n_pieces = [
         len(
             jf.AdversarialForest(2, min_samples_leaf=200, leaf="quantile", quantile_epsilon=e, random_state=0)
             .fit(train)
-            .joint_.distribution.forest.leaves.tree
+            .joint_.distribution.forest.leaves.pieces.log_weight
         )
         for e in (0.01, 0.2)
     ]
-    assert n_rows[1] < n_rows[0]
+    assert n_pieces[1] < n_pieces[0]
     with pytest.raises(ValueError, match="quantile_epsilon"):
         jf.AdversarialForest(leaf="quantile", quantile_epsilon=0.0).fit(train)
 

@@ -204,7 +204,7 @@ def test_trees_weighted_by_beta(beta: float) -> None:
 
 def by_tree(model: Forest, t: int, evidence: Evidence, j: int, x: np.ndarray, ask: Any = None) -> np.ndarray:
     """The histogram of column j between cuts, or what is asked at x, by tree t alone."""
-    log_weight = np.where(model.leaves.tree[: len(model.leaves.log_weight)] == t, model.leaves.log_weight, -np.inf)
+    log_weight = np.where(model.leaves.tree == t, model.leaves.log_weight, -np.inf)
     total = np.logaddexp.reduce(log_weight)
     alone = replace(model, leaves=model.leaves._replace(log_weight=log_weight - total))
     if ask is not None:

@@ -1,19 +1,14 @@
-"""What answers are mixed from: leaves, and the distributions of one column in a circuit."""
+"""What answers are mixed from: leaves."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from hypothesis import given, settings
 from scipy.special import logsumexp
 
 from jointforest.models.box_forest.box_forest import BoxForest
-from jointforest.models.box_forest.parts import part_of_rows
-from jointforest.models.box_forest.structure import Forest
 
 from ... import oracle
-from ...oracle.density import FACTORS, children, circuit_root
 from ...random_cases.evidence import random_evidence
 from ...random_cases.models import random_model, seeds
 
@@ -41,8 +36,8 @@ def test_parts_mix_to_the_answer(seed: int) -> None:
 
 @given(seeds)
 @settings(max_examples=20)
-def test_parts_of_leaves_without_circuits_are_the_leaves(seed: int) -> None:
-    forest = random_model(seed, n_trees=2, max_depth=3, circuits=0.0)
+def test_parts_are_the_leaves(seed: int) -> None:
+    forest = random_model(seed, n_trees=2, max_depth=3)
     evidence = random_evidence(forest, seed, 2)
     for i in range(2):
         joint = oracle.log_joint(forest, evidence, i)
@@ -51,33 +46,3 @@ def test_parts_of_leaves_without_circuits_are_the_leaves(seed: int) -> None:
         parts = BoxForest(forest).observe(evidence.take(np.array([i]))).parts(0)
         np.testing.assert_allclose(parts.weight, np.exp(joint - logsumexp(joint)), atol=1e-12)
         np.testing.assert_allclose(parts.prior, np.exp(forest.leaves.log_weight), atol=1e-12)
-
-
-@given(seeds)
-@settings(max_examples=20)
-def test_mixtures_over_one_column_are_one_part(seed: int) -> None:
-    forest = random_model(seed, n_trees=2, max_depth=2, circuits=0.7)
-    for j in range(len(forest.schema.columns)):
-        roots = [circuit_root(forest, leaf) for leaf in range(len(forest.leaves.log_weight))]
-        nodes = [q for q, kind in enumerate(forest.leaves.node_kind) if kind == FACTORS and j in _scope(forest, q)]
-        rows = [leaf for leaf, root in enumerate(roots) if root is None] + forest.leaves.node_row[nodes].tolist()
-        expected = sum(_n_parts(forest, root, j) for root in roots)
-        assert len(set(part_of_rows(forest.leaves, j)[rows].tolist())) == expected
-
-
-def _n_parts(forest: Forest, node: Any, j: int) -> int:
-    """Parts of column j in a circuit: nodes that hold it alone, and FACTORS nodes that hold others, too."""
-    if node is None:
-        return 1
-    columns = _scope(forest, node)
-    if j not in columns:
-        return 0
-    if columns == {j} or forest.leaves.node_kind[node] == FACTORS:
-        return 1
-    return sum(_n_parts(forest, child, j) for child in children(forest, node))
-
-
-def _scope(forest: Forest, node: int) -> set[int]:
-    if forest.leaves.node_kind[node] == FACTORS:
-        return set(np.flatnonzero(forest.leaves.scope[forest.leaves.node_scope[node]]).tolist())
-    return set().union(*(_scope(forest, child) for child in children(forest, node)))

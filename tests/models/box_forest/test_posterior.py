@@ -114,7 +114,7 @@ def test_background_weight(seed: int) -> None:
 
 
 def test_background_answers_far_away() -> None:
-    model = random_model(1, kinds=("continuous", "integer", "boolean"), n_trees=3, circuits=0.0)
+    model = random_model(1, kinds=("continuous", "integer", "boolean"), n_trees=3, mixed=0.0)
     far = make_evidence([[1e300, None, None], [None, 1e15, None], [Region(((1e9, math.inf),)), None, None]])
     unconditional = background_weight(model, make_evidence([[None, None, None]]))[0]
     weight = background_weight(model, far)

@@ -11,7 +11,7 @@ import pytest
 import jointforest as jf
 from jointforest.models.box_forest import rake as raking
 from jointforest.models.box_forest.check import check
-from jointforest.models.box_forest.condition import Pieces, joined
+from jointforest.models.box_forest.condition import Parts, joined
 
 
 def skewed(n: int, seed: int) -> pd.DataFrame:
@@ -155,28 +155,18 @@ def test_joined_pieces_are_near(within: float) -> None:
     plain[rng.random(plain.shape) < 0.2] = 0.0
     log_weight = -rng.exponential(0.3, n_runs)
     mass = plain * np.exp(log_weight)
-    atoms = np.where(rng.random(n_rows) < 0.5, 0.0, rng.random(n_rows))
     row, run = np.nonzero(mass)
-    start = np.concatenate([[0], np.cumsum((mass > 0).sum(axis=1))])
-    with_atoms = mass[row, run]
-    some = np.diff(start) > 0
-    with_atoms[start[:-1][some]] += atoms[some]
-    total = mass.sum(axis=1) + atoms
-    log_first = np.log(np.where(some, with_atoms[np.minimum(start[:-1], len(row) - 1)], np.maximum(atoms, 1e-9)))
-    one = Pieces(start, run + 4, run + 4, np.log(with_atoms / total[row]), log_first)
-    found = joined(one, atoms, 4, log_weight, within)
-    assert len(found.first) <= len(row)
+    found = joined(Parts(row, run + 4, run + 4, np.log(mass[row, run])), n_rows, 4, log_weight, within)
+    assert len(found.first) <= len(row) and np.all(np.diff(found.piece) >= 0)
     for r in range(n_rows):
-        own = slice(found.start[r], found.start[r + 1])
+        own = found.piece == r
         if not mass[r].any():
-            assert own.stop == own.start
+            assert not own.any()
             continue
         assert found.first[own][0] == 4 and found.last[own][-1] == 3 + n_runs
         np.testing.assert_array_equal(found.first[own][1:], found.last[own][:-1] + 1)
-        assert np.exp(found.log_share[own]).sum() == pytest.approx(1.0)
-        assert np.exp(found.log_first[r]) == pytest.approx(np.exp(found.log_share[own][0]) * total[r])
-        share = np.exp(found.log_share[own]) * total[r]
-        share[0] -= atoms[r]
+        share = np.exp(found.log_mass[own])
+        assert share.sum() == pytest.approx(mass[r].sum())
         wanted, reached = np.cumsum(mass[r]) / mass[r].sum(), 0.0
         for k, (first, last) in enumerate(zip(found.first[own] - 4, found.last[own] - 4, strict=True)):
             inside = np.cumsum(plain[r, first : last + 1])

@@ -109,9 +109,9 @@ def test_conditioned_columns_are_cut_to_the_evidence(seed: int) -> None:
 
 def test_a_condition_of_too_many_pieces_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
-    monkeypatch.setattr("jointforest.models.box_forest.condition._MOST_BYTES", 1000)
+    monkeypatch.setattr("jointforest.models.box_forest.condition._MOST_PIECES", 100)
     assert joint.condition(body_mass_g=jf.between(4000, 5000)).n_leaves > 0
-    with pytest.raises(ValueError, match=r"cuts \d+ leaves into \d+ pieces, of .* GB; use given"):
+    with pytest.raises(ValueError, match=r"cuts \d+ leaves into \d+ pieces; use given"):
         joint.condition(body_mass_g=jf.about(4500, sd=100))
 
 

@@ -24,6 +24,7 @@ from jointforest.runtime.threads import use_jobs
 
 from ... import oracle
 from ...compiled import compiled
+from ...densities import density
 from ...random_cases.cells import Region, make_evidence
 from ...random_cases.evidence import random_cells
 from ...random_cases.models import random_model, seeds
@@ -60,8 +61,8 @@ def target_of(model: Forest) -> int:
     return int(np.flatnonzero(model.columns.is_categorical)[-1])
 
 
-def small_model(seed: int, n_trees: int, kinds, circuits: float, background: bool = False) -> Forest:
-    return random_model(seed, n_trees, max_depth=2, background=background, kinds=kinds, circuits=circuits)
+def small_model(seed: int, n_trees: int, kinds, mixed: float, background: bool = False) -> Forest:
+    return random_model(seed, n_trees, max_depth=2, background=background, kinds=kinds, mixed=mixed)
 
 
 CASES = {
@@ -69,18 +70,18 @@ CASES = {
     "numbers": (("continuous", "boolean"), 0.0),
     "grids": (("integer", "categorical"), 0.0),
     "atoms": (("mixed", "boolean"), 0.0),
-    "circuits": (("continuous", "boolean", "boolean"), 1.0),
-    "circuits of levels": (("boolean", "boolean", "boolean"), 1.0),
+    "mixed": (("continuous", "boolean", "boolean"), 1.0),
+    "mixed levels": (("boolean", "boolean", "boolean"), 1.0),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("n_trees", [1, 2])
 def test_mixture_by_enumeration_of_all_vertices(case: str, n_trees: int) -> None:
-    kinds, circuits = CASES[case]
+    kinds, mixed = CASES[case]
     n_done = 0
     for seed in range(60):
-        model = small_model(seed, n_trees, kinds, circuits, background=n_trees == 1 and seed % 2 > 0)
+        model = small_model(seed, n_trees, kinds, mixed, background=n_trees == 1 and seed % 2 > 0)
         j = target_of(model)
         if oracle.n_levels(model, j) == 1 or oracle.n_levels(model, j) > 5:
             continue
@@ -108,10 +109,10 @@ def test_mixture_by_enumeration_of_all_vertices(case: str, n_trees: int) -> None
 @pytest.mark.parametrize("beta", [0.0, 0.5])
 def test_average_by_enumeration_of_all_vertices(case: str, beta: float) -> None:
     """A tree's conditional is a quotient of multilinear functions, so that its extremes are at vertices, too."""
-    kinds, circuits = CASES[case]
+    kinds, mixed = CASES[case]
     n_done = 0
     for seed in range(60):
-        model = small_model(seed, 2, kinds, circuits)
+        model = small_model(seed, 2, kinds, mixed)
         j = target_of(model)
         if not 1 < oracle.n_levels(model, j) <= 5:
             continue
@@ -119,7 +120,7 @@ def test_average_by_enumeration_of_all_vertices(case: str, beta: float) -> None:
         epsilon = EPSILONS[1 + seed % 4]
         p = level_probability(model, evidence, j, beta=beta)
         got = worst_margin(model, evidence, j, epsilon, beta=beta)
-        trees = model.leaves.tree[: len(model.leaves.log_weight)]
+        trees = model.leaves.tree
         for i in range(4):
             y = int(np.argmax(p[i]))
             log_joint = oracle.log_joint(model, evidence, i)
@@ -150,10 +151,10 @@ def test_average_by_enumeration_of_all_vertices(case: str, beta: float) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_epsilon_by_enumeration(case: str) -> None:
     """Just below epsilon no combination of vertices changes the class, just above it one does."""
-    kinds, circuits = CASES[case]
+    kinds, mixed = CASES[case]
     n_done = 0
     for seed in range(40):
-        model = small_model(seed, 1, kinds, circuits)
+        model = small_model(seed, 1, kinds, mixed)
         j = target_of(model)
         if not 1 < oracle.n_levels(model, j) <= 5:
             continue
@@ -229,7 +230,7 @@ def test_generative_forest_identity() -> None:
 
 def class_model(q: list[float], kinds=("boolean", "continuous")) -> Forest:
     """One leaf: classes with these probabilities, and a normal."""
-    model = random_model(0, 1, max_depth=0, background=False, kinds=kinds, circuits=0.0)
+    model = random_model(0, 1, max_depth=0, background=False, kinds=kinds, mixed=0.0)
     level_mass = np.array([q])
     with np.errstate(divide="ignore"):
         leaves = model.leaves._replace(level_mass=level_mass, log_level=np.log(level_mass))
@@ -322,11 +323,9 @@ def test_extremes_over_the_mean(normal, reach: float) -> None:
     """Against 50 digits at the ends, on a fine grid, and at the best mean that scipy finds."""
     a, b, lo, hi, step, x = normal
     reach *= b
-    rises = compiled(trend)(a, b, lo, hi, step, x, reach)
-    best = compiled(best_mean)(a, b, lo, hi, step, x, reach)
-    bounds = (
-        compiled(normal_density_bound)(a, b, lo, hi, step, x, reach, rises, best, upper) for upper in (False, True)
-    )
+    whole = density(oracle.NORMAL, a, b, lo, hi)
+    rises, best = compiled(trend)(whole, step, x, reach), compiled(best_mean)(whole, step, x, reach)
+    bounds = (compiled(normal_density_bound)(whole, step, x, reach, rises, best, upper) for upper in (False, True))
     low, high = (log + math.log(factor) for log, factor in bounds)
     means = np.linspace(a - reach, a + reach, 101)
     values = [float(exact_log_density(m, b, lo, hi, step, x)) for m in means]

@@ -28,9 +28,8 @@ def coalitions(model, rng: np.random.Generator, n: int) -> Evidence:
 @given(seeds)
 @settings(max_examples=40)
 def test_shared_cells(seed: int) -> None:
-    """Every third model has circuits, which go the usual way."""
     rng = np.random.default_rng(seed)
-    model = random_model(seed, n_trees=1 + seed % 3, max_depth=1 + seed % 4, circuits=0.5 if seed % 3 == 0 else 0.0)
+    model = random_model(seed, n_trees=1 + seed % 3, max_depth=1 + seed % 4, mixed=0.5 if seed % 3 == 0 else 0.0)
     evidence = coalitions(model, rng, 24)
     post = shared_posteriors(model, evidence)(0, 24)
     assert post.start[0] == 0 and post.start[-1] == len(post.leaf) == len(post.log_weight)
@@ -46,7 +45,7 @@ def test_shared_cells(seed: int) -> None:
 
 
 def test_regions_and_lonely_cells_go_the_usual_way() -> None:
-    model = random_model(3, n_trees=2, max_depth=3, circuits=0.0)
+    model = random_model(3, n_trees=2, max_depth=3, mixed=0.0)
     for evidence in (
         random_evidence(model, 5, 12),
         Evidence.of_values(np.full((0, len(model.schema.columns)), np.nan)),
@@ -57,7 +56,7 @@ def test_regions_and_lonely_cells_go_the_usual_way() -> None:
 
 
 def test_parts_of_the_rows_have_the_posterior_of_these(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = random_model(4, n_trees=3, max_depth=3, circuits=0.0)
+    model = random_model(4, n_trees=3, max_depth=3, mixed=0.0)
     evidence = coalitions(model, np.random.default_rng(0), 24)
     wanted = shared_posteriors(model, evidence)(0, 24)
     for entries in (10**6, 4 * len(model.leaves.log_weight)):  # all cells fit, or those of two rows at most

@@ -72,7 +72,7 @@ def all_log_weights(model: Forest, evidence: Evidence, i: int) -> np.ndarray:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_posterior_is_the_loop_over_all_leaves(seed: int) -> None:
-    model = random_model(seed, background=seed % 2 == 0, circuits=0.0)
+    model = random_model(seed, background=seed % 2 == 0, mixed=0.0)
     evidence = random_evidence(model, seed, 30)
     post = posterior(model, evidence)
     assert np.array_equal(log_density(model, evidence), post.log_evidence + evidence.log_penalty)
@@ -96,7 +96,7 @@ def test_posterior_is_the_loop_over_all_leaves(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_readers_mix_the_leaves(seed: int) -> None:
-    model = random_model(seed, circuits=0.0)
+    model = random_model(seed, mixed=0.0)
     evidence = possible(model, seed, 20)
     filled = impute(model, evidence)
     for j, s in enumerate(model.columns.slot):

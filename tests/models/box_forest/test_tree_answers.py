@@ -29,7 +29,7 @@ BETAS = (0.0, 0.3, 0.7, 1.0)
 
 
 def setting(seed: int) -> tuple[Forest, Evidence]:
-    """A small random model, in two of three some leaves with circuits, and evidence: values, regions, nothing."""
+    """A small random model, in two of three some nodes without a split, and evidence: values, regions, nothing."""
     model = random_model(seed, n_trees=1 + seed % 4, max_depth=1 + seed % 3, background=seed % 5 > 0)
     return model, random_evidence(model, seed, N)
 
@@ -106,7 +106,7 @@ def test_what_each_tree_says(seed: int) -> None:
     model, evidence = setting(seed)
     evidence = evidence._replace(region=np.empty((0, 0), dtype=np.int32))
     leaves, n_trees = model.leaves, len(model.trees.root) - model.has_background
-    tree = leaves.tree[: len(leaves.log_weight)]
+    tree = leaves.tree
     for j in range(len(model.schema.columns)):
         asked = without_values(evidence, j)
         log_evidence, answer = tree_answers(model, asked, j)
@@ -127,7 +127,7 @@ def test_what_each_tree_says(seed: int) -> None:
 
 def two_stumps(family: list[int]) -> Forest:
     """Two trees of a single leaf: a number in 0..1 or about 0, and a class of which each is all but sure."""
-    model = random_model(0, n_trees=2, max_depth=0, background=False, kinds=("continuous", "boolean"), circuits=0.0)
+    model = random_model(0, n_trees=2, max_depth=0, background=False, kinds=("continuous", "boolean"), mixed=0.0)
     leaves = make_leaves(
         model.columns,
         ParameterTables(
@@ -164,7 +164,7 @@ def test_trees_count_the_same_where_all_give_probability_0(beta: float) -> None:
 
 @pytest.mark.parametrize("beta", [0.0, 0.5])
 def test_what_no_tree_allows_of_the_column_itself_has_no_answer(beta: float) -> None:
-    model = random_model(3, kinds=("categorical", "continuous"), circuits=0.0)  # with a background, which allows all
+    model = random_model(3, kinds=("categorical", "continuous"), mixed=0.0)  # with a background, which allows all
     in_trees = model.leaves.tree < len(model.trees.root) - 1
     model.leaves.level_mass[in_trees, 0], model.leaves.log_level[in_trees, 0] = 0.0, -math.inf
     evidence = build(model.schema, conditions={"c0": [model.schema.columns[0].levels[0]]})
@@ -190,6 +190,6 @@ def test_weights_of_trees(seed: int) -> None:
         weight = np.zeros((2, len(model.leaves.log_weight)))
         for k, p in enumerate((mixture, near)):
             weight[k, p.leaf[p.start[i] : p.start[i + 1]]] = np.exp(p.log_weight[p.start[i] : p.start[i + 1]])
-        weight[0, model.leaves.tree[: weight.shape[1]] == n_trees] = 0.0
+        weight[0, model.leaves.tree == n_trees] = 0.0
         if weight[0].sum() > 0:
             np.testing.assert_allclose(weight[1], weight[0] / weight[0].sum(), rtol=1e-8, atol=1e-14)

@@ -9,14 +9,11 @@ import math
 
 import numpy as np
 
-from ...models.box_forest.circuit_kernels import circuit_log_density, draw_parts, find_atoms, has_circuit
-from ...models.box_forest.leaves.level_kernels import level_mass
-from ...models.box_forest.leaves.table import FACTORS
 from ...models.box_forest.posterior_kernels import row_mixture
 from ...models.box_forest.sampling_kernels import draw_row
 from ...runtime.compile import entry, kernel
 from ...runtime.random_kernels import mix, stream, uniform
-from .component_kernels import BLOCK, circuit_fit, circuit_shares, row_mass
+from .component_kernels import BLOCK
 from .descent_kernels import load, row_sum, start_row
 from .split_regions import ONE, ZERO
 
@@ -151,51 +148,6 @@ def add_block(total, n, weight, grid):
 
 
 @kernel
-def circuit_cell_masses(arrays, evidence, used, first, cells, out):
-    """At each node of the circuit below ``first``, for each column 0 and the masses of its cells up to each."""
-    columns, leaves = arrays.columns, arrays.leaves
-    for q in range(first, leaves.node_end[first]):
-        if leaves.node_kind[q] != FACTORS:
-            continue
-        row = leaves.node_row[q]
-        for c in range(cells.n[0]):
-            j, at, size = cells.column[c], cells.first[c] + c, cells.size[c]
-            if not leaves.scope[leaves.node_scope[q], j]:
-                continue
-            for i in range(size + 1):
-                out[q - first, at + i] = 0.0
-            if columns.is_categorical[j]:
-                slot = columns.slot[j]
-                start = columns.level_start[slot]
-                for level in range(columns.level_start[slot + 1] - start):
-                    out[q - first, at + 1 + cells.level_cell[start + level]] += level_mass(leaves, row, slot, level)
-                for i in range(size):
-                    out[q - first, at + i + 1] += out[q - first, at + i]
-                continue
-            for i in range(1, size):
-                region = used[cells.region[c] + i - 1]
-                out[q - first, at + i] = row_mass(columns, leaves, evidence, arrays.regions, row, region)
-            out[q - first, at + size] = 1.0
-
-
-@kernel
-def add_circuit(arrays, evidence, total, c, weight, scratch, grid):
-    """Add the probabilities of all combinations in a component whose columns depend on each other."""
-    leaves, cells, index, box = arrays.leaves, grid.cells, grid.combination, scratch.box
-    first = arrays.components.node[c]
-    circuit_cell_masses(arrays, evidence, scratch.residual.used, first, cells, grid.node_mass)
-    circuit_shares(leaves, first, scratch.value, scratch.circuit.share)
-    start_combinations(cells, index)
-    for combination in range(total):
-        for d in range(cells.n[0]):
-            at = cells.first[d] + d + index[d]
-            box[cells.column[d], 0], box[cells.column[d], 1] = at, at + 1
-        fit = circuit_fit(leaves, first, grid.node_mass, scratch.circuit, box, cells.column, cells.n[0])
-        grid.probability[combination] += weight * fit
-        advance(cells, index)
-
-
-@kernel
 def weigh_combinations(arrays, rows, row, post, at, most, scratch, grid):
     """Write the probabilities of a row's combinations of cells; return how many there are, -1 if above ``most``."""
     _, n_used = start_row(arrays, rows, row, post, at, scratch)
@@ -205,12 +157,10 @@ def weigh_combinations(arrays, rows, row, post, at, most, scratch, grid):
         grid.probability[combination] = 0.0
     if total < 0:
         return total
-    for block in range(0, active.n_products[0], BLOCK):
+    for block in range(0, active.n[0], BLOCK):
         n, _ = load(arrays, rows.evidence, n_used, block, scratch)
         cell_masses(arrays.columns, cells, n, scratch.mass, scratch.level_mass, grid.mass)
         add_block(total, n, scratch.vector[0], grid)
-    for i in range(active.n_products[0], active.n[0]):
-        add_circuit(arrays, rows.evidence, total, active.component[i], active.weight[i], scratch, grid)
     start_combinations(cells, grid.combination)
     return total
 
@@ -301,9 +251,6 @@ def complete_rows(columns, leaves, evidence, post, m, seed, offset, out):
     are drawn as often as their weights say, but for less than one draw (stratified sampling). Streams are by row and
     draw, rows counted from ``offset`` on.
     """
-    n_nodes = leaves.node_kind.shape[0]
-    atom, of = np.empty(out.shape[1], np.int32), np.empty(out.shape[1], np.int32)
-    value, active = np.empty(n_nodes, np.float64), np.empty(n_nodes, np.uint8)
     for i in range(post.log_evidence.shape[0]):
         at = i * m
         if post.log_evidence[i] == -math.inf:
@@ -311,18 +258,11 @@ def complete_rows(columns, leaves, evidence, post, m, seed, offset, out):
             continue
         leaf, weight = row_mixture(post, i)
         total = weight.sum()
-        if n_nodes > 0:
-            find_atoms(columns, evidence, i, atom)
-        entry, up_to, last = 0, weight[0], -1
+        entry, up_to = 0, weight[0]
         for k in range(m):
             state = stream(seed, offset * m + at + k)
             target = (k + uniform(state)) / m * total
             while up_to < target and entry < leaf.shape[0] - 1:
                 entry += 1
                 up_to += weight[entry]
-            this = leaf[entry]
-            if this != last and has_circuit(leaves, this):
-                circuit_log_density(columns, leaves, evidence, i, atom, this, value)
-            last = this
-            draw_parts(leaves, this, value, active, state, of)
-            draw_row(columns, leaves, evidence, i, this, of, False, state, out[at + k])
+            draw_row(columns, leaves, evidence, i, leaf[entry], False, state, out[at + k])

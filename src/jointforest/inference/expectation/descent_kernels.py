@@ -13,7 +13,7 @@ import numpy as np
 from ...models.box_forest.leaves.level_kernels import has_level
 from ...models.box_forest.posterior_kernels import widened
 from ...runtime.compile import entry, kernel
-from .component_kernels import BLOCK, descend_circuit, find_active, gather_masses
+from .component_kernels import BLOCK, find_active, gather_masses
 from .split_regions import ONE, ZERO
 
 
@@ -238,7 +238,7 @@ def number_regions(residual):
 def start_row(arrays, rows, row, post, at, scratch):
     """Find the residual trees and the components of a row; return the numbers of nodes and of used split regions."""
     n, n_used = find_residual(arrays.splits, rows, row, scratch.stack, scratch.residual)
-    find_active(arrays, rows.evidence, row, post, at, 0.0, scratch)
+    find_active(post, at, 0.0, scratch)
     return n, n_used
 
 
@@ -246,7 +246,7 @@ def start_row(arrays, rows, row, post, at, scratch):
 def load(arrays, evidence, n_used, first, scratch):
     """Gather a block of components, from the first on; return their number, rounded up to 8, and their weight."""
     vector, root_mass, weight = scratch.vector, scratch.root_mass, scratch.active.weight
-    size = min(BLOCK, scratch.active.n_products[0] - first)
+    size = min(BLOCK, scratch.active.n[0] - first)
     gather_masses(arrays, evidence, n_used, first, size, scratch)
     for u in range(n_used):
         root_mass[u] = math.nan
@@ -263,14 +263,12 @@ def fill_node_probabilities(arrays, evidence, tolerance, n, n_used, scratch):
     residual, active, splits, half_most = scratch.residual, scratch.active, arrays.splits, arrays.half_most
     for k in range(n):
         residual.mass[k] = 0.0
-    blocks = (active.n_products[0] + BLOCK - 1) // BLOCK
+    blocks = (active.n[0] + BLOCK - 1) // BLOCK
     for b in range(blocks):
         end, total = load(arrays, evidence, n_used, b * BLOCK, scratch)
         for tree in range(splits.root.shape[0]):
             budget = 0.5 * tolerance * half_most[splits.root[tree]] / blocks
             descend(arrays, tree, scratch.mass, end, total, budget, scratch)
-    for i in range(active.n_products[0], active.n[0]):
-        descend_circuit(arrays, evidence, n_used, active.component[i], active.weight[i], scratch)
 
 
 @kernel
@@ -298,7 +296,7 @@ def expected_rows(arrays, rows, first, post, tolerance, scratch, out, error):
             continue
         n, n_used = find_residual(arrays.splits, rows, row, scratch.stack, residual)
         most = weight_to_drop(half, arrays.splits, residual, tolerance) if tolerance > 0.0 else 0.0
-        find_active(arrays, rows.evidence, row, post, at, most, scratch)
+        find_active(post, at, most, scratch)
         fill_node_probabilities(arrays, rows.evidence, tolerance, n, n_used, scratch)
         dropped = scratch.active.dropped[0]
         for k in range(middle.shape[1]):

@@ -14,7 +14,6 @@ from ...ensembles.table import Ensemble
 from ...models.box_forest.leaves.table import Leaves
 from ...models.box_forest.structure import Forest
 from ...runtime.records import record
-from .components import Components, RegionMasses, dependent_size, joint_components, level_masses
 from .split_regions import SplitRegions, Splits, split_regions
 
 # ---- The features of a trained ensemble found among the columns of a joint.
@@ -162,29 +161,42 @@ def _such_as(levels: tuple) -> str:
 
 
 @record
+class RegionMasses(NamedTuple):
+    """Masses of some of the numeric split regions in the joint's L leaves, computed before any row.
+
+    Attributes
+    ----------
+    table : float64 array (L, m)
+    place : int32 array (M,)
+        Where a split region is in the table; -1 if it is not.
+    """
+
+    table: np.ndarray
+    place: np.ndarray
+
+
+@record
 class MatchedArrays(NamedTuple):
     """What kernels know before any row: fields of `MatchedEnsemble`, and of its model.
 
     Attributes
     ----------
-    columns, leaves, regions, components, splits, masses
+    columns, leaves, regions, splits, masses
     middle, half : float64 arrays (N, K)
     half_most : float64 array (N,)
         The largest half of a node's outputs.
-    depth, dependent_size : int
+    depth : int
     """
 
     columns: Columns
     leaves: Leaves
     regions: SplitRegions
-    components: Components
     splits: Splits
     masses: RegionMasses
     middle: np.ndarray
     half: np.ndarray
     half_most: np.ndarray
     depth: int
-    dependent_size: int
 
 
 @dataclass(frozen=True)
@@ -196,13 +208,10 @@ class MatchedEnsemble:
     features : Features
     splits : Splits
     regions : SplitRegions
-    components : Components
     middle, half : float64 arrays (N, K)
         Middle, and half the width, of the range of the values below each node.
     depth : int
         Most splits on the way to a leaf.
-    dependent_size : int
-        Most nodes of a component whose columns depend on each other.
     masses : RegionMasses
         Without a table, see `expectation.with_table`.
     model : Forest
@@ -211,11 +220,9 @@ class MatchedEnsemble:
     features: Features
     splits: Splits
     regions: SplitRegions
-    components: Components
     middle: np.ndarray
     half: np.ndarray
     depth: int
-    dependent_size: int
     masses: RegionMasses
     model: Forest
 
@@ -226,8 +233,8 @@ class MatchedEnsemble:
     def arrays(self) -> MatchedArrays:
         """What kernels read."""
         return MatchedArrays(
-            self.model.columns, self.model.leaves, self.regions, self.components, self.splits, self.masses,
-            self.middle, self.half, self.half.max(axis=1), self.depth, self.dependent_size,
+            self.model.columns, self.model.leaves, self.regions, self.splits, self.masses,
+            self.middle, self.half, self.half.max(axis=1), self.depth,
         )  # fmt: skip
 
 
@@ -239,19 +246,16 @@ def match_ensemble(ensemble: Ensemble, model: Forest) -> MatchedEnsemble:
     features = match_features(ensemble, model.schema)
     ensemble, column, level_value = features.ensemble, features.column, features.level_value
     splits, regions = split_regions(ensemble, model.columns, column, level_value)
-    components = joint_components(model)
     no_place = np.full(len(regions.column), -1, dtype=np.int32)
     middle, half = _ranges(ensemble)
     return MatchedEnsemble(
         features=features,
         splits=splits,
         regions=regions,
-        components=components,
         middle=middle,
         half=half,
         depth=int(_depths(ensemble).max()),
-        dependent_size=dependent_size(model, components),
-        masses=RegionMasses(level_masses(model, components), np.empty((0, 0)), no_place),
+        masses=RegionMasses(np.empty((0, 0)), no_place),
         model=model,
     )
 

@@ -9,9 +9,34 @@ from __future__ import annotations
 import math
 
 from ...runtime.compile import entry, kernel
-from .component_kernels import BLOCK, leaf_box
+from .component_kernels import BLOCK
 from .descent_kernels import descend, load, start_row
 from .split_regions import ONE
+
+
+@kernel
+def leaf_box(splits, residual, k, box, column):
+    """Write the box of the leaf at place k; return how many columns it has.
+
+    ``column`` (d,) gets the columns that are split above, ``box`` (d, 2) the places, among the used split regions, of
+    those between which the leaf lies in each.
+    """
+    n = 0
+    below, parent = k, residual.parent[k]
+    while parent >= 0:  # the nearest split of a column tells its region
+        node = residual.node[parent]
+        j = splits.column[node]
+        is_known = False
+        for i in range(n):
+            is_known = is_known or column[i] == j
+        if not is_known:
+            is_left = below == parent + 1
+            box[j, 0] = residual.local[splits.lo[node] if is_left else splits.mid[node]]
+            box[j, 1] = residual.local[splits.mid[node] if is_left else splits.hi[node]]
+            column[n] = j
+            n += 1
+        below, parent = parent, residual.parent[parent]
+    return n
 
 
 @kernel
@@ -65,7 +90,7 @@ def restrict_to_leaf(arrays, k, block, n, n_used, factor, scratch, narrow):
     """
     vector, weight = scratch.vector, scratch.active.weight
     n_box = leaf_box(arrays.splits, scratch.residual, k, scratch.box, scratch.box_column)
-    size = min(BLOCK, scratch.active.n_products[0] - block)
+    size = min(BLOCK, scratch.active.n[0] - block)
     for i in range(n):
         vector[0, i] = factor * weight[block + i] if i < size else 0.0
     for c in range(n_box):
@@ -136,8 +161,8 @@ def add_moments(of_tree, others, total, mean, second):
 def pair_rows(arrays, rows, first, post, most, scratch, narrow, others, out):
     """E[F] and E[F F'] of the sums over trees, by row, and whether it was affordable: into ``out``.
 
-    It is not for rows whose `pair_cost` is above ``most``, nor where a component's columns depend on each other; then
-    nothing is written. ``narrow`` (M, STRIDE) and ``others`` (K,) are scratch.
+    It is not for rows whose `pair_cost` is above ``most``: for these nothing is written. ``narrow`` (M, STRIDE) and
+    ``others`` (K,) are scratch.
     """
     residual, active, vector = scratch.residual, scratch.active, scratch.vector
     for at in range(post.log_evidence.shape[0]):
@@ -146,7 +171,7 @@ def pair_rows(arrays, rows, first, post, most, scratch, narrow, others, out):
         if post.log_evidence[at] == -math.inf:
             continue
         _, n_used = start_row(arrays, rows, row, post, at, scratch)
-        if active.n_products[0] < active.n[0] or pair_cost(residual, active.n[0]) > most:
+        if pair_cost(residual, active.n[0]) > most:
             out.is_exact[row] = False
             continue
         out.mean[row], out.second[row] = 0.0, 0.0

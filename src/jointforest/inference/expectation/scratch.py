@@ -46,15 +46,15 @@ class ResidualTrees(NamedTuple):
 
 @record
 class ActiveComponents(NamedTuple):
-    """The components of the joint that count for one row.
+    """The components (leaves) of the joint that count for one row.
 
     Attributes
     ----------
     component : int32 array (C,)
     weight : float64 array (C,)
         Sums to 1 over the row's components.
-    n, n_products : int64 arrays (1,)
-        How many; components whose columns are independent come first.
+    n : int64 array (1,)
+        How many.
     dropped : float64 array (1,)
         Share of the posterior weight of components that were left out.
     """
@@ -62,25 +62,7 @@ class ActiveComponents(NamedTuple):
     component: np.ndarray
     weight: np.ndarray
     n: np.ndarray
-    n_products: np.ndarray
     dropped: np.ndarray
-
-
-@record
-class CircuitScratch(NamedTuple):
-    """Scratch for one component whose columns depend on each other, of at most q nodes.
-
-    Attributes
-    ----------
-    mass : float64 array (q, M)
-        Mass of each used split region at each node.
-    share, fit : float64 arrays (q,)
-        See `circuit_kernels`.
-    """
-
-    mass: np.ndarray
-    share: np.ndarray
-    fit: np.ndarray
 
 
 @record
@@ -91,10 +73,6 @@ class RowScratch(NamedTuple):
     ----------
     residual : ResidualTrees
     active : ActiveComponents
-    circuit : CircuitScratch
-    value, node_weight : float64 arrays (Q,)
-        What `component_kernels.find_active` says of the circuits' nodes.
-    atom : int32 array (d,)
     box : int32 array (d, 2), box_column : int32 array (d,)
         A leaf's box: its columns, and the split regions between which they lie.
     stack, one_stack : int32 arrays, stack_mass, one_stack_mass : float64 arrays
@@ -110,10 +88,6 @@ class RowScratch(NamedTuple):
 
     residual: ResidualTrees
     active: ActiveComponents
-    circuit: CircuitScratch
-    value: np.ndarray
-    node_weight: np.ndarray
-    atom: np.ndarray
     box: np.ndarray
     box_column: np.ndarray
     stack: np.ndarray
@@ -129,8 +103,8 @@ class RowScratch(NamedTuple):
 def row_scratch(arrays: MatchedArrays) -> RowScratch:
     """Scratch for the rows of one thread; memory is only taken for what a row writes."""
     n_nodes, n_trees, d = len(arrays.splits.feature), len(arrays.splits.root), len(arrays.columns.slot)
-    n_regions, n_components = len(arrays.regions.column), len(arrays.components.leaf)
-    n_circuit, n_levels, depth = len(arrays.leaves.node_kind), int(arrays.columns.level_start[-1]), arrays.depth
+    n_regions, n_components = len(arrays.regions.column), len(arrays.leaves.log_weight)
+    n_levels, depth = int(arrays.columns.level_start[-1]), arrays.depth
 
     def integers(*shape: int) -> np.ndarray:
         return np.empty(shape, dtype=np.int32)
@@ -141,17 +115,11 @@ def row_scratch(arrays: MatchedArrays) -> RowScratch:
         integers(n_regions),
     )  # fmt: skip
     active = ActiveComponents(
-        integers(n_components), np.empty(n_components), np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64),
-        np.zeros(1),
+        integers(n_components), np.empty(n_components), np.zeros(1, dtype=np.int64), np.zeros(1),
     )  # fmt: skip
-    size = arrays.dependent_size
     return RowScratch(
         residual=residual,
         active=active,
-        circuit=CircuitScratch(np.empty((size, n_regions)), np.empty(size), np.empty(size)),
-        value=np.empty(n_circuit),
-        node_weight=np.empty(n_circuit),
-        atom=integers(d),
         box=integers(d, 2),
         box_column=integers(d),
         stack=integers(2 * depth + 4),
@@ -215,8 +183,6 @@ class CellScratch(NamedTuple):
         Mass of each cell in a block of components.
     vector : float64 array (d + 1, STRIDE)
         Weights of the block's components times the masses of the cells of the first columns.
-    node_mass : float64 array (q, cells + d)
-        At each node of a circuit, for each column 0 and the masses of its cells up to each.
     total, answer : float64 arrays (K,)
     """
 
@@ -225,7 +191,6 @@ class CellScratch(NamedTuple):
     probability: np.ndarray
     mass: np.ndarray
     vector: np.ndarray
-    node_mass: np.ndarray
     total: np.ndarray
     answer: np.ndarray
 
@@ -247,7 +212,6 @@ def cell_scratch(arrays: MatchedArrays, most: int) -> CellScratch:
         probability=np.empty(most),
         mass=np.empty((n_cells, STRIDE)),
         vector=np.empty((d + 1, STRIDE)),
-        node_mass=np.empty((arrays.dependent_size, n_cells + d)),
         total=np.empty(n_outputs),
         answer=np.empty(n_outputs),
     )

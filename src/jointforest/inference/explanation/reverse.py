@@ -71,7 +71,7 @@ def reverse(model: Distribution, event: Mapping[str, Any], k: int, min_share: fl
 def _regions(trees: BoxTrees, asked: set[str], min_share: float) -> list[dict[str, Any]]:
     """Distinct boxes of the leaves, without the columns asked of, that hold ``min_share`` of the rows of a tree."""
     lo, hi, allowed = trees.boxes
-    n = len(trees.log_weight) - trees.has_background
+    n = np.count_nonzero(~trees.is_background(np.arange(len(trees.log_weight))))
     weight, tree = np.exp(trees.log_weight[:n]), trees.tree[:n]
     share = weight / np.bincount(tree, weight)[tree]
     boxes: dict[str, dict[str, Any]] = {}

@@ -10,6 +10,7 @@ import numpy as np
 from ...data.evidence import build
 from ...data.texts import column_text
 from ...models.box_forest.box_trees import BoxTrees
+from ...models.box_forest.structure_kernels import MIXED
 from ...query_language.render import condition_text
 from ...runtime.parameters import check_number
 from .explain import shown_rule, text_html
@@ -28,7 +29,7 @@ class TreeNode(NamedTuple):
     parent : int
         Its place in the list of nodes; -1 of the root.
     column : str
-        Column that the test to come here is on; '' of the root.
+        Column that the test to come here is on; '' of the root, and below a node that mixes its children.
     test : condition
     share : float
         Of the tree's rows.
@@ -42,6 +43,11 @@ class TreeNode(NamedTuple):
     test: Any
     share: float
     leaf: int
+
+    @property
+    def text(self) -> str:
+        """The test to come here."""
+        return condition_text(column_text(self.column), self.test) if self.column else "one component"
 
 
 def tree_nodes(forest: BoxTrees, tree: int) -> list[TreeNode]:
@@ -62,7 +68,8 @@ def tree_nodes(forest: BoxTrees, tree: int) -> list[TreeNode]:
             if len(sides) == 1:  # all levels that come here go one way: no test to show
                 todo.append((sides[0][0], depth, parent, column, test, allowed))
                 continue
-            split = forest.schema.names[int(forest.trees.feature[node])]
+            j = int(forest.trees.feature[node])
+            split = "" if j == MIXED else forest.schema.names[j]
             todo += [(child, depth + 1, len(nodes), split, test, reach) for child, test, reach in reversed(sides)]
         nodes.append(TreeNode(depth, parent, column, test, float(forest.trees.weight[node]), leaf))
     return nodes
@@ -88,8 +95,10 @@ def _sides(forest: BoxTrees, node: int, allowed: np.ndarray) -> list[tuple[int, 
     """Children that some row can reach, each with its test and the levels (bool (S,)) that are possible below."""
     trees, columns = forest.trees, forest.columns
     j = int(trees.feature[node])
-    column, slot = forest.schema.columns[j], columns.slot[j]
     children = int(trees.left[node]), int(trees.right[node])
+    if j == MIXED:
+        return [(child, None, allowed) for child in children]
+    column, slot = forest.schema.columns[j], columns.slot[j]
     if trees.levels_at[node] < 0:
         cut = float(trees.threshold[node])
         tests: tuple[Any, Any] = side_condition(column, -np.inf, cut), side_condition(column, cut, np.inf)
@@ -151,8 +160,7 @@ def tree_text(forest: BoxTrees, tree: int, max_leaves: int | None = None) -> Tre
 
 
 def _test_text(node: TreeNode, in_full: bool) -> str:
-    text = condition_text(column_text(node.column), node.test)
-    return text if in_full else shown_rule(text)
+    return node.text if in_full else shown_rule(node.text)
 
 
 def _folded(nodes: list[TreeNode], most: int) -> dict[int, int]:

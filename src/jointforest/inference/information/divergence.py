@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...models.box_forest.leaves.table import STUDENT
+from ...models.box_forest.leaves.family_kernels import MODULES
+from ...models.box_forest.leaves.table import PIECES
 from ...models.box_forest.structure import leaf_boxes
 from ...runtime.threads import chunks, map_ordered
-from .entropy import column_of_leaves, is_partition, mixes_columns, tree_entropy
+from .entropy import is_partition, tree_entropy
 from .entropy_kernels import column_log_densities
 from .integral import breaks, cell_range, ends, integral
 from .projection import Columns, Estimate, View, averaged, exact
@@ -19,7 +20,6 @@ from .projection import Columns, Estimate, View, averaged, exact
 # ---- Cross entropy of two single trees in closed form over pairs of leaves, one column at a time.
 
 _NODE, _WEIGHT = np.polynomial.legendre.leggauss(10)
-_SPANS = np.array([-8, -4, -2, -1, 0, 1, 2, 4, 8])
 _TOLERANCE = 1e-8
 """How far the integral of a density may be from 1 for the integral of the divergence to count."""
 _WORK = 5e7
@@ -35,7 +35,7 @@ def cross_entropy(p: View, q: View, of: Columns) -> float | None:
     """
     for v in (p, q):
         columns = [v.number[k] for k in of]
-        if not is_partition(v.forest, columns) or mixes_columns(v.forest, columns):
+        if not is_partition(v.forest, columns):
             return None
     log_w, log_v = p.forest.leaves.log_weight, q.forest.leaves.log_weight
     if len(of) * len(log_w) * len(log_v) > _WORK / 10:
@@ -90,9 +90,14 @@ def _points(p: View, q: View, k: int) -> tuple[np.ndarray, np.ndarray] | None:
     points = [known, trees.threshold[trees.feature == q.number[k]]]
     for v in (p, q):
         s, leaves = v.forest.columns.slot[v.number[k]], v.forest.leaves
-        if (leaves.family[:, s] == STUDENT).any():
-            return None
-        points.append((leaves.a[:, s, None] + leaves.b[:, s, None] * _SPANS).ravel())
+        of_slot = (np.concatenate([getattr(leaves, name)[:, s], getattr(leaves.pieces, name)[:, 0]])
+                   for name in ("family", "a", "b"))  # fmt: skip
+        family, a, b = of_slot
+        for code in np.unique(family[family != PIECES]).tolist():
+            spans, of = getattr(MODULES[code], "SPANS", None), family == code
+            if spans is None:
+                return None
+            points.append((a[of, None] + b[of, None] * spans).ravel())
     edges = np.unique(np.concatenate(points))
     edges = edges[(edges >= known[0]) & (edges <= known[-1])]
     if len(_NODE) * len(edges) * rows > _WORK:
@@ -106,9 +111,7 @@ def _points(p: View, q: View, k: int) -> tuple[np.ndarray, np.ndarray] | None:
 def _log_densities(v: View, k: int, x: np.ndarray) -> np.ndarray:
     """Log density of the column in every leaf at points in the reference's numbers, (L, q)."""
     j = v.number[k]
-    log_density = column_log_densities(
-        v.forest.columns, v.forest.leaves, j, *column_of_leaves(v.forest, j), _own(v, k, x)
-    )
+    log_density = column_log_densities(v.forest.columns, v.forest.leaves, j, _own(v, k, x))
     return np.where(np.isin(x, v.foreign[k]), -np.inf, log_density)
 
 

@@ -7,10 +7,8 @@ import numpy as np
 
 from ...data.discretization.base_density import code_entropy
 from ...data.discretization.discretizer import codes_of
-from ...data.evidence import Evidence, build
-from ...models.box_forest.leaves.derived import leaf_of_rows
-from ...models.box_forest.leaves.table import FACTORS, SUM
-from ...models.box_forest.posterior import LeafPosterior, by_chunks, chunk_posterior
+from ...data.evidence import Evidence
+from ...models.box_forest.posterior import LeafPosterior, by_chunks
 from ...models.box_forest.structure import Forest
 from ...models.hidden_tree.condition import joint_codes
 from ...models.hidden_tree.hidden_trees import HiddenTrees
@@ -18,39 +16,13 @@ from .entropy_kernels import column_entropies, leaf_divergence
 from .integral import integral
 from .projection import Columns, Estimate, View, averaged, exact
 
-# ---- Leaves as products over some columns, and trees whose leaves are apart in them: then there are closed forms.
+# ---- Trees whose leaves are apart in some columns: then there are closed forms.
 
 
 def is_partition(model: Forest, columns: list[int]) -> bool:
-    """Whether the leaves are apart in these columns for sure: one tree, no background, no split on another column."""
+    """Whether the leaves are apart in these columns for sure: one tree, no background, all splits on these columns."""
     feature = model.trees.feature
-    return len(model.trees.root) == 1 and set(feature[feature >= 0].tolist()) <= set(columns)
-
-
-def mixes_columns(model: Forest, columns: list[int]) -> bool:
-    """Whether a sum of a circuit mixes distributions of several of these columns, so that its leaf is no product."""
-    leaves = model.leaves
-    is_sum = np.flatnonzero(leaves.node_kind == SUM)
-    described = np.zeros((len(leaves.node_kind) + 1, len(columns)), np.int64)
-    described[1:][leaves.node_kind == FACTORS] = leaves.scope[:, columns]
-    described = np.cumsum(described, axis=0)
-    inside = described[leaves.node_end[is_sum]] > described[is_sum]
-    return bool((inside.sum(axis=1) > 1).any())
-
-
-def column_of_leaves(model: Forest, j: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Column j of every leaf as a mixture of parameter rows: starts (L + 1,), rows (M,) and weights (M,).
-
-    Leaf l mixes the entries ``start[l]:start[l + 1]``, whose weights sum to 1; it has none if its own weight is 0.
-    """
-    leaves = model.leaves
-    parts = chunk_posterior(model, build(model.schema), 0, 1, j)
-    is_used = parts.log_weight > -np.inf
-    row, log_weight = parts.leaf[is_used], parts.log_weight[is_used]
-    leaf = leaf_of_rows(leaves.node_start, leaves.node_row)[row]
-    order = np.argsort(leaf, kind="stable")
-    start = np.searchsorted(leaf[order], np.arange(len(leaves.log_weight) + 1))
-    return start.astype(np.int64), row[order], np.exp(log_weight - leaves.log_weight[leaf])[order]
+    return len(model.trees.root) == 1 and set(feature[feature != -1].tolist()) <= set(columns)
 
 
 # ---- Entropies under hidden trees: of the codes, and of what lies inside each code.
@@ -92,9 +64,9 @@ def entropy(v: View, of: Columns, n: int, seed: int) -> Estimate:
         inside, log_inside = inside_codes(v, hidden, of, X)
         codes = averaged(log_inside - v.log_density(X, of))
         return codes._replace(value=codes.value + inside)
-    of_leaves = leaf_entropies(v.forest, [v.number[k] for k in of]) if v.model.is_forest else None
-    if of_leaves is None:
+    if not v.model.is_forest:
         return averaged(-v.log_density(X, of))
+    of_leaves = leaf_entropies(v.forest, [v.number[k] for k in of])
     divergence = averaged(_leaf_divergence(v.forest, v.evidence(X, of)))
     return divergence._replace(value=divergence.value + float(np.exp(v.forest.leaves.log_weight) @ of_leaves))
 
@@ -150,40 +122,17 @@ def exact_entropy(v: View, of: Columns) -> float | None:
 
 
 def tree_entropy(model: Forest, columns: list[int]) -> float | None:
-    """Entropy of some columns of one tree, sum_l w_l (H_l - log w_l).
-
-    None if leaves may overlap in these columns (`is_partition`), or the leaves' own entropies are not known.
-    """
-    of_leaves = leaf_entropies(model, columns) if is_partition(model, columns) else None
-    if of_leaves is None:
+    """Entropy of some columns of one tree, sum_l w_l (H_l - log w_l); None if leaves may overlap in these columns."""
+    if not is_partition(model, columns):
         return None
     log_weight = model.leaves.log_weight
     used = log_weight[log_weight > -np.inf]
-    return float(np.exp(log_weight) @ of_leaves - np.exp(used) @ used)
+    return float(np.exp(log_weight) @ leaf_entropies(model, columns) - np.exp(used) @ used)
 
 
-def leaf_entropies(model: Forest, columns: list[int]) -> np.ndarray | None:
-    """Entropy (L,) of some columns in each leaf, the sum of the columns' own.
-
-    None if a leaf is no product over these columns, or mixes densities of one that overlap.
-    """
-    if mixes_columns(model, columns):
-        return None
-    total = np.zeros(len(model.leaves.log_weight))
-    for j in columns:
-        total += _leaf_column_entropies(model, j)
-    return None if np.isnan(total).any() else total
-
-
-def _leaf_column_entropies(model: Forest, j: int) -> np.ndarray:
-    """Entropy (L,) of column j in each leaf; NaN where densities that overlap are mixed."""
-    start, row, share = column_of_leaves(model, j)
-    order = np.arange(len(row))
-    if not model.columns.is_categorical[j]:  # by lower ends of supports, so that overlaps are between neighbours
-        order = np.lexsort(
-            (model.leaves.lo[row, model.columns.slot[j]], np.repeat(np.arange(len(start) - 1), np.diff(start)))
-        )
-    return column_entropies(model.columns, model.leaves, j, start, row, share, order)
+def leaf_entropies(model: Forest, columns: list[int]) -> np.ndarray:
+    """Entropy (L,) of some columns in each leaf, the sum of the columns' own."""
+    return np.asarray(sum(column_entropies(model.columns, model.leaves, j) for j in columns))
 
 
 def minus_p_log_p(log_p: np.ndarray) -> np.ndarray:

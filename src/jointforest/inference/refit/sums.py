@@ -14,7 +14,7 @@ from ...runtime.threads import map_ordered
 from ..expectation.cell_kernels import complete_rows
 from ..expectation.component_kernels import STRIDE
 from ..expectation.expectation import Rows, distinct, knows_splits, leaf_probability, take
-from ..expectation.match import MatchedArrays, MatchedEnsemble, filled
+from ..expectation.match import MatchedEnsemble, filled
 from ..expectation.scratch import cell_scratch, row_scratch
 from .refit_kernels import cell_leaves, pair_leaves, pair_rows
 
@@ -67,39 +67,6 @@ class PairSums(NamedTuple):
     value: np.ndarray
     matrix: np.ndarray
     product: np.ndarray
-
-
-@record
-class PairScratch(NamedTuple):
-    """Scratch for the pairs of leaves of one row.
-
-    Attributes
-    ----------
-    narrow : float64 array (M, STRIDE)
-        Masses of the split regions within the first leaf.
-    mass, narrow_mass : float64 arrays (q, M + d)
-        Masses of the split regions at each node of a circuit, all and within the first leaf. After the split regions
-        each column has a place for the mass of its region in the first leaf.
-    box, both_box : int32 arrays (d, 2), column : int32 array (d,), both_column : int32 array (2 d,)
-        The box of the first leaf, and of both: its columns, and the split regions between which they lie.
-    """
-
-    narrow: np.ndarray
-    mass: np.ndarray
-    narrow_mass: np.ndarray
-    box: np.ndarray
-    both_box: np.ndarray
-    column: np.ndarray
-    both_column: np.ndarray
-
-
-def pair_scratch(arrays: MatchedArrays) -> PairScratch:
-    """Scratch for the pairs of one thread."""
-    n_regions, d, size = len(arrays.regions.column), len(arrays.columns.slot), arrays.dependent_size
-    box, both_box = np.empty((2, d, 2), dtype=np.int32)
-    column, both_column = np.empty(d, dtype=np.int32), np.empty(2 * d, dtype=np.int32)
-    mass, narrow_mass = np.empty((2, size, n_regions + d))
-    return PairScratch(np.empty((n_regions, STRIDE)), mass, narrow_mass, box, both_box, column, both_column)
 
 
 def gather(matched: MatchedEnsemble, rows: Rows, y: np.ndarray, weight: np.ndarray) -> Sample:
@@ -198,10 +165,10 @@ def _add_rows(matched: MatchedEnsemble, sample: Sample, rows: list[tuple[int, in
     part = sample.part
     # every leaf counts, also beside one of its value
     arrays = matched.arrays()._replace(half_most=np.ones(len(matched.half)))
-    scratch, pairs = row_scratch(arrays), pair_scratch(arrays)
+    scratch, narrow = row_scratch(arrays), np.empty((len(arrays.regions.column), STRIDE))
     for first, end in rows:
         post = chunk_posterior(matched.model, part.evidence, first, end)
-        pair_rows(arrays, part, first, post, sample.part_weight, sums, scratch, pairs)
+        pair_rows(arrays, part, first, post, sample.part_weight, sums, scratch, narrow)
 
 
 def _sum_parts(matched: MatchedEnsemble, sample: Sample, size: int, add: Callable[..., np.ndarray]) -> np.ndarray:

@@ -16,6 +16,7 @@ from ...models.base import Distribution
 from ...models.box_forest.box_forest import BoxForest
 from ...models.box_forest.posterior import LeafPosterior, oob_log_density, posterior
 from ...models.box_forest.structure import Forest, Trees
+from ...models.hidden_tree.hidden_tree import HiddenTree
 from ...runtime.parameters import FLAG, VERBOSE, Number, parameter
 from ...runtime.progress import write_line
 from ...runtime.threads import map_ordered
@@ -27,7 +28,6 @@ from ..chow_liu_leaves.leaves import chow_liu_part, coded, fill_chow_liu, trees_
 from ..growing.grow import GrowthSettings, Ranks, RankTree, find_leaves, grow, prune, rank
 from ..leaf_fitting.densities import (
     AssignedRows,
-    FittedTree,
     as_forest,
     assign_rows,
     columns_of,
@@ -38,8 +38,8 @@ from ..leaf_fitting.densities import (
     quantile_trees,
     tree_cdfs,
 )
-from ..leaf_fitting.fit import Settings, Table, prepare
-from ..leaf_fitting.quantile import LeafCdfs, choose_slots, misfit_slots, rows_of_cdfs, small_enough
+from ..leaf_fitting.fit import LEAF_DENSITIES, Settings, Table, TreeLeaves, prepare
+from ..leaf_fitting.quantile import LeafCdfs, choose_slots, misfit_slots, n_pieces, small_enough
 from ..leaf_fitting.quantile_kernels import gains_of_slot
 from ..leaf_fitting.statistics_kernels import rows_by_leaf
 from .constants import FIXED
@@ -110,8 +110,9 @@ class AdversarialForest(TableLearner):
         "normal_mle": a truncated normal of maximum likelihood. "quantile": a piecewise-linear CDF, see
         ``quantile_epsilon``; ``bounds``, ``spread_rows`` and ``min_spread`` do not count.
         "chow_liu" (beyond the paper): columns depend on each other in a leaf, in a tree of pairs, on the codes of each
-        column's own scale; nearer to the table than all others. Robustness, raking and refitting are refused then;
-        ``bounds`` to ``quantile_epsilon`` do not count. See ``docs/concepts/adversarial-forest.md``.
+        column's own scale; nearer to the table than all others. ``joint_`` is then a mixture of hidden trees, one a
+        leaf, and no forest of boxes: robustness, raking and refitting are refused, and ``bounds`` to
+        ``quantile_epsilon`` do not count. See ``docs/concepts/adversarial-forest.md``.
     bounds : "auto", "no", "local" or "global"
         Support: the leaf's box ("no", the paper); the box with its open sides cut at the column's span ("global"); the
         span of the leaf's own values ("local"); the box, cut like "global" only on a side of the column where the
@@ -183,7 +184,7 @@ class AdversarialForest(TableLearner):
     delta: float = parameter(0.1, Number(0, 0.5))
     max_iters: int | str = parameter("auto", "auto", Number(0, whole=True))
     early_stop: bool = parameter(True, *FLAG)
-    leaf: str = parameter("auto", "auto", "normal", "normal_moments", "normal_mle", "uniform", "quantile", "chow_liu")
+    leaf: str = parameter("auto", "auto", *LEAF_DENSITIES, "chow_liu")
     bounds: str = parameter("auto", *BOUNDS)
     smoothing: float = parameter(0.2, Number(0))
     prior: str = parameter("marginal", *PRIORS)
@@ -205,7 +206,7 @@ class AdversarialForest(TableLearner):
         if self.oob_score and self.leaf == "chow_liu":
             raise ValueError("oob_score=True needs another leaf than 'chow_liu', whose trees share the table's pairs")
 
-    def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Distribution:
+    def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> BoxForest | HiddenTree:
         if self.leaf == "chow_liu":
             table = coded(rows, weight)
             return chow_liu_part(table, self._grow(table.rows, weight, seed).filled, self.epsilon)
@@ -255,7 +256,7 @@ class AdversarialForest(TableLearner):
 
     def _quantile(
         self, rows: Rows, cells: Table, assigned: AssignedRows, weight: np.ndarray | None, seed: int
-    ) -> tuple[np.ndarray | None, Forest | None, list[FittedTree] | None]:
+    ) -> tuple[np.ndarray | None, Forest | None, list[TreeLeaves] | None]:
         """Slots that "auto" gives quantile leaves (None: ``leaf`` says it), the forest, if it is known by then, and its
         trees with normal leaves."""
         if self.leaf != "auto":
@@ -339,7 +340,7 @@ class AdversarialForest(TableLearner):
         cells: Table,
         assigned: AssignedRows,
         quantile: np.ndarray | None = None,
-        plain: list[FittedTree] | None = None,
+        plain: list[TreeLeaves] | None = None,
     ) -> Forest:
         """The forest of independent columns in leaves, whose densities are estimated on the rows that arrive there.
 
@@ -643,8 +644,7 @@ class _Trial:
     def fits(self, slots: np.ndarray) -> bool:
         """Whether the tables stay small enough, judged by the first tree."""
         [cdfs] = self._cdfs(first_trees(self.assigned, 1), slots)
-        n_rows = len(cdfs[0].lo) + int(rows_of_cdfs(cdfs).sum())
-        return small_enough(self.rows.columns, n_rows, len(self.assigned.trees.root))
+        return small_enough(n_pieces(cdfs), len(self.assigned.trees.root))
 
     def gains(self, slots: np.ndarray) -> list[np.ndarray]:
         """Gain in the log-likelihood of each validation row; nothing where they are too few to judge.

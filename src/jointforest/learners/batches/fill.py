@@ -18,7 +18,6 @@ from ...runtime.threads import map_ordered
 from ..hidden_tree.first_joint import fill_in
 from ..leaf_fitting.densities import (
     AssignedRows,
-    FittedTree,
     as_forest,
     columns_of,
     first_leaves,
@@ -26,15 +25,15 @@ from ..leaf_fitting.densities import (
     quantile_leaves,
     rows_in_leaves,
 )
-from ..leaf_fitting.fit import Settings, Table, codes_of, marginals
+from ..leaf_fitting.fit import Settings, Table, TreeLeaves, codes_of, marginals
 from ..leaf_fitting.quantile import (
     LeafValues,
     Marks,
     marks_of,
     no_counts,
-    quantile_circuits,
     values_of_marks,
     values_of_rows,
+    with_cdfs,
 )
 from ..leaf_fitting.running import Running, add_rows, add_sums, leaf_sums_of, no_rows, one_leaf
 from .passes import Fold, Pass
@@ -245,11 +244,11 @@ def finish(structure: Structure, sums: list[Running], epsilon: float) -> Forest:
     table = marginal._replace(values=structure.cells.values, codes=structure.cells.codes)
     trees = with_weights(structure.assigned.trees, np.concatenate([of.size * unit for of in sums]))
 
-    def one(t: int) -> FittedTree:
+    def one(t: int) -> TreeLeaves:
         box, of_leaves = tree_boxes(trees, columns, t), leaf_sums_of(columns, sums[t], unit)
         leaves = fit_leaves(columns, table, of_leaves, box, structure.settings, structure.target)
         if not sums[t].marks:
-            return leaves, None
+            return leaves
 
         def of_slot(slot: int, marks: Marks) -> LeafValues:
             return values_of_marks(marks, of_leaves, slot, float(columns.step[slot]), unit)
@@ -257,7 +256,7 @@ def finish(structure: Structure, sums: list[Running], epsilon: float) -> Forest:
         of = list(map_ordered(of_slot, list(sums[t].marks.items())))
         values = dict(zip(sums[t].marks, of, strict=True))
         epsilon = structure.settings.quantile_epsilon
-        return leaves, quantile_circuits(columns, table, values, leaves, *box[:2], epsilon)
+        return with_cdfs(columns, table, values, leaves, *box[:2], epsilon)
 
     fitted = list(map_ordered(one, [(t,) for t in range(len(sums))], "fitting leaves"))
     return as_forest(structure.schema, columns, table, trees, fitted, epsilon)

@@ -24,9 +24,10 @@ from ..batches.sample import take_weighed
 from ..chow_liu_leaves.constants import FIXED as CHOW_LIU
 from ..chow_liu_leaves.leaves import chow_liu_part
 from ..growing.criterion_kernels import ENTROPY, GINI
-from ..leaf_fitting.densities import TARGET, AssignedRows, LearnCircuits, learn_densities
-from ..leaf_fitting.fit import LIKE_UNIFORM, Settings
-from ..leaf_fitting.learnspn import SpnSettings, class_circuits, learn_circuits
+from ..leaf_fitting.densities import TARGET, AssignedRows, learn_densities
+from ..leaf_fitting.fit import LEAF_DENSITIES, Settings, has_scale
+from ..leaf_fitting.learnspn import SpnSettings, class_components, spn_circuits, spn_components
+from ..leaf_fitting.mixtures import LearnComponents, learn_mixtures
 from .conformal import Calibration, calibration_rows
 from .constants import FIXED
 from .supervised import GrowSettings, feature_importances, grow_forest
@@ -71,9 +72,7 @@ class GenerativeForest(Learner):
     min_samples_leaf: int | str = parameter("auto", "auto", Number(1, whole=True))
     bootstrap: bool = parameter(True, *FLAG)
     max_samples: int | float | None = parameter(None, Number(0), None)
-    leaf: str = parameter(
-        "normal", "auto", "normal", "normal_moments", "normal_mle", "uniform", "quantile", "spn", "chow_liu"
-    )
+    leaf: str = parameter("normal", "auto", *LEAF_DENSITIES, "spn", "chow_liu")
     target_in_leaf: str = parameter("factorised", "factorised", "full")
     min_spn_samples: int = parameter(30, Number(2, whole=True))
     bounds: str = parameter("auto", *BOUNDS)
@@ -390,27 +389,20 @@ class GenerativeForest(Learner):
         settings = self._settings()
         if self.smoothing == "auto":
             settings = choose_smoothing(training, assigned, settings, seed)
-        if self.min_spread == "auto" and self.leaf not in LIKE_UNIFORM:
+        if self.min_spread == "auto" and has_scale(settings.leaf):
             settings = settings._replace(min_spread=choose_spreads(training, assigned, settings))
         self.min_spread_, self._smoothing = settings.min_spread, settings.smoothing
         target = TARGET
         if not training.columns.is_categorical[-1]:
             target = target._replace(min_spread=choose_target_spread(training, assigned))
-        circuits = self._circuits(training, seed)
-        quantile = None
-        if self.leaf == "auto" and circuits is None:
-            quantile = quantile_slots(training, assigned, settings, target, seed)
-        model = learn_densities(
-            training.schema,
-            training.columns,
-            training.table,
-            assigned,
-            settings,
-            self.epsilon,
-            target,
-            circuits=circuits,
-            quantile=quantile,
-        )
+        components, quantile = self._components(training, seed), None
+        rows = training.schema, training.columns, training.table, assigned, settings, self.epsilon
+        if components is not None:
+            model = learn_mixtures(*rows, target, components)
+        else:
+            if self.leaf == "auto":
+                quantile = quantile_slots(training, assigned, settings, target, seed)
+            model = learn_densities(*rows, target, quantile)
         beta = {"trees": 0.0, "mixture": 1.0}.get(self.combine, self.beta)
         self.beta_ = choose_beta(model, training, assigned, seed)[0] if isinstance(beta, str) else beta
         if filled is not None:
@@ -429,18 +421,18 @@ class GenerativeForest(Learner):
         X = self._same_columns(as_table(X))
         return read_cells(self.joint_.schema, self._target, X, self.extra)[0]
 
-    def _circuits(self, training: Training, seed: int) -> LearnCircuits | None:
-        """How circuits of leaves are learned, if they are."""
+    def _components(self, training: Training, seed: int) -> LearnComponents | None:
+        """How the components of leaves that are mixtures are learned, if they are."""
         columns, table, target = training.columns, training.table, len(training.columns.slot) - 1
         is_full = self.target_in_leaf == "full"
         if self.leaf == "spn":
             spn = SpnSettings(min_samples=self.min_spn_samples)
             scope = np.arange(target + 1) < target + is_full
-            return lambda rows, start, weight, t: learn_circuits(
-                columns, table, rows, start, weight, spn, scope, seed, t
+            return lambda rows, start, weight, t: spn_components(
+                columns, spn_circuits(columns, table, rows, start, weight, spn, scope, seed, t)
             )
         if is_full:
-            return lambda rows, start, weight, t: class_circuits(columns, table, rows, start, weight, target)
+            return lambda rows, start, weight, t: class_components(columns, table, rows, start, weight, target)
         return None
 
     # -- questions about the features alone

@@ -48,17 +48,17 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
         are more than 0.01 away), unless out-of-bag rows are less probable then, or predicted worse; truer densities,
         but learning takes two to five times as long and rows with missing cells five to fifteen times.
         "normal_moments": the parent has their mean as well. "normal_mle": a truncated normal of maximum likelihood.
-        "quantile": a piecewise-linear CDF. "spn": leaves of at least ``min_spn_samples`` rows are small circuits,
-        learned with LearnSPN, the others as "normal".
+        "quantile": a piecewise-linear CDF. "spn": leaves of at least ``min_spn_samples`` rows are mixtures of
+        products, learned with LearnSPN, the others as "normal".
         "chow_liu": Chow-Liu trees on the codes of each column's own scale, the target among them; ``joint_`` is then
         hidden trees, whose conditionals predict (``beta_`` is 1). Trees have at most 120 leaves of 12 rows unless said
         otherwise, and each leaf has tables of its own: take 10 to 20 trees. ``robustness`` is refused, and there is no
         ``min_spread_``; ``bounds``, ``smoothing``, ``prior``, ``spread_rows`` and ``min_spread`` have no effect.
     target_in_leaf : {"factorised", "full"}
-        Whether a leaf takes the target as independent of the features, or models them together, in its circuit: "full"
+        Whether a leaf takes the target as independent of the features, or models them together, in its mixture: "full"
         needs ``leaf="spn"``, for there are no classes to part a leaf by.
     min_spn_samples : int
-        Fewest rows of a leaf that becomes a circuit.
+        Fewest rows of a leaf that becomes a mixture.
     bounds : {"no", "auto", "local", "global"}
         Support of a leaf's density: its box ("no"); the box with its open sides cut at the column's span ("global"),
         or only where the leaves would put the mass of more than five rows beyond all data ("auto"); the span of the

@@ -242,7 +242,7 @@ def quantile_slots(
 
     def fits(slots: np.ndarray) -> bool:
         one = learned(first_trees(assigned, 1), slots)
-        return small_enough(columns, len(one.leaves.tree), len(assigned.trees.root))
+        return small_enough(len(one.leaves.pieces.log_weight), len(assigned.trees.root))
 
     def gains(slots: np.ndarray) -> list[np.ndarray]:
         forests = normal, learned(few, slots)

@@ -23,7 +23,7 @@ from ..chow_liu_leaves.leaves import CodedRows, chow_liu_part, coded, fill_chow_
 from ..growing.criterion_kernels import ENTROPY, GINI
 from ..growing.grow import RankTree, rank
 from ..leaf_fitting.densities import AssignedRows, assign_rows, learn_densities
-from ..leaf_fitting.fit import Settings, prepare
+from ..leaf_fitting.fit import LEAF_DENSITIES, Settings, prepare
 from .constants import FIXED
 from .grow import JointSettings, grow_joint, joint_rows, with_targets
 
@@ -75,8 +75,8 @@ class JointTree(TableLearner):
         columns, as `LostDependenceWarning` reports it, unless quantile leaves validate better.
         "quantile": independent columns, of numbers a piecewise-linear CDF learned from the leaf's rows (paper, section
         3). The others, a truncated normal or uniform density of numbers, and "chow_liu", columns that depend on each
-        other: `AdversarialForest` describes them; splits are then judged by what such leaves would not know, if
-        that raises the validation log-likelihood. See ``docs/concepts/joint-tree.md``.
+        other, in hidden trees: `AdversarialForest` describes them; splits are then judged by what such leaves would
+        not know, if that raises the validation log-likelihood. See ``docs/concepts/joint-tree.md``.
     quantile_epsilon : float
         How closely the CDF of a quantile leaf follows that of its rows before it is given their mean and variance; of w
         rows never closer than ``0.25 / sqrt(w)`` and ``1 / w``, which is noise.
@@ -117,7 +117,7 @@ class JointTree(TableLearner):
     min_impurity_decrease: str | float = parameter("auto", "auto", Number(0, 1))
     max_features: str | int | float | None = parameter(None, *MAX_FEATURES)
     bootstrap: bool = parameter(True, *FLAG)
-    leaf: str = parameter("auto", "auto", "quantile", "normal", "normal_moments", "normal_mle", "uniform", "chow_liu")
+    leaf: str = parameter("auto", "auto", *LEAF_DENSITIES, "chow_liu")
     quantile_epsilon: float = parameter(0.01, Number(1e-6, 1))
     epsilon: float = parameter(1e-3, Number(0, 0.5))
     kinds: dict[str, str] | None = None

@@ -28,7 +28,7 @@ class Constants:
     quantile_narrowest: float = 0.1
     """Least width of a piece, in median gaps between neighbouring values of the column: narrower pieces are spikes."""
     quantile_bytes: int = 2**31
-    """Size that a forest's tables may have with quantile leaves, which need a row for each piece of a CDF."""
+    """Size that the pieces of a forest's quantile leaves may have."""
 
 
 FIXED = Constants()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,13 +10,13 @@ import numpy as np
 from ...data.schema import Columns, Schema
 from ...models.box_forest.leaves.derived import make_leaves
 from ...models.box_forest.leaves.levels import apart, layout, side_by_side, stacked
-from ...models.box_forest.leaves.table import NORMAL, STUDENT, UNIFORM, Circuits, Leaves, ParameterTables
+from ...models.box_forest.leaves.pieces import no_pieces, stacked_pieces
+from ...models.box_forest.leaves.table import Leaves, ParameterTables
 from ...models.box_forest.structure import Forest, Trees, add_stump, tree_boxes
 from ...runtime.threads import map_ordered
 from ..growing.grow import Ranks, RankTree, find_leaves, join_trees, prune
 from .fit import LeafSums, Settings, Table, TreeLeaves, background, fit_tree, leaf_sums
-from .learnspn import TreeCircuits
-from .quantile import LeafCdfs, leaf_cdfs, quantile_circuits, values_of_rows
+from .quantile import LeafCdfs, leaf_cdfs, values_of_rows, with_cdfs
 from .statistics_kernels import rows_by_leaf
 
 
@@ -108,59 +108,27 @@ def prune_small_leaves(
 
 
 def join_leaves(
-    columns: Columns,
-    trees: list[TreeLeaves],
-    back: TreeLeaves | None = None,
-    epsilon: float = 0.0,
-    circuits: list[tuple[Circuits, TreeLeaves]] | None = None,
+    columns: Columns, trees: Sequence[TreeLeaves], back: TreeLeaves | None = None, epsilon: float = 0.0
 ) -> Leaves:
-    """Leaves of a forest of equally weighted trees, the background ``back`` last with weight ``epsilon``.
-
-    ``circuits`` are, for each tree, those of its leaves, nodes and rows numbered within the tree, and their rows.
-    """
-    parts = trees if back is None else [*trees, back]
+    """Leaves of a forest of equally weighted trees, the background ``back`` last with weight ``epsilon``."""
+    parts = [*trees] if back is None else [*trees, back]
     share = (1.0 - epsilon if back is not None else 1.0) / len(trees)
     weights = [share * t.rows / t.rows.sum() for t in trees] + ([] if back is None else [np.array([epsilon])])
     with np.errstate(divide="ignore"):
         log_weight = np.log(np.concatenate(weights))
-    groups = [] if circuits is None else [fitted for _, fitted in circuits]
-    number = [*range(len(parts)), *range(len(groups))]
-    all_parts = [*parts, *groups]
-    # normals have a scale, uniforms have none; the columns of a leaf need not be of one family
-    family = [np.where(p.b > 0, STUDENT if p is back else NORMAL, UNIFORM) for p in all_parts]
-    table = {
-        field: np.concatenate([getattr(p, field) for p in all_parts])
-        for field in ("a", "b", "lo", "hi", "atom_mass", "level_mass")
-    }
+    fields = ("family", "a", "b", "lo", "hi", "atom_mass", "level_mass", "missing_rate")
+    table = {field: [getattr(p, field) for p in parts] for field in fields}
+    table["a"] = [a.copy() for a in table["a"]]
+    pieces = stacked_pieces([p.pieces or no_pieces() for p in parts], table["family"], table["a"])
     return make_leaves(
         columns,
         ParameterTables(
-            tree=np.concatenate([np.full(len(p.rows), t) for t, p in zip(number, all_parts, strict=True)]),
+            tree=np.repeat(np.arange(len(parts)), [len(p.rows) for p in parts]),
             log_weight=log_weight,
-            family=np.concatenate(family),
-            **table,
-            missing_rate=np.concatenate([p.missing_rate for p in parts]),
-            wide=stacked([p.wide for p in all_parts]),
+            **{name: np.concatenate(of) for name, of in table.items()},
+            wide=stacked([p.wide for p in parts]),
+            pieces=pieces,
         ),
-        circuits=None if circuits is None else _joined(circuits, len(log_weight), back is not None),
-    )
-
-
-def _joined(trees: list[tuple[Circuits, TreeLeaves]], n_leaves: int, has_background: bool) -> Circuits:
-    """Circuits of all trees, numbered through; the background has none."""
-    circuits = [c for c, _ in trees]
-    first = np.cumsum([0] + [len(c.node_kind) for c in circuits])
-    first_row = n_leaves + np.cumsum([0] + [len(fitted.rows) for _, fitted in trees])
-    start = [c.node_start[:-1] + at for c, at in zip(circuits, first[:-1], strict=True)]
-    last = np.full(2 if has_background else 1, first[-1])
-    rows = [np.where(c.node_row >= 0, c.node_row + at, -1) for c, at in zip(circuits, first_row[:-1], strict=True)]
-    return Circuits(
-        node_start=np.concatenate([*start, last]).astype(np.int32),
-        node_kind=np.concatenate([c.node_kind for c in circuits]),
-        node_end=np.concatenate([c.node_end + at for c, at in zip(circuits, first[:-1], strict=True)]).astype(np.int32),
-        node_log_weight=np.concatenate([c.node_log_weight for c in circuits]),
-        node_row=np.concatenate(rows).astype(np.int32),
-        scope=np.concatenate([c.scope for c in circuits]),
     )
 
 
@@ -170,11 +138,6 @@ prediction (Correia et al. 2020, Theorem 1); leaves of a single row take the spr
 
 Box = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Lower and upper sides, and levels allowed, of the leaves of a tree: see `models.box_forest.structure`."""
-FittedTree = tuple[TreeLeaves, tuple[Circuits, TreeLeaves] | None]
-"""Leaves of a tree, and, if they have any, their circuits with their rows."""
-
-LearnCircuits = Callable[[np.ndarray, np.ndarray, np.ndarray, int], TreeCircuits]
-"""Circuits of the leaves of a tree, from its rows by leaf (rows, start), their weights, and the tree's number."""
 
 
 def learn_densities(
@@ -185,17 +148,15 @@ def learn_densities(
     settings: Settings,
     epsilon: float,
     target: Settings | None = None,
-    circuits: LearnCircuits | None = None,
     quantile: np.ndarray | None = None,
 ) -> Forest:
     """The forest whose leaf densities are estimated on the rows in the leaves of each tree.
 
     ``epsilon`` is the weight of the background; 0 leaves it out. The last column has the settings ``target`` if it is
-    the target of the trees. ``circuits`` learns circuits for leaves; without it every leaf is a product over the
-    columns. Numeric slots of ``quantile`` (bool (p,)) have quantile leaves, whatever the settings say of the others;
-    these are circuits, too.
+    the target of the trees. Numeric slots of ``quantile`` (bool (p,)) have quantile leaves, whatever the settings say
+    of the others.
     """
-    fitted = fit_trees(columns, table, assigned, settings, target, circuits, quantile)
+    fitted = fit_trees(columns, table, assigned, settings, target, quantile)
     return as_forest(schema, columns, table, assigned.trees, fitted, epsilon)
 
 
@@ -205,29 +166,17 @@ def fit_trees(
     assigned: AssignedRows,
     settings: Settings,
     target: Settings | None = None,
-    circuits: LearnCircuits | None = None,
     quantile: np.ndarray | None = None,
-) -> list[FittedTree]:
+) -> list[TreeLeaves]:
     """The leaves of each tree, not yet a forest; parameters as of `learn_densities`."""
     trees, weight = assigned.trees, assigned.weight
     first = first_leaves(trees)
     modelled = quantile_leaves(columns, settings, quantile, target is not None)
 
-    def fit(rows: np.ndarray, start: np.ndarray, weight: np.ndarray, box: Box) -> TreeLeaves:
-        cells = table.values, table.codes
-        sums = leaf_sums(columns, cells, table.spread, rows, start, weight, drawn=table.drawn)
-        return fit_leaves(columns, table, sums, box, settings, target)
-
-    def one(t: int) -> FittedTree:
-        rows, start = rows_in_leaves(assigned, first, t)
+    def one(t: int) -> TreeLeaves:
         box = tree_boxes(trees, columns, t)
-        leaves = fit(rows, start, weight[t], box)
-        if circuits is None or modelled.any():
-            return leaves, None
-        learned = circuits(rows, start, weight[t], t)
-        lo, hi, allowed = (x[learned.group_leaf] for x in box)
-        groups = fit(learned.group_rows, learned.group_start, weight[t], (lo, hi, allowed))
-        return leaves, (learned.circuits(), groups)
+        rows, start = rows_in_leaves(assigned, first, t)
+        return fit_rows(columns, table, rows, start, weight[t], box, settings, target)
 
     fitted = list(map_ordered(one, [(t,) for t in range(len(trees.root))], "fitting leaves"))
     if not modelled.any():
@@ -239,23 +188,21 @@ def quantile_trees(
     columns: Columns,
     table: Table,
     assigned: AssignedRows,
-    fitted: Sequence[FittedTree],
+    fitted: Sequence[TreeLeaves],
     slots: np.ndarray,
     epsilon: float,
-) -> list[FittedTree]:
-    """Trees fitted without circuits, with quantile leaves of some numeric slots, bool (p,); they stay as they are."""
+) -> list[TreeLeaves]:
+    """Fitted trees, with quantile leaves of some numeric slots, bool (p,); they stay as they are."""
     trees, first = assigned.trees, first_leaves(assigned.trees)
 
-    def one(t: int) -> FittedTree:
+    def one(t: int) -> TreeLeaves:
         rows, start = rows_in_leaves(assigned, first, t)
         lo, hi, _ = tree_boxes(trees, columns, t)
-        plain = fitted[t][0]
-        leaves = plain._replace(**{name: getattr(plain, name).copy() for name in ("a", "b", "lo", "hi")})
         values = {
             slot: values_of_rows(table.values[j], table.codes[j], rows, start, assigned.weight[t])
             for slot, j in columns_of(columns, slots)
         }
-        return leaves, quantile_circuits(columns, table, values, leaves, lo, hi, epsilon)
+        return with_cdfs(columns, table, values, fitted[t], lo, hi, epsilon)
 
     return list(map_ordered(one, [(t,) for t in range(len(trees.root))], "fitting leaves"))
 
@@ -292,6 +239,22 @@ def quantile_leaves(columns: Columns, settings: Settings, quantile: np.ndarray |
     return modelled
 
 
+def fit_rows(
+    columns: Columns,
+    table: Table,
+    rows: np.ndarray,
+    start: np.ndarray,
+    weight: np.ndarray,
+    box: Box,
+    settings: Settings,
+    target: Settings | None,
+) -> TreeLeaves:
+    """`fit_leaves` of the leaves of a box each, whose rows are ``rows[start[k]:start[k + 1]]`` and count ``weight``."""
+    cells = table.values, table.codes
+    sums = leaf_sums(columns, cells, table.spread, rows, start, weight, drawn=table.drawn)
+    return fit_leaves(columns, table, sums, box, settings, target)
+
+
 def fit_leaves(
     columns: Columns,
     table: Table,
@@ -308,12 +271,11 @@ def fit_leaves(
 
 
 def as_forest(
-    schema: Schema, columns: Columns, table: Table, trees: Trees, fitted: Sequence[FittedTree], epsilon: float
+    schema: Schema, columns: Columns, table: Table, trees: Trees, fitted: Sequence[TreeLeaves], epsilon: float
 ) -> Forest:
     """The forest of fitted trees, with a background of weight ``epsilon``, 0 for none."""
     back = background(columns, table) if epsilon > 0 else None
-    learned = [both for _, both in fitted if both is not None] or None
-    leaves = join_leaves(columns, [tree for tree, _ in fitted], back, epsilon, learned)
+    leaves = join_leaves(columns, fitted, back, epsilon)
     return Forest(schema, columns, trees if back is None else add_stump(trees), leaves, has_background=back is not None)
 
 
@@ -331,7 +293,7 @@ def _with_column(columns: Columns, leaves: TreeLeaves, other: TreeLeaves, j: int
         at = slice(place, place + int(columns.level_start[slot + 1] - columns.level_start[slot]))
         leaves.level_mass[:, at] = other.level_mass[:, at]
         return leaves
-    for field in ("a", "b", "lo", "hi"):
+    for field in ("family", "a", "b", "lo", "hi"):
         getattr(leaves, field)[:, slot] = getattr(other, field)[:, slot]
     at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
     leaves.atom_mass[:, at] = other.atom_mass[:, at]

@@ -13,7 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data.schema import Columns
+from ...models.box_forest.leaves.family_kernels import FAMILIES, NO_SCALE
 from ...models.box_forest.leaves.levels import Layout, WideLevels, layout, one_column, side_by_side
+from ...models.box_forest.leaves.table import NORMAL, STUDENT, Pieces
 from .constants import FIXED
 from .statistics_kernels import (
     atom_masses,
@@ -22,6 +24,7 @@ from .statistics_kernels import (
     mass_beyond,
     means_and_spreads,
     numeric_statistics,
+    standard_spread,
     truncated_location,
     truncated_mle,
     wide_level_counts,
@@ -286,7 +289,7 @@ class Settings(NamedTuple):
 
     Attributes
     ----------
-    leaf : "normal", "normal_moments", "normal_mle", "uniform" or "quantile"
+    leaf : one of `LEAF_DENSITIES`
         Density of numbers that lie on no atom. "normal": a truncated normal with the leaf's mean, whose parent has the
         leaf's standard deviation. "normal_moments": the parent has the leaf's mean too (the paper), so that truncation
         moves the mean. "normal_mle": maximum likelihood. "quantile": a piecewise-linear CDF, see `quantile`; here it
@@ -317,14 +320,26 @@ class Settings(NamedTuple):
     quantile_epsilon: float = 0.01
 
 
-LIKE_UNIFORM = ("uniform", "quantile")
-"""Leaves without a scale."""
+LEAF_DENSITIES = (*(name for name in FAMILIES if name != "student"), "normal_moments", "normal_mle", "quantile")
+"""What `Settings.leaf` can be: a family, and how it is fitted. Student t is the background's."""
+
+
+def family_of(leaf: str) -> np.uint8:
+    """The code of the family that such leaves are first fitted as."""
+    name = "uniform" if leaf == "quantile" else leaf.split("_")[0]
+    return np.uint8([*FAMILIES].index(name))
+
+
+def has_scale(leaf: str) -> bool:
+    """Whether such leaves have a location and a scale."""
+    return family_of(leaf) not in NO_SCALE
 
 
 class TreeLeaves(NamedTuple):
     """Fitted leaves of one tree: the parameters of `Leaves`, and the weight of the rows of each leaf."""
 
     rows: np.ndarray
+    family: np.ndarray
     a: np.ndarray
     b: np.ndarray
     lo: np.ndarray
@@ -333,6 +348,7 @@ class TreeLeaves(NamedTuple):
     level_mass: np.ndarray
     missing_rate: np.ndarray
     wide: WideLevels
+    pieces: Pieces | None = None
 
 
 def fit_tree(
@@ -350,7 +366,7 @@ def fit_tree(
     The table's cells are not looked at. What is returned of columns that are not in ``only`` has no meaning.
     """
     n_leaves, p = box_lo.shape
-    d = len(columns.slot)
+    d, family, is_scaled = len(columns.slot), family_of(settings.leaf), has_scale(settings.leaf)
     a, b = np.zeros((n_leaves, p)), np.ones((n_leaves, p))
     lo, hi = box_lo.copy(), box_hi.copy()
     atom_mass = np.zeros((n_leaves, len(columns.atom_value)))
@@ -385,28 +401,30 @@ def fit_tree(
             atom_mass[:, at] = mass
         step = float(columns.step[slot])
         lo[:, slot], hi[:, slot] = _support(off_atoms, lo[:, slot], hi[:, slot], step, table, slot, settings)
-        if settings.leaf not in LIKE_UNIFORM:
+        if is_scaled:
             pooled = off_atoms[:, 2].sum() / max(np.maximum(off_atoms[:, 0] - 1, 0).sum(), 1.0)
             leaves = off_atoms, lo[:, slot], hi[:, slot]
-            a[:, slot], b[:, slot] = _normal(*leaves, pooled, step, table, slot, settings)
+            a[:, slot], b[:, slot] = _scaled(*leaves, pooled, step, table, slot, settings)
         below, above = table.edges[:, slot].tolist()
-        if settings.leaf not in LIKE_UNIFORM and settings.bounds == "auto":
-            ends = _edges(off_atoms, a[:, slot], b[:, slot], lo[:, slot], hi[:, slot], step, table, slot)
+        if is_scaled and settings.bounds == "auto":
+            ends = _edges(family, off_atoms, a[:, slot], b[:, slot], lo[:, slot], hi[:, slot], step, table, slot)
             below, above = max(below, ends[0]), min(above, ends[1])
         if below > -np.inf or above < np.inf:
             cut = ((lo[:, slot] < below) & (hi[:, slot] > below)) | ((hi[:, slot] > above) & (lo[:, slot] < above))
             if cut.any():
                 lo[:, slot] = np.where(hi[:, slot] > below, np.maximum(lo[:, slot], below), lo[:, slot])
                 hi[:, slot] = np.where(lo[:, slot] < above, np.minimum(hi[:, slot], above), hi[:, slot])
-            if cut.any() and settings.leaf not in LIKE_UNIFORM:
+            if cut.any() and is_scaled:
                 leaves = off_atoms[cut], lo[cut, slot], hi[cut, slot]
-                a[cut, slot], b[cut, slot] = _normal(*leaves, pooled, step, table, slot, settings)
-    if settings.leaf in LIKE_UNIFORM:
+                a[cut, slot], b[cut, slot] = _scaled(*leaves, pooled, step, table, slot, settings)
+    if not is_scaled:
         a[:], b[:] = 0.0, 0.0
     missing_rate = sums.missing / np.where(sums.size > 0, sums.size, 1.0)[:, None]
     fitted = [wide.get(t) or _unfitted(columns, slot, n_leaves) for t, slot in enumerate(where.slots.tolist())]
     levels = side_by_side(where, fitted, n_leaves)
-    return TreeLeaves(sums.size, a, b, lo, hi, atom_mass, level_mass, missing_rate, levels)
+    return TreeLeaves(
+        sums.size, np.full((n_leaves, p), family), a, b, lo, hi, atom_mass, level_mass, missing_rate, levels
+    )
 
 
 def _wide_column(listed: Listed, pseudo: float, prior: np.ndarray, allowed: np.ndarray) -> WideLevels:
@@ -428,7 +446,7 @@ def _support(
     off_atoms: np.ndarray, lo: np.ndarray, hi: np.ndarray, step: float, table: Table, slot: int, settings: Settings
 ) -> tuple[np.ndarray, np.ndarray]:
     """Support (lo, hi] of numbers off atoms inside the box, see `Settings.bounds`."""
-    if settings.bounds in ("no", "auto") and settings.leaf not in LIKE_UNIFORM:
+    if settings.bounds in ("no", "auto") and has_scale(settings.leaf):
         return lo, hi
     pad = (
         step / 2
@@ -450,6 +468,7 @@ def _support(
 
 
 def _edges(
+    family: np.uint8,
     off_atoms: np.ndarray,
     a: np.ndarray,
     b: np.ndarray,
@@ -463,7 +482,7 @@ def _edges(
     weight = off_atoms[:, 0] / max(off_atoms[:, 0].sum(), 1.0)
     pad = step / 2 if step > 0 else 1e-9 * abs(table.high[slot] - table.low[slot])
     low, high = float(_lower(table.low[slot], pad)), float(_higher(table.high[slot], pad))
-    below, above = mass_beyond(weight, *(np.ascontiguousarray(x) for x in (a, b, lo, hi)), low, high)
+    below, above = mass_beyond(family, weight, *(np.ascontiguousarray(x) for x in (a, b, lo, hi)), low, high)
     most = FIXED.edge_rows / max(off_atoms[:, 0].sum(), 1.0)
     return (low if below > most else -np.inf), (high if above > most else np.inf)
 
@@ -478,7 +497,7 @@ def _higher(x: np.ndarray, pad: float) -> np.ndarray:
     return np.maximum(x + pad, np.nextafter(x, np.inf))
 
 
-def _normal(
+def _scaled(
     off_atoms: np.ndarray,
     lo: np.ndarray,
     hi: np.ndarray,
@@ -488,7 +507,7 @@ def _normal(
     slot: int,
     settings: Settings,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation (l,) of the untruncated parent of each leaf's numbers off atoms.
+    """Location and scale (l,) of the untruncated parent of each leaf's numbers off atoms.
 
     ``pooled`` is their variance within the leaves of the tree, over the column's.
     """
@@ -497,8 +516,9 @@ def _normal(
     span = table.low[slot], table.high[slot]
     lo, hi = np.ascontiguousarray(lo), np.ascontiguousarray(hi)
     mean, spread = means_and_spreads(off_atoms, lo, hi, unit, centre, *span, floor, pooled, float(settings.spread_rows))
-    if settings.leaf == "normal_moments":
-        return mean, spread
+    if settings.leaf not in ("normal", "normal_mle"):  # moments of the parent; a normal's scale is its spread
+        family = family_of(settings.leaf)
+        return mean, spread if family == NORMAL else spread / standard_spread(family)
     standard = (mean - centre) / unit, spread / unit, (lo - centre) / unit, (hi - centre) / unit  # no square overflows
     if settings.leaf == "normal":
         return centre + unit * truncated_location(*standard), spread
@@ -519,6 +539,7 @@ def background(columns: Columns, table: Table) -> TreeLeaves:
     wide = [one_column(np.ones(1), of, np.ones((1, len(of)), bool), none, none, none * 1.0) for of in shares]
     return TreeLeaves(
         rows=np.array([table.values.shape[1]]),
+        family=np.full((1, p), STUDENT),
         a=table.centre[None].copy(),
         b=table.spread[None].copy(),
         lo=np.full((1, p), -np.inf),

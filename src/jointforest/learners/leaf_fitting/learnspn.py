@@ -1,19 +1,18 @@
-"""Circuits learned for the leaves of one tree: LearnSPN, or one product for each class. See
+"""Leaves that are mixtures of products: learned by LearnSPN, or one product for each class. See
 docs/concepts/learnspn-leaves.md."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from ...data.schema import Columns
-from ...models.box_forest.leaves.derived import node_scopes
-from ...models.box_forest.leaves.table import FACTORS, SUM, Circuits
 from ...runtime.random_kernels import stream_state
 from ...runtime.records import record
 from .fit import Table
-from .learnspn_kernels import learn_leaf
+from .learnspn_kernels import FACTORS, SUM, learn_leaf
 from .statistics_kernels import rows_by_leaf
 
 # ---- What the kernels of LearnSPN work on: cells, views of columns, and the nodes of a circuit to be.
@@ -142,35 +141,103 @@ class SpnSettings(NamedTuple):
     significance: float = 0.05
 
 
-class TreeCircuits(NamedTuple):
-    """Circuits of the l leaves of one tree, and the rows that their F FACTORS nodes are to be fitted on.
+class Components(NamedTuple):
+    """What the l leaves of one tree become: mixtures of m products, some of which take their rows from one group.
 
     Attributes
     ----------
-    node_start, node_kind, node_end, node_log_weight, scope
-        As in `table.Circuits`, numbered within the tree.
-    group_rows : int32 array (m,), group_start : int64 array (F + 1,)
-        The rows of FACTORS node k are ``group_rows[group_start[k]:group_start[k + 1]]``.
-    group_leaf : int32 array (F,)
-        Its leaf.
+    leaf : int64 array (m,)
+        The leaf whose component each is, ascending; a leaf that is not listed stays one product of all its rows.
+    log_weight : float64 array (m,)
+        Of the component in its leaf.
+    group : int64 array (m, d)
+        The group of rows that each column of the component is fitted on.
+    group_rows : int32 array (M,), group_start : int64 array (G + 1,)
+        The rows of group k are ``group_rows[group_start[k]:group_start[k + 1]]``.
+    group_leaf : int64 array (G,)
+        The leaf that these rows are in.
     """
 
-    node_start: np.ndarray
-    node_kind: np.ndarray
-    node_end: np.ndarray
-    node_log_weight: np.ndarray
-    scope: np.ndarray
+    leaf: np.ndarray
+    log_weight: np.ndarray
+    group: np.ndarray
     group_rows: np.ndarray
     group_start: np.ndarray
     group_leaf: np.ndarray
 
-    def circuits(self) -> Circuits:
-        """The nodes, each FACTORS node with a row of its own: row k of the tree's circuits is fitted on group k."""
-        row = node_scopes(self.node_kind)
-        return Circuits(self.node_start, self.node_kind, self.node_end, self.node_log_weight, row, self.scope)
+
+class Mixture(NamedTuple):
+    """The components of one leaf: log weights (m,), the group of each column (m, d), and the rows of each group."""
+
+    log_weight: np.ndarray
+    group: np.ndarray
+    rows: list[np.ndarray]
 
 
-def learn_circuits(
+def joined(mixtures: dict[int, Mixture], d: int) -> Components:
+    """The mixtures of some leaves of d columns, by the number of the leaf in ascending order."""
+    rows = [group for mixture in mixtures.values() for group in mixture.rows]
+    n_groups = np.array([len(mixture.rows) for mixture in mixtures.values()], np.int64)
+    before = np.cumsum(n_groups) - n_groups
+    leaf = np.array(list(mixtures), np.int64)
+    size = [len(mixture.log_weight) for mixture in mixtures.values()]
+    return Components(
+        leaf=np.repeat(leaf, size),
+        log_weight=np.concatenate([np.empty(0), *(mixture.log_weight for mixture in mixtures.values())]),
+        group=np.concatenate(
+            [
+                np.empty((0, d), np.int64),
+                *(mixture.group + first for mixture, first in zip(mixtures.values(), before, strict=True)),
+            ]
+        ),
+        group_rows=np.concatenate([np.empty(0, np.int32), *rows]),
+        group_start=np.cumsum([0] + [len(group) for group in rows]).astype(np.int64),
+        group_leaf=np.repeat(leaf, n_groups),
+    )
+
+
+_MOST_COMPONENTS = 4096
+"""Components of a product of mixtures; of those beyond, the columns become independent."""
+
+
+def multiplied_out(nodes: Nodes) -> Mixture:
+    """A circuit as a mixture of products: every product of sums is a sum.
+
+    Where that would be more than `_MOST_COMPONENTS`, the mixtures of the fewest columns become products of all rows.
+    """
+    number, d = nodes.scope.shape
+    rows = [nodes.group_rows[nodes.group_start[k] : nodes.group_start[k + 1]] for k in range(number)]
+    waiting: list[tuple[int, np.ndarray, np.ndarray]] = []  # node, log weights and groups of the nodes without a parent
+    for node in range(len(nodes.kind) - 1, -1, -1):  # children come after their parent
+        below = []
+        while waiting and waiting[-1][0] < nodes.end[node]:
+            below.append(waiting.pop()[1:])
+        if nodes.kind[node] == FACTORS:
+            number -= 1
+            weight, group = np.zeros(1), np.where(nodes.scope[number] == 1, number, -1)[None]
+        elif nodes.kind[node] == SUM:
+            weight, group = (np.concatenate(of) for of in zip(*below, strict=True))
+        else:
+            below.sort(key=lambda child: -np.count_nonzero(child[1][0] >= 0))
+            weight, group = np.zeros(1), np.full((1, d), -1)
+            for child_weight, child_group in below:
+                if len(weight) * len(child_weight) > _MOST_COMPONENTS:
+                    child_weight, child_group = np.zeros(1), _as_product(child_group, rows)
+                weight = (weight[:, None] + child_weight).ravel()
+                group = np.maximum(group[:, None], child_group).reshape(-1, d)
+        waiting.append((node, weight + nodes.log_weight[node], group))
+    return Mixture(*waiting[0][1:], rows)
+
+
+def _as_product(group: np.ndarray, rows: list[np.ndarray]) -> np.ndarray:
+    """One product in place of a mixture: its columns have the rows of all components, a group that is added."""
+    has_column = group[0] >= 0
+    first = int(np.argmax(has_column))
+    rows.append(np.concatenate([rows[k] for k in np.unique(group[:, first])]))
+    return np.where(has_column, len(rows) - 1, -1)[None]
+
+
+def spn_circuits(
     columns: Columns,
     table: Table,
     rows: np.ndarray,
@@ -180,17 +247,17 @@ def learn_circuits(
     scope_columns: np.ndarray,
     seed: int,
     number: int,
-) -> TreeCircuits:
-    """Circuits of the leaves of one tree, by LearnSPN (Gens and Domingos 2013, Algorithm 1; Correia et al. 2020,
-    section 4).
+) -> Iterator[tuple[int, Nodes]]:
+    """The leaves of one tree that become circuits by LearnSPN, and the nodes of each (Gens and Domingos 2013,
+    Algorithm 1; Correia et al. 2020, section 4).
 
     Columns of a node that are independent of each other, or in groups that are, become a product; columns that do not
     split, a sum over two clusters of the rows. The rows of leaf k are ``rows[start[k]:start[k + 1]]``. They are
     counted, and tested, once, however often a bootstrap drew them: only the weights of the sums count ``weight`` (n,).
-    Columns outside ``scope_columns`` (bool (d,)) are held to be independent of all. A leaf has no nodes where it has
+    Columns outside ``scope_columns`` (bool (d,)) are held to be independent of all. A leaf has no circuit where it has
     few rows, or no columns that are found dependent.
     """
-    n_leaves, d = len(start) - 1, len(columns.slot)
+    d = len(columns.slot)
     is_categorical = columns.is_categorical == 1
     centre, unit, n_levels = np.zeros(d), np.ones(d), np.zeros(d, np.int32)
     numeric = columns.slot[~is_categorical]
@@ -203,71 +270,48 @@ def learn_circuits(
     order = np.concatenate([np.flatnonzero(~scope_columns), np.flatnonzero(scope_columns)]).astype(np.int32)
     n_apart = int(d - np.sum(scope_columns))
     state = stream_state(seed, number)
-    parts: list[tuple[np.ndarray, ...]] = []
-    leaves: list[int] = []
     cells = Cells(table.values, table.codes, columns.is_categorical, weight, centre, unit, n_levels)
     views = make_views(d, int(np.diff(start).max(initial=0)))
     for leaf in np.flatnonzero(np.diff(start) >= spn.min_samples).tolist():
         here = rows[start[leaf] : start[leaf + 1]].copy()
         nodes = make_nodes(d, len(here), spn.min_rows)
         q, f = learn_leaf(cells, here, order.copy(), n_apart, spn.min_rows, spn.significance, views, nodes, state)
-        parts.append((
-            nodes.kind[:q], nodes.end[:q], nodes.log_weight[:q],
-            nodes.scope[:f], nodes.group_rows[: nodes.group_start[f]], nodes.group_start[: f + 1],
-        ))  # fmt: skip
-        leaves.append(leaf)
-    return _join(parts, leaves, n_leaves, d)
+        if q:
+            yield (
+                leaf,
+                nodes._replace(
+                    kind=nodes.kind[:q],
+                    end=nodes.end[:q],
+                    log_weight=nodes.log_weight[:q],
+                    scope=nodes.scope[:f],
+                    group_rows=nodes.group_rows[: nodes.group_start[f]],
+                    group_start=nodes.group_start[: f + 1],
+                ),
+            )
 
 
-def class_circuits(
+def spn_components(columns: Columns, circuits: Iterator[tuple[int, Nodes]]) -> Components:
+    """The components of leaves that become circuits, of `spn_circuits`."""
+    return joined({leaf: multiplied_out(nodes) for leaf, nodes in circuits}, len(columns.slot))
+
+
+def class_components(
     columns: Columns, table: Table, rows: np.ndarray, start: np.ndarray, weight: np.ndarray, target: int
-) -> TreeCircuits:
-    """Circuits that are a sum over the classes in a leaf, each a product of all columns: naive Bayes within the leaf.
+) -> Components:
+    """Leaves that are a mixture over their classes, each a product of all columns: naive Bayes within the leaf.
 
     The rows of leaf k are ``rows[start[k]:start[k + 1]]``, and count ``weight`` (n,). Those whose class is missing take
-    part in no class. Leaves of fewer than two classes have no nodes.
+    part in no class. Leaves of fewer than two classes stay one product.
     """
-    n_leaves, d = len(start) - 1, len(columns.slot)
-    slot = columns.slot[target]
+    d, slot = len(columns.slot), columns.slot[target]
     n_classes = int(columns.level_start[slot + 1] - columns.level_start[slot])
-    parts: list[tuple[np.ndarray, ...]] = []
-    leaves: list[int] = []
-    for leaf in range(n_leaves):
+    mixtures: dict[int, Mixture] = {}
+    for leaf in range(len(start) - 1):
         here = rows[start[leaf] : start[leaf + 1]]
         by_class, at = rows_by_leaf(table.codes[target][here], n_classes)
-        present = np.flatnonzero(np.diff(at))
-        f = len(present)
-        if f < 2:
-            continue
-        share = np.array([weight[here[by_class[at[k] : at[k + 1]]]].sum() for k in present])
-        kind = np.concatenate([[SUM], np.full(f, FACTORS)])
-        end = np.concatenate([[f + 1], np.arange(2, f + 2)])
-        log_weight = np.concatenate([[0.0], np.log(share / share.sum())])
-        group_start = np.concatenate([[0], at[present + 1]])
-        parts.append((kind, end, log_weight, np.ones((f, d), np.uint8), here[by_class], group_start))
-        leaves.append(leaf)
-    return _join(parts, leaves, n_leaves, d)
-
-
-def _join(parts: list[tuple[np.ndarray, ...]], leaves: list[int], n_leaves: int, d: int) -> TreeCircuits:
-    """Circuits of some leaves, each numbered from 0, as those of a tree.
-
-    A part has kinds, ends and log weights of the nodes, and scopes, rows and row starts of the FACTORS nodes.
-    """
-    none = np.empty(0)
-    first = (none, none, none, np.empty((0, d)), none, np.zeros(1))  # so that there is something to join
-    kind, end, log_weight, scope, rows, start = zip(first, *parts, strict=True)
-    n_nodes = np.zeros(n_leaves + 1)
-    n_nodes[np.array(leaves, np.int64) + 1] = [len(k) for k in kind[1:]]
-    node_start = np.cumsum(n_nodes).astype(np.int32)
-    end = [none, *(e + node_start[leaf] for e, leaf in zip(end[1:], leaves, strict=True))]
-    return TreeCircuits(
-        node_start=node_start,
-        node_kind=np.concatenate(kind).astype(np.uint8),
-        node_end=np.concatenate(end).astype(np.int32),
-        node_log_weight=np.concatenate(log_weight),
-        scope=np.concatenate(scope).astype(np.uint8),
-        group_rows=np.concatenate(rows).astype(np.int32),
-        group_start=np.cumsum(np.concatenate([[0], *(np.diff(s) for s in start)])).astype(np.int64),
-        group_leaf=np.repeat(np.array(leaves, np.int32), [len(s) for s in scope[1:]]),
-    )
+        groups = [here[by_class[at[k] : at[k + 1]]] for k in np.flatnonzero(np.diff(at))]
+        if len(groups) > 1:
+            share = np.array([weight[group].sum() for group in groups])
+            group = np.repeat(np.arange(len(groups))[:, None], d, axis=1)
+            mixtures[leaf] = Mixture(np.log(share / share.sum()), group, groups)
+    return joined(mixtures, d)

@@ -6,10 +6,12 @@ import math
 
 import numpy as np
 
-from ...models.box_forest.leaves.table import FACTORS, PRODUCT, SUM
 from ...runtime.compile import array_kernel, entry, kernel
 from ...runtime.random_kernels import below, uniform
 from .independence_kernels import mixed_p_value, numeric_p_value, rank_scores, table_p_value
+
+SUM, PRODUCT, FACTORS = 0, 1, 2
+"""Kinds of nodes: mixture of its children, product of its children, product of one distribution for each column."""
 
 # ---- Kernels of LearnSPN: which columns depend on each other in some rows, by pairwise tests of independence.
 

@@ -1,4 +1,4 @@
-"""Quantile leaves: piecewise-linear CDFs learned from data, as circuits of uniforms. See
+"""Quantile leaves: piecewise-linear CDFs learned from data, as uniform pieces. See
 docs/concepts/quantile-leaves.md."""
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ import numpy as np
 from ...data.schema import Columns
 from ...evaluation.misfit import misfit_columns
 from ...models.box_forest.box_forest import BoxForest
-from ...models.box_forest.leaves.derived import table_bytes
-from ...models.box_forest.leaves.levels import layout, take
-from ...models.box_forest.leaves.table import FACTORS, PRODUCT, SUM, Circuits
+from ...models.box_forest.leaves.pieces import pieces_of
+from ...models.box_forest.leaves.table import PIECES, UNIFORM
 from ...models.box_forest.structure import Forest
 from ...runtime.threads import map_ordered
 from .constants import FIXED
@@ -163,6 +162,10 @@ def column_resolution(values: np.ndarray, spread: float) -> float:
     return max(FIXED.quantile_narrowest * gap, 1e-6 * spread, 1e-12 * size)
 
 
+_PIECE_BYTES = 57
+"""Bytes of one of `table.Pieces`."""
+
+
 class LeafCdfs(NamedTuple):
     """Piecewise-linear CDFs of one numeric column in the l leaves of a tree.
 
@@ -194,13 +197,13 @@ def leaf_cdfs(
     return LeafCdfs(*_cdfs(_samples(values, epsilon, float(table.spread[slot]), **place)), lo, hi)
 
 
-def rows_of_cdfs(cdfs: Sequence[LeafCdfs]) -> np.ndarray:
-    """Parameter rows that the circuit of each leaf takes, (l,): one for each piece, none where all have one piece."""
-    pieces = np.max([np.diff(of.start) - 1 for of in cdfs], axis=0)
-    return np.where(pieces > 1, pieces, 0)
+def n_pieces(cdfs: Sequence[LeafCdfs]) -> int:
+    """Number of pieces of leaves with these CDFs; a CDF that is one line has none."""
+    pieces = np.concatenate([np.diff(of.start) - 1 for of in cdfs])
+    return int(pieces[pieces > 1].sum())
 
 
-def quantile_circuits(
+def with_cdfs(
     columns: Columns,
     table: Table,
     values: Mapping[int, LeafValues],
@@ -208,39 +211,47 @@ def quantile_circuits(
     box_lo: np.ndarray,
     box_hi: np.ndarray,
     epsilon: float,
-) -> tuple[Circuits, TreeLeaves]:
-    """Leaves of one tree as products over columns of mixtures of uniforms, that is, of piecewise-linear CDFs (Nyga and
-    others 2023, section 3); and the rows of these circuits: row k of a leaf has piece k of every column.
+) -> TreeLeaves:
+    """Leaves of one tree whose densities of some columns are uniform pieces, that is, piecewise-linear CDFs (Nyga and
+    others 2023, section 3).
 
-    ``values`` are the numbers of the columns, by slot, that get such a CDF, and ``leaves`` the fitted leaves, which
-    give everything else; the boxes (l, p) are those of `structure.leaf_boxes`. A CDF follows that of the leaf's rows
-    within ``epsilon`` before it gets their moments, but never closer than its noise. A leaf of one piece per column has
-    no nodes. The others are a PRODUCT of the columns of one piece, together, and of a SUM over the pieces of each other
-    column.
+    ``values`` are the numbers of these columns, by slot, and ``leaves`` the fitted leaves, which give everything else;
+    the boxes (l, p) are those of `structure.leaf_boxes`. A CDF follows that of the leaf's rows within ``epsilon``
+    before it gets their moments, but never closer than its noise.
     """
-    n_leaves, p = box_lo.shape
-    slots = np.array(sorted(values), np.int64)
-    n_pieces = np.ones((n_leaves, p), np.int64)
+    slots = sorted(values)
+    found = list(map_ordered(
+        lambda slot: leaf_cdfs(columns, table, slot, values[slot], (box_lo, box_hi), epsilon),
+        [(slot,) for slot in slots],
+    ))  # fmt: skip
+    fields = {name: getattr(leaves, name).copy() for name in ("family", "a", "b", "lo", "hi")}
+    before, edges, shares = 0, [], []
+    for slot, cdfs in zip(slots, found, strict=True):
+        fields["family"][:, slot], fields["a"][:, slot], fields["b"][:, slot] = UNIFORM, 0.0, 0.0
+        fields["lo"][:, slot], fields["hi"][:, slot] = cdfs.lo, cdfs.hi
+        leaf, knot = _pieces(cdfs.start)
+        count = np.bincount(leaf, minlength=len(cdfs.lo))
+        first = np.cumsum(count) - count
+        cut = count > 0
+        fields["family"][cut, slot] = PIECES
+        fields["a"][cut, slot], fields["b"][cut, slot] = first[cut] + before, count[cut]
+        fields["lo"][cut, slot], fields["hi"][cut, slot] = cdfs.x[cdfs.start[:-1][cut]], cdfs.x[cdfs.start[1:][cut] - 1]
+        before += len(knot)
+        edges.append((cdfs.x[knot], cdfs.x[knot + 1]))
+        shares.append(cdfs.p[knot + 1] - cdfs.p[knot])
+    lo, hi = (np.concatenate(ends) for ends in zip(*edges, strict=True))
+    family, nothing = np.full(before, UNIFORM), np.zeros(before)
+    with np.errstate(divide="ignore"):
+        pieces = pieces_of(family, nothing, nothing, lo, hi, np.log(np.concatenate(shares)))
+    return leaves._replace(**fields, pieces=pieces)
 
-    def of_slot(slot: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        cdfs = leaf_cdfs(columns, table, slot, values[slot], (box_lo, box_hi), epsilon)
-        leaves.a[:, slot], leaves.b[:, slot] = 0.0, 0.0
-        leaves.lo[:, slot], leaves.hi[:, slot] = cdfs.lo, cdfs.hi
-        return cdfs.start, cdfs.x, cdfs.p
 
-    knots = list(map_ordered(of_slot, [(slot,) for slot in slots.tolist()]))
-    for slot, (start, _, _) in zip(slots.tolist(), knots, strict=True):
-        n_pieces[:, slot] = np.diff(start) - 1
-    n_rows = np.where((n_pieces > 1).any(axis=1), n_pieces.max(axis=1, initial=1), 0)
-    first_row = np.cumsum(n_rows) - n_rows
-    rows_of = np.repeat(np.arange(n_leaves), n_rows)
-    dense = {name: field[rows_of] for name, field in leaves._asdict().items() if name != "wide"}
-    fitted = TreeLeaves(**dense, wide=take(layout(columns), leaves.wide, rows_of))
-    for slot, (at, x, _) in zip(slots.tolist(), knots, strict=True):
-        leaf, piece = _pieces(at, n_rows > 0)
-        row = first_row[leaf] + piece
-        fitted.lo[row, slot], fitted.hi[row, slot] = x[at[leaf] + piece], x[at[leaf] + piece + 1]
-    return _circuits(columns, slots, knots, n_pieces, n_rows), fitted
+def _pieces(knot_start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Leaf of every piece of a column, and the knot that it begins at; CDFs that are one line have none."""
+    count = np.diff(knot_start) - 1
+    count[count == 1] = 0
+    first = np.repeat(knot_start[:-1] - np.cumsum(count) + count, count)
+    return np.repeat(np.arange(len(count)), count), first + np.arange(len(first))
 
 
 def _samples(values: LeafValues, epsilon: float, spread: float, **place: Any) -> Samples:
@@ -289,66 +300,6 @@ def _support(
     new_lo = np.where(np.isinf(lo), np.minimum(low, hi - pad), lo)
     new_hi = np.where(np.isinf(hi), np.maximum(high, lo + pad), hi)
     return new_lo, new_hi
-
-
-def _pieces(knot_start: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Leaf and number within it of every piece of a column in the wanted leaves."""
-    n_pieces = np.where(wanted, np.diff(knot_start) - 1, 0)
-    leaf = np.repeat(np.arange(len(n_pieces)), n_pieces)
-    return leaf, np.arange(len(leaf)) - np.repeat(np.cumsum(n_pieces) - n_pieces, n_pieces)
-
-
-def _circuits(
-    columns: Columns,
-    slots: np.ndarray,
-    knots: list[tuple[np.ndarray, np.ndarray, np.ndarray]],
-    n_pieces: np.ndarray,
-    n_rows: np.ndarray,
-) -> Circuits:
-    """The nodes of `quantile_circuits`, column by column, each at its place among those of its leaf."""
-    n_leaves, d = len(n_rows), len(columns.slot)
-    has_sum = np.zeros((n_leaves, d), bool)
-    numeric = np.flatnonzero(columns.is_categorical == 0)
-    has_sum[:, numeric] = n_pieces[:, columns.slot[numeric]] > 1
-    is_circuit = n_rows > 0
-    has_rest = is_circuit & ~has_sum.all(axis=1)  # columns of one piece: the FACTORS node after the root
-    n_nodes = np.zeros((n_leaves, d), np.int64)
-    n_nodes[:, numeric] = np.where(has_sum[:, numeric], n_pieces[:, columns.slot[numeric]] + 1, 0)
-    node_start = np.concatenate([[0], np.cumsum(n_nodes.sum(axis=1) + is_circuit + has_rest)])
-    first_row = np.cumsum(n_rows) - n_rows
-    n = int(node_start[-1])
-    kind = np.full(n, FACTORS, np.uint8)
-    end = np.arange(1, n + 1)
-    log_weight, row = np.zeros(n), np.full(n, -1)
-    described = np.full(n, -1)  # the one column of a FACTORS node; -1 of the rest
-    root = node_start[:-1][is_circuit]
-    kind[root], end[root] = PRODUCT, node_start[1:][is_circuit]
-    row[node_start[:-1][has_rest] + 1] = first_row[has_rest]
-    at = node_start[:-1] + is_circuit + has_rest
-    for slot, (knot_start, _, knot_p) in zip(slots.tolist(), knots, strict=True):
-        j = int(numeric[columns.slot[numeric] == slot][0])
-        leaves = has_sum[:, j]
-        kind[at[leaves]], end[at[leaves]] = SUM, at[leaves] + n_nodes[leaves, j]
-        leaf, piece = _pieces(knot_start, leaves)
-        node = at[leaf] + 1 + piece
-        row[node], described[node] = first_row[leaf] + piece, j
-        knot = knot_start[leaf] + piece
-        with np.errstate(divide="ignore"):
-            log_weight[node] = np.log(knot_p[knot + 1] - knot_p[knot])
-        at = at + n_nodes[:, j]
-    factors = np.flatnonzero(row >= 0)
-    column = described[factors]
-    scope = np.zeros((len(factors), d), np.uint8)
-    scope[column >= 0, column[column >= 0]] = 1
-    scope[column < 0] = ~has_sum[has_rest]
-    return Circuits(
-        node_start=node_start.astype(np.int32),
-        node_kind=kind,
-        node_end=end.astype(np.int32),
-        node_log_weight=log_weight,
-        node_row=row.astype(np.int32),
-        scope=scope,
-    )
 
 
 # ---- Statistics of quantile leaves for rows in batches: counts at and between the values of a sample.
@@ -466,9 +417,9 @@ def misfit_slots(forest: Forest, X: np.ndarray, weight: np.ndarray | None) -> np
     return misfit_columns(BoxForest(forest), X, weight)[forest.columns.is_categorical == 0]
 
 
-def small_enough(columns: Columns, n_rows: int, n_trees: int) -> bool:
-    """Whether tables of ``n_trees`` trees of ``n_rows`` parameter rows each are of no more than `quantile_bytes`."""
-    return table_bytes(columns, n_rows * n_trees) <= FIXED.quantile_bytes
+def small_enough(n_pieces: int, n_trees: int) -> bool:
+    """Whether ``n_trees`` trees of so many pieces each take no more than `quantile_bytes`."""
+    return _PIECE_BYTES * n_pieces * n_trees <= FIXED.quantile_bytes
 
 
 def not_worse(gain: np.ndarray, weight: np.ndarray | None = None) -> bool:

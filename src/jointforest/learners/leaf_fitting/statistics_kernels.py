@@ -8,7 +8,7 @@ import numpy as np
 
 from ...models.box_forest.leaves.family_kernels import log_mass, log_norm, mean_variance
 from ...models.box_forest.leaves.slot_kernels import value_log_density
-from ...models.box_forest.leaves.table import NORMAL
+from ...models.box_forest.leaves.table import NORMAL, Density
 from ...runtime.compile import entry, kernel
 
 CENTRAL_95 = 3.92
@@ -261,7 +261,7 @@ def truncated_mle(mean, spread, lo, hi, floor, ceiling):
         mu = mean[leaf]
         sigma = spread[leaf]
         for _ in range(_ROUNDS):
-            m, v = mean_variance(NORMAL, mu, sigma, lo[leaf], hi[leaf], lo[leaf], hi[leaf])
+            m, v = mean_variance(Density(NORMAL, mu, sigma, lo[leaf], hi[leaf], 0.0), lo[leaf], hi[leaf])
             if not v > 0.0:
                 break
             step = (mean[leaf] - m) * sigma * sigma / v
@@ -297,13 +297,14 @@ def truncated_location(mean, spread, lo, hi):
             a[leaf] = min(max(start, mean[leaf] - 20.0 * sigma), mean[leaf] + 20.0 * sigma)
         end = 0.0
         for _ in range(_ROUNDS):
-            m, v = mean_variance(NORMAL, a[leaf], sigma, lo[leaf], hi[leaf], lo[leaf], hi[leaf])
+            m, v = mean_variance(Density(NORMAL, a[leaf], sigma, lo[leaf], hi[leaf], 0.0), lo[leaf], hi[leaf])
             if not v > 0.0:
                 break
             step = (mean[leaf] - m) * sigma * sigma / v
             if end == 0.0 and abs(step) > 2.0 * sigma:  # look at the end once, instead of going there in small steps
                 end = math.copysign(20.0 * sigma, step)
-                m, _ = mean_variance(NORMAL, mean[leaf] + end, sigma, lo[leaf], hi[leaf], lo[leaf], hi[leaf])
+                last = Density(NORMAL, mean[leaf] + end, sigma, lo[leaf], hi[leaf], 0.0)
+                m, _ = mean_variance(last, lo[leaf], hi[leaf])
                 if (mean[leaf] - m) * step >= 0.0:
                     a[leaf] = mean[leaf] + end
                     break
@@ -315,20 +316,24 @@ def truncated_location(mean, spread, lo, hi):
 
 
 @entry
-def mass_beyond(weight, a, b, lo, hi, low, high):
-    """Mass below ``low`` and above ``high`` of the mixture of these truncated normals with these weights."""
+def standard_spread(family):
+    """Standard deviation of a family's parent of scale 1."""
+    _, variance = mean_variance(Density(family, 0.0, 1.0, -math.inf, math.inf, 0.0), -math.inf, math.inf)
+    return math.sqrt(variance)
+
+
+@entry
+def mass_beyond(family, weight, a, b, lo, hi, low, high):
+    """Mass below ``low`` and above ``high`` of the mixture of these truncated densities with these weights."""
     below = 0.0
     above = 0.0
     for leaf in range(weight.shape[0]):
-        norm = log_norm(NORMAL, a[leaf], b[leaf], lo[leaf], hi[leaf])
+        d = Density(family, a[leaf], b[leaf], lo[leaf], hi[leaf], 0.0)
+        d = Density(family, a[leaf], b[leaf], lo[leaf], hi[leaf], log_norm(d))
         if lo[leaf] < low:
-            below += weight[leaf] * math.exp(
-                log_mass(NORMAL, a[leaf], b[leaf], lo[leaf], hi[leaf], norm, lo[leaf], low)
-            )
+            below += weight[leaf] * math.exp(log_mass(d, lo[leaf], low))
         if hi[leaf] > high:
-            above += weight[leaf] * math.exp(
-                log_mass(NORMAL, a[leaf], b[leaf], lo[leaf], hi[leaf], norm, high, hi[leaf])
-            )
+            above += weight[leaf] * math.exp(log_mass(d, high, hi[leaf]))
     return below, above
 
 

@@ -18,6 +18,7 @@ from .condition import condition, given_missing
 from .covariance import covariance
 from .files import forest_to_arrays
 from .histogram import BinTables, histogram, mean_and_histogram
+from .leaves.pieces import pieces_of_slot
 from .marginalize import marginalize
 from .modes import modes
 from .parts import parts
@@ -108,16 +109,17 @@ class BoxForest(Distribution):
         return forest_to_arrays(self.forest)
 
     def size(self) -> dict[str, int]:
-        n_background = int(self.forest.has_background)
         trees, leaves = len(self.forest.trees.root), len(self.forest.leaves.log_weight)
-        return {"trees": trees - n_background, "leaves": leaves - n_background}
+        return {"trees": trees - self.forest.has_background, "leaves": leaves - self.forest.n_background}
 
     def density_breaks(self, j: int) -> list[np.ndarray]:
-        slot = self.forest.columns.slot[j]
-        return [self.forest.leaves.lo[:, slot], self.forest.leaves.hi[:, slot]]
+        leaves, slot = self.forest.leaves, int(self.forest.columns.slot[j])
+        _, number = pieces_of_slot(leaves, slot, np.arange(len(leaves.tree)))
+        number = number[number >= 0]
+        return [leaves.lo[:, slot], leaves.hi[:, slot], leaves.pieces.lo[number, 0], leaves.pieces.hi[number, 0]]
 
     def density_cost(self) -> float:
-        return float(len(self.forest.leaves.tree))
+        return float(len(self.forest.leaves.tree) + len(self.forest.leaves.pieces.log_weight))
 
 
 @dataclass(eq=False)
@@ -143,7 +145,7 @@ class BoxForestPosterior(PosteriorState):
     def log_evidence(self) -> float:
         if self.row is None:
             return super().log_evidence
-        return float(self.row.posterior(None).log_evidence[0])
+        return float(self.row.posterior.log_evidence[0])
 
     def background_weight(self) -> np.ndarray:
         return background_weight(self.forest, self.evidence, self.row)
@@ -187,5 +189,5 @@ class BoxForestPosterior(PosteriorState):
             return super().missing_shares(columns)
         rates = self.forest.leaves.missing_rate
         probabilities = np.zeros(rates.shape[1])
-        mix_rows(rates, *self.row.mixture(None), probabilities)
+        mix_rows(rates, *self.row.mixture, probabilities)
         return probabilities[list(columns)]

@@ -13,7 +13,6 @@ import numpy as np
 
 from ...data.evidence import Evidence
 from ...data.schema import Columns, Schema
-from .leaves.derived import leaf_of_rows
 from .posterior import LeafPosterior, chunk_posterior, posterior, tree_log_density
 from .posterior_kernels import cdf_rows, level_rows, mean_variance_rows
 from .quantile_kernels import quantile_rows
@@ -54,7 +53,7 @@ class BoxTrees(ABC):
     log_weight : float64 array (L,)
         Weight of each leaf; -inf of leaves that have none.
     has_background : bool
-        Whether the last tree is the background, a single leaf.
+        Whether the last tree is the background.
     """
 
     schema: Schema
@@ -86,15 +85,15 @@ class BoxTrees(ABC):
 
     @abstractmethod
     def leaf_kind(self, leaf: int) -> str:
-        """``"leaf"`` (a product), ``"circuit"``, ``"Chow-Liu leaf"`` or ``"background"``."""
+        """``"leaf"`` (a product), ``"Chow-Liu leaf"`` or ``"background"``."""
 
-    def is_background(self, leaf: int) -> bool:
-        return self.has_background and leaf == len(self.log_weight) - 1
+    def is_background(self, leaf: np.ndarray | int) -> np.ndarray:
+        return self.has_background & (self.tree[leaf] == len(self.trees.root) - 1)
 
 
 @dataclass(frozen=True, eq=False)
 class ForestTrees(BoxTrees):
-    """The trees of a forest whose leaves hold independent columns or circuits."""
+    """The trees of a forest whose leaves hold independent columns."""
 
     forest: Forest
 
@@ -111,7 +110,7 @@ class ForestTrees(BoxTrees):
         for number, leaves in enumerate(groups):
             group_of[leaves] = number
         post = chunk_posterior(forest, evidence, 0, 1, j)
-        group = group_of[leaf_of_rows(forest.leaves.node_start, forest.leaves.node_row)[post.leaf]]
+        group = group_of[post.leaf]
         order = np.argsort(group, kind="stable")
         order = order[group[order] >= 0]
         start = np.searchsorted(group[order], np.arange(len(groups) + 1)).astype(np.int64)
@@ -122,23 +121,20 @@ class ForestTrees(BoxTrees):
         )
 
     def leaf_kind(self, leaf: int) -> str:
-        if self.is_background(leaf):
-            return "background"
-        start = self.forest.leaves.node_start
-        return "circuit" if start[leaf + 1] > start[leaf] else "leaf"
+        return "background" if self.is_background(leaf) else "leaf"
 
 
 def box_trees(forest: Forest) -> ForestTrees:
     """The trees of a forest."""
-    leaves, n = forest.leaves, len(forest.leaves.log_weight)
+    leaves = forest.leaves
     return ForestTrees(
-        forest.schema, forest.columns, forest.trees, leaves.tree[:n], leaves.log_weight, forest.has_background, forest
+        forest.schema, forest.columns, forest.trees, leaves.tree, leaves.log_weight, forest.has_background, forest
     )
 
 
 @dataclass(frozen=True)
 class ForestColumn:
-    """A column in groups of leaves of independent columns or circuits.
+    """A column in groups of leaves of independent columns.
 
     Attributes
     ----------

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from ...data.schema import Columns, Schema, kernel_columns
-from .leaves.derived import check_circuits, leaf_of_rows, node_scopes, scope_columns
+from .leaves.family_kernels import MODULES, NO_SCALE
 from .leaves.level_kernels import fill_wide
 from .leaves.levels import WideLevels, layout, words_of
-from .leaves.table import FACTORS, NORMAL, STUDENT, UNIFORM, Circuits, Leaves
+from .leaves.table import PIECES, Leaves
 from .structure import Trees, tree_boxes
+from .structure_kernels import MIXED
 
 # ---- Whether a node table is a forest: each node reached once, from one root, and every split within its column.
 
@@ -69,15 +70,17 @@ def check_trees(columns: Columns, trees: Trees, has_background: bool) -> None:
     need(0 < sizes["N"] < 2**31 and sizes["T"] > 0, "trees: expected at least one node and one root")
 
     feature = trees.feature
-    need_all("trees.feature", (feature >= -1) & (feature < len(columns.slot)), feature, "a column's number or -1")
+    need_all(
+        "trees.feature", (feature >= MIXED) & (feature < len(columns.slot)), feature, "a column's number, -1 or -2"
+    )
     is_leaf = feature == -1
     _check_links(trees, is_leaf)
     _check_leaf_numbers(trees, is_leaf)
-    _check_splits(columns, trees, is_leaf)
+    _check_splits(columns, trees)
     _check_weights(trees, is_leaf)
     need(
-        not has_background or is_leaf[trees.root[-1]],
-        "trees.root: the background (the last tree) must be a single leaf",
+        not has_background or (feature[trees.root[-1] :] < 0).all(),
+        "trees.root: the background (the last tree) must have no splits",
     )
 
 
@@ -110,12 +113,13 @@ def _check_leaf_numbers(trees: Trees, is_leaf: np.ndarray) -> None:
     )
 
 
-def _check_splits(columns: Columns, trees: Trees, is_leaf: np.ndarray) -> None:
-    feature = np.where(is_leaf, 0, trees.feature)
-    by_levels = ~is_leaf & (columns.is_categorical[feature] == 1)
+def _check_splits(columns: Columns, trees: Trees) -> None:
+    is_split = trees.feature >= 0
+    feature = np.where(is_split, trees.feature, 0)
+    by_levels = is_split & (columns.is_categorical[feature] == 1)
     threshold = trees.threshold
     need_all("trees.threshold", ~np.isnan(threshold), threshold, "a number")
-    need_all("trees.threshold", ~(is_leaf | by_levels) | (threshold == 0), threshold, "0 where no number is split")
+    need_all("trees.threshold", (is_split & ~by_levels) | (threshold == 0), threshold, "0 where no number is split")
     first = trees.levels_at
     need_all("trees.levels_at", np.where(by_levels, first >= 0, first == -1), first, "-1 unless levels are split")
 
@@ -148,11 +152,11 @@ def _check_weights(trees: Trees, is_leaf: np.ndarray) -> None:
 
 WIDE_FIELDS = {
     "share": (np.float64, ("G", "W")),
-    "share_row": (np.int32, ("R", "w")),
-    "scale": (np.float64, ("R", "w")),
+    "share_row": (np.int32, ("L", "w")),
+    "scale": (np.float64, ("L", "w")),
     "words": (np.uint64, ("B",)),
-    "set_at": (np.int32, ("R", "w")),
-    "own_start": (np.int64, ("R w + 1",)),
+    "set_at": (np.int32, ("L", "w")),
+    "own_start": (np.int64, ("L w + 1",)),
     "own_level": (np.int32, ("E",)),
     "own_mass": (np.float64, ("E",)),
 }
@@ -171,8 +175,8 @@ def check_wide(columns: Columns, wide: WideLevels, n_rows: int) -> None:
     w = len(where.slots)
     for name in ("share", "words", "own_level"):
         need(isinstance(getattr(wide, name), np.ndarray), f"leaves.wide.{name}: expected an array")
-    sizes = {"R": n_rows, "w": w, "W": int(where.start[-1]), "G": len(wide.share), "B": wide.words.size}
-    sizes |= {"E": wide.own_level.size, "R w + 1": n_rows * w + 1}
+    sizes = {"L": n_rows, "w": w, "W": int(where.start[-1]), "G": len(wide.share), "B": wide.words.size}
+    sizes |= {"E": wide.own_level.size, "L w + 1": n_rows * w + 1}
     for name, (dtype, shape) in WIDE_FIELDS.items():
         check_array(f"leaves.wide.{name}", getattr(wide, name), dtype, tuple(sizes[s] for s in shape))
     need(np.array_equal(wide.place, where.place), "leaves.wide.place does not agree with the columns")
@@ -203,24 +207,22 @@ def _check_lists(wide: WideLevels, size: np.ndarray, n_rows: int) -> None:
     need_all("leaves.wide.own_level", rises, level, "levels that rise within a list")
 
 
-def check_wide_masses(columns: Columns, trees: Trees, wide: WideLevels, leaf: np.ndarray) -> None:
-    """Check that the masses of parameter rows, of the leaves (R,), sum to 1 and are 0 outside the leaves' boxes.
+def check_wide_masses(columns: Columns, trees: Trees, wide: WideLevels) -> None:
+    """Check that the masses of leaves sum to 1 and are 0 outside the leaves' boxes.
 
     Needs trees, and fields of ``wide``, that were checked before.
     """
     where = layout(columns)
     if not len(where.slots):
         return
-    order = np.argsort(leaf, kind="stable")
     first = np.minimum.reduceat(np.where(trees.leaf >= 0, trees.leaf, len(trees.leaf)), trees.root)
     for t in range(len(trees.root)):
         allowed = tree_boxes(trees, columns, t)[2]
-        listed = order[slice(*np.searchsorted(leaf, [first[t], first[t] + len(allowed)], sorter=order))]
-        for at in range(0, len(listed), _ROWS):
-            rows = listed[at : at + _ROWS]
+        for at in range(0, len(allowed), _ROWS):
+            rows = first[t] + np.arange(at, min(at + _ROWS, len(allowed)))
             for k, slot in enumerate(where.slots.tolist()):
                 levels = slice(columns.level_start[slot], columns.level_start[slot + 1])
-                _check_rows(wide, k, slot, rows, allowed[leaf[rows] - first[t], levels])
+                _check_rows(wide, k, slot, rows, allowed[rows - first[t], levels])
 
 
 def _check_rows(wide: WideLevels, k: int, slot: int, rows: np.ndarray, allowed: np.ndarray) -> None:
@@ -252,38 +254,39 @@ _LEAST_SCALE = 1e-100
 """Least scale of a density on a grid, in steps: squares of the ratio must not overflow."""
 
 LEAF_FIELDS = {
-    "tree": (np.int32, ("R",)),
+    "tree": (np.int32, ("L",)),
     "log_weight": (np.float64, ("L",)),
-    "family": (np.uint8, ("R", "p")),
-    "a": (np.float64, ("R", "p")),
-    "b": (np.float64, ("R", "p")),
-    "lo": (np.float64, ("R", "p")),
-    "hi": (np.float64, ("R", "p")),
-    "atom_mass": (np.float64, ("R", "A")),
-    "level_mass": (np.float64, ("R", "S'")),
+    "family": (np.uint8, ("L", "p")),
+    "a": (np.float64, ("L", "p")),
+    "b": (np.float64, ("L", "p")),
+    "lo": (np.float64, ("L", "p")),
+    "hi": (np.float64, ("L", "p")),
+    "atom_mass": (np.float64, ("L", "A")),
+    "level_mass": (np.float64, ("L", "S'")),
     "missing_rate": (np.float64, ("L", "d")),
-    "node_start": (np.int32, ("L + 1",)),
-    "node_kind": (np.uint8, ("Q",)),
-    "node_end": (np.int32, ("Q",)),
-    "node_log_weight": (np.float64, ("Q",)),
-    "node_row": (np.int32, ("Q",)),
-    "scope": (np.uint8, ("F", "d")),
 }
 """Type and shape of the fields of `Leaves` that are not derived from others."""
 
 DERIVED_FIELDS = {
-    "log_norm": (np.float64, ("R", "p")),
-    "log_rest": (np.float64, ("R", "p")),
-    "log_level": (np.float64, ("R", "S'")),
-    "node_scope": (np.int32, ("Q",)),
-    "scope_start": (np.int32, ("F + 1",)),
-    "scope_column": (np.int32, ("V",)),
+    "log_norm": (np.float64, ("L", "p")),
+    "log_rest": (np.float64, ("L", "p")),
+    "log_level": (np.float64, ("L", "S'")),
 }
 """Type and shape of the derived fields of `Leaves`."""
 
+PIECE_FIELDS = {
+    "family": (np.uint8, ("P", "1")),
+    "a": (np.float64, ("P", "1")),
+    "b": (np.float64, ("P", "1")),
+    "lo": (np.float64, ("P", "1")),
+    "hi": (np.float64, ("P", "1")),
+    "log_weight": (np.float64, ("P",)),
+}
+"""Type and shape of the fields of `Pieces` that are not derived from others."""
+
 
 def check(schema: Schema, columns: Columns, trees: Trees, leaves: Leaves, has_background: bool) -> None:
-    """Check every array of a model. A background is its last tree, a single leaf.
+    """Check every array of a model. A background is its last tree, without splits.
 
     Raises ValueError naming the first field, and the entry of it, that is not as `Columns`, `Trees` and `Leaves`
     promise.
@@ -307,55 +310,42 @@ def check_columns(schema: Schema, columns: Columns) -> None:
 def check_leaves(columns: Columns, trees: Trees, fields: Mapping[str, Any]) -> None:
     """Check the fields of `Leaves` that are not derived, under columns and trees that were checked before."""
     n_leaves = int((trees.feature == -1).sum())
-    sizes = _sizes(columns, n_leaves, fields["tree"], fields["node_kind"])
+    sizes = _sizes(columns, n_leaves)
     for name, (dtype, shape) in LEAF_FIELDS.items():
         check_array(f"leaves.{name}", fields[name], dtype, tuple(sizes[s] for s in shape))
-    circuits = Circuits(**{name: fields[name] for name in Circuits._fields})
-    check_circuits(circuits)
-    leaf = leaf_of_rows(circuits.node_start, circuits.node_row)
-    need(len(leaf) == sizes["R"], f"leaves.node_row: expected rows up to {sizes['R'] - 1}, the last one of the tables")
-    _check_trees_of_leaves(trees, fields["tree"], leaf)
+    _check_trees_of_leaves(trees, fields["tree"])
     log_weight = fields["log_weight"]
     need_all("leaves.log_weight", log_weight <= TOLERANCE, log_weight, "a logarithm of at most 1")
     total = float(np.exp(log_weight).sum())
     need(abs(total - 1) <= TOLERANCE, f"leaves.log_weight: the weights sum to {total:.9g}, expected 1")
 
-    check_wide(columns, fields["wide"], sizes["R"])
-    lo, hi, allowed = (box[leaf] for box in _boxes(trees, columns))
-    _check_densities(columns, fields, lo, hi)
+    check_wide(columns, fields["wide"], n_leaves)
+    lo, hi, allowed = _boxes(trees, columns)
+    _check_supports(fields, lo, hi)
+    _check_densities("leaves", columns.step, columns.origin, fields)
+    _check_pieces(columns, fields)
     _check_atoms(columns, fields["atom_mass"], lo, hi)
     _check_levels(columns, fields["level_mass"], allowed)
-    check_wide_masses(columns, trees, fields["wide"], leaf)
+    check_wide_masses(columns, trees, fields["wide"])
     rate = fields["missing_rate"]
     need_all("leaves.missing_rate", (rate >= 0) & (rate <= 1), rate, "a share between 0 and 1")
 
 
 def check_derived(columns: Columns, leaves: Leaves) -> None:
     """Check the derived fields of `Leaves`: their shapes, and that no density has a norm that is 0 or not a number."""
-    sizes = _sizes(columns, len(leaves.log_weight), leaves.tree, leaves.node_kind) | {"V": int(leaves.scope.sum())}
+    sizes = _sizes(columns, len(leaves.log_weight))
     for name, (dtype, shape) in DERIVED_FIELDS.items():
         check_array(f"leaves.{name}", getattr(leaves, name), dtype, tuple(sizes[s] for s in shape))
     need_all("leaves.log_norm", np.isfinite(leaves.log_norm), leaves.log_norm, "finite: the support has mass")
     need_all("leaves.log_rest", leaves.log_rest <= TOLERANCE, leaves.log_rest, "a logarithm of at most 1")
     need_all("leaves.log_level", leaves.log_level <= TOLERANCE, leaves.log_level, "a logarithm of at most 1")
-    number = node_scopes(leaves.node_kind)
-    need_all("leaves.node_scope", leaves.node_scope == number, leaves.node_scope, "the FACTORS node's number, or -1")
-    start, column = scope_columns(leaves.scope)
-    need(np.array_equal(leaves.scope_start, start), "leaves.scope_start does not agree with leaves.scope")
-    need(np.array_equal(leaves.scope_column, column), "leaves.scope_column does not agree with leaves.scope")
+    norm = leaves.pieces.log_norm
+    need_all("leaves.pieces.log_norm", np.isfinite(norm), norm, "finite: the support has mass")
 
 
-def _sizes(columns: Columns, n_leaves: int, tree: np.ndarray, node_kind: np.ndarray) -> dict[str, int]:
-    need(isinstance(tree, np.ndarray), "leaves.tree: expected an array")
-    need(isinstance(node_kind, np.ndarray), "leaves.node_kind: expected an array")
-    n_factors = int(np.count_nonzero(node_kind == FACTORS))
+def _sizes(columns: Columns, n_leaves: int) -> dict[str, int]:
     return {
         "L": n_leaves,
-        "L + 1": n_leaves + 1,
-        "R": tree.size,
-        "F": n_factors,
-        "F + 1": n_factors + 1,
-        "Q": node_kind.size,
         "d": len(columns.slot),
         "p": len(columns.step),
         "A": len(columns.atom_value),
@@ -363,8 +353,8 @@ def _sizes(columns: Columns, n_leaves: int, tree: np.ndarray, node_kind: np.ndar
     }
 
 
-def _check_trees_of_leaves(trees: Trees, tree: np.ndarray, leaf: np.ndarray) -> None:
-    """Each row names the tree that its leaf hangs in, and the leaves of a tree are contiguous."""
+def _check_trees_of_leaves(trees: Trees, tree: np.ndarray) -> None:
+    """Each leaf names the tree that it hangs in, and the leaves of a tree are contiguous."""
     is_leaf = trees.feature == -1
     root = np.arange(len(trees.feature))
     inner = np.flatnonzero(~is_leaf)
@@ -376,7 +366,7 @@ def _check_trees_of_leaves(trees: Trees, tree: np.ndarray, leaf: np.ndarray) -> 
     tree_of_root[trees.root] = np.arange(len(trees.root))
     expected = np.empty(np.count_nonzero(is_leaf), dtype=np.int64)
     expected[trees.leaf[is_leaf]] = tree_of_root[root[is_leaf]]
-    need_all("leaves.tree", tree == expected[leaf], tree, "the number of the tree that the leaf hangs in")
+    need_all("leaves.tree", tree == expected, tree, "the number of the tree that the leaf hangs in")
     need(
         np.count_nonzero(np.diff(expected)) == len(trees.root) - 1,
         "leaves.tree: expected the leaves of each tree side by side",
@@ -398,38 +388,78 @@ def _boxes(trees: Trees, columns: Columns) -> tuple[np.ndarray, np.ndarray, np.n
     return lo, hi, allowed
 
 
-def _check_densities(columns: Columns, fields: Mapping[str, np.ndarray], lo: np.ndarray, hi: np.ndarray) -> None:
-    family, a, b = fields["family"], fields["a"], fields["b"]
-    need_all("leaves.family", np.isin(family, (NORMAL, UNIFORM, STUDENT)), family, "a known family")
-    need_all("leaves.a", np.isfinite(a), a, "a finite number")
-    need_all("leaves.b", np.isfinite(b) & ((b > 0) | (family == UNIFORM)), b, "a finite scale above 0")
+def _check_supports(fields: Mapping[str, np.ndarray], lo: np.ndarray, hi: np.ndarray) -> None:
     left, right = fields["lo"], fields["hi"]
     need_all("leaves.lo", left < right, left, "a bound below leaves.hi")
-    with np.errstate(over="ignore"):
-        bounded = np.isfinite(right - left)
-    need_all("leaves.hi", bounded | (family != UNIFORM), right, "a finite support of a uniform density")
     need_all("leaves.lo", left >= lo, left, "a bound inside the leaf's box")
     need_all("leaves.hi", right <= hi, right, "a bound inside the leaf's box")
-    _check_grids(columns, fields)
 
 
-def _check_grids(columns: Columns, fields: Mapping[str, np.ndarray]) -> None:
-    """Supports end on cell edges, and floats tell neighbouring cells apart there (else loops over cells never end)."""
-    for s in np.flatnonzero(columns.step > 0):
-        step, origin = columns.step[s], columns.origin[s]
+def _check_pieces(columns: Columns, fields: Mapping[str, Any]) -> None:
+    """The pieces of a slot are disjoint, ascend from end to end of its support, and have weights that sum to 1."""
+    pieces, family = fields["pieces"], fields["family"]
+    need(isinstance(pieces.log_weight, np.ndarray), "leaves.pieces.log_weight: expected an array")
+    n = pieces.log_weight.size
+    for name, (dtype, shape) in PIECE_FIELDS.items():
+        check_array(f"leaves.pieces.{name}", getattr(pieces, name), dtype, tuple({"P": n, "1": 1}[x] for x in shape))
+    cut = family == PIECES
+    first, count = fields["a"][cut], fields["b"][cut]
+    whole = (first == np.rint(first)) & (count == np.rint(count))
+    need_all("leaves.a", whole & (first >= 0) & (first + count <= n), first, "the number of a piece")
+    need_all("leaves.b", count >= 2, count, "two pieces at least")
+    need(count.sum() == n, f"leaves.pieces: expected {count.sum():.0f}, all that leaves name, got {n}")
+    first, count = first.astype(np.int64), count.astype(np.int64)
+    number = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
+    used = np.bincount(number, minlength=n)
+    need_all("leaves.pieces", used == 1, used, "a piece of one leaf")
+    weight = pieces.log_weight
+    need_all("leaves.pieces.log_weight", weight <= TOLERANCE, weight, "a logarithm of at most 1")
+    owner = np.empty(n, np.int64)
+    owner[number] = np.repeat(np.arange(len(first)), count)
+    total = np.bincount(owner, np.exp(weight), minlength=len(first))
+    need_all("leaves.pieces.log_weight", np.abs(total - 1) <= TOLERANCE, total, "weights that sum to 1")
+    lo, hi = pieces.lo[:, 0], pieces.hi[:, 0]
+    need_all("leaves.pieces.lo", lo < hi, lo, "a bound below leaves.pieces.hi")
+    slot = np.nonzero(cut)[1]
+    inner = np.ones(n, bool)
+    inner[first] = False
+    after = np.flatnonzero(inner)
+    apart = lo[after] >= hi[after - 1] - 0.25 * columns.step[slot[owner[after]]]
+    need_all("leaves.pieces.lo", apart, lo[after], "a bound at or above the end of the piece before")
+    for name, ends, at in (("lo", lo[first], fields["lo"][cut]), ("hi", hi[first + count - 1], fields["hi"][cut])):
+        need_all(f"leaves.{name}", ends == at, at, "the end of the slot's pieces")
+    for s in range(len(columns.step)):
+        mine = np.flatnonzero(slot[owner] == s)
+        of_slot = {name: getattr(pieces, name)[mine] for name in ("family", "a", "b", "lo", "hi")}
+        need_all("leaves.pieces.family", of_slot["family"] < len(MODULES), of_slot["family"], "a known family")
+        _check_densities("leaves.pieces", columns.step[s : s + 1], columns.origin[s : s + 1], of_slot)
+
+
+def _check_densities(table: str, step: np.ndarray, origin: np.ndarray, fields: Mapping[str, np.ndarray]) -> None:
+    """Parameters of densities, in tables (n, p) of slots of these steps and origins (p,), but for slots in pieces."""
+    family, a, b, right = fields["family"], fields["a"], fields["b"], fields["hi"]
+    need_all(f"{table}.family", (family < len(MODULES)) | (family == PIECES), family, "a known family")
+    no_scale = np.isin(family, NO_SCALE) | (family == PIECES)
+    need_all(f"{table}.a", np.isfinite(a), a, "a finite number")
+    need_all(f"{table}.b", np.isfinite(b) & ((b > 0) | no_scale), b, "a finite scale above 0")
+    with np.errstate(over="ignore"):
+        bounded = np.isfinite(right - fields["lo"])
+    need_all(f"{table}.hi", bounded | ~np.isin(family, NO_SCALE), right, "a finite support of a uniform density")
+    # supports end on cell edges, and floats tell neighbouring cells apart there (else loops over cells never end)
+    for s in np.flatnonzero(step > 0):
         for name in ("lo", "hi", "a"):
             value = fields[name][:, s]
             with np.errstate(over="ignore", invalid="ignore"):
-                cells = (value - origin) / step + 0.5
-                size = (np.abs(value) + abs(origin)) / step
+                cells = (value - origin[s]) / step[s] + 0.5
+                size = (np.abs(value) + abs(origin[s])) / step[s]
                 on_edge = np.abs(cells - np.rint(cells)) <= TOLERANCE + 1e-15 * size
-            free = (fields["family"][:, s] == UNIFORM) if name == "a" else np.isinf(value)
-            at = f"leaves.{name} of numeric slot {s}"
+            free = no_scale[:, s] if name == "a" else np.isinf(value)
+            at = f"{table}.{name} of numeric slot {s}"
             need_all(at, (size <= _MOST_CELLS) | free, value, "a number that the grid can resolve")
             need_all(at, on_edge | free | (name == "a"), value, "an edge of a grid cell")
-        scale = fields["b"][:, s]
-        resolved = (scale > _LEAST_SCALE * step) | (fields["family"][:, s] == UNIFORM)
-        need_all(f"leaves.b of numeric slot {s}", resolved, scale, "a scale that does not vanish beside the step")
+        scale = b[:, s]
+        resolved = (scale > _LEAST_SCALE * step[s]) | no_scale[:, s]
+        need_all(f"{table}.b of numeric slot {s}", resolved, scale, "a scale that does not vanish beside the step")
 
 
 def _check_atoms(columns: Columns, mass: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> None:

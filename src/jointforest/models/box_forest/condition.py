@@ -3,73 +3,58 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...data.evidence import Evidence
 from ...data.schema import Columns, Schema, kernel_columns
-from .condition_kernels import pieces
-from .leaves.circuit_structure_kernels import parents
-from .leaves.derived import make_leaves, table_bytes
+from .condition_kernels import runs_inside
+from .leaves.derived import make_leaves
 from .leaves.levels import WideLevels, apart, layout, side_by_side, weighed
-from .leaves.table import FACTORS, PRODUCT, SUM, ParameterTables
-from .marginalize import Nodes, Packed, nodes_of, packed, restricted_trees, without
-from .posterior_kernels import LEAVES, posterior_rows, row_scratch
+from .leaves.pieces import pieces_of, pieces_of_slot, taken_pieces
+from .leaves.table import PIECES, UNIFORM, ParameterTables, Pieces
+from .marginalize import restricted_trees
+from .posterior_kernels import posterior_rows, row_scratch
 from .structure import Forest
 
 # ---- The pieces that likelihoods of runs cut a column into, and fewer of them where a leaf hardly tells.
 
 
-class Pieces(NamedTuple):
-    """Pieces of one column in R parameter rows.
+class Parts(NamedTuple):
+    """Parts of one numeric column that are left, of U pieces of leaves.
 
     Attributes
     ----------
-    start : int64 array (R + 1,)
-        Row r has the pieces ``start[r]:start[r + 1]``.
+    piece : int64 array (m,)
+        The piece that each is a part of, ascending.
     first, last : int64 arrays (m,)
-        Runs of the evidence that a piece begins and ends with.
-    log_share : float64 array (m,)
-        Log of the piece's share of the region's mass in the row; a row's first one has the atoms, too.
-    log_first : float64 array (R,)
-        Log mass of the first piece, atoms included.
+        Runs of the evidence that it begins and ends with.
+    log_mass : float64 array (m,)
+        Log of its mass times its likelihood.
     """
 
-    start: np.ndarray
+    piece: np.ndarray
     first: np.ndarray
     last: np.ndarray
-    log_share: np.ndarray
-    log_first: np.ndarray
+    log_mass: np.ndarray
 
 
-def joined(pieces: Pieces, atoms: np.ndarray, first_run: int, log_weight: np.ndarray, within: float) -> Pieces:
-    """Neighbours joined as long as no row's CDF moves by more than ``within``."""
-    n_rows, n_runs = len(atoms), len(log_weight)
-    has_pieces = np.diff(pieces.start) > 0
-    row = np.repeat(np.arange(n_rows), np.diff(pieces.start))
-    head = np.minimum(pieces.start[:-1], max(len(pieces.log_share) - 1, 0))
-    log_total = np.where(has_pieces, pieces.log_first - pieces.log_share[head], 0.0) if len(row) else np.zeros(n_rows)
-    share = np.zeros((n_rows, n_runs))
-    share[row, pieces.first - first_run] = np.exp(pieces.log_share + log_total[row])
-    first = np.where(has_pieces, (share > 0.0).argmax(axis=1), 0)
-    share[np.arange(n_rows), first] = np.maximum(
-        share[np.arange(n_rows), first] - np.where(has_pieces, atoms, 0.0), 0.0
-    )
+def joined(parts: Parts, n_pieces: int, first_run: int, log_weight: np.ndarray, within: float) -> Parts:
+    """Neighbours joined as long as no piece's CDF moves by more than ``within``; ``log_weight`` is of the runs."""
+    n_runs, top = len(log_weight), np.full(n_pieces, -np.inf)
+    np.maximum.at(top, parts.piece, parts.log_mass)
+    share = np.zeros((n_pieces, n_runs))
+    share[parts.piece, parts.first - first_run] = np.exp(parts.log_mass - top[parts.piece])
     begins = _begins(share, share * np.exp(-log_weight), within)
-    begins[~has_pieces] = False
-    row, run = np.nonzero(begins)
-    start = np.concatenate([[0], np.cumsum(begins.sum(axis=1))])
-    below = np.concatenate([np.zeros((n_rows, 1)), np.cumsum(share, axis=1)], axis=1)
-    stop = np.append(run[1:], n_runs)
-    stop[start[1:][has_pieces] - 1] = n_runs
-    mass = below[row, stop] - below[row, run]
-    mass[start[:-1][has_pieces]] += atoms[has_pieces]
+    begins[top == -np.inf] = False
+    piece, run = np.nonzero(begins)
+    is_last = np.append(piece[1:] != piece[:-1], True)[: len(piece)]
+    stop = np.where(is_last, n_runs, np.append(run[1:], n_runs)[: len(piece)])
+    below = np.concatenate([np.zeros((n_pieces, 1)), np.cumsum(share, axis=1)], axis=1)
+    mass = below[piece, stop] - below[piece, run]
     with np.errstate(divide="ignore"):
-        log_mass = np.log(mass)
-    log_first = pieces.log_first.copy()
-    log_first[has_pieces] = log_mass[start[:-1][has_pieces]]
-    return Pieces(start, run + first_run, stop - 1 + first_run, log_mass - log_total[row], log_first)
+        return Parts(piece, run + first_run, stop - 1 + first_run, np.log(mass) + top[piece])
 
 
 def _begins(weighed: np.ndarray, plain: np.ndarray, within: float) -> np.ndarray:
@@ -98,43 +83,33 @@ def _begins(weighed: np.ndarray, plain: np.ndarray, within: float) -> np.ndarray
     return begins
 
 
-_MOST_BYTES = 4 * 2**30
-"""Size that parameter tables may have if they are much longer than before."""
+_MOST_PIECES = 2**26
+"""Pieces that the numbers of all leaves may be cut into: some 4 GB."""
 
 
 def condition(forest: Forest, evidence: Evidence, seen: bool = True, within: float = 0.0) -> Forest:
     """The forest given one row of evidence, exact: leaves have their posterior weights, and are cut to the evidence.
 
-    Supports are cut to the evidence, levels and atoms outside of it get no mass. Where a row has mass in several runs
-    of a region, its column becomes a mixture (a SUM) with one truncated piece a run. A value on a grid, or a level, is
-    the region of its cell. A column without grid that has a value becomes ``mixed``, with the value as its only atom.
+    Supports are cut to the evidence, levels and atoms outside of it get no mass. Where a leaf has mass in several runs
+    of a region, its density of the column becomes several pieces, one a run. A value on a grid, or a level, is the
+    region of its cell. A column without grid that has a value becomes ``mixed``, with the value as its only atom.
     Leaves that the evidence excludes go, and trees of which none is left. Evidence of probability 0, a value too far
     out on its grid, and pieces that would take more than 4 GB are ValueErrors.
     """
     columns, leaves = forest.columns, forest.leaves
     evidence = _as_regions(forest.schema, columns, evidence)
-    scratch = row_scratch(forest)
-    _, leaf, log_joint, _ = posterior_rows(columns, forest.trees, leaves, evidence, 0, 1, LEAVES, scratch)
+    _, leaf, log_joint, _ = posterior_rows(columns, forest.trees, leaves, evidence, 0, 1, True, row_scratch(forest))
     if not len(leaf):
         raise ValueError("the evidence has probability 0; drop or widen one of its conditions")
     log_weight = np.full(len(leaves.log_weight), -np.inf)
     log_weight[leaf] = log_joint
-    small = restricted_trees(columns, forest.trees, log_weight, np.ones(len(columns.slot), bool))
+    small = restricted_trees(columns, forest.trees, log_weight)
     regions = _regions(evidence)
-    cut = {
-        j: _pieces(forest, evidence, int(columns.slot[j]), region, within)
-        for j, region in regions.items()
-        if not columns.is_categorical[j]
-    }
-    nodes = _split(_reweighed(*nodes_of(leaves, small.leaf), scratch.value), cut)
-    new = packed(nodes)
-    _check_size(forest, len(new.row))
-
     pinned = {j: float(x) for j, x in enumerate(evidence.value[0].tolist()) if x == x}
     schema = _pin(forest.schema, pinned)
     layout = kernel_columns(schema)
-    lo, hi, atom_mass = _cut_numbers(forest, evidence, cut, pinned, new)
-    level_mass, wide = _cut_levels(forest, evidence, regions, new.row)
+    numbers = _cut_numbers(forest, evidence, regions, pinned, small.leaf, within)
+    level_mass, wide = _cut_levels(forest, evidence, regions, small.leaf)
     missing_rate = leaves.missing_rate[small.leaf].copy()
     if seen:
         missing_rate[:, [*regions, *pinned]] = 0.0
@@ -145,19 +120,13 @@ def condition(forest: Forest, evidence: Evidence, seen: bool = True, within: flo
         leaves=make_leaves(
             layout,
             ParameterTables(
-                small.tree[new.leaf],
-                small.log_weight,
-                leaves.family[new.row],
-                leaves.a[new.row],
-                leaves.b[new.row],
-                lo,
-                hi,
-                atom_mass,
-                level_mass,
-                missing_rate,
-                wide,
+                tree=small.tree,
+                log_weight=small.log_weight,
+                level_mass=level_mass,
+                missing_rate=missing_rate,
+                wide=wide,
+                **numbers,
             ),
-            circuits=new.circuits,
         ),
         has_background=forest.has_background
         and bool(small.old_tree[-1] == len(forest.trees.root) - 1)
@@ -165,25 +134,10 @@ def condition(forest: Forest, evidence: Evidence, seen: bool = True, within: flo
     )
 
 
-def _pieces(forest: Forest, evidence: Evidence, slot: int, region: int, within: float) -> Pieces:
-    """The pieces that a region cuts a numeric slot of each parameter row into."""
-    columns, leaves = forest.columns, forest.leaves
-    start, run, log_share, log_first = pieces(columns, leaves, evidence, slot, region)
-    uncut = Pieces(start, run, run, log_share, log_first)
-    if within <= 0.0:
-        return uncut
-    mass = leaves.atom_mass[:, columns.atom_start[slot] : columns.atom_start[slot + 1]]
-    likelihood = np.exp(evidence.atom_log_weight[region, : mass.shape[1]])
-    runs = slice(evidence.run_start[region], evidence.run_start[region + 1])
-    return joined(uncut, mass @ likelihood, int(runs.start), evidence.run_log_weight[runs], within)
-
-
-def _check_size(forest: Forest, n_rows: int) -> None:
-    """Each piece of a leaf takes a whole row of the parameter tables."""
-    size = table_bytes(forest.columns, n_rows)
-    if size > _MOST_BYTES and n_rows > 2 * len(forest.leaves.tree):
+def _check_size(forest: Forest, n_pieces: int) -> None:
+    if n_pieces > _MOST_PIECES:
         raise ValueError(
-            f"the evidence cuts {len(forest.leaves.log_weight)} leaves into {n_rows} pieces, of {size / 2**30:.1f} GB; "
+            f"the evidence cuts {len(forest.leaves.log_weight)} leaves into {n_pieces} pieces; "
             "use given(...), or evidence of fewer intervals: likely({between(a, b): likelihood, ...}) in place of about"
         )
 
@@ -243,58 +197,6 @@ def _with_hard_atoms(atom_log_weight: np.ndarray, atoms: list[int]) -> np.ndarra
     return wider
 
 
-def _reweighed(nodes: Nodes, old: np.ndarray, value: np.ndarray) -> Nodes:
-    """Circuits whose sums have their posterior weights; children of weight 0 go.
-
-    ``old`` and ``value`` are as of `nodes_of` and `posterior_kernels.RowScratch`.
-    """
-    if not len(value):
-        return nodes
-    log_p = np.where(old >= 0, value[old], 0.0)
-    parent = parents(nodes.end)
-    below_sum = (parent >= 0) & (nodes.kind[parent] == SUM)
-    gone = below_sum & ((log_p == -np.inf) | (nodes.log_weight == -np.inf))
-    with np.errstate(invalid="ignore"):  # below nodes that are gone
-        share = np.where(below_sum, nodes.log_weight + log_p - log_p[parent], 0.0)
-    return without(nodes._replace(log_weight=np.minimum(share, 0.0)), gone)
-
-
-def _split(nodes: Nodes, cut: dict[int, Pieces]) -> Nodes:
-    """Circuits in which a column of several pieces is a SUM over them, beside the rest of its FACTORS node."""
-    n, d = nodes.scope.shape
-    size = np.zeros((n, d), np.int64)  # nodes that a column takes of its own
-    for j, column in cut.items():
-        n_pieces = np.where(nodes.scope[:, j], np.diff(column.start)[nodes.row], 0)
-        size[:, j] = np.where(n_pieces > 1, n_pieces + 1, 0)
-    split = np.asarray(size.any(axis=1))
-    if not split.any():
-        return nodes
-    has_others = split & (nodes.scope & (size == 0)).any(axis=1)
-    at = np.concatenate([[0], np.cumsum(1 + has_others + size.sum(axis=1))])
-    total, start = int(at[-1]), at[:-1]
-    kind, end, weight = np.full(total, FACTORS, np.uint8), np.arange(1, total + 1), np.zeros(total)
-    row, piece, scope = np.full(total, -1), np.zeros(total, np.int64), np.zeros((total, d), bool)
-    kind[start], end[start], weight[start] = np.where(split, PRODUCT, nodes.kind), at[nodes.end], nodes.log_weight
-    row[start], scope[start] = np.where(split, -1, nodes.row), nodes.scope & ~split[:, None]
-    row[start[has_others] + 1], scope[start[has_others] + 1] = (
-        nodes.row[has_others],
-        nodes.scope[has_others] & (size[has_others] == 0),
-    )
-    cursor = start + 1 + has_others
-    for j, column in cut.items():
-        node = np.flatnonzero(size[:, j])
-        count = size[node, j] - 1
-        first = cursor[node]
-        kind[first], end[first] = SUM, first + 1 + count
-        which = np.repeat(np.arange(len(node)), count)
-        k = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
-        child, of = first[which] + 1 + k, nodes.row[node][which]
-        row[child], piece[child], scope[child, j] = of, k, True
-        weight[child] = column.log_share[column.start[of] + k]
-        cursor = cursor + size[:, j]
-    return Nodes(at[nodes.start], kind, end, weight, row, piece, scope)
-
-
 def _pin(schema: Schema, pinned: dict[int, float]) -> Schema:
     """The schema in which pinned columns have their value as the only atom."""
     columns = [
@@ -305,42 +207,88 @@ def _pin(schema: Schema, pinned: dict[int, float]) -> Schema:
 
 
 def _cut_numbers(
-    forest: Forest, evidence: Evidence, cut: dict[int, Pieces], pinned: dict[int, float], new: Packed
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Supports (R, p) and masses of atoms (R, A) of the new parameter rows; where one has no mass it is as before."""
+    forest: Forest,
+    evidence: Evidence,
+    regions: dict[int, int],
+    pinned: dict[int, float],
+    leaf: np.ndarray,
+    within: float,
+) -> dict[str, Any]:
+    """The numeric fields of `ParameterTables` of these leaves (n,), cut to the regions of columns."""
     columns, leaves = forest.columns, forest.leaves
-    lo, hi = leaves.lo[new.row], leaves.hi[new.row]
-    masses = []
+    fields = {name: getattr(leaves, name)[leaf].copy() for name in ("family", "a", "b", "lo", "hi")}
+    masses, cut = [np.zeros((len(leaf), 0))], []
     for j in np.flatnonzero(columns.is_categorical == 0).tolist():
-        slot = columns.slot[j]
-        mass = leaves.atom_mass[new.row, columns.atom_start[slot] : columns.atom_start[slot + 1]]
+        slot = int(columns.slot[j])
+        mass = leaves.atom_mass[leaf, columns.atom_start[slot] : columns.atom_start[slot + 1]]
         if j in pinned:
-            mass = np.ones((len(new.row), 1))
-        elif j in cut:
-            column, n_pieces = cut[j], np.diff(cut[j].start)[new.row]
-            is_cut = n_pieces > 0
-            piece = np.minimum(new.piece[is_cut], n_pieces[is_cut] - 1)
-            which = column.start[new.row[is_cut]] + piece
-            lo[is_cut, slot] = np.maximum(lo[is_cut, slot], evidence.run_lo[column.first[which]])
-            hi[is_cut, slot] = np.minimum(hi[is_cut, slot], evidence.run_hi[column.last[which]])
-            region = int(evidence.region[0, j])
-            held = (evidence.atoms[region] >> np.arange(mass.shape[1], dtype=np.uint64)) & np.uint64(1)
-            likelihood = np.zeros(mass.shape[1])
-            if evidence.atom_log_weight.size:
-                likelihood[: evidence.atom_log_weight.shape[1]] = evidence.atom_log_weight[region, : mass.shape[1]]
-            log_first = column.log_first[new.row].reshape(-1, 1)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                share = np.exp(np.log(mass) + np.log(held.astype(np.float64)) + likelihood - log_first)
-            first = (new.piece == 0) | (new.piece >= n_pieces)
-            mass = np.where(first.reshape(-1, 1), np.where(log_first > -np.inf, share, mass), 0.0)
+            mass = np.ones((len(leaf), 1))
+        elif j in regions:
+            mass, at, pieces = _cut_column(forest, evidence, slot, regions[j], leaf, mass, within)
+            count = np.bincount(at, minlength=len(leaf))
+            alone = count[at] == 1
+            for name, field in fields.items():
+                field[at[alone], slot] = getattr(pieces, name)[alone, 0]
+            fields["family"][at[~alone], slot] = UNIFORM  # until the pieces are numbered
+            cut.append((slot, at[~alone], pieces_of(*(field[~alone] for field in pieces[:6]))))
+            _check_size(forest, sum(len(at) for _, at, _ in cut))
         masses.append(mass)
-    return lo, hi, np.concatenate([np.zeros((len(new.row), 0)), *masses], axis=1)
+    kept = taken_pieces(leaves.pieces, fields["family"], fields["a"], fields["b"])
+    before = len(kept.log_weight)
+    for slot, at, pieces in cut:
+        several, first, count = np.unique(at, return_index=True, return_counts=True)
+        fields["family"][several, slot] = PIECES
+        fields["a"][several, slot], fields["b"][several, slot] = first + before, count
+        fields["lo"][several, slot] = pieces.lo[first, 0]
+        fields["hi"][several, slot] = pieces.hi[first + count - 1, 0]
+        before += len(at)
+    tables = [kept, *(pieces for *_, pieces in cut)]
+    pieces = pieces_of(*(np.concatenate(of) for of in zip(*(table[:6] for table in tables), strict=True)))
+    return {**fields, "atom_mass": np.concatenate(masses, axis=1), "pieces": pieces}
+
+
+def _cut_column(
+    forest: Forest, evidence: Evidence, slot: int, region: int, leaf: np.ndarray, mass: np.ndarray, within: float
+) -> tuple[np.ndarray, np.ndarray, Pieces]:
+    """A numeric slot cut to a region: the masses of atoms of the leaves (n, A), and pieces, each with the place of its
+    leaf among these, ascending. A leaf whose continuous part has no mass there has no pieces.
+    """
+    columns, leaves = forest.columns, forest.leaves
+    of, number = pieces_of_slot(leaves, slot, leaf)
+    start, run, log_mass = runs_inside(columns, leaves, evidence, leaf[of], slot, number, region)
+    parts = Parts(np.repeat(np.arange(len(of)), np.diff(start)), run, run, log_mass)
+    if within > 0.0:
+        runs = slice(evidence.run_start[region], evidence.run_start[region + 1])
+        parts = joined(parts, len(of), int(runs.start), evidence.run_log_weight[runs], within)
+    held = (evidence.atoms[region] >> np.arange(mass.shape[1], dtype=np.uint64)) & np.uint64(1)
+    likelihood = np.zeros(mass.shape[1])
+    if evidence.atom_log_weight.size:
+        likelihood[: evidence.atom_log_weight.shape[1]] = evidence.atom_log_weight[region, : mass.shape[1]]
+    at, unit = of[parts.piece], number[parts.piece]
+    log_rest = leaves.log_rest[leaf, slot]
+    possible = log_rest[at] > -np.inf
+    parts, at, unit = Parts(*(field[possible] for field in parts)), at[possible], unit[possible]
+    log_total = np.full(len(leaf), -np.inf)
+    np.logaddexp.at(log_total, at, parts.log_mass)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_atoms = np.log(mass) + np.log(held.astype(np.float64)) + likelihood
+        everything = np.logaddexp(np.logaddexp.reduce(log_atoms, axis=1, initial=-np.inf), log_total + log_rest)
+        share = np.exp(log_atoms - everything[:, None])
+    whole = unit < 0
+    fields = []
+    for name in ("family", "a", "b", "lo", "hi"):
+        field = getattr(leaves, name)[leaf[at], slot]
+        field[~whole] = getattr(leaves.pieces, name)[unit[~whole], 0]
+        fields.append(field)
+    family, a, b, lo, hi = fields
+    lo, hi = np.maximum(lo, evidence.run_lo[parts.first]), np.minimum(hi, evidence.run_hi[parts.last])
+    return share, at, pieces_of(family, a, b, lo, hi, parts.log_mass - log_total[at])
 
 
 def _cut_levels(
     forest: Forest, evidence: Evidence, regions: dict[int, int], row: np.ndarray
 ) -> tuple[np.ndarray, WideLevels]:
-    """Level masses of the new parameter rows; one without mass in a region keeps what it had."""
+    """Level masses of the new leaves; one without mass in a region keeps what it had."""
     columns, leaves, where = forest.columns, forest.leaves, layout(forest.columns)
     mass: np.ndarray = leaves.level_mass[row]
     wide = [apart(leaves.wide, t, row) for t in range(len(where.slots))]

@@ -1,4 +1,4 @@
-"""Kernel of conditioning: in which runs of a region a parameter row has mass."""
+"""Kernels of conditioning: in which runs of a region pieces have mass, and the trees of the leaves that stay."""
 
 from __future__ import annotations
 
@@ -9,52 +9,39 @@ import numpy as np
 
 from ...runtime.compile import entry, kernel
 from ...runtime.records import record
-from .leaves.slot_kernels import has_atom, log_add, log_run_mass, safe_log, weighed_atom
+from .leaves.family_kernels import log_mass
+from .leaves.piece_kernels import piece
 
 
 @entry
-def pieces(columns, leaves, evidence, slot, region):
-    """The runs of a region in which each parameter row has mass, for one numeric slot.
+def runs_inside(columns, leaves, evidence, leaf, slot, number, region):
+    """The runs of a region in which each of n pieces of a numeric slot has mass; ``number`` is -1 of a whole density.
 
-    Row r has mass in the runs ``run[start[r]:start[r + 1]]``, with the log of each piece's weight in the region's mass;
-    the first piece has the atoms, too. Last comes the log mass of each row's first piece, atoms included.
+    Piece i, of leaf ``leaf[i]``, has mass in the runs ``run[start[i]:start[i + 1]]``, and log masses there times their
+    likelihoods.
     """
-    n_rows, first_run, end_run = leaves.tree.shape[0], evidence.run_start[region], evidence.run_start[region + 1]
-    start = np.zeros(n_rows + 1, np.int64)
-    run, log_share = np.empty(n_rows, np.int64), np.empty(n_rows, np.float64)
-    log_first = np.empty(n_rows, np.float64)
-    first_atom = columns.atom_start[slot]
+    n_pieces, first_run, end_run = number.shape[0], evidence.run_start[region], evidence.run_start[region + 1]
+    start = np.zeros(n_pieces + 1, np.int64)
+    run, log_share = np.empty(n_pieces, np.int64), np.empty(n_pieces, np.float64)
     n = 0
-    for r in range(n_rows):
-        atoms = 0.0
-        for k in range(columns.atom_start[slot + 1] - first_atom):
-            if has_atom(evidence, region, k):
-                atoms += weighed_atom(evidence, region, k, leaves.atom_mass[r, first_atom + k])
-        log_first[r] = safe_log(atoms)
-        total = log_first[r]
-        log_rest = leaves.log_rest[r, slot]
-        if log_rest > -math.inf:
-            for q in range(first_run, end_run):
-                mass = log_rest + log_run_mass(columns, leaves, r, slot, evidence.run_lo[q], evidence.run_hi[q])
+    for i in range(n_pieces):
+        d, log_weight = piece(leaves, leaf[i], slot, number[i])
+        for q in range(first_run, end_run):
+            u, v = max(evidence.run_lo[q], d.lo), min(evidence.run_hi[q], d.hi)
+            if v - u > 0.5 * columns.step[slot]:  # less is rounding
+                mass = log_weight + log_mass(d, u, v) + evidence.run_log_weight[q]
                 if mass == -math.inf:
                     continue
-                mass += evidence.run_log_weight[q]
                 if n == run.shape[0]:
                     run = np.concatenate((run, np.empty_like(run)))
                     log_share = np.concatenate((log_share, np.empty_like(log_share)))
-                run[n] = q
-                log_share[n] = mass
-                if n == start[r]:
-                    log_first[r] = log_add(log_first[r], mass)
-                    log_share[n] = log_first[r]
-                total = log_add(total, mass)
+                run[n], log_share[n] = q, mass
                 n += 1
-        log_share[start[r] : n] -= total
-        start[r + 1] = n
-    return start, run[:n].copy(), log_share[:n].copy(), log_first
+        start[i + 1] = n
+    return start, run[:n].copy(), log_share[:n].copy()
 
 
-# ---- Kernels: trees restricted to some of their leaves, and to the splits of some columns.
+# ---- Kernels: trees restricted to some of their leaves.
 
 
 @record
@@ -69,12 +56,12 @@ class NewNodes(NamedTuple):
         Children, and the numbers of new leaves; -1 of others.
     root, old_tree : int32 arrays
         Root of each tree, and which tree it was.
-    start, leaf : int64 arrays
-        New leaf k stands for the leaves ``leaf[start[k]:start[k + 1]]``.
+    leaf : int64 array
+        Which leaf each new leaf was.
     below : int64 array
         Scratch: how many leaves that stay are below each old node.
-    stack, parent, waiting : int64 arrays, one longer than there are nodes
-        Scratch: old nodes still to be visited (negative: a right child), their new parents; nodes below a new leaf.
+    stack, parent : int64 arrays, one longer than there are nodes
+        Scratch: old nodes still to be visited (negative: a right child), and their new parents.
     """
 
     node: np.ndarray
@@ -83,12 +70,10 @@ class NewNodes(NamedTuple):
     number: np.ndarray
     root: np.ndarray
     old_tree: np.ndarray
-    start: np.ndarray
     leaf: np.ndarray
     below: np.ndarray
     stack: np.ndarray
     parent: np.ndarray
-    waiting: np.ndarray
 
 
 def new_nodes(n_nodes: int, n_leaves: int, n_trees: int) -> NewNodes:
@@ -100,12 +85,10 @@ def new_nodes(n_nodes: int, n_leaves: int, n_trees: int) -> NewNodes:
         number=np.full(n_nodes, -1, np.int32),
         root=np.empty(n_trees, np.int32),
         old_tree=np.empty(n_trees, np.int32),
-        start=np.zeros(n_leaves + 1, np.int64),
         leaf=np.empty(n_leaves, np.int64),
         below=np.zeros(n_nodes, np.int64),
         stack=np.empty(n_nodes + 1, np.int64),
         parent=np.empty(n_nodes + 1, np.int64),
-        waiting=np.empty(n_nodes + 1, np.int64),
     )
 
 
@@ -116,33 +99,15 @@ def count_below(trees, stays, below):
         below[q] = stays[trees.leaf[q]] if trees.leaf[q] >= 0 else below[trees.left[q]] + below[trees.right[q]]
 
 
-@kernel
-def list_leaves(trees, stays, node, new, n):
-    """Append the leaves below a node that stay to the n that ``new.leaf`` has; return how many it has then."""
-    nodes, n_waiting = new.waiting, 1
-    nodes[0] = node
-    while n_waiting > 0:
-        n_waiting -= 1
-        q = nodes[n_waiting]
-        if trees.leaf[q] < 0:
-            nodes[n_waiting], nodes[n_waiting + 1] = trees.right[q], trees.left[q]
-            n_waiting += 2
-        elif stays[trees.leaf[q]]:
-            new.leaf[n] = trees.leaf[q]
-            n += 1
-    return n
-
-
 @entry
-def restrict(trees, stays, keeps_splits, new):
-    """The trees of the leaves that stay (uint8 (L,)), cut off at splits of columns whose splits go (uint8 (d,)).
+def restrict(trees, stays, new):
+    """The trees of the leaves that stay (uint8 (L,)); returns how many new nodes, trees and leaves there are.
 
-    The sibling of what goes takes their parent's place. Where a tree is cut off, one new leaf stands for all that are
-    below. Trees without leaves go. Returns how many new nodes, trees, leaves, and old leaves that stay there are.
+    The sibling of what goes takes their parent's place. Trees without leaves go.
     """
     below, stack, parent = new.below, new.stack, new.parent
     count_below(trees, stays, below)
-    n, n_trees, n_new, n_old = 0, 0, 0, np.int64(0)
+    n, n_trees, n_leaves = 0, 0, 0
     for tree in range(trees.root.shape[0]):
         if below[trees.root[tree]] == 0:
             continue
@@ -158,17 +123,15 @@ def restrict(trees, stays, keeps_splits, new):
             new.node[n] = q
             if above >= 0:
                 side[above] = n
-            if trees.leaf[q] < 0 and keeps_splits[trees.feature[q]]:
+            if trees.leaf[q] < 0:
                 stack[height], parent[height] = -trees.right[q], n
                 stack[height + 1], parent[height + 1] = trees.left[q], n
                 height += 2
             else:
-                new.number[n] = n_new
-                n_old = list_leaves(trees, stays, q, new, n_old)
-                n_new += 1
-                new.start[n_new] = n_old
+                new.number[n], new.leaf[n_leaves] = n_leaves, trees.leaf[q]
+                n_leaves += 1
             n += 1
-    return n, n_trees, n_new, n_old
+    return n, n_trees, n_leaves
 
 
 @entry

@@ -7,16 +7,28 @@ from typing import Any
 import numpy as np
 
 from ...data.schema import Schema, kernel_columns
-from .check import LEAF_FIELDS, TREE_FIELDS, WIDE_FIELDS, check, check_columns, check_derived, check_leaves, check_trees
+from .check import (
+    LEAF_FIELDS,
+    PIECE_FIELDS,
+    TREE_FIELDS,
+    WIDE_FIELDS,
+    check,
+    check_columns,
+    check_derived,
+    check_leaves,
+    check_trees,
+)
 from .leaves.derived import make_leaves
 from .leaves.levels import WideLevels, layout
-from .leaves.table import Circuits, ParameterTables
+from .leaves.pieces import no_pieces
+from .leaves.table import ParameterTables
 from .structure import Forest, Trees
 
 NAMES = frozenset(
     {f"trees.{name}" for name in TREE_FIELDS}
     | {f"leaves.{name}" for name in LEAF_FIELDS}
     | {f"leaves.wide.{name}" for name in WIDE_FIELDS}
+    | {f"leaves.pieces.{name}" for name in PIECE_FIELDS}
 )
 """Names of a forest's arrays; what is derived from others is computed again."""
 
@@ -27,6 +39,7 @@ def forest_to_arrays(forest: Forest) -> tuple[dict[str, Any], dict[str, np.ndarr
     arrays = {f"trees.{name}": getattr(forest.trees, name) for name in TREE_FIELDS}
     arrays |= {f"leaves.{name}": getattr(forest.leaves, name) for name in LEAF_FIELDS}
     arrays |= {f"leaves.wide.{name}": getattr(forest.leaves.wide, name) for name in WIDE_FIELDS}
+    arrays |= {f"leaves.pieces.{name}": getattr(forest.leaves.pieces, name) for name in PIECE_FIELDS}
     return {"kind": "forest", "has_background": bool(forest.has_background)}, arrays
 
 
@@ -40,11 +53,11 @@ def forest_from_arrays(schema: Schema, about: dict[str, Any], arrays: dict[str, 
     wide = {name: arrays[f"leaves.wide.{name}"] for name in WIDE_FIELDS}
     fields: dict[str, Any] = {name: arrays[f"leaves.{name}"] for name in LEAF_FIELDS}
     fields["wide"] = WideLevels(place=where.place, start=where.start, **wide)
+    fields["pieces"] = no_pieces()._replace(**{name: arrays[f"leaves.pieces.{name}"] for name in PIECE_FIELDS})
     # nothing may be computed from arrays before they are checked
     check_columns(schema, columns)
     check_trees(columns, trees, about["has_background"])
     check_leaves(columns, trees, fields)
-    circuits = Circuits(**{name: fields.pop(name) for name in Circuits._fields})
-    leaves = make_leaves(columns, ParameterTables(**fields), circuits=circuits)
+    leaves = make_leaves(columns, ParameterTables(**fields))
     check_derived(columns, leaves)
     return Forest(schema, columns, trees, leaves, about["has_background"])

@@ -64,7 +64,7 @@ def bin_mass(
     """P(column j in bin | evidence) of a numeric column, (n, B); NaN where the evidence has probability 0."""
     numeric_slot(forest, j)
     if known is not None:
-        return _mass_in_row(forest, evidence, j, known.posterior(j), bins)
+        return _mass_in_row(forest, evidence, j, known.posterior, bins)
 
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         return mass_in_rows(forest, rows, j, post, first, bins)
@@ -207,7 +207,7 @@ def _free_levels(forest: Forest, evidence: Evidence, j: int, known: OneRow) -> n
     """Level shares of one row, (1, K), by those of all columns; None if the column is restricted, or as there."""
     if not np.isnan(evidence.value[0, j]) or evidence.cell_regions()[0, j] >= 0:
         return None
-    shares, slot = known.level_shares(j), forest.columns.slot[j]
+    shares, slot = known.level_shares, forest.columns.slot[j]
     if shares is None:
         return None
     first, stop = forest.columns.level_start[slot : slot + 2].tolist()
@@ -218,7 +218,7 @@ def _from_table(
     forest: Forest, tables: BinTables, evidence: Evidence, j: int, bins: Bins, known: OneRow
 ) -> np.ndarray | None:
     """The histogram of one row, (B,), by a table; None where that does not serve."""
-    (row, weight), region = known.mixture(j), int(evidence.cell_regions()[0, j])
+    (row, weight), region = known.mixture, int(evidence.cell_regions()[0, j])
     held = _held(forest, evidence, j, region, bins) if region >= 0 else None
     if not len(row) or (region >= 0 and held is None):
         return None

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...runtime.compile import entry, kernel
 from .leaves.family_kernels import log_mass
+from .leaves.piece_kernels import piece, piece_at, piece_numbers
 from .leaves.slot_kernels import cut_to_support, has_atom, is_line, region_log_mass, weighed_atom
 from .region_kernels import cell_region, known_number
 
@@ -48,14 +49,15 @@ def add_run(columns, leaves, l, s, run, log_weight, bins, out):  # noqa: E741
     u, v = cut_to_support(columns, leaves, l, s, run[0], run[1])
     if not u < v:
         return
-    family, a, b, least, most = leaves.family[l, s], leaves.a[l, s], leaves.b[l, s], leaves.lo[l, s], leaves.hi[l, s]
-    norm = leaves.log_norm[l, s]
-    for k in range(first_up_to(hi, u), lo.shape[0]):
-        if lo[k] >= v:
-            return
-        mass = log_mass(family, a, b, least, most, norm, max(u, lo[k]), min(v, hi[k]))
-        if mass > -math.inf:
-            out[k] += math.exp(log_weight + mass)
+    _, stop = piece_numbers(leaves, l, s)
+    for at in range(piece_at(leaves, l, s, u), stop):
+        d, log_share = piece(leaves, l, s, at)
+        for k in range(first_up_to(hi, max(u, d.lo)), lo.shape[0]):
+            if lo[k] >= min(v, d.hi):
+                break
+            mass = log_mass(d, max(u, lo[k]), min(v, hi[k]))
+            if mass > -math.inf:
+                out[k] += math.exp(log_weight + log_share + mass)
 
 
 @kernel

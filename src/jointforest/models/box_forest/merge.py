@@ -8,40 +8,45 @@ import numpy as np
 
 from .leaves.derived import make_leaves
 from .leaves.levels import layout, stacked, take
+from .leaves.pieces import stacked_pieces, taken_pieces
 from .leaves.table import ParameterTables
-from .marginalize import Nodes, Restricted, mean_missing_rates, mixed_nodes, nodes_of, packed
-from .structure import Forest, Trees, add_stump
+from .structure import Forest, Trees, add_stump, mix_leaves
 
 
 def merge(forests: Sequence[Forest], log_weight: np.ndarray) -> Forest:
     """The forest of all trees, with P(x) = sum_i exp(log_weight[i]) P_i(x), exact.
 
-    Backgrounds become one: a leaf without splits that is the mixture (a SUM) of them.
+    Backgrounds become one: a tree without splits that mixes them.
     """
-    leaves_of = [np.arange(len(forest.leaves.log_weight) - forest.has_background) for forest in forests]
-    backs = [np.array([len(leaf)]) if forest.has_background else np.array([], int)
-             for forest, leaf in zip(forests, leaves_of, strict=True)]  # fmt: skip
-    taken = [*zip(forests, leaves_of, log_weight, strict=True), *zip(forests, backs, log_weight, strict=True)]
-    first_row = 2 * np.cumsum([0] + [len(forest.leaves.tree) for forest in forests[:-1]]).tolist()
+    own = [len(forest.leaves.log_weight) - forest.n_background for forest in forests]
+    ends = [slice(n, len(forest.leaves.log_weight)) for forest, n in zip(forests, own, strict=True)]
+    taken = [
+        *zip(forests, [slice(0, n) for n in own], log_weight, strict=True),
+        *zip(forests, ends, log_weight, strict=True),
+    ]
     of_leaf = np.concatenate([forest.leaves.log_weight[leaf] + weight for forest, leaf, weight in taken])
     of_leaf -= np.logaddexp.reduce(of_leaf)
-
-    trees = _stacked([_without_background(forest) for forest in forests])
-    n_own = sum(len(leaf) for leaf in leaves_of)
-    start = np.arange(n_own + 1)
-    tree = np.repeat(np.arange(len(trees.root)), np.diff(np.append(_first_leaves(trees), n_own)))
+    trees, n_own = _stacked([_without_background(forest) for forest in forests]), sum(own)
+    n_trees = len(trees.root)
+    tree = np.repeat(np.arange(n_trees), np.diff(np.append(_first_leaves(trees), n_own)))
     if len(of_leaf) > n_own:
-        trees, start, tree = add_stump(trees), np.append(start, len(of_leaf)), np.append(tree, len(trees.root))
-    groups = Restricted(trees, np.logaddexp.reduceat(of_leaf, start[:-1]), tree, tree, start, np.arange(len(of_leaf)))
-
-    nodes = _joined([nodes_of(forest.leaves, leaf)[0] for forest, leaf, _ in taken], first_row)
-    new = packed(mixed_nodes(nodes, groups, of_leaf))
-    table = {
-        name: np.concatenate([getattr(forest.leaves, name) for forest in forests])[new.row]
-        for name in ("family", "a", "b", "lo", "hi", "atom_mass", "level_mass")
-    }
-    where = layout(forests[0].columns)
-    missing_rate = np.concatenate([forest.leaves.missing_rate[leaf] for forest, leaf, _ in taken])
+        share = np.exp(of_leaf[n_own:] - np.logaddexp.reduce(of_leaf[n_own:]))
+        leaf = np.minimum(np.arange(len(of_leaf)), n_own)
+        trees = mix_leaves(add_stump(trees), leaf, np.concatenate([np.ones(n_own), share]))
+        tree = np.append(tree, np.full(len(share), n_trees))
+    fields = ("family", "a", "b", "lo", "hi", "atom_mass", "level_mass", "missing_rate")
+    table = {name: [getattr(forest.leaves, name)[leaf].copy() for forest, leaf, _ in taken] for name in fields}
+    own_pieces = [
+        taken_pieces(forest.leaves.pieces, *of)
+        for (forest, *_), *of in zip(taken, table["family"], table["a"], table["b"], strict=True)
+    ]
+    pieces = stacked_pieces(own_pieces, table["family"], table["a"])
+    wide = stacked([forest.leaves.wide for forest in forests])
+    before = np.cumsum([0] + [len(forest.leaves.tree) for forest in forests[:-1]])
+    rows = [
+        np.arange(len(forest.leaves.tree))[leaf] + at
+        for (forest, leaf, _), at in zip(taken, [*before, *before], strict=True)
+    ]
     return Forest(
         schema=forests[0].schema,
         columns=forests[0].columns,
@@ -49,26 +54,24 @@ def merge(forests: Sequence[Forest], log_weight: np.ndarray) -> Forest:
         leaves=make_leaves(
             forests[0].columns,
             ParameterTables(
-                wide=take(where, stacked([forest.leaves.wide for forest in forests]), new.row),
-                tree=groups.tree[new.leaf],
-                log_weight=groups.log_weight,
-                **table,
-                missing_rate=mean_missing_rates(missing_rate, groups, of_leaf),
+                tree=tree,
+                log_weight=of_leaf,
+                **{name: np.concatenate(parts) for name, parts in table.items()},
+                wide=take(layout(forests[0].columns), wide, np.concatenate(rows)),
+                pieces=pieces,
             ),
-            circuits=new.circuits,
         ),
         has_background=len(of_leaf) > n_own,
     )
 
 
 def _without_background(forest: Forest) -> Trees:
-    """The node table less the background, which is its last node and its last tree."""
+    """The node table less the background, which is its last tree."""
     if not forest.has_background:
         return forest.trees
-    shared = {"left_levels": forest.trees.left_levels}
-    return forest.trees._replace(
-        **{name: field[:-1] for name, field in forest.trees._asdict().items() if name not in shared}
-    )
+    trees, end = forest.trees, int(forest.trees.root[-1])
+    own = {name: field[:end] for name, field in trees._asdict().items() if name not in ("root", "left_levels")}
+    return trees._replace(**own, root=trees.root[:-1])
 
 
 def _stacked(parts: list[Trees]) -> Trees:
@@ -103,20 +106,3 @@ def _first_leaves(trees: Trees) -> np.ndarray:
     """Number of the first leaf of each tree; a tree's nodes, and its leaves, are contiguous."""
     number = np.where(trees.leaf >= 0, trees.leaf, np.iinfo(np.int32).max)
     return np.minimum.reduceat(number, trees.root)
-
-
-def _joined(parts: list[Nodes], first_row: list[int]) -> Nodes:
-    """Circuits of all leaves, nodes and parameter rows numbered through; ``first_row``: of each one's tables."""
-    first = np.cumsum([0] + [len(nodes.kind) for nodes in parts])
-    starts = [nodes.start[:-1] + at for nodes, at in zip(parts, first, strict=False)]
-    return Nodes(
-        start=np.concatenate([*starts, first[-1:]]),
-        kind=np.concatenate([nodes.kind for nodes in parts]),
-        end=np.concatenate([nodes.end + at for nodes, at in zip(parts, first, strict=False)]),
-        log_weight=np.concatenate([nodes.log_weight for nodes in parts]),
-        row=np.concatenate(
-            [np.where(nodes.row >= 0, nodes.row + at, -1) for nodes, at in zip(parts, first_row, strict=False)]
-        ),
-        piece=np.concatenate([nodes.piece for nodes in parts]),
-        scope=np.concatenate([nodes.scope for nodes in parts]),
-    )

@@ -9,26 +9,22 @@ import numpy as np
 
 from ...runtime.compile import entry, kernel
 from ...runtime.records import record
-from .circuit_kernels import has_circuit
-from .leaves.grid_kernels import cell_centre
+from .leaves.family_kernels import mode
+from .leaves.grid_kernels import cell_centre, centres_inside
 from .leaves.level_kernels import log_level
-from .leaves.slot_kernels import cut_to_support, find_atom, has_atom, value_log_density
-from .leaves.table import FACTORS, SUM, UNIFORM
+from .leaves.piece_kernels import piece, piece_at, piece_numbers
+from .leaves.slot_kernels import find_atom, has_atom, value_log_density
 from .region_kernels import cell_region, in_region, reachable
 
 
 @kernel
-def run_mode(columns, leaves, l, s, u, v):  # noqa: E741
-    """Where the continuous part is greatest within the run (u, v], which has a part of the support; next to its end."""
-    step, a = columns.step[s], leaves.a[l, s]
-    if leaves.family[l, s] == UNIFORM:
-        a = u + 0.5 * (v - u)  # anywhere
+def run_mode(columns, s, d, u, v):
+    """Where a density is greatest within the run (u, v], which has a part of the support; next to its end."""
+    step, x = columns.step[s], mode(d, u, v)
     if step > 0.0:
-        origin = columns.origin[s]
-        first = origin + np.floor((u - origin) / step + 1.0) * step if u > -math.inf else u
-        last = origin + np.ceil((v - origin) / step - 1.0) * step if v < math.inf else v
-        return min(max(cell_centre(step, origin, a), first), last)
-    x = min(max(a, np.nextafter(u, math.inf)), v)
+        first, last = centres_inside(u, v, step, columns.origin[s])
+        return min(max(cell_centre(step, columns.origin[s], x), first), last)
+    x = max(x, np.nextafter(u, math.inf))
     if find_atom(columns, s, x) >= 0:  # there the density of the rest does not count
         x = np.nextafter(x, math.inf) if x < v else np.nextafter(x, -math.inf)
     return x
@@ -36,16 +32,22 @@ def run_mode(columns, leaves, l, s, u, v):  # noqa: E741
 
 @kernel
 def slot_mode(columns, leaves, evidence, l, s, region, lo, hi):  # noqa: E741
-    """The value of slot s of greatest log density in parameter row l within the region and (lo, hi]; that density."""
+    """The value of slot s of greatest log density in leaf l within the region and (lo, hi]; that density."""
     best, mode = -math.inf, math.nan
     first, end = (0, 1) if region < 0 else (evidence.run_start[region], evidence.run_start[region + 1])
     for run in range(first, end):
         u = lo if region < 0 else max(lo, evidence.run_lo[run])
         v = hi if region < 0 else min(hi, evidence.run_hi[run])
-        u, v = cut_to_support(columns, leaves, l, s, u, v)
-        if u < v:
-            x = run_mode(columns, leaves, l, s, u, v)
-            if columns.step[s] == 0.0 and not u < x <= v:  # nothing but an atom is there
+        _, stop = piece_numbers(leaves, l, s)
+        for k in range(piece_at(leaves, l, s, u), stop):
+            d, _ = piece(leaves, l, s, k)
+            low, high = max(u, d.lo), min(v, d.hi)
+            if not high - low > 0.5 * columns.step[s]:  # less is rounding
+                if d.lo >= v:
+                    break
+                continue
+            x = run_mode(columns, s, d, low, high)
+            if columns.step[s] == 0.0 and not low < x <= high:  # nothing but an atom is there
                 continue
             density = value_log_density(columns, leaves, l, s, x, find_atom(columns, s, x))
             if density > best:
@@ -89,74 +91,10 @@ def cell_mode(columns, leaves, evidence, box, j, l):  # noqa: E741
 
 
 @kernel
-def factors_mode(problem, box, q, x):
-    """Write the likeliest values of the columns of the FACTORS node q into x; return its log density there."""
-    columns, leaves, evidence = problem.columns, problem.leaves, problem.evidence
-    total, of, k = 0.0, leaves.node_row[q], leaves.node_scope[q]
-    for i in range(leaves.scope_start[k], leaves.scope_start[k + 1]):
-        j = np.int64(leaves.scope_column[i])
-        x[j], density = cell_mode(columns, leaves, evidence, box, j, of)
-        total += density
-    return total
-
-
-@kernel
-def bound_circuit(problem, box, leaf, x):
-    """Write what each node of a circuit leaf reaches in the box to ``greatest``, and what it never passes to ``bound``.
-
-    ``greatest`` follows, in sums, the child that is greatest when weighed; x is scratch.
-    """
-    leaves, greatest, bound = problem.leaves, problem.greatest, problem.bound
-    first, end, kind = leaves.node_start[leaf], leaves.node_end, leaves.node_kind
-    for q in range(np.int64(leaves.node_start[leaf + 1]) - 1, first - 1, -1):
-        best, total = (-math.inf, -math.inf) if kind[q] == SUM else (0.0, 0.0)
-        if kind[q] == FACTORS:
-            best = factors_mode(problem, box, q, x)
-            total = best
-        child = q + 1
-        while child < end[q]:
-            if kind[q] == SUM:
-                best = max(best, leaves.node_log_weight[child] + greatest[child])
-                total = np.logaddexp(total, leaves.node_log_weight[child] + bound[child])
-            else:
-                best += greatest[child]
-                total += bound[child]
-            child = end[child]
-        greatest[q], bound[q], problem.active[q] = best, total, q == first
-
-
-@kernel
-def circuit_mode(problem, box, leaf, x):
-    """Write a likely point of a circuit leaf, by its likeliest parts; an upper bound of the leaf's log density."""
-    bound_circuit(problem, box, leaf, x)
-    leaves, greatest, active = problem.leaves, problem.greatest, problem.active
-    first, end, kind = leaves.node_start[leaf], leaves.node_end, leaves.node_kind
-    for q in range(np.int64(first), leaves.node_start[leaf + 1]):
-        if not active[q]:
-            continue
-        if kind[q] == FACTORS:
-            factors_mode(problem, box, q, x)
-        child = q + 1
-        while child < end[q]:
-            if kind[q] != SUM:
-                active[child] = 1
-            elif leaves.node_log_weight[child] + greatest[child] == greatest[q]:
-                active[child] = 1
-                break
-            child = end[child]
-    return problem.bound[first]
-
-
-@kernel
 def leaf_mode(problem, box, leaf, x):
-    """Write the point of greatest density of a leaf in the box into x; return its log density, weight included.
-
-    Of circuit leaves the point is a likely one, and the density an upper bound.
-    """
+    """Write the point of greatest density of a leaf in the box into x; return its log density, weight included."""
     columns, leaves, evidence = problem.columns, problem.leaves, problem.evidence
     total = leaves.log_weight[leaf]
-    if has_circuit(leaves, leaf):
-        return total + circuit_mode(problem, box, leaf, x)
     for j in range(x.shape[0]):
         x[j], log_density = cell_mode(columns, leaves, evidence, box, j, leaf)
         total += log_density
@@ -165,10 +103,7 @@ def leaf_mode(problem, box, leaf, x):
 
 @entry
 def leaf_modes(problem, box):
-    """Leaves with density, int32 (n,); a point of greatest density of each, (n, d); the log density there, (n,).
-
-    Of circuit leaves the point is a likely one, and the density an upper bound.
-    """
+    """Leaves with density, int32 (n,); a point of greatest density of each, (n, d); the log density there, (n,)."""
     leaf = problem.reached
     n = reachable(problem.columns, problem.trees, problem.evidence, np.int64(0), problem.stack, leaf)
     point, log_bound = np.empty((n, problem.point.shape[0]), np.float64), np.empty(n, np.float64)
@@ -182,12 +117,14 @@ def leaf_modes(problem, box):
 
 
 @entry
-def leaves_of_rows(columns, trees, evidence, stack):
-    """The leaf of each tree that each complete row is in, int32 (n, T); ``stack`` is scratch of `reachable`."""
-    result = np.empty((evidence.value.shape[0], trees.root.shape[0]), np.int32)
-    for i in range(result.shape[0]):
-        reachable(columns, trees, evidence, i, stack, result[i])
-    return result
+def leaves_of_rows(columns, trees, evidence, stack, out):
+    """The leaves that each complete row is in, into ``out``, int32 (n, T); it is in one of a layer at most.
+
+    ``stack`` is scratch of `reachable`.
+    """
+    for i in range(out.shape[0]):
+        reachable(columns, trees, evidence, i, stack, out[i])
+    return out
 
 
 # ---- Kernels: the best value of one column in a mixture of parameter rows.
@@ -296,8 +233,10 @@ def find_places(problem, box, j, row, log_weight, tried):
         if peak > -math.inf:
             n_peaks = add_greatest(tried.peak, tried.of, n_peaks, peak, i)
     for i in tried.of[:n_peaks]:
-        n = add_place(place, n, cell_mode(columns, leaves, evidence, box, j, row[i])[0])
-        u, v = cut_to_support(columns, leaves, row[i], slot, -math.inf, math.inf)
+        peak = cell_mode(columns, leaves, evidence, box, j, row[i])[0]
+        n = add_place(place, n, peak)
+        d, _ = piece(leaves, row[i], slot, piece_at(leaves, row[i], slot, peak))
+        u, v = d.lo, d.hi
         half = 0.5 * columns.step[slot]
         for x in (u + half if half > 0.0 else np.nextafter(u, math.inf), v - half):
             if abs(x) < math.inf and (region < 0 or in_region(columns, evidence, slot, region, x)):

@@ -36,15 +36,13 @@ class Problem(NamedTuple):
         One row.
     stack : int32 array, reached : int32 array (L,)
         Scratch: nodes to visit, and leaves that the evidence can reach.
-    greatest, bound, share : float64 arrays (Q,)
-        Scratch, of circuit nodes: the density at a likely point, an upper bound of the density, the weight.
-    active : uint8 array (Q,)
-        Scratch, of circuit nodes: whether a node takes part at the likely point.
+    layer : int64 array (L,)
+        See `Forest.layers`, of which there are T.
     best_bound : float64 array (T,), best_leaf : int64 array (T,)
-        Scratch, of trees: the greatest bound of their leaves, and where that leaf is in the list (-1: nowhere).
-    point, other : float64 arrays (d,)
-        Scratch: points.
-    loss, worst : float64 arrays (d,), row_of_column, culprit : int32 arrays (d,)
+        Scratch, of layers: the greatest bound of their leaves, and where that leaf is in the list (-1: nowhere).
+    point : float64 array (d,)
+        Scratch: a point.
+    loss, worst : float64 arrays (d,), culprit : int32 array (d,)
         Scratch, of columns; see `bound_kernels.choose_cut`.
     """
 
@@ -54,24 +52,19 @@ class Problem(NamedTuple):
     evidence: Evidence
     stack: np.ndarray
     reached: np.ndarray
-    greatest: np.ndarray
-    bound: np.ndarray
-    share: np.ndarray
-    active: np.ndarray
+    layer: np.ndarray
     best_bound: np.ndarray
     best_leaf: np.ndarray
     point: np.ndarray
-    other: np.ndarray
     loss: np.ndarray
     worst: np.ndarray
-    row_of_column: np.ndarray
     culprit: np.ndarray
 
 
 def problem_of(forest: Forest, evidence: Evidence) -> Problem:
     """The search for the mode of a model under one row of evidence, with scratch of its own."""
-    d, n_trees = len(forest.columns.slot), len(forest.trees.root)
-    n_leaves, n_nodes = len(forest.leaves.log_weight), len(forest.leaves.node_kind)
+    d, (layer, n_layers) = len(forest.columns.slot), forest.layers
+    n_leaves = len(forest.leaves.log_weight)
     return Problem(
         columns=forest.columns,
         trees=forest.trees,
@@ -79,17 +72,12 @@ def problem_of(forest: Forest, evidence: Evidence) -> Problem:
         evidence=evidence,
         stack=np.empty(len(forest.trees.feature), np.int32),
         reached=np.empty(n_leaves, np.int32),
-        greatest=np.empty(n_nodes),
-        bound=np.empty(n_nodes),
-        share=np.empty(n_nodes),
-        active=np.zeros(n_nodes, np.uint8),
-        best_bound=np.empty(n_trees),
-        best_leaf=np.empty(n_trees, np.int64),
+        layer=layer,
+        best_bound=np.empty(n_layers),
+        best_leaf=np.empty(n_layers, np.int64),
         point=np.empty(d),
-        other=np.empty(d),
         loss=np.empty(d),
         worst=np.empty(d),
-        row_of_column=np.empty(d, np.int32),
         culprit=np.empty(d, np.int32),
     )
 
@@ -166,7 +154,7 @@ def ascend(forest: Forest, problem: Problem, box: Box, x: np.ndarray) -> np.ndar
     for step in range(_SWEEPS * len(free)):
         j = int(free[step % len(free)])
         before, value[0, j] = value[0, j], np.nan
-        _, row, log_weight, _ = posterior_rows(columns, forest.trees, leaves, known, 0, 1, j, scratch)
+        _, row, log_weight, _ = posterior_rows(columns, forest.trees, leaves, known, 0, 1, True, scratch)
         if columns.is_categorical[j]:
             value[0, j], density = best_level(problem, box, j, row, log_weight, before)
         else:
@@ -287,7 +275,8 @@ def modes(forest: Forest, evidence: Evidence, k: int, budget: int = BUDGET) -> M
         X = np.array(candidates.rows)
         density = _density(forest, X)
     order = np.argsort(-density, kind="stable")
-    cell = leaves_of_rows(forest.columns, forest.trees, build(forest.schema, X[order]), problem.stack)
+    at = np.full((len(order), len(problem.best_leaf)), -1, np.int32)
+    cell = leaves_of_rows(forest.columns, forest.trees, build(forest.schema, X[order]), problem.stack, at)
     order = order[np.sort(np.unique(cell, axis=0, return_index=True)[1])]
     last = density[order[min(k, len(order)) - 1]] - _EQUAL
     order = order[density[order] >= last]

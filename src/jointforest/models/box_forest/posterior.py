@@ -12,11 +12,7 @@ from ...runtime.records import record
 from ...runtime.threads import chunks, map_ordered
 from .leaves.levels import mixed_levels
 from .posterior_kernels import (
-    LEAVES,
-    LEAVES_AND_SHARES,
-    LOG_EVIDENCE,
     cdf_rows,
-    entries_of_column,
     leaf_moments,
     level_rows,
     level_sums,
@@ -28,6 +24,7 @@ from .posterior_kernels import (
 from .quantile_kernels import quantile_rows
 from .sampling_kernels import Draws, complete_rows, draw_rows, draw_scratch, impute_rows
 from .structure import Forest
+from .structure_kernels import MIXED
 from .tree_weight_kernels import routed_rows, shared_rows, weigh_trees, with_routed
 
 _ENTRIES = 2_000_000
@@ -40,18 +37,13 @@ _ROUTED_ROWS = 2048
 class LeafPosterior(NamedTuple):
     """Leaves of n rows of evidence, sparse: row i has the entries ``start[i]:start[i + 1]``.
 
-    Asked of one column, entries are the parameter rows that describe it: of a leaf without circuit its own, of one
-    with a circuit that of each FACTORS node with the column in its scope. So whatever reads one column reads a plain
-    mixture of parameter rows.
-
     Attributes
     ----------
     start : int64 array (n + 1,)
     leaf : int32 array (M,)
-        Leaves (or parameter rows) that give the evidence a probability above 0.
+        Leaves that give the evidence a probability above 0.
     log_weight : float64 array (M,)
-        log p(leaf, evidence), or log p(the parameter row describes the column, evidence): not normalised, without the
-        penalty for unseen levels.
+        log p(leaf, evidence): not normalised, without the penalty for unseen levels.
     log_evidence : float64 array (n,)
         log p(evidence), the log-sum of the row's entries; -inf if it has none.
     """
@@ -94,46 +86,35 @@ class OneRow:
 
     def __init__(self, forest: Forest, evidence: Evidence) -> None:
         self._columns, self._leaves = forest.columns, forest.leaves
-        scratch = row_scratch(forest)
-        self._share = scratch.share
         self._mixture: tuple[np.ndarray, np.ndarray] | None = None
         self._levels: np.ndarray | None = None
         self._post = LeafPosterior(
-            *posterior_rows(forest.columns, forest.trees, forest.leaves, evidence, 0, 1, LEAVES_AND_SHARES, scratch)
+            *posterior_rows(forest.columns, forest.trees, forest.leaves, evidence, 0, 1, True, row_scratch(forest))
         )
 
     @property
-    def log_share(self) -> np.ndarray:
-        """log p(node takes part, evidence) of the circuits' nodes, (Q,); anything of leaves that the row rules out."""
-        return self._share
-
-    def posterior(self, column: int | None) -> LeafPosterior:
+    def posterior(self) -> LeafPosterior:
         """`chunk_posterior` of the row."""
-        if column is None or not len(self._share):
-            return self._post
-        of_leaf = self._post.leaf, self._post.log_weight
-        entry, log_weight, log_evidence = entries_of_column(self._leaves, column, *of_leaf, self._share)
-        return LeafPosterior(np.array([0, len(entry)]), entry, log_weight, np.array([log_evidence]))
+        return self._post
 
-    def mixture(self, column: int | None) -> tuple[np.ndarray, np.ndarray]:
-        """Entries of `posterior`, int32 (m,), and their weights, (m,), which sum to 1; none of impossible evidence."""
-        if self._mixture is not None:
-            return self._mixture
-        post = self.posterior(column)
-        mixture = post.leaf, np.exp(post.log_weight - post.log_evidence[0])
-        if not len(self._share):  # without circuits it is the same of all columns
-            self._mixture = mixture
-        return mixture
+    @property
+    def mixture(self) -> tuple[np.ndarray, np.ndarray]:
+        """Leaves of `posterior`, int32 (m,), and their weights, (m,), which sum to 1; none of impossible evidence."""
+        if self._mixture is None:
+            post = self._post
+            self._mixture = post.leaf, np.exp(post.log_weight - post.log_evidence[0])
+        return self._mixture
 
-    def level_shares(self, column: int) -> np.ndarray | None:
-        """Level shares of all columns in `mixture`, (S,); None with circuits, or of impossible evidence."""
-        if self._levels is None and not len(self._share) and len(self._post.leaf):
-            self._levels = mixed_levels(self._columns, self._leaves, *self.mixture(column))
+    @property
+    def level_shares(self) -> np.ndarray | None:
+        """Level shares of all columns in `mixture`, (S,); None of impossible evidence."""
+        if self._levels is None and len(self._post.leaf):
+            self._levels = mixed_levels(self._columns, self._leaves, *self.mixture)
         return self._levels
 
 
 def background_weight(forest: Forest, evidence: Evidence, known: OneRow | None = None) -> np.ndarray:
-    """Posterior weight of the background leaf in each row, shape (n,): 0..1, NaN where the evidence has probability 0.
+    """Posterior weight of the background in each row, shape (n,): 0..1, NaN where the evidence has probability 0.
 
     All zero in a forest without background; there rows of probability 0 are NaN too.
     """
@@ -142,14 +123,10 @@ def background_weight(forest: Forest, evidence: Evidence, known: OneRow | None =
 
 def background_share(forest: Forest, post: LeafPosterior) -> np.ndarray:
     """`background_weight` of the rows of a posterior (over leaves) at hand, shape (n,)."""
-    last = np.maximum(post.start[1:] - 1, 0)
-    is_possible = post.log_evidence > -np.inf
-    if not forest.has_background or not len(post.leaf):
-        return np.where(is_possible, 0.0, np.nan)
-    is_background = post.leaf[last] == len(forest.leaves.log_weight) - 1  # the last tree is walked last
-    with np.errstate(invalid="ignore"):
-        share = np.where(is_background, np.exp(post.log_weight[last] - post.log_evidence), 0.0)
-    return np.where(is_possible, share, np.nan)
+    entry = np.flatnonzero(post.leaf >= len(forest.leaves.log_weight) - forest.n_background)
+    row = np.searchsorted(post.start, entry, side="right") - 1
+    share = np.bincount(row, np.exp(post.log_weight[entry] - post.log_evidence[row]), minlength=len(post.log_evidence))
+    return np.where(post.log_evidence > -np.inf, share, np.nan)
 
 
 def by_chunks(
@@ -166,7 +143,7 @@ def by_chunks(
     anew, see `chunk_posterior`. ``known`` is the evidence if it is one row that was weighed before (``beta`` is 1).
     """
     if known is not None:
-        return read(evidence, known.posterior(column), 0)
+        return read(evidence, known.posterior, 0)
     rows, place = distinct_rows(evidence)
     is_routed = beta == 0.0 and _knows_splits(forest, rows)
 
@@ -180,10 +157,10 @@ def by_chunks(
 
 
 def _knows_splits(forest: Forest, evidence: Evidence) -> bool:
-    """Whether every row ends in one leaf of each tree, and leaves are products: then it takes no densities to tell."""
-    if not len(evidence.value) or len(forest.leaves.node_kind) or evidence.has_regions:
-        return False
+    """Whether every row ends in one leaf of each tree: then it takes no densities to tell."""
     feature = forest.trees.feature
+    if not len(evidence.value) or evidence.has_regions or bool((feature == MIXED).any()):
+        return False
     return not np.isnan(evidence.value[:, np.unique(feature[feature >= 0])]).any()
 
 
@@ -198,21 +175,21 @@ def _routed(forest: Forest, evidence: Evidence, first: int, stop: int) -> LeafPo
 def chunk_posterior(
     forest: Forest, evidence: Evidence, first: int, stop: int, column: int | None = None, beta: float = 1.0
 ) -> LeafPosterior:
-    """The posterior of the rows first..stop-1, over leaves, or over the parameter rows that describe a column.
+    """The posterior of the rows first..stop-1, for a question about a column if one is given.
 
     With ``beta`` below 1 tree t counts (pi_t p_t(evidence))^beta: 0 averages the trees' own conditionals, 1 is the
     mixture (GeF and GeF+ of Correia et al. 2020, "Joints in Random Forests", section 4), and ``log_evidence`` is 0. A
     tree that gives the evidence probability 0 counts only for ``beta`` = 0, or where all trees do so: it answers by the
     leaves that the evidence can reach. The background does not count.
     """
-    j = LEAVES if column is None else int(column)
     scratch = row_scratch(forest)
     post = LeafPosterior(
-        *posterior_rows(forest.columns, forest.trees, forest.leaves, evidence, first, stop, j, scratch)
+        *posterior_rows(forest.columns, forest.trees, forest.leaves, evidence, first, stop, True, scratch)
     )
     if beta == 1.0:
         return post
     n_trees = len(forest.trees.root) - forest.has_background
+    j = -1 if column is None else int(column)
     start, leaf, log_weight, fallen = with_routed(
         forest.columns, forest.trees, forest.leaves, evidence, first, post, j, n_trees, scratch
     )
@@ -221,7 +198,7 @@ def chunk_posterior(
 
 def row_chunks(forest: Forest, evidence: Evidence, most: int = 1024) -> list[tuple[int, int]]:
     """So few rows a chunk that rows without any evidence, which meet every leaf, fit into some 50 MB."""
-    rows = max(1, min(most, _ENTRIES // len(forest.leaves.tree)))
+    rows = max(1, min(most, _ENTRIES // len(forest.leaves.log_weight)))
     return chunks(len(evidence.value), rows) or [(0, 0)]
 
 
@@ -243,7 +220,7 @@ def log_density(forest: Forest, evidence: Evidence) -> np.ndarray:
 
     def work(first: int, stop: int) -> np.ndarray:
         scratch = row_scratch(forest)
-        return posterior_rows(forest.columns, forest.trees, forest.leaves, rows, first, stop, LOG_EVIDENCE, scratch)[3]
+        return posterior_rows(forest.columns, forest.trees, forest.leaves, rows, first, stop, False, scratch)[3]
 
     parts = list(map_ordered(work, chunks(len(rows.value), _DENSITY_ROWS)))
     return np.concatenate([np.empty(0), *parts])[place] + evidence.log_penalty
@@ -289,9 +266,9 @@ class SharedCells(NamedTuple):
 def shared_posteriors(forest: Forest, evidence: Evidence) -> Callable[[int, int], LeafPosterior]:
     """A function of first and stop: `posterior` of these rows, to rounding; each distinct cell is weighed once.
 
-    A box is a product of intervals, a leaf without circuit a product of densities: so log p(leaf, evidence) is the sum
-    of the log densities of the cells. Cells that are too many for all rows are shared by the rows that are asked for at
-    once. Rows with regions, leaves with circuits and cells that are hardly shared go the usual way.
+    A box is a product of intervals, a leaf a product of densities: so log p(leaf, evidence) is the sum of the log
+    densities of the cells. Cells that are too many for all rows are shared by the rows that are asked for at once. Rows
+    with regions and cells that are hardly shared go the usual way.
     """
     cells = _shared_cells(forest, evidence)
     if cells is not None:
@@ -309,7 +286,7 @@ def _shared_cells(forest: Forest, evidence: Evidence) -> SharedCells | None:
     """The cells of all rows; None where sharing them is impossible, or does not pay."""
     value, leaves = evidence.value, forest.leaves
     n, d = value.shape
-    if evidence.has_regions or len(leaves.node_kind) or not n:
+    if evidence.has_regions or not n:
         return None
     number, cells, columns, count = np.full((n, d), -1, dtype=np.int64), [], [], 0
     for j in range(d):
@@ -325,7 +302,7 @@ def _shared_cells(forest: Forest, evidence: Evidence) -> SharedCells | None:
     alone = np.full((count, d), np.nan)
     alone[np.arange(count), np.concatenate(columns)] = np.concatenate(cells)
     start, leaf, log_weight, _ = posterior_rows(
-        forest.columns, forest.trees, leaves, Evidence.of_values(alone), 0, count, LEAVES, row_scratch(forest)
+        forest.columns, forest.trees, leaves, Evidence.of_values(alone), 0, count, True, row_scratch(forest)
     )
     log_density = np.full((count, n_leaves), -np.inf)
     log_density[np.repeat(np.arange(count), np.diff(start)), leaf] = log_weight - leaves.log_weight[leaf]
@@ -409,19 +386,16 @@ def mean_variance(
 
 
 def moments_table(forest: Forest, evidence: Evidence, slot: int, few: int = _FEW_ROWS) -> np.ndarray:
-    """Mean and variance of a numeric slot in every parameter row, (R, 2); NaN where one lacks it.
+    """Mean and variance of a numeric slot in every leaf, (L, 2).
 
     Shared by all rows of evidence; (0, 2) if these are no more than ``few``, too few to pay.
     """
     if len(evidence.value) <= few:
         return np.empty((0, 2))
     j = int(np.flatnonzero(forest.columns.is_categorical == 0)[slot])
-    leaves = forest.leaves
-    described = np.arange(len(leaves.tree)) < len(leaves.log_weight)
-    described[leaves.node_row[leaves.node_scope >= 0][leaves.scope[:, j] == 1]] = True
 
     def work(first: int, stop: int) -> np.ndarray:
-        return leaf_moments(forest.columns, leaves, evidence, j, described, first, stop)
+        return leaf_moments(forest.columns, forest.leaves, evidence, j, first, stop)
 
     return np.concatenate(list(map_ordered(work, chunks(len(forest.leaves.tree), 4096))))
 
@@ -531,7 +505,7 @@ def tree_answers(
     `posterior.chunk_posterior`.
     """
     leaves, n_trees = forest.leaves, len(forest.trees.root) - forest.has_background
-    weight_of_tree = np.bincount(leaves.tree[: len(leaves.log_weight)], np.exp(leaves.log_weight))[:n_trees]
+    weight_of_tree = np.bincount(leaves.tree, np.exp(leaves.log_weight))[:n_trees]
     sums = _level_sums(forest, j) if forest.columns.is_categorical[j] else _moment_sums(forest, evidence, j, centre)
 
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
@@ -608,7 +582,7 @@ def sample_and_weigh(
 
     def work(rows: tuple[int, int], draws: tuple[int, int]) -> None:
         post = chunk_posterior(forest, evidence, *rows)
-        scratch = draw_scratch(forest.leaves, int(np.diff(post.start).max(initial=0)), draws[1] - draws[0])
+        scratch = draw_scratch(int(np.diff(post.start).max(initial=0)), draws[1] - draws[0])
         wanted = Draws(m, *draws, seed, missing)
         draw_rows(forest.columns, forest.leaves, evidence, post, rows[0], wanted, scratch, out)
         if draws[0] == 0:
@@ -630,7 +604,7 @@ def completions(forest: Forest, evidence: Evidence, count: np.ndarray, seed: int
     out = np.empty((int(start[-1]), evidence.value.shape[1]))
 
     def work(first: int, stop: int) -> None:
-        scratch = draw_scratch(forest.leaves, 0, 0)
+        scratch = draw_scratch(0, 0)
         post = chunk_posterior(forest, evidence, first, stop)
         complete_rows(forest.columns, forest.leaves, evidence, post, first, start, seed, scratch, out)
 

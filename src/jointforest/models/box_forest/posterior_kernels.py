@@ -13,10 +13,9 @@ import numpy as np
 
 from ...runtime.compile import array_kernel, entry, kernel
 from ...runtime.records import record
-from .circuit_kernels import circuit_log_density, find_atoms, has_circuit, rows_of_column, share_out
-from .leaves.family_kernels import log_pdf
-from .leaves.grid_kernels import cell_centre, log_cell_density
+from .leaves.grid_kernels import cell_centre
 from .leaves.level_kernels import add_levels, log_level
+from .leaves.piece_kernels import rest_log_density
 from .leaves.slot_kernels import (
     find_atom,
     level_region_log_mass,
@@ -33,9 +32,6 @@ BLOCK = 256
 """Leaves a block."""
 _CERTAIN = 5e-324
 """What stands for the log density 0 among those at atoms, where 0 is one not yet known."""
-LEAVES, LEAVES_AND_SHARES, LOG_EVIDENCE = -1, -2, -3
-"""What `posterior_rows` is wanted for beside a column: leaves; these and, of one row, the shares of their circuits'
-nodes; log p(evidence) alone."""
 
 
 @kernel
@@ -73,19 +69,13 @@ def add_value(columns, leaves, slot, x, leaf, first, end, at_atoms, total):
     if atom >= 0:
         add_atom(columns, leaves, slot, atom, leaf, first, end, at_atoms, total)
         return
-    family, a, b, lo, hi = leaves.family, leaves.a, leaves.b, leaves.lo, leaves.hi
-    log_norm, log_rest = leaves.log_norm, leaves.log_rest
-    step = columns.step[slot]
+    step, log_rest = columns.step[slot], leaves.log_rest
     centre = cell_centre(step, columns.origin[slot], x) if step > 0.0 else x
     for i in range(first, end):
         k = leaf[i]
         if total[i] == -math.inf:
             continue
-        f, c, s, u, v, w = family[k, slot], a[k, slot], b[k, slot], lo[k, slot], hi[k, slot], log_norm[k, slot]
-        if step == 0.0:
-            total[i] += log_rest[k, slot] + log_pdf(f, c, s, u, v, w, x)
-        else:
-            total[i] += log_rest[k, slot] + log_cell_density(f, c, s, u, v, w, centre, step)
+        total[i] += log_rest[k, slot] + rest_log_density(leaves, k, slot, centre, step)
 
 
 @kernel
@@ -136,12 +126,6 @@ class RowScratch(NamedTuple):
         Nodes still to be visited.
     leaf : int32 array (L,), log_weight : float64 array (L,)
         Leaves that the row meets, and their log p(leaf, evidence).
-    atom : int32 array (d,)
-        The atom that each number of the row is, see `circuit_kernels.find_atoms`.
-    value, share : float64 arrays (Q,)
-        Of the nodes of leaves with circuits: log p(evidence), and log p(node takes part, evidence).
-    entry : int32 array (R,), log_entry : float64 array (R,)
-        Parameter rows that describe a column, and their log p(row describes it, evidence).
     at_atoms : float64 array (L, A)
         `Forest.at_atoms`: this is kept.
     """
@@ -149,27 +133,17 @@ class RowScratch(NamedTuple):
     stack: np.ndarray
     leaf: np.ndarray
     log_weight: np.ndarray
-    atom: np.ndarray
-    value: np.ndarray
-    share: np.ndarray
-    entry: np.ndarray
-    log_entry: np.ndarray
     at_atoms: np.ndarray
 
 
 def row_scratch(forest: Forest) -> RowScratch:
     """Scratch for weighing rows under this forest."""
     leaves = forest.leaves
-    n_leaves, n_nodes, n_entries = len(leaves.log_weight), len(leaves.node_kind), len(leaves.tree)
+    n_leaves = len(leaves.log_weight)
     return RowScratch(
         stack=np.empty(len(forest.trees.feature), np.int32),
         leaf=np.empty(n_leaves, np.int32),
         log_weight=np.empty(n_leaves),
-        atom=np.empty(len(forest.columns.slot), np.int32),
-        value=np.zeros(n_nodes),
-        share=np.empty(n_nodes),
-        entry=np.empty(n_entries, np.int32),
-        log_entry=np.empty(n_entries),
         at_atoms=forest.at_atoms,
     )
 
@@ -178,33 +152,21 @@ def row_scratch(forest: Forest) -> RowScratch:
 def weigh_row(columns, trees, leaves, evidence, row, scratch):
     """Write the leaves that the row's evidence meets and their log p(leaf, evidence) to the scratch; return how many.
 
-    Leaves that give the evidence probability 0 are left out. The scratch also gets log p(evidence) of the circuits'
-    nodes, where a leaf is listed.
+    Leaves that give the evidence probability 0 are left out.
     """
-    leaf, log_weight, value = scratch.leaf, scratch.log_weight, scratch.value
+    leaf, log_weight = scratch.leaf, scratch.log_weight
     if knows_nothing(evidence, row):
         n = leaves.log_weight.shape[0]
         for i in range(n):
             leaf[i] = i
             log_weight[i] = leaves.log_weight[i]
-        value[:] = 0.0
         return n
     n = reachable(columns, trees, evidence, row, scratch.stack, leaf)
     for i in range(n):
         log_weight[i] = leaves.log_weight[leaf[i]]
-    if value.shape[0] > 0:
-        for i in range(n):
-            if has_circuit(leaves, leaf[i]):
-                log_weight[i] = -math.inf  # so that the loops over columns pass it by
     for first in range(0, n, BLOCK):
         end = min(first + BLOCK, n)
         add_cells(columns, leaves, evidence, row, leaf, first, end, scratch.at_atoms, log_weight)
-    if value.shape[0] > 0:
-        find_atoms(columns, evidence, row, scratch.atom)
-        for i in range(n):
-            if has_circuit(leaves, leaf[i]):
-                log_weight[i] = circuit_log_density(columns, leaves, evidence, row, scratch.atom, leaf[i], value)
-                log_weight[i] += leaves.log_weight[leaf[i]]
     kept = 0
     for i in range(n):
         if log_weight[i] > -math.inf:
@@ -228,30 +190,21 @@ def log_sum(x, n):
 
 
 @entry
-def posterior_rows(columns, trees, leaves, evidence, first, stop, wanted, scratch):
+def posterior_rows(columns, trees, leaves, evidence, first, stop, keeps_leaves, scratch):
     """Start, leaf, log_weight and log_evidence (see `posterior.LeafPosterior`) of the rows first..stop-1.
 
-    If a column is ``wanted`` the entries are not leaves but the parameter rows that describe the column. One kernel
-    answers whatever is wanted, because weighing rows takes long to compile.
+    Without ``keeps_leaves`` log_evidence alone. One kernel does both, because weighing rows takes long to compile.
     """
-    several = wanted >= 0 and leaves.node_kind.shape[0] > 0  # a leaf may have several entries
     start = np.zeros(stop - first + 1, np.int64)
-    all_leaf = np.empty(1024 if wanted != LOG_EVIDENCE else 0, np.int32)
+    all_leaf = np.empty(1024 if keeps_leaves else 0, np.int32)
     all_log_weight = np.empty(all_leaf.shape[0], np.float64)
     log_evidence = np.empty(stop - first, np.float64)
     end = np.int64(0)
     for row in range(first, stop):
         n = weigh_row(columns, trees, leaves, evidence, row, scratch)
-        if several or wanted == LEAVES_AND_SHARES:
-            for i in range(n):
-                if has_circuit(leaves, scratch.leaf[i]):
-                    share_out(leaves, scratch.leaf[i], scratch.log_weight[i], scratch.value, scratch.share)
         leaf, log_weight = scratch.leaf, scratch.log_weight
-        if several:
-            n = rows_of_column(leaves, wanted, leaf, log_weight, n, scratch.share, scratch.entry, scratch.log_entry)
-            leaf, log_weight = scratch.entry, scratch.log_entry
         log_evidence[row - first] = log_sum(log_weight, n)
-        if wanted == LOG_EVIDENCE:
+        if not keeps_leaves:
             continue
         if end + n > all_leaf.shape[0]:
             size = max(2 * all_leaf.shape[0], end + n)
@@ -272,23 +225,11 @@ def widened(x, n, size):
     return wider
 
 
-# ---- Kernel that reads one weighed row of evidence for a question about one column.
-
-
-@entry
-def entries_of_column(leaves, column, leaf, log_weight, share):
-    """Parameter rows that describe a column, their log p(row describes it, evidence), and the log of its sum."""
-    entry = np.empty(leaves.tree.shape[0], np.int32)
-    log_entry = np.empty(leaves.tree.shape[0], np.float64)
-    n = rows_of_column(leaves, column, leaf, log_weight, leaf.shape[0], share, entry, log_entry)
-    return entry[:n], log_entry[:n], log_sum(log_entry, n)
-
-
 # ---- One column given evidence: mixtures of its distributions in the leaves that the evidence meets.
 
 
 class Mixture(NamedTuple):
-    """Parameter rows that describe a column (leaves, where there are no circuits), and their weights.
+    """Leaves and their weights.
 
     Attributes
     ----------
@@ -361,16 +302,11 @@ def level_sums(leaves, slot, size, leaf, weight, place, out):
 
 
 @entry
-def leaf_moments(columns, leaves, evidence, j, described, first, stop):
-    """Mean and variance of column j in the parameter rows first..stop-1, nothing known of it; (stop - first, 2).
-
-    NaN in parameter rows that are not ``described`` (bool (R,)): those of circuits that say nothing of the column.
-    """
-    out = np.full((stop - first, 2), math.nan)
-    for row in range(first, stop):
-        if described[row]:
-            both = slot_mean_variance(columns, leaves, evidence, np.int32(row), columns.slot[j], np.int64(-1))
-            out[row - first] = both
+def leaf_moments(columns, leaves, evidence, j, first, stop):
+    """Mean and variance of column j in the leaves first..stop-1, nothing known of it; (stop - first, 2)."""
+    out = np.empty((stop - first, 2), np.float64)
+    for leaf in range(first, stop):
+        out[leaf - first] = slot_mean_variance(columns, leaves, evidence, np.int32(leaf), columns.slot[j], np.int64(-1))
     return out
 
 

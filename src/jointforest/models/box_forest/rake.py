@@ -13,7 +13,6 @@ from ...runtime.warnings import warn
 from .condition import condition
 from .histogram import Bins, bins_between, mass_in_leaves
 from .leaves.levels import WideLevels, levels_of_slot, mixed_over_rows, weighed_sums
-from .leaves.table import Leaves
 from .posterior import LeafPosterior, OneRow
 from .structure import Forest
 
@@ -47,12 +46,8 @@ class Raked(NamedTuple):
     bins : Bins
     wanted : float64 array (B,)
         The probability that each bin shall have.
-    mass : float64 array (m, B), or WideLevels
-        Of the bins in the parameter rows that describe the column.
-    leaf : int array (m,)
-        The leaf that each of these belongs to.
-    share : float64 array (m,)
-        Its share in the leaf: sums to 1 over a leaf.
+    mass : float64 array (L, B), or WideLevels
+        Of the bins in the leaves.
     distance : float
         Of the column's marginal from the wanted one: total variation of levels, Kolmogorov's of numbers.
     """
@@ -60,8 +55,6 @@ class Raked(NamedTuple):
     bins: Bins
     wanted: np.ndarray
     mass: np.ndarray | WideLevels
-    leaf: np.ndarray
-    share: np.ndarray
     distance: float
 
 
@@ -70,7 +63,7 @@ def rake(forest: Forest, X: np.ndarray) -> Forest:
 
     Nearest in Kullback-Leibler divergence KL(raked, forest): the density times a factor of each level, or of each bin
     of a number, found by iterative proportional fitting. Raked are the columns whose marginal is more than `FAR` from
-    that of the rows' known cells. Leaf weights follow; a column of several bins becomes a mixture in a leaf.
+    that of the rows' known cells. Leaf weights follow; a column of several bins is cut into pieces in a leaf.
     """
     for _ in range(ROUNDS):
         raked = _far_columns(forest, X)
@@ -100,7 +93,7 @@ def _far_columns(forest: Forest, X: np.ndarray) -> dict[int, Raked]:
         there = ~np.isnan(X[:, j])
         if there.any():
             question = _levels if forest.columns.is_categorical[j] else _column
-            raked = question(forest, known.posterior(j), j, X[there, j])
+            raked = question(forest, known.posterior, j, X[there, j])
             if raked is not None:
                 far[j] = raked
     return far
@@ -112,9 +105,11 @@ def _tilted(forest: Forest, raked: dict[int, Raked]) -> Forest:
     tilted = condition(forest, _evidence(forest, raked, factors), seen=False, within=WITHIN)
     if not tilted.has_background:
         return tilted
-    epsilon, now = float(forest.leaves.log_weight[-1]), tilted.leaves.log_weight
-    log_weight = now + np.log(-np.expm1(epsilon)) - np.log(-np.expm1(now[-1]))
-    log_weight[-1] = epsilon
+    is_back = np.arange(-len(tilted.leaves.log_weight), 0) >= -tilted.n_background
+    epsilon = np.logaddexp.reduce(forest.leaves.log_weight[-forest.n_background :])
+    now = np.logaddexp.reduce(tilted.leaves.log_weight[is_back])
+    others = np.log(-np.expm1(epsilon)) - np.log(-np.expm1(now))
+    log_weight = tilted.leaves.log_weight + np.where(is_back, epsilon - now, others)
     return replace(tilted, leaves=tilted.leaves._replace(log_weight=log_weight))
 
 
@@ -130,7 +125,7 @@ def _levels(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray) -> Raked
     if distance <= FAR:
         return None
     end = np.arange(stop - first) + 0.5
-    return Raked(Bins(end - 1.0, end), wanted, *_in_leaves(forest, post, mass), distance)
+    return Raked(Bins(end - 1.0, end), wanted, mass, distance)
 
 
 def _column(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray) -> Raked | None:
@@ -146,7 +141,7 @@ def _column(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray) -> Raked
     ends = _ends(have / have[-1], wanted)
     mass = np.add.reduceat(mass, np.append(0, ends[:-1] + 1), axis=1)
     bins = Bins(np.append(-np.inf, bins.hi[ends[:-1]]), bins.hi[ends])
-    return Raked(bins, np.diff(wanted[ends], prepend=0.0), *_in_leaves(forest, post, mass), distance)
+    return Raked(bins, np.diff(wanted[ends], prepend=0.0), mass, distance)
 
 
 def _places(forest: Forest, j: int, values: np.ndarray) -> np.ndarray:
@@ -161,35 +156,10 @@ def _places(forest: Forest, j: int, values: np.ndarray) -> np.ndarray:
 
 
 def _mass(forest: Forest, j: int, rows: np.ndarray, bins: Bins) -> np.ndarray:
-    """P(column j in bin) in parameter rows (m,), float32 (m, B)."""
+    """P(column j in bin) in leaves (m,), float32 (m, B)."""
     nothing = Evidence.of_values(np.full((_CHUNK, len(forest.columns.slot)), np.nan))
     parts = [rows[first : first + _CHUNK] for first in range(0, len(rows), _CHUNK)]
     return np.concatenate([mass_in_leaves(forest, nothing, j, part, bins).astype(np.float32) for part in parts])
-
-
-def _in_leaves(
-    forest: Forest, post: LeafPosterior, mass: np.ndarray | WideLevels
-) -> tuple[np.ndarray | WideLevels, np.ndarray, np.ndarray]:
-    """Mass of bins in a posterior's parameter rows as the fields of `Raked`: one row a leaf, but for many levels."""
-    n_leaves = len(forest.leaves.log_weight)
-    leaf, weight = _leaf_of_row(forest.leaves)[post.leaf], np.exp(post.log_weight)
-    total = np.bincount(leaf, weight, n_leaves)
-    share = weight / np.where(total > 0.0, total, 1.0)[leaf]
-    if not isinstance(mass, np.ndarray):
-        return mass, leaf, share
-    in_leaves = np.zeros((n_leaves, mass.shape[1]))
-    np.add.at(in_leaves, leaf, share[:, None] * mass)
-    return in_leaves, np.arange(n_leaves), np.ones(n_leaves)
-
-
-def _leaf_of_row(leaves: Leaves) -> np.ndarray:
-    """The leaf that each parameter row belongs to, (R,)."""
-    n_leaves = len(leaves.log_weight)
-    leaf = np.arange(len(leaves.tree))
-    of_node = np.repeat(np.arange(n_leaves), np.diff(leaves.node_start))
-    factors = leaves.node_row >= 0
-    leaf[leaves.node_row[factors]] = of_node[factors]
-    return leaf
 
 
 def _ends(have: np.ndarray, wanted: np.ndarray) -> np.ndarray:
@@ -223,11 +193,11 @@ def _factors(weight: np.ndarray, columns: dict[int, Raked]) -> dict[int, np.ndar
         farthest = 0.0
         for j, column in columns.items():
             now = np.exp(log_weight - log_weight.max())
-            have = mixed_over_rows(column.mass, (now / now.sum() / norm[j])[column.leaf] * column.share) * factors[j]
+            have = mixed_over_rows(column.mass, now / now.sum() / norm[j]) * factors[j]
             farthest = max(farthest, float(np.abs(np.cumsum(have - column.wanted)).max()))
             learned = (have > _LEAST) & (column.wanted > 0.0)
             factors[j] = np.where(learned, factors[j] * column.wanted / np.where(learned, have, 1.0), factors[j])
-            new = np.bincount(column.leaf, column.share * weighed_sums(column.mass, factors[j]), len(weight))
+            new = weighed_sums(column.mass, factors[j])
             new = np.where(new > 0.0, new, 1.0)
             log_weight += np.log(new / norm[j])
             norm[j] = new

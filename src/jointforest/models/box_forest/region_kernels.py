@@ -8,6 +8,7 @@ from ...runtime.compile import kernel
 from .leaves.grid_kernels import cell_centre
 from .leaves.level_kernels import has_level
 from .leaves.slot_kernels import find_atom, run_levels
+from .structure_kernels import MIXED
 
 _NEAR = 1e-6
 """A value this close to a centre, in steps, is given back as it was."""
@@ -98,8 +99,8 @@ def level_sides(trees, evidence, node, region, n_levels):
 def reachable(columns, trees, evidence, row, stack, leaf):
     """Write the numbers of the leaves whose box can meet the row's evidence into ``leaf``; return how many.
 
-    Goes both ways where the split column has no value. A box between two runs of a region may be listed too; its
-    mass is then 0. ``stack`` is scratch with room for the path to the deepest leaf.
+    Goes both ways where the split column has no value, and where there is no split. A box between two runs of a region
+    may be listed too; its mass is then 0. ``stack`` is scratch with room for the path to the deepest leaf.
     """
     n = 0
     for tree in range(trees.root.shape[0]):
@@ -108,7 +109,9 @@ def reachable(columns, trees, evidence, row, stack, leaf):
         while True:
             j = trees.feature[node]
             left, right = False, False
-            if j < 0:
+            if j == MIXED:
+                left, right = True, True
+            elif j < 0:
                 leaf[n] = trees.leaf[node]
                 n += 1
             else:

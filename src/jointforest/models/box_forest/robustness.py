@@ -12,7 +12,7 @@ from ...data.schema import Columns, Schema
 from ...runtime.parameters import check, check_number
 from ...runtime.records import record
 from ...runtime.threads import chunks, map_ordered
-from .leaves.table import FACTORS, Leaves
+from .leaves.table import Leaves
 from .posterior import level_probability, log_density, mean_variance
 from .robustness_kernels import allowed_levels, epsilon_rows, margin_rows, node_weights
 from .structure import Forest, Trees
@@ -24,7 +24,7 @@ _SHIFTS = ("leaf", "column")
 
 @record
 class Problem(NamedTuple):
-    """The model and what is asked of it: L leaves of N nodes, K classes, p numeric slots, Q circuit nodes.
+    """The model and what is asked of it: L leaves of N nodes, K classes, p numeric slots.
 
     Attributes
     ----------
@@ -47,8 +47,6 @@ class Problem(NamedTuple):
         Their number.
     splits_target : int
         1 if some leaf's box excludes classes.
-    holds_target : uint8 array (Q,)
-        Whether the circuit's node describes the target.
     weight : float64 array (N,)
         Weight of each node: the sum of the leaves' below it; of a root, that of its tree.
     """
@@ -65,7 +63,6 @@ class Problem(NamedTuple):
     allowed: np.ndarray
     n_allowed: np.ndarray
     splits_target: int
-    holds_target: np.ndarray
     weight: np.ndarray
 
 
@@ -116,7 +113,6 @@ def make_problem(model: Forest, j: int, beta: float, c: float, shift: str) -> Pr
         allowed=allowed,
         n_allowed=allowed.sum(axis=1, dtype=np.int64),
         splits_target=int(not allowed.all()),
-        holds_target=_holding(model, j),
         weight=weight,
     )
 
@@ -136,15 +132,6 @@ def _half_spreads(model: Forest) -> np.ndarray:
     nothing = build(model.schema, n=1)
     numbers = np.flatnonzero(model.columns.is_categorical == 0)
     return np.array([0.5 * math.sqrt(mean_variance(model, nothing, int(k))[1][0]) for k in numbers])
-
-
-def _holding(model: Forest, j: int) -> np.ndarray:
-    """Which nodes of circuits describe column j, uint8 (Q,)."""
-    leaves = model.leaves
-    holds = np.zeros(len(leaves.node_kind), bool)
-    holds[leaves.node_kind == FACTORS] = leaves.scope[:, j] == 1
-    until = np.concatenate([[0], np.cumsum(holds)])  # a node holds the column if a node of its subtree does
-    return (until[leaves.node_end] > until[:-1]).astype(np.uint8)
 
 
 # ---- The scratch that robustness works one row out on, one block a thread.
@@ -203,7 +190,7 @@ class Reached(NamedTuple):
 class Worst(NamedTuple):
     """The worst case of one row, for one contamination and challenger.
 
-    ``value * exp(log_scale)`` is the value of a leaf or of a circuit's node; the nodes of a tree share one scale.
+    ``value * exp(log_scale)`` is the value of a leaf; the nodes of a tree share one scale.
 
     Attributes
     ----------
@@ -221,8 +208,6 @@ class Worst(NamedTuple):
         ``tree_weight`` in the average of trees; ``ratio`` where Dinkelbach's method ended last.
     is_impossible : uint8 array (T,)
         Trees that give the evidence probability 0 and are averaged all the same: they know boxes alone.
-    q_lower, q_upper, q_value, q_mass, q_scale : float64 arrays (Q,)
-        Of circuits' nodes: bounds of those without target, the rest of those with it.
     """
 
     epsilon: np.ndarray
@@ -239,17 +224,12 @@ class Worst(NamedTuple):
     tree_weight: np.ndarray
     ratio: np.ndarray
     is_impossible: np.ndarray
-    q_lower: np.ndarray
-    q_upper: np.ndarray
-    q_value: np.ndarray
-    q_mass: np.ndarray
-    q_scale: np.ndarray
 
 
 def make_scratch(problem: Problem) -> tuple[Reached, Worst]:
     """Arrays for one row; memory that no row touches is never claimed from the system."""
     n_nodes, n_leaves, n_trees = len(problem.trees.feature), len(problem.leaves.log_weight), len(problem.trees.root)
-    d, p, n_circuit = len(problem.columns.slot), len(problem.columns.step), len(problem.leaves.node_kind)
+    d, p = len(problem.columns.slot), len(problem.columns.step)
     reached = Reached(
         node_start=np.empty(n_trees + 1, np.int64),
         leaf_start=np.empty(n_trees + 1, np.int64),
@@ -282,11 +262,6 @@ def make_scratch(problem: Problem) -> tuple[Reached, Worst]:
         tree_weight=np.empty(n_trees),
         ratio=np.empty(n_trees),
         is_impossible=np.zeros(n_trees, np.uint8),
-        q_lower=np.empty(n_circuit),
-        q_upper=np.empty(n_circuit),
-        q_value=np.empty(n_circuit),
-        q_mass=np.empty(n_circuit),
-        q_scale=np.empty(n_circuit),
     )
     return reached, worst
 
@@ -308,9 +283,9 @@ def robustness(
     """The largest epsilon (n,) such that contaminating every parameter at once cannot change the predicted class, and
     this class, int64 (n,), of categorical column j.
 
-    Every distribution over finitely many outcomes with probabilities w (branches of a split, trees of the mixture, sums
-    of circuits, levels, atoms and the other numbers) may be any ``(1 - epsilon) w + epsilon v``, and every normal's
-    mean anything within ``c * epsilon`` units of its own. The unit is the leaf's own standard deviation
+    Every distribution over finitely many outcomes with probabilities w (branches of a split, trees of the mixture,
+    pieces of a density, levels, atoms and the other numbers) may be any ``(1 - epsilon) w + epsilon v``, and every
+    normal's mean anything within ``c * epsilon`` units of its own. The unit is the leaf's own standard deviation
     (``shift="leaf"``), or half of the column's. Splits, and families other than the normal, stay as they are.
 
     With beta 1 the trees are a mixture: their weights are contaminated, and the background is one more tree. Below 1

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 
 from ...runtime.compile import kernel
-from .leaves.family_kernels import log_norm, log_pdf, mean_variance
-from .leaves.grid_kernels import log_cell_density
+from .leaves.family_kernels import log_norm, mean_variance
+from .leaves.grid_kernels import log_density
 from .leaves.level_kernels import level_mass, log_level
 from .leaves.normal_kernels import INV_SQRT_2PI, short_series, upper_tail
-from .leaves.table import FACTORS, NORMAL, SUM
+from .leaves.piece_kernels import piece, piece_at
+from .leaves.table import NORMAL, PIECES, Density
 
 _NEAR = 1e-5
 """A last step of Newton's method of this, in standard deviations, leaves an error of about its square, and the density
@@ -27,58 +28,53 @@ _MEAN_EXCESS = 0.8
 
 
 @kernel
-def is_cut(lo, hi):
+def is_cut(d):
     """Whether the support has an end."""
-    return lo > -math.inf or hi < math.inf
+    return d.lo > -math.inf or d.hi < math.inf
 
 
 @kernel
-def log_density(family, a, b, lo, hi, norm, step, x):
-    """Log density of the value, or of its cell, whose centre is x."""
-    if step > 0.0:
-        return log_cell_density(family, a, b, lo, hi, norm, x, step)
-    return log_pdf(family, a, b, lo, hi, norm, x)
+def _moved(d, mean):
+    """The normal with another mean."""
+    moved = Density(d.family, mean, d.b, d.lo, d.hi, 0.0)
+    if is_cut(d):
+        moved = Density(d.family, mean, d.b, d.lo, d.hi, log_norm(moved))
+    return moved
 
 
 @kernel
-def _log_density_at(mean, b, lo, hi, step, x):
-    """Log density of the value, or of its cell, if the normal had this mean."""
-    norm = log_norm(NORMAL, mean, b, lo, hi) if is_cut(lo, hi) else 0.0
-    return log_density(NORMAL, mean, b, lo, hi, norm, step, x)
-
-
-@kernel
-def _slope(mean, b, lo, hi, step, x):
+def _slope(d, mean, step, x):
     """Slope of the log density in the mean, and its own slope; both times b^2."""
-    all_mean, all_var = mean_variance(NORMAL, mean, b, lo, hi, lo, hi)
-    if step <= _FINE * b:
-        return x - all_mean, -all_var / (b * b)
-    cell_mean, cell_var = mean_variance(NORMAL, mean, b, lo, hi, x - 0.5 * step, x + 0.5 * step)
-    return cell_mean - all_mean, (cell_var - all_var) / (b * b)
+    moved = Density(d.family, mean, d.b, d.lo, d.hi, 0.0)
+    all_mean, all_var = mean_variance(moved, d.lo, d.hi)
+    if step <= _FINE * d.b:
+        return x - all_mean, -all_var / (d.b * d.b)
+    cell_mean, cell_var = mean_variance(moved, x - 0.5 * step, x + 0.5 * step)
+    return cell_mean - all_mean, (cell_var - all_var) / (d.b * d.b)
 
 
 @kernel
-def best_mean(a, b, lo, hi, step, x, reach):
+def best_mean(d, step, x, reach):
     """The mean within ``reach`` of a at which the value is most probable."""
-    if not is_cut(lo, hi):
-        return min(max(x, a - reach), a + reach)
-    if not lo < x <= hi:
-        return a
-    slope, curvature = _slope(a, b, lo, hi, step, x)
+    if not is_cut(d):
+        return min(max(x, d.a - reach), d.a + reach)
+    if not d.lo < x <= d.hi:
+        return d.a
+    slope, curvature = _slope(d, d.a, step, x)
     if slope == 0.0:
-        return a
-    end = a + reach if slope > 0.0 else a - reach
-    if (slope > 0.0) == (_slope(end, b, lo, hi, step, x)[0] > 0.0):
+        return d.a
+    end = d.a + reach if slope > 0.0 else d.a - reach
+    if (slope > 0.0) == (_slope(d, end, step, x)[0] > 0.0):
         return end
-    low, high, mean = min(a, end), max(a, end), a
+    low, high, mean = min(d.a, end), max(d.a, end), d.a
     for _ in range(60):
         new = mean - slope / curvature if curvature < 0.0 else high
         if not low < new < high:
             new = 0.5 * (low + high)
-        if abs(new - mean) <= _NEAR * b:
+        if abs(new - mean) <= _NEAR * d.b:
             return new
         mean = new
-        slope, curvature = _slope(mean, b, lo, hi, step, x)
+        slope, curvature = _slope(d, mean, step, x)
         if slope > 0.0:
             low = mean
         else:
@@ -87,29 +83,29 @@ def best_mean(a, b, lo, hi, step, x, reach):
 
 
 @kernel
-def trend(a, b, lo, hi, step, x, reach):
+def trend(d, step, x, reach):
     """1 if the value is the more probable the larger the mean, everywhere within ``reach`` of a; -1 if the smaller.
 
     0 if neither is plain to see. What is cut off below raises E[X], but not above max(mean, lo) + 0.8 b.
     """
-    above = a + reach if lo == -math.inf else max(a + reach, lo) + _MEAN_EXCESS * b
+    above = d.a + reach if d.lo == -math.inf else max(d.a + reach, d.lo) + _MEAN_EXCESS * d.b
     if x - 0.5 * step >= above:
         return 1
-    below = a - reach if hi == math.inf else min(a - reach, hi) - _MEAN_EXCESS * b
+    below = d.a - reach if d.hi == math.inf else min(d.a - reach, d.hi) - _MEAN_EXCESS * d.b
     return -1 if x + 0.5 * step <= below else 0
 
 
 @kernel
-def _density_at(mean, b, lo, hi, step, x):
+def _density_at(d, mean, step, x):
     """Density of a normal with this mean, of the value or its cell: a log and a factor, as logarithms take time."""
-    scale = 1.0 / b
+    scale = 1.0 / d.b
     z, h = (x - mean) * scale, step * scale
     z2, y = z * z, h * h
-    zl, zh = (lo - mean) * scale, (hi - mean) * scale
+    zl, zh = (d.lo - mean) * scale, (d.hi - mean) * scale
     near = (zl > -0.5 and zh < 40.0) or (zh < 0.5 and zl > -40.0)  # both ends matter, and their masses may cancel
     if y * (z2 + 4.0) > 0.05 or zl > 8.0 or zh < -8.0 or near:
-        return _log_density_at(mean, b, lo, hi, step, x), 1.0
-    if not lo < x <= hi:
+        return log_density(_moved(d, mean), x, step), 1.0
+    if not d.lo < x <= d.hi:
         return -math.inf, 1.0
     factor = INV_SQRT_2PI * scale
     if step > 0.0:
@@ -118,42 +114,42 @@ def _density_at(mean, b, lo, hi, step, x):
         factor /= upper_tail(zl) if zl > 0.0 else 1.0 - upper_tail(-zl)
     elif zh < 0.5:
         factor /= upper_tail(-zh) if zh < 0.0 else 1.0 - upper_tail(zh)
-    elif is_cut(lo, hi):
+    elif is_cut(d):
         factor /= 1.0 - upper_tail(-zl) - upper_tail(zh)
     return -0.5 * z2, factor
 
 
 @kernel
-def normal_density_bound(a, b, lo, hi, step, x, reach, rises, best, upper):
+def normal_density_bound(d, step, x, reach, rises, best, upper):
     """Bound of the density of a normal, cut or not, whose mean may move by ``reach``, as a log and a factor.
 
     ``rises`` is from `trend`. Where it is 0, upper bounds of a cut normal need ``best`` from `best_mean`, those of
     a whole one x.
     """
     if rises != 0:
-        return _density_at(a + reach if (rises > 0) == upper else a - reach, b, lo, hi, step, x)
+        return _density_at(d, d.a + reach if (rises > 0) == upper else d.a - reach, step, x)
     if upper:
-        return _density_at(min(max(best, a - reach), a + reach), b, lo, hi, step, x)
-    if not is_cut(lo, hi):
-        return _density_at(a - reach if x >= a else a + reach, b, lo, hi, step, x)
-    log_1, factor_1 = _density_at(a - reach, b, lo, hi, step, x)
-    log_2, factor_2 = _density_at(a + reach, b, lo, hi, step, x)  # the farther end need not be the worse one
+        return _density_at(d, min(max(best, d.a - reach), d.a + reach), step, x)
+    if not is_cut(d):
+        return _density_at(d, d.a - reach if x >= d.a else d.a + reach, step, x)
+    log_1, factor_1 = _density_at(d, d.a - reach, step, x)
+    log_2, factor_2 = _density_at(d, d.a + reach, step, x)  # the farther end need not be the worse one
     return (log_1, factor_1) if log_1 - log_2 < math.log(factor_2 / factor_1) else (log_2, factor_2)
 
 
 @kernel
-def with_atoms(log_density, log_rest, atom_mass, n_atoms, step, epsilon, upper):
+def with_atoms(log_bound, log_rest, atom_mass, n_atoms, step, epsilon, upper):
     """Bound of a number's density in a slot with atoms, as a mass and the log of a factor.
 
-    ``log_density`` is the bound without atoms, ``atom_mass`` the mass of the number's atom, or -1 if it is none.
+    ``log_bound`` is the bound without atoms, ``atom_mass`` the mass of the number's atom, or -1 if it is none.
     Atoms and the rest are outcomes of one categorical distribution, which is contaminated like any other.
     """
     kept, added = 1.0 - epsilon, epsilon if upper else 0.0
     if atom_mass < 0.0:
-        return kept * math.exp(log_rest) + added, log_density
+        return kept * math.exp(log_rest) + added, log_bound
     if step == 0.0:
         return kept * atom_mass + added, 0.0
-    cell = math.exp(log_density) * step
+    cell = math.exp(log_bound) * step
     if not upper and n_atoms == 1:  # all that contaminates is on the atom or in the rest: the cell gets some
         added = epsilon * cell
     return kept * (atom_mass + math.exp(log_rest) * cell) + added, -math.log(step)
@@ -168,38 +164,40 @@ def _log(x):
 
 
 @kernel
-def _best_mean(worst, at, a, b, lo, hi, step, x, unit, reach):
+def _best_mean(worst, at, d, step, x, unit, reach):
     """`best_mean` of x, kept for every epsilon ``at`` a reached leaf (its place) and slot; place -1: not kept."""
     if at[0] < 0:
-        return best_mean(a, b, lo, hi, step, x, reach)
+        return best_mean(d, step, x, reach)
     best = worst.best_mean[at]
     if best != best:
-        best = best_mean(a, b, lo, hi, step, x, unit)
+        best = best_mean(d, step, x, unit)
         worst.best_mean[at] = best
     return best
 
 
 @kernel
 def _number_bound(problem, reached, worst, row, j, i, epsilon, upper):
-    """Bound of the density of the known number j in a parameter row, as the product of a mass, a factor and e^log.
+    """Bound of the density of the known number j in a leaf, as the product of a mass, a factor and e^log.
 
-    ``i`` is the place of the row's leaf among the reached ones; -1 if the leaf has a circuit.
+    ``i`` is the place of the leaf among the reached ones.
     """
     columns, leaves = problem.columns, problem.leaves
     slot, x, atom = columns.slot[j], reached.x[j], reached.atom[j]
     step, first = columns.step[slot], columns.atom_start[slot]
     log, factor, mass, n_atoms = 0.0, 1.0, 1.0, columns.atom_start[slot + 1] - first
     if step > 0.0 or atom < 0:
-        a, b, lo, hi = leaves.a[row, slot], leaves.b[row, slot], leaves.lo[row, slot], leaves.hi[row, slot]
-        unit = problem.c * (b if problem.unit.shape[0] == 0 else problem.unit[slot])
-        reach, family = unit * epsilon, leaves.family[row, slot]
-        if family != NORMAL or reach == 0.0:
-            log = log_density(family, a, b, lo, hi, leaves.log_norm[row, slot], step, x)
+        d, log_share = piece(leaves, row, slot, piece_at(leaves, row, slot, x))
+        unit = problem.c * (d.b if problem.unit.shape[0] == 0 else problem.unit[slot])
+        reach = unit * epsilon
+        if d.family != NORMAL or reach == 0.0:
+            log = log_density(d, x, step)
         else:
-            rises, best = trend(a, b, lo, hi, step, x, reach), x
-            if upper and rises == 0 and is_cut(lo, hi):
-                best = _best_mean(worst, (i, slot), a, b, lo, hi, step, x, unit, reach)
-            log, factor = normal_density_bound(a, b, lo, hi, step, x, reach, rises, best, upper)
+            rises, best = trend(d, step, x, reach), x
+            if upper and rises == 0 and is_cut(d):
+                best = _best_mean(worst, (i, slot), d, step, x, unit, reach)
+            log, factor = normal_density_bound(d, step, x, reach, rises, best, upper)
+        if leaves.family[row, slot] == PIECES:
+            log += _log((1.0 - epsilon) * math.exp(log_share) + (epsilon if upper else 0.0))
     if n_atoms > 0:
         atom_mass = -1.0
         if atom >= 0:
@@ -210,8 +208,8 @@ def _number_bound(problem, reached, worst, row, j, i, epsilon, upper):
 
 
 @kernel
-def _product_log_bound(problem, reached, worst, i, epsilon, log_kept, upper):
-    """Log bound of the evidence in the i-th of the reached leaves, which is one product; log_kept: log(1 - epsilon)."""
+def _leaf_log_bound(problem, reached, worst, i, epsilon, log_kept, upper):
+    """Log bound of the evidence in the i-th of the reached leaves; log_kept: log(1 - epsilon)."""
     leaves, slot, level = problem.leaves, reached.level_slot, reached.level
     row, n_levels = reached.leaf[i], reached.n_levels[0]
     total, product = 0.0, 1.0  # logarithms are taken of products of many
@@ -236,94 +234,19 @@ def _product_log_bound(problem, reached, worst, i, epsilon, log_kept, upper):
 
 
 @kernel
-def bound_products(problem, reached, worst, first, stop, epsilon):
-    """Write the log bounds of the evidence in those of the reached leaves that are one product and lack them."""
+def bound_leaves(problem, reached, worst, first, stop, epsilon):
+    """Write the log bounds of the evidence in those of the reached leaves that lack them."""
     leaves = problem.leaves
     log_kept = math.log1p(-epsilon) if epsilon < 1.0 else -math.inf
     for i in range(first, stop):
         row, upper = reached.leaf[i], worst.value[i] > 0.0
         bound = worst.upper[i] if upper else worst.lower[i]
-        if bound == bound or leaves.node_start[row] < leaves.node_start[row + 1]:
+        if bound == bound:
             continue
         bound = 0.0
         if not worst.is_impossible[leaves.tree[row]]:
-            bound = _product_log_bound(problem, reached, worst, i, epsilon, log_kept, upper)
+            bound = _leaf_log_bound(problem, reached, worst, i, epsilon, log_kept, upper)
         if upper:
             worst.upper[i] = bound
         else:
             worst.lower[i] = bound
-
-
-@kernel
-def _factors_log_bound(problem, reached, worst, q, epsilon, upper):
-    """Log bound of the evidence on the scope of a FACTORS node; the target is no evidence."""
-    columns, leaves = problem.columns, problem.leaves
-    total, row, part = 0.0, leaves.node_row[q], leaves.node_scope[q]
-    for i in range(leaves.scope_start[part], leaves.scope_start[part + 1]):
-        j = leaves.scope_column[i]
-        slot, x = columns.slot[j], reached.x[j]
-        if x != x or total == -math.inf:
-            continue
-        if columns.is_categorical[j]:
-            if columns.level_start[slot + 1] - columns.level_start[slot] > 1:
-                mass = (1.0 - epsilon) * level_mass(leaves, row, slot, int(x))
-                total += _log(mass + epsilon if upper else mass)
-            continue
-        mass, factor, log = _number_bound(problem, reached, worst, row, j, -1, epsilon, upper)
-        total += _log(mass)
-        total += log + math.log(factor)
-    return total
-
-
-@kernel
-def _sum_log_bound(leaves, bound, q, epsilon, upper):
-    """Log bound of a SUM node from its children's."""
-    end = leaves.node_end
-    top, least = -math.inf, math.inf
-    child = q + 1
-    while child < end[q]:
-        top, least = max(top, bound[child]), min(least, bound[child])
-        child = end[child]
-    if top == -math.inf:
-        return top
-    total, child = 0.0, q + 1
-    while child < end[q]:
-        total += math.exp(leaves.node_log_weight[child] + bound[child] - top)
-        child = end[child]
-    total = (1.0 - epsilon) * total + epsilon * (1.0 if upper else math.exp(least - top))
-    return top + math.log(total) if total > 0.0 else -math.inf
-
-
-@kernel
-def _product_node_bound(leaves, bound, q):
-    """Log bound of a PRODUCT node from its children's."""
-    total, child = 0.0, q + 1
-    while child < leaves.node_end[q]:
-        total += bound[child]
-        child = leaves.node_end[child]
-    return total
-
-
-@kernel
-def _node_log_bound(problem, reached, worst, bound, q, epsilon, upper):
-    """Log bound of the evidence in a circuit's node; of a FACTORS node without the target, 0 of others that hold it."""
-    leaves = problem.leaves
-    if leaves.node_kind[q] == FACTORS:
-        return _factors_log_bound(problem, reached, worst, q, epsilon, upper)
-    if problem.holds_target[q]:
-        return 0.0
-    if leaves.node_kind[q] == SUM:
-        return _sum_log_bound(leaves, bound, q, epsilon, upper)
-    return _product_node_bound(leaves, bound, q)
-
-
-@kernel
-def bound_circuit(problem, reached, worst, leaf, epsilon):
-    """Write the log bounds of the evidence in the nodes of a leaf's circuit, children first."""
-    leaves, lower, upper = problem.leaves, worst.q_lower, worst.q_upper
-    is_impossible = worst.is_impossible[leaves.tree[leaf]] != 0
-    for q in range(leaves.node_start[leaf + 1] - 1, leaves.node_start[leaf] - 1, -1):
-        lower[q], upper[q] = 0.0, 0.0
-        if not is_impossible:
-            lower[q] = _node_log_bound(problem, reached, worst, lower, q, epsilon, False)
-            upper[q] = _node_log_bound(problem, reached, worst, upper, q, epsilon, True)

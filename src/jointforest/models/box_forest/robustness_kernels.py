@@ -6,12 +6,11 @@ import math
 
 from ...runtime.compile import entry, kernel
 from ...runtime.numeric_kernels import chandrupatla
-from .circuit_kernels import has_circuit
 from .leaves.grid_kernels import cell_centre
 from .leaves.level_kernels import has_level, level_mass
 from .leaves.slot_kernels import find_atom
-from .leaves.table import FACTORS, SUM
-from .robustness_bound_kernels import bound_circuit, bound_products
+from .robustness_bound_kernels import bound_leaves
+from .structure_kernels import MIXED
 
 
 @entry
@@ -66,7 +65,7 @@ def known_cells(columns, evidence, row, reached):
 
 @kernel
 def reached_nodes(problem, evidence, row, reached):
-    """Write the nodes that the row reaches; both ways where the split column is not known."""
+    """Write the nodes that the row reaches; both ways where the split column is not known, or there is no split."""
     trees, weight, stack = problem.trees, problem.weight, reached.stack
     n_nodes, n_leaves = 0, 0
     for tree in range(trees.root.shape[0]):
@@ -75,7 +74,7 @@ def reached_nodes(problem, evidence, row, reached):
         while True:
             j = trees.feature[node]
             reached.other[n_nodes] = -1
-            if j < 0:
+            if trees.leaf[node] >= 0:
                 reached.leaf_at[n_nodes], reached.leaf[n_leaves] = n_leaves, trees.leaf[node]
                 n_leaves += 1
                 n_nodes += 1
@@ -87,7 +86,7 @@ def reached_nodes(problem, evidence, row, reached):
                 node = trees.right[reached.child[parent]]
                 reached.child[parent] = parent + 1
                 continue
-            x = evidence.value[row, j]
+            x = evidence.value[row, j] if j != MIXED else math.nan
             reached.leaf_at[n_nodes] = -1
             if x != x:
                 down = trees.left[node]
@@ -127,98 +126,27 @@ def _class_value(q_y, q_z, z_allowed, others_allowed, u, epsilon):
 
 
 @kernel
-def value_classes(problem, row, leaf, y, z, u, epsilon):
-    """Value and mass of a parameter row of the leaf whose only contaminated distribution is that of the target."""
+def value_classes(problem, leaf, y, z, u, epsilon):
+    """Value and mass of a leaf whose only contaminated distribution is that of the target."""
     leaves, slot = problem.leaves, problem.slot
-    q_y, q_z = level_mass(leaves, row, slot, y), level_mass(leaves, row, slot, z)
+    q_y, q_z = level_mass(leaves, leaf, slot, y), level_mass(leaves, leaf, slot, z)
     z_allowed, others = problem.allowed[leaf, z] != 0, problem.n_allowed[leaf] > problem.allowed[leaf, y]
     return _class_value(q_y, q_z, z_allowed, others, u, epsilon)
 
 
 @kernel
-def _sum_value(leaves, worst, q, epsilon):
-    """Write value, mass and scale of a SUM node that holds the target."""
-    end = leaves.node_end
-    top, child = -math.inf, q + 1
-    while child < end[q]:
-        top = max(top, worst.q_scale[child])
-        child = end[child]
-    worst.q_value[q], worst.q_mass[q], worst.q_scale[q] = 0.0, 0.0, top
-    if top == -math.inf:
-        return
-    value, mass, best, best_mass, child = 0.0, 0.0, -math.inf, 0.0, q + 1
-    while child < end[q]:
-        scale, w = math.exp(worst.q_scale[child] - top), math.exp(leaves.node_log_weight[child])
-        v, m = worst.q_value[child] * scale, worst.q_mass[child] * scale
-        value += w * v
-        mass += w * m
-        if v > best:
-            best, best_mass = v, m
-        child = end[child]
-    worst.q_value[q] = (1.0 - epsilon) * value + epsilon * best
-    worst.q_mass[q] = (1.0 - epsilon) * mass + epsilon * best_mass
-
-
-@kernel
-def _value_circuit(problem, worst, leaf, y, z, u, epsilon):
-    """Write value, mass and scale of a circuit's nodes that hold the target, its root among them."""
-    leaves, end = problem.leaves, problem.leaves.node_end
-    for q in range(leaves.node_start[leaf + 1] - 1, leaves.node_start[leaf] - 1, -1):
-        if not problem.holds_target[q]:
-            continue
-        if leaves.node_kind[q] == SUM:
-            _sum_value(leaves, worst, q, epsilon)
-            continue
-        if leaves.node_kind[q] == FACTORS:
-            value, mass = value_classes(problem, leaves.node_row[q], leaf, y, z, u, epsilon)
-            scale = worst.q_upper[q] if value > 0.0 else worst.q_lower[q]
-        else:
-            child = q + 1
-            while not problem.holds_target[child]:
-                child = end[child]
-            value, mass, scale = worst.q_value[child], worst.q_mass[child], worst.q_scale[child]
-            child = q + 1
-            while child < end[q]:
-                if not problem.holds_target[child]:
-                    scale += worst.q_upper[child] if value > 0.0 else worst.q_lower[child]
-                child = end[child]
-        worst.q_value[q], worst.q_mass[q], worst.q_scale[q] = value, mass, scale
-
-
-@kernel
-def _value_products(problem, reached, worst, first, stop, y, z, u, epsilon):
-    """Write value and mass of those reached leaves that are one product; the scale is still to come."""
-    leaves, slot, allowed = problem.leaves, problem.slot, problem.allowed
-    for i in range(first, stop):
-        leaf = reached.leaf[i]
-        others = problem.n_allowed[leaf] > allowed[leaf, y]
-        q_y, q_z = level_mass(leaves, leaf, slot, y), level_mass(leaves, leaf, slot, z)
-        worst.value[i], worst.mass[i] = _class_value(q_y, q_z, allowed[leaf, z] != 0, others, u, epsilon)
-
-
-@kernel
 def value_leaves(problem, reached, worst, first, stop, y, z, u, epsilon):
     """Write value, mass and scale of the reached leaves first..stop-1; returns the largest scale."""
-    leaves = problem.leaves
     if worst.epsilon[0] != epsilon:
         for i in range(reached.leaf_start[problem.trees.root.shape[0]]):
             worst.lower[i], worst.upper[i] = math.nan, math.nan
         worst.epsilon[0] = epsilon
-    _value_products(problem, reached, worst, first, stop, y, z, u, epsilon)
-    bound_products(problem, reached, worst, first, stop, epsilon)
+    for i in range(first, stop):
+        worst.value[i], worst.mass[i] = value_classes(problem, reached.leaf[i], y, z, u, epsilon)
+    bound_leaves(problem, reached, worst, first, stop, epsilon)
     top = -math.inf
     for i in range(first, stop):
-        leaf = reached.leaf[i]
-        if leaves.node_start[leaf] < leaves.node_start[leaf + 1]:
-            if worst.upper[i] != worst.upper[i]:
-                bound_circuit(problem, reached, worst, leaf, epsilon)
-                worst.upper[i] = 0.0  # no bound, only a mark that those of the nodes are there
-            _value_circuit(problem, worst, leaf, y, z, u, epsilon)
-            root = leaves.node_start[leaf]
-            worst.value[i], worst.mass[i] = worst.q_value[root], worst.q_mass[root]
-            worst.log_scale[i] = worst.q_scale[root]
-        else:
-            worst.log_scale[i] = worst.upper[i] if worst.value[i] > 0.0 else worst.lower[i]
+        worst.log_scale[i] = worst.upper[i] if worst.value[i] > 0.0 else worst.lower[i]
         top = max(top, worst.log_scale[i])
     return top
 
@@ -281,9 +209,9 @@ def _excess(problem, reached, worst, t, y, z, u, epsilon):
 def _ratio(problem, reached, worst, t, y, z, epsilon):
     """The most that p_t(z | evidence) - p_t(y | evidence) can be."""
     first = reached.leaf_start[t]
-    if reached.leaf_start[t + 1] == first + 1 and not has_circuit(problem.leaves, reached.leaf[first]):
+    if reached.leaf_start[t + 1] == first + 1:
         leaf = reached.leaf[first]  # the evidence, whatever its density, says no more than the leaf
-        value, mass = value_classes(problem, leaf, leaf, y, z, 0.0, epsilon)
+        value, mass = value_classes(problem, leaf, y, z, 0.0, epsilon)
         return value / mass
     u = worst.ratio[t]  # of another epsilon or challenger: near the answer, but it may lie above it
     value, mass, _ = _excess(problem, reached, worst, t, y, z, u, epsilon)

@@ -11,7 +11,7 @@ import numpy as np
 from ...data.schema import Columns, Schema
 from ...runtime.records import record
 from .leaves.table import Leaves
-from .structure_kernels import add_rows, fill_boxes, number_nodes, replace_small
+from .structure_kernels import MIXED, add_rows, fill_boxes, number_layers, number_nodes, replace_small
 
 
 @record
@@ -19,12 +19,13 @@ class Trees(NamedTuple):
     """Structure of T trees with N nodes and L leaves in all; the nodes of each tree are side by side, its root first.
 
     A row goes left at a numeric node if ``x <= threshold`` (boxes are half-open, ``(lo, hi]``), at a categorical
-    node if the bit of its level is set in the node's words of ``left_levels``.
+    node if the bit of its level is set in the node's words of ``left_levels``. A MIXED node has no split: its children
+    share its box, and their distributions are mixed by their weights, so that a row goes both ways.
 
     Attributes
     ----------
     feature : int32 array (N,)
-        Column of the split; -1 at leaves.
+        Column of the split; -1 at leaves, `structure_kernels.MIXED` at nodes without a split.
     threshold : float64 array (N,)
         Threshold of numeric splits, never NaN; 0 elsewhere.
     levels_at : int32 array (N,)
@@ -70,6 +71,46 @@ def add_stump(trees: Trees) -> Trees:
         weight=append(trees.weight, 1.0),
         root=append(trees.root, len(trees.feature)),
     )
+
+
+def mix_leaves(trees: Trees, leaf: np.ndarray, share: np.ndarray) -> Trees:
+    """The trees in which each leaf is a mixture: new leaf k has the share ``share[k]`` of leaf ``leaf[k]``, ascending.
+
+    A leaf of m components becomes m - 1 MIXED nodes, each of which has one component on its left.
+    """
+    count = np.bincount(leaf)
+    extra = np.where(trees.leaf >= 0, 2 * (count[trees.leaf] - 1), 0)
+    at = np.arange(len(extra)) + np.cumsum(extra) - extra
+    total = len(extra) + int(extra.sum())
+    start = np.cumsum(count) - count
+    k = np.arange(len(leaf)) - start[leaf]
+    is_last = k == count[leaf] - 1
+    node_of = np.empty(len(count), np.int64)
+    node_of[trees.leaf[trees.leaf >= 0]] = np.flatnonzero(trees.leaf >= 0)
+    mixed = at[node_of[leaf]] + 2 * k  # the node above component k, and the last component itself
+    below = np.cumsum(share[::-1])[::-1]  # of this component and all after it; of its leaf, without those after that
+    below = below - np.append(below, 0.0)[start + count][leaf]
+
+    def spread(field: np.ndarray, other: float) -> np.ndarray:
+        out = np.full(total, other, field.dtype)
+        out[at] = field
+        return out
+
+    new_at = np.append(at, -1)
+    fields = {
+        "feature": spread(trees.feature, -1), "threshold": spread(trees.threshold, 0.0),
+        "levels_at": spread(trees.levels_at, -1), "left": spread(new_at[trees.left].astype(np.int32), -1),
+        "right": spread(new_at[trees.right].astype(np.int32), -1), "leaf": np.full(total, -1, np.int32),
+        "weight": spread(trees.weight, 0.0),
+    }  # fmt: skip
+    own = mixed + ~is_last
+    fields["leaf"][own] = np.arange(len(leaf))
+    weight = trees.weight[node_of[leaf]]
+    fields["weight"][mixed] = weight * np.minimum(below, 1.0)
+    fields["weight"][own] = weight * share
+    inner = mixed[~is_last]
+    fields["feature"][inner], fields["left"][inner], fields["right"][inner] = MIXED, inner + 1, inner + 2
+    return Trees(**fields, left_levels=trees.left_levels, root=at[trees.root].astype(np.int32))
 
 
 # ---- The box of each leaf, from the splits above it.
@@ -132,10 +173,8 @@ def rows_below(left: np.ndarray, right: np.ndarray, rows_at: np.ndarray) -> np.n
 class Forest:
     """P(x) = sum over leaves of exp(log_weight) * 1[x in box] * product of the leaf's distributions.
 
-    A leaf may have a circuit in place of the product, see `models.box_forest.leaves.table.Leaves`.
-
-    With ``has_background`` the last tree is the background: one node, one leaf, a wide distribution over everything
-    that carries the weight epsilon.
+    With ``has_background`` the last tree is the background: a wide distribution over everything that carries the
+    weight epsilon. It has no splits, and one leaf, or one of each forest that was mixed.
     """
 
     schema: Schema
@@ -144,14 +183,29 @@ class Forest:
     leaves: Leaves
     has_background: bool
 
+    @property
+    def n_background(self) -> int:
+        """Number of leaves of the background, which come last."""
+        return (len(self.trees.feature) - int(self.trees.root[-1]) + 1) // 2 if self.has_background else 0
+
+    @cached_property
+    def layers(self) -> tuple[np.ndarray, int]:
+        """The layer of each leaf, int64 (L,), of which no two leaves overlap; and how many there are: of trees of
+        splits alone, one each."""
+        layer, scratch = (
+            np.empty(len(self.leaves.log_weight), np.int64),
+            np.empty((2, len(self.trees.feature)), np.int64),
+        )
+        return layer, int(number_layers(self.trees, *scratch, layer))
+
     @cached_property
     def at_atoms(self) -> np.ndarray:
-        """Log densities of leaves without circuit at atoms, float64 (L, A): 0 until a kernel needs one.
+        """Log densities of leaves at atoms, float64 (L, A): 0 until a kernel needs one.
 
         Rows meet the same atoms again and again, and what two threads both find is the same number.
         """
         return np.zeros((len(self.leaves.log_weight), len(self.columns.atom_value)))
 
     def __getstate__(self) -> dict[str, Any]:
-        """The fields alone: a copy finds its own `at_atoms`."""
+        """The fields alone: a copy finds its own `at_atoms` and `layers`."""
         return {field.name: getattr(self, field.name) for field in fields(self)}

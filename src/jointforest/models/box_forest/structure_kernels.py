@@ -8,6 +8,9 @@ from ...runtime.compile import entry, kernel
 from ...runtime.random_kernels import stream, uniform
 from .leaves.level_kernels import has_level
 
+MIXED = -2
+"""What `structure.Trees.feature` is at a node that mixes its children."""
+
 
 @entry
 def fill_boxes(trees, columns, start, stop, first_leaf, lo, hi, allowed):
@@ -31,6 +34,8 @@ def fill_boxes(trees, columns, start, stop, first_leaf, lo, hi, allowed):
             hi[b, s] = hi[a, s]
         for level in range(allowed.shape[1]):
             allowed[b, level] = allowed[a, level]
+        if trees.feature[node] == MIXED:
+            continue
         slot = np.int64(columns.slot[trees.feature[node]])
         at = np.int64(trees.levels_at[node])
         if at < 0:
@@ -41,6 +46,34 @@ def fill_boxes(trees, columns, start, stop, first_leaf, lo, hi, allowed):
         for k in range(columns.level_start[slot + 1] - first):
             side = b if has_level(trees.left_levels, at, k) else a  # the side that lacks the level
             allowed[side, first + k] = 0
+
+
+@entry
+def number_layers(trees, width, first, layer):
+    """Write a layer for each leaf, int64 (L,), so that leaves of one layer have disjoint boxes; return how many there
+    are. ``width`` and ``first`` (N,) are scratch.
+
+    A tree of splits alone is one layer; the two sides of a node without a split have layers of their own.
+    """
+    for node in range(width.shape[0] - 1, -1, -1):  # children come after their parent
+        if trees.leaf[node] >= 0:
+            width[node] = 1
+        elif trees.feature[node] == MIXED:
+            width[node] = width[trees.left[node]] + width[trees.right[node]]
+        else:
+            width[node] = max(width[trees.left[node]], width[trees.right[node]])
+    total = np.int64(0)
+    for root in trees.root:
+        first[root] = total
+        total += width[root]
+    for node in range(width.shape[0]):
+        if trees.leaf[node] >= 0:
+            layer[trees.leaf[node]] = first[node]
+            continue
+        left, right = trees.left[node], trees.right[node]
+        first[left] = first[node]
+        first[right] = first[node] + (width[left] if trees.feature[node] == MIXED else 0)
+    return total
 
 
 # ---- Kernels: remove leaves with too few rows, and count rows below nodes; children come after their parent.

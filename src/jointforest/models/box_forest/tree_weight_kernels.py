@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from ...runtime.compile import entry, kernel
-from .circuit_kernels import has_circuit, rows_of_column, share_out
 from .leaves.level_kernels import has_level
 from .leaves.slot_kernels import level_region_log_mass, region_log_mass
 from .posterior_kernels import log_sum, widened
@@ -82,7 +81,7 @@ def with_routed(columns, trees, leaves, evidence, first, post, wanted, n_trees, 
     """The entries of a posterior, and those of the trees that give a row's evidence probability 0: what it can reach.
 
     The boxes of these leaves still tell something, though their densities exclude the evidence, as uniform or cut
-    ones do. Each weighs as its share of rows. ``wanted`` is a column, or -1 for leaves; ``scratch`` is of
+    ones do. Each weighs as its share of rows. ``wanted`` is the column that is asked of, or -1; ``scratch`` is of
     `posterior_kernels.row_scratch`. Returns start, leaf, log weight, and whether each entry is one of these.
     """
     n = post.log_evidence.shape[0]
@@ -90,7 +89,6 @@ def with_routed(columns, trees, leaves, evidence, first, post, wanted, n_trees, 
     start = np.zeros(n + 1, np.int64)
     leaf, log_weight = np.empty(post.leaf.shape[0], np.int32), np.empty(post.leaf.shape[0], np.float64)
     is_fallen = np.empty(post.leaf.shape[0], np.bool_)
-    scratch.value[:] = 0.0
     end = np.int64(0)
     for i in range(n):
         met[:] = False
@@ -107,11 +105,11 @@ def with_routed(columns, trees, leaves, evidence, first, post, wanted, n_trees, 
             is_fallen = widened(is_fallen, end, longer)
         a, b = post.start[i], 0
         for k in range(end, end + size):  # both are in the order of trees
-            if b == fallen or (a < post.start[i + 1] and leaves.tree[post.leaf[a]] < leaves.tree[scratch.entry[b]]):
+            if b == fallen or (a < post.start[i + 1] and leaves.tree[post.leaf[a]] < leaves.tree[scratch.leaf[b]]):
                 leaf[k], log_weight[k], is_fallen[k] = post.leaf[a], post.log_weight[a], False
                 a += 1
             else:
-                leaf[k], log_weight[k], is_fallen[k] = scratch.entry[b], scratch.log_entry[b], True
+                leaf[k], log_weight[k], is_fallen[k] = scratch.leaf[b], scratch.log_weight[b], True
                 b += 1
         end += size
         start[i + 1] = end
@@ -120,36 +118,29 @@ def with_routed(columns, trees, leaves, evidence, first, post, wanted, n_trees, 
 
 @kernel
 def entries_of_others(columns, trees, leaves, evidence, row, wanted, met, scratch):
-    """Write what a row can reach of the trees that are not ``met``, as entries with their share of rows; how many."""
-    leaf, log_weight, entry, log_entry = scratch.leaf, scratch.log_weight, scratch.entry, scratch.log_entry
+    """Write the leaves that a row can reach in the trees that are not ``met``, with their share of rows; how many."""
+    leaf, log_weight = scratch.leaf, scratch.log_weight
     kept = 0
     for k in range(reachable(columns, trees, evidence, row, scratch.stack, leaf)):
         at = leaf[k]
         if leaves.tree[at] < met.shape[0] and not met[leaves.tree[at]]:
             leaf[kept], log_weight[kept] = at, leaves.log_weight[at]
-            if wanted >= 0 and has_circuit(leaves, at):
-                share_out(leaves, at, log_weight[kept], scratch.value, scratch.share)
             kept += 1
-    if wanted < 0:
-        for k in range(kept):
-            entry[k], log_entry[k] = leaf[k], log_weight[k]
-        return kept
-    n = rows_of_column(leaves, wanted, leaf, log_weight, kept, scratch.share, entry, log_entry)
-    region = cell_region(evidence, row, wanted)
-    return rows_that_meet(columns, leaves, evidence, wanted, region, entry, log_entry, n) if region >= 0 else n
+    region = cell_region(evidence, row, wanted) if wanted >= 0 else -1
+    return leaves_that_meet(columns, leaves, evidence, wanted, region, leaf, log_weight, kept) if region >= 0 else kept
 
 
 @kernel
-def rows_that_meet(columns, leaves, evidence, column, region, row, log_row, n):
-    """Keep those of the n rows that leave the column's region some mass, in place; return how many."""
+def leaves_that_meet(columns, leaves, evidence, column, region, leaf, log_weight, n):
+    """Keep those of the n leaves that give the column's region some mass, in place; return how many."""
     kept, slot = 0, columns.slot[column]
     for k in range(n):
         if columns.is_categorical[column]:
-            log_mass = level_region_log_mass(columns, leaves, evidence, row[k], slot, region)
+            log_mass = level_region_log_mass(columns, leaves, evidence, leaf[k], slot, region)
         else:
-            log_mass = region_log_mass(columns, leaves, evidence, row[k], slot, region)
+            log_mass = region_log_mass(columns, leaves, evidence, leaf[k], slot, region)
         if log_mass > -math.inf:
-            row[kept], log_row[kept] = row[k], log_row[k]
+            leaf[kept], log_weight[kept] = leaf[k], log_weight[k]
             kept += 1
     return kept
 

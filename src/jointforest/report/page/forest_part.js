@@ -2,9 +2,6 @@
 import { density, mass } from "./densities.js";
 import { arrayOf, distributionsOf } from "./unpack.js";
 
-const SUM = 0;
-const FACTORS = 2;
-
 export class ForestPart {
   /**
    * @param {object} part - `_forest_part` of embed.py
@@ -14,13 +11,11 @@ export class ForestPart {
   constructor(part, buffer, cuts) {
     this.logWeight = part.log_weight;
     this.leaf = arrayOf(buffer, part.log_weights);
-    this.nRows = part.n_rows;
-    this.hasBackground = part.has_background;
+    this.nBackground = part.n_background;
     this.cuts = cuts;
     this.missing = part.missing.map((one) => one && arrayOf(buffer, one));
     this.slots = part.slots.map((slot) => readSlot(slot, buffer));
-    this.nodes = part.nodes && readNodes(part.nodes, buffer);
-    /** Mass of each cut in each parameter row, made when a column is first asked for. */
+    /** Mass of each cut in each leaf, made when a column is first asked for. */
     this.tables = [];
   }
 
@@ -32,13 +27,7 @@ export class ForestPart {
     const fits = [...said].map(([j, one]) => [j, this.#fit(j, one)]);
     const n = this.leaf.length;
     const log = new Float64Array(this.leaf);
-    const value = this.nodes ? this.#up(fits) : null;
-    for (let l = 0; l < n; l += 1) {
-      if (this.nodes && this.nodes.start[l + 1] > this.nodes.start[l]) {
-        log[l] += value[this.nodes.start[l]];
-        for (const [j, fit] of fits) if (said.get(j).missing !== undefined) log[l] += Math.log(fit[l]);
-      } else for (const [, fit] of fits) log[l] += Math.log(fit[l]);
-    }
+    for (let l = 0; l < n; l += 1) for (const [, fit] of fits) log[l] += Math.log(fit[l]);
     const top = log.reduce((most, x) => Math.max(most, x), -Infinity);
     if (top === -Infinity) return { log: -Infinity };
     let total = 0;
@@ -47,27 +36,28 @@ export class ForestPart {
     for (let l = 0; l < n; l += 1) weight[l] /= total;
     return {
       log: this.logWeight + top + Math.log(total),
-      background: this.hasBackground ? weight[n - 1] : 0,
-      column: (j) => this.#column(j, weight, value, said.get(j)),
+      background: weight.subarray(n - this.nBackground).reduce((sum, w) => sum + w, 0),
+      column: (j) => this.#column(j, weight, said.get(j)),
       missing: (j) => (this.missing[j] ? dot(weight, this.missing[j]) : 0),
     };
   }
 
-  /** What a condition says of each parameter row; of missing cells, of each leaf. */
+  /** What a condition says of each leaf. */
   #fit(j, one) {
     if (one.missing !== undefined) {
       const rate = this.missing[j] ?? new Float32Array(this.leaf.length);
       return Float64Array.from(rate, (x) => (one.missing ? x : 1 - x));
     }
-    const out = new Float64Array(this.nRows);
+    const n = this.leaf.length;
+    const out = new Float64Array(n);
     const slot = this.slots[j];
     if (slot.levels) {
-      for (let r = 0; r < this.nRows; r += 1)
+      for (let r = 0; r < n; r += 1)
         for (const level of one.condition.levels) out[r] += slot.levels[r * slot.n + level];
       return out;
     }
     const range = this.#range(j, one.condition);
-    for (let r = 0; r < this.nRows; r += 1) out[r] = range.isPoint ? pointDensity(slot, r, range) : rangeMass(slot, r, range);
+    for (let r = 0; r < n; r += 1) out[r] = range.isPoint ? pointDensity(slot, r, range) : rangeMass(slot, r, range);
     return out;
   }
 
@@ -83,75 +73,23 @@ export class ForestPart {
     return { isPoint: false, u, v, held };
   }
 
-  #column(j, weight, value, one) {
-    const [rows, share] = this.#mixture(j, weight, value);
+  #column(j, weight, one) {
     const slot = this.slots[j];
     const has = one?.condition;
-    if (!has) return mixed(rows, share, this.#table(j), slot.levels ? slot.n : this.cuts[j].cuts.length - 1);
-    if (slot.levels) return ofLevels(rows, share, slot, has.levels);
-    return this.#inRange(rows, share, j, this.#range(j, has));
+    if (!has) return mixed(weight, this.#table(j), slot.levels ? slot.n : this.cuts[j].cuts.length - 1);
+    if (slot.levels) return ofLevels(weight, slot, has.levels);
+    return this.#inRange(weight, j, this.#range(j, has));
   }
 
-  /** Parameter rows that describe column j, and their weights. */
-  #mixture(j, weight, value) {
-    if (!this.nodes) return [null, weight];
-    const { start, end, kind, row, scope, scopes } = this.nodes;
-    const d = this.slots.length;
-    const [rows, share] = [[], []];
-    const part = new Float64Array(kind.length);
-    for (let l = 0; l < weight.length; l += 1) {
-      if (!weight[l]) continue;
-      if (start[l] === start[l + 1]) {
-        rows.push(l);
-        share.push(weight[l]);
-        continue;
-      }
-      part[start[l]] = weight[l];
-      for (let q = start[l]; q < start[l + 1]; q += 1) {
-        if (kind[q] === FACTORS) {
-          if (part[q] > 0 && scopes[scope[q] * d + j]) {
-            rows.push(row[q]);
-            share.push(part[q]);
-          }
-          continue;
-        }
-        for (let child = q + 1; child < end[q]; child = end[child])
-          part[child] = kind[q] !== SUM || !part[q] ? part[q] : part[q] * Math.exp(this.nodes.log_weight[child] + value[child] - value[q]);
-      }
-    }
-    return [rows, share];
-  }
-
-  /** log p(evidence) of each node of the circuits; missing cells count for the leaf. */
-  #up(fits) {
-    const { end, kind, row, scope, scopes, log_weight: logWeight } = this.nodes;
-    const d = this.slots.length;
-    const value = new Float64Array(kind.length);
-    for (let q = kind.length - 1; q >= 0; q -= 1) {
-      if (kind[q] === FACTORS) {
-        for (const [j, fit] of fits)
-          if (fit.length === this.nRows && scopes[scope[q] * d + j]) value[q] += Math.log(fit[row[q]]);
-      } else if (kind[q] === SUM) {
-        let top = -Infinity;
-        for (let child = q + 1; child < end[q]; child = end[child]) top = Math.max(top, logWeight[child] + value[child]);
-        let total = 0;
-        if (top > -Infinity)
-          for (let child = q + 1; child < end[q]; child = end[child]) total += Math.exp(logWeight[child] + value[child] - top);
-        value[q] = top > -Infinity ? top + Math.log(total) : top;
-      } else for (let child = q + 1; child < end[q]; child = end[child]) value[q] += value[child];
-    }
-    return value;
-  }
-
-  /** Mass of each cut, or level, in each parameter row, without evidence on the column. */
+  /** Mass of each cut, or level, in each leaf, without evidence on the column. */
   #table(j) {
     const slot = this.slots[j];
     if (slot.levels) return slot.levels;
     if (this.tables[j]) return this.tables[j];
     const ends = this.#ends(j);
     const n = ends.length - 1;
-    const table = new Float32Array(this.nRows * n);
-    for (let r = 0; r < this.nRows; r += 1)
+    const table = new Float32Array(this.leaf.length * n);
+    for (let r = 0; r < this.leaf.length; r += 1)
       for (let c = 0; c < n; c += 1) table[r * n + c] = rangeMass(slot, r, { u: ends[c], v: ends[c + 1], held: this.#atomsIn(j, ends[c], ends[c + 1]) });
     this.tables[j] = table;
     return table;
@@ -171,7 +109,7 @@ export class ForestPart {
   }
 
   /** Mass of each cut given that the number lies in a range. */
-  #inRange(rows, share, j, range) {
+  #inRange(share, j, range) {
     const slot = this.slots[j];
     const ends = this.#ends(j);
     const out = new Float64Array(ends.length - 1);
@@ -187,10 +125,9 @@ export class ForestPart {
       v: Math.min(v, ends[c + 1]),
       held: this.#atomsIn(j, ends[c], ends[c + 1]).map((is, k) => is && held[k]),
     }));
-    for (let i = 0; i < share.length; i += 1) {
-      const r = rows ? rows[i] : i;
-      const total = share[i] > 1e-12 ? rangeMass(slot, r, range) : 0;
-      if (total > 0) cuts.forEach((c, k) => (out[c] += (share[i] / total) * rangeMass(slot, r, inside[k])));
+    for (let r = 0; r < share.length; r += 1) {
+      const total = share[r] > 1e-12 ? rangeMass(slot, r, range) : 0;
+      if (total > 0) cuts.forEach((c, k) => (out[c] += (share[r] / total) * rangeMass(slot, r, inside[k])));
     }
     return out;
   }
@@ -204,40 +141,47 @@ function readSlot(slot, buffer) {
     const different = arrayOf(buffer, slot[name].different);
     found[name] = Float64Array.from(arrayOf(buffer, slot[name].place), (k) => different[k]);
   }
-  found.rest = Float64Array.from(found.a, (_, r) => Math.max(0, 1 - found.atoms.reduce((sum, one) => sum + one[r], 0)));
+  if (slot.start) [found.start, found.share] = [arrayOf(buffer, slot.start), arrayOf(buffer, slot.share)];
+  const n = found.start ? found.start.length - 1 : found.a.length;
+  found.rest = Float64Array.from({ length: n }, (_, r) => Math.max(0, 1 - found.atoms.reduce((sum, one) => sum + one[r], 0)));
   return found;
 }
 
-function readNodes(nodes, buffer) {
-  return Object.fromEntries(Object.entries(nodes).map(([name, one]) => [name, arrayOf(buffer, one)]));
+/** Sum over the pieces of a leaf's density, most often one, of what is asked of each times its share. */
+function ofPieces({ a, b, lo, hi, family, start, share }, r, ask) {
+  if (!start) return ask(family[r], a[r], b[r], lo[r], hi[r]);
+  let total = 0;
+  for (let k = start[r]; k < start[r + 1]; k += 1) total += share[k] * ask(family[k], a[k], b[k], lo[k], hi[k]);
+  return total;
 }
 
-/** P(u < X <= v) in a parameter row, with the atoms that are held. */
-function rangeMass({ a, b, lo, hi, family, atoms, rest }, r, { u, v, held }) {
-  let total = rest[r] > 1e-7 ? rest[r] * mass(family[r], a[r], b[r], lo[r], hi[r], u, v) : 0;
+/** P(u < X <= v) in a leaf, with the atoms that are held. */
+function rangeMass(slot, r, { u, v, held }) {
+  const { atoms, rest } = slot;
+  let total = rest[r] > 1e-7 ? rest[r] * ofPieces(slot, r, (...density) => mass(...density, u, v)) : 0;
   for (let k = 0; k < atoms.length; k += 1) if (held[k]) total += atoms[k][r];
   return total;
 }
 
 /** Density at a number of a column without a grid; at an atom its mass. */
-function pointDensity({ a, b, lo, hi, family, atoms, rest }, r, { x, atom }) {
-  return atom >= 0 ? atoms[atom][r] : rest[r] * density(family[r], a[r], b[r], lo[r], hi[r], x);
+function pointDensity(slot, r, { x, atom }) {
+  return atom >= 0 ? slot.atoms[atom][r] : slot.rest[r] * ofPieces(slot, r, (...piece) => density(...piece, x));
 }
 
-function mixed(rows, share, table, n) {
+function mixed(share, table, n) {
   const out = new Float64Array(n);
   for (let i = 0; i < share.length; i += 1) {
     const w = share[i];
     if (w < 1e-15) continue;
-    for (let c = 0, at = (rows ? rows[i] : i) * n; c < n; c += 1, at += 1) out[c] += w * table[at];
+    for (let c = 0, at = i * n; c < n; c += 1, at += 1) out[c] += w * table[at];
   }
   return out;
 }
 
-function ofLevels(rows, share, slot, levels) {
+function ofLevels(share, slot, levels) {
   const out = new Float64Array(slot.n);
   for (let i = 0; i < share.length; i += 1) {
-    const at = (rows ? rows[i] : i) * slot.n;
+    const at = i * slot.n;
     const total = levels.reduce((sum, level) => sum + slot.levels[at + level], 0);
     if (total > 0) for (const level of levels) out[level] += (share[i] * slot.levels[at + level]) / total;
   }

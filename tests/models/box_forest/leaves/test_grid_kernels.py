@@ -6,12 +6,12 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from jointforest.models.box_forest.leaves import family_kernels, grid_kernels
+from jointforest.models.box_forest.leaves import grid_kernels
 
 from ....compiled import compiled
+from ....densities import density
 from ....oracle.leaf import NORMAL, STUDENT, UNIFORM, log_mass, normal_log_mass, student_mass
 
-log_norm = compiled(family_kernels.log_norm)
 cell_centre = compiled(grid_kernels.cell_centre)
 grid_mean_variance = compiled(grid_kernels.grid_mean_variance)
 log_cell_density = compiled(grid_kernels.log_cell_density)
@@ -76,8 +76,8 @@ def test_moments_of_the_centres(family):
         if family == NORMAL and abs(a) > 1e3 * b:
             continue
         lo, hi = first - 0.5, last + 0.5
-        norm = log_norm(family, a, b, lo, hi)
-        mean, variance = grid_mean_variance(family, a, b, lo, hi, norm, -math.inf, math.inf, 1.0, 0.0)
+        whole = density(family, a, b, lo, hi)
+        mean, variance = grid_mean_variance(whole, -math.inf, math.inf, 1.0, 0.0)
         true_mean, true_variance = true_moments(family, a, b, 1.0, first, last)
         spread = max(mp.sqrt(true_variance), mp.mpf(1e-5))
         assert abs(mean - true_mean) < 1e-9 * spread + 1e-14 * abs(true_mean), (a, b, first, last)
@@ -87,14 +87,14 @@ def test_moments_of_the_centres(family):
 @pytest.mark.parametrize("b", [0.2, 0.8, 1.2, 1.43, 1.5, 3.0, 30.0])
 def test_whole_line(b):
     """Without ends: a normal in full, a Student t as the limit of wide supports."""
-    norm = log_norm(NORMAL, 0.3, b, -math.inf, math.inf)
-    got = grid_mean_variance(NORMAL, 0.3, b, -math.inf, math.inf, norm, -math.inf, math.inf, 1.0, 0.0)
+    whole = density(NORMAL, 0.3, b, -math.inf, math.inf)
+    got = grid_mean_variance(whole, -math.inf, math.inf, 1.0, 0.0)
     mean, variance = true_moments(NORMAL, 0.3, b, 1.0, -10000, 10000)
     assert abs(got[0] - mean) < 1e-9 * mp.sqrt(variance)
     assert abs(got[1] / variance - 1) < 2e-9
 
-    norm = log_norm(STUDENT, 0.3, b, -math.inf, math.inf)
-    got = grid_mean_variance(STUDENT, 0.3, b, -math.inf, math.inf, norm, -math.inf, math.inf, 1.0, 0.0)
+    whole = density(STUDENT, 0.3, b, -math.inf, math.inf)
+    got = grid_mean_variance(whole, -math.inf, math.inf, 1.0, 0.0)
     mean, variance = student_line(0.3, b)
     assert got[0] == pytest.approx(mean, abs=1e-9 * math.sqrt(variance))
     assert got[1] == pytest.approx(variance, rel=2e-9)
@@ -124,8 +124,8 @@ def test_mass_of_a_cell(family):
         a = rng.normal() * 10 ** rng.uniform(0, 2)
         k = float(round(a + b * rng.normal() * rng.choice([1, 5, 20])))
         lo, hi = k - 0.5 - 3 * rng.integers(100), k + 0.5 + rng.integers(100)
-        norm = log_norm(family, a, b, lo, hi)
-        got = log_cell_density(family, a, b, lo, hi, norm, k, 1.0)
+        whole = density(family, a, b, lo, hi)
+        got = log_cell_density(whole, k, 1.0)
         with mp.workdps(40):
             true = log_mass(family, a, b, k - 0.5, k + 0.5) - log_mass(family, a, b, lo, hi)
         assert abs(got - true) < 2e-13 + 1e-12 * abs(true), (a, b, k, lo, hi)
@@ -136,11 +136,11 @@ def test_mass_of_a_cell(family):
 def test_cells_sum_to_one(family, b):
     step, origin = 0.1, 7.03
     lo, hi = origin - 30.5 * step, origin + 300.5 * step
-    norm = log_norm(family, 10.0, b, lo, hi)
-    density = [log_cell_density(family, 10.0, b, lo, hi, norm, origin + k * step, step) for k in range(-32, 303)]
-    assert density[:2] == [-math.inf, -math.inf]
-    assert density[-2:] == [-math.inf, -math.inf]
-    assert step * math.fsum(map(math.exp, density)) == pytest.approx(1.0, abs=2e-12)
+    whole = density(family, 10.0, b, lo, hi)
+    logs = [log_cell_density(whole, origin + k * step, step) for k in range(-32, 303)]
+    assert logs[:2] == [-math.inf, -math.inf]
+    assert logs[-2:] == [-math.inf, -math.inf]
+    assert step * math.fsum(map(math.exp, logs)) == pytest.approx(1.0, abs=2e-12)
 
 
 def test_cell_centre():

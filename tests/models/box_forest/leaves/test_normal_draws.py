@@ -13,9 +13,10 @@ from jointforest.runtime.compile import entry
 from jointforest.runtime.random_kernels import stream_state
 
 from ....compiled import compiled
+from ....densities import density
 from ....oracle.leaf import NORMAL, STUDENT, UNIFORM, normal_log_mass
 
-_normal, _draw = normal_kernels.normal, normal_kernels.draw
+_normal, _draw = normal_kernels.normal, normal_kernels.standard_draw
 draw_of_family = compiled(family_kernels.draw)
 INF = math.inf
 
@@ -118,16 +119,16 @@ def upper_share(low, high, x):
 def test_draws_keep_to_the_box_whatever_the_parent(family, scale, centre):
     state = stream_state(5, 0)
     for lo, hi in ((0.0, 1.0), (0.0, 5e-324), (1.0, np.nextafter(1.0, 2.0)), (-1e150, 1e150)):
-        x = [draw_of_family(family, centre, scale, lo, hi, -INF, INF, state) for _ in range(50)]
+        x = [draw_of_family(density(family, centre, scale, lo, hi), -INF, INF, state) for _ in range(50)]
         assert lo < min(x) <= max(x) <= hi
-    assert math.isnan(draw_of_family(family, centre, scale, 0.0, 1.0, 1.0, 2.0, state))
+    assert math.isnan(draw_of_family(density(family, centre, scale, 0.0, 1.0), 1.0, 2.0, state))
     if family != UNIFORM:
-        x = [draw_of_family(family, 0.0, 1.0, -INF, INF, 1e200, INF, state) for _ in range(50)]
+        x = [draw_of_family(density(family, 0.0, 1.0, -INF, INF), 1e200, INF, state) for _ in range(50)]
         assert 1e200 < min(x) < INF
 
 
 @pytest.mark.parametrize("family", [NORMAL, UNIFORM, STUDENT])
 def test_draws_are_cut_to_box_and_run(family):
     state = stream_state(6, 0)
-    x = [draw_of_family(family, 0.5, 1.0, -1.0, 2.0, 1.5, 9.0, state) for _ in range(2000)]
+    x = [draw_of_family(density(family, 0.5, 1.0, -1.0, 2.0), 1.5, 9.0, state) for _ in range(2000)]
     assert 1.5 < min(x) < 1.51 < 1.99 < max(x) <= 2.0

@@ -1,153 +1,220 @@
-"""One numeric slot of one leaf: its family truncated to (lo, hi], by family code.
+"""The families of numeric leaf distributions, and the kernels by which everything else asks them.
 
-Restrictions are half-open intervals (u, v]; they are cut to the support first. The parent of the uniform family is
-taken to be the length on the line, so that its ``log_norm`` is the log of hi - lo.
+A family is a module of kernels on a `table.Density` d, which has its code, parameters and support (lo, hi]. They get
+intervals (u, v] that lie in the support and are not empty, and points x inside it:
+
+- ``log_norm(d)``: log of the mass that the untruncated parent gives to the support;
+- ``log_pdf(d, x)``, ``log_mass(d, u, v)``: log density, log of P(u < X <= v).
+
+The others have defaults, for parents with one mode at a whose density changes over b or more:
+
+- ``mean_variance(d, u, v)``, ``quantile(d, u, v, q)``, ``draw(d, u, v, state)``, ``mode(d, u, v)``: of the part in
+  (u, v];
+- ``entropy(d)``, ``derivatives(d, z)``: see below;
+- ``log_cell``, ``is_smooth``, ``grid_mean_variance``: shortcuts of `grid_kernels`.
+
+``HAS_SCALE = False`` says that a and b are no location and scale, but 0. ``SPANS`` is for integrals of a density, see
+`normal_kernels`; without it they are estimated.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from ....runtime.compile import kernel
-from ....runtime.random_kernels import uniform as next_uniform
-from . import normal_kernels as normal_draw
-from . import student_kernels as student
-from .normal_kernels import LOG_SQRT_2PI, Z_MAX
-from .table import NORMAL, UNIFORM
+from ....runtime.random_kernels import uniform
+from . import normal_kernels, student_kernels, uniform_kernels
 
-# ---- Uniform distribution on an interval (u, v].
-
-
-@kernel
-def quantile(u, v, q):
-    """Quantile of the part in (u, v]."""
-    return u + q * (v - u)
+FAMILIES = {"normal": normal_kernels, "uniform": uniform_kernels, "student": student_kernels}
+"""In the order of their codes (`table.NORMAL` is 0), which model files hold."""
+MODULES = tuple(FAMILIES.values())
+NO_SCALE = [code for code, family in enumerate(MODULES) if not getattr(family, "HAS_SCALE", True)]
+"""Codes of families whose a and b are no location and scale."""
 
 
-@kernel
-def uniform_mean_variance(u, v):
-    """Mean and variance of the part in (u, v]."""
-    return 0.5 * u + 0.5 * v, (v - u) * (v - u) * (1.0 / 12.0)
+def by_family(name: str, default: Callable | None = None) -> Any:
+    """The kernel that calls this kernel of a density's family, or the default where the family has none."""
+    *others, chosen = [getattr(family, name, default) for family in MODULES]
+    for code, one in reversed([*enumerate(others)]):
+        if one is not chosen:
+            chosen = _either(code, one, chosen)
+    return chosen
 
 
-_FAR = -200.0
-"""Parents' log masses below this lose digits when subtracted: far tails are then computed relative to the edge."""
+def _either(code: int, one: Any, other: Any) -> Any:
+    @kernel
+    def choose(d, *arguments):
+        if d.family == code:
+            return one(d, *arguments)
+        return other(d, *arguments)
 
-_LOG_STUDENT_TAIL = student.LOG_3_8 - 5.0 * math.log(2.0)
-"""Log density of the standard Student t far out, plus 5 log |z / 4|."""
-
-_normal_mass, _student_mass = normal_draw.log_interval, student.log_interval
-_normal_fraction, _student_pdf = normal_draw.log_fraction, student.log_pdf
-_normal_draw, _student_quantile, _uniform_quantile = normal_draw.draw, student.quantile, quantile
-_normal_moments, _student_moments = normal_draw.mean_variance, student.mean_variance
-_uniform_moments = uniform_mean_variance
+    return choose
 
 
-@kernel
-def log_norm(family, a, b, lo, hi):
-    """Log of the mass that the untruncated parent gives to (lo, hi]."""
-    if family == NORMAL:
-        return _normal_mass((lo - a) / b, (hi - a) / b, (hi - lo) / b)
-    if family == UNIFORM:
-        return math.log(hi - lo)
-    return _student_mass((lo - a) / b, (hi - a) / b, (hi - lo) / b)
+log_norm = by_family("log_norm")
+log_pdf_inside = by_family("log_pdf")
+_log_mass = by_family("log_mass")
 
 
 @kernel
-def _far_log_pdf(a, b, lo, hi, x):
-    """`log_pdf` of a normal whose support lies far in a tail."""
-    zl, zh = (lo - a) / b, (hi - a) / b
-    if zl < 0.0:
-        zl, zh = -zh, -zl
-        t, z = (hi - x) / b, (a - x) / b
-    else:
-        t, z = (x - lo) / b, (x - a) / b
-    if zl > Z_MAX:
-        return -math.log(hi - lo)
-    return -t * (0.5 * z + 0.5 * zl) - math.log(b) - normal_draw.log_scaled(zl, zh, (hi - lo) / b)
-
-
-@kernel
-def log_pdf(family, a, b, lo, hi, log_norm, x):
+def log_pdf(d, x):
     """Log density at x; -inf outside (lo, hi]."""
-    if not (lo < x <= hi):
-        return -math.inf
-    if family == NORMAL:
-        if log_norm < _FAR:
-            return _far_log_pdf(a, b, lo, hi, x)
-        z = (x - a) / b
-        return -0.5 * z * z - math.log(b) - (log_norm + LOG_SQRT_2PI)
-    if family == UNIFORM:
-        return -log_norm
-    z = (x - a) / b
-    if math.isinf(z):  # only far out: the tail is a power
-        return _LOG_STUDENT_TAIL - 5.0 * math.log(abs(0.25 * x - 0.25 * a)) + 4.0 * math.log(b) - log_norm
-    return _student_pdf(z) - math.log(b) - log_norm
+    return log_pdf_inside(d, x) if d.lo < x <= d.hi else -math.inf
 
 
 @kernel
-def log_mass(family, a, b, lo, hi, log_norm, u, v):
+def log_mass(d, u, v):
     """Log of P(u < X <= v)."""
-    if u <= lo:
-        if v >= hi:
+    if u <= d.lo:
+        if v >= d.hi:
             return 0.0
-        u = lo
-    v = min(v, hi)
-    if not u < v:
-        return -math.inf
-    if family == UNIFORM:
-        return min(math.log((v - u) / (hi - lo)), 0.0)
-    za, zb, h = (u - a) / b, (v - a) / b, (v - u) / b
-    if family == NORMAL:
-        if log_norm < _FAR and (lo >= a or hi <= a):
-            return min(_normal_fraction(za, zb, h, (lo - a) / b, (hi - a) / b, (hi - lo) / b), 0.0)
-        return min(_normal_mass(za, zb, h) - log_norm, 0.0)
-    return min(_student_mass(za, zb, h) - log_norm, 0.0)
+        u = d.lo
+    v = min(v, d.hi)
+    return min(_log_mass(d, u, v), 0.0) if u < v else -math.inf
+
+
+# ---- The kernels that have defaults.
+
+_SHARP = 4e-16
+"""Width at which bisection ends, relative to the scale or the numbers."""
+_STEP = 0.05
+"""Of central differences, in scales: they enter terms of below 1e-5 alone."""
+_NODE, _WEIGHT = (0.5 * x for x in np.polynomial.legendre.leggauss(16))
+_NODE = _NODE + 0.5
+_NEGLIGIBLE = 1e-17
+"""Share of the variance that a panel adds after which no other is taken."""
 
 
 @kernel
-def _place(a, b, u, v, anchor, t):
-    """The point at distance t (in units of b) from u (anchor 1), below v (2) or from a (0)."""
-    if anchor == 0:
-        return a + b * t
-    if anchor == 1:
-        return u + b * t
-    return v - b * t
+def _nearest_to_a(d, u, v):
+    return min(max(d.a, u), v)
+
+
+mode = by_family("mode", _nearest_to_a)
+"""Where the density is greatest in [u, v]."""
 
 
 @kernel
-def draw(family, a, b, lo, hi, u, v, state):
+def _bisected(d, u, v, q):
+    """The point up to which (u, v] holds the share q of its mass."""
+    target = math.log(q) + log_mass(d, u, v)
+    low, high = mode(d, u, v), mode(d, u, v)
+    width = d.b
+    while low > u and log_mass(d, u, low) > target:
+        low, width = max(u, low - width), 2.0 * width
+    width = d.b
+    while high < v and log_mass(d, u, high) < target:
+        high, width = min(v, high + width), 2.0 * width
+    while high - low > _SHARP * max(d.b, abs(low), abs(high)):
+        middle = 0.5 * low + 0.5 * high
+        if log_mass(d, u, middle) < target:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+_quantile = by_family("quantile", _bisected)
+
+
+@kernel
+def _draw_by_quantile(d, u, v, state):
+    return _quantile(d, u, v, uniform(state))
+
+
+_draw = by_family("draw", _draw_by_quantile)
+
+
+@kernel
+def draw(d, u, v, state):
     """A draw from the part in (u, v] and the support, inside it; NaN if that is empty."""
-    u, v = max(u, lo), min(v, hi)
+    u, v = max(u, d.lo), min(v, d.hi)
     if not u < v:
         return math.nan
-    if family == UNIFORM:
-        x = _uniform_quantile(u, v, next_uniform(state))
-    else:
-        za, zb, h = (u - a) / b, (v - a) / b, (v - u) / b
-        if family == NORMAL:
-            anchor, t = _normal_draw(za, zb, h, state)
-        else:
-            anchor, t = _student_quantile(za, zb, h, next_uniform(state))
-        x = _place(a, b, u, v, anchor, t)
+    x = _draw(d, u, v, state)
     if x <= u:
         return np.nextafter(u, math.inf)
     return min(x, v)
 
 
 @kernel
-def mean_variance(family, a, b, lo, hi, u, v):
+def _differences(d, z):
+    """`derivatives`, by central differences; the fourth and higher ones as 0."""
+    x, h = d.a + d.b * z, d.b * _STEP
+    log_f = log_pdf_inside(d, x)
+    below, above = math.exp(log_pdf_inside(d, x - h) - log_f), math.exp(log_pdf_inside(d, x + h) - log_f)
+    lowest, highest = math.exp(log_pdf_inside(d, x - 2.0 * h) - log_f), math.exp(log_pdf_inside(d, x + 2.0 * h) - log_f)
+    d1 = (8.0 * (above - below) - (highest - lowest)) / (12.0 * _STEP)
+    d2 = (16.0 * (above + below) - (highest + lowest) - 30.0) / (12.0 * _STEP * _STEP)
+    d3 = ((highest - lowest) - 2.0 * (above - below)) / (2.0 * _STEP * _STEP * _STEP)
+    return log_f + math.log(d.b) + d.log_norm, d1, d2, d3, 0.0, 0.0, 0.0
+
+
+derivatives = by_family("derivatives", _differences)
+"""Log density of the standard parent at z, and its first to sixth derivative over the density."""
+
+
+@kernel
+def _by_quadrature(d, u, v, with_slope):
+    """Mean, variance, mean log density and, if asked for, mean square of its slope, of the part in (u, v].
+
+    By Gauss rules on panels from the mode outwards, each as wide as all before, until the variance stays.
+    """
+    centre = mode(d, u, v)
+    top = log_pdf_inside(d, centre)
+    total, first, second, logs, slopes = 0.0, 0.0, 0.0, 0.0, 0.0
+    for side in (-1.0, 1.0):
+        end = (v - centre if side > 0.0 else centre - u) / d.b
+        start, stop = 0.0, min(1.0, end)
+        while start < end:
+            before = second
+            for i in range(_NODE.shape[0]):
+                t = side * (start + (stop - start) * _NODE[i])
+                log_f = log_pdf_inside(d, centre + d.b * t)
+                weight = (stop - start) * _WEIGHT[i] * math.exp(log_f - top)
+                total += weight
+                first += weight * t
+                second += weight * t * t
+                logs += weight * log_f
+                if with_slope:
+                    slope = derivatives(d, (centre - d.a) / d.b + t)[1]
+                    slopes += weight * slope * slope
+            if second - before < _NEGLIGIBLE * second:
+                break
+            start, stop = stop, min(2.0 * stop, end)
+    mean = first / total
+    variance = max(second / total - mean * mean, 0.0) * d.b * d.b
+    return centre + d.b * mean, variance, logs / total, slopes / total / (d.b * d.b)
+
+
+@kernel
+def _moments_by_quadrature(d, u, v):
+    mean, variance, _, _ = _by_quadrature(d, u, v, False)
+    return mean, variance
+
+
+_mean_variance = by_family("mean_variance", _moments_by_quadrature)
+
+
+@kernel
+def mean_variance(d, u, v):
     """Mean and variance of the part in (u, v] and the support; NaN if that is empty."""
-    u, v = max(u, lo), min(v, hi)
+    u, v = max(u, d.lo), min(v, d.hi)
     if not u < v:
         return math.nan, math.nan
-    if family == UNIFORM:
-        return _uniform_moments(u, v)
-    za, zb, h = (u - a) / b, (v - a) / b, (v - u) / b
-    if family == NORMAL:
-        anchor, t, var = _normal_moments(za, zb, h)
-    else:
-        anchor, t, var = _student_moments(za, zb, h)
-    return min(max(_place(a, b, u, v, anchor, t), u), v), var * b * b
+    mean, variance = _mean_variance(d, u, v)
+    return min(max(mean, u), v), variance
+
+
+@kernel
+def _entropy_by_quadrature(d):
+    _, _, log_density, slope = _by_quadrature(d, d.lo, d.hi, True)
+    return -log_density, slope
+
+
+entropy = by_family("entropy", _entropy_by_quadrature)
+"""Entropy, and the mean of the square of the log density's slope."""

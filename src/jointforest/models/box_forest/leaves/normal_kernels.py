@@ -1,4 +1,4 @@
-"""Special functions of the normal distribution that stay accurate in the tails."""
+"""The normal distribution, accurate in the tails: its special functions, then the family of `family_kernels`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from ....runtime.compile import kernel
 from ....runtime.random_kernels import SCALE, next_bits, uniform
+from .density_kernels import place, standard
 
 SQRT2 = math.sqrt(2.0)
 SQRT_PI_2 = math.sqrt(math.pi / 2.0)
@@ -166,8 +167,8 @@ def _quadrature(m, h):
 
 
 @kernel
-def mean_variance(za, zb, h):
-    """Mean as (anchor, distance), see `draw`, and variance, of the part in (za, zb]."""
+def standard_moments(za, zb, h):
+    """Mean as (anchor, distance), see `standard_draw`, and variance, of the part in (za, zb]."""
     flip = za + zb < 0.0
     if flip:
         za, zb = -zb, -za
@@ -268,7 +269,7 @@ def _flat(za, h, state):
 
 
 @kernel
-def draw(za, zb, h, state):
+def standard_draw(za, zb, h, state):
     """A draw from the part in (za, zb], h wide: (anchor, t), the point being za + t, zb - t or t for anchor 1, 2, 0.
 
     Of the numbers tried more than one in four is taken, wherever the interval is.
@@ -286,3 +287,120 @@ def draw(za, zb, h, state):
             t = normal(state) if za < 0.0 else abs(normal(state))
         return 0, (-t if flip else t)
     return (2 if flip else 1), t
+
+
+# ---- The family: a is the mean, b the standard deviation of the parent.
+
+SPANS = np.array([-8, -4, -2, -1, 0, 1, 2, 4, 8])
+"""Places in units of b around a: between them polynomials follow the density, and nothing is beyond."""
+FAR = -200.0
+"""Parents' log masses below this lose digits when subtracted: far tails are then computed relative to the edge."""
+
+
+@kernel
+def log_norm(d):
+    """Log of the mass that the parent gives to the support."""
+    return log_interval(*standard(d, d.lo, d.hi))
+
+
+@kernel
+def _far_log_pdf(d, x):
+    """`log_pdf` where the support lies far in a tail."""
+    zl, zh, h = standard(d, d.lo, d.hi)
+    if zl < 0.0:
+        zl, zh = -zh, -zl
+        t, z = (d.hi - x) / d.b, (d.a - x) / d.b
+    else:
+        t, z = (x - d.lo) / d.b, (x - d.a) / d.b
+    if zl > Z_MAX:
+        return -math.log(d.hi - d.lo)
+    return -t * (0.5 * z + 0.5 * zl) - math.log(d.b) - log_scaled(zl, zh, h)
+
+
+@kernel
+def log_pdf(d, x):
+    """Log density."""
+    if d.log_norm < FAR:
+        return _far_log_pdf(d, x)
+    z = (x - d.a) / d.b
+    return -0.5 * z * z - math.log(d.b) - (d.log_norm + LOG_SQRT_2PI)
+
+
+@kernel
+def log_mass(d, u, v):
+    """Log of P(u < X <= v)."""
+    za, zb, h = standard(d, u, v)
+    if d.log_norm < FAR and (d.lo >= d.a or d.hi <= d.a):
+        zlo, zhi, w = standard(d, d.lo, d.hi)
+        return log_fraction(za, zb, h, zlo, zhi, w)
+    return log_interval(za, zb, h) - d.log_norm
+
+
+@kernel
+def mean_variance(d, u, v):
+    """Mean and variance of the part in (u, v]."""
+    anchor, t, var = standard_moments(*standard(d, u, v))
+    return place(d, u, v, anchor, t), var * d.b * d.b
+
+
+@kernel
+def draw(d, u, v, state):
+    """A draw from the part in (u, v]."""
+    za, zb, h = standard(d, u, v)
+    anchor, t = standard_draw(za, zb, h, state)
+    return place(d, u, v, anchor, t)
+
+
+@kernel
+def log_cell(d, centre, step):
+    """Log of the mass of a cell over its width: a series, NaN where that does not reach."""
+    scale = 1.0 / d.b
+    z = (centre - d.a) * scale
+    h = step * scale
+    z2 = z * z
+    y = h * h
+    r = y * (z2 + 4.0)
+    if r > 1.0 or d.log_norm < FAR:
+        return math.nan
+    series = short_series(z2, y) if r <= 0.05 else narrow_series(z2, y)
+    return math.log(scale + scale * series) - 0.5 * z2 - (d.log_norm + LOG_SQRT_2PI)
+
+
+@kernel
+def derivatives(d, z):
+    """Log density at z in standard units, and its first to sixth derivative over the density."""
+    z2 = z * z
+    d3 = z * (3.0 - z2)
+    d4 = (z2 - 6.0) * z2 + 3.0
+    d5 = -z * ((z2 - 10.0) * z2 + 15.0)
+    d6 = ((z2 - 15.0) * z2 + 45.0) * z2 - 15.0
+    return -0.5 * z2 - LOG_SQRT_2PI, -z, z2 - 1.0, d3, d4, d5, d6
+
+
+@kernel
+def is_smooth(d, log_m, u, v, step):
+    """Whether the expansion at the edges is exact to about 1e-11 of the spread; ``log_m``: the parent's mass there."""
+    h = step / d.b
+    if h > 0.7:
+        return False
+    for x in (u, v):
+        z = abs(x - d.a) / d.b
+        if h * z > 0.5 and z < math.inf and -0.5 * z * z - log_m + math.log(h) > -60.0:
+            return False
+    return True
+
+
+@kernel
+def entropy(d):
+    """Entropy, and the mean of the square of the log density's slope."""
+    za, zb, h = standard(d, d.lo, d.hi)
+    if za + zb < 0.0:
+        za, zb = -zb, -za
+    if za > Z_MAX:
+        return math.log(d.hi - d.lo), 0.0
+    anchor, mean, var = standard_moments(za, zb, h)
+    mu = mean if anchor == 0 else za + mean
+    slope = (var + mu * mu) / (d.b * d.b)
+    if za >= 0.0:  # relative to the edge: far out the log mass and the mean square cancel
+        return math.log(d.b) + log_scaled(za, zb, h) + za * mean + 0.5 * (var + mean * mean), slope
+    return math.log(d.b) + log_interval(za, zb, h) + LOG_SQRT_2PI + 0.5 * (var + mu * mu), slope

@@ -12,9 +12,11 @@ import numpy as np
 
 from ....runtime.compile import kernel
 from ....runtime.random_kernels import uniform
-from .family_kernels import draw, log_mass, log_pdf, mean_variance
-from .grid_kernels import cell_centre, grid_mean_variance, log_cell_density, pool
+from .density_kernels import density_of
+from .family_kernels import draw, log_mass, mean_variance
+from .grid_kernels import cell_centre, grid_mean_variance, pool
 from .level_kernels import level_mass, levels_mass
+from .piece_kernels import piece, piece_at, piece_numbers, rest_log_density
 from .table import UNIFORM
 
 _ONE = np.uint64(1)
@@ -53,17 +55,14 @@ def _grid_atom(atom_mass, log_rest, log_density, step):
 @kernel
 def value_log_density(columns, leaves, l, s, x, atom):  # noqa: E741
     """Log density of the value x in leaf l; ``atom`` is the number of x's atom within the slot, or -1."""
-    family, a, b, lo, hi = leaves.family[l, s], leaves.a[l, s], leaves.b[l, s], leaves.lo[l, s], leaves.hi[l, s]
     step = columns.step[s]
-    if step == 0.0:
-        if atom >= 0:
-            return safe_log(leaves.atom_mass[l, columns.atom_start[s] + atom])
-        return leaves.log_rest[l, s] + log_pdf(family, a, b, lo, hi, leaves.log_norm[l, s], x)
-    centre = cell_centre(step, columns.origin[s], x)
-    log_density = log_cell_density(family, a, b, lo, hi, leaves.log_norm[l, s], centre, step)
+    if step == 0.0 and atom >= 0:
+        return safe_log(leaves.atom_mass[l, columns.atom_start[s] + atom])
+    at = cell_centre(step, columns.origin[s], x) if step > 0.0 else x
+    of_rest = rest_log_density(leaves, l, s, at, step)
     if atom >= 0:
-        return _grid_atom(leaves.atom_mass[l, columns.atom_start[s] + atom], leaves.log_rest[l, s], log_density, step)
-    return leaves.log_rest[l, s] + log_density
+        return _grid_atom(leaves.atom_mass[l, columns.atom_start[s] + atom], leaves.log_rest[l, s], of_rest, step)
+    return leaves.log_rest[l, s] + of_rest
 
 
 @kernel
@@ -81,8 +80,23 @@ def log_run_mass(columns, leaves, l, s, u, v):  # noqa: E741
     u, v = cut_to_support(columns, leaves, l, s, u, v)
     if not u < v:
         return -math.inf
-    a, b, lo, hi = leaves.a[l, s], leaves.b[l, s], leaves.lo[l, s], leaves.hi[l, s]
-    return log_mass(leaves.family[l, s], a, b, lo, hi, leaves.log_norm[l, s], u, v)
+    first, stop = piece_numbers(leaves, l, s)
+    if first < 0:
+        return log_mass(density_of(leaves, l, s), u, v)
+    if u > leaves.lo[l, s]:
+        total, k = 0.0, piece_at(leaves, l, s, u)
+    elif v >= leaves.hi[l, s]:
+        return 0.0
+    else:
+        k = piece_at(leaves, l, s, v)
+        total = leaves.pieces.below[k]
+    for at in range(k, stop):
+        d, log_share = piece(leaves, l, s, at)
+        if d.lo >= v:
+            break
+        if min(v, d.hi) - max(u, d.lo) > 0.5 * columns.step[s]:
+            total += math.exp(log_share + log_mass(d, u, v))
+    return min(safe_log(total), 0.0)
 
 
 @kernel
@@ -174,11 +188,17 @@ def slot_cdf(columns, leaves, evidence, l, s, region, x):  # noqa: E741
 def _run_moments(columns, leaves, l, s, u, v):  # noqa: E741
     """Mean and variance of the rest in a run that has mass."""
     u, v = cut_to_support(columns, leaves, l, s, u, v)
-    family, a, b, lo, hi = leaves.family[l, s], leaves.a[l, s], leaves.b[l, s], leaves.lo[l, s], leaves.hi[l, s]
-    step = columns.step[s]
-    if step == 0.0:
-        return mean_variance(family, a, b, lo, hi, u, v)
-    return grid_mean_variance(family, a, b, lo, hi, leaves.log_norm[l, s], u, v, step, columns.origin[s])
+    step, origin = columns.step[s], columns.origin[s]
+    first, stop = piece_numbers(leaves, l, s)
+    log_w, mean, var = -math.inf, math.nan, math.nan
+    for k in range(first, stop):
+        d, log_share = piece(leaves, l, s, k)
+        if min(v, d.hi) - max(u, d.lo) > 0.5 * step:
+            m, w = grid_mean_variance(d, u, v, step, origin) if step > 0.0 else mean_variance(d, u, v)
+            if first < 0:
+                return m, w
+            log_w, mean, var = pool(log_w, mean, var, log_share + log_mass(d, u, v), m, w)
+    return mean, var
 
 
 @kernel
@@ -207,6 +227,26 @@ def slot_mean_variance(columns, leaves, evidence, l, s, region):  # noqa: E741
 
 
 @kernel
+def _draw_piece(columns, leaves, l, s, u, v, state):  # noqa: E741
+    """Draw the piece that a draw from (u, v] is in, by the masses of the pieces there."""
+    first, stop = piece_numbers(leaves, l, s)
+    if first < 0:
+        return first
+    target = uniform(state) * math.exp(log_run_mass(columns, leaves, l, s, u, v))
+    chosen = piece_at(leaves, l, s, u)
+    for k in range(chosen, stop):
+        d, log_share = piece(leaves, l, s, k)
+        if d.lo >= v:
+            break
+        if min(v, d.hi) - max(u, d.lo) > 0.5 * columns.step[s]:
+            chosen = k
+            target -= math.exp(log_share + log_mass(d, u, v))
+            if target < 0.0:
+                break
+    return chosen
+
+
+@kernel
 def _draw_run(columns, leaves, l, s, u, v, state):  # noqa: E741
     """Draw from the rest in a run, on grids a cell's centre; NaN if the run has no mass."""
     u, v = cut_to_support(columns, leaves, l, s, u, v)
@@ -215,8 +255,9 @@ def _draw_run(columns, leaves, l, s, u, v, state):  # noqa: E741
     step = columns.step[s]
     if v - u < 1.5 * step:  # one cell
         return cell_centre(step, columns.origin[s], 0.5 * (u + v))
-    family, a, b, lo, hi = leaves.family[l, s], leaves.a[l, s], leaves.b[l, s], leaves.lo[l, s], leaves.hi[l, s]
-    x = draw(family, a, b, lo, hi, u, v, state)
+    d, _ = piece(leaves, l, s, _draw_piece(columns, leaves, l, s, u, v, state))
+    u, v = max(u, d.lo), min(v, d.hi)
+    x = draw(d, u, v, state)
     if step == 0.0:
         return x
     # a point within rounding of the run's end must not slip into the cell beyond it

@@ -1,4 +1,5 @@
-"""Student t with 4 degrees of freedom, standardised, on an interval (za, zb]: everything is algebraic.
+"""Student t with 4 degrees of freedom, standardised, on an interval (za, zb]: everything is algebraic; then the family
+of `family_kernels`.
 
 With u = z / 2, c = 1 / sqrt(1 + u^2) and s = u c the density is 3/8 c^5, the CDF 1/2 + (3 s - s^3) / 4, the
 upper tail c^4 (2 + s) / (4 (1 + s)^2), the integral of z times the density -c^3 / 2 and that of z^2 times it s^3.
@@ -13,6 +14,7 @@ import math
 import numpy as np
 
 from ....runtime.compile import kernel
+from .density_kernels import place, standard
 
 LOG_3_8 = math.log(0.375)
 _SQRT3 = math.sqrt(3.0)
@@ -20,7 +22,7 @@ _NODE, _WEIGHT = (np.ascontiguousarray(v[8:]) for v in np.polynomial.legendre.le
 
 
 @kernel
-def log_pdf(z):
+def standard_log_pdf(z):
     """Log density at z."""
     if abs(z) < 1e150:
         return LOG_3_8 - 2.5 * math.log(1.0 + 0.25 * z * z)
@@ -106,7 +108,7 @@ def _polish(za, zb, h, q, t):
 
 
 @kernel
-def quantile(za, zb, h, q):
+def standard_quantile(za, zb, h, q):
     """Quantile of the part in (za, zb]: (anchor, t), the point being za + t, zb - t or t for anchor 1, 2, 0."""
     flip = za + zb < 0.0
     if flip:
@@ -167,8 +169,8 @@ def _quadrature(m, h):
 
 
 @kernel
-def mean_variance(za, zb, h):
-    """Mean as (anchor, distance) as in `quantile`, and variance, of the part in (za, zb]."""
+def standard_moments(za, zb, h):
+    """Mean as (anchor, distance) as in `standard_quantile`, and variance, of the part in (za, zb]."""
     flip = za + zb < 0.0
     if flip:
         za, zb = -zb, -za
@@ -197,3 +199,45 @@ def mean_variance(za, zb, h):
     if flip:
         return (2, mean, var) if anchor == 1 else (0, -mean, var)
     return anchor, mean, var
+
+
+# ---- The family: a is the location, b the scale.
+
+_LOG_TAIL = LOG_3_8 - 5.0 * math.log(2.0)
+"""Log density of the standard Student t far out, plus 5 log |z / 4|."""
+
+
+@kernel
+def log_norm(d):
+    """Log of the mass that the parent gives to the support."""
+    return log_interval(*standard(d, d.lo, d.hi))
+
+
+@kernel
+def log_pdf(d, x):
+    """Log density."""
+    z = (x - d.a) / d.b
+    if math.isinf(z):  # only far out: the tail is a power
+        return _LOG_TAIL - 5.0 * math.log(abs(0.25 * x - 0.25 * d.a)) + 4.0 * math.log(d.b) - d.log_norm
+    return standard_log_pdf(z) - math.log(d.b) - d.log_norm
+
+
+@kernel
+def log_mass(d, u, v):
+    """Log of P(u < X <= v)."""
+    return log_interval(*standard(d, u, v)) - d.log_norm
+
+
+@kernel
+def mean_variance(d, u, v):
+    """Mean and variance of the part in (u, v]."""
+    anchor, t, var = standard_moments(*standard(d, u, v))
+    return place(d, u, v, anchor, t), var * d.b * d.b
+
+
+@kernel
+def quantile(d, u, v, q):
+    """Quantile of the part in (u, v]."""
+    za, zb, h = standard(d, u, v)
+    anchor, t = standard_quantile(za, zb, h, q)
+    return place(d, u, v, anchor, t)

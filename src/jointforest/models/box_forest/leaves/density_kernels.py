@@ -1,0 +1,29 @@
+"""Kernels of densities that all families share: reading one from the tables, standardised intervals, and places."""
+
+from __future__ import annotations
+
+from ....runtime.compile import kernel
+from .table import Density
+
+
+@kernel
+def density_of(leaves, l, s):  # noqa: E741
+    """The continuous part of numeric slot s in parameter row l."""
+    a, b, lo, hi = leaves.a[l, s], leaves.b[l, s], leaves.lo[l, s], leaves.hi[l, s]
+    return Density(leaves.family[l, s], a, b, lo, hi, leaves.log_norm[l, s])
+
+
+@kernel
+def standard(d, u, v):
+    """The interval (u, v] in units of b from a, and its width, which cannot be had from rounded ends far out."""
+    return (u - d.a) / d.b, (v - d.a) / d.b, (v - u) / d.b
+
+
+@kernel
+def place(d, u, v, anchor, t):
+    """The point at distance t (in units of b) from u (anchor 1), below v (2) or from a (0)."""
+    if anchor == 0:
+        return d.a + d.b * t
+    if anchor == 1:
+        return u + d.b * t
+    return v - d.b * t
