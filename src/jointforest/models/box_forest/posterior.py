@@ -10,7 +10,7 @@ import numpy as np
 from ...data.evidence import Evidence, distinct_rows
 from ...runtime.records import record
 from ...runtime.threads import chunks, map_ordered
-from .leaves.levels import mixed_levels
+from .leaves.levels import mixed_level_masses
 from .posterior_kernels import (
     cdf_rows,
     leaf_moments,
@@ -109,7 +109,7 @@ class OneRow:
     def level_shares(self) -> np.ndarray | None:
         """Level shares of all columns in `mixture`, (S,); None of impossible evidence."""
         if self._levels is None and len(self._post.leaf):
-            self._levels = mixed_levels(self._columns, self._leaves, *self.mixture)
+            self._levels = mixed_level_masses(self._columns, self._leaves, *self.mixture)
         return self._levels
 
 

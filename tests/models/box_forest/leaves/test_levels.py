@@ -12,7 +12,7 @@ from jointforest.models.box_forest.leaves.levels import (
     apart,
     dense_levels,
     layout,
-    mixed_levels,
+    mixed_level_masses,
     one_column,
     stacked,
     take,
@@ -147,7 +147,7 @@ def test_reading_leaves(seed: int) -> None:
     weight[0] = 0.0
     for some in (np.arange(len(weight), dtype=np.int32), np.array([3, 1], np.int32)):
         want = weight[some] @ np.concatenate(whole, axis=1)[some]
-        np.testing.assert_allclose(mixed_levels(columns, leaves, some, weight[some]), want, rtol=1e-12)
+        np.testing.assert_allclose(mixed_level_masses(columns, leaves, some, weight[some]), want, rtol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 from ....runtime.compile import kernel
 from .table import Density
 
@@ -27,3 +30,19 @@ def place(d, u, v, anchor, t):
     if anchor == 1:
         return u + d.b * t
     return v - d.b * t
+
+
+_UNRESOLVED = 2.0**50
+"""Beyond this many cells from 0 floats no longer tell the edges of a cell well."""
+
+
+def cell_by_mass(log_pdf: Any, log_mass: Any) -> Any:
+    """The kernel that gives the log of the mass of a grid's cell over its width, from a family's kernels."""
+
+    @kernel
+    def log_cell(d, centre, step):
+        if abs(centre) > _UNRESOLVED * step:  # the cell's edges would be rounded, far out even to its centre
+            return log_pdf(d, centre)
+        return log_mass(d, max(centre - 0.5 * step, d.lo), min(centre + 0.5 * step, d.hi)) - math.log(step)
+
+    return log_cell

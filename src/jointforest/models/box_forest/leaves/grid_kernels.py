@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ....runtime.compile import kernel
+from .density_kernels import cell_by_mass
 from .family_kernels import by_family, derivatives, log_mass, log_pdf, mean_variance, mode
 
 _FEW = 32
@@ -29,25 +30,13 @@ def cell_centre(step, origin, x):
     return origin + np.ceil(cell - 0.5) * step if abs(cell) < _UNRESOLVED else x
 
 
-@kernel
-def _no_shortcut(d, centre, step):
-    return math.nan
-
-
-_log_cell = by_family("log_cell", _no_shortcut)
+_log_cell = by_family("log_cell", cell_by_mass(log_pdf, log_mass))
 
 
 @kernel
 def log_cell_density(d, centre, step):
     """Log of the mass of a cell over its width; -inf if its centre is outside (lo, hi]."""
-    if not d.lo < centre <= d.hi:
-        return -math.inf
-    log_density = _log_cell(d, centre, step)
-    if log_density == log_density:
-        return log_density
-    if abs(centre) > _UNRESOLVED * step:  # the cell's edges would be rounded, far out even to its centre
-        return log_pdf(d, centre)
-    return log_mass(d, centre - 0.5 * step, centre + 0.5 * step) - math.log(step)
+    return _log_cell(d, centre, step) if d.lo < centre <= d.hi else -math.inf
 
 
 @kernel

@@ -248,7 +248,7 @@ def dense_levels(columns: Columns, leaves: Leaves, slot: int, rows: np.ndarray |
     return out
 
 
-def mixed_levels(columns: Columns, leaves: Leaves, rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def mixed_level_masses(columns: Columns, leaves: Leaves, rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Level masses of all categorical slots in the mixture of parameter rows (m,), int32, by weight (m,); (S,)."""
     where = layout(columns)
     narrow = np.zeros(leaves.level_mass.shape[1])

@@ -8,7 +8,7 @@ import numpy as np
 
 from ....runtime.compile import kernel
 from ....runtime.random_kernels import SCALE, next_bits, uniform
-from .density_kernels import place, standard
+from .density_kernels import cell_by_mass, place, standard
 
 SQRT2 = math.sqrt(2.0)
 SQRT_PI_2 = math.sqrt(math.pi / 2.0)
@@ -351,9 +351,12 @@ def draw(d, u, v, state):
     return place(d, u, v, anchor, t)
 
 
+_cell_by_mass = cell_by_mass(log_pdf, log_mass)
+
+
 @kernel
 def log_cell(d, centre, step):
-    """Log of the mass of a cell over its width: a series, NaN where that does not reach."""
+    """Log of the mass of a cell over its width, by a series where that reaches."""
     scale = 1.0 / d.b
     z = (centre - d.a) * scale
     h = step * scale
@@ -361,7 +364,7 @@ def log_cell(d, centre, step):
     y = h * h
     r = y * (z2 + 4.0)
     if r > 1.0 or d.log_norm < FAR:
-        return math.nan
+        return _cell_by_mass(d, centre, step)
     series = short_series(z2, y) if r <= 0.05 else narrow_series(z2, y)
     return math.log(scale + scale * series) - 0.5 * z2 - (d.log_norm + LOG_SQRT_2PI)
 

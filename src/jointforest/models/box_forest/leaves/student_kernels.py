@@ -17,7 +17,6 @@ from ....runtime.compile import kernel
 from .density_kernels import place, standard
 
 LOG_3_8 = math.log(0.375)
-_SQRT3 = math.sqrt(3.0)
 _NODE, _WEIGHT = (np.ascontiguousarray(v[8:]) for v in np.polynomial.legendre.leggauss(16))
 
 
@@ -79,77 +78,6 @@ def log_interval(za, zb, h):
 
 
 @kernel
-def tail_quantile(p):
-    """The z >= 0 with P(Z > z) = p, 0 < p <= 1/2."""
-    e = 2.0 * math.asin(math.sqrt(min(p, 0.5)))
-    y = math.sin(e / 6.0)
-    d = 2.0 * y * y + _SQRT3 * math.sin(e / 3.0)
-    return 2.0 * (1.0 - d) / math.sqrt(d * (2.0 - d))
-
-
-@kernel
-def _polish(za, zb, h, q, t):
-    """Newton steps for the distance from za >= 0: the mass of (za, za + t] is q times that of (za, zb]."""
-    total, ca, _, _, _ = _scaled(za, zb, h)
-    for _ in range(50):
-        z = za + t
-        mass, _, _, c, _ = _scaled(za, z, t)
-        r = c / ca
-        # the log of the upper mass is nearly linear in log z: Newton on it does not overshoot
-        f = 0.375 * r * r * r * r * c
-        d = (q * total - mass) / f
-        # Halley: f'/f = -5 z / (4 + z^2)
-        w = 2.5 * d * (0.5 * z * c) * (0.5 * c)
-        d /= max(1.0 + w, 0.25)
-        t = min(max(t + d, 0.25 * t), h)
-        if abs(d) <= 1e-6 * t:
-            break
-    return t
-
-
-@kernel
-def standard_quantile(za, zb, h, q):
-    """Quantile of the part in (za, zb]: (anchor, t), the point being za + t, zb - t or t for anchor 1, 2, 0."""
-    flip = za + zb < 0.0
-    if flip:
-        za, zb, q = -zb, -za, 1.0 - q
-    anchor = 1
-    if za >= 0.0:
-        # the tail is close to a power law in sqrt(4 + z^2)
-        total, ca, _, _, _ = _scaled(za, zb, h)
-        tail = (2.0 + 0.5 * za * ca) / (4.0 * (1.0 + 0.5 * za * ca) ** 2)
-        left = max(1.0 - q * min(total / tail, 1.0), 1e-300)
-        if h * ca < 0.5:
-            t = q * h
-        elif za < 1e60:
-            t = max(tail_quantile(left * tail * ca * ca * ca * ca) - za, 0.0)
-        else:
-            t = za * (left**-0.25 - 1.0)
-        t = _polish(za, zb, h, q, min(max(t, 1e-18 * q / ca), h))
-    else:
-        below = upper_tail(-za)
-        above = upper_tail(zb)
-        _, sa = _cosine_sine(za)
-        _, sb = _cosine_sine(zb)
-        mass = 0.25 * (sb - sa) * (3.0 - sa * sa - sa * sb - sb * sb)
-        p = below + q * mass
-        anchor = 0
-        t = -tail_quantile(p) if p <= 0.5 else tail_quantile(above + (1.0 - q) * mass)
-        if h < 0.1:
-            anchor = 1
-            t = q * h
-            for _ in range(4):
-                s0 = 2.0 / (4.0 + (za + t) * (za + t))
-                _, s = _cosine_sine(za + t)
-                part = 0.25 * (s - sa) * (3.0 - sa * sa - sa * s - s * s)
-                t += (q * mass - part) / (0.375 * (2.0 * s0) ** 2.5)
-            t = min(max(t, 0.0), h)
-    if flip:
-        return (2, t) if anchor == 1 else (0, -t)
-    return anchor, t
-
-
-@kernel
 def _quadrature(m, h):
     """Mean (from the middle m) and variance by 16-point Gauss-Legendre, for h up to hypot(2, m)."""
     s0 = 0.0
@@ -170,7 +98,7 @@ def _quadrature(m, h):
 
 @kernel
 def standard_moments(za, zb, h):
-    """Mean as (anchor, distance) as in `standard_quantile`, and variance, of the part in (za, zb]."""
+    """Mean as (anchor, distance), see `density_kernels.place`, and variance, of the part in (za, zb]."""
     flip = za + zb < 0.0
     if flip:
         za, zb = -zb, -za
@@ -233,11 +161,3 @@ def mean_variance(d, u, v):
     """Mean and variance of the part in (u, v]."""
     anchor, t, var = standard_moments(*standard(d, u, v))
     return place(d, u, v, anchor, t), var * d.b * d.b
-
-
-@kernel
-def quantile(d, u, v, q):
-    """Quantile of the part in (u, v]."""
-    za, zb, h = standard(d, u, v)
-    anchor, t = standard_quantile(za, zb, h, q)
-    return place(d, u, v, anchor, t)
