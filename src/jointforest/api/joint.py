@@ -29,7 +29,7 @@ from ..inference.sampling import impute_by_draws
 from ..inference.uncertainty import Uncertainty, uncertainty
 from ..integrations.arrow import to_arrow
 from ..integrations.forde import write_forde
-from ..models.base import Distribution
+from ..models.base import Distribution, PosteriorState
 from ..models.box_forest.box_forest import BoxForest
 from ..models.box_forest.rake import rake
 from ..models.box_forest.robustness import check_target, robustness
@@ -1071,8 +1071,7 @@ class Joint:
             share = self.predict_proba(frame, target, n_jobs, beta=beta)
             number = np.where(np.isnan(share[:, 0]), np.nan, share.argmax(axis=1))
         else:
-            evidence = self._without(frame, target, n_jobs, beta)
-            number, _ = self.distribution.observe_by_trees(evidence, beta).moments(self.schema.index(target), n_jobs)
+            number, _ = self._without(frame, target, n_jobs, beta).moments(self.schema.index(target), n_jobs)
         return np.asarray(column.values(number))
 
     def predict_proba(self, frame: Any, target: str, n_jobs: int | None = -1, *, beta: float = 1.0) -> np.ndarray:
@@ -1084,8 +1083,7 @@ class Joint:
         if not column.is_categorical:
             hint = "use predict, or given(frame).quantile" + as_levels(column)
             raise ValueError(f"column {target!r} is {column.kind}: it has no levels; {hint}")
-        evidence = self._without(frame, target, n_jobs, beta)
-        return self.distribution.observe_by_trees(evidence, beta).level_probabilities(self.schema.index(target), n_jobs)
+        return self._without(frame, target, n_jobs, beta).level_probabilities(self.schema.index(target), n_jobs)
 
     def robustness(
         self,
@@ -1140,7 +1138,7 @@ class Joint:
         j = self.schema.index(target)
         check_target(self.schema, j)
         forest = self.distribution.forest_for("robustness")
-        evidence = self._without(frame, target, n_jobs, beta)
+        evidence = self._without(frame, target, n_jobs, beta).evidence
         return robustness(forest, evidence, j, beta=beta, c=c, shift=shift, n_jobs=n_jobs)[0]
 
     def uncertainty(
@@ -1198,7 +1196,7 @@ class Joint:
         """
         j, column = self.schema.index(target), self.schema[target]
         check_target(self.schema, j)
-        rows, others = (self._without(table, target, n_jobs, beta) for table in (frame, reference))
+        rows, others = (self._without(table, target, n_jobs, beta).evidence for table in (frame, reference))
         result = uncertainty(
             self.distribution, rows, others, j, beta=beta, fragile=fragile, unlikely=unlikely, n_jobs=n_jobs
         )
@@ -1207,16 +1205,17 @@ class Joint:
 
     # -- helpers
 
-    def _without(self, frame: Any, target: str, n_jobs: int | None, beta: float) -> Evidence:
-        """Evidence of a frame without its target's cells; rows without support are warned of."""
+    def _without(self, frame: Any, target: str, n_jobs: int | None, beta: float) -> PosteriorState:
+        """The posterior given a frame without its target's cells; rows without support are warned of."""
         check_number("beta", beta, 0, 1, text="a number between 0 (average of trees) and 1 (mixture)")
         j = self.schema.index(target)
         X, unseen = encode(self.schema, frame)
         unseen[:, j] = False
         warn_unseen(self.schema, frame, unseen)
         evidence = build(self.schema, X, unseen).without(j)
-        check_support(self.distribution.observe(evidence).background_weight(n_jobs))
-        return evidence
+        state = self.distribution.observe(evidence)
+        check_support(state.background_weight(n_jobs))
+        return state if beta == 1.0 else self.distribution.observe_by_trees(evidence, beta)
 
     def _evidence(self, frame: Any) -> Evidence:
         return build(self.schema, *self._encode(frame))
