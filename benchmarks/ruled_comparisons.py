@@ -3,7 +3,7 @@
 Each seed is a table with two to six rules, of which some are declared and others found, and a joint learned from it.
 The questions and the sums are those of tests/random_cases/ruled_joints.py and tests/oracle/ruled.py. Printed are the
 numbers compared, questions that were refused or estimated, and every answer that is wrong. ``--cases`` is the number of
-joints, of some 300 questions and 8,000 numbers each; ``--seed`` is the first of them.
+joints, of some 250 questions and 3,000 numbers each; ``--seed`` is the first of them.
 """
 
 from __future__ import annotations

@@ -379,7 +379,7 @@ def compare_answers(seed: int, tally: Tally) -> bool:
     parts = [part for part in joint.distribution.components if isinstance(part, RuledDistribution)]
     if not any(part.inner.is_forest and part.coordinates.adds_numbers for part in parts):
         _ask_of_information(joint, rows, np.random.default_rng([seed, 2]), tally, f"seed {seed}")
-    for _ in range(24):
+    for _ in range(8):
         _ask_of_each(joint, rows, rng, tally, f"seed {seed}")
     for _ in range(3):
         said = random_evidence(joint, rows, rng, int(rng.integers(0, 4)))
