@@ -236,3 +236,13 @@ def test_the_objective_reaches_hidden_trees() -> None:
     assert likelihood.log_density(new).mean() > draws.log_density(new).mean() + 0.3
     with pytest.raises(ValueError, match="objective must be one of 'draws', 'likelihood', got 'nats'"):
         jf.fit(rows, objective="nats")
+
+
+@pytest.mark.parametrize(("rule", "has_forests"), [("low <= high", False), ("a <-> b", True)])
+def test_forests_are_no_candidates_where_rules_add_numbers(rule: str, has_forests: bool) -> None:
+    rng = np.random.default_rng(0)
+    low, a = rng.integers(0, 50, 120), rng.integers(0, 3, 120)
+    frame = pd.DataFrame({"low": low, "high": low + rng.integers(0, 9, 120), "a": a, "b": np.array(list("uvw"))[a]})
+    report = jf.fit(frame, budget="fast", rules=[rule], random_state=0).fitted_by
+    assert report is not None
+    assert ("adversarial forest" in [one.name for one in report.candidates]) == has_forests

@@ -96,6 +96,32 @@ class Rows:
         with np.errstate(divide="ignore"):
             return float(np.log(np.sum(rows / np.prod(self.width[:, list(values)], axis=1))))
 
+    def groups(self, columns):
+        """Distinct values (G, k) of some columns, and the group of each row (N,): -1 where a column has no value."""
+        some = np.flatnonzero(~np.isnan(self.X[:, columns]).any(axis=1))
+        values, place = np.unique(np.round(self.X[np.ix_(some, columns)], 6), axis=0, return_inverse=True)
+        group = np.full(len(self.X), -1)
+        group[some] = place.reshape(-1)
+        return values, group
+
+    def group_log_density(self, columns, group, n):
+        """Log-density (n,) of the values of each group."""
+        some = group >= 0
+        with np.errstate(divide="ignore"):
+            share = self.p[some] / np.prod(self.width[np.ix_(some, columns)], axis=1)
+            return np.log(np.bincount(group[some], share, n))
+
+    def group_shares(self, columns, group, n):
+        """Rows that have a group, and values in some columns; the share of each row in its group, (M,).
+
+        Of the n groups, the last is how much of each one these rows are.
+        """
+        total = np.bincount(group[group >= 0], self.p[group >= 0], n)
+        rows = np.flatnonzero((group >= 0) & ~np.isnan(self.X[:, columns]).any(axis=1))
+        known = np.bincount(group[rows], self.p[rows], n)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return rows, self.p[rows] / known[group[rows]], known / total
+
     def known(self, columns, given=None):
         """Rows in which some columns have values, and their shares, given evidence."""
         share = self.fits(given or {}) * ~np.isnan(self.X[:, list(columns)]).any(axis=1)

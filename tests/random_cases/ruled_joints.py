@@ -216,18 +216,34 @@ class _Part(NamedTuple):
     width: np.ndarray
     missing: np.ndarray
     Z: np.ndarray
+    log_density: np.ndarray
+    """Of Z."""
+
+
+_LAST: list[tuple[RuledDistribution, _Part | None]] = []
+"""The rows of the last distributions, which are asked for again and again."""
 
 
 def _rows_of(part: RuledDistribution) -> _Part | None:
+    """The rows of one component; None if they are too many."""
+    for before, found in _LAST:
+        if before is part:
+            return found
+    _LAST[:] = [*_LAST[-5:], (part, _enumerated(part))]
+    return _LAST[-1][1]
+
+
+def _enumerated(part: RuledDistribution) -> _Part | None:
     inner, coordinates = part.inner, part.coordinates
     axes = [_values(inner, at) for at in range(len(inner.schema.columns))]
     if any(axis is None for axis in axes) or math.prod(len(axis[0]) for axis in axes if axis) > _MOST:
         return None
     Z = np.array(list(itertools.product(*(axis[0] for axis in axes if axis))), float)
     width = np.array(list(itertools.product(*(axis[1] for axis in axes if axis))), float)
-    p = np.exp(inner.log_density(Evidence.of_values(Z))) * width.prod(axis=1)
+    log_density = inner.log_density(Evidence.of_values(Z))
+    p = np.exp(log_density) * width.prod(axis=1)
     some = p > 1e-14
-    Z, width, p = Z[some], width[some], p[some]
+    Z, width, p, log_density = Z[some], width[some], p[some], log_density[some]
     X = oracle.written_out(coordinates.sources, coordinates.absences, coordinates.schema.columns, Z)
     widths, missing = np.ones(X.shape), np.zeros(X.shape)
     for j, column in enumerate(coordinates.schema.columns):
@@ -241,17 +257,18 @@ def _rows_of(part: RuledDistribution) -> _Part | None:
         if absence.besides >= 0:
             missing[:, j] = (Z[:, absence.besides] == 1.0) & ~np.isnan(X[:, j])
         if absence.like >= 0:
-            missing[:, j] = _share_of_cells(inner, {absence.like: True}, Z)
-    return _Part(X, p, widths, missing, Z)
+            missing[:, j] = _share_of_cells(inner, {absence.like: True}, Z, log_density)
+    return _Part(X, p, widths, missing, Z, log_density)
 
 
-def _share_of_cells(inner: Distribution, cells: dict[int, bool], Z: np.ndarray) -> np.ndarray:
+def _share_of_cells(inner: Distribution, cells: dict[int, bool], Z: np.ndarray, log_density: np.ndarray) -> np.ndarray:
     """P(which cells of the coordinates are missing | the values of a row) of rows Z, (N,), by Bayes' rule."""
+    if not cells:
+        return np.ones(len(Z))
     given, log_p = inner.given_missing_cells({inner.schema.names[at]: is_it for at, is_it in cells.items()})
     if given is None:
         return np.zeros(len(Z))
-    rows = Evidence.of_values(Z)
-    return np.exp(log_p + given.log_density(rows) - inner.log_density(rows))
+    return np.exp(log_p + given.log_density(Evidence.of_values(Z)) - log_density)
 
 
 def _missing_share(joint: jf.Joint, j: int, said: dict[int, Any]) -> float:
@@ -270,13 +287,14 @@ def _missing_share(joint: jf.Joint, j: int, said: dict[int, Any]) -> float:
             if max(absences[i].where, absences[i].besides) >= 0 and not isinstance(one, bool) and not is_rules:
                 weight = weight * (1.0 - found.missing[:, i])
         cells = {absences[i].like: one is True for i, one in soft.items() if isinstance(one, bool) or not is_rules}
-        known = weight * _share_of_cells(inner, cells, found.Z)
+        known = weight * _share_of_cells(inner, cells, found.Z, found.log_density)
         every += known.sum()
         is_absent, like = np.isnan(found.X[:, j]), absences[j].like
         share = found.missing[:, j] * known
         if like >= 0:
             is_it = cells.get(like, True)
-            share = weight * _share_of_cells(inner, cells | {like: True}, found.Z) if is_it else np.zeros(len(known))
+            both_cells = cells | {like: True}
+            share = weight * _share_of_cells(inner, both_cells, found.Z, found.log_density) if is_it else 0.0 * known
         both += np.where(is_absent, known, share).sum()
     return both / every
 
@@ -306,14 +324,15 @@ def _values(inner: Distribution, at: int) -> tuple[np.ndarray, np.ndarray] | Non
 
 
 class Tally:
-    """How many comparisons were made, and which of them are wrong; what was refused or estimated is counted."""
+    """How many numbers were compared, and which questions have a wrong one; refused and estimated ones are counted."""
 
     def __init__(self) -> None:
-        self.made, self.refused, self.estimated = 0, 0, 0
+        self.questions, self.made, self.refused, self.estimated = 0, 0, 0, 0
         self.wrong: list[str] = []
 
     def compare(self, what: str, ask: Callable[[], Any], expected: Any, tolerance: float = 2e-3) -> None:
         """Ask, and compare with what is expected; None: the question is to be refused."""
+        self.questions += 1
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             try:
@@ -335,22 +354,34 @@ class Tally:
         if any("weighted draws" in str(one.message) for one in told):
             self.estimated += 1
             return
-        self.made += 1
+        self.made += np.size(expected)
         if expected is None:
             self.wrong.append(f"{what}: expected a refusal, got {found}")
         elif not np.allclose(found, expected, rtol=tolerance, atol=tolerance, equal_nan=True):
-            self.wrong.append(f"{what}: expected {np.asarray(expected)}, got {np.asarray(found)}")
+            off = ~np.isclose(found, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
+            expected, found = (np.asarray(x)[off][:5] if off.ndim else x for x in (expected, found))
+            self.wrong.append(
+                f"{what}: expected {expected}, got {found}{f' at {np.argwhere(off)[:5].tolist()}' if off.ndim else ''}"
+            )
 
 
 def compare_answers(seed: int, tally: Tally) -> bool:
-    """Compare all answers of the joint of a seed with sums over its rows; whether it is small enough."""
+    """Compare all answers of the joint of a seed with sums over its rows; whether it is small enough.
+
+    Information is not asked of forests with sums, whose entropies would take most of the time.
+    """
     joint = learned(seed)
     rows = None if joint is None else all_rows(joint)
     if joint is None or rows is None:
         return False
     rng = np.random.default_rng([seed, 1])
     _ask_of_joint(joint, rows, rng, tally, f"seed {seed}")
-    for _ in range(6):
+    parts = [part for part in joint.distribution.components if isinstance(part, RuledDistribution)]
+    if not any(part.inner.is_forest and part.coordinates.adds_numbers for part in parts):
+        _ask_of_information(joint, rows, np.random.default_rng([seed, 2]), tally, f"seed {seed}")
+    for _ in range(8):
+        _ask_of_each(joint, rows, rng, tally, f"seed {seed}")
+    for _ in range(3):
         said = random_evidence(joint, rows, rng, int(rng.integers(0, 4)))
         total = rows.fits(said).sum()
         if total == 0.0 or total > 2e-3:
@@ -537,6 +568,22 @@ def _ask_of_joint(joint: jf.Joint, rows: oracle.Rows, rng: np.random.Generator, 
             expected = rows.fits({j: False}).sum() + rows.fits({j: True}).sum() * ~np.isnan(rows.X[:, j]).any()
             sum_of = lambda one=one, j=j: np.exp(joint.log_density(one)).sum() * (columns[j].step or 1.0)  # noqa: E731
             tally.compare(f"{where}: densities of {names[j]} sum", sum_of, rows.p[~np.isnan(rows.X[:, j])].sum())
+    # a marginal forest keeps mean rates of missing cells in leaves that become one
+    is_forest = any(part.inner.is_forest for part in joint.distribution.components)
+    some = [j for j in range(len(columns)) if not (is_forest and rows.missing[:, j].any())]
+    kept = sorted(rng.choice(some, min(3, len(some)), replace=False).tolist())
+    part = rows.of(kept)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        selected = joint.select(*(names[j] for j in kept))
+    said = random_evidence(selected, part, rng, 1)
+    if part.fits(said).sum() > 2e-3:
+        compare_given(selected, part, said, rng, tally, f"{where}, selected, given {_shown(selected, said)}")
+
+
+def _ask_of_information(joint: jf.Joint, rows: oracle.Rows, rng: np.random.Generator, tally: Tally, where: str) -> None:
+    """Entropies and mutual information of one to three columns."""
+    columns, names = joint.schema.columns, joint.schema.names
     some = [j for j in rng.permutation(len(columns)).tolist() if not _is_real(columns[j])]
     for of in (some[:1], some[:2], some[:3]):
         if rows.fits({j: False for j in of}).sum() > 1e-3 or not np.isnan(rows.X[:, of]).any():
@@ -557,17 +604,80 @@ def _ask_of_joint(joint: jf.Joint, rows: oracle.Rows, rng: np.random.Generator, 
             lambda: _value(joint.mutual_information(names[some[0]], names[some[1]], given=names[some[2]]), value2),
             value2,
         )
-    # a marginal forest keeps mean rates of missing cells in leaves that become one
-    is_forest = any(part.inner.is_forest for part in joint.distribution.components)
-    some = [j for j in range(len(columns)) if not (is_forest and rows.missing[:, j].any())]
-    kept = sorted(rng.choice(some, min(3, len(some)), replace=False).tolist())
-    part = rows.of(kept)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        selected = joint.select(*(names[j] for j in kept))
-    said = random_evidence(selected, part, rng, 1)
-    if part.fits(said).sum() > 2e-3:
-        compare_given(selected, part, said, rng, tally, f"{where}, selected, given {_shown(selected, said)}")
+
+
+_MOST_GROUPS = 40
+"""Most values of columns of which each is evidence of its own."""
+
+
+def _ask_of_each(joint: jf.Joint, rows: oracle.Rows, rng: np.random.Generator, tally: Tally, where: str) -> None:
+    """Log-density of all values of some columns; and answers about the other columns given each of these values."""
+    columns = joint.schema.columns
+    grid = [j for j in rng.permutation(len(columns)).tolist() if not _is_real(columns[j])]
+    some = grid[: rng.integers(1, len(grid) + 1)]
+    values, group = rows.groups(some)
+    log_density, n = rows.group_log_density(some, group, len(values)), len(values)
+    mass = np.bincount(group[group >= 0], rows.p[group >= 0], n)
+    where = f"{where}, given each {[columns[j].name for j in some]}"
+
+    def frame_of(of: np.ndarray) -> pd.DataFrame:
+        return pd.DataFrame({columns[j].name: columns[j].values(values[of, k]) for k, j in enumerate(some)})
+
+    likely = np.flatnonzero(mass > 1e-4)
+    if len(likely):
+        tally.compare(f"{where}: log_density", lambda: joint.log_density(frame_of(likely)), log_density[likely])
+    kept = np.sort(rng.permutation(np.flatnonzero(mass > 2e-3))[:_MOST_GROUPS])
+    if not len(kept):
+        return
+    place = np.full(n + 1, -1)
+    place[kept] = np.arange(len(kept))
+    group, given = place[group], joint.given(frame_of(kept))
+
+    def mean(share: np.ndarray, rows: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Means of x in each group; NaN where no row has values."""
+        total = np.bincount(group[rows], share * x, len(kept))
+        return np.where(np.bincount(group[rows], minlength=len(kept)) > 0, total, np.nan)
+
+    for j in (j for j in range(len(columns)) if j not in some):
+        column, name = columns[j], columns[j].name
+        known, share, how_much = rows.group_shares([j], group, len(kept))
+        sure = np.isnan(how_much) | (how_much == 0.0) | (how_much > 1e-3)  # others are of tails, which are left out
+        x = rows.X[known, j]
+        if column.is_categorical:
+            expected = np.column_stack([mean(share, known, x == k) for k in range(len(column.levels))])
+            tally.compare(f"{where}: proba({name})", lambda n=name, s=sure: given.proba(n)[s], expected[sure])
+            continue
+        unit, zero = _spread(rows, j, column), float(np.nanmin(rows.X[:, j]))
+        first = mean(share, known, x - zero)
+        second = mean(share, known, (x - zero - first[group[known]]) ** 2)
+        numbers = lambda x, z=zero, u=unit, c=column: (c.numbers(x) - z) / u  # noqa: E731
+        tally.compare(
+            f"{where}: mean({name})", lambda n=name, s=sure, f=numbers: f(given.mean(n)[s]), first[sure] / unit
+        )
+        tally.compare(
+            f"{where}: var({name})", lambda n=name, s=sure, u=unit: given.var(n)[s] / u**2, second[sure] / unit**2
+        )
+        if _is_real(column):
+            continue
+        at = np.unique(np.round(x, 6))
+        at = at[np.unique(np.linspace(0, len(at) - 1, 12).astype(int))]
+        below = np.column_stack([mean(share, known, x <= v + oracle.NEAR) for v in at])
+        tally.compare(
+            f"{where}: cdf({name})",
+            lambda n=name, s=sure, v=at, c=column: given.marginal(n).cdf(c.values(v))[s], below[sure],
+        )  # fmt: skip
+        others = [k for k in range(j) if k not in some and not columns[k].is_categorical]
+        for k in others if rng.random() < 0.1 else []:  # of rounded sums they take long
+            both, share2, how_much = rows.group_shares([j, k], group, len(kept))
+            fine = np.isnan(how_much) | (how_much == 0.0) | (how_much > 1e-3)
+            scale = unit * _spread(rows, k, columns[k])
+            of = [rows.X[both, i] for i in (j, k)]
+            of = [v - mean(share2, both, v)[group[both]] for v in of]
+            tally.compare(
+                f"{where}: cov({name}, {columns[k].name})",
+                lambda n=name, m=columns[k].name, s=fine, u=scale: given.cov(n, m)[s] / u,
+                mean(share2, both, of[0] * of[1])[fine] / scale,
+            )  # fmt: skip
 
 
 def numbers_of(joint: jf.Joint, frame: pd.DataFrame) -> np.ndarray:

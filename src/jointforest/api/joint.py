@@ -28,7 +28,7 @@ from ..inference.information.projection import Estimate
 from ..inference.sampling import impute_by_draws
 from ..inference.uncertainty import Uncertainty, uncertainty
 from ..models.arrow import to_arrow
-from ..models.base import Distribution
+from ..models.base import Distribution, PosteriorState
 from ..models.box_forest.box_forest import BoxForest
 from ..models.box_forest.rake import rake
 from ..models.box_forest.robustness import check_target, robustness
@@ -1092,8 +1092,7 @@ class Joint:
             share = self.predict_proba(frame, target, beta=beta)
             number = np.where(np.isnan(share[:, 0]), np.nan, share.argmax(axis=1))
         else:
-            evidence = self._without(frame, target, beta)
-            number, _ = self.distribution.observe_by_trees(evidence, beta).moments(self.schema.index(target))
+            number, _ = self._without(frame, target, beta).moments(self.schema.index(target))
         return np.asarray(column.values(number))
 
     @threaded
@@ -1106,8 +1105,7 @@ class Joint:
         if not column.is_categorical:
             hint = "use predict, or given(frame).quantile" + as_levels(column)
             raise ValueError(f"column {target!r} is {column.kind}: it has no levels; {hint}")
-        evidence = self._without(frame, target, beta)
-        return self.distribution.observe_by_trees(evidence, beta).level_probabilities(self.schema.index(target))
+        return self._without(frame, target, beta).level_probabilities(self.schema.index(target))
 
     @threaded
     def robustness(
@@ -1163,7 +1161,7 @@ class Joint:
         j = self.schema.index(target)
         check_target(self.schema, j)
         forest = self.distribution.forest_for("robustness")
-        evidence = self._without(frame, target, beta)
+        evidence = self._without(frame, target, beta).evidence
         return robustness(forest, evidence, j, beta=beta, c=c, shift=shift)[0]
 
     @threaded
@@ -1222,23 +1220,24 @@ class Joint:
         """
         j, column = self.schema.index(target), self.schema[target]
         check_target(self.schema, j)
-        rows, others = (self._without(table, target, beta) for table in (frame, reference))
+        rows, others = (self._without(table, target, beta).evidence for table in (frame, reference))
         result = uncertainty(self.distribution, rows, others, j, beta=beta, fragile=fragile, unlikely=unlikely)
         codes = np.where(result.predicted < 0, np.nan, result.predicted)
         return result._replace(predicted=column.values(codes))
 
     # -- helpers
 
-    def _without(self, frame: Any, target: str, beta: float) -> Evidence:
-        """Evidence of a frame without its target's cells; rows without support are warned of."""
+    def _without(self, frame: Any, target: str, beta: float) -> PosteriorState:
+        """The posterior given a frame without its target's cells; rows without support are warned of."""
         check_number("beta", beta, 0, 1, text="a number between 0 (average of trees) and 1 (mixture)")
         j = self.schema.index(target)
         X, unseen = encode(self.schema, frame)
         unseen[:, j] = False
         warn_unseen(self.schema, frame, unseen)
         evidence = build(self.schema, X, unseen).without(j)
-        check_support(self.distribution.observe(evidence).background_weight())
-        return evidence
+        state = self.distribution.observe(evidence)
+        check_support(state.background_weight())
+        return state if beta == 1.0 else self.distribution.observe_by_trees(evidence, beta)
 
     def _evidence(self, frame: Any) -> Evidence:
         return build(self.schema, *self._encode(frame))

@@ -179,7 +179,10 @@ def fit(
         X, unseen = read_rows(schema, holdout, "holdout")
         others = np.where(unseen, np.nan, X)
     tell = write_line if verbose else be_quiet
-    chosen = choose(Task(schema, table.X, others, allowed, seed, start, tell, reduced, objective=objective))
+    # forests answer questions about a sum by thousands of rows, which differ in the values of its parts
+    with_forests = reduced is None or not reduced.coordinates.adds_numbers
+    task = Task(schema, table.X, others, allowed, seed, start, tell, reduced, (), objective, with_forests)
+    chosen = choose(task)
     counted, of = (table.X, f"the {len(table.X):,} rows learned") if others is None else (others, "the rows of holdout")
     found = statements(chosen.model, counted, of)
     if others is None:

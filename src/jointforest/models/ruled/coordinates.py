@@ -201,6 +201,11 @@ class Coordinates:
         found = [j for j, source in enumerate(self.sources) if j not in self.plain and not source.is_member]
         return tuple(sorted(found, key=lambda j: (len(self.sources[j].terms), j)))
 
+    @property
+    def adds_numbers(self) -> bool:
+        """Whether a column is a sum of two or more coordinates of numbers."""
+        return any(sum(term.table is None for term in source.terms) > 1 for source in self.sources)
+
     @cached_property
     def rounded(self) -> frozenset[int]:
         """Numbers of the sums that are made by rounding to the column's grid, which not all sums lie on."""
