@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
-from jointforest.explorer import answers
+from jointforest.explorer import answers, panels
 from jointforest.explorer.shown import ShownJoint
 from jointforest.explorer.state import ImpossibleEvidence
 
@@ -138,6 +138,40 @@ def test_shares_of_missing_cells(name: str, text: str) -> None:
             assert c["missing"] == pytest.approx(known.probability({column.name: jf.Missing()}), rel=1e-6)
         else:
             assert c["missing"] is None
+
+
+@cache
+def gaps() -> ShownJoint:
+    """A joint of columns that are missing together: a and b always, c nearly always, more often where x is great."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=1_500)
+    gone = rng.random(len(x)) < 0.6 / (1.0 + np.exp(-2.0 * x))
+    table = pd.DataFrame({"x": x, "a": x + rng.normal(size=len(x)), "b": rng.normal(size=len(x)), "c": np.round(5 * x)})
+    table.loc[gone, ["a", "b"]] = np.nan
+    table.loc[gone ^ (rng.random(len(x)) < 0.1), "c"] = np.nan
+    return ShownJoint(jf.HiddenTreeForest(n_states=8, max_iter=5, random_state=0).fit(table).joint_)
+
+
+@pytest.mark.parametrize(
+    "text", ["a >= 0.5", "c >= 2 and x > 0", "b is not missing", "a > 0 and c is missing", "c = 3"]
+)
+def test_evidence_on_a_cell_says_that_it_is_known(text: str) -> None:
+    found = answers.posterior(gaps(), {"evidence": {"text": text}})
+    drawn = gaps().joint.given(text).sample(4_000, random_state=1, missing=True)
+    rows = panels.rows(gaps(), {"evidence": {"text": text}, "n": 1_000})["rows"]
+    for k, (one, name) in enumerate(zip(found["columns"], gaps().joint.columns, strict=True)):
+        share = 0.0 if one["missing"] is None else one["missing"]
+        assert share == pytest.approx(gaps().joint.given(text).probability({name: jf.Missing()}), rel=1e-6)
+        assert abs(drawn[name].isna().mean() - share) < 0.03
+        assert abs(np.mean([row[k] is None for row in rows]) - share) < 0.06
+    partner = {"a >= 0.5": "b", "b is not missing": "a"}.get(text)
+    assert partner is None or found["columns"][gaps().joint.schema.index(partner)]["missing"] == 0.0
+
+
+@pytest.mark.parametrize("text", ["a is missing and b > 1", "b is missing and a < 0 and x > 0"])
+def test_a_cell_has_no_value_where_its_partner_is_missing(text: str) -> None:
+    with pytest.raises(ImpossibleEvidence):
+        answers.posterior(gaps(), {"evidence": {"text": text}})
 
 
 @pytest.mark.parametrize("name", JOINTS)

@@ -57,11 +57,11 @@ class Known:
         self.conditions = tidied(schema, conditions)
         self.sentence = sentence(self.conditions)
         rest, missing = without_missing(self.conditions, schema.tick_boxes)
-        model, self._log_missing = _model_given(shown, missing)
+        model, self._log_missing = _model_given(shown, missing, tuple(rest))
         if model is None:
             raise ImpossibleEvidence(
                 f"the evidence has probability 0: {self.sentence}; at learning such cells were never, or always, "
-                "missing"
+                "missing, or a rule makes cells missing with them of which the evidence says something"
             )
         self.model = model
         self.evidence = build(schema, conditions=rest)
@@ -114,14 +114,19 @@ class Known:
         return any(c.step == 0.0 and not c.is_categorical and not math.isnan(x) and x not in c.atoms for c, x in values)
 
 
-def _model_given(shown: ShownJoint, missing: Mapping[str, bool]) -> tuple[Distribution | None, float]:
-    """The model given which cells are missing, and the log-probability of that; the last few are kept."""
+def _model_given(
+    shown: ShownJoint, missing: Mapping[str, bool], known: tuple[str, ...]
+) -> tuple[Distribution | None, float]:
+    """The model given which cells are missing, and the log-probability of that; the last few are kept.
+
+    It is None where the ``known`` columns cannot have values then.
+    """
     if not missing:
         return shown.joint.distribution, 0.0
-    kept, key = shown.said_missing, tuple(missing.items())
+    kept, key = shown.said_missing, (tuple(missing.items()), known)
     found = kept.get(key)
     if found is None:
-        found = shown.joint.distribution.given_missing_cells(missing)
+        found = shown.joint.distribution.given_missing_cells(missing, known)
         while len(kept) >= MODELS:
             kept.pop(next(iter(kept)), None)
         kept[key] = found

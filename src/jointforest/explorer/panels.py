@@ -120,7 +120,8 @@ def pair(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
 def _drawn(shown: ShownJoint, body: Mapping[str, Any], most: int) -> np.ndarray:
     known = Known(shown, body.get("evidence"))
     n, seed = whole_number(body, "n", 20, 0, most), whole_number(body, "seed", 0, 0, 2**32 - 1)
-    return sample(known.model, known.evidence, n, seed, missing=True)
+    ((_, given, _),) = known.model.given_evidence_present(known.evidence)
+    return sample(known.model if given is None else given, known.evidence, n, seed, missing=True)
 
 
 def _texts(columns: Sequence[Column], X: np.ndarray, digits: int | None = None) -> list[list[str | None]]:

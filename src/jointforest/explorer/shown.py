@@ -140,7 +140,7 @@ class ShownJoint:
         return {}
 
     @cached_property
-    def said_missing(self) -> dict[tuple[tuple[str, bool], ...], tuple[Distribution | None, float]]:
+    def said_missing(self) -> dict[Any, tuple[Distribution | None, float]]:
         """Models given which cells are missing or not, as asked last, with the log-probability of that."""
         return {}
 

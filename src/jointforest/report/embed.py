@@ -242,6 +242,7 @@ def _tree(tree: TreeTables, packer: Packer, bits: int) -> dict[str, Any]:
         "states": tree.n_states.tolist(),
         "transition": [packer.table(one, bits) for one in tree.transition],
         "emission": [packer.table(one, bits) for one in tree.emission],
+        "missing_at": [tree.missing_node[j] if j >= 0 else k for k, j in enumerate(tree.column.tolist())],
         "blank": [packer.table(one[:, None], max(bits, SURE)) if one.any() else None for one in blank],
     }
 

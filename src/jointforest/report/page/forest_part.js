@@ -26,7 +26,7 @@ export class ForestPart {
 
   /**
    * How well evidence fits.
-   * @param {Map<number, object>} said - by column, with `condition` in the page's numbers
+   * @param {Map<number, object>} said - by column, with `condition` in the page's numbers and `isPresent`, or `missing`
    */
   observe(said) {
     const fits = [...said].map(([j, one]) => [j, this.#fit(j, one)]);
@@ -39,6 +39,8 @@ export class ForestPart {
         for (const [j, fit] of fits) if (said.get(j).missing !== undefined) log[l] += Math.log(fit[l]);
       } else for (const [, fit] of fits) log[l] += Math.log(fit[l]);
     }
+    for (const [j, { isPresent }] of said)
+      if (isPresent && this.missing[j]) for (let l = 0; l < n; l += 1) log[l] += Math.log1p(-this.missing[j][l]);
     const top = log.reduce((most, x) => Math.max(most, x), -Infinity);
     if (top === -Infinity) return { log: -Infinity };
     let total = 0;
