@@ -12,11 +12,13 @@ import numpy as np
 
 from ..data import times
 from ..data.evidence import build
-from ..data.frames import read
+from ..data.frames import encode, read
 from ..data.schema import Column
 from ..data.shown_values import date_text
 from ..ensembles.table import Ensemble
 from ..inference.histogram import bin_edges, histogram
+from ..inference.information.classes import BINS as BINS_OF_DEPENDENCE
+from ..inference.information.classes import class_cuts
 from ..inference.sampling import sample
 from ..models.base import Distribution, PosteriorState
 from ..models.file import contents
@@ -121,6 +123,16 @@ class ShownJoint:
     def centers(self) -> tuple[np.ndarray, ...]:
         """Mean within each cut of a column of numbers, without evidence; nothing of a column of levels."""
         return tuple(centers_of_cuts(self, j, bins.cuts) for j, bins in enumerate(self.bins))
+
+    @cached_property
+    def class_cuts(self) -> list[np.ndarray]:
+        """Cuts between the classes of each column by which dependence is measured."""
+        return [class_cuts(self.nothing, j, BINS_OF_DEPENDENCE) for j in range(len(self.columns))]
+
+    @cached_property
+    def encoded(self) -> np.ndarray | None:
+        """The table beside the joint as the joint has it, (n, d); levels never seen are missing."""
+        return None if self.rows is None else encode(self.joint.schema, self.rows)[0]
 
     @cached_property
     def draws(self) -> np.ndarray:

@@ -53,7 +53,7 @@ export class PairPanel {
   }
 
   #show(answer, places) {
-    const { information, correlation } = answer;
+    const { information, in_table: inTable, correlation } = answer;
     const across = heaviest(answer.a.labels, answer.mass);
     const down = heaviest(answer.b.labels, turned(across.mass));
     const sides = [
@@ -68,6 +68,7 @@ export class PairPanel {
         : information < 0.005
           ? "Nearly independent"
           : `Mutual information ${bits(information)} bits (0: independent)`,
+      inTable == null ? null : `in the rows of the table ${bits(inTable)} bits`,
       correlation === null ? null : `correlation ${correlation.toFixed(2).replace("-", "−")}`,
     ]
       .filter(Boolean)
