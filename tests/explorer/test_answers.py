@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from functools import cache
 from typing import Any
 
@@ -12,7 +13,7 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
-from jointforest.explorer import answers
+from jointforest.explorer import answers, panels
 from jointforest.explorer.shown import ShownJoint
 from jointforest.explorer.state import ImpossibleEvidence
 
@@ -68,7 +69,6 @@ def test_the_table_names_all_columns_and_cuts(name: str) -> None:
     said = {c["name"]: c for c in found["columns"]}
     assert said["at"]["zone"] == "Europe/Berlin" and said["day"]["zone"] is None
     assert said["day"]["step"] == 86_400_000 and said["x"]["step"] is None
-    assert 0.0 in said["spend"]["atoms"]
 
 
 @pytest.mark.parametrize("text", EVIDENCE)
@@ -76,8 +76,7 @@ def test_the_table_names_all_columns_and_cuts(name: str) -> None:
 def test_masses_are_the_posterior_s(name: str, text: str) -> None:
     found, known = asked(name, text), JOINTS[name]().given(text or None)
     assert found["log_probability"] <= 0 or found["probability"] is None
-    table = answers.table(shown(name), {})["columns"]
-    for about, c, column in zip(table, found["columns"], JOINTS[name]().schema.columns, strict=True):
+    for c, column in zip(found["columns"], JOINTS[name]().schema.columns, strict=True):
         assert sum(c["mass"]) == pytest.approx(1.0, abs=1e-6)
         if column.is_categorical:
             assert c["mass"] == pytest.approx(list(known.proba(column.name).values()), abs=1e-7)
@@ -85,11 +84,6 @@ def test_masses_are_the_posterior_s(name: str, text: str) -> None:
         edges = shown(name).bins[column_place(name, column.name)].edges
         wanted = np.diff(known.state.cdf(column_place(name, column.name), edges[1:-1])[0], prepend=0.0, append=1.0)
         assert c["mass"] == pytest.approx(wanted.tolist(), abs=2e-6)
-        for atom, mass in zip(about["atoms"], c["atoms"], strict=True):
-            if column.step == 0.0:
-                assert mass == pytest.approx(float(known.marginal(column.name).pdf(atom)), abs=1e-6)
-            else:
-                assert mass == pytest.approx(float(known.marginal(column.name).pdf(atom)) * column.step, abs=1e-6)
 
 
 def column_place(name: str, column: str) -> int:
@@ -138,6 +132,78 @@ def test_shares_of_missing_cells(name: str, text: str) -> None:
             assert c["missing"] == pytest.approx(known.probability({column.name: jf.Missing()}), rel=1e-6)
         else:
             assert c["missing"] is None
+
+
+TABLE_EVIDENCE = {
+    "": lambda rows: rows["x"] == rows["x"],
+    "age >= 40": lambda rows: rows["age"] >= 40,
+    "30 <= age <= 45 and member = true": lambda rows: rows["age"].between(30, 45) & rows["member"],
+    "size != 'M' and price > 10": lambda rows: (rows["size"] != "M") & (rows["price"] > 10.0),
+    "spend = 0 or spend > 20": lambda rows: (rows["spend"] == 0.0) | (rows["spend"] > 20.0),
+    "day >= '2024-04-05' and town in {'town 1', 'town 9'}": lambda rows: (
+        (rows["day"] >= "2024-04-05") & rows["town"].isin(["town 1", "town 9"])
+    ),
+    "price is missing": lambda rows: rows["price"].isna(),
+    "town is not missing and x < 2": lambda rows: rows["town"].notna() & (rows["x"] < 2.0),
+}
+
+
+@pytest.mark.parametrize("text", TABLE_EVIDENCE)
+def test_the_rows_of_the_table_stand_beside_the_joint(text: str) -> None:
+    beside = ShownJoint(JOINTS["forest"](), rows=frame())
+    found = answers.posterior(beside, {"evidence": {"text": text}})
+    met = frame()[TABLE_EVIDENCE[text](frame())]
+    if text:
+        expected = len(frame()) * beside.joint.probability(text)
+        said = re.fullmatch(r"(\d+) rows of the table, where the joint expects (\d+)", found["support"])
+        assert said is not None and int(said[1]) == len(met)
+        assert text.count("missing") or abs(int(said[2]) - expected) <= 0.3 * expected + 2.0
+    for one, column, bins in zip(found["columns"], beside.columns, beside.bins, strict=True):
+        cells = met[column.name].dropna()
+        if column.is_categorical:
+            counts = np.array([(cells == level).sum() for level in column.levels])
+        else:
+            numbers = np.array([column.to_number(value) for value in cells])
+            counts = np.histogram(np.clip(numbers, bins.edges[0], bins.edges[-1]), bins.edges)[0]
+            assert column.step > 0.0 or np.abs(np.array(one["rows"]) * len(cells) - counts).sum() <= 2.0
+            if column.step == 0.0:
+                continue  # ends of bins belong to the lower one
+        np.testing.assert_allclose(one["rows"], counts / max(len(cells), 1), atol=1e-9)
+    assert answers.posterior(shown("forest"), {"evidence": {"text": text}})["columns"][0]["rows"] is None
+
+
+@cache
+def gaps() -> ShownJoint:
+    """A joint of columns that are missing together: a and b always, c nearly always, more often where x is great."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=1_500)
+    gone = rng.random(len(x)) < 0.6 / (1.0 + np.exp(-2.0 * x))
+    table = pd.DataFrame({"x": x, "a": x + rng.normal(size=len(x)), "b": rng.normal(size=len(x)), "c": np.round(5 * x)})
+    table.loc[gone, ["a", "b"]] = np.nan
+    table.loc[gone ^ (rng.random(len(x)) < 0.1), "c"] = np.nan
+    return ShownJoint(jf.HiddenTreeForest(n_states=8, max_iter=5, random_state=0).fit(table).joint_)
+
+
+@pytest.mark.parametrize(
+    "text", ["a >= 0.5", "c >= 2 and x > 0", "b is not missing", "a > 0 and c is missing", "c = 3"]
+)
+def test_evidence_on_a_cell_says_that_it_is_known(text: str) -> None:
+    found = answers.posterior(gaps(), {"evidence": {"text": text}})
+    drawn = gaps().joint.given(text).sample(4_000, random_state=1, missing=True)
+    rows = panels.rows(gaps(), {"evidence": {"text": text}, "n": 1_000})["rows"]
+    for k, (one, name) in enumerate(zip(found["columns"], gaps().joint.columns, strict=True)):
+        share = 0.0 if one["missing"] is None else one["missing"]
+        assert share == pytest.approx(gaps().joint.given(text).probability({name: jf.Missing()}), rel=1e-6)
+        assert abs(drawn[name].isna().mean() - share) < 0.03
+        assert abs(np.mean([row[k] is None for row in rows]) - share) < 0.06
+    partner = {"a >= 0.5": "b", "b is not missing": "a"}.get(text)
+    assert partner is None or found["columns"][gaps().joint.schema.index(partner)]["missing"] == 0.0
+
+
+@pytest.mark.parametrize("text", ["a is missing and b > 1", "b is missing and a < 0 and x > 0"])
+def test_a_cell_has_no_value_where_its_partner_is_missing(text: str) -> None:
+    with pytest.raises(ImpossibleEvidence):
+        answers.posterior(gaps(), {"evidence": {"text": text}})
 
 
 @pytest.mark.parametrize("name", JOINTS)

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from ..data.evidence import build
 from ..data.schema import Schema
 from ..inference.information import entropy as entropies
+from ..inference.information.classes import all_informations, class_cuts
 from ..inference.information.divergence import MEASURES, ColumnDistance, column_distance
-from ..inference.information.projection import Estimate, view, views
-from ..models.base import Distribution
+from ..inference.information.projection import Estimate, exact, view, views
+from ..models.base import Distribution, PosteriorState
 from ..runtime.parameters import check, check_number
 from ..runtime.random_state import seed_of
 
@@ -35,9 +37,11 @@ def entropy(model: Distribution, of: Names, given: Names | None, n_samples: int,
 
 
 def mutual_information(
-    model: Distribution, a: Names, b: Names, given: Names | None, n_samples: int, random_state: Any
+    model: Distribution, a: Names, b: Names, given: Names | None, bins: int | None, n_samples: int, random_state: Any
 ) -> Estimate:
     """See `Joint.mutual_information`."""
+    if bins is not None:
+        return exact(of_bins(model.observe(build(model.schema)), a, b, given, bins))
     sides = (a, "a"), (b, "b"), (() if given is None else given, "given")
     sets = [_numbers(model.schema, names, what) for names, what in sides]
     if not sets[0] or not sets[1]:
@@ -46,6 +50,19 @@ def mutual_information(
     of = tuple(j for numbers in sets for j in numbers)
     v = view(model.given_known(of), of)
     return entropies.mutual_information(v, first, second, last, *_draws(n_samples, random_state))
+
+
+def of_bins(state: PosteriorState, a: Names, b: Names, given: Names | None, bins: int) -> float:
+    """Mutual information of two columns, numbers in bins of equal probability; see `Joint.mutual_information`."""
+    check_number("bins", bins, 2, whole=True, text="an integer of at least 2")
+    schema = state.distribution.schema
+    sets = [_numbers(schema, names, what) for names, what in ((a, "a"), (b, "b"), (given or (), "given"))]
+    _apart(schema, sets)
+    if [len(one) for one in sets] != [1, 1, 0]:
+        raise ValueError("mutual_information: bins are of two columns; name one on either side, and none given")
+    columns = [sets[0][0], sets[1][0]]
+    found = all_informations(state, columns, {j: class_cuts(state, j, int(bins)) for j in columns})
+    return float(found[0, 1])
 
 
 def divergence(

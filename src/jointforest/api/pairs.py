@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.conditions import AnyOf, PerRow
+from ..data.conditions import PerRow
 from ..data.evidence import build, intersect
 from ..data.schema import Column, Schema, seconds_apart
 from ..inference.comparison import (
@@ -20,7 +19,8 @@ from ..inference.comparison import (
     related_blocks,
 )
 from ..inference.covariance import mean_and_covariance
-from ..inference.explanation.rules import side_condition
+from ..inference.histogram import even_edges
+from ..inference.information.classes import conditions_of_bins
 from ..inference.information.projection import Estimate, exact
 from ..inference.support import SUPPORT
 from ..models.base import Distribution, PosteriorState
@@ -61,7 +61,7 @@ def pair(state: PosteriorState, a: str, b: str, bins: int) -> Pair:
     state = _given_known(state, [j, k]).observe(state.evidence)
     cuts = [_cuts(state, i, schema.columns[i], int(bins)) for i in (j, k)]
     # p(a in bin, b in bin) = p(a in bin) p(b in bin | a in bin): the bins of a are rows of evidence
-    rows = intersect(schema, state.evidence, {a: PerRow(tuple(_conditions(first, cuts[0])))})
+    rows = intersect(schema, state.evidence, {a: PerRow(tuple(conditions_of_bins(first, cuts[0])))})
     with np.errstate(invalid="ignore"):
         share = np.exp(state.distribution.log_density(rows) - state.distribution.log_density(state.evidence))
     possible = np.flatnonzero(share > 0.0)
@@ -81,18 +81,8 @@ def _cuts(state: PosteriorState, j: int, column: Column, bins: int) -> np.ndarra
     if column.is_categorical:
         return np.empty(0)
     low, high = state.quantile(j, ENDS)[0].tolist()
-    cuts = np.linspace(low, high, bins + 1)[1:-1]
-    if column.step > 0.0:
-        cuts = column.center + (np.floor((cuts - column.center) / column.step) + 0.5) * column.step
-    return np.unique(cuts)
-
-
-def _conditions(column: Column, cuts: np.ndarray) -> list[Any]:
-    """The conditions that a column is in each of its bins."""
-    if column.is_categorical:
-        return [AnyOf(level) for level in column.levels]
-    ends = [-np.inf, *cuts.tolist(), np.inf]
-    return [AnyOf(side_condition(column, lo, hi)) for lo, hi in itertools.pairwise(ends)]
+    edges = even_edges(column, low, high, bins)
+    return edges[1:-1] if len(edges) > 2 else edges[-1:]
 
 
 def _shown(column: Column, cuts: np.ndarray) -> Any:

@@ -17,6 +17,7 @@ from ..data.shown_values import cell_in_words
 from ..data.table_files import plain
 from ..data.texts import column_text
 from ..inference.explanation.explain import explain
+from ..inference.information.classes import BINS, all_informations, class_cuts, information_of_rows
 from ..inference.modes import model_modes
 from ..inference.sampling import sample
 from ..models.base import Distribution, PosteriorState
@@ -35,6 +36,7 @@ ENTRIES = 500_000
 LISTED = 8
 """Leaves, or states, that an explanation lists."""
 MOST_BINS = 60
+LN2 = math.log(2.0)
 DIGITS = 6
 """Digits of numbers without a grid where they are looked at."""
 
@@ -105,22 +107,23 @@ def pair(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     said, bins = body.get("columns"), whole_number(body, "bins", 20, 2, MOST_BINS)
     if not isinstance(said, list) or len(said) != 2:
         raise ValueError("columns: expected the places of two columns")
-    columns = [shown.columns[place_of(j, len(shown.columns), "columns")] for j in said]
+    places = [place_of(j, len(shown.columns), "columns") for j in said]
+    columns = [shown.columns[j] for j in places]
     given = shown.joint.given(known.conditions)
     found = given.pair(columns[0].name, columns[1].name, bins)
     return {
         "a": _axis(columns[0], found.a),
         "b": _axis(columns[1], found.b),
         "mass": [[float(f"{x:.6g}") for x in row] for row in found.probability.tolist()],
-        "information": _information(found.probability),
         "correlation": _correlation(given, columns),
-    }
+    } | _dependence(shown, known, places)
 
 
 def _drawn(shown: ShownJoint, body: Mapping[str, Any], most: int) -> np.ndarray:
     known = Known(shown, body.get("evidence"))
     n, seed = whole_number(body, "n", 20, 0, most), whole_number(body, "seed", 0, 0, 2**32 - 1)
-    return sample(known.model, known.evidence, n, seed, missing=True)
+    ((_, given, _),) = known.model.given_evidence_present(known.evidence)
+    return sample(known.model if given is None else given, known.evidence, n, seed, missing=True)
 
 
 def _texts(columns: Sequence[Column], X: np.ndarray, digits: int | None = None) -> list[list[str | None]]:
@@ -164,11 +167,16 @@ def column_numbers(column: Column, cuts: np.ndarray) -> np.ndarray:
     return np.where(np.isnat(cuts), np.nan, seconds)
 
 
-def _information(mass: np.ndarray) -> float:
-    """Mutual information of the bins, in bits."""
-    independent = np.outer(mass.sum(axis=1), mass.sum(axis=0))
-    some = mass > 0.0
-    return max(float(mass[some] @ np.log2(mass[some] / independent[some])), 0.0)
+def _dependence(shown: ShownJoint, known: Known, pair: list[int]) -> dict[str, float | None]:
+    """Mutual information of two columns given the evidence in bits, as `Joint.mutual_information` has it for bins; and
+    that of the table's rows that meet it."""
+    cuts = {j: class_cuts(known.state, j, BINS) for j in pair}
+    of_rows = None
+    if known.rows is not None:
+        of_rows = information_of_rows(known.rows[:, pair], [shown.columns[j] for j in pair], [cuts[j] for j in pair])
+    information = all_informations(known.state, pair, cuts)
+    bits = [None if each is None else float(each[0, 1]) / LN2 for each in (information, of_rows)]
+    return {"information": bits[0], "in_table": bits[1]}
 
 
 def _correlation(given: Any, columns: list[Column]) -> float | None:

@@ -1,4 +1,4 @@
-"""Which columns depend on each other, of rows drawn from the joint: a matrix, a tree, what predicts a column."""
+"""Which columns depend on each other in the joint: a matrix, a tree, what predicts a column."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.discretization.dependence import coarse, mutual_information, spanning_tree
+from ..data.discretization.dependence import spanning_tree
 from ..explorer.shown import ShownJoint
+from ..inference.information.classes import all_informations, information_of_rows
 
-DRAWS = 10_000
-"""Most of the joint's drawn rows that are counted."""
 MOST_IN_MATRIX = 30
 """Columns of the matrix."""
 STRONGEST = 12
 """Columns that are named for a target."""
 LEAST = 0.1
 """Weaker dependences are not named: chance is not far."""
-_CODES = 16
 
 
 class Dependence(NamedTuple):
-    """Mutual information of each two of d columns.
+    """Mutual information of each two of d columns, of their classes: see `Joint.mutual_information`.
 
     Attributes
     ----------
     names : tuple of str
     bits : float64 array (d, d)
+    rows : float64 array (d, d), or None
+        The bits of rows of the table.
     strength : float64 array (d, d)
         sqrt(1 - exp(-2 I)), I in nats: of normal columns their correlation without its sign.
     order, parent : int32 array (d,)
@@ -35,32 +35,23 @@ class Dependence(NamedTuple):
 
     names: tuple[str, ...]
     bits: np.ndarray
+    rows: np.ndarray | None
     strength: np.ndarray
     order: np.ndarray
     parent: np.ndarray
 
 
-def dependence(shown: ShownJoint) -> Dependence | None:
-    """The dependences of a joint; None of a single column."""
+def dependence(shown: ShownJoint, X: np.ndarray | None = None) -> Dependence | None:
+    """The dependences of a joint, and of rows X (n, d) of its table; None of a single column."""
     columns = shown.columns
     if len(columns) < 2:
         return None
-    X = shown.draws[:DRAWS]
-    codes, n_codes = np.empty(X.shape, np.int64), np.empty(len(columns), np.int64)
-    for j, column in enumerate(columns):
-        known = ~np.isnan(X[:, j])  # a rule may make cells missing
-        if column.is_categorical:
-            code, n_codes[j] = X[known, j], len(column.levels)
-        else:
-            cuts = np.unique(np.quantile(X[known, j], np.arange(1, _CODES) / _CODES)) if known.any() else X[:0, j]
-            code, n_codes[j] = np.searchsorted(cuts, X[known, j]), len(cuts) + 1
-        codes[:, j] = n_codes[j]
-        codes[known, j] = code
-    is_ordered = np.array([not column.is_categorical for column in columns])
-    information = mutual_information(*coarse(codes, n_codes, is_ordered))
+    cuts = shown.class_cuts
+    information = all_informations(shown.nothing, range(len(columns)), dict(enumerate(cuts)))
+    rows = None if X is None else information_of_rows(X, columns, cuts) / np.log(2.0)
     names = tuple(column.name for column in columns)
     strength = np.sqrt(-np.expm1(-2.0 * information))
-    return Dependence(names, information / np.log(2.0), strength, *spanning_tree(information))
+    return Dependence(names, information / np.log(2.0), rows, strength, *spanning_tree(information))
 
 
 def matrix(found: Dependence) -> dict[str, Any]:
@@ -92,7 +83,7 @@ def tree(found: Dependence) -> dict[str, Any]:
         about = {"name": found.names[order[k]], "depth": min(depth, 9), "above": None, "bits": "", "strength": ""}
         if k:
             i, j = order[k], order[parent[k]]
-            about |= {"above": found.names[j], "bits": f"{found.bits[i, j]:.2f}"}
+            about |= {"above": found.names[j], "bits": _bits(found, i, j)}
             about["strength"] = f"{found.strength[i, j]:.2f}"
         lines.append(about)
         strongest_last = sorted(children[k], key=lambda c: (found.strength[order[c], order[k]], -c))
@@ -112,13 +103,18 @@ def predictors(found: Dependence, target: str) -> list[dict[str, str]]:
     return [
         {
             "name": found.names[i],
-            "bits": f"{found.bits[i, j]:.2f}",
+            "bits": _bits(found, i, j),
             "strength": f"{found.strength[i, j]:.2f}",
             "width": f"{100 * found.strength[i, j]:.1f}",
         }
         for i in best
         if i != j and found.strength[i, j] >= LEAST
     ]
+
+
+def _bits(found: Dependence, i: int, j: int) -> str:
+    beside = "" if found.rows is None else f" (table {found.rows[i, j]:.2f})"
+    return f"{found.bits[i, j]:.2f} bits{beside}"
 
 
 def _cell(strength: float) -> dict[str, str]:

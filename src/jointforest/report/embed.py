@@ -211,7 +211,6 @@ def _column(shown: ShownJoint, j: int, cuts: ColumnCuts, packer: Packer) -> dict
     return about | {
         "cuts": packer.array(np.array(all_shown(column, bins.cuts)), "f8"),
         "first": bins.first.tolist(),
-        "cell": bins.cell.tolist(),
         "points": cuts.points.tolist(),
         "centers": packer.array(np.array(all_shown(column, cuts.centers)), "f8"),
         "center": to_shown(column, column.center) if column.step > 0.0 else None,
@@ -245,6 +244,7 @@ def _tree(tree: TreeTables, packer: Packer, bits: int) -> dict[str, Any]:
         "states": tree.n_states.tolist(),
         "transition": [packer.table(one, bits) for one in tree.transition],
         "emission": [packer.table(one, bits) for one in tree.emission],
+        "missing_at": [tree.missing_node[j] if j >= 0 else k for k, j in enumerate(tree.column.tolist())],
         "blank": [packer.table(one[:, None], max(bits, SURE)) if one.any() else None for one in blank],
     }
 

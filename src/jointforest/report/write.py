@@ -120,7 +120,7 @@ def report_text(joint: Any, wanted: Wanted) -> str:
     title = "joint" if title is None else title
     shown = ShownJoint(joint, title)
     X = None if data is None else encoded(shown, data)
-    found, depends = embedded(shown), dependence(shown)
+    found, depends = embedded(shown), dependence(shown, X)
     faithful = None if data is None else fidelity(joint, data, holdout, random_state=0)
     unusual = unusual_rows(shown, data, examples) if examples else None
     reading = [one for one in joint.reading.columns if one.notes]

@@ -15,7 +15,7 @@ from ..base import Distribution, PosteriorState, of_known
 from ..hidden_tree.hidden_tree import LinkedPosterior
 from ..points import Points, SumDistribution, inverted
 from .cells import Cells, levels_region
-from .coordinates import NEVER, Coordinates, Term
+from .coordinates import Coordinates, Term
 from .linked import Linker
 from .sums import distribution_of_sum, grouped
 from .translate import TAIL, Rows, spread_out
@@ -511,21 +511,13 @@ class RuledPosterior(PosteriorState):
         """Whether nothing in row i of the table says what a coordinate is."""
         return all(np.isnan(self.evidence.value[i, j]) for j, k in self.coordinates.plain.items() if k == at)
 
-    def missing_probabilities(self, columns: Sequence[int]) -> np.ndarray:
-        absences = self.coordinates.absences
-        is_said = ~np.isnan(self.evidence.value[0]) | (self.evidence.cell_regions()[0] >= 0)
-        together = {absences[j] for j in np.flatnonzero(is_said).tolist()} - {NEVER}
+    def missing_shares(self, columns: Sequence[int]) -> np.ndarray:
         found = np.zeros(len(columns))
         mine = np.flatnonzero((self.rows.owner == 0) & (np.nan_to_num(self.share) > 0.0))
         for r in mine.tolist():
             state = self._of_row(r)
-            for i, j in enumerate(columns):
-                if absences[j] not in together:  # which evidence would otherwise make missing, too
-                    found[i] += self.share[r] * self._missing(r, state, j)
+            found += self.share[r] * np.array([self._missing(r, state, j) for j in columns])
         return found
-
-    def missing_shares(self, columns: Sequence[int]) -> np.ndarray:
-        return self.missing_probabilities(columns)  # rules say which cells are known
 
     def _of_row(self, r: int) -> PosteriorState:
         """What the coordinates' distribution says of one row about them."""
@@ -605,9 +597,5 @@ class GroupedPosterior(PosteriorState):
     def covariance(self, a: int, b: int) -> np.ndarray:
         return self._of_each(lambda state: state.covariance(a, b))
 
-    def missing_probabilities(self, columns: Sequence[int]) -> np.ndarray:
-        state = next(state for rows, state in self.groups if rows[0] == 0)
-        return state.missing_probabilities(columns)
-
     def missing_shares(self, columns: Sequence[int]) -> np.ndarray:
-        return self.missing_probabilities(columns)
+        return next(state for rows, state in self.groups if rows[0] == 0).missing_shares(columns)

@@ -21,13 +21,15 @@ export class ForestPart {
 
   /**
    * How well evidence fits.
-   * @param {Map<number, object>} said - by column, with `condition` in the page's numbers
+   * @param {Map<number, object>} said - by column, with `condition` in the page's numbers and `isPresent`, or `missing`
    */
   observe(said) {
     const fits = [...said].map(([j, one]) => [j, this.#fit(j, one)]);
     const n = this.leaf.length;
     const log = new Float64Array(this.leaf);
     for (let l = 0; l < n; l += 1) for (const [, fit] of fits) log[l] += Math.log(fit[l]);
+    for (const [j, { isPresent }] of said)
+      if (isPresent && this.missing[j]) for (let l = 0; l < n; l += 1) log[l] += Math.log1p(-this.missing[j][l]);
     const top = log.reduce((most, x) => Math.max(most, x), -Infinity);
     if (top === -Infinity) return { log: -Infinity };
     let total = 0;

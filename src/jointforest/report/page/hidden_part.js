@@ -1,5 +1,5 @@
 /** Hidden trees of one joint: how well evidence fits them, and what they say of each column. */
-import { pass, readTree, through } from "./tree_pass.js";
+import { pass, readTree, through, times } from "./tree_pass.js";
 import { arrayOf } from "./unpack.js";
 
 export class HiddenPart {
@@ -21,12 +21,12 @@ export class HiddenPart {
 
   /**
    * How well evidence fits.
-   * @param {Map<number, object>} said - by column, with the `share` of each cut, or `missing`
+   * @param {Map<number, object>} said - by column, with the `share` of each cut and `isPresent`, or `missing`
    */
   observe(said) {
     const likelihood = new Map([...said].filter(([, one]) => one.share).map(([j, one]) => [j, this.#ofCodes(j, one.share)]));
     const passes = this.trees.map((tree) => {
-      const own = tree.column.map((j, k) => (said.has(j) ? ownMessage(tree, k, said.get(j), likelihood.get(j)) : null));
+      const own = ownMessages(tree, said, likelihood);
       const found = pass(tree, own);
       return { tree, own, rest: found.rest, log: tree.log_weight + found.log };
     });
@@ -75,24 +75,32 @@ export class HiddenPart {
   }
 }
 
-/** What a condition says of the states of its column's node. */
-function ownMessage(tree, k, one, likelihood) {
-  const states = tree.states[k];
-  if (one.missing !== undefined) {
-    const rate = tree.blank[k] ?? new Float64Array(states);
-    return Float64Array.from(rate, (x) => (one.missing ? x : 1 - x));
+/** What conditions say of the states of each node. */
+function ownMessages(tree, said, likelihood) {
+  const own = tree.column.map(() => null);
+  for (const [j, { missing: isMissing, isPresent }] of said) {
+    const [k, m] = [tree.node.get(j), tree.missingNode.get(j)];
+    if (likelihood.has(j)) own[k] = times(own[k], ofCodes(tree.emission[k], likelihood.get(j), tree.states[k]));
+    if (isMissing === undefined && !isPresent) continue;
+    const rate = tree.blank[m] ?? new Float64Array(tree.states[m]);
+    own[m] = times(own[m], Float64Array.from(rate, (x) => (isMissing ? x : 1 - x)));
   }
+  return own;
+}
+
+/** p(evidence | state) from what it says of each code. */
+function ofCodes(emission, likelihood, states) {
   const n = likelihood.length;
   const out = new Float64Array(states);
   const some = [...likelihood.keys()].filter((c) => likelihood[c] > 0);
-  for (let h = 0; h < states; h += 1) for (const c of some) out[h] += likelihood[c] * tree.emission[k][h * n + c];
+  for (let h = 0; h < states; h += 1) for (const c of some) out[h] += likelihood[c] * emission[h * n + c];
   return out;
 }
 
 /** P(the cell of column j is missing). */
 function missing(j, passes) {
   return passes.reduce((sum, { tree, own, rest, weight }) => {
-    const k = tree.node.get(j);
+    const k = tree.missingNode.get(j);
     if (!tree.blank[k]) return sum;
     let [held, total] = [0, 0];
     rest[k].forEach((x, h) => {

@@ -47,7 +47,8 @@ export class InPageSource {
     await this.ready;
     const found = this.#known(this.#conditions(body.evidence));
     const places = body.columns ?? [...this.table.columns.keys()];
-    const columns = places.map((j) => this.#column(j, found));
+    const present = found.whereKnown();
+    const columns = places.map((j) => this.#column(j, found, present));
     return { id: body.id, version: this.table.version, ...this.#said(found), columns };
   }
 
@@ -69,18 +70,27 @@ export class InPageSource {
     return found;
   }
 
-  /** Evidence observed by all parts of the joint. */
+  /** Evidence observed by all parts of the joint; and the same together with the fact that its cells are known. */
   #known(evidence) {
     const said = new Map(evidence.map((one) => [one.column, this.#ofCondition(one)]));
+    const { log, mixture } = this.#observed(said, evidence);
+    const isDensity = [...said.values()].some((one) => one.isDensity);
+    const hasGaps = [...said.keys()].some((j) => this.table.columns[j].can_miss);
+    const present = hasGaps ? new Map([...said].map(([j, one]) => [j, { ...one, isPresent: one.missing === undefined }])) : said;
+    const whereKnown = () => (hasGaps ? this.#observed(present, evidence).mixture : mixture);
+    if ([...said.values()].some((one) => one.missing)) whereKnown(); // refuses a value that is missing then
+    return { evidence, mixture, whereKnown, log: evidence.length ? log : 0, isDensity };
+  }
+
+  /** What is said, observed by all parts of the joint. */
+  #observed(said, evidence) {
     const observed = this.parts.map((part) => part.observe(said));
     const top = Math.max(...observed.map(({ log }) => log));
     if (top === -Infinity)
       throw new Refused(`the evidence has probability 0: ${sentence(evidence, this.table.columns, this.cuts)}`, true);
     const total = observed.reduce((sum, { log }) => sum + Math.exp(log - top), 0);
     const mixture = observed.map((one) => ({ ...one, weight: Math.exp(one.log - top) / total }));
-    const isDensity = [...said.values()].some((one) => one.isDensity);
-    const log = evidence.length ? top + Math.log(total) : 0;
-    return { evidence, mixture: mixture.filter(({ weight }) => weight > 0), log, isDensity };
+    return { mixture: mixture.filter(({ weight }) => weight > 0), log: top + Math.log(total) };
   }
 
   /** A condition as the parts of the joint read it: with the share of each cut that meets it. */
@@ -127,8 +137,8 @@ export class InPageSource {
   }
 
   /** What a card shows of column j. */
-  #column(j, known) {
-    const { evidence, mixture } = known;
+  #column(j, known, present) {
+    const { evidence } = known;
     const column = this.table.columns[j];
     const cut = this.cuts[j];
     const condition = evidence.find((one) => one.column === j) ?? null;
@@ -138,10 +148,9 @@ export class InPageSource {
     const numbers = column.levels ? ofLevels(column, cut, mass) : ofCuts(column, cut, fine, condition);
     return {
       mass: Array.from(mass),
-      atoms: (cut.cell ?? []).map((place) => fine[place]),
       ...numbers,
       moved: evidence.length ? bits(mass, before) : 0,
-      missing: missing(column, condition, absent(j, mixture)),
+      missing: missing(column, condition, absent(j, present)),
     };
   }
 }

@@ -5,7 +5,8 @@ import { distributionsOf, tableOf } from "./unpack.js";
 /**
  * Tables of one tree.
  * @typedef {{column: number[], parent: number[], states: number[], log_weight: number, transition: Float32Array[],
- *   emission: Float32Array[], blank: (Float32Array|null)[], children: number[][], node: Map<number, number>}} Tree
+ *   emission: Float32Array[], blank: (Float32Array|null)[], children: number[][], node: Map<number, number>,
+ *   missingNode: Map<number, number>}} Tree - missingNode: by column, the node whose states tell which cells are missing
  */
 
 /** A tree with its tables; `_tree` of embed.py. @returns {Tree} */
@@ -19,6 +20,7 @@ export function readTree(tree, buffer) {
     blank: tree.blank.map((one) => one && tableOf(buffer, one)),
     children,
     node: new Map(tree.column.map((j, k) => [j, k])),
+    missingNode: new Map(tree.column.map((j, k) => [j, tree.missing_at[k]])),
   };
 }
 
@@ -77,7 +79,7 @@ function down(tree, own, message, below) {
 }
 
 /** The product of two messages, a new one; null stands for ones. */
-function times(a, b) {
+export function times(a, b) {
   if (!a || !b) return (a ?? b)?.slice() ?? null;
   return a.map((x, i) => x * b[i]);
 }

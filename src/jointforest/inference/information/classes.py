@@ -1,0 +1,123 @@
+"""Mutual information of two columns by classes: levels, and bins of equal probability of numbers. It is exact and
+finite, and can be counted in the rows of a table."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...data.conditions import AnyOf, PerRow
+from ...data.discretization.dependence import mutual_information, times_log
+from ...data.evidence import Evidence, intersect
+from ...data.schema import Column
+from ...models.base import Distribution, PosteriorState
+from ..explanation.rules import side_condition
+
+BINS = 16
+"""Bins of a column of numbers, as where learners measure dependence."""
+_ROWS = 512
+"""Classes that are observed at once."""
+
+
+def class_cuts(state: PosteriorState, j: int, bins: int) -> np.ndarray:
+    """Cuts between bins of about equal probability of a column of numbers; none of levels.
+
+    They lie at quantiles, on a grid between cells. A value that fills a bin is alone in it.
+    """
+    column = state.distribution.schema.columns[j]
+    if column.is_categorical:
+        return np.empty(0)
+    ends = state.quantile(j, np.arange(1, bins) / bins)[0]
+    if column.step > 0.0:
+        cells = np.rint((ends - column.center) / column.step)
+        cells = np.concatenate([cells, cells[1:][cells[1:] == cells[:-1]] - 1.0])
+        return column.center + (np.unique(cells) + 0.5) * column.step
+    points = ends[1:][ends[1:] == ends[:-1]]
+    return np.unique(np.concatenate([ends, np.nextafter(points, -np.inf)]))
+
+
+def conditions_of_bins(column: Column, cuts: np.ndarray) -> list[Any]:
+    """The conditions that a column is in each of its bins, or has each of its levels."""
+    if column.is_categorical:
+        return [AnyOf(level) for level in column.levels]
+    ends = [-np.inf, *cuts.tolist(), np.inf]
+    return [AnyOf(side_condition(column, lo, hi)) for lo, hi in itertools.pairwise(ends)]
+
+
+def n_classes(column: Column, cuts: np.ndarray) -> int:
+    """Levels, or bins between cuts."""
+    return len(column.levels) if column.is_categorical else len(cuts) + 1
+
+
+def informations(state: PosteriorState, a: int, others: Sequence[int], cuts: Mapping[int, np.ndarray]) -> np.ndarray:
+    """Mutual information, in nats, of column a with each other one given one row of evidence, (len(others),).
+
+    It is that of the classes between ``cuts`` in the rows where both columns have values; NaN where there are none.
+    """
+    found = np.full(len(others), np.nan)
+    groups: dict[int, tuple[Distribution, list[int]]] = {}
+    for i, b in enumerate(others):
+        try:
+            given = state.distribution.given_known([a, b])
+        except ValueError:  # rules make one of them missing in each row
+            continue
+        groups.setdefault(id(given), (given, []))[1].append(i)
+    for given, places in groups.values():
+        for i, table in zip(places, _tables(given, state.evidence, a, [others[i] for i in places], cuts), strict=True):
+            found[i] = information_of(table)
+    return found
+
+
+def _tables(
+    model: Distribution, evidence: Evidence, a: int, others: Sequence[int], cuts: Mapping[int, np.ndarray]
+) -> list[np.ndarray]:
+    """P(class of a, class of b | evidence) for each other column b, (classes of a, classes of b) each."""
+    schema = model.schema
+    conditions = conditions_of_bins(schema.columns[a], cuts[a])
+    tables = [np.zeros((len(conditions), n_classes(schema.columns[b], cuts[b]))) for b in others]
+    log_evidence = model.log_density(evidence)
+    for first in range(0, len(conditions), _ROWS):
+        rows = intersect(schema, evidence, {schema.names[a]: PerRow(tuple(conditions[first : first + _ROWS]))})
+        with np.errstate(invalid="ignore"):
+            share = np.exp(model.log_density(rows) - log_evidence)
+        possible = np.flatnonzero(share > 0.0)
+        if not len(possible):
+            continue
+        inside = model.observe(rows.take(possible))
+        inside.prepare(others)
+        for table, b in zip(tables, others, strict=True):
+            table[first + possible] = share[possible, None] * np.maximum(inside.histogram(b, cuts[b]), 0.0)
+    return tables
+
+
+def information_of(table: np.ndarray) -> float:
+    """Mutual information of a table of probabilities, in nats; NaN of an impossible one."""
+    total = table.sum()
+    table = table / total if total > 0.0 else np.full_like(table, np.nan)
+    both, rows, columns = (times_log(p).sum() for p in (table, table.sum(axis=1), table.sum(axis=0)))
+    return float(np.maximum(both - rows - columns, 0.0))
+
+
+def all_informations(state: PosteriorState, columns: Sequence[int], cuts: Mapping[int, np.ndarray]) -> np.ndarray:
+    """`informations` of each two of some columns, (d, d); 0 on the diagonal and where no row has values of both."""
+    of = state.distribution.schema.columns
+    order = sorted(range(len(columns)), key=lambda i: n_classes(of[columns[i]], cuts[columns[i]]))
+    found = np.zeros((len(columns), len(columns)))
+    for k, i in enumerate(order[:-1]):
+        later = order[k + 1 :]
+        found[i, later] = np.nan_to_num(informations(state, columns[i], [columns[m] for m in later], cuts))
+        found[later, i] = found[i, later]
+    return found
+
+
+def information_of_rows(X: np.ndarray, columns: Sequence[Column], cuts: Sequence[np.ndarray]) -> np.ndarray:
+    """The same counted in rows (n, d), less what chance gives: see `dependence.mutual_information`."""
+    classes = np.full(X.shape, -1, np.int16)
+    for j, column in enumerate(columns):
+        known = ~np.isnan(X[:, j])
+        classes[known, j] = X[known, j] if column.is_categorical else np.searchsorted(cuts[j], X[known, j])
+    size = np.array([n_classes(column, cut) for column, cut in zip(columns, cuts, strict=True)])
+    return mutual_information(classes, size)
