@@ -37,6 +37,7 @@ def fit(
     rules: Any = "auto",
     objective: str = "draws",
     random_state: Any = None,
+    n_jobs: int | None = -1,
     verbose: bool = False,
 ) -> Joint: ...
 
@@ -49,6 +50,7 @@ def fit(
     order: str | None = None,
     kinds: Mapping[str, str] | None = None,
     random_state: Any = None,
+    n_jobs: int | None = -1,
     verbose: bool = False,
 ) -> HistoryJoint: ...
 
@@ -65,6 +67,7 @@ def fit(
     rules: Any = "auto",
     objective: str = "draws",
     random_state: Any = None,
+    n_jobs: int | None = -1,
     verbose: bool = False,
 ) -> Joint | HistoryJoint:
     """Learn the joint distribution of a table with the learner that has the highest validation log-likelihood.
