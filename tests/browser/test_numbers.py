@@ -128,5 +128,5 @@ def test_every_kind_of_column_has_its_numbers(mixed: Any, mixed_face: Face) -> N
     mean = re.match(r"mean (\d{4}-\d\d-\d\d)", mixed_face.summary("day"))
     assert mean is not None
     assert mean[1] == f"{given.mean('day') + timedelta(hours=12):%Y-%m-%d}"  # the nearest day
-    atom = mixed_face.card("amount").locator(".atom:visible").first.text_content()
-    assert atom == percent(given.probability("amount = 0"))
+    share = mixed_face.card("amount").locator("jf-histogram .share:visible").first.text_content()
+    assert share == percent(given.marginal("amount").histogram().probability[0])

@@ -155,9 +155,9 @@ def test_a_bin_is_read_out_on_hover_and_focus(penguins: Any, face: Face) -> None
     assert card.locator(".readout").is_visible()
 
 
-def test_a_point_mass_that_is_cut_off_is_marked(mixed_face: Face) -> None:
-    assert mixed_face.card("amount").locator(".cut:visible").count() == 1
-    assert mixed_face.card("age").locator(".cut:visible").count() == 0
+def test_a_bar_that_is_broken_is_labelled(mixed_face: Face) -> None:
+    assert mixed_face.card("amount").locator("jf-histogram .share:visible").count() == 1
+    assert mixed_face.card("age").locator("jf-histogram .share:visible").count() == 0
 
 
 @pytest.mark.parametrize("column", ["species", "body_mass_g"])

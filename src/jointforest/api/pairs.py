@@ -19,6 +19,7 @@ from ..inference.comparison import (
     related_blocks,
 )
 from ..inference.covariance import mean_and_covariance
+from ..inference.histogram import even_edges
 from ..inference.information.classes import conditions_of_bins
 from ..inference.information.projection import Estimate, exact
 from ..models.base import SUPPORT, Distribution, PosteriorState
@@ -79,10 +80,8 @@ def _cuts(state: PosteriorState, j: int, column: Column, bins: int) -> np.ndarra
     if column.is_categorical:
         return np.empty(0)
     low, high = state.quantile(j, ENDS)[0].tolist()
-    cuts = np.linspace(low, high, bins + 1)[1:-1]
-    if column.step > 0.0:
-        cuts = column.center + (np.floor((cuts - column.center) / column.step) + 0.5) * column.step
-    return np.unique(cuts)
+    edges = even_edges(column, low, high, bins)
+    return edges[1:-1] if len(edges) > 2 else edges[-1:]
 
 
 def _shown(column: Column, cuts: np.ndarray) -> Any:

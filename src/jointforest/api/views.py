@@ -15,7 +15,7 @@ from ..cards.svg import Span
 from ..data.evidence import build
 from ..data.schema import Column
 from ..data.shown_values import axis_ticks, interval_in_words, number_text
-from ..inference.histogram import bin_edges, divergence_bits, histogram
+from ..inference.histogram import INNER, are_few_cells, divergence_bits, histogram, is_beyond, shown_edges
 from ..inference.sampling import sample
 from ..models.base import SUPPORT, Distribution, PosteriorState
 
@@ -70,7 +70,6 @@ them. Draws also tell the histograms of a forest with more than `LARGE` rows: al
 DRAWS = 4_000
 MANY, FEW = 40, 20
 """Bins of a histogram, and of one that is made of draws: of fewer draws a bar, chance would be seen."""
-_ENDS = np.array([0.001, 0.999])
 
 
 class _Spread(NamedTuple):
@@ -112,7 +111,7 @@ def _priors(model: Distribution, columns: Sequence[int]) -> list[_Prior]:
         drawn = _draws(nothing)
         missing = np.nan_to_num(nothing.missing_probabilities(wanted)).tolist()
         for j, share in zip(wanted, missing, strict=True):
-            edges = _edges(nothing, j)
+            edges = _edges(nothing, j, drawn)
             kept[j] = _Prior(edges, _mass(nothing, j, edges, drawn), _spread(nothing, j, drawn), float(share))
     return [kept[j] for j in columns]
 
@@ -122,14 +121,13 @@ def _cost(model: Distribution) -> float:
     return max(component.density_cost() for component in model.components)
 
 
-def _edges(nothing: PosteriorState, j: int) -> np.ndarray:
+def _edges(nothing: PosteriorState, j: int, drawn: np.ndarray | None) -> np.ndarray:
     """Ends of a column's bins, the same whatever the evidence; none of levels."""
     column, most = nothing.distribution.schema.columns[j], MANY if _cost(nothing.distribution) <= LARGE else FEW
-    try:
-        return bin_edges(column, most)
-    except ValueError:  # learning saw no range of it
-        low, high = nothing.quantile(j, _ENDS)[0].tolist()
-        return bin_edges(column, np.unique(np.linspace(low, high if high > low else low + 1.0, most + 1)))
+    if column.is_categorical:
+        return np.empty(0)
+    low, high = (nothing.quantile(j, INNER)[0] if drawn is None else np.quantile(drawn[:, j], INNER)).tolist()
+    return shown_edges(column, (low, high), most)
 
 
 def _draws(state: PosteriorState) -> np.ndarray | None:
@@ -230,7 +228,8 @@ def _picture(
     low, high = float(edges[0]), float(edges[-1])
     was, marks_before = (None, None) if before is None else (before[0], _marks(before[1], low, high))
     ticks = axis_ticks(column, low, high)
-    drawn = svg.histogram(column.name, mass, was, ticks, _marks(spread, low, high), marks_before)
+    looks = {"beyond": is_beyond(column, edges), "is_each_labelled": are_few_cells(column, edges)}
+    drawn = svg.histogram(column.name, mass, was, ticks, _marks(spread, low, high), marks_before, **looks)
     said = _in_numbers(column, spread, low, high)
     return drawn, f"{said}; {absent}" if absent else said
 

@@ -79,11 +79,14 @@ def histogram(
     span: Span | None,
     span_before: Span | None = None,
     rows: np.ndarray | None = None,
+    beyond: tuple[bool, bool] = (False, False),
+    is_each_labelled: bool = False,
 ) -> str:
     """Masses of bins of equal width as bars, over those without evidence; marks below say mean and interval.
 
     A bar that would make all others too small to be seen is broken in two, and labelled with its share. ``rows`` are
-    masses of a table, drawn as an outline.
+    masses of a table, drawn as an outline. ``beyond`` says whether the first and the last bar also hold what lies
+    outside the axis: an arrow stands there.
     """
     top, cut = _top(np.max([one for one in (mass, before, rows) if one is not None], axis=0))
     x = np.linspace(0.0, WIDTH, len(mass) + 1)
@@ -94,8 +97,9 @@ def histogram(
     if rows is not None:
         shapes.append(f'<path d="{_outline(x, rows, top)}" fill="none" stroke="currentColor"/>')
     tallest = int(np.argmax(mass))
-    if mass[tallest] > min(top, LABELLED - 1e-12) or (cut and mass[tallest] > top):
-        shapes.append(_label(x, tallest, percent(float(mass[tallest])), mass[tallest] / top))
+    is_labelled = mass[tallest] > min(top, LABELLED - 1e-12) or (cut and mass[tallest] > top)
+    for k in np.flatnonzero(mass >= 0.0005).tolist() if is_each_labelled else [tallest] if is_labelled else []:
+        shapes.append(_label(x, k, percent(float(mass[k])), mass[k] / top, is_each_labelled))
     base = ABOVE + HEIGHT
     shapes.append(f'<path d="M0 {base}H{WIDTH}" stroke="currentColor" stroke-opacity="0.5"/>')
     for one, y, colour in ((span_before, base + 9, PRIOR_LINE), (span, base + 5, POSTERIOR)):
@@ -104,6 +108,9 @@ def histogram(
             shapes.append(f'<path d="{ends}" stroke="{colour}" stroke-width="2"/>')
             if one.mean is not None and 0.0 <= one.mean <= 1.0:
                 shapes.append(f'<circle cx="{_short(WIDTH * one.mean)}" cy="{y}" r="3" fill="{colour}"/>')
+    for is_there, arrow in zip(beyond, ("M0 {0}l-5 -4v8z", "M{1} {0}l5 -4v8z"), strict=True):
+        if is_there:
+            shapes.append(f'<path d="{arrow.format(base - 5, WIDTH)}" fill="currentColor" fill-opacity="0.5"/>')
     for at, words in ticks:
         anchor = "start" if at < 0.08 else "end" if at > 0.92 else "middle"
         shapes.append(
@@ -145,15 +152,15 @@ def _bars(x: np.ndarray, mass: np.ndarray, top: float) -> str:
     return "".join(found)
 
 
-def _label(x: np.ndarray, k: int, words: str, height: float) -> str:
-    """The share of bin k beside the upper end of its bar."""
+def _label(x: np.ndarray, k: int, words: str, height: float, is_above: bool) -> str:
+    """The share of bin k beside the upper end of its bar, or above it."""
     is_left = x[k] > 0.7 * WIDTH
-    at = x[k] - 3 if is_left else x[k + 1] + 3
-    y = ABOVE + HEIGHT * (1.0 - min(height, 1.0)) + 4
-    anchor = "end" if is_left else "start"
+    at = 0.5 * (x[k] + x[k + 1]) if is_above else x[k] - 3 if is_left else x[k + 1] + 3
+    y = ABOVE + HEIGHT * (1.0 - min(height, 1.0)) + (-2 if is_above else 4)
+    anchor = "middle" if is_above else "end" if is_left else "start"
     return (
-        f'<text x="{_short(at)}" y="{_short(y)}" text-anchor="{anchor}" font-size="11" '
-        f'fill="currentColor">{words}</text>'
+        f'<text x="{_short(at)}" y="{_short(y)}" text-anchor="{anchor}" '
+        f'font-size="{9 if is_above else 11}" fill="currentColor">{words}</text>'
     )
 
 

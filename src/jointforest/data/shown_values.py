@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 from datetime import datetime
 
+import numpy as np
+
 from ..cards.format import number_writer
 from ..cards.svg import round_ticks
 from .schema import Column
 
+MOST_TICKS = 6
+"""So many cells of a grid have all a tick."""
 DAY = 86_400.0
 """Seconds."""
 
@@ -76,5 +80,8 @@ def axis_ticks(column: Column, low: float, high: float) -> list[tuple[float, str
     """Where on an axis from low to high, 0 to 1, which numbers stand; of dates the ends."""
     if column.kind == "datetime":
         return [(at, number_text(column, x, low, high)[:10]) for at, x in ((0.0, low), (1.0, high))]
-    ticks = round_ticks(low, high, column.step > 0.0 and float(column.step).is_integer())
+    if column.step > 0.0 and high - low < (MOST_TICKS + 0.5) * column.step:  # of few cells all
+        ticks = (np.arange(low, high - 0.25 * column.step, column.step) + 0.5 * column.step).tolist()
+    else:
+        ticks = round_ticks(low, high, column.step > 0.0 and float(column.step).is_integer())
     return [((x - low) / (high - low), number_text(column, x, low, high)) for x in ticks]

@@ -36,7 +36,6 @@ def column_answer(shown: ShownJoint, known: Known, j: int, is_exact: bool) -> di
         numbers = _exact(known, j, column) if is_exact else _of_bins(shown, known, j, fine)
     return {
         "mass": _rounded(mass),
-        "atoms": _rounded(fine[bins.cell]) if len(bins.cell) else [],
         **dict(zip(("mean", "low", "high"), numbers, strict=True)),
         "moved": divergence_bits(mass, bins.together(before)) if known.conditions else 0.0,
     }
@@ -116,7 +115,7 @@ def table(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
         "said": size(shown.joint),
         "rows": None if shown.rows is None else len(shown.rows),
         "columns": [
-            described(column, bins.edges, bins.atoms) | {"can_miss": column.name in can_miss}
+            described(column, bins.edges) | {"can_miss": column.name in can_miss}
             for column, bins in zip(shown.columns, shown.bins, strict=True)
         ],
     }

@@ -173,7 +173,7 @@ def table(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _about(column: Column) -> dict[str, Any]:
-    return described(column, np.array([column.minimum, column.maximum]), np.empty(0))
+    return described(column, np.array([column.minimum, column.maximum]))
 
 
 def subjects(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from ..data.frames import encode, read
 from ..data.schema import Column
 from ..data.shown_values import date_text
 from ..ensembles.table import Ensemble
-from ..inference.histogram import bin_edges, histogram
+from ..inference.histogram import INNER, histogram, is_beyond, shown_edges
 from ..inference.information.classes import BINS as BINS_OF_DEPENDENCE
 from ..inference.information.classes import class_cuts
 from ..inference.sampling import sample
@@ -27,14 +27,13 @@ from .prediction import Predictor
 BINS = 40
 """Most bins of a column of numbers."""
 ATOMS = 8
-"""Most atoms that a histogram shows apart."""
+"""Most atoms of a column that have cuts of their own."""
 DRAWS = 20_000
 """Draws by which the middle of a bin is found."""
 MOST_CELLS = 500_000
 """Most cells of these draws."""
 FEW = 10
 """Fewer draws tell nothing of it."""
-_ENDS = np.array([0.001, 0.999])
 
 
 class Bins(NamedTuple):
@@ -45,20 +44,14 @@ class Bins(NamedTuple):
     edges : float64 array (B + 1,)
         Ends of the bins shown; nothing of a column of levels.
     cuts : float64 array (C + 1,)
-        ``edges``, and the ends of the cells of atoms that are shown apart.
+        ``edges``, and the ends of the cells of the heaviest atoms, so that means and intervals are near.
     first : int array (B,)
         Number of the first cut of each bin: bin b is made of the cuts from ``first[b]`` to the next bin's.
-    atoms : float64 array (A,)
-        The atoms shown apart.
-    cell : int array (A,)
-        Each atom's place among the cuts.
     """
 
     edges: np.ndarray
     cuts: np.ndarray
     first: np.ndarray
-    atoms: np.ndarray
-    cell: np.ndarray
 
     def together(self, fine: np.ndarray) -> np.ndarray:
         """Masses of the bins from those of the cuts; of a column of levels they are the same."""
@@ -112,7 +105,7 @@ class ShownJoint:
     @cached_property
     def bins(self) -> tuple[Bins, ...]:
         """How each column is cut, the same whatever the evidence."""
-        return tuple(_bins(self.nothing, j, column) for j, column in enumerate(self.columns))
+        return tuple(_bins(self, j, column) for j, column in enumerate(self.columns))
 
     @cached_property
     def masses(self) -> tuple[np.ndarray, ...]:
@@ -157,28 +150,28 @@ class ShownJoint:
         return {}
 
 
-def _bins(nothing: PosteriorState, j: int, column: Column) -> Bins:
+def _bins(shown: ShownJoint, j: int, column: Column) -> Bins:
     none = np.empty(0)
     if column.is_categorical:
-        return Bins(none, none, none.astype(int), none, none.astype(int))
-    try:
-        edges = bin_edges(column, BINS)
-    except ValueError:  # learning saw no range of it
-        low, high = nothing.distribution.observe(nothing.evidence).quantile(j, _ENDS)[0].tolist()
-        edges = bin_edges(column, np.unique(np.linspace(low, high if high > low else low + 1.0, BINS + 1)))
-    atoms = _heaviest(nothing, j, column)
-    cuts = _cuts(column, edges, atoms)
+        return Bins(none, none, none.astype(int))
+    drawn = shown.draws[~np.isnan(shown.draws[:, j]), j]  # a rule may make cells missing
+    low, high = np.quantile(drawn, INNER).tolist() if len(drawn) else (math.nan, math.nan)
+    edges = shown_edges(column, (low, high), BINS)
+    cuts = _cuts(column, edges, _heaviest(shown.nothing, j, column))
     first = np.searchsorted(cuts, edges[:-1] - 0.25 * column.step)
     first[0] = 0
-    return Bins(edges, cuts, first, atoms, np.searchsorted(cuts, atoms) - 1)
+    return Bins(edges, cuts, first)
 
 
 def _cuts(column: Column, edges: np.ndarray, atoms: np.ndarray) -> np.ndarray:
-    """Edges, and the ends of the atoms' cells, ascending; the first and the last have all of these inside."""
-    inner = np.unique(np.concatenate([edges[1:-1], *_cell(column, atoms)]))
+    """Edges, the ends of the atoms' cells and of what learning saw, ascending; the first and the last are outermost."""
+    is_below, is_above = is_beyond(column, edges)
+    inside = edges[None if is_below else 1 : None if is_above else -1]
+    inner = np.unique(np.concatenate([inside, *_cell(column, atoms)]))
     if column.step > 0.0:  # edges of one cell, written by two roundings, are one
         inner = inner[np.diff(inner, prepend=-np.inf) > 0.25 * column.step]
-    low, high = edges[0], edges[-1]
+    half = 0.5 * column.step
+    low, high = (column.minimum - half if is_below else edges[0]), (column.maximum + half if is_above else edges[-1])
     if len(inner):
         low = min(low, inner[0] - 0.5 * column.step if column.step > 0.0 else np.nextafter(inner[0], -np.inf))
         high = max(high, inner[-1] + 0.5 * column.step if column.step > 0.0 else np.nextafter(inner[-1], np.inf))
@@ -263,8 +256,8 @@ def all_shown(column: Column, numbers: np.ndarray) -> list[float | None]:
     return [to_shown(column, x) for x in numbers.tolist()]
 
 
-def described(column: Column, edges: np.ndarray, atoms: np.ndarray) -> dict[str, Any]:
-    """Name, kind, levels or grid of a column, with ends of bins and atoms of numbers."""
+def described(column: Column, edges: np.ndarray) -> dict[str, Any]:
+    """Name, kind, levels or grid of a column, with ends of bins of numbers."""
     is_number, is_date = not column.is_categorical, column.kind == "datetime"
     step = column.step * 1e3 if is_date else column.step
     return {
@@ -273,8 +266,8 @@ def described(column: Column, edges: np.ndarray, atoms: np.ndarray) -> dict[str,
         "levels": None if is_number else list(column.levels),
         "labels": None if is_number else [str(level) for level in column.levels],
         "edges": all_shown(column, edges) if is_number else None,
+        "beyond": is_beyond(column, edges) if is_number else None,
         "step": step or None if is_number else None,
-        "atoms": all_shown(column, atoms) if is_number else [],
         "zone": times.zone_of(column.dtype) if is_date else None,
     }
 

@@ -15,6 +15,13 @@ MOST_BINS = 10_000
 """Most bins, so that a mistyped number does not fill the memory."""
 
 
+FEW_CELLS = 12
+"""A column of at most so many cells of its grid has its share on each bar of a picture."""
+INNER = np.array([0.005, 0.995])
+"""Ends of what pictures show for sure: see `shown_edges`."""
+_LAST_CELL = 2**52
+
+
 def histogram(state: PosteriorState, j: int, edges: np.ndarray) -> np.ndarray:
     """Probability of the bins of column j between ``edges`` (B + 1,) given n rows of evidence, (n, B), or of its
     levels.
@@ -56,15 +63,49 @@ def _expected(column: Column) -> str:
 
 def _even(column: Column, bins: int) -> np.ndarray:
     """Edges of at most so many bins, equally wide, over the range seen at learning; on a grid of whole cells each."""
-    low, high = column.minimum, column.maximum
-    if not (math.isfinite(low) and math.isfinite(high)):
+    if not (math.isfinite(column.minimum) and math.isfinite(column.maximum)):
         raise ValueError(f"column {column.name!r}: no range was seen at learning; give the edges of the bins")
-    if column.step > 0.0:
+    return even_edges(column, column.minimum, column.maximum, bins)
+
+
+def even_edges(column: Column, low: float, high: float, bins: int) -> np.ndarray:
+    """Edges of at most so many bins that hold the numbers from low to high, all equally wide.
+
+    On a grid each bin has as many cells as any other, so that none is higher for having more. Far out, where cells are
+    narrower than the numbers' own steps, a grid is as none.
+    """
+    if column.step > 0.0 and max(abs(low - column.center), abs(high - column.center)) <= _LAST_CELL * column.step:
         first, last = (round((x - column.center) / column.step) for x in (low, high))
         width = -(-(last - first + 1) // bins)
         cells = first + width * np.arange(-(-(last - first + 1) // width) + 1)
-        return column.center + (cells - 0.5) * column.step
+        return np.asarray(column.center + (cells - 0.5) * column.step)
     if low == high:
         low, high = low - 0.5, high + 0.5
     part = np.linspace(0.0, 1.0, bins + 1)
     return np.unique(low * (1.0 - part) + high * part)
+
+
+def shown_edges(column: Column, inner: tuple[float, float], bins: int) -> np.ndarray:
+    """Edges of the bins of pictures: over the range seen at learning, without the outliers; none of levels.
+
+    An end that lies farther from ``inner``, the numbers between which 99 % lie, than these are apart is left out: one
+    outlier would make all others one bar. The outermost bins hold what lies beyond.
+    """
+    if column.is_categorical:
+        return np.empty(0)
+    low, high = inner if math.isfinite(sum(inner)) else (0.0, 0.0)
+    seen = [
+        x if math.isfinite(x) else end for x, end in zip((column.minimum, column.maximum), (low, high), strict=True)
+    ]
+    return even_edges(column, max(seen[0], low - (high - low)), min(seen[1], high + (high - low)), bins)
+
+
+def are_few_cells(column: Column, edges: np.ndarray) -> bool:
+    """Whether each bin of a column of numbers is one cell of its grid, and these are few."""
+    return column.step > 0.0 and len(edges) <= FEW_CELLS + 1 and edges[1] - edges[0] < 1.5 * column.step
+
+
+def is_beyond(column: Column, edges: np.ndarray) -> tuple[bool, bool]:
+    """Whether learning saw numbers below the first and above the last of some edges."""
+    half = 0.5 * column.step
+    return bool(column.minimum < edges[0] - half), bool(column.maximum > edges[-1] + half)

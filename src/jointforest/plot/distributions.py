@@ -13,14 +13,15 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from ..api.joint import Joint
 from ..api.posterior import Posterior
-from ..cards.format import number_writer
+from ..cards.format import number_writer, percent
 from ..data.evidence import Evidence, build
 from ..data.frames import encode
 from ..data.schema import Column, Schema
+from ..inference.histogram import INNER, are_few_cells, even_edges
 from ..models.base import Distribution
 from ..models.box_forest.box_trees import BoxTrees
 from .style import LEVELS, POSTERIOR, PRIOR, TABLE, clean, in_percent, new_axes, short
@@ -31,31 +32,14 @@ BINS = 40
 FEW_BINS = 24
 """Bins of a small panel."""
 MOST_LEVELS = 8
-TAIL = 0.005
-"""Share of a column left out of the picture at either end."""
-_LAST_CELL = 2**52
 _FIRST_DATE, _LAST_DATE = -62135596800.0, 253402214400.0
 """Days that matplotlib can draw, in seconds since 1970."""
 
 
 def span(model: Distribution, evidence: Evidence, j: int) -> tuple[float, float]:
     """Numbers between which 99 % of a numeric column lie, given one row of evidence."""
-    low, high = model.observe(evidence).quantile(j, np.array([TAIL, 1 - TAIL]))[0]
+    low, high = model.observe(evidence).quantile(j, INNER)[0]
     return float(low), float(high)
-
-
-def bin_edges(column: Column, low: float, high: float, most: int = BINS) -> np.ndarray:
-    """Edges of at most so many bins that hold the numbers from low to high; on a grid, of whole cells.
-
-    Far out, where cells are narrower than the numbers' own steps, a grid is as none.
-    """
-    if column.step == 0.0 or max(abs(low - column.center), abs(high - column.center)) > _LAST_CELL * column.step:
-        width = high - low or max(abs(low), 1.0) * 1e-3
-        return np.linspace(low - 0.02 * width, high + 0.02 * width, most + 1)
-    first, last = (round((end - column.center) / column.step) for end in (low, high))
-    cells = -(-(last - first + 1) // most)
-    n = -(-(last - first + 1) // cells)
-    return column.center + (first - 0.5 + cells * np.arange(n + 1)) * column.step
 
 
 def places(column: Column, numbers: np.ndarray) -> Any:
@@ -362,7 +346,7 @@ def evidence_sequence(joint: Joint, column: str, evidence: Sequence[str], ax: Ax
         _draw_stacks(ax, found, np.array([state.level_probabilities(j)[0] for state in states]))
     else:
         spans = [span(step.state.distribution, step.state.evidence, j) for step in steps]
-        edges = bin_edges(found, min(low for low, _ in spans), max(high for _, high in spans))
+        edges = even_edges(found, min(low for low, _ in spans), max(high for _, high in spans), BINS)
         mass = np.array([np.diff(state.cdf(j, edges)[0]) for state in states])
         mean = np.array([state.moments(j)[0][0] for state in states])
         draw_ridges(ax, found, edges, mass, mean, np.array([state.quantile(j, _TAILS)[0] for state in states]))
@@ -490,7 +474,7 @@ def _draw_numbers(
     """Draw shares of bins, before and after; both means as text."""
     column = model.schema.columns[j]
     lows, highs = zip(span(prior, before, j), span(model, after, j), strict=True)
-    edges = bin_edges(column, min(lows), max(highs), bins)
+    edges = even_edges(column, min(lows), max(highs), bins)
     unknown, known = prior.observe(before), model.observe(after)
     for state, look in (
         (unknown, {"color": PRIOR, "fill": True}),
@@ -504,8 +488,14 @@ def _draw_numbers(
     ax.plot([middle], [below], "o", color=TABLE, markersize=4)
     ax.set_ylim(bottom=2.2 * below)
     ax.set_yticks([])
-    if column.kind != "datetime":
-        ax.xaxis.set_major_locator(MaxNLocator(5))
+    if are_few_cells(column, edges):
+        share = np.diff(known.cdf(j, edges)[0])
+        for x, height in zip((edges[1:] - 0.5 * column.step).tolist(), share.tolist(), strict=True):
+            if height >= 0.0005:
+                ax.text(x, height, percent(height), ha="center", va="bottom", fontsize=7)
+        ax.xaxis.set_major_locator(FixedLocator((edges[1:] - 0.5 * column.step)[:: -(-(len(edges) - 1) // 6)].tolist()))
+    elif column.kind != "datetime":
+        ax.xaxis.set_major_locator(MaxNLocator(5, integer=column.step == 1.0))
     first = float(unknown.moments(j)[0][0])
     return _mean_text(column, first, edges), _mean_text(column, float(mean[0]), edges)
 

@@ -19,11 +19,11 @@ from ..data.frames import encode
 from ..data.schema import Column, Schema
 from ..explorer.shown import ShownJoint
 from ..inference.explanation.rules import side_condition
+from ..inference.histogram import even_edges
 from ..models.base import PosteriorState
 from ..report.dependence import dependence as dependence_of
 from .distributions import (
     BINS,
-    bin_edges,
     check_joint,
     draw_ridges,
     format_dates,
@@ -112,7 +112,7 @@ def _beside(ax: Axes | None, rows: np.ndarray | None, wide: float, high: float) 
 def _numbers(state: PosteriorState, j: int, k: int, rows: np.ndarray | None, ax: Axes | None, title: str) -> Axes:
     """Shades of cells."""
     schema = state.distribution.schema
-    edges = [bin_edges(schema.columns[i], *span(state.distribution, state.evidence, i), _bins(rows)) for i in (j, k)]
+    edges = [even_edges(schema.columns[i], *span(state.distribution, state.evidence, i), _bins(rows)) for i in (j, k)]
     mass = np.maximum(_cells(state, j, k, *edges), 0.0)
     top = float(np.quantile(mass[mass > 0.0], _BRIGHT)) if (mass > 0.0).any() else 1.0
     ax, beside = _beside(ax, rows, 4.6, 3.9)
@@ -252,7 +252,7 @@ def _numbers_of_levels(
     schema = state.distribution.schema
     codes, share, given = _of_levels(state, level)
     column, of_levels = schema.columns[number], state.distribution.observe(given)
-    edges = bin_edges(column, *span(state.distribution, state.evidence, number), _bins(rows))
+    edges = even_edges(column, *span(state.distribution, state.evidence, number), _bins(rows))
     mass, mean, ends = (
         np.diff(of_levels.cdf(number, edges), axis=1),
         of_levels.moments(number)[0],

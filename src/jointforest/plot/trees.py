@@ -19,11 +19,12 @@ from ..data.evidence import build
 from ..data.texts import column_text
 from ..inference.explanation.leaf_summaries import leaf_summaries, summary_text
 from ..inference.explanation.tree_text import TreeNode, tree_leaves, tree_nodes
+from ..inference.histogram import even_edges
 from ..models.base import Distribution
 from ..models.box_forest.box_trees import BoxTrees
 from ..query_language.render import condition_text
 from ..runtime.parameters import check_number
-from .distributions import MOST_LEVELS, bin_edges, chosen, draw_bins, places, span, trees_of
+from .distributions import BINS, MOST_LEVELS, chosen, draw_bins, places, span, trees_of
 from .style import POSTERIOR, short
 
 _MOST_COLUMNS = 6
@@ -221,7 +222,7 @@ def _draw_column(model: Distribution, forest: BoxTrees, j: int, groups: list[np.
             np.arange(len(order)), [short(column.levels[code], 12) for code in order], rotation=60, fontsize=6
         )
     else:
-        edges = bin_edges(column, *span(model, build(forest.schema), j))
+        edges = even_edges(column, *span(model, build(forest.schema), j), BINS)
         cdf = in_groups.cdf(edges)
         mean = in_groups.mean()
         for ax, up_to, middle in zip(panels, cdf, mean, strict=True):

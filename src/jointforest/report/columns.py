@@ -14,6 +14,7 @@ from ..data.schema import Column
 from ..data.shown_values import axis_ticks, interval_in_words, number_text
 from ..explorer import answers
 from ..explorer.shown import Bins, ShownJoint, from_shown
+from ..inference.histogram import are_few_cells, is_beyond
 
 MOST_LEVELS = 8
 """Levels of a column that have a bar."""
@@ -68,7 +69,17 @@ def _numbers(column: Column, bins: Bins, one: Any, mass: np.ndarray, rows: np.nd
     ticks = axis_ticks(column, first, last)
     return {
         "bars": None,
-        "picture": histogram(column.name, mass, None, ticks, marks, rows=rows),
+        "picture": histogram(
+            column.name,
+            mass,
+            None,
+            ticks,
+            marks,
+            None,
+            rows,
+            is_beyond(column, bins.edges),
+            are_few_cells(column, bins.edges),
+        ),
         "mean": number_text(column, mean, first, last, of_means=True),
         "interval": interval_in_words(said["low"], said["high"]),
     }

@@ -27,7 +27,7 @@ class ColumnCuts(NamedTuple):
     Attributes
     ----------
     bins : Bins
-        Whose ``cuts``, ``first`` and ``cell`` are of the finer cuts.
+        Whose ``cuts`` and ``first`` are of the finer cuts.
     centers : float64 array (C,)
         Mean within each cut, without evidence.
     points : int array
@@ -82,7 +82,7 @@ def _column(column: Column, bins: Bins, scales: list[Scale], most: int, shown: S
     cuts = _finer(column, bins.cuts, scales, most)
     first = np.searchsorted(cuts, bins.edges[:-1] - 0.25 * column.step)
     first[0] = 0
-    fine = bins._replace(cuts=cuts, first=first, cell=np.searchsorted(cuts, bins.atoms) - 1)
+    fine = bins._replace(cuts=cuts, first=first)
     points = np.empty(0, int) if column.step > 0.0 else _cuts_of_points(column, cuts)
     return ColumnCuts(fine, centers_of_cuts(shown, j, cuts), points, len(cuts) - 1)
 

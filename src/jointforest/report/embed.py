@@ -208,7 +208,6 @@ def _column(shown: ShownJoint, j: int, cuts: ColumnCuts, packer: Packer) -> dict
     return about | {
         "cuts": packer.array(np.array(all_shown(column, bins.cuts)), "f8"),
         "first": bins.first.tolist(),
-        "cell": bins.cell.tolist(),
         "points": cuts.points.tolist(),
         "centers": packer.array(np.array(all_shown(column, cuts.centers)), "f8"),
         "center": to_shown(column, column.center) if column.step > 0.0 else None,

@@ -135,7 +135,7 @@ export class Card extends HTMLElement {
     const { now, before, condition, live, top } = this.known;
     say(this.moved, now.moved >= 0.005 ? `${bits(now.moved)} bits` : "");
     if (focusedNear(this) !== this.typed || !this.isTyping) this.#showCondition(condition);
-    this.picture.update({ ...now, prior: before.mass, priorAtoms: before.atoms, before, condition, live, top });
+    this.picture.update({ ...now, prior: before.mass, before, condition, live, top });
     this.#summarise(now);
     if (this.column.can_miss) {
       const missing = now.missing ?? (condition ? 0 : null); // evidence on a cell says that it is there

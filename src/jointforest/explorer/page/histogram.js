@@ -2,13 +2,9 @@
 import { define, el, mark, svg } from "./dom.js";
 import { percent, writer } from "./format.js";
 import { glide } from "./motion.js";
-import { axis, snap, snapStep, ticks } from "./scale.js";
+import { areFewCells, axis, bars, labelled, outline, scaleOf, snap, snapStep, ticks } from "./scale.js";
 import { interval } from "./state.js";
 
-/** An atom taller than so many of the tallest bar is cut off. */
-const TALLER = 1.6;
-/** An atom of a smaller share without evidence is part of its bar. */
-const APART = 0.05;
 const CLICK = 4; // pixels
 
 /** Says `choose`, with a condition or null in `detail.condition`, and `detail.live` while it is dragged. */
@@ -19,7 +15,6 @@ export class Histogram extends HTMLElement {
     this.axis = axis(column.edges);
     this.step = snapStep(column);
     this.write = writer(column);
-    this.atoms = null;
     this.ends = [null, null];
     this.#build();
     this.glide = glide((values) => this.#paint(values));
@@ -28,18 +23,17 @@ export class Histogram extends HTMLElement {
   #build() {
     this.ghost = svg("path", { class: "ghost" });
     this.bars = svg("path", { class: "fill" });
-    this.needles = svg("path", { class: "needle" });
+    this.labels = this.column.edges.slice(1).map(() => el("span", { class: "share", hidden: true }));
     this.picture = svg(
       "svg",
       { class: "plot", viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" },
       this.ghost,
       this.bars,
-      this.needles,
     );
     this.window = el("div", { class: "window", hidden: true });
     this.handles = [this.#handle(0), this.#handle(1)];
     this.readout = el("div", { class: "readout", "aria-hidden": "true", hidden: true });
-    this.area = el("div", { class: "area" }, this.picture, this.window, ...this.handles, this.readout);
+    this.area = el("div", { class: "area" }, this.picture, this.window, ...this.labels, ...this.handles, this.readout);
     this.area.addEventListener("pointerdown", (event) => this.#press(event));
     this.area.addEventListener("pointermove", (event) => this.#read(this.#shareAt(event)));
     this.area.addEventListener("pointerleave", () => this.#read(null));
@@ -48,6 +42,7 @@ export class Histogram extends HTMLElement {
       handle.addEventListener("blur", () => this.#read(null));
     });
     const marks = ticks(this.column).map((x) => this.#tick(x));
+    (this.column.beyond ?? []).forEach((is, which) => is && marks.push(this.#beyond(which)));
     this.nowLine = el("div", { class: "span now" }, el("i"));
     this.wasLine = el("div", { class: "span was" }, el("i"));
     this.append(
@@ -68,6 +63,12 @@ export class Histogram extends HTMLElement {
     return mark;
   }
 
+  /** Says that the outermost bar also holds what lies beyond the axis. */
+  #beyond(which) {
+    const words = `the ${which ? "last" : "first"} bar also holds all ${which ? "higher" : "lower"} values`;
+    return el("span", { class: which ? "beyond high" : "beyond", title: words }, which ? "▸" : "◂");
+  }
+
   #handle(which) {
     return el("div", {
       role: "slider",
@@ -85,95 +86,39 @@ export class Histogram extends HTMLElement {
   // --------------------------------------------------------------------------------------------------------- drawing
 
   /**
-   * @param {{mass: number[], atoms: number[], prior: number[], priorAtoms: number[], condition: object|null,
-   *   mean: number|null, low: number|null, high: number|null, before: object, live: boolean}} known
+   * @param {{mass: number[], prior: number[], condition: object|null, mean: number|null, low: number|null,
+   *   high: number|null, before: object, live: boolean}} known
    */
   update(known) {
     this.known = known;
-    this.atoms ??= this.#chooseAtoms(known.priorAtoms ?? []);
     const { low = null, high = null } = known.condition ?? {};
     this.ends = [low, high];
     this.classList.toggle("live", known.live);
     this.#place();
     this.#line(this.nowLine, known);
     this.#line(this.wasLine, known.before);
-    const now = this.#heights(known.mass, known.atoms ?? []);
-    const was = this.#heights(known.prior, known.priorAtoms ?? []);
     if (!this.readout.hidden) this.#read(this.readAt);
-    this.glide([...now.bars, ...now.atoms, ...was.bars], known.live);
+    const heights = (mass) => mass.map((share, k) => this.axis.height(share, k));
+    this.glide([...heights(known.mass), ...heights(known.prior)], known.live);
   }
 
-  /** The atoms that are shown apart from their bars: those that hold much, in bars that hold more than them. */
-  #chooseAtoms(shares) {
-    const { edges, step } = this.column;
-    const atoms = (this.column.atoms ?? [])
-      .map((x, place) => {
-        const bin = this.axis.bin(x - (step ?? 0) * 1e-6 - Math.abs(x) * 1e-12);
-        return {
-          place,
-          x,
-          bin,
-          width: edges[bin + 1] - edges[bin],
-          label: el("span", { class: "atom", hidden: true }),
-          cut: el("span", { class: "cut", hidden: true, title: "taller than the picture" }),
-        };
-      })
-      .filter(({ place, width }) => shares[place] >= APART && !(width < 1.5 * step));
-    this.window.after(...atoms.flatMap(({ label, cut }) => [cut, label]));
-    return atoms;
-  }
-
-  /** Heights of bars without their atoms, and of atoms, in the same unit. */
-  #heights(mass, shares) {
-    const rest = Float64Array.from(mass);
-    for (const { place, bin } of this.atoms) rest[bin] = Math.max(0, rest[bin] - shares[place]);
-    return {
-      bars: rest.map((share, k) => this.axis.height(share, k)),
-      atoms: this.atoms.map(({ place }) => shares[place]),
-    };
-  }
-
+  /** Bars given the evidence over those without it, on one scale; the shares of those that need them. */
   #paint(values) {
     const n = this.column.edges.length - 1;
-    const many = this.atoms.length;
-    const now = values.subarray(0, n);
-    const atoms = values.subarray(n, n + many);
-    const was = values.subarray(n + many);
-    const tallest = Math.max(maximum(now), maximum(was), 1e-12);
-    const top = Math.max(tallest, Math.min(maximum(atoms), TALLER * tallest));
+    const [now, was] = [values.subarray(0, n), values.subarray(n)];
+    const scale = scaleOf(Array.from(now, (height, k) => Math.max(height, was[k])));
     const x = this.column.edges.map((edge) => 100 * this.axis.position(edge));
-    mark(this.ghost, "d", outline(x, was, top));
-    mark(this.bars, "d", steps(x, now, top));
-    this.#drawAtoms(
-      Array.from(atoms, (share) => Math.min(1, share / top)),
-      atoms,
-      Array.from(atoms, (share) => share > 1.001 * top),
-    );
-  }
-
-  /** Atoms as needles, with their shares where there is room for the text. */
-  #drawAtoms(heights, shares, isCut) {
-    const at = this.atoms.map(({ x }) => 100 * this.axis.position(x));
-    mark(
-      this.needles,
-      "d",
-      at.map((x, a) => (shares[a] > 0.0005 ? `M${x} 100V${(100 - 100 * heights[a]).toFixed(2)}` : "")).join(""),
-    );
-    this.atoms.forEach(({ cut }, a) => {
-      cut.hidden = !(heights[a] >= 1 && isCut[a]);
-      cut.style.left = `${at[a]}%`;
+    mark(this.ghost, "d", outline(x, was, scale.top));
+    mark(this.bars, "d", bars(x, now, scale.top));
+    const { mass } = this.known;
+    const shown = areFewCells(this.column) ? mass.map((_, k) => k) : labelled(mass, now, scale);
+    this.labels.forEach((label, k) => {
+      label.hidden = !shown.includes(k) || mass[k] < 0.0005;
+      if (label.hidden) return;
+      label.textContent = percent(mass[k]);
+      label.style.left = `${0.5 * (x[k] + x[k + 1])}%`;
+      label.style.top = `${100 - Math.min(100, (100 * now[k]) / scale.top)}%`;
     });
-    const taken = [];
-    for (const a of [...at.keys()].sort((b, c) => shares[c] - shares[b])) {
-      const { label } = this.atoms[a];
-      label.hidden = shares[a] < 0.01 || taken.some((x) => Math.abs(x - at[a]) < 28);
-      if (label.hidden) continue;
-      taken.push(at[a]);
-      label.textContent = percent(shares[a]);
-      label.style.left = `${at[a]}%`;
-      label.style.top = `${100 - 100 * heights[a]}%`;
-      label.classList.toggle("left", at[a] > 70);
-    }
   }
 
   #line(line, { mean, low, high }) {
@@ -213,8 +158,6 @@ export class Histogram extends HTMLElement {
     return which ? this.ends[1] + half : this.ends[0] - half;
   }
 
-  // -------------------------------------------------------------------------------------------------------- gestures
-
   // -------------------------------------------------------------------------------------------------------- reading
 
   /** Where a pointer is, as a share of the axis. */
@@ -237,7 +180,15 @@ export class Histogram extends HTMLElement {
     const k = this.axis.bin(this.axis.value(share));
     const half = 0.5 * (this.column.step ?? 0);
     const ends = [edges[k] + half, edges[k + 1] - half].map((x) => this.write.value(x));
-    const range = ends[0] === ends[1] ? ends[0] : `${ends[0]} to ${ends[1]}`;
+    const [isBelow, isAbove] = this.column.beyond ?? [];
+    const range =
+      isBelow && k === 0
+        ? `up to ${ends[1]}`
+        : isAbove && k === edges.length - 2
+          ? `${ends[0]} and more`
+          : ends[0] === ends[1]
+            ? ends[0]
+            : `${ends[0]} to ${ends[1]}`;
     this.readout.textContent = `${range}: ${percent(this.known.mass[k])}, without evidence ${percent(this.known.prior[k])}`;
     this.readout.classList.toggle("end", share > 0.5);
   }
@@ -356,33 +307,6 @@ export class Histogram extends HTMLElement {
     this.#place();
     this.dispatchEvent(new CustomEvent("choose", { detail: { condition: interval(...ends), live }, bubbles: true }));
   }
-}
-
-/** The greatest of numbers, 0 of none. */
-function maximum(values) {
-  let most = 0;
-  for (const value of values) if (value > most) most = value;
-  return most;
-}
-
-/** Bars with a little room between them. */
-function steps(x, heights, top) {
-  let path = "";
-  for (let k = 0; k < heights.length; k += 1) {
-    const height = (100 * heights[k]) / top;
-    if (height < 0.05) continue;
-    const room = Math.min(0.35, 0.14 * (x[k + 1] - x[k]));
-    path += `M${(x[k] + room).toFixed(2)} 100V${(100 - height).toFixed(2)}H${(x[k + 1] - room).toFixed(2)}V100Z`;
-  }
-  return path;
-}
-
-/** One outline of all bars. */
-function outline(x, heights, top) {
-  let path = `M${x[0]} 100`;
-  for (let k = 0; k < heights.length; k += 1)
-    path += `V${(100 - (100 * heights[k]) / top).toFixed(2)}H${x[k + 1].toFixed(2)}`;
-  return `${path}V100Z`;
 }
 
 define("jf-histogram", Histogram);

@@ -2,6 +2,7 @@
 import { newest } from "./asker.js";
 import { el, focusedNear, mark, named, say, svg } from "./dom.js";
 import { bits, count, percent, writer } from "./format.js";
+import { areFewCells } from "./scale.js";
 import { conditionOn, interval } from "./state.js";
 import { fill } from "./fill.js";
 
@@ -150,10 +151,19 @@ export class PairPanel {
     const column = this.explorer.columns[place];
     const write = labels ? null : writer({ ...column, edges });
     const n = labels ? labels.length : edges.length - 1;
-    const text = (k) => (labels ? labels[k] : `${write.value(edges[k])} to ${write.value(edges[k + 1])}`);
-    const isEach = Boolean(labels) && n <= ALL;
+    const half = 0.5 * (column.step ?? 0);
+    const number = (k) => {
+      const [from, to] = [edges[k] + half, edges[k + 1] - half].map((x) => write.value(x));
+      if (k === 0 && column.edges[0] < edges[0]) return `up to ${to}`;
+      if (k === n - 1 && column.edges.at(-1) > edges[n]) return `${from} and more`;
+      return from === to ? from : `${from} to ${to}`;
+    };
+    const text = (k) => (labels ? labels[k] : number(k));
+    const isEach = n <= ALL && (Boolean(labels) || areFewCells({ ...column, edges }));
+    const all = [...Array(n).keys()].map(text);
     const ends = labels ? [] : [0, n >> 1, n].map((k) => write.tick(edges[k])).filter((_, k) => n % 2 === 0 || k !== 1);
-    const marks = isEach ? labels : where === "across" ? ends : ends.reverse();
+    const inOrder = isEach ? all : ends;
+    const marks = labels || where === "across" ? inOrder : inOrder.reverse();
     return { name: column.name, n, text, marks, isEach, edges, kept };
   }
 

@@ -1,10 +1,10 @@
 /** A card as a picture of its own: SVG text, and a PNG drawn from it. */
 import { percent, writer } from "./format.js";
-import { axis, ticks } from "./scale.js";
+import { areFewCells, axis, bars, labelled, outline, scaleOf, ticks } from "./scale.js";
 import { labelOf } from "./typed.js";
 
 const WIDTH = 420;
-const [LEFT, RIGHT, HEAD] = [14, 14, 62];
+const [LEFT, RIGHT, HEAD] = [14, 14, 66];
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
 const [NOW, BEFORE, INK, SOFT] = ["#2a8f86", "#dcd9d0", "#1b1e23", "#5a606a"];
 
@@ -22,7 +22,7 @@ const rect = (x, y, width, height, fill) =>
  * @param {number[]} shown - levels in their order, for a column of levels
  */
 export function pictureOf(column, { now, before }, sentence, shown) {
-  const body = column.levels ? bars(column, now, before, shown) : histogram(column, now, before);
+  const body = column.levels ? ofLevels(column, now, before, shown) : histogram(column, now, before);
   const height = HEAD + body.height + 16;
   const given = sentence ? `given ${sentence.length > 60 ? `${sentence.slice(0, 59)}…` : sentence}` : "without evidence";
   return (
@@ -34,7 +34,7 @@ export function pictureOf(column, { now, before }, sentence, shown) {
   );
 }
 
-function bars(column, now, before, shown) {
+function ofLevels(column, now, before, shown) {
   const [label, value] = [150, 52];
   const room = WIDTH - LEFT - RIGHT - label - value;
   const shapes = shown.map((k, row) => {
@@ -54,34 +54,20 @@ function histogram(column, now, before) {
   const line = axis(column.edges);
   const write = writer(column);
   const [width, height] = [WIDTH - LEFT - RIGHT, 130];
-  const heights = (mass) => mass.map((share, k) => line.height(share, k));
-  const [a, b] = [heights(now.mass), heights(before.mass)];
-  const { top, isCut } = scaleOf(a.map((value, k) => Math.max(value, b[k])));
-  const x = column.edges.map((edge) => LEFT + width * line.position(edge));
-  const draw = (values, fill, gap) =>
-    values
-      .map((value, k) => {
-        const share = Math.min(1, value / top);
-        return rect(x[k] + gap, height * (1 - share), x[k + 1] - x[k] - 2 * gap, height * share, fill);
-      })
-      .join("");
-  const tallest = a.indexOf(Math.max(...a));
-  const [from, to] = [x[tallest] - 1, x[tallest + 1] + 1];
-  const label = text(to < 0.7 * WIDTH ? to + 3 : from - 3, 10, percent(now.mass[tallest]), `font-size="11" text-anchor="${to < 0.7 * WIDTH ? "start" : "end"}"`);
-  const broken = `<path d="M${from} 26L${to} 18V24L${from} 32Z" fill="#ffffff"/>${label}`;
-  const marks = ticks(column).map((at) =>
-    text(LEFT + width * line.position(at), height + 17, write.tick(at), `text-anchor="middle" font-size="11" fill="${SOFT}"`),
+  const [a, b] = [now, before].map(({ mass }) => mass.map((share, k) => line.height(share, k)));
+  const scale = scaleOf(a.map((value, k) => Math.max(value, b[k])));
+  const x = column.edges.map((edge) => 100 * line.position(edge));
+  const at = (percent) => (LEFT + (width * percent) / 100).toFixed(1);
+  const area = `<g transform="translate(${LEFT} 0) scale(${width / 100} ${height / 100})"><path d="${outline(x, b, scale.top)}" fill="${BEFORE}"/><path d="${bars(x, a, scale.top)}" fill="${NOW}"/></g>`;
+  const shown = areFewCells(column) ? a.map((_, k) => k) : labelled(now.mass, a, scale);
+  const shares = shown.map((k) =>
+    text(at(0.5 * (x[k] + x[k + 1])), (height * (1 - Math.min(1, a[k] / scale.top)) - 3).toFixed(1), percent(now.mass[k]), 'text-anchor="middle" font-size="11"'),
+  );
+  const marks = ticks(column).map((value) =>
+    text(at(100 * line.position(value)), height + 17, write.tick(value), `text-anchor="middle" font-size="11" fill="${SOFT}"`),
   );
   const said = now.mean === null ? "" : text(LEFT, height + 40, `mean ${write.mean(now.mean)}`);
-  return { shapes: draw(b, BEFORE, 0) + draw(a, NOW, 0.6) + (isCut && a[tallest] > top ? broken : "") + marks.join("") + said, height: height + 46 };
-}
-
-/** The height that reaches the top, and whether a bar is broken there: the rule of `cards/svg.py`. */
-function scaleOf(heights) {
-  const high = heights.toSorted((p, q) => q - p);
-  const rest = high.slice(1).reduce((sum, value) => sum + value, 0);
-  const isCut = high.length > 2 && high[0] > 2.5 * high[1] && rest >= 0.05 * (high[0] + rest);
-  return { top: isCut ? 1.6 * high[1] : Math.max(high[0], 1e-12), isCut };
+  return { shapes: area + shares.join("") + marks.join("") + said, height: height + 46 };
 }
 
 /** The PNG of an SVG text, twice as large so that it is sharp. @returns {Promise<Blob>} */

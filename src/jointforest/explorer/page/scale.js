@@ -31,6 +31,50 @@ export function axis(edges) {
   return { position, value, height, bin, even, low: edges[0], high: edges[last] };
 }
 
+/** A column of at most so many cells of its grid has a share on each bar, and each cell below it. */
+const FEW = 12;
+/** Whether each bar of a column of numbers is one cell of its grid, and these are few. */
+export const areFewCells = ({ edges, step }) =>
+  Boolean(step) && edges.length <= FEW + 1 && edges[1] - edges[0] < 1.5 * step;
+
+// The rules of `cards/svg.py`: when a bar is broken, so that it does not make all others too small to be seen.
+const [CUT, CUT_AT, LEAST, LABELLED] = [2.5, 1.6, 0.05, 0.25];
+
+/** The height that reaches the top, and whether a bar is broken there. */
+export function scaleOf(heights) {
+  const high = heights.toSorted((p, q) => q - p);
+  const rest = high.slice(1).reduce((sum, value) => sum + value, 0);
+  const isCut = high.length > 2 && high[0] > CUT * high[1] && rest >= LEAST * (high[0] + rest);
+  return { top: isCut ? CUT_AT * high[1] : Math.max(high[0], 1e-12), isCut };
+}
+
+/** The tallest bar, if it is broken or holds much, so that it is labelled with its share. */
+export function labelled(mass, heights, { top, isCut }) {
+  const tallest = heights.indexOf(Math.max(...heights));
+  return mass[tallest] >= LABELLED || (isCut && heights[tallest] > top) ? [tallest] : [];
+}
+
+/** Bars with a little room between them, from 0 below to 100 at the top; one that is broken has a slanting gap. */
+export function bars(x, heights, top) {
+  let path = "";
+  for (let k = 0; k < heights.length; k += 1) {
+    const height = (100 * heights[k]) / top;
+    if (height < 0.05) continue;
+    const room = Math.min(0.35, 0.14 * (x[k + 1] - x[k]));
+    const [from, to] = [x[k] + room, x[k + 1] - room].map((at) => at.toFixed(2));
+    path += height > 100.0001 ? `M${from} 100V34L${to} 26V100ZM${from} 26V0H${to}V18Z` : `M${from} 100V${(100 - height).toFixed(2)}H${to}V100Z`;
+  }
+  return path;
+}
+
+/** One outline of all bars. */
+export function outline(x, heights, top) {
+  let path = `M${x[0]} 100`;
+  for (let k = 0; k < heights.length; k += 1)
+    path += `V${Math.max(0, 100 - (100 * heights[k]) / top).toFixed(2)}H${x[k + 1].toFixed(2)}`;
+  return `${path}V100Z`;
+}
+
 /** The bin that x is in, the nearest one outside. */
 export function binOf(edges, x) {
   let low = 0;
@@ -73,6 +117,7 @@ export function snap(x, step) {
 /** At most `most` round values on an axis to write below it. */
 export function ticks(column, most = 4) {
   const line = axis(column.edges);
+  if (areFewCells(column) && column.edges.length <= 7) return column.edges.slice(1).map((edge) => edge - 0.5 * column.step);
   if (!line.even) return unevenTicks(column.edges, most);
   const rough = (line.high - line.low) / most;
   const step = column.kind === "datetime" ? dateStep(rough) : tickStep(rough, column.step ?? 0);

@@ -148,7 +148,6 @@ export class InPageSource {
     const numbers = column.levels ? ofLevels(column, cut, mass) : ofCuts(column, cut, fine, condition);
     return {
       mass: Array.from(mass),
-      atoms: (cut.cell ?? []).map((place) => fine[place]),
       ...numbers,
       moved: evidence.length ? bits(mass, before) : 0,
       missing: missing(column, condition, absent(j, present)),
