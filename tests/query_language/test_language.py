@@ -122,6 +122,8 @@ def test_the_parts_of_a_query() -> None:
         ("P(not (age > 3, sex = Male))", 2, "1 - P(A)"),
         ("P(age >)", 7, "expected a value"),
         ("Medin(age)", 0, "did you mean 'Median'"),
+        ("mean(age)", 0, "did you mean 'E'"),
+        ("std(age)", 0, "did you mean 'Sd'"),
         ("age > 3", 0, "expected a query"),
         ("P(age > 3 | )", 12, "no evidence"),
         ("P(age > 3 | sex = Male | age = 4)", 23, "second bar"),

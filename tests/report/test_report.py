@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,12 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
+from jointforest.evaluation.statements import statements
 from jointforest.explorer.shown import ShownJoint
 from jointforest.report import embed
+from jointforest.report.columns import encoded
 from jointforest.report.dependence import dependence
+from jointforest.report.summary import _faithful
 from jointforest.report.write import Wanted, report_text
 
 from ..explorer import tables
@@ -206,10 +210,25 @@ def test_the_summary_has_five_sentences(hostile: str) -> None:
     assert found is not None
     said = re.findall(r"<li[^>]*>(.*?)</li>", found[1])
     assert len(said) == 5 and all(sentence.endswith(".") for sentence in said)
-    assert said[0].startswith(
+    assert said[1].startswith(
         "This report describes a table of 300 rows with 10 columns: 4 with numbers, 4 with levels"
     )
-    assert "Taken alone" in said[1] and "classifier" in said[2] and "most unusual row" in said[3]
+    assert "Taken alone" in said[2] and "classifier" in said[0] and "most unusual row" in said[3]
+
+
+def test_the_first_sentence_names_the_weakest_point() -> None:
+    rng = np.random.default_rng(0)
+    hour, minute = rng.integers(6, 22, 3_000), rng.integers(0, 60, 3_000)
+    frame = pd.DataFrame({"dep_time": 100 * hour + minute, "minute": minute, "x": rng.normal(size=3_000)})
+    joint = jf.HiddenTreeForest(n_states=4, max_iter=1, max_leaf_nodes=1, rules=[], random_state=0).fit(frame).joint_
+    counted = statements(joint.distribution, encoded(ShownJoint(joint), frame), "the table")
+    found = jf.fidelity(joint, frame, random_state=0)
+    assert counted.wrong
+    sentence = _faithful(replace(found, statements=counted))
+    worst = (counted.broken or counted.wrong)[0]
+    assert sentence.startswith(f"The weakest point that was found is {worst.text}: joint ") and worst.beside in sentence
+    plain = _faithful(replace(found, statements=replace(counted, wrong=())))
+    assert plain.startswith("As a picture of the table the joint is ")
 
 
 def test_without_rows_the_summary_says_what_was_not_measured() -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..cards import html
+from ..cards.format import percent, signed
 from ..data.conditions import check_hard, without_missing
 from ..data.discretization.base_density import cdf, levels, quantiles
 from ..data.evidence import Evidence, build, is_met, is_met_by, runs_of
@@ -20,6 +22,8 @@ from ..models.history.records import Found, Histories
 from ..runtime.parameters import check_number
 from .posterior import conditions_of
 
+SHOWN = 8
+"""Subjects that a notebook shows."""
 LEAST_CAP = 64
 """Fewest hypotheses of a forecast: each code of a number can then be one."""
 MOST_BYTES = 2_000_000_000
@@ -59,6 +63,16 @@ class Forecast:
 
     def __repr__(self) -> str:
         return f"Forecast({len(self.subjects)} subjects, {self.steps} steps)"
+
+    def _repr_html_(self) -> str:
+        shown = self.subjects[:SHOWN]
+        share = [percent(float(p)) for p in self.end_probability[: len(shown), 0]]
+        cells = [[_cell_text(x) for x in self.mean(name)[: len(shown), 0].tolist()] for name in self.columns]
+        rows = list(zip(map(str, shown), share, *cells, strict=True))
+        left = f"and {len(self.subjects) - len(shown):,} subjects more" if len(self.subjects) > len(shown) else ""
+        said = "The next row of each subject: means of numbers and dates, the most probable levels."
+        header = ("subject", "no row follows", *self.columns)
+        return html.view(repr(self), [said], [html.table(rows, header)], left)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -427,3 +441,10 @@ def _quantiles(x: np.ndarray, q: np.ndarray) -> np.ndarray:
     turned = np.moveaxis(ordered, 1, 2)
     a, b = np.take_along_axis(turned, low, 2), np.take_along_axis(turned, high, 2)
     return np.asarray(a + (at - low) * (b - a))
+
+
+def _cell_text(value: Any) -> str:
+    """A mean with four digits; a date as its day; a level as it is."""
+    if isinstance(value, float):
+        return "–" if np.isnan(value) else signed(f"{value:.4g}")
+    return str(value.date()) if hasattr(value, "date") else str(value)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import narwhals as nw
 import numpy as np
 
+from ..cards import html
 from ..data.frames import encode, fill, read, warn_unseen, with_names
 from ..data.history_rows import HistoryRows, check_names, group_rows, split_columns, whole_subjects
 from ..data.schema import Schema
@@ -117,6 +118,12 @@ class HistoryJoint:
             f"HistoryJoint({int(self.model.length_counts.sum())} subjects{constant}; varying: {_names(self.varying)}; "
             f"{self.model.n_trees} trees, {self.model.n_leaves} leaves)"
         )
+
+    def _repr_html_(self) -> str:
+        about = {name: "the same in all rows of a subject" for name in self.constant}
+        about |= dict.fromkeys(self.varying, "varies from row to row")
+        rows = [(name, self.schema[name].kind if name in self.schema.names else "", of) for name, of in about.items()]
+        return html.view(repr(self), [], [html.table(rows, ("column", "kind", ""))])
 
     def __getattr__(self, name: str) -> Any:
         """Say what to ask instead of a verb that joints of single rows have."""

@@ -83,6 +83,11 @@ def table(rows: Iterable[Sequence[str]], header: Sequence[str] = (), wraps: bool
     return "".join([*out, "</table>"])
 
 
+def text_html(text: str) -> str:
+    """Lines of text for notebooks, none broken: what is too wide is scrolled."""
+    return f'<pre style="white-space:pre;overflow-x:auto;line-height:1.4;font-size:12px">{escape(text)}</pre>'
+
+
 def legend(now: str, before: str = "", more: str = "") -> Html:
     """What the colours mean."""
     said = f"{swatch()} {escape(now)}"

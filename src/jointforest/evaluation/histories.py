@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..cards.html import text_html
 from .columns_and_pairs import Cells, total_variation
 from .two_sample_test import ToldApart, told_apart
 
@@ -107,6 +108,9 @@ class HistoryFidelity:
             most = ", ".join(list(test.columns)[:3])
             lines.append(f"  {what:<20}{test.score:8.4f}  {test.classifier}; used most: {most}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return text_html(str(self))
 
 
 def history_fidelity(

@@ -231,7 +231,8 @@ def attribution(joint: Joint, frame: Any, row: int = 0, most: int = 20, ax: Axes
     -------
     Axes
         A line for each known cell, the most unusual first. The dot is log p(cell | the other cells of its row), in
-        nats; the bar holds the middle 90 % of the rows, and the text says how many rows have a less probable cell.
+        nats; the bar holds the middle 90 % of the rows, and the text says in how many of the others the cell is as
+        improbable, or more.
 
     Raises
     ------
@@ -261,8 +262,9 @@ def attribution(joint: Joint, frame: Any, row: int = 0, most: int = 20, ax: Axes
     if np.isnan(mine).all():
         raise ValueError(f"row {row} has no known cell")
     with np.errstate(invalid="ignore"):
-        rarer = np.array([np.mean(one[~np.isnan(one)] < x - 1e-12) if not np.isnan(x) else 2.0
-                          for one, x in zip(cells.T, mine, strict=True)])  # fmt: skip
+        as_rare = [np.sum(one <= x + 1e-9) - 1 for one, x in zip(cells.T, mine, strict=True)]  # all but the row itself
+    others = np.maximum((~np.isnan(cells)).sum(axis=0) - 1, 1)
+    rarer = np.where(np.isnan(mine), 2.0, np.array(as_rare) / others)
     middle = np.nanmedian(np.where(np.isnan(mine), 0.0, cells), axis=0)
     order = np.lexsort((mine - middle, rarer))[: min(most, int((~np.isnan(mine)).sum()))]
     ax = new_axes(7.2, 1.3 + 0.34 * len(order)) if ax is None else ax
@@ -277,7 +279,7 @@ def attribution(joint: Joint, frame: Any, row: int = 0, most: int = 20, ax: Axes
     labels = [_cell_name(joint, X, unseen, row, j) for j in order.tolist()]
     ax.set_yticks(np.arange(len(order)), labels)
     for line, j in enumerate(order.tolist()):
-        ax.text(1.01, line, f"{rarer[j]:.0%} of rows rarer", transform=ax.get_yaxis_transform(), va="center",
+        ax.text(1.01, line, f"{rarer[j]:.0%} of rows as rare", transform=ax.get_yaxis_transform(), va="center",
                 fontsize=8, color=SOFT)  # fmt: skip
     ax.set_ylim(len(order) - 0.4, -0.6)
     ax.set_xlabel("log p(cell | the other cells of its row), in nats")

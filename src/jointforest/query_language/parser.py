@@ -780,6 +780,8 @@ def _interval(low: Value | None, high: Value | None, low_in: bool, high_in: bool
 
 # ---- A query, read.
 
+_OTHER_NAMES = {"mean": "E", "average": "E", "avg": "E", "std": "Sd", "quantile": "Q", "probability": "P", "prob": "P"}
+"""What others call a function."""
 FUNCTIONS = ("P", "E", "Var", "Sd", "Cov", "Corr", "Q", "Median", "Mode", "logp")
 
 
@@ -945,7 +947,9 @@ class QueryParser(ConditionParser):
             raise self.fail("expected a query", hint=hint)
         name = names.get(str(token.value).lower())
         if name is None:
-            raise self.fail(f"no function is called {token.value!r}", hint=near(token.value, FUNCTIONS))
+            meant = _OTHER_NAMES.get(token.value.lower())
+            hint = f"did you mean {meant!r}?" if meant else near(token.value, FUNCTIONS)
+            raise self.fail(f"no function is called {token.value!r}", hint=hint)
         self.advance()
         self.advance()
         return name

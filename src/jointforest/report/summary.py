@@ -28,11 +28,11 @@ def summary(
     unusual: list[dict[str, Any]] | None,
     reading: Sequence[ColumnReading],
 ) -> list[str]:
-    """What the table is, what depends on what, how faithful the joint is, what is unusual, what to look at."""
+    """How faithful the joint is, what the table is, what depends on what, what is unusual, what to look at."""
     return [
+        _faithful(fidelity),
         _table(schema, n_rows),
         _dependence(depends, target),
-        _faithful(fidelity),
         _unusual(unusual),
         _notes(reading),
     ]
@@ -73,9 +73,12 @@ def _faithful(fidelity: Fidelity | None) -> str:
     found = judged(fidelity)
     if not found:
         return "How faithful the joint is could not be measured with these rows."
-    is_off = fidelity.statements is not None and fidelity.statements.off > 1.0 - CLOSE[0]
-    shown = found[-1 if is_off else 0]
-    return f"As a picture of the table the joint is {shown['verdict'].split(':')[0]}: {shown['meaning']}."
+    said = f"as a picture of the table the joint is {found[0]['verdict'].split(':')[0]}: {found[0]['meaning']}."
+    counted = fidelity.statements
+    if counted is None or not counted.wrong:
+        return said[0].upper() + said[1:]
+    worst = (counted.broken or counted.wrong)[0]
+    return f"The weakest point that was found is {worst}; {said}"
 
 
 def _unusual(unusual: list[dict[str, Any]] | None) -> str:

@@ -40,7 +40,7 @@ export class ComparePanel {
     both.forEach(({ sentence }, which) => {
       this.sides[which].textContent = (sentence || "no evidence") + (which && !b ? " (the evidence now)" : "");
     });
-    const asked = both.map(({ evidence }, which) => this.asks[which]("posterior", { evidence, exact: false, columns: null }));
+    const asked = both.map(({ evidence }, which) => this.asks[which]("posterior", { evidence, exact: true, columns: null }));
     return fill(this.answer, this.#together(asked), (answers) => this.#show(answers));
   }
 

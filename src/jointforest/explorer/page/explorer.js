@@ -491,7 +491,8 @@ export class Explorer {
       mark(card.pin, "aria-pressed", isPinned);
       card.classList.toggle("pinned", isPinned);
     }
-    const rank = (card) => (pinned.includes(card.column.name) ? 1 : 0);
+    const isOneValue = ({ levels, edges, step }) => (levels ? levels.length < 2 : Boolean(step) && edges.length < 3);
+    const rank = ({ column }) => (pinned.includes(column.name) ? 1 : isOneValue(column) ? -1 : 0); // such columns last
     const moved = (card) => (sort === "moved" ? (this.answer.columns[card.place]?.moved ?? 0) : 0);
     const order = [...(this.cards ?? [])].sort((a, b) => rank(b) - rank(a) || moved(b) - moved(a) || a.place - b.place);
     reorder(this.grid, order);

@@ -3,6 +3,7 @@ import { newest } from "./asker.js";
 import { el, named } from "./dom.js";
 import { percent, writer } from "./format.js";
 import { fill } from "./fill.js";
+import { ticks } from "./scale.js";
 import { conditionOn } from "./state.js";
 import { labelOf } from "./typed.js";
 
@@ -71,7 +72,10 @@ export class ReasonsPanel {
     const by = column.levels ? (x) => `${(100 * x).toFixed(1)} points` : (x) => amount(x, column);
     const ends = [base];
     steps.forEach((step) => ends.push(ends.at(-1) + step.by));
-    const [low, high] = column.levels ? [0, 1] : [Math.min(...ends), Math.max(...ends)];
+    const least = column.levels ? 0 : Math.min(...ends);
+    const most = column.levels ? 1 : Math.max(...ends);
+    const room = column.levels ? 0 : 0.08 * (most - least); // an axis that does not begin at 0: no bar begins at its end
+    const [low, high] = [least - room, most + room];
     const place = (x) => (high > low ? (100 * (x - low)) / (high - low) : 0);
     const line = (name, from, to, text, kind) => {
       const bar = el("i", { class: kind });
@@ -79,15 +83,21 @@ export class ReasonsPanel {
       bar.style.width = `${Math.max(0.6, Math.abs(place(to) - place(from)))}%`;
       return el("li", {}, el("span", { dir: "auto" }, name), el("span", { class: "step-bar", "aria-hidden": "true" }, bar), el("b", {}, text));
     };
+    const marks = ticks({ kind: column.kind, edges: [low, high], step: null }).map((x) => {
+      const mark = el("i", {}, column.levels ? percent(x) : writer({ ...column, edges: [low, high] }).tick(x));
+      mark.style.insetInlineStart = `${place(x)}%`;
+      return mark;
+    });
     const what = column.levels ? `Probability that ${column.name} = ${level}` : `Mean of ${column.name}`;
     return [
       el("h3", { dir: "auto" }, what),
       el(
         "ol",
         { class: "reasons" },
-        line("without evidence", low, base, write(base), "base"),
+        line("without evidence", column.levels ? low : base, base, write(base), "base"),
         ...steps.map((step, k) => line(step.said, ends[k], ends[k + 1], `${step.by >= 0 ? "+" : "−"}${by(Math.abs(step.by))}`, step.by >= 0 ? "up" : "down")),
-        line("with all the evidence", low, value, write(value), "base"),
+        line("with all the evidence", column.levels ? low : value, value, write(value), "base"),
+        high > low ? el("li", { "aria-hidden": "true" }, el("span"), el("span", { class: "step-axis" }, ...marks), el("b")) : null,
       ),
       el(
         "p",

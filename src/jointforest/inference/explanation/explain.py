@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -75,11 +74,6 @@ def _plain_text(summary: dict[str, Any]) -> str:
         for x in map(summary.get, ("mean", "low", "high"))
     )
     return mean if low == high else f"{mean} ({low} to {high})"
-
-
-def text_html(text: str) -> str:
-    """Lines of text for notebooks, none broken: what is too wide is scrolled."""
-    return f'<pre style="white-space:pre;overflow-x:auto;line-height:1.4;font-size:12px">{escape(text)}</pre>'
 
 
 # ---- Hidden states as rules: what sets a state apart in the query language, and a summary of the columns in it.

@@ -16,6 +16,8 @@ from .rules import grid_value
 
 LEVEL = 0.9
 """Share of a column's distribution in a leaf that its interval holds."""
+_NOISE = 1e-9
+"""A smaller share of a column's range is no number of it."""
 _MOST_LEVELS = 3
 """Levels of a column that are shown, the most probable ones."""
 
@@ -45,6 +47,9 @@ def column_summary(column: Column, numbers: np.ndarray) -> dict[str, Any]:
     """A column's summary as users read it: of the probabilities of its levels, or of mean, low and high."""
     if column.is_categorical:
         return {"levels": _likeliest(column, numbers)}
+    if column.kind != "datetime":  # what differences of large sums leave of 0 is none
+        noise = _NOISE * (column.maximum - column.minimum)
+        numbers = np.where(np.abs(numbers) < noise, 0.0, numbers)
     return {name: column.scalar(x) for name, x in zip(("mean", "low", "high"), numbers.tolist(), strict=True)}
 
 

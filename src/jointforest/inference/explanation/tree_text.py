@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...cards.html import text_html
 from ...data.evidence import build
 from ...data.texts import column_text
 from ...models.box_forest.box_trees import BoxTrees
 from ...query_language.render import condition_text
 from ...runtime.parameters import check_number
-from .explain import shown_rule, text_html
+from .explain import shown_rule
 from .leaf_summaries import leaf_summaries, summary_text
 from .rules import side_condition, split_conditions
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...cards import html
 from ...data.evidence import Evidence, build
 from ...data.schema import Column, Schema, near
 from ...models.base import Distribution, PosteriorState
@@ -176,6 +177,10 @@ class Estimate(NamedTuple):
     value: float
     standard_error: float
     method: str
+
+    def _repr_html_(self) -> str:
+        error = "" if self.method == "exact" else f" ± {self.standard_error:.2g} (standard error of draws)"
+        return html.view(f"{self.value:.6g}{error}", [self.method] if self.method == "exact" else [], [])
 
 
 def exact(value: float) -> Estimate:
