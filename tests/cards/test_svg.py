@@ -67,3 +67,13 @@ def test_the_pages_have_the_same_colours() -> None:
     picture = (PAGE / "picture.js").read_text(encoding="utf-8")
     colours = re.search(r"const \[NOW, BEFORE, INK, SOFT\] = \[(.*)\];", picture)[1]
     assert json.loads(f"[{colours}]") == [palette.POSTERIOR, palette.PRIOR, palette.TABLE, palette.SOFT]
+
+
+def test_a_share_stands_over_its_own_bar() -> None:
+    for k in range(20):
+        mass = np.full(20, 0.02)
+        mass[k] = 0.62
+        drawn = svg.histogram("x", mass, None, [], None)
+        x, anchor = re.search(r'<text x="([\d.]+)" y="[\d.]+" text-anchor="(\w+)" font-size="11"', drawn).groups()
+        low, high = svg.WIDTH * k / 20, svg.WIDTH * (k + 1) / 20
+        assert low - 0.1 <= float(x) <= high + 0.1 and anchor in ("start", "middle", "end")

@@ -228,8 +228,8 @@ def _picture(
     low, high = float(edges[0]), float(edges[-1])
     was, marks_before = (None, None) if before is None else (before[0], _marks(before[1], low, high))
     ticks = axis_ticks(column, low, high)
-    looks = {"beyond": is_beyond(column, edges), "is_each_labelled": are_few_cells(column, edges)}
-    drawn = svg.histogram(column.name, mass, was, ticks, _marks(spread, low, high), marks_before, **looks)
+    marks, beyond, is_few = _marks(spread, low, high), is_beyond(column, edges), are_few_cells(column, edges)
+    drawn = svg.histogram(column.name, mass, was, ticks, marks, marks_before, None, beyond, is_few)
     said = _in_numbers(column, spread, low, high)
     return drawn, f"{said}; {absent}" if absent else said
 

@@ -152,15 +152,15 @@ def _bars(x: np.ndarray, mass: np.ndarray, top: float) -> str:
     return "".join(found)
 
 
-def _label(x: np.ndarray, k: int, words: str, height: float, is_above: bool) -> str:
-    """The share of bin k beside the upper end of its bar, or above it."""
-    is_left = x[k] > 0.7 * WIDTH
-    at = 0.5 * (x[k] + x[k + 1]) if is_above else x[k] - 3 if is_left else x[k + 1] + 3
-    y = ABOVE + HEIGHT * (1.0 - min(height, 1.0)) + (-2 if is_above else 4)
-    anchor = "middle" if is_above else "end" if is_left else "start"
+def _label(x: np.ndarray, k: int, words: str, height: float, is_small: bool) -> str:
+    """The share of bin k above its bar."""
+    at = 0.5 * (x[k] + x[k + 1])
+    y = ABOVE + HEIGHT * (1.0 - min(height, 1.0)) - 3
+    anchor = "start" if at < 0.08 * WIDTH else "end" if at > 0.92 * WIDTH else "middle"
+    at = x[k] if anchor == "start" else x[k + 1] if anchor == "end" else at
     return (
-        f'<text x="{_short(at)}" y="{_short(y)}" text-anchor="{anchor}" '
-        f'font-size="{9 if is_above else 11}" fill="currentColor">{words}</text>'
+        f'<text x="{_short(at)}" y="{_short(y)}" text-anchor="{anchor}" font-size="{9 if is_small else 11}" '
+        f'fill="currentColor">{words}</text>'
     )
 
 

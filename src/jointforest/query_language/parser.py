@@ -947,7 +947,7 @@ class QueryParser(ConditionParser):
             raise self.fail("expected a query", hint=hint)
         name = names.get(str(token.value).lower())
         if name is None:
-            meant = _OTHER_NAMES.get(token.value.lower())
+            meant = _OTHER_NAMES.get(str(token.value).lower())
             hint = f"did you mean {meant!r}?" if meant else near(token.value, FUNCTIONS)
             raise self.fail(f"no function is called {token.value!r}", hint=hint)
         self.advance()
