@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from functools import cache
 from typing import Any
 
@@ -131,6 +132,44 @@ def test_shares_of_missing_cells(name: str, text: str) -> None:
             assert c["missing"] == pytest.approx(known.probability({column.name: jf.Missing()}), rel=1e-6)
         else:
             assert c["missing"] is None
+
+
+TABLE_EVIDENCE = {
+    "": lambda rows: rows["x"] == rows["x"],
+    "age >= 40": lambda rows: rows["age"] >= 40,
+    "30 <= age <= 45 and member = true": lambda rows: rows["age"].between(30, 45) & rows["member"],
+    "size != 'M' and price > 10": lambda rows: (rows["size"] != "M") & (rows["price"] > 10.0),
+    "spend = 0 or spend > 20": lambda rows: (rows["spend"] == 0.0) | (rows["spend"] > 20.0),
+    "day >= '2024-04-05' and town in {'town 1', 'town 9'}": lambda rows: (
+        (rows["day"] >= "2024-04-05") & rows["town"].isin(["town 1", "town 9"])
+    ),
+    "price is missing": lambda rows: rows["price"].isna(),
+    "town is not missing and x < 2": lambda rows: rows["town"].notna() & (rows["x"] < 2.0),
+}
+
+
+@pytest.mark.parametrize("text", TABLE_EVIDENCE)
+def test_the_rows_of_the_table_stand_beside_the_joint(text: str) -> None:
+    beside = ShownJoint(JOINTS["forest"](), rows=frame())
+    found = answers.posterior(beside, {"evidence": {"text": text}})
+    met = frame()[TABLE_EVIDENCE[text](frame())]
+    if text:
+        expected = len(frame()) * beside.joint.probability(text)
+        said = re.fullmatch(r"(\d+) rows of the table, where the joint expects (\d+)", found["support"])
+        assert said is not None and int(said[1]) == len(met)
+        assert text.count("missing") or abs(int(said[2]) - expected) <= 0.3 * expected + 2.0
+    for one, column, bins in zip(found["columns"], beside.columns, beside.bins, strict=True):
+        cells = met[column.name].dropna()
+        if column.is_categorical:
+            counts = np.array([(cells == level).sum() for level in column.levels])
+        else:
+            numbers = np.array([column.to_number(value) for value in cells])
+            counts = np.histogram(np.clip(numbers, bins.edges[0], bins.edges[-1]), bins.edges)[0]
+            assert column.step > 0.0 or np.abs(np.array(one["rows"]) * len(cells) - counts).sum() <= 2.0
+            if column.step == 0.0:
+                continue  # ends of bins belong to the lower one
+        np.testing.assert_allclose(one["rows"], counts / max(len(cells), 1), atol=1e-9)
+    assert answers.posterior(shown("forest"), {"evidence": {"text": text}})["columns"][0]["rows"] is None
 
 
 @cache

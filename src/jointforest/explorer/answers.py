@@ -15,11 +15,13 @@ from ..inference.histogram import divergence_bits, histogram
 from ..runtime.threads import map_ordered
 from .asking import Overtaken, always
 from .known import Known
-from .shown import ShownJoint, described, to_shown
+from .shown import Bins, ShownJoint, described, shares_of_rows, to_shown
 from .state import place_of, python_call, shell_command, write_evidence, written_condition
 
 # ---- One column given evidence: masses of bins or levels, mean and interval, how much it moved.
 
+MOST_COUNTED = 20_000
+"""Most rows of the table that a card counts."""
 TAILS = np.array([0.05, 0.95])
 """Ends of the interval, as probabilities."""
 _Three = tuple[float | None, float | None, float | None]
@@ -36,6 +38,7 @@ def column_answer(shown: ShownJoint, known: Known, j: int, is_exact: bool) -> di
         numbers = _exact(known, j, column) if is_exact else _of_bins(shown, known, j, fine)
     return {
         "mass": _rounded(mass),
+        "rows": None if known.rows is None else _rounded(_of_rows(known.rows, j, column, bins)),
         **dict(zip(("mean", "low", "high"), numbers, strict=True)),
         "moved": divergence_bits(mass, bins.together(before)) if known.conditions else 0.0,
     }
@@ -44,6 +47,11 @@ def column_answer(shown: ShownJoint, known: Known, j: int, is_exact: bool) -> di
 def _rounded(mass: np.ndarray) -> list[float]:
     """Masses short enough to send, without digits that nobody sees."""
     return [float(f"{x:.9g}") for x in mass.tolist()]
+
+
+def _of_rows(X: np.ndarray, j: int, column: Column, bins: Bins) -> np.ndarray:
+    """Shares of the table's rows that meet the evidence; of many rows evenly chosen ones are counted."""
+    return shares_of_rows(X[:: max(-(-len(X) // MOST_COUNTED), 1), j], column, bins.edges)
 
 
 def _of_levels(column: Column, mass: np.ndarray) -> _Three:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..data.conditions import has_soft, without_missing
-from ..data.evidence import build
+from ..data.evidence import build, is_met
 from ..inference.support import FEW, in_words, rows_like
 from ..models.base import SUPPORT, Distribution
 from .shown import ShownJoint
@@ -57,6 +57,7 @@ class Known:
         self.conditions = tidied(schema, conditions)
         self.sentence = sentence(self.conditions)
         rest, missing = without_missing(self.conditions, schema.tick_boxes)
+        self._missing, self._shown = missing, shown
         model, self._log_missing = _model_given(shown, missing, tuple(rest))
         if model is None:
             raise ImpossibleEvidence(
@@ -86,6 +87,17 @@ class Known:
         cells = sum(math.log(column.step) for column, x in values if column.step > 0.0 and not math.isnan(x))
         return self.log_evidence + self._log_missing + cells
 
+    @cached_property
+    def rows(self) -> np.ndarray | None:
+        """The rows of the table that meet the evidence, (n, d); None without a table, and of likelihoods."""
+        X = self._shown.encoded
+        if X is None or any(map(has_soft, self.conditions.values())):
+            return None
+        met = is_met(self.model.schema, self.evidence, X)
+        for name, is_missing in self._missing.items():
+            met &= np.isnan(X[:, self.model.schema.index(name)]) == is_missing
+        return X[met]
+
     @property
     def is_supported(self) -> bool:
         """Whether leaves, and not the background alone, support the evidence."""
@@ -101,8 +113,15 @@ class Known:
 
     @property
     def support(self) -> str:
-        """How many rows the answers rest on, in words."""
-        return in_words(self.n_rows, self.model.schema.n_rows) if self.conditions else ""
+        """How many rows the answers rest on, in words; beside a table how many it has, and the joint expects."""
+        learned = self.model.schema.n_rows
+        if not self.conditions:
+            return ""
+        X = self._shown.encoded
+        if X is None or self.rows is None or self.is_density or math.isnan(self.n_rows):
+            return in_words(self.n_rows, learned)
+        expected = self.n_rows * len(X) / learned
+        return f"{len(self.rows):,} rows of the table, where the joint expects {expected:,.0f}"
 
     @property
     def is_extrapolated(self) -> bool:

@@ -169,12 +169,11 @@ def column_numbers(column: Column, cuts: np.ndarray) -> np.ndarray:
 
 def _dependence(shown: ShownJoint, known: Known, pair: list[int]) -> dict[str, float | None]:
     """Mutual information of two columns given the evidence in bits, as `Joint.mutual_information` has it for bins; and
-    that of the table's rows, where there is no evidence."""
+    that of the table's rows that meet it."""
     cuts = {j: class_cuts(known.state, j, BINS) for j in pair}
-    rows = None if known.conditions else shown.encoded
     of_rows = None
-    if rows is not None:
-        of_rows = information_of_rows(rows[:, pair], [shown.columns[j] for j in pair], [cuts[j] for j in pair])
+    if known.rows is not None:
+        of_rows = information_of_rows(known.rows[:, pair], [shown.columns[j] for j in pair], [cuts[j] for j in pair])
     information = all_informations(known.state, pair, cuts)
     bits = [None if each is None else float(each[0, 1]) / LN2 for each in (information, of_rows)]
     return {"information": bits[0], "in_table": bits[1]}

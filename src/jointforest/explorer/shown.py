@@ -210,6 +210,17 @@ def _heaviest(nothing: PosteriorState, j: int, column: Column) -> np.ndarray:
     return atoms[keep]
 
 
+def shares_of_rows(x: np.ndarray, column: Column, edges: np.ndarray) -> np.ndarray:
+    """Share of cells x (n,) in each bin, or of each level; zeros where no cell is known."""
+    x = x[~np.isnan(x)]
+    if column.is_categorical:
+        count = np.bincount(x.astype(np.int64), minlength=len(column.levels))
+    else:
+        place = np.clip(np.searchsorted(edges, x) - 1, 0, len(edges) - 2)
+        count = np.bincount(place, minlength=len(edges) - 1)
+    return np.asarray(count / max(len(x), 1))
+
+
 def fingerprint(model: Any) -> str:
     """Digest of what a file of the model holds; of a kind that files do not hold, its place in memory."""
     try:

@@ -15,7 +15,7 @@ MOST_BINS = 10_000
 """Most bins, so that a mistyped number does not fill the memory."""
 
 
-FEW_CELLS = 12
+FEW_CELLS = 7
 """A column of at most so many cells of its grid has its share on each bar of a picture."""
 INNER = np.array([0.005, 0.995])
 """Ends of what pictures show for sure: see `shown_edges`."""

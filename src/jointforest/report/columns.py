@@ -13,7 +13,7 @@ from ..data.frames import encode
 from ..data.schema import Column
 from ..data.shown_values import axis_ticks, interval_in_words, number_text
 from ..explorer import answers
-from ..explorer.shown import Bins, ShownJoint, from_shown
+from ..explorer.shown import Bins, ShownJoint, from_shown, shares_of_rows
 from ..inference.histogram import are_few_cells, is_beyond
 
 MOST_LEVELS = 8
@@ -25,7 +25,7 @@ def columns(shown: ShownJoint, X: np.ndarray | None) -> list[dict[str, Any]]:
     answer = answers.posterior(shown, {"exact": True})["columns"]
     found = []
     for j, (column, bins, one) in enumerate(zip(shown.columns, shown.bins, answer, strict=True)):
-        rows = None if X is None else _of_rows(X[:, j], column, bins)
+        rows = None if X is None else shares_of_rows(X[:, j], column, bins.edges)
         about = {"name": column.name, "kind": column.kind, "missing": _shares(one["missing"], X, j)}
         mass = np.array(one["mass"])
         found.append(about | (_levels if column.is_categorical else _numbers)(column, bins, one, mass, rows))
@@ -83,17 +83,6 @@ def _numbers(column: Column, bins: Bins, one: Any, mass: np.ndarray, rows: np.nd
         "mean": number_text(column, mean, first, last, of_means=True),
         "interval": interval_in_words(said["low"], said["high"]),
     }
-
-
-def _of_rows(x: np.ndarray, column: Column, bins: Bins) -> np.ndarray:
-    """Share of the rows' values in each bin, or of each level; zeros where there are none."""
-    x = x[~np.isnan(x)]
-    if column.is_categorical:
-        count = np.bincount(x.astype(np.int64), minlength=len(column.levels))
-    else:
-        place = np.clip(np.searchsorted(bins.edges, x) - 1, 0, len(bins.edges) - 2)
-        count = np.bincount(place, minlength=len(bins.edges) - 1)
-    return np.asarray(count / max(len(x), 1))
 
 
 def _shares(missing: float | None, X: np.ndarray | None, j: int) -> str | None:

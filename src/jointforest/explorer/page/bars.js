@@ -109,6 +109,7 @@ export class Bars extends HTMLElement {
       const fill = el("span", { class: "fill" });
       const ghost = el("span", { class: "ghost" });
       const tick = el("span", { class: "was" });
+      const ofRows = el("span", { class: "of-rows", hidden: true });
       const value = el("span", { class: "bar-value" });
       const before = el("span", { class: "unseen" });
       const ways = el(
@@ -121,12 +122,12 @@ export class Bars extends HTMLElement {
         "div",
         { role: "option", class: "bar", id: freshId("level"), "aria-selected": "false", "data-level": k },
         label,
-        el("span", { class: "track" }, ghost, fill, tick),
+        el("span", { class: "track" }, ghost, fill, tick, ofRows),
         value,
         before,
         ways,
       );
-      this.rows.set(k, { line, fill, ghost, tick, value, before });
+      this.rows.set(k, { line, fill, ghost, tick, ofRows, value, before });
     }
     return this.rows.get(k);
   }
@@ -134,7 +135,7 @@ export class Bars extends HTMLElement {
   // --------------------------------------------------------------------------------------------------------- drawing
 
   #draw() {
-    const { mass, prior, condition, live, top } = this.known;
+    const { mass, prior, condition, live, top, rows } = this.known;
     const chosen = new Set(condition?.levels ?? []);
     this.classList.toggle("live", live);
     this.classList.toggle("chosen", chosen.size > 0);
@@ -145,9 +146,12 @@ export class Bars extends HTMLElement {
       row.fill.style.transform = `scaleX(${Math.min(1, mass[k] / top)})`;
       row.ghost.style.transform = `scaleX(${was})`;
       row.tick.style.setProperty("--off", was - 1);
+      row.ofRows.hidden = !rows;
+      row.ofRows.style.setProperty("--off", Math.min(1, (rows?.[k] ?? 0) / top) - 1);
       say(row.value, percent(mass[k]));
       say(row.before, `, without evidence ${percent(prior[k])}`);
-      mark(row.line, "title", `${labelOf(this.column, k)}: ${percent(mass[k])}, without evidence ${percent(prior[k])}`);
+      const inTable = rows ? `, in the table ${percent(rows[k])}` : "";
+      mark(row.line, "title", `${labelOf(this.column, k)}: ${percent(mass[k])}, without evidence ${percent(prior[k])}${inTable}`);
       mark(row.line, "aria-selected", chosen.has(k));
       row.line.classList.toggle("out", chosen.size > 0 && !chosen.has(k));
     }

@@ -23,12 +23,14 @@ export class Histogram extends HTMLElement {
   #build() {
     this.ghost = svg("path", { class: "ghost" });
     this.bars = svg("path", { class: "fill" });
+    this.rows = svg("path", { class: "of-rows" });
     this.labels = this.column.edges.slice(1).map(() => el("span", { class: "share", hidden: true }));
     this.picture = svg(
       "svg",
       { class: "plot", viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" },
       this.ghost,
       this.bars,
+      this.rows,
     );
     this.window = el("div", { class: "window", hidden: true });
     this.handles = [this.#handle(0), this.#handle(1)];
@@ -106,17 +108,19 @@ export class Histogram extends HTMLElement {
   #paint(values) {
     const n = this.column.edges.length - 1;
     const [now, was] = [values.subarray(0, n), values.subarray(n)];
-    const scale = scaleOf(Array.from(now, (height, k) => Math.max(height, was[k])));
+    const rows = this.known.rows?.map((share, k) => this.axis.height(share, k)) ?? null;
+    const scale = scaleOf(Array.from(now, (height, k) => Math.max(height, was[k], rows?.[k] ?? 0)));
     const x = this.column.edges.map((edge) => 100 * this.axis.position(edge));
     mark(this.ghost, "d", outline(x, was, scale.top));
     mark(this.bars, "d", bars(x, now, scale.top));
+    mark(this.rows, "d", rows ? outline(x, rows, scale.top) : "");
     const { mass } = this.known;
     const shown = areFewCells(this.column) ? mass.map((_, k) => k) : labelled(mass, now, scale);
     this.labels.forEach((label, k) => {
       label.hidden = !shown.includes(k) || mass[k] < 0.0005;
       if (label.hidden) return;
       label.textContent = percent(mass[k]);
-      label.style.left = `${0.5 * (x[k] + x[k + 1])}%`;
+      label.style.left = `clamp(1.1rem, ${0.5 * (x[k] + x[k + 1])}%, calc(100% - 1.1rem))`;
       label.style.top = `${100 - Math.min(100, (100 * now[k]) / scale.top)}%`;
     });
   }
@@ -189,7 +193,8 @@ export class Histogram extends HTMLElement {
           : ends[0] === ends[1]
             ? ends[0]
             : `${ends[0]} to ${ends[1]}`;
-    this.readout.textContent = `${range}: ${percent(this.known.mass[k])}, without evidence ${percent(this.known.prior[k])}`;
+    const inTable = this.known.rows ? `, in the table ${percent(this.known.rows[k])}` : "";
+    this.readout.textContent = `${range}: ${percent(this.known.mass[k])}, without evidence ${percent(this.known.prior[k])}${inTable}`;
     this.readout.classList.toggle("end", share > 0.5);
   }
 

@@ -7,8 +7,8 @@ const MEANINGS = [
   ["k-before", "without evidence"],
   ["k-tick", "end of the bar without evidence"],
   ["k-mean", "mean, and the middle 90% of the values"],
-  ["k-point", "a single value with 5% or more"],
   ["k-cut", "taller than the picture"],
+  ["k-rows", "rows of the table that meet the evidence, where the page has it"],
   ["k-pale", "pale: fewer than 5 rows of the table are like this"],
 ];
 const SCALES = { full: "to 100%", most: "to the longest" };

@@ -32,7 +32,7 @@ export function axis(edges) {
 }
 
 /** A column of at most so many cells of its grid has a share on each bar, and each cell below it. */
-const FEW = 12;
+const FEW = 7;
 /** Whether each bar of a column of numbers is one cell of its grid, and these are few. */
 export const areFewCells = ({ edges, step }) =>
   Boolean(step) && edges.length <= FEW + 1 && edges[1] - edges[0] < 1.5 * step;
