@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
+from jointforest.data.schema import Column
+from jointforest.inference.explanation.leaf_summaries import column_summary
 
 from ..explorer.tables import JOINTS, NAMES, forest
 
@@ -182,3 +184,16 @@ def test_other_views_are_static_and_escaped() -> None:
         assert not found.open and found.tags <= TAGS and found.attributes <= ATTRIBUTES, type(view)
         assert "script>" not in html and len(html) < 40_000 and repr(view), type(view)
     assert "candidate" in str(joint.fitted_by) and repr(joint.fitted_by) == str(joint.fitted_by)
+
+
+def test_an_outlier_does_not_take_the_digits_away() -> None:
+    x = np.random.default_rng(0).normal(0.5, 0.1, 500)
+    x[0] = 1e4
+    joint = jf.JointTree(random_state=0).fit(pd.DataFrame({"x": x})).joint_
+    low, high = (f"{end:.3f}".rstrip("0") for end in joint.given().quantile("x", [0.05, 0.95]))
+    assert f"90% of values: {low} to {high}" in repr(joint.given().marginal("x"))
+
+
+def test_what_differences_of_sums_leave_of_zero_is_zero() -> None:
+    column = Column("x", "continuous", "float64", minimum=-5.0, maximum=5.0)
+    assert column_summary(column, np.array([-7.168e-10, 0.0, 1e-8])) == {"mean": 0.0, "low": 0.0, "high": 1e-8}

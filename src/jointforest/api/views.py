@@ -23,6 +23,8 @@ from ..models.base import SUPPORT, Distribution, PosteriorState
 
 LISTED = 3
 """Levels that are named."""
+WIDE = 20.0
+"""The range of a column that is so many times as wide as its 90 % interval does not say how many digits count."""
 _TAILS = np.array([0.05, 0.95])
 
 
@@ -44,7 +46,9 @@ def column_in_words(state: PosteriorState, j: int) -> str:
         return "too far out to be computed"
     if low == high == mean:
         return number_text(column, low, column.minimum, column.maximum)
-    return _in_numbers(column, _Spread(mean, low, high, True), column.minimum, column.maximum)
+    is_wide = column.maximum - column.minimum > WIDE * (high - low) > 0.0  # an outlier does not take the digits away
+    ends = (low, high) if is_wide else (column.minimum, column.maximum)
+    return _in_numbers(column, _Spread(mean, low, high, True), *ends)
 
 
 def _levels(column: Column, share: np.ndarray) -> str:
