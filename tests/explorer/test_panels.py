@@ -112,7 +112,7 @@ def test_pairs(name: str, columns: tuple[int, int]) -> None:
         cuts = edges[1:-1] / 1e3 - column.origin if column.kind == "datetime" else edges[1:-1]
         below = known.distribution.observe(known.evidence).cdf(j, cuts)[0]
         assert mass.sum(axis=0 if axis == "b" else 1).cumsum()[:-1] == pytest.approx(below.tolist(), abs=1e-4)
-    assert found["information"] > 0.0 and found["in_table"] is None
+    assert found["information"] > 0.0 and found["in_table"] >= 0.0
     has_order = all(joint.kinds[n] not in ("categorical", "ordered") for n in names)
     if has_order:
         assert found["correlation"] == pytest.approx(joint.given("age > 30").corr(*names), abs=1e-6)
