@@ -1,0 +1,155 @@
+"""Texts as values of cells: how far apart two are in typing errors, and how usual the letters of a new one are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+_MANY = 600  # texts of a column, from which on only near ones are compared
+WAYS = ("replaced", "inserted", "left out", "exchanged")
+_MORE_EDITS = 0.2  # probability of each further edit of one typing error
+
+
+class Slips:
+    """Pairs of a column's texts that typing errors lead from one to the other.
+
+    Attributes
+    ----------
+    seen, truth : int arrays (P,)
+        Numbers of the texts.
+    edits : int array (P,)
+        Least number of letters to insert, delete, replace, or exchange with the next; 1 if one letter is replaced by
+        another everywhere, as by a wrong encoding.
+    letters : list of P Counter
+        Letters of the seen text that the true one does not have.
+    way : int array (P,)
+        Place in `WAYS`, of all edits.
+    length : int array (P,)
+        Letters of the true text.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        most = np.array([max(1, min(len(text) // 2, 4 + len(text) // 10)) for text in texts], np.int64)
+        if len(texts) > _MANY:
+            most = np.minimum(most, 2)
+        self.seen, self.truth = _candidates(texts, most)
+        self.edits = _edits(texts, self.seen, self.truth)
+        pairs = zip(self.seen.tolist(), self.truth.tolist(), self.edits.tolist(), strict=True)
+        everywhere = np.array([n > 1 and _is_one_letter(texts[s], texts[t]) for s, t, n in pairs], bool)
+        self.edits[everywhere] = 1
+        near = self.edits <= most[self.truth]
+        self.seen, self.truth, self.edits = self.seen[near], self.truth[near], self.edits[near]
+        counts = [Counter(text) for text in texts]
+        pairs = list(zip(self.seen.tolist(), self.truth.tolist(), strict=True))
+        self.letters = [counts[s] - counts[t] for s, t in pairs]
+        for p in np.flatnonzero(everywhere[near]).tolist():
+            self.letters[p] = Counter(set(self.letters[p]))
+        self.length = np.array([len(texts[t]) for _, t in pairs], np.int64)
+        longer = np.array([len(texts[s]) for s, _ in pairs], np.int64) - self.length
+        crossed = np.array([not extra for extra in self.letters], bool)
+        self.way = np.where(longer > 0, 1, np.where(longer < 0, 2, np.where(crossed, 3, 0)))
+
+    def log_probability(self, letter: Mapping[str, float], way: np.ndarray) -> np.ndarray:
+        """log p(seen text | true text, a typing error), (P,), by the letters typed and the `WAYS`."""
+        least = min(letter.values(), default=-4.0)
+        typed = [sum(n * letter.get(c, least) for c, n in extra.items()) for extra in self.letters]
+        each = np.log(way)[self.way] - np.log(np.maximum(self.length + np.array([0, 1, 0, -1])[self.way], 1))
+        return np.asarray(
+            np.log1p(-_MORE_EDITS) + (self.edits - 1) * np.log(_MORE_EDITS) + self.edits * each + np.array(typed)
+        )
+
+
+def _is_one_letter(seen: str, truth: str) -> bool:
+    """Whether one letter is replaced by another wherever it stands."""
+    changed = {(t, s) for s, t in zip(seen, truth, strict=False) if s != t}
+    if len(seen) != len(truth) or len(changed) != 1:
+        return False
+    old, new = changed.pop()
+    return truth.replace(old, new) == seen
+
+
+def _candidates(texts: Sequence[str], most: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of different texts whose letters, in any order, differ by no more edits than allowed."""
+    alphabet = {c: k for k, c in enumerate(sorted({c for text in texts for c in text}))}
+    bag = np.zeros((len(texts), len(alphabet)), np.int16)
+    for i, text in enumerate(texts):
+        for c in text:
+            bag[i, alphabet[c]] += 1
+    seen, truth = [], []
+    for i in range(len(texts)):
+        gap = bag - bag[i]
+        apart = np.maximum(np.maximum(gap, 0).sum(axis=1), np.maximum(-gap, 0).sum(axis=1))
+        is_one = ((gap > 0).sum(axis=1) == 1) & ((gap < 0).sum(axis=1) == 1) & (gap.sum(axis=1) == 0)
+        near = np.flatnonzero((apart <= most) | is_one)
+        near = near[near != i]
+        seen.append(np.full(len(near), i))
+        truth.append(near)
+    return np.concatenate([np.empty(0, np.int64), *seen]), np.concatenate([np.empty(0, np.int64), *truth])
+
+
+def _edits(texts: Sequence[str], a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Edits between pairs of texts, (P,): Levenshtein's distance, with neighbours exchanged as one edit."""
+    width = max(map(len, texts), default=0)
+    letters = np.zeros((len(texts), width + 1), np.uint32)
+    for i, text in enumerate(texts):
+        letters[i, : len(text)] = [ord(c) for c in text]
+    length = np.array([len(text) for text in texts], np.int64)
+    out = np.empty(len(a), np.int64)
+    block = max(1, 20_000_000 // ((width + 2) * 8))
+    for start in range(0, len(a), block):
+        s, t = a[start : start + block], b[start : start + block]
+        every, wide = np.arange(len(s)), int(length[t].max())
+        x, y = letters[s], letters[t]
+        two, one = None, np.tile(np.arange(wide + 1, dtype=np.int32), (len(s), 1))
+        result = np.where(length[s] == 0, length[t], 0)
+        for i in range(1, int(length[s].max()) + 1):
+            now = np.empty_like(one)
+            now[:, 0] = i
+            differs = x[:, i - 1, None] != y[:, :wide]
+            for k in range(1, wide + 1):
+                now[:, k] = np.minimum(np.minimum(one[:, k], now[:, k - 1]) + 1, one[:, k - 1] + differs[:, k - 1])
+                if two is not None and k > 1:
+                    crossed = (x[:, i - 1] == y[:, k - 2]) & (x[:, i - 2] == y[:, k - 1])
+                    now[:, k] = np.where(crossed, np.minimum(now[:, k], two[:, k - 2] + 1), now[:, k])
+            two, one = one, now
+            done = length[s] == i
+            result[done] = one[every[done], length[t[done]]]
+        out[start : start + block] = result
+    return out
+
+
+def log_new(texts: Sequence[str], weight: np.ndarray) -> np.ndarray:
+    """log p(text) of each text by the letters of the others, (U,): each letter given the two before it.
+
+    ``weight`` (U,) says how far each text counts; unknown letters get a small probability (Witten and Bell 1991).
+    """
+    alphabet = len({c for text in texts for c in text}) + 2
+    tables: list[dict[str, dict[str, float]]] = [{}, {}, {}]
+    padded = [f"\0\0{text}\1" for text in texts]
+    for text, w in zip(padded, weight.tolist(), strict=True):
+        for k in range(2, len(text)):
+            for order in range(3):
+                row = tables[order].setdefault(text[k - order : k], {})
+                row[text[k]] = row.get(text[k], 0.0) + w
+    totals = [{before: sum(row.values()) for before, row in table.items()} for table in tables]
+    out = np.zeros(len(texts))
+    for i, (text, w) in enumerate(zip(padded, weight.tolist(), strict=True)):
+        own: list[Counter[tuple[str, str]]] = [Counter() for _ in range(3)]
+        context: list[Counter[str]] = [Counter() for _ in range(3)]
+        for k in range(2, len(text)):
+            for order in range(3):
+                own[order][text[k - order : k], text[k]] += 1
+                context[order][text[k - order : k]] += 1
+        for k in range(2, len(text)):
+            p = 1.0 / alphabet
+            for order in range(3):
+                before = text[k - order : k]
+                row = tables[order][before]
+                n = max(row[text[k]] - w * own[order][before, text[k]], 0.0)
+                total = max(totals[order][before] - w * context[order][before], 0.0)
+                kinds = 1.0 + 0.5 * len(row)
+                p = (n + kinds * p) / (total + kinds)
+            out[i] += np.log(p)
+    return out
