@@ -21,7 +21,7 @@ from .partners import Counts, Partners, codes_of_partner
 from .rest import ask_each
 from .texts import WAYS
 
-_ROUNDS = 3
+_ROUNDS = 4
 _STEPS = 30
 _START = 0.01  # first share of wrong cells
 _PSEUDO = 100.0  # cells with the share of wrong ones in all columns, which are added to those of each column
@@ -65,7 +65,7 @@ class ErrorModel:
             codes_of_partner(c.item, np.append(c.code, -1)[c.item], c.n_seen) for c in columns
         ]
         self.partners = [Partners(j, c.item, n_values[j], self.code) for j, c in enumerate(columns)]
-        free = [j for j in range(d) if not self.partners[j].is_function]
+        free = [j for j in range(d) if not self.partners[j].is_function(_START)]
         self.key = find_key([c.item for c in columns], n_values, self.code, free) if key is None else key
         self.votes: dict[int, Votes] = {}
         self.source = None
@@ -109,7 +109,7 @@ class ErrorModel:
     def _learn_letters(self) -> None:
         """The letters of typing errors, and texts of right cells, by the posteriors so far."""
         typed: Counter[str] = Counter()
-        ways = np.ones(len(WAYS))
+        ways, edits, errors = np.ones(len(WAYS)), 2.5, 2.0
         for column, found in zip(self.columns, self.posterior, strict=True):
             column.learn_texts(1.0 - found.p_wrong)
             slips = column.slips
@@ -120,13 +120,14 @@ class ErrorModel:
                 p = place.get((int(column.item[r]), int(found.best[r])))
                 if p is not None:
                     ways[slips.way[p]] += found.p_wrong[r]
+                    edits, errors = edits + slips.edits[p] * found.p_wrong[r], errors + found.p_wrong[r]
                     for letter, times in slips.letters[p].items():
                         typed[letter] += times * float(found.p_wrong[r])
         letters = {c for column in self.columns if column.slips for text in column.texts for c in text}
         total = sum(typed.values()) + 10.0
         log_p = {c: float(np.log((typed[c] + 10.0 / max(len(letters), 1)) / total)) for c in letters}
         for column in self.columns:
-            column.learn_letters(log_p, ways / ways.sum())
+            column.learn_letters(log_p, ways / ways.sum(), float(1.0 - errors / edits))
 
     def _weights(self, j: int) -> np.ndarray:
         """How far each cell counts among the others: the probability that it is right."""
@@ -203,7 +204,7 @@ class ErrorModel:
         column, counts = self.columns[j], self._counts[j]
         of_joint, top, of_top = joint
         values = np.column_stack([self._candidates(j), top])
-        is_function = self.partners[j].is_function
+        is_function = self.partners[j].is_function(self.pooled)
         new = np.zeros(values.shape)
         new[:, 0] = np.append(np.exp(column.log_new), 0.0)[column.item]
         expected = [] if is_function else [np.column_stack([of_joint, of_top])]
@@ -224,12 +225,14 @@ class ErrorModel:
         others = np.maximum(1.0 - P[:, known, 0] * (column.is_levels or column.column.step > 0.0), 0.0)
         F[:, :, RANDOM + 1] = others * np.exp(column.log_random[u])
         F[:, :, ANY + 1] = others * np.exp(column.log_any[u])
-        weight, e, of_kind = self.mixture.get(j, np.full(len(P), 1.0 / len(P))), self.pooled, np.zeros(len(KINDS))
+        weight, e, of_kind = self.mixture.get(j, np.empty(0)), self.pooled, np.zeros(len(KINDS))
+        weight = weight if len(weight) == len(P) else np.full(len(P), 1.0 / len(P))
         by_kind, first = np.zeros((len(u), len(KINDS) + 1)), F[:, :, 0].copy()
         for k in range(_STEPS if len(u) else 0):
             scale = np.concatenate([[1.0 - e], e * self.share])
             if column.is_levels and j in self.mixture and k % 10 == 0:
-                self.is_value[j] = self._is_value(column, u, (1.0 - e) * weight @ first, np.tensordot(weight, F, axes=1) * scale)
+                wrong = np.tensordot(weight, F[:, :, 1:], axes=1) * (max(e, self.pooled) * self.share)
+                self.is_value[j] = self._is_value(column, u, weight @ first, wrong)
                 F[:, :, 0] = first * self.is_value[j][u]
             mixed = np.tensordot(weight, F, axes=1) * scale
             total = np.maximum(mixed.sum(axis=1), 1e-300)
@@ -243,13 +246,13 @@ class ErrorModel:
         P *= np.append(self.is_value[j], 0.0)[values]
         return self._posterior(column, values, np.tensordot(weight, P, axes=1), known, q, by_kind, e), of_kind
 
-    def _is_value(self, column: CheckedColumn, u: np.ndarray, right: np.ndarray, mixed: np.ndarray) -> np.ndarray:
+    def _is_value(self, column: CheckedColumn, u: np.ndarray, right: np.ndarray, wrong: np.ndarray) -> np.ndarray:
         """p(each seen value is one of the column's, and not the same error several times), (U,).
 
         A value of the column has to be invented once, at the probability of its letters; its other rows take it up. The
         rows of the same error have each their own.
         """
-        log_error = np.log(np.maximum(mixed[:, 1:].sum(axis=1) - mixed[:, RANDOM + 1], 1e-300))
+        log_error = np.log(np.maximum(wrong.sum(axis=1) - wrong[:, RANDOM], 1e-300))
         gain = np.log(np.maximum(right, 1e-300)) - log_error
         c = np.maximum(column.count, 1.0)
         mean_gain, mean_error = (np.bincount(u, x, column.n_seen) / c for x in (gain, log_error))

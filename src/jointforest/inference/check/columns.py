@@ -82,18 +82,18 @@ class CheckedColumn:
         if not self.is_levels:
             self._wide(number)
 
-    def learn_letters(self, letter: Mapping[str, float], way: np.ndarray) -> None:
-        """Set how probable each typing error is, by the letters that are typed, and the way (`texts.WAYS`)."""
+    def learn_letters(self, letter: Mapping[str, float], way: np.ndarray, further: float) -> None:
+        """Set how probable each typing error is: see `Slips.log_probability`."""
         if self.slips is not None:
             order, slot = self._slots
-            self.log_error[self.slips.seen[order], slot] = self.slips.log_probability(letter, way)[order]
+            self.log_error[self.slips.seen[order], slot] = self.slips.log_probability(letter, way, further)[order]
 
     def learn_texts(self, weight: np.ndarray) -> None:
         """Set how probable new texts are, by those of the cells that are right: ``weight`` (n,) of each row."""
         if self.is_levels:
             known = self.item >= 0
-            share = np.bincount(self.item[known], weight[known], self.n_seen) / np.maximum(self.count, 1.0)
-            self.log_new = log_new(self.texts, share)
+            right = np.bincount(self.item[known], weight[known], self.n_seen)
+            self.log_new = log_new(self.texts, np.sqrt(right))
 
     def _levels(self) -> None:
         self.slips = slips = Slips(self.texts)
@@ -105,7 +105,7 @@ class CheckedColumn:
         self.log_error = np.full((self.n_seen, width), -np.inf)
         self.truth[slips.seen[order], slot] = slips.truth[order]
         self._slots = order, slot
-        self.learn_letters({}, np.full(len(WAYS), 1.0 / len(WAYS)))
+        self.learn_letters({}, np.full(len(WAYS), 1.0 / len(WAYS)), 0.2)
         self.learn_texts(np.ones(len(self.item)))
         with np.errstate(divide="ignore"):  # a value of no other row is not one at random
             self.log_random = np.log((self.count - 1.0) / max(self.count.sum() - 1.0, 1.0))

@@ -9,7 +9,6 @@ import numpy as np
 
 _MANY = 600  # texts of a column, from which on only near ones are compared
 WAYS = ("replaced", "inserted", "left out", "exchanged")
-_MORE_EDITS = 0.2  # probability of each further edit of one typing error
 
 
 class Slips:
@@ -44,21 +43,26 @@ class Slips:
         counts = [Counter(text) for text in texts]
         pairs = list(zip(self.seen.tolist(), self.truth.tolist(), strict=True))
         self.letters = [counts[s] - counts[t] for s, t in pairs]
+        self.length = np.array([len(texts[t]) for _, t in pairs], np.int64)
         for p in np.flatnonzero(everywhere[near]).tolist():
             self.letters[p] = Counter(set(self.letters[p]))
-        self.length = np.array([len(texts[t]) for _, t in pairs], np.int64)
+            self.length[p] = len(counts[pairs[p][1]])  # the letters it may be
         longer = np.array([len(texts[s]) for s, _ in pairs], np.int64) - self.length
         crossed = np.array([not extra for extra in self.letters], bool)
         self.way = np.where(longer > 0, 1, np.where(longer < 0, 2, np.where(crossed, 3, 0)))
 
-    def log_probability(self, letter: Mapping[str, float], way: np.ndarray) -> np.ndarray:
-        """log p(seen text | true text, a typing error), (P,), by the letters typed and the `WAYS`."""
+    def log_probability(self, letter: Mapping[str, float], way: np.ndarray, further: float) -> np.ndarray:
+        """log p(seen text | true text, a typing error), (P,).
+
+        ``letter`` has the log-probabilities of letters that are typed, ``way`` the probabilities of `WAYS`, and
+        ``further`` is the probability of each further edit.
+        """
         least = min(letter.values(), default=-4.0)
         typed = [sum(n * letter.get(c, least) for c, n in extra.items()) for extra in self.letters]
-        each = np.log(way)[self.way] - np.log(np.maximum(self.length + np.array([0, 1, 0, -1])[self.way], 1))
-        return np.asarray(
-            np.log1p(-_MORE_EDITS) + (self.edits - 1) * np.log(_MORE_EDITS) + self.edits * each + np.array(typed)
-        )
+        places = np.maximum(self.length + np.array([0, 1, 0, -1])[self.way], 1)
+        each = np.log(way)[self.way] - np.log(places)
+        more = np.log1p(-further) + (self.edits - 1) * np.log(further)
+        return np.asarray(more + self.edits * each + np.array(typed))
 
 
 def _is_one_letter(seen: str, truth: str) -> bool:
