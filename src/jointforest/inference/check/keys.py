@@ -74,7 +74,7 @@ class Votes(NamedTuple):
 
 
 def vote(
-    key: np.ndarray, source: np.ndarray | None, items: Sequence[np.ndarray], n_values: Sequence[int], rounds: int = 8
+    key: np.ndarray, source: np.ndarray | None, items: Sequence[np.ndarray], n_values: Sequence[int], rounds: int = 16
 ) -> list[Votes]:
     """The truths of all columns that the entity fixes, by expectation maximisation (Dawid and Skene 1979).
 
@@ -98,7 +98,7 @@ def vote(
             alternatives[j] = _alternatives(key, item, n_values[j], votes.seen)
         if d > 1:
             right, cells = right.sum(axis=1, keepdims=True) - right, cells.sum(axis=1, keepdims=True) - cells
-        accuracy = np.clip((right + 1.0) / (cells + 2.0), 0.02, 0.98)
+        accuracy = 0.5 * accuracy + 0.5 * np.clip((right + 1.0) / (cells + 2.0), 0.02, 0.98)  # half: without swings
     return found
 
 

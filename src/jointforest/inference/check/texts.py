@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-_MANY = 600  # texts of a column, from which on only near ones are compared
 WAYS = ("replaced", "inserted", "left out", "exchanged")
 
 
@@ -30,9 +29,7 @@ class Slips:
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
-        most = np.array([max(1, min(len(text) // 2, 4 + len(text) // 10)) for text in texts], np.int64)
-        if len(texts) > _MANY:
-            most = np.minimum(most, 2)
+        most = np.array([1 if len(text) < 5 else 2 + len(text) // 25 for text in texts], np.int64)
         self.seen, self.truth = _candidates(texts, most)
         self.edits = _edits(texts, self.seen, self.truth)
         pairs = zip(self.seen.tolist(), self.truth.tolist(), self.edits.tolist(), strict=True)
