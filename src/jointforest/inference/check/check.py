@@ -1,6 +1,6 @@
 """How probable it is that each cell of a table is wrong, and its truth, by expectation maximisation on the table itself.
 
-A cell of column j is the truth with probability 1 - e_j, else an error of some kind (`columns.KINDS`). What is expected
+A cell of column j is the truth with probability 1 - e_j, else an error of some kind (`columns`). What is expected
 of the truth is a weighted sum: of the joint given all other cells, each of which may be wrong; of near-functions,
 counted in the other rows; of the column's own shares; and of a new value. The weights, e_j and the shares of kinds are
 learned from the table. If rows speak of one entity, their votes fix its values: see `keys`.
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...models.hidden_tree.hidden_trees import HiddenTrees
-from .columns import ANY, KINDS, RANDOM, TYPING, CheckedColumn
+from .columns import RANDOM, TYPING, CheckedColumn
 from .keys import Votes, agreement, find_key, source_of, vote
 from .partners import Counts, Partners, codes_of_partner
 from .rest import ask_each
@@ -25,6 +25,7 @@ _ROUNDS = 4
 _STEPS = 30
 _START = 0.01  # first share of wrong cells
 _PSEUDO = 100.0  # cells with the share of wrong ones in all columns, which are added to those of each column
+_SHARED = 10.0  # errors with the shares of kinds of all columns, which are added to those of each column
 _FIRST = 0.01  # share of rows with a value that is in no other row, at least
 _MOST = 0.5  # largest share of wrong cells of a column
 _FIXED = 0.2  # least agreement of a column that a given key fixes
@@ -59,7 +60,7 @@ class ErrorModel:
         d, self.n = len(columns), len(columns[0].item)
         self.item = np.column_stack([column.item for column in columns])
         self.rate = np.full(d, _START)
-        self.share = np.full(len(KINDS), 1.0 / len(KINDS))
+        self.share = [1.0 / (len(c.kinds) * np.ones(len(c.kinds))) for c in columns]
         n_values = [len(column.values) for column in columns]
         self.code = [
             codes_of_partner(c.item, np.append(c.code, -1)[c.item], c.n_seen) for c in columns
@@ -80,6 +81,7 @@ class ErrorModel:
             source = None if self.source is None else self.code[self.source]
             found = vote(self.code[self.key], source, [columns[j].item for j in fixed], [n_values[j] for j in fixed])
             self.votes = dict(zip(fixed, found, strict=True))
+        self.common = list(self.share)
         self.mixture: dict[int, np.ndarray] = {}
         self.is_value = [np.ones(len(c.values)) for c in columns]
         self.posterior = [self._of_votes(j) for j in range(d)]
@@ -99,12 +101,15 @@ class ErrorModel:
                 self._learn_letters()
             self.pooled = float(self.rate.mean())
             joint = self._ask_joint([self._candidates(j) for j in range(len(self.columns))])
-            wrong = np.zeros(len(KINDS))
+            wrong = {}
             for j in range(len(self.columns)):
                 if j not in self.votes:
-                    self.posterior[j], of_kind = self._column(j, joint[j])
-                    wrong += of_kind
-            self.share = (wrong + 1.0) / (wrong.sum() + len(KINDS))
+                    self.posterior[j], wrong[j] = self._column(j, joint[j])
+            for is_levels in (False, True):  # errors are of the same kinds in columns of the same kind
+                like = [j for j in wrong if self.columns[j].is_levels == is_levels]
+                total = np.sum([wrong[j] for j in like], axis=0) + 1.0
+                for j in like:
+                    self.common[j] = total / total.sum()
 
     def _learn_letters(self) -> None:
         """The letters of typing errors, and texts of right cells, by the posteriors so far."""
@@ -155,7 +160,9 @@ class ErrorModel:
             best[column.code[order]] = code[order]
             by_value.append(best)
         safe = [np.append(column.code, -1) for column in self.columns]
-        measure = [np.append(np.where(c.code >= 0, c.measure * self._seen_elsewhere(c), 0.0), 0.0) for c in self.columns]
+        measure = [
+            np.append(np.where(c.code >= 0, c.elsewhere(self._weights(j)), 0.0), 0.0) for j, c in enumerate(self.columns)
+        ]
 
         def read(rows: slice, j: int, codes: np.ndarray) -> np.ndarray:
             values = wanted[j][rows]
@@ -170,34 +177,27 @@ class ErrorModel:
         parts = np.split(both, ends[:-1], axis=1)
         return [(part[:, :-2], part[:, -2].astype(np.int64), part[:, -1]) for part in parts]
 
-    def _seen_elsewhere(self, column: CheckedColumn) -> np.ndarray:
-        """Share of a level's cells that another row vouches for: a level of one row has none."""
-        if not column.is_levels:
-            return np.ones(len(column.values))
-        return np.maximum(column.count - 1.0, 0.0) / np.maximum(column.count, 1.0)
-
     def _likelihood(self, j: int) -> np.ndarray:
         """p(what is seen | code) of each value of a column, (U + 1, K); the last row is of missing cells."""
         column, e = self.columns[j], self.rate[j]
         U, K = column.n_seen, column.scale.n_codes
         out = np.zeros((U + 1, K))
         own, other = column.code[:U], column.truth
-        out[:U] = e * self._vague(column)[:, None]
+        out[:U] = e * self._vague(j)[:, None]
         has = np.flatnonzero(own >= 0)
         out[has, own[has]] += (1.0 - e) * column.measure[has]
         u, c = np.nonzero(other >= 0)
         truth = other[u, c]
-        p = e * self.share[column.kind[u, c]] * np.exp(column.log_error[u, c]) * column.measure[truth]
+        p = e * self.share[j][column.place[c]] * np.exp(column.log_error[u, c]) * column.measure[truth]
         some = column.code[truth] >= 0
         np.add.at(out, (u[some], column.code[truth[some]]), p[some])
         out[U] = 1.0
         return out
 
-    def _vague(self, column: CheckedColumn) -> np.ndarray:
+    def _vague(self, j: int) -> np.ndarray:
         """p(seen, one of the kinds that tell nothing of the truth | error), (U,)."""
-        return np.asarray(
-            self.share[RANDOM] * np.exp(column.log_random) + self.share[ANY] * np.exp(column.log_any)
-        )
+        column, share = self.columns[j], self.share[j]
+        return np.asarray(share[-2] * np.exp(column.log_random) + share[-1] * np.exp(column.log_any))
 
     def _column(self, j: int, joint: tuple[np.ndarray, np.ndarray, np.ndarray]) -> tuple[Posterior, np.ndarray]:
         """Weights of what is expected, the share of wrong cells, and the posterior of one column's cells."""
@@ -217,21 +217,20 @@ class ErrorModel:
         known = column.item >= 0
         u = column.item[known]
         q = np.where(column.truth[u] >= 0, np.exp(column.log_error[u]), 0.0)  # (n, C)
-        kinds = column.kind[u]
-        F = np.zeros((len(P), len(u), len(KINDS) + 1))
+        F = np.zeros((len(P), len(u), len(column.kinds) + 1))
         F[:, :, 0] = P[:, known, 0]
-        for kind in range(RANDOM):
-            F[:, :, kind + 1] = (P[:, known, 1 : 1 + C] * np.where(kinds == kind, q, 0.0)).sum(axis=2)
+        likely = P[:, known, 1 : 1 + C] * q
+        F[:, :, 1:-2] = likely.sum(axis=2, keepdims=True) if column.is_levels else likely
         others = np.maximum(1.0 - P[:, known, 0] * (column.is_levels or column.column.step > 0.0), 0.0)
-        F[:, :, RANDOM + 1] = others * np.exp(column.log_random[u])
-        F[:, :, ANY + 1] = others * np.exp(column.log_any[u])
-        weight, e, of_kind = self.mixture.get(j, np.empty(0)), self.pooled, np.zeros(len(KINDS))
+        F[:, :, -2] = others * np.exp(column.log_random[u])
+        F[:, :, -1] = others * np.exp(column.log_any[u])
+        weight, e, of_kind = self.mixture.get(j, np.empty(0)), self.pooled, np.zeros(len(column.kinds))
         weight = weight if len(weight) == len(P) else np.full(len(P), 1.0 / len(P))
-        by_kind, first = np.zeros((len(u), len(KINDS) + 1)), F[:, :, 0].copy()
+        by_kind, first = np.zeros((len(u), len(column.kinds) + 1)), F[:, :, 0].copy()
         for k in range(_STEPS if len(u) else 0):
-            scale = np.concatenate([[1.0 - e], e * self.share])
+            scale = np.concatenate([[1.0 - e], e * self.share[j]])
             if column.is_levels and j in self.mixture and k % 10 == 0:
-                wrong = np.tensordot(weight, F[:, :, 1:], axes=1) * (max(e, self.pooled) * self.share)
+                wrong = np.tensordot(weight, F[:, :, 1:], axes=1) * (max(e, self.pooled) * self.share[j])
                 self.is_value[j] = self._is_value(column, u, weight @ first, wrong)
                 F[:, :, 0] = first * self.is_value[j][u]
             mixed = np.tensordot(weight, F, axes=1) * scale
@@ -240,11 +239,12 @@ class ErrorModel:
             part = weight[:, None] * (F @ scale) / total
             weight = part.sum(axis=1) / part.sum()
             of_kind = by_kind[:, 1:].sum(axis=0)
+            self.share[j] = (of_kind + _SHARED * self.common[j]) / (of_kind.sum() + _SHARED)
             e = min(float((of_kind.sum() + _PSEUDO * self.pooled) / (len(u) + _PSEUDO)), _MOST)
         self.rate[j] = max(e, 1e-4)
         self.mixture[j] = weight
         P *= np.append(self.is_value[j], 0.0)[values]
-        return self._posterior(column, values, np.tensordot(weight, P, axes=1), known, q, by_kind, e), of_kind
+        return self._posterior(j, values, np.tensordot(weight, P, axes=1), known, q, by_kind, e), of_kind
 
     def _is_value(self, column: CheckedColumn, u: np.ndarray, right: np.ndarray, wrong: np.ndarray) -> np.ndarray:
         """p(each seen value is one of the column's, and not the same error several times), (U,).
@@ -252,20 +252,21 @@ class ErrorModel:
         A value of the column has to be invented once, at the probability of its letters; its other rows take it up. The
         rows of the same error have each their own.
         """
-        log_error = np.log(np.maximum(wrong.sum(axis=1) - wrong[:, RANDOM], 1e-300))
+        log_error = np.log(np.maximum(wrong.sum(axis=1) - wrong[:, -2], 1e-300))
         gain = np.log(np.maximum(right, 1e-300)) - log_error
         c = np.maximum(column.count, 1.0)
         mean_gain, mean_error = (np.bincount(u, x, column.n_seen) / c for x in (gain, log_error))
         odds = (c - 1.0) * mean_gain + np.log(_FIRST) + column.log_new - mean_error
         return np.where(column.count > 1.0, 1.0 / (1.0 + np.exp(-np.clip(odds, -50.0, 50.0))), 1.0)
 
-    def _posterior(self, column: CheckedColumn, values: np.ndarray, p: np.ndarray, known: np.ndarray, q: np.ndarray, by_kind: np.ndarray, e: float) -> Posterior:
+    def _posterior(self, j: int, values: np.ndarray, p: np.ndarray, known: np.ndarray, q: np.ndarray, by_kind: np.ndarray, e: float) -> Posterior:
+        column, share = self.columns[j], self.share[j]
         n, C = self.n, column.truth.shape[1]
         p = np.where(values >= 0, p, 0.0)
         score = np.zeros(p.shape)
-        u, share = column.item[known], self.share
-        score[known] = e * p[known] * self._vague(column)[u][:, None]
-        score[known, 1 : 1 + C] += e * p[known, 1 : 1 + C] * q * share[column.kind[u]]
+        u = column.item[known]
+        score[known] = e * p[known] * self._vague(j)[u][:, None]
+        score[known, 1 : 1 + C] += e * p[known, 1 : 1 + C] * q * share[column.place]
         score[values == column.item[:, None]] = 0.0
         score[known, 0] = (1.0 - e) * p[known, 0]
         score[~known] = p[~known]
@@ -277,5 +278,5 @@ class ErrorModel:
             p_best = np.clip(score[np.arange(n), choice] / np.maximum(total, 1e-300), 0.0, 1.0)
         p_wrong, kind = np.zeros(n), np.full(n, RANDOM)
         p_wrong[known] = 1.0 - by_kind[:, 0]
-        kind[known] = by_kind[:, 1:].argmax(axis=1)
+        kind[known] = column.kinds[by_kind[:, 1:].argmax(axis=1)]
         return Posterior(p_wrong, best, p_best, kind)

@@ -12,12 +12,14 @@ from ...data.discretization.discretizer import Scale, codes_of
 from ...data.schema import Column
 from .texts import WAYS, Slips, log_new
 
-KINDS = ("typing error", "digits shifted", "other unit", "value of the column at random", "no value of the column")
-"""Kinds of errors: those before the last two have likely truths of their own, by the value that is seen."""
-TYPING, SHIFT, UNIT, RANDOM, ANY = range(len(KINDS))
+TYPING, SHIFT, UNIT, RANDOM, ANY = range(5)
+"""Kinds of errors: a typing error, digits shifted, another unit, a value of the column at random, any value at all."""
 _FACTORS = tuple((SHIFT, 10.0**k) for k in (-3, -2, -1, 1, 2, 3)) + tuple(
     (UNIT, f) for x in (2.54, 12.0, 60.0, 0.45359237, 1.609344, 0.3048) for f in (x, 1.0 / x)
 )
+KINDS_OF_LEVELS = np.array([TYPING, RANDOM, ANY])
+KINDS_OF_NUMBERS = np.array([kind for kind, _ in _FACTORS] + [RANDOM, ANY])
+"""Kinds of each error in the model of a column; the last two tell nothing of the truth."""
 
 
 class CheckedColumn:
@@ -37,20 +39,26 @@ class CheckedColumn:
     count : float array (n_seen,)
     truth : int array (n_seen, C)
         Values that an error of a kind of its own may have changed into each; -1 where there are fewer than C.
-    kind : int array (n_seen, C)
+    kinds : int array (E,)
+        Kinds of the column's errors; several may be of one kind, such as factors of 10 and 100.
+    place : int array (C,)
+        Which of these errors changes the truths of each place of ``truth``.
     log_error : float array (n_seen, C)
-        log p(seen | truth, kind).
+        log p(seen | truth, error).
     log_random, log_any : float arrays (n_seen,)
         The same of the last two kinds, which tell nothing of the truth.
     log_new : float array (n_seen,)
         log p(value | it is in no other row); -inf for numbers, of which the joint knows.
     code : int array (V,), measure : float array (V,)
         Code of each value in the joint, -1 if it has none, and the base measure there.
+    mean_measure : float array (n_seen,)
+        Mean base measure in the code of a number; 0 of levels.
     """
 
     def __init__(self, column: Column, scale: Scale, cells: Sequence[Any], numbers: np.ndarray) -> None:
         self.column, self.scale = column, scale
         self.is_levels = column.is_categorical
+        self.kinds = KINDS_OF_LEVELS if self.is_levels else KINDS_OF_NUMBERS
         if self.is_levels:
             known = [None if absent(cell) else cell for cell in cells]
             blank = [cell is None or (isinstance(cell, str) and not cell.strip()) for cell in known]
@@ -77,8 +85,9 @@ class CheckedColumn:
         self.measure = np.zeros(len(number))
         has = ~np.isnan(number)
         code, log_base = codes_of(scale, number[has])
-        self.code[has], self.measure[has] = code, np.exp(log_base)
+        self.code[has], self.measure[has] = code, np.exp(log_base) * (column.step if column.step > 0.0 else 1.0)
         self.number = number
+        self.mean_measure = np.zeros(self.n_seen)
         if not self.is_levels:
             self._wide(number)
 
@@ -87,6 +96,23 @@ class CheckedColumn:
         if self.slips is not None:
             order, slot = self._slots
             self.log_error[self.slips.seen[order], slot] = self.slips.log_probability(letter, way, further)[order]
+
+    def elsewhere(self, weight: np.ndarray) -> np.ndarray:
+        """The base measure that other rows vouch for, (V,), if a row's cell is right with probability ``weight`` (n,).
+
+        The joint has learned from all cells. A level of one row has nothing, such a number the mean of its code.
+        """
+        known, U = self.item >= 0, self.n_seen
+        right = np.bincount(self.item[known], weight[known], U)
+        out = self.measure.copy()
+        if self.is_levels:
+            out[:U] *= np.maximum(right - 1.0, 0.0) / np.maximum(self.count, 1.0)
+            return out
+        c = np.maximum(self.count, 1.0)
+        out[:U] = (out[:U] * (c - 1.0) + self.mean_measure) / c
+        n_codes = self.scale.n_codes
+        all_cells = np.bincount(self.code[:U], self.count, n_codes)
+        return np.asarray(out * ((np.bincount(self.code[:U], right, n_codes) + 1.0) / (all_cells + 1.0))[self.code])
 
     def learn_texts(self, weight: np.ndarray) -> None:
         """Set how probable new texts are, by those of the cells that are right: ``weight`` (n,) of each row."""
@@ -101,7 +127,7 @@ class CheckedColumn:
         first = np.searchsorted(slips.seen[order], np.arange(self.n_seen))
         slot = np.arange(len(order)) - first[slips.seen[order]] if len(order) else order
         width = int(slot.max(initial=-1)) + 1
-        self.truth, self.kind = np.full((self.n_seen, width), -1), np.full((self.n_seen, width), TYPING)
+        self.truth, self.place = np.full((self.n_seen, width), -1), np.zeros(width, np.int64)
         self.log_error = np.full((self.n_seen, width), -np.inf)
         self.truth[slips.seen[order], slot] = slips.truth[order]
         self._slots = order, slot
@@ -132,9 +158,8 @@ class CheckedColumn:
         in_order[new_place] = everything
         self.truth = np.full((U, C), -1)
         self.truth[fits] = new_place[place[U:]]
-        self.kind = np.tile([kind for kind, _ in _FACTORS], (U, 1))
-        each = np.bincount([kind for kind, _ in _FACTORS], minlength=len(KINDS))
-        self.log_error = np.where(fits, -np.log(each[self.kind]), -np.inf)
+        self.place = np.arange(C)
+        self.log_error = np.where(fits, 0.0, -np.inf)
         self.values = in_order.tolist()
         return in_order
 
@@ -146,5 +171,11 @@ class CheckedColumn:
             self.log_random = np.log(share[self.code[:U]] * self.measure[:U])
         width = max(column.maximum - column.minimum, column.step, 1e-12)
         center = 0.5 * (column.maximum + column.minimum)
+        unit = column.step if column.step > 0.0 else 1.0
+        first, last = (np.full(self.scale.n_codes, x) for x in (column.maximum, column.minimum))
+        np.minimum.at(first, self.code[:U], number[:U])
+        np.maximum.at(last, self.code[:U], number[:U])
+        mean = unit / np.maximum(last - first + unit, unit)[self.code[:U]] if column.step > 0.0 else self.measure[:U]
+        self.mean_measure = mean
         density = 1.0 / (np.pi * width * (1.0 + ((number[:U] - center) / width) ** 2))
-        self.log_any = np.log(density * (column.step if column.step > 0.0 else 1.0))
+        self.log_any = np.log(density * unit)

@@ -78,15 +78,20 @@ def _candidates(texts: Sequence[str], most: np.ndarray) -> tuple[np.ndarray, np.
     for i, text in enumerate(texts):
         for c in text:
             bag[i, alphabet[c]] += 1
+    length = np.array([len(text) for text in texts], np.int64)
+    order = np.argsort(length, kind="stable")
+    bag, ordered = bag[order], length[order]
     seen, truth = [], []
-    for i in range(len(texts)):
-        gap = bag - bag[i]
-        apart = np.maximum(np.maximum(gap, 0).sum(axis=1), np.maximum(-gap, 0).sum(axis=1))
-        is_one = ((gap > 0).sum(axis=1) == 1) & ((gap < 0).sum(axis=1) == 1) & (gap.sum(axis=1) == 0)
-        near = np.flatnonzero((apart <= most) | is_one)
-        near = near[near != i]
-        seen.append(np.full(len(near), i))
-        truth.append(near)
+    for i, first in enumerate(order.tolist()):
+        near = slice(*np.searchsorted(ordered, [length[first] - most.max(), length[first] + most.max() + 1]))
+        gap = bag[near] - bag[i]
+        extra, total = np.maximum(gap, 0).sum(axis=1), gap.sum(axis=1)
+        apart = np.maximum(extra, extra - total)
+        is_one = (total == 0) & ((gap > 0).sum(axis=1) == 1) & ((gap < 0).sum(axis=1) == 1)
+        other = order[near][(apart <= most[order[near]]) | is_one]
+        other = other[other != first]
+        seen.append(np.full(len(other), first))
+        truth.append(other)
     return np.concatenate([np.empty(0, np.int64), *seen]), np.concatenate([np.empty(0, np.int64), *truth])
 
 
