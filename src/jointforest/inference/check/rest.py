@@ -1,4 +1,4 @@
-"""What a hidden tree expects of each cell of a row, given all other cells when each of them may be wrong."""
+"""What a joint expects of each cell of a row, given all other cells, where each of them may be wrong."""
 
 from __future__ import annotations
 
@@ -6,13 +6,95 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ...data.discretization.discretizer import codes_of
+from ...data.evidence import Evidence, build
+from ...data.schema import Column
+from ...models.base import Distribution
 from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ...models.hidden_tree.messages import down, up
 from ...models.hidden_tree.posterior import in_batches
 from ...models.hidden_tree.tables import TreeTables
+from .columns import Coder
+
+_BINS = 64  # of a number, in a joint without hidden trees
 
 Read = Callable[[slice, int, np.ndarray], np.ndarray]
 """What is kept of a batch of rows and a column, (b, A), of the probabilities of its codes, (b, K)."""
+
+
+class Tree:
+    """A hidden tree: one pass up and one down for all cells of a row."""
+
+    def __init__(self, hidden: HiddenTrees, n_jobs: int | None) -> None:
+        self._hidden, self._n_jobs = hidden, n_jobs
+        shares = [np.ones((1, scale.n_codes)) for scale in hidden.scales]
+        marginals: list[np.ndarray] = []
+
+        def read(rows: slice, j: int, codes: np.ndarray) -> np.ndarray:
+            marginals.append(codes[0])
+            return np.zeros((len(codes), 1))
+
+        ask_each(hidden, shares, np.full((1, len(shares)), -1), read, n_jobs)
+        self.marginals = marginals
+
+    def coder(self, j: int) -> Coder:
+        column, scale = self._hidden.schema.columns[j], self._hidden.scales[j]
+
+        def codes(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            code, log_base = codes_of(scale, x)
+            return code.astype(np.int64), np.exp(log_base) * (column.step if column.step > 0.0 else 1.0)
+
+        return codes
+
+    def ask(self, item: np.ndarray, likelihood: Sequence[np.ndarray], read: Read) -> np.ndarray:
+        return ask_each(self._hidden, likelihood, item, read, self._n_jobs)
+
+
+class Other:
+    """Any other joint: each cell given the other cells as they are, so that these are taken to be right."""
+
+    def __init__(self, distribution: Distribution, evidence: Evidence, n_jobs: int | None) -> None:
+        self._distribution, self._evidence, self._n_jobs = distribution, evidence, n_jobs
+        columns = distribution.schema.columns
+        self._cuts = [_cuts(column, evidence.value[:, j]) for j, column in enumerate(columns)]
+        prior = distribution.observe(build(distribution.schema))
+        self.marginals = [prior.histogram(j, cuts, n_jobs)[0] for j, cuts in enumerate(self._cuts)]
+
+    def coder(self, j: int) -> Coder:
+        column, cuts = self._distribution.schema.columns[j], self._cuts[j]
+
+        def codes(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            if column.is_categorical:
+                return x.astype(np.int64), np.ones(len(x))
+            ends = np.concatenate([[min(column.minimum, x.min())], cuts, [max(column.maximum, x.max())]])
+            code = np.searchsorted(cuts, x)
+            width = np.maximum(ends[code + 1] - ends[code], column.step or 1e-12)
+            return code, (column.step or 1.0) / width
+
+        return codes
+
+    def ask(self, item: np.ndarray, likelihood: Sequence[np.ndarray], read: Read) -> np.ndarray:
+        found = []
+        for j, cuts in enumerate(self._cuts):
+            codes = self._distribution.observe(self._evidence.without(j)).histogram(j, cuts, self._n_jobs)
+            found.append(read(slice(0, len(item)), j, np.nan_to_num(codes)))
+        return np.column_stack(found)
+
+
+def _cuts(column: Column, x: np.ndarray) -> np.ndarray:
+    """Ends of bins of equally many cells of a number; none of levels."""
+    known = x[~np.isnan(x)]
+    if column.is_categorical or not len(known):
+        return np.empty(0)
+    cuts = np.unique(np.quantile(known, np.arange(1, _BINS) / _BINS))
+    return cuts if column.step == 0.0 else np.unique(np.floor((cuts - column.center) / column.step) + 0.5) * column.step + column.center
+
+
+def of_joint(distribution: Distribution, evidence: Evidence, n_jobs: int | None) -> Tree | Other:
+    """The hidden trees of a joint, of a mixture those of the heaviest component; or the joint itself."""
+    heaviest = distribution.components[int(np.argmax(distribution.log_weight))]
+    hidden = heaviest.hidden_trees()
+    return Other(distribution, evidence, n_jobs) if hidden is None else Tree(hidden, n_jobs)
 
 
 def ask_each(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +12,7 @@ WAYS = ("replaced", "inserted", "left out", "exchanged")
 
 
 class Slips:
-    """Pairs of a column's texts that typing errors lead from one to the other.
+    """Pairs of a column's texts that typing errors lead from one to the other; the first ``n_seen`` are seen.
 
     Attributes
     ----------
@@ -19,7 +20,7 @@ class Slips:
         Numbers of the texts.
     edits : int array (P,)
         Least number of letters to insert, delete, replace, or exchange with the next; 1 if one letter is replaced by
-        another everywhere, as by a wrong encoding.
+        another everywhere, as by a wrong encoding, or only capitals, accents and spaces differ.
     letters : list of P Counter
         Letters of the seen text that the true one does not have.
     way : int array (P,)
@@ -28,12 +29,17 @@ class Slips:
         Letters of the true text.
     """
 
-    def __init__(self, texts: Sequence[str]) -> None:
+    def __init__(self, texts: Sequence[str], n_seen: int) -> None:
         most = np.array([1 if len(text) < 5 else 2 + len(text) // 25 for text in texts], np.int64)
         self.seen, self.truth = _candidates(texts, most)
+        own = self.seen < n_seen
+        self.seen, self.truth = self.seen[own], self.truth[own]
         self.edits = _edits(texts, self.seen, self.truth)
         pairs = zip(self.seen.tolist(), self.truth.tolist(), self.edits.tolist(), strict=True)
-        everywhere = np.array([n > 1 and _is_one_letter(texts[s], texts[t]) for s, t, n in pairs], bool)
+        forms = list(map(plain_form, texts))
+        everywhere = np.array(
+            [n > 1 and (_is_one_letter(texts[s], texts[t]) or forms[s] == forms[t]) for s, t, n in pairs], bool
+        )
         self.edits[everywhere] = 1
         near = self.edits <= most[self.truth]
         self.seen, self.truth, self.edits = self.seen[near], self.truth[near], self.edits[near]
@@ -41,10 +47,10 @@ class Slips:
         pairs = list(zip(self.seen.tolist(), self.truth.tolist(), strict=True))
         self.letters = [counts[s] - counts[t] for s, t in pairs]
         self.length = np.array([len(texts[t]) for _, t in pairs], np.int64)
+        longer = np.array([len(texts[s]) for s, _ in pairs], np.int64) - self.length
         for p in np.flatnonzero(everywhere[near]).tolist():
             self.letters[p] = Counter(set(self.letters[p]))
             self.length[p] = len(counts[pairs[p][1]])  # the letters it may be
-        longer = np.array([len(texts[s]) for s, _ in pairs], np.int64) - self.length
         crossed = np.array([not extra for extra in self.letters], bool)
         self.way = np.where(longer > 0, 1, np.where(longer < 0, 2, np.where(crossed, 3, 0)))
 
@@ -60,6 +66,12 @@ class Slips:
         each = np.log(way)[self.way] - np.log(places)
         more = np.log1p(-further) + (self.edits - 1) * np.log(further)
         return np.asarray(more + self.edits * each + np.array(typed))
+
+
+def plain_form(text: str) -> str:
+    """The text without capitals, accents, and spaces at its ends or in a row."""
+    letters = unicodedata.normalize("NFKD", text).casefold()
+    return " ".join("".join(c for c in letters if not unicodedata.combining(c)).split())
 
 
 def _is_one_letter(seen: str, truth: str) -> bool:
@@ -79,6 +91,7 @@ def _candidates(texts: Sequence[str], most: np.ndarray) -> tuple[np.ndarray, np.
         for c in text:
             bag[i, alphabet[c]] += 1
     length = np.array([len(text) for text in texts], np.int64)
+    form = np.unique([plain_form(text) for text in texts], return_inverse=True)[1] if texts else length
     order = np.argsort(length, kind="stable")
     bag, ordered = bag[order], length[order]
     seen, truth = [], []
@@ -88,7 +101,7 @@ def _candidates(texts: Sequence[str], most: np.ndarray) -> tuple[np.ndarray, np.
         extra, total = np.maximum(gap, 0).sum(axis=1), gap.sum(axis=1)
         apart = np.maximum(extra, extra - total)
         is_one = (total == 0) & ((gap > 0).sum(axis=1) == 1) & ((gap < 0).sum(axis=1) == 1)
-        other = order[near][(apart <= most[order[near]]) | is_one]
+        other = order[near][(apart <= most[order[near]]) | is_one | (form[order[near]] == form[first])]
         other = other[other != first]
         seen.append(np.full(len(other), first))
         truth.append(other)
