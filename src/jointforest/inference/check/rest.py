@@ -9,7 +9,7 @@ import numpy as np
 from ...data.discretization.discretizer import codes_of
 from ...data.evidence import Evidence, build
 from ...data.schema import Column
-from ...models.base import Distribution
+from ...models.base import Distribution, PosteriorState
 from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ...models.hidden_tree.messages import down, up
 from ...models.hidden_tree.posterior import in_batches
@@ -55,9 +55,8 @@ class Other:
 
     def __init__(self, distribution: Distribution, evidence: Evidence, n_jobs: int | None) -> None:
         self._distribution, self._evidence, self._n_jobs = distribution, evidence, n_jobs
-        columns = distribution.schema.columns
-        self._cuts = [_cuts(column, evidence.value[:, j]) for j, column in enumerate(columns)]
         prior = distribution.observe(build(distribution.schema))
+        self._cuts = [_cuts(column, prior, j, n_jobs) for j, column in enumerate(distribution.schema.columns)]
         self.marginals = [prior.histogram(j, cuts, n_jobs)[0] for j, cuts in enumerate(self._cuts)]
 
     def coder(self, j: int) -> Coder:
@@ -66,10 +65,11 @@ class Other:
         def codes(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             if column.is_categorical:
                 return x.astype(np.int64), np.ones(len(x))
-            ends = np.concatenate([[min(column.minimum, x.min())], cuts, [max(column.maximum, x.max())]])
+            ends = np.concatenate([[column.minimum], cuts, [column.maximum]])
             code = np.searchsorted(cuts, x)
             width = np.maximum(ends[code + 1] - ends[code], column.step or 1e-12)
-            return code, (column.step or 1.0) / width
+            is_far = (x < column.minimum) | (x > column.maximum)  # fewer than one of the learned rows
+            return code, (column.step or 1.0) / width / np.where(is_far, column.n_observed + 1.0, 1.0)
 
         return codes
 
@@ -81,13 +81,15 @@ class Other:
         return np.column_stack(found)
 
 
-def _cuts(column: Column, x: np.ndarray) -> np.ndarray:
-    """Ends of bins of equally many cells of a number; none of levels."""
-    known = x[~np.isnan(x)]
-    if column.is_categorical or not len(known):
+def _cuts(column: Column, prior: PosteriorState, j: int, n_jobs: int | None) -> np.ndarray:
+    """Ends of bins of a number of about equal probability, on a grid between its cells; none of levels."""
+    if column.is_categorical:
         return np.empty(0)
-    cuts = np.unique(np.quantile(known, np.arange(1, _BINS) / _BINS))
-    return cuts if column.step == 0.0 else np.unique(np.floor((cuts - column.center) / column.step) + 0.5) * column.step + column.center
+    cuts = prior.quantile(j, np.arange(1, _BINS) / _BINS, n_jobs)[0]
+    if column.step > 0.0:
+        cuts = (np.rint((cuts - column.center) / column.step) + 0.5) * column.step + column.center
+    cuts = np.unique(cuts)
+    return cuts[(cuts > column.minimum) & (cuts < column.maximum)]
 
 
 def of_joint(distribution: Distribution, evidence: Evidence, n_jobs: int | None) -> Tree | Other:
