@@ -28,6 +28,7 @@ _FIRST = 0.01  # share of values that are invented
 _MOST = 0.5  # largest share of wrong cells of a column
 _FIXED = 0.2  # least agreement of a column that a given key fixes
 _STRUCTURE = 0.1  # share of the entropy of blank cells that another column explains, if they belong to the table
+_STILL = 2e-4  # mean change of the probabilities of a column, below which all rounds are done
 _SMALLEST = 1e-300
 
 Joint = Callable[[Sequence[np.ndarray], Callable[[slice, int, np.ndarray], np.ndarray]], np.ndarray]
@@ -88,9 +89,10 @@ class ErrorModel:
         self._weight: dict[int, np.ndarray] = {}
         self._is_value = [np.ones(len(c.values)) for c in columns]
         for k in range(_ROUNDS if n else 0):
-            before = np.concatenate([of.p_wrong for of in self.posterior])
+            before = [of.p_wrong for of in self.posterior]
             self._round(is_first=k == 0)
-            if np.abs(np.concatenate([of.p_wrong for of in self.posterior]) - before).mean() < 1e-4:
+            moved = [np.abs(of.p_wrong - old).mean() for of, old in zip(self.posterior, before, strict=True)]
+            if max(moved) < _STILL:
                 break
 
     def is_structural(self, j: int) -> bool:

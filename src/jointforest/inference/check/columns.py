@@ -32,6 +32,8 @@ class CheckedColumn:
     column : Column
     values : list
         Distinct known cells, as in the frame (of numbers as numbers), then further values that may be true.
+    written : dict of int to object
+        Of numbers that some cell has, a cell.
     item : int array (n,)
         The value of each row's cell; -1 where it is missing or blank.
     is_blank : bool array (n,)
@@ -67,7 +69,7 @@ class CheckedColumn:
         self.is_blank = np.array([isinstance(cell, str) and not cell.strip() for cell in cells], bool)
         is_text = np.array([isinstance(cell, str) for cell in cells], bool)
         self.is_unreadable = is_text & ~self.is_blank & np.isnan(numbers) & (not self.is_levels)
-        number = self._of_levels(cells) if self.is_levels else self._of_numbers(numbers)
+        number = self._of_levels(cells) if self.is_levels else self._of_numbers(cells, numbers)
         U = self.n_seen
         self.count = np.bincount(self.item[self.item >= 0], minlength=U).astype(float)[:U]
         self.code, self.measure = np.full(len(number), -1), np.zeros(len(number))
@@ -75,7 +77,7 @@ class CheckedColumn:
         if has.any():
             self.code[has], self.measure[has] = coder(number[has])
         share = np.append(marginal, 0.0)[self.code] * self.measure
-        self.learned = share * column.n_observed
+        self.learned = np.rint(share * column.n_observed)  # of levels a whole number
         self.slips: Slips | None = None
         self.log_new = np.full(U, -np.inf)
         if self.is_levels:
@@ -89,6 +91,18 @@ class CheckedColumn:
             self._spread(number[:U])
         with np.errstate(divide="ignore"):
             self.log_random = np.log(random)
+
+    def value(self, i: int) -> Any:
+        """A value as a cell of the frame has it, or would have it; None of -1."""
+        if i < 0:
+            return None
+        if self.is_levels:
+            return self.values[i]
+        if i < self.n_seen:
+            return self.written[i]
+        of, number = self.column, self.values[i]
+        cell = of.written.cell(number + of.zero) if of.written is not None else of.from_number(number)
+        return float(cell) if isinstance(cell, int) and isinstance(self.written.get(0), float) else cell
 
     def learn_letters(self, letter: Mapping[str, float], way: np.ndarray, further: float) -> None:
         """Set how probable each typing error is: see `Slips.log_probability`."""
@@ -135,13 +149,14 @@ class CheckedColumn:
         codes = [self.column.code(value) for value in self.values]
         return np.array([np.nan if code is None else float(code) for code in codes])
 
-    def _of_numbers(self, numbers: np.ndarray) -> np.ndarray:
+    def _of_numbers(self, cells: Sequence[Any], numbers: np.ndarray) -> np.ndarray:
         """Candidates of numbers: what a factor leads to them from, on the grid and in the range of the column."""
         column, known = self.column, ~np.isnan(numbers)
         number, item = np.unique(numbers[known], return_inverse=True)
         self.item = np.full(len(numbers), -1)
         self.item[known] = item
         self.n_seen = U = len(number)
+        self.written = dict(zip(self.item.tolist(), cells, strict=True))
         truths = number[:, None] / np.array([f for _, f in FACTORS])
         fits = np.full(truths.shape, column.kind != "datetime")
         if column.step > 0.0:

@@ -60,13 +60,19 @@ class Counts:
         marginal = np.where(value >= 0, self.of_item[np.minimum(value, self.n_values - 1)] - own, 0.0)
         marginal = np.maximum(marginal, 0.0) / np.maximum(self.of_item.sum() - mine, 1e-9)
         marginal = (1.0 - _NEW) * marginal + _NEW * new
+        count, total = self.tally(value)
+        return (count + _PRIOR * marginal) / (total + _PRIOR)
+
+    def tally(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weight of values (n, C) in the other rows of each row's group, and of all values (n, 1)."""
         wanted = self.group[:, None] * self.n_values + value
         place = np.minimum(np.searchsorted(self.key, wanted), max(len(self.key) - 1, 0))
-        hit = (self.group[:, None] >= 0) & (value >= 0)
-        hit &= self.key[place] == wanted if len(self.key) else False
-        count = np.where(hit, self.count[place] if len(self.key) else 0.0, 0.0) - np.where(hit, own, 0.0)
+        has = (self.group[:, None] >= 0) & (value >= 0)
+        has &= self.key[place] == wanted if len(self.key) else False
+        own = np.where(value == self.item[:, None], self.weight[:, None], 0.0)
+        count = np.where(has, (self.count[place] if len(self.key) else 0.0) - own, 0.0)
         total = np.where(self.group >= 0, self.total[self.group] - self.weight, 0.0)[:, None]
-        return (np.maximum(count, 0.0) + _PRIOR * marginal) / (np.maximum(total, 0.0) + _PRIOR)
+        return np.maximum(count, 0.0), np.maximum(total, 0.0)
 
     def proposed(self) -> np.ndarray:
         """The most frequent values of each row's group, (n, 2); -1 if there are fewer."""

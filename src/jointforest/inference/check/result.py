@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -16,7 +17,7 @@ from ...data.schema import Schema
 from ...models.base import Distribution
 from .check import ErrorModel
 from .columns import ANY, FACTORS, SHIFT, TYPING, UNIT, CheckedColumn
-from .partners import Counts
+from .partners import Counts, joined
 from .rest import of_joint
 from .texts import plain_form
 
@@ -81,7 +82,7 @@ class Check:
         -------
         frame with the columns row (position, from 0), column, value (as text), p_wrong, best, p_best and reason
         """
-        return _table(self._rows(), self._library)
+        return _table(self._rows, self._library)
 
     @property
     def variants(self) -> Any:
@@ -111,8 +112,9 @@ class Check:
             raise ValueError(f"at_least must be a probability between 0 and 1, got {at_least!r}")
         if isinstance(keep, str):
             raise TypeError(f"keep: expected a list of columns, or of pairs (row, column), got the text {keep!r}")
-        rows, model = self._rows(), self._model
+        rows, model = self._rows, self._model
         place = {} if model is None else {column.column.name: j for j, column in enumerate(model.columns)}
+        is_blank = [] if model is None else [c.is_blank & ~model.is_structural(j) for j, c in enumerate(model.columns)]
         kept = {(k[0], str(k[1])) if isinstance(k, tuple) else str(k) for k in keep}
         chosen = [
             i
@@ -120,7 +122,7 @@ class Check:
             if rows["best"][i] is not None
             and rows["best"][i] != rows["value"][i]
             and rows["p_best"][i] >= at_least
-            and (rows["p_wrong"][i] >= _LIKELY or self._is_blank(place[name], row))
+            and (rows["p_wrong"][i] >= _LIKELY or is_blank[place[name]][row])
             and not {name, (row, name)} & kept
         ]
         changes = {name: [cells[i] for i in chosen] for name, cells in rows.items()}
@@ -129,15 +131,20 @@ class Check:
             assert model is not None
             j = place[name]
             new[j][0].append(row)
-            new[j][1].append(_value(model.columns[j], int(model.posterior[j].best[row])))
+            new[j][1].append(model.columns[j].value(int(model.posterior[j].best[row])))
         return Repair(self._with(new), _table(changes, self._library))
 
-    @property
+    @cached_property
+    def _tallies(self) -> dict[tuple[int, tuple[int, ...]], np.ndarray]:
+        """Other rows with the best value, and all others, by column and partners."""
+        return {}
+
+    @cached_property
     def _p_wrong(self) -> list[np.ndarray]:
         """Probabilities of all cells of each column, blank ones too.
 
-        A blank text is wrong as far as the other cells say more of its value than the column's shares do. A missing
-        cell is no error, unless an entity or a near-function has its value.
+        An entity or a near-function tells whether an empty cell has a value. Else a blank text is wrong as often as the
+        column's other cells are not blank, unless other columns say which are; and a missing cell is no error.
         """
         out, model = [], self._model
         for j, column in enumerate(model.columns if model else ()):
@@ -146,19 +153,13 @@ class Check:
             empty = (column.item < 0) & ~column.is_unreadable
             p[column.is_unreadable] = 1.0
             if empty.any() and not model.is_structural(j):
-                if j in model.votes or model.partners[j].is_function(float(model.rate.mean())):
-                    p[empty] = found.p_best[empty]
-                else:
-                    base = column.count.max() / column.count.sum()
-                    skill = np.maximum(found.p_best - base, 0.0) / max(1.0 - base, 1e-9)
-                    p[empty] = np.where(column.is_blank, skill, 0.0)[empty]
+                is_known = j in model.votes or model.partners[j].is_function(float(model.rate.mean()))
+                blank = 1.0 - float(column.is_blank.mean())
+                p[empty] = found.p_best[empty] if is_known else np.where(column.is_blank, blank, 0.0)[empty]
             out.append(p)
         return out
 
-    def _is_blank(self, j: int, row: int) -> bool:
-        assert self._model is not None
-        return bool(self._model.columns[j].is_blank[row]) and not self._model.is_structural(j)
-
+    @cached_property
     def _rows(self) -> dict[str, list[Any]]:
         """The cells of `cells`, in its order."""
         names = ("row", "column", "value", "p_wrong", "best", "p_best", "reason")
@@ -209,15 +210,16 @@ class Check:
         """What other rows with the same cells in some columns have."""
         model = self._model
         assert model is not None
-        same = np.all([model.item[:, i] == model.item[r, i] for i in partners], axis=0)
-        same[r] = False
-        has = int((same & (model.item[:, j] == model.posterior[j].best[r])).sum())
+        if (j, partners) not in self._tallies:
+            group = joined([model.item[:, i] for i in partners])
+            counts = Counts(group, model.item[:, j], len(model.columns[j].values), np.ones(model.n))
+            has, all_rows = counts.tally(model.posterior[j].best[:, None])
+            self._tallies[j, partners] = np.column_stack([has, all_rows]).astype(np.int64)
+        has, all_rows = self._tallies[j, partners][r].tolist()
         given = ", ".join(
             f"{model.columns[i].column.name} = {shown(model.columns[i], int(model.item[r, i]))!r}" for i in partners
         )
-        if not has:
-            return f"unlikely with {given}"
-        return f"{has} of {int(same.sum())} other rows with {given} have {best!r}"
+        return f"{has} of {all_rows} other rows with {given} have {best!r}" if has else f"unlikely with {given}"
 
     def _with(self, new: dict[int, tuple[list[int], list[Any]]]) -> Any:
         """The frame with other cells, by column: their rows, and values."""
@@ -282,16 +284,8 @@ def check(distribution: Distribution, frame: Any, key: str | None, n_jobs: int |
 
 def shown(column: CheckedColumn, i: int) -> str | None:
     """A value as text; None of no value."""
-    value = None if i < 0 else _value(column, i)
+    value = column.value(i)
     return None if value is None else str(value)
-
-
-def _value(column: CheckedColumn, i: int) -> Any:
-    """A value as in a frame."""
-    value, of = column.values[i], column.column
-    if column.is_levels:
-        return value
-    return of.written.cell(value + of.zero) if of.written is not None else of.from_number(value)
 
 
 def _table(columns: dict[str, list[Any]], library: str) -> Any:
