@@ -1,4 +1,4 @@
-"""How probable it is that each cell of a table is wrong, and its truth, by expectation maximisation on the table itself.
+"""The probability that each cell of a table is wrong, and its truth, by expectation maximisation on the table itself.
 
 A cell of column j is the truth with probability 1 - e_j, else an error of some kind (`columns`). What is expected of
 the truth is a weighted sum: of the joint given all other cells, each of which may be wrong; of near-functions, counted
@@ -16,7 +16,7 @@ import numpy as np
 
 from .columns import RANDOM, TYPING, CheckedColumn
 from .keys import Votes, agreement, find_key, source_of, vote
-from .partners import Counts, Partners, codes_of_partner
+from .partners import PRIOR, PRIOR_OF_FUNCTIONS, Counts, Partners, codes_of_partner
 from .texts import WAYS
 
 _ROUNDS = 4
@@ -79,7 +79,9 @@ class ErrorModel:
         self._common = list(self.share)
         self._code = [codes_of_partner(c.item, np.append(c.code, -1)[c.item], c.n_seen) for c in columns]
         self.partners = [Partners(j, c.item, len(c.values), self._code) for j, c in enumerate(columns)]
-        self.key, self.source, self.votes = key, None, {}
+        self.key = key
+        self.source: int | None = None
+        self.votes: dict[int, Votes] = {}
         self._vote()
         n = self.n
         self.posterior = [Posterior(np.zeros(n), c.item, np.ones(n), np.full(n, RANDOM)) for c in columns]
@@ -171,7 +173,8 @@ class ErrorModel:
         """Counts of a column's values in all rows, and in the groups of its partners; wrong cells do not count."""
         column, right = self.columns[j], 1.0 - self.posterior[j].p_wrong
         groups = [np.zeros(self.n, np.int64), *self.partners[j].group]
-        return [Counts(group, column.item, len(column.values), right) for group in groups]
+        prior = PRIOR_OF_FUNCTIONS if self.partners[j].is_function(float(self.rate.mean())) else PRIOR
+        return [Counts(group, column.item, len(column.values), right, prior) for group in groups]
 
     def _candidates(self, j: int, counts: Sequence[Counts]) -> np.ndarray:
         """Truths to ask for, (n, C): what is seen, what errors may have changed, what other rows propose."""

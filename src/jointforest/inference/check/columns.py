@@ -38,8 +38,6 @@ class CheckedColumn:
         The value of each row's cell; -1 where it is missing or blank.
     is_blank : bool array (n,)
         Whether the cell is a text without letters.
-    is_unreadable : bool array (n,)
-        Whether the cell is a text where numbers are expected.
     n_seen : int
         Values that some cell has.
     count, learned : float arrays (n_seen,), (V,)
@@ -61,14 +59,18 @@ class CheckedColumn:
     """
 
     def __init__(
-        self, column: Column, coder: Coder, marginal: np.ndarray, cells: Sequence[Any], numbers: np.ndarray
+        self,
+        column: Column,
+        coder: Coder,
+        marginal: np.ndarray,
+        cells: Sequence[Any],
+        numbers: np.ndarray,
+        is_learned: bool,
     ) -> None:
-        self.column, self.n_codes = column, len(marginal)
+        self.column, self.n_codes, self._is_learned = column, len(marginal), is_learned
         self.is_levels = column.is_categorical
         self.kinds = _KINDS_OF_LEVELS if self.is_levels else _KINDS_OF_NUMBERS
         self.is_blank = np.array([isinstance(cell, str) and not cell.strip() for cell in cells], bool)
-        is_text = np.array([isinstance(cell, str) for cell in cells], bool)
-        self.is_unreadable = is_text & ~self.is_blank & np.isnan(numbers) & (not self.is_levels)
         number = self._of_levels(cells) if self.is_levels else self._of_numbers(cells, numbers)
         U = self.n_seen
         self.count = np.bincount(self.item[self.item >= 0], minlength=U).astype(float)[:U]
@@ -82,7 +84,7 @@ class CheckedColumn:
         self.log_new = np.full(U, -np.inf)
         if self.is_levels:
             self._typing_errors()
-            others = np.maximum(self.count - 1.0, 0.0) + np.maximum(self.learned[:U] - 1.0, 0.0)
+            others = np.maximum(self.count - 1.0, 0.0) + np.maximum(self.learned[:U] - is_learned, 0.0)
             random = others / max(self.count.sum() + column.n_observed, 1.0)
             alphabet = len({c for text in self.texts for c in text}) + _OTHER_LETTERS
             self.log_any = -np.log(alphabet) * np.array([len(text) + 1.0 for text in self.texts[:U]])
@@ -118,17 +120,19 @@ class CheckedColumn:
             self.log_new = log_new(self.texts, np.sqrt(right))[: self.n_seen]
 
     def elsewhere(self, weight: np.ndarray) -> np.ndarray:
-        """`measure` as far as other cells vouch for it, (V,), if a row's cell is right with probability ``weight`` (n,).
+        """`measure` as far as other cells vouch for it, (V,); a row's cell is right with probability ``weight`` (n,).
 
-        The joint has learned from all cells. A level that it has seen once has nothing, such a number the mean of its
-        code.
+        If the joint has learned from this table, a level of one row has nothing, and such a number the density of its
+        neighbours.
         """
         right, U, out = self._right(weight) / np.maximum(self.count, 1.0), self.n_seen, self.measure.copy()
+        if not self._is_learned:
+            return out
         if self.is_levels:
             out[:U] *= np.maximum(self.learned[:U] * right - 1.0, 0.0) / np.maximum(self.learned[:U], 1.0)
             return out
         c = np.maximum(self.count, 1.0)
-        out[:U] = (out[:U] * (c - 1.0) + self._mean_measure) / c
+        out[:U] = (out[:U] * (c - 1.0) + self._beside) / c
         cells = np.bincount(self.code[:U], self.count, self.n_codes)
         kept = np.bincount(self.code[:U], self.count * right, self.n_codes)
         return np.asarray(out * ((kept + 1.0) / (cells + 1.0))[self.code])
@@ -187,14 +191,14 @@ class CheckedColumn:
         self.learn_texts(np.ones(len(self.item)))
 
     def _spread(self, number: np.ndarray) -> None:
-        """The mean measure of each number's code, and a Cauchy distribution of any value at all."""
+        """Densities of numbers by the gaps to their neighbours, and a Cauchy distribution of any value at all."""
         column, U = self.column, len(number)
         unit = column.step if column.step > 0.0 else 1.0
-        first, last = np.full(self.n_codes, np.inf), np.full(self.n_codes, -np.inf)
-        np.minimum.at(first, self.code[:U], number)
-        np.maximum.at(last, self.code[:U], number)
-        flat = unit / np.maximum(last - first + unit, unit)[self.code[:U]]
-        self._mean_measure = flat if column.step > 0.0 else self.measure[:U]
+        self._beside = self.measure[:U]
+        if column.step > 0.0:
+            near = unit / np.diff(number, prepend=-np.inf, append=np.inf)
+            cells = np.bincount(self.code[:U], self.count, self.n_codes)[self.code[:U]]
+            self._beside = np.minimum(0.5 * (near[1:] + near[:-1]) / (cells + 1.0), 1.0)
         width = max(column.maximum - column.minimum, column.step, 1e-12)
         center = 0.5 * (column.maximum + column.minimum)
         self.log_any = np.log(unit / (np.pi * width * (1.0 + ((number - center) / width) ** 2)))

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-_PRIOR = 0.5  # rows of the column's own shares that are added to each group
+PRIOR = 0.5  # rows of the column's own shares that are added to each group
+PRIOR_OF_FUNCTIONS = 0.02  # the same of near-functions
 _NEW = 0.5  # share of values of no other row, in a group without other rows
 _ROWS = 5_000  # rows that partners are chosen by
 _PARTNERS = 4
@@ -34,7 +35,10 @@ class Counts:
         How far the row's cell counts.
     """
 
-    def __init__(self, group: np.ndarray, item: np.ndarray, n_values: int, weight: np.ndarray) -> None:
+    def __init__(
+        self, group: np.ndarray, item: np.ndarray, n_values: int, weight: np.ndarray, prior: float = PRIOR
+    ) -> None:
+        self._prior = prior
         self.group, self.item, self.n_values = group, item, max(n_values, 1)
         self.weight = np.where(item >= 0, weight, 0.0)
         has = (group >= 0) & (item >= 0)
@@ -61,7 +65,7 @@ class Counts:
         marginal = np.maximum(marginal, 0.0) / np.maximum(self.of_item.sum() - mine, 1e-9)
         marginal = (1.0 - _NEW) * marginal + _NEW * new
         count, total = self.tally(value)
-        return (count + _PRIOR * marginal) / (total + _PRIOR)
+        return (count + self._prior * marginal) / (total + self._prior)
 
     def tally(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Weight of values (n, C) in the other rows of each row's group, and of all values (n, 1)."""
@@ -120,7 +124,9 @@ class Partners:
             return
         none = gain(np.zeros(n, np.int64))[0]
         single = sorted(((*gain(code[i]), i) for i in others), reverse=True)
-        chosen = [((i,), of, right) for of, right, i in single[:_PARTNERS] if of > none + 1e-3]
+        chosen: list[tuple[tuple[int, ...], float, float]] = [
+            ((i,), of, right) for of, right, i in single[:_PARTNERS] if of > none + 1e-3
+        ]
         if chosen:
             best = chosen[0][0][0]
             pairs = [(best, i) for i in others if i != best]

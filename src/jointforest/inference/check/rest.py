@@ -120,7 +120,9 @@ def ask_each(
             for j in range(d):
                 k = tree.node[j]
                 below, mine = upward.below[k], own[k]
-                rest = np.broadcast_to(downward.outside[k], mine.shape) if below is None else downward.outside[k] * below
+                rest = (
+                    np.broadcast_to(downward.outside[k], mine.shape) if below is None else downward.outside[k] * below
+                )
                 codes = _codes(rest, tree, k)
                 with np.errstate(divide="ignore", invalid="ignore"):
                     seen = (rest * mine).sum(axis=1, dtype=np.float64) / rest.sum(axis=1, dtype=np.float64)
@@ -140,13 +142,13 @@ def _codes(rest: np.ndarray, tree: TreeTables, k: int) -> np.ndarray:
 
 
 def _by_state(tree: TreeTables, likelihood: Sequence[np.ndarray]) -> dict[int, np.ndarray]:
-    """p(what is seen | state) of each value of each column, (U + 1, H), scaled to a greatest entry of 1."""
+    """p(what is seen | state) of each value of each column, (U + 1, H), up to a factor for each value."""
     tables = {}
     for j, k in tree.node.items():
         picked = tree.picked[k]
-        table = likelihood[j] @ tree.emission[k].T if picked is None else likelihood[j][:, picked]
-        top = table.max(axis=1, keepdims=True)
-        tables[j] = (table / np.where(top > 0.0, top, 1.0)).astype(tree.dtype)
+        top = likelihood[j].max(axis=1, keepdims=True)  # the same in all trees, whose weights depend on it
+        scaled = likelihood[j] / np.where(top > 0.0, top, 1.0)
+        tables[j] = (scaled @ tree.emission[k].T if picked is None else scaled[:, picked]).astype(tree.dtype)
     return tables
 
 

@@ -150,8 +150,7 @@ class Check:
         for j, column in enumerate(model.columns if model else ()):
             assert model is not None
             found, p = model.posterior[j], model.posterior[j].p_wrong.copy()
-            empty = (column.item < 0) & ~column.is_unreadable
-            p[column.is_unreadable] = 1.0
+            empty = column.item < 0
             if empty.any() and not model.is_structural(j):
                 is_known = j in model.votes or model.partners[j].is_function(float(model.rate.mean()))
                 blank = 1.0 - float(column.is_blank.mean())
@@ -174,10 +173,6 @@ class Check:
             texts = np.array([*(shown(column, i) for i in range(len(column.values))), None], object)
             value = texts[np.where(column.item >= 0, column.item, -1)]
             value[column.is_blank] = ""
-            if column.is_unreadable.any():
-                cells = cells_of(self._frame, self._schema, self._places[j])
-                for r in np.flatnonzero(column.is_unreadable).tolist():
-                    value[r] = str(cells[r])
             reason = np.full(n, "", object)
             for r in np.flatnonzero(p_wrong[j] >= _LIKELY).tolist():
                 reason[r] = self._reason(j, r, texts)
@@ -192,7 +187,7 @@ class Check:
         assert model is not None
         column, found = model.columns[j], model.posterior[j]
         best, kind, item = texts[found.best[r]], int(found.kind[r]), int(column.item[r])
-        empty = "not a number; " if column.is_unreadable[r] else "blank; " if item < 0 else ""
+        empty = "blank; " if item < 0 else ""
         if j in model.votes:
             assert model.key is not None
             return empty + self._others(j, r, (model.key,), best)
@@ -204,7 +199,9 @@ class Check:
             return f"{'digits shifted' if kind == SHIFT else 'other unit'}: {factor}"
         if model.partners[j].columns:
             return empty + self._others(j, r, model.partners[j].columns[0], best)
-        return empty + ("unlike the values of the column" if kind == ANY else "unlikely with the other cells of the row")
+        return empty + (
+            "unlike the values of the column" if kind == ANY else "unlikely with the other cells of the row"
+        )
 
     def _others(self, j: int, r: int, partners: tuple[int, ...], best: Any) -> str:
         """What other rows with the same cells in some columns have."""
@@ -248,14 +245,14 @@ def check(distribution: Distribution, frame: Any, key: str | None, n_jobs: int |
     left_out, n = dict(schema.reasons_aside), len(X)
     key_place = None if key is None else schema.index(key)
     joint = of_joint(distribution, build(schema, X), n_jobs)
-    columns, places = [], []
+    columns, places, is_learned = [], [], n == round(schema.n_rows)
     given = set(range(len(schema.columns)))
     if not isinstance(frame, np.ndarray):
         names = set(map(str, nw.from_native(frame, eager_only=True).columns))
         given = {j for j, name in enumerate(schema.names) if name in names}
     for j, column in enumerate(schema.columns):
         cells = cells_of(frame, schema, j) if j in given else [None] * n
-        columns.append(CheckedColumn(column, joint.coder(j), joint.marginals[j], cells, X[:, j]))
+        columns.append(CheckedColumn(column, joint.coder(j), joint.marginals[j], cells, X[:, j], is_learned))
         if (columns[j].item >= 0).any():
             places.append(j)
         elif n:
@@ -276,8 +273,10 @@ def check(distribution: Distribution, frame: Any, key: str | None, n_jobs: int |
     at = None if key_place is None else places.index(key_place)
     model = ErrorModel(ask, [columns[j] for j in places], at)
     name = [schema.names[j] for j in places]
-    wrong = {name[i]: float(np.mean(p[columns[j].item >= 0])) for i, (j, p) in enumerate(
-        zip(places, (of.p_wrong for of in model.posterior), strict=True))}
+    wrong = {
+        name[i]: float(np.mean(p[columns[j].item >= 0]))
+        for i, (j, p) in enumerate(zip(places, (of.p_wrong for of in model.posterior), strict=True))
+    }
     key, source = (None if i is None else name[i] for i in (model.key, model.source))
     return Check(left_out, wrong, key, source, frame, schema, library, places, model)
 

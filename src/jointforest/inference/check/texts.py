@@ -35,10 +35,10 @@ class Slips:
         own = self.seen < n_seen
         self.seen, self.truth = self.seen[own], self.truth[own]
         self.edits = _edits(texts, self.seen, self.truth)
-        pairs = zip(self.seen.tolist(), self.truth.tolist(), self.edits.tolist(), strict=True)
+        found = zip(self.seen.tolist(), self.truth.tolist(), self.edits.tolist(), strict=True)
         forms = list(map(plain_form, texts))
         everywhere = np.array(
-            [n > 1 and (_is_one_letter(texts[s], texts[t]) or forms[s] == forms[t]) for s, t, n in pairs], bool
+            [n > 1 and (_is_one_letter(texts[s], texts[t]) or forms[s] == forms[t]) for s, t, n in found], bool
         )
         self.edits[everywhere] = 1
         near = self.edits <= most[self.truth]
