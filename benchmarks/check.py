@@ -142,7 +142,7 @@ def main() -> None:
                 lines.append(line)
                 parts.append(cells)
         found["Planted errors"], found["Calibration"] = lines, calibration(pd.concat(parts))
-    finish("check", found, {"seed": options.seed}, options.quick)
+    finish("check", found, {"seed": options.seed}, options.quick, options.only or "")
 
 
 if __name__ == "__main__":
