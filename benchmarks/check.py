@@ -1,7 +1,7 @@
 """Measures the check of tables: wrong cells and repairs of dirty tables, and errors planted in clean ones.
 
 ``--dirty`` is a folder with pairs of ``NAME_dirty.parquet`` and ``NAME_clean.parquet`` of texts (default: ``dirty`` in
-the folder of the tables), ``--tables`` takes some of them. ``--only planted`` or ``--only dirty`` runs one part.
+the folder of the tables), ``--tables`` takes some tables. ``--only planted`` or ``--only dirty`` runs one part.
 """
 
 from __future__ import annotations
@@ -130,9 +130,11 @@ def main() -> None:
     if options.only != "dirty":
         tables = {"penguins": jf.datasets.load_penguins(), "insurance": read(options.data, "insurance")}
         if not options.quick:
-            tables["adult, 3,000 rows"] = read(options.data, "adult_train").sample(3_000, random_state=0)
+            tables["adult"] = read(options.data, "adult_train").sample(2_000, random_state=0)
         lines, parts = [], []
         for name, frame in tables.items():
+            if options.tables and name not in options.tables:
+                continue
             frame = frame.reset_index(drop=True)
             for kind, rate in [("none", 0.0)] + [(kind, rate) for kind in KINDS for rate in RATES]:
                 if options.quick and rate not in (0.0, 0.05):

@@ -20,7 +20,7 @@ from .partners import PRIOR, PRIOR_OF_FUNCTIONS, Counts, Partners, codes_of_part
 from .texts import WAYS
 
 _ROUNDS = 4
-_STEPS = 30
+_STEPS = 12
 _START = 0.01  # first share of wrong cells
 _PSEUDO = 100.0  # cells with the share of wrong ones in all columns, which are added to those of each column
 _SHARED = 10.0  # errors with the shares of kinds of all columns, which are added to those of each column
@@ -253,7 +253,7 @@ class ErrorModel:
         weight = weight if has_weights else prior / prior.sum()
         right = F[:, :, 0].copy()
         for k in range(_STEPS + 1):
-            if column.is_levels and has_weights and k % 10 == 0:
+            if column.is_levels and has_weights and k % 6 == 0:
                 wrong = np.tensordot(weight, F[:, :, 1:], axes=1) * (max(e, pooled) * self.share[j])
                 self._is_value[j] = self._values(column, u, weight @ right, wrong)
                 F[:, :, 0] = right * self._is_value[j][u]
@@ -276,11 +276,13 @@ class ErrorModel:
         self, j: int, values: np.ndarray, of_joint: np.ndarray, counts: Sequence[Counts], pooled: float
     ) -> tuple[np.ndarray, np.ndarray]:
         """What each part of the model expects of values, (M, n, C), and the prior of the parts' weights, (M,)."""
-        column, is_function = self.columns[j], self.partners[j].is_function(pooled)
+        column = self.columns[j]
+        is_counted = column.is_levels or (column.column.step > 0.0 and column.n_seen < self.n / 3)
+        is_function = is_counted and self.partners[j].is_function(pooled)
         new = np.zeros(values.shape)
         new[:, 0] = np.append(np.exp(column.log_new), 0.0)[column.item]
         expected, prior = ([], []) if is_function else ([of_joint], [10.0])
-        if column.is_levels or (column.column.step > 0.0 and column.n_seen < self.n / 3):
+        if is_counted:
             expected += [of.at(values, new) for of in counts[int(is_function) :]]
             prior += [1.0] * (len(expected) - len(prior))
         if column.is_levels:

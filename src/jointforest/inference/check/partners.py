@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 
 import numpy as np
 
@@ -53,6 +54,12 @@ class Counts:
             last = np.flatnonzero(np.append(of[1:] != of[:-1], True)) if len(of) else of
             self.top[of[last], back] = self.key[by[last]] % self.n_values
             by, of = np.delete(by, last), np.delete(of, last)
+
+    def take(self, rows: np.ndarray) -> Counts:
+        """The same counts, asked about some of the rows."""
+        few = copy(self)
+        few.group, few.item, few.weight = self.group[rows], self.item[rows], self.weight[rows]
+        return few
 
     def at(self, value: np.ndarray, new: np.ndarray | float = 0.0) -> np.ndarray:
         """p(value | the row's group) in the other rows, (n, C), of values (n, C); 0 of value -1.
@@ -108,17 +115,17 @@ class Partners:
         others = [i for i in range(len(code)) if i != j]
 
         def gain(group: np.ndarray) -> tuple[float, float]:
-            counts = Counts(group, item, n_values, np.ones(n))
-            known = (item >= 0) & np.isin(np.arange(n), rows)
-            p = counts.at(item[:, None])[:, 0]
-            # a group's own most frequent value, that of the others where the row's own cell made it so
+            """Mean log p of values in the other rows of a group, and how often their most frequent value is right."""
+            counts = Counts(group, item, n_values, np.ones(n)).take(rows)
+            known = counts.item >= 0
+            p = counts.at(counts.item[:, None])[known, 0]
             best = counts.proposed()
             share = np.column_stack([counts.at(best[:, k : k + 1])[:, 0] for k in (0, 1)])
-            guess = best[np.arange(n), share.argmax(axis=1)]
-            many = known & (group >= 0) & (counts.total[group] > 1.0)
-            return float(np.log(np.maximum(p[known], 1e-4)).mean()), float((guess == item)[many].mean()) * (
-                many.sum() > 0.5 * known.sum()
-            ) if many.any() else 0.0
+            guess = best[np.arange(len(rows)), share.argmax(axis=1)]
+            many = known & (counts.group >= 0) & (counts.total[counts.group] > 1.0)
+            is_common = 2 * many.sum() > known.sum() > 0
+            right = float((guess == counts.item)[many].mean()) if is_common else 0.0
+            return float(np.log(np.maximum(p, 1e-4)).mean()) if len(p) else 0.0, right
 
         if not (item >= 0).any():
             return

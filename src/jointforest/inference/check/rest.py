@@ -119,7 +119,7 @@ def ask_each(
             downward = down(tree, upward)
             for j in range(d):
                 k = tree.node[j]
-                below, mine = upward.below[k], own[k]
+                below, mine = upward.below[k], tables[j][item[rows, j]]
                 rest = (
                     np.broadcast_to(downward.outside[k], mine.shape) if below is None else downward.outside[k] * below
                 )
