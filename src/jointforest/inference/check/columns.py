@@ -78,8 +78,8 @@ class CheckedColumn:
         has = ~np.isnan(number)
         if has.any():
             self.code[has], self.measure[has] = coder(number[has])
-        share = np.append(marginal, 0.0)[self.code] * self.measure
-        self.learned = np.rint(share * column.n_observed)  # of levels a whole number
+        self._share = np.append(marginal, 0.0)[self.code]
+        self.learned = np.rint(self._share * self.measure * column.n_observed)  # of levels a whole number
         self.slips: Slips | None = None
         self.log_new = np.full(U, -np.inf)
         if self.is_levels:
@@ -89,8 +89,8 @@ class CheckedColumn:
             alphabet = len({c for text in self.texts for c in text}) + _OTHER_LETTERS
             self.log_any = -np.log(alphabet) * np.array([len(text) + 1.0 for text in self.texts[:U]])
         else:
-            random = share[:U]
             self._spread(number[:U])
+            random = self.alone(np.ones(len(self.item)))[:U]
         with np.errstate(divide="ignore"):
             self.log_random = np.log(random)
 
@@ -137,6 +137,10 @@ class CheckedColumn:
         kept = np.bincount(self.code[:U], self.count * right, self.n_codes)
         return np.asarray(out * ((kept + 1.0) / (cells + 1.0))[self.code])
 
+    def alone(self, weight: np.ndarray) -> np.ndarray:
+        """Probabilities of values if nothing is known of the row, (V,), as far as other cells vouch for them."""
+        return self._share * self.elsewhere(weight)
+
     def _right(self, weight: np.ndarray) -> np.ndarray:
         known = self.item >= 0
         return np.bincount(self.item[known], weight[known], self.n_seen)[: self.n_seen]
@@ -165,7 +169,8 @@ class CheckedColumn:
         fits = np.full(truths.shape, column.kind != "datetime")
         if column.step > 0.0:
             nearest = column.center + np.rint((truths - column.center) / column.step) * column.step
-            fits &= np.abs(nearest - truths) < 0.5 * column.step + 1e-9
+            again = nearest * np.array([f for _, f in FACTORS])
+            fits &= np.abs(again - number[:, None]) <= 0.5 * column.step * (1.0 + 1e-6)
             truths = nearest
         fits &= (truths >= column.minimum) & (truths <= column.maximum) & (truths != number[:, None])
         others = np.setdiff1d(truths[fits], number)
