@@ -287,7 +287,7 @@ class ErrorModel:
             prior += [1.0] * (len(expected) - len(prior))
         if column.is_levels:
             expected, prior = [*expected, new], [*prior, 0.1]
-        else:
+        elif not is_counted:
             alone = np.append(column.alone(1.0 - self.posterior[j].p_wrong), 0.0)
             expected, prior = [*expected, alone[values]], [*prior, 1.0]
         return np.stack(expected), np.array(prior)
