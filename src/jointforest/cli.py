@@ -1,4 +1,4 @@
-"""The command line: inspect, fit, info, explore, report, sample, score, fidelity, impute, forecast, query, predict.
+"""The command line: inspect, fit, info, check, explore, report, sample, score, impute, forecast, query, predict, ...
 
 Heavy packages are imported inside the commands that need them, so that ``--help`` and ``query`` are quick.
 """
@@ -552,6 +552,49 @@ def fidelity(
     if output != "-":
         write(joint, found.to_frame(), output, source.form)
     click.echo(found)
+
+
+@app.command()
+@click.argument("table")
+@click.option("--model", metavar="MODEL", help="What to check against; default: hidden trees of TABLE itself.")
+@click.option("--key", metavar="COLUMN", help="Names an entity that several rows speak of; default: looked for.")
+@click.option(
+    "--at-least", type=click.FloatRange(0, 1), default=0.5, show_default=True, help="Probability from which to list."
+)
+@_seed
+@_jobs
+@_output
+@_reads
+def check(
+    table: str,
+    model: str | None,
+    key: str | None,
+    at_least: float,
+    seed: int | None,
+    output: str,
+    source: Input,
+) -> None:
+    """List the cells of TABLE that are probably wrong, each with its best value and a reason.
+
+    Columns: row (from 0), column, value, p_wrong, best, p_best, reason. --at-least 0 lists every cell.
+    """
+    from .data.table_files import to_arrow
+    from .learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
+
+    frame = read(table, source, None if model is None else load(model))
+    if model is None:
+        joint = HiddenTreeForest(rules="off", random_state=seed or 0).fit(frame).joint_
+    else:
+        joint = load(model)
+    found = joint.check(frame, key)
+    for name, why in found.left_out.items():
+        say(f"column {name!r} is not checked: it {why}")
+    cells = to_arrow(found.cells, joint.schema.names)
+    import pyarrow.compute as pc
+
+    suspects = cells.filter(pc.greater_equal(cells["p_wrong"], at_least))
+    write(joint, suspects, output, source.form, commands.csv_form(table, source))
+    say(f"{_counted(suspects.num_rows, 'cell')} of {cells.num_rows:,} listed; {found}")
 
 
 @app.command()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, ClassVar
@@ -18,6 +18,7 @@ from ..data.meaning import refuse_pair
 from ..data.reading import Reading, reading_of
 from ..data.rules.rule import Rule
 from ..data.schema import Schema, as_levels, snap
+from ..inference.check.result import Check, Repair, check
 from ..inference.counterfactual.counterfactual import counterfactual
 from ..inference.counterfactual.result import Counterfactuals
 from ..inference.explanation.explain import Explanation
@@ -424,6 +425,94 @@ class Joint:
         X, unseen = self._encode(frame)
         cells = self.distribution.attribution(build(self.schema, X, unseen))
         return np.where(unseen, [column.log_unseen for column in self.schema.columns], cells)
+
+    @threaded
+    def check(self, frame: Any, key: str | None = None, *, n_jobs: int | None = -1) -> Check:
+        """Which cells of a table are wrong: for every cell the probability of that, its best value, and a reason.
+
+        A cell is the truth, or a typing error, a factor of 10, 100, 1,000 or between units, a value of the column at
+        random, any value at all, or blank. The other cells of its row may be wrong, too. How often which error occurs
+        is learned from the frame, without a clean row.
+
+        Parameters
+        ----------
+        frame : frame of n rows
+            The table that the joint has learned, or another one.
+        key : str, optional
+            The column that names an entity of which several rows speak, such as a flight that several sources report.
+            The rows then vote on its values. By default such a column is looked for.
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+
+        Returns
+        -------
+        Check
+            ``cells`` is a frame with the columns row (position, from 0), column, value, p_wrong, best, p_best and
+            reason. Identifiers and free text are not checked: ``left_out`` says why.
+
+        Raises
+        ------
+        ValueError
+            If there is no such key.
+
+        Notes
+        -----
+        The error model, and its limits: ``docs/how-to/check-a-table.md``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> joint = jf.HiddenTreeForest(n_states=8, random_state=0).fit(penguins).joint_
+        >>> penguins.loc[4, "body_mass_g"] *= 10
+        >>> worst = joint.check(penguins).cells.iloc[0]
+        >>> int(worst["row"]), worst["best"], worst["reason"]
+        (4, '3450.0', 'digits shifted: 10 times 3450.0')
+        """
+        return check(self.distribution, frame, key)
+
+    @threaded
+    def repair(
+        self,
+        frame: Any,
+        at_least: float = 0.95,
+        keep: Collection[Any] = (),
+        key: str | None = None,
+        *,
+        n_jobs: int | None = -1,
+    ) -> Repair:
+        """A table without its wrong cells, as far as their true values are known, and a table of all changes.
+
+        Parameters
+        ----------
+        frame : frame of n rows
+        at_least : float in 0..1
+            Cells that are probably wrong, and blank texts, change if their best value has this probability.
+        keep : sequence of str or of (int, str)
+            Columns, or cells (row from 0, and column), that stay what they are.
+        key, n_jobs
+            As of `check`.
+
+        Returns
+        -------
+        Repair
+            ``frame``, of the same types, and ``changes``, with the columns of `Check.cells`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If ``at_least`` is no probability, or ``keep`` is a text.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> joint = jf.HiddenTreeForest(n_states=8, random_state=0).fit(penguins).joint_
+        >>> penguins.loc[4, "body_mass_g"] *= 10
+        >>> float(joint.repair(penguins).frame.loc[4, "body_mass_g"])
+        3450.0
+        """
+        return self.check(frame, key).repair(at_least, keep)
 
     # -- evidence
 

@@ -446,7 +446,7 @@ def fill(schema: Schema, frame: Any, X: np.ndarray, unseen: np.ndarray, filled: 
     if isinstance(out, np.ndarray):
         for j in columns:
             known = out[:, schema.places[j]].tolist()
-            cells = _restored(schema.columns[j], _cells(frame, schema, j), X[:, j], changed[:, j], known)
+            cells = _restored(schema.columns[j], cells_of(frame, schema, j), X[:, j], changed[:, j], known)
             out = _with_cells(out, int(schema.places[j]), cells)
         for place, _ in schema.unknown if isinstance(frame, np.ndarray) else ():
             out = _with_cells(out, place, frame[:, place].tolist())
@@ -466,7 +466,7 @@ def fill(schema: Schema, frame: Any, X: np.ndarray, unseen: np.ndarray, filled: 
         column = schema.columns[j]
         if column.name in same:
             continue
-        cells = _restored(column, _cells(frame, schema, j), X[:, j], changed[:, j], wide[column.name].to_list())
+        cells = _restored(column, cells_of(frame, schema, j), X[:, j], changed[:, j], wide[column.name].to_list())
         wide = wide.with_columns(nw.new_series(column.name, cells, backend=wide.implementation))
     for name, cells in _unasked(schema, frame).items():
         wide = wide.with_columns(nw.new_series(name, cells, backend=wide.implementation))
@@ -517,7 +517,7 @@ def _as_given(wide: nw.DataFrame, frame: Any, names: list[str]) -> tuple[nw.Data
     return wide, same
 
 
-def _cells(frame: Any, schema: Schema, j: int) -> list[Any]:
+def cells_of(frame: Any, schema: Schema, j: int) -> list[Any]:
     """Cells of the column of a frame that is column j of the schema."""
     if isinstance(frame, np.ndarray):
         return list(frame[:, schema.places[j]].tolist())

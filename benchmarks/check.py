@@ -1,0 +1,151 @@
+"""Measures the check of tables: wrong cells and repairs of dirty tables, and errors planted in clean ones.
+
+``--dirty`` is a folder with pairs of ``NAME_dirty.parquet`` and ``NAME_clean.parquet`` of texts (default: ``dirty`` in
+the folder of the tables), ``--tables`` takes some tables. ``--only planted`` or ``--only dirty`` runs one part.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from _common import arguments, finish, progress, read
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+import jointforest as jf
+
+KINDS = ("typing", "shift", "unit", "random", "swap")
+RATES = (0.01, 0.05, 0.1)
+
+
+def scores(flagged: np.ndarray, right: np.ndarray, wrong: int) -> dict[str, float]:
+    """Precision, recall and F1 of what was flagged, of which ``right`` is right."""
+    hits, n = int((flagged & right).sum()), int(flagged.sum())
+    precision, recall = hits / max(n, 1), hits / max(wrong, 1)
+    return {"precision": precision, "recall": recall, "F1": 2 * hits / max(n + wrong, 1)}
+
+
+def dirty(folder: Path, name: str, seed: int, most: int) -> list[dict]:
+    """Lines of one table: detection, and repairs by the least probability of the best value."""
+    seen = pd.read_parquet(folder / f"{name}_dirty.parquet").iloc[:most]
+    true = pd.read_parquet(folder / f"{name}_clean.parquet").iloc[:most].to_numpy()
+    start = time.process_time()
+    joint = jf.HiddenTreeForest(rules="off", random_state=seed).fit(seen).joint_
+    fitted = time.process_time()
+    check = joint.check(seen)
+    seconds = time.process_time() - fitted
+    cells, is_wrong = check.cells, seen.to_numpy() != true
+    place = {column: k for k, column in enumerate(seen.columns)}
+    at = cells["row"].to_numpy(), cells["column"].map(place).to_numpy()
+    flagged = cells["p_wrong"].to_numpy() > 0.5
+    about = {"table": name, "rows": len(seen), "wrong cells": int(is_wrong.sum())}
+    lines = [about | {"what": "detection", **scores(flagged, is_wrong[at], int(is_wrong.sum()))}]
+    for least in (0.95, 0.5, 0.3):
+        repaired = check.repair(least).frame.to_numpy()
+        changed = repaired != seen.to_numpy()
+        right = changed & (repaired == true) & is_wrong
+        lines.append(about | {"what": f"repair at {least}", **scores(changed, right, int(is_wrong.sum()))})
+    lines[0] |= {"learning, CPU s": fitted - start, "check, CPU s": seconds}
+    return lines
+
+
+def plant(frame: pd.DataFrame, kind: str, rate: float, rng: np.random.Generator) -> tuple[pd.DataFrame, np.ndarray]:
+    """The frame with errors of a kind in known cells, and which cells they changed."""
+    out, changed = frame.astype(object), np.zeros(frame.shape, bool)
+    numbers = [k for k, name in enumerate(frame) if pd.api.types.is_numeric_dtype(frame[name])]
+    texts = [k for k in range(frame.shape[1]) if k not in numbers]
+    for k in {"typing": texts, "shift": numbers, "unit": numbers}.get(kind, range(frame.shape[1])):
+        for i in np.flatnonzero(rng.random(len(frame)) < rate).tolist():
+            old = out.iat[i, k]
+            new = old
+            if pd.isna(old):
+                continue
+            if kind == "typing":
+                text, at = str(old), int(rng.integers(len(str(old))))
+                new = text[:at] + "abcdefghijklmnopqrstuvwxyz"[rng.integers(26)] * int(rng.integers(3)) + text[at + 1 :]
+            elif kind == "shift":
+                new = old * 10.0 ** rng.choice([-2, -1, 1, 2, 3])
+            elif kind == "unit":
+                new = old * rng.choice([2.54, 1 / 2.54, 0.3048, 12.0])
+            elif kind == "random":
+                new = frame.iat[int(rng.integers(len(frame))), k]
+            elif k + 1 < frame.shape[1] and ((k in numbers) == (k + 1 in numbers)) and not pd.isna(out.iat[i, k + 1]):
+                new = out.iat[i, k + 1]
+                out.iat[i, k + 1] = old
+                changed[i, k + 1] |= new != old
+            if not pd.isna(new):
+                out.iat[i, k] = new
+                changed[i, k] |= new != old
+    for k, name in enumerate(frame):
+        out[name] = out[name].astype(float) if k in numbers else out[name].astype("str").where(out[name].notna())
+    return out, changed
+
+
+def planted(name: str, frame: pd.DataFrame, kind: str, rate: float, seed: int) -> tuple[dict, pd.DataFrame]:
+    """One line, and the probability of each cell with whether it is wrong."""
+    rng = np.random.default_rng([seed, len(kind), round(1000 * rate)])
+    seen, changed = plant(frame, kind, rate, rng)
+    joint = jf.HiddenTreeForest(rules="off", random_state=seed).fit(seen).joint_
+    cells = joint.check(seen).cells
+    place = {column: k for k, column in enumerate(seen.columns)}
+    at = cells["row"].to_numpy(), cells["column"].map(place).to_numpy()
+    known = cells["value"].notna().to_numpy()
+    wrong, p = changed[at][known], cells["p_wrong"].to_numpy()[known]
+    surprise = pd.DataFrame(-joint.attribution(seen), columns=joint.columns).reindex(columns=seen.columns)
+    rank = surprise.rank(pct=True).fillna(0.0).to_numpy()[at][known]
+    line = {"table": name, "kind": kind, "rate": rate, "wrong cells": int(wrong.sum())}
+    line |= scores(p > 0.5, wrong, int(wrong.sum()))
+    if wrong.any():
+        line |= {"AUC": roc_auc_score(wrong, p), "AUC, attribution": roc_auc_score(wrong, rank)}
+        line |= {"average precision": average_precision_score(wrong, p)}
+        line |= {"average precision, attribution": average_precision_score(wrong, rank)}
+    line |= {"above 0.5": float((p > 0.5).mean())}
+    return line, pd.DataFrame({"p": p, "wrong": wrong})
+
+
+def calibration(all_cells: pd.DataFrame) -> list[dict]:
+    """Mean probability and share of wrong cells in ten bins."""
+    bins = np.minimum((all_cells["p"].to_numpy() * 10).astype(int), 9)
+    return [
+        {"p_wrong": f"{k / 10:.1f} to {(k + 1) / 10:.1f}", "cells": len(part), "mean p_wrong": part["p"].mean(),
+         "share wrong": part["wrong"].mean()}
+        for k, part in all_cells.groupby(bins)
+    ]  # fmt: skip
+
+
+def main() -> None:
+    options = arguments(__doc__, dirty={"type": Path}, tables={"nargs": "*"}, only={"choices": ("dirty", "planted")})
+    warnings.simplefilter("ignore")
+    folder = options.dirty or options.data / "dirty"
+    found: dict[str, list[dict]] = {}
+    if options.only != "planted":
+        names = options.tables or sorted(p.name[: -len("_dirty.parquet")] for p in folder.glob("*_dirty.parquet"))
+        lines = found["Dirty tables"] = []
+        for name in names:
+            progress(name)
+            lines += dirty(folder, name, options.seed, 500 if options.quick else 10**9)
+    if options.only != "dirty":
+        tables = {"penguins": jf.datasets.load_penguins(), "insurance": read(options.data, "insurance")}
+        if not options.quick:
+            tables["adult"] = read(options.data, "adult_train").sample(2_000, random_state=0)
+        lines, parts = [], []
+        for name, frame in tables.items():
+            if options.tables and name not in options.tables:
+                continue
+            frame = frame.reset_index(drop=True)
+            for kind, rate in [("none", 0.0)] + [(kind, rate) for kind in KINDS for rate in RATES]:
+                if options.quick and rate not in (0.0, 0.05):
+                    continue
+                progress(f"{name}, {kind}, {rate}")
+                line, cells = planted(name, frame, kind, rate, options.seed)
+                lines.append(line)
+                parts.append(cells)
+        found["Planted errors"], found["Calibration"] = lines, calibration(pd.concat(parts))
+    finish("check", found, {"seed": options.seed}, options.quick, options.only or "")
+
+
+if __name__ == "__main__":
+    main()

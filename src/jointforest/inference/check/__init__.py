@@ -1,0 +1,1 @@
+"""Which cells of a table are wrong, and what they should be."""

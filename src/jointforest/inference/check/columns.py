@@ -1,0 +1,209 @@
+"""The columns of a table to check: the distinct values of each, and which errors lead to them from which truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...data.cells import absent
+from ...data.schema import Column
+from .texts import WAYS, Slips, log_new
+
+TYPING, SHIFT, UNIT, RANDOM, ANY = range(5)
+"""Kinds of errors: a typing error, digits shifted, another unit, a value of the column at random, any value at all."""
+FACTORS = tuple((SHIFT, 10.0**k) for k in (-3, -2, -1, 1, 2, 3)) + tuple(
+    (UNIT, f) for x in (2.54, 12.0, 60.0, 0.45359237, 1.609344, 0.3048) for f in (x, 1.0 / x)
+)
+_KINDS_OF_LEVELS = np.array([TYPING, RANDOM, ANY])
+_KINDS_OF_NUMBERS = np.array([kind for kind, _ in FACTORS] + [RANDOM, ANY])
+_OTHER_LETTERS = 10  # letters that a column may have, besides those that it has
+
+Coder = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""Codes of numbers or levels in the joint, and the share of each in the probability of its code."""
+
+
+class CheckedColumn:
+    """One column: its cells as numbers of values, and what errors make of values.
+
+    Attributes
+    ----------
+    column : Column
+    values : list
+        Distinct known cells, as in the frame (of numbers as numbers), then further values that may be true.
+    written : dict of int to object
+        Of numbers that some cell has, a cell.
+    item : int array (n,)
+        The value of each row's cell; -1 where it is missing or blank.
+    is_blank : bool array (n,)
+        Whether the cell is a text without letters.
+    n_seen : int
+        Values that some cell has.
+    count, learned : float arrays (n_seen,), (V,)
+        Cells of each value, and those that the joint has learned.
+    kinds : int array (E,)
+        Kinds of the column's errors, such as several factors; the last two tell nothing of the truth.
+    truth : int array (n_seen, C)
+        Values that an error may have changed into each; -1 where there are fewer than C.
+    place : int array (C,)
+        Which of the errors leads from each place of ``truth``.
+    log_error : float array (n_seen, C)
+        log p(seen | truth, error).
+    log_random, log_any : float arrays (n_seen,)
+        The same of the last two errors.
+    log_new : float array (n_seen,)
+        log p(value | no other row has it); -inf for numbers, of which the joint knows.
+    code : int array (V,), measure : float array (V,)
+        Code of each value in the joint, -1 if it has none, and its share in the probability of the code.
+    """
+
+    def __init__(
+        self,
+        column: Column,
+        coder: Coder,
+        marginal: np.ndarray,
+        cells: Sequence[Any],
+        numbers: np.ndarray,
+        is_learned: bool,
+    ) -> None:
+        self.column, self.n_codes, self._is_learned = column, len(marginal), is_learned
+        self.is_levels = column.is_categorical
+        self.kinds = _KINDS_OF_LEVELS if self.is_levels else _KINDS_OF_NUMBERS
+        self.is_blank = np.array([isinstance(cell, str) and not cell.strip() for cell in cells], bool)
+        number = self._of_levels(cells) if self.is_levels else self._of_numbers(cells, numbers)
+        U = self.n_seen
+        self.count = np.bincount(self.item[self.item >= 0], minlength=U).astype(float)[:U]
+        self.code, self.measure = np.full(len(number), -1), np.zeros(len(number))
+        has = ~np.isnan(number)
+        if has.any():
+            self.code[has], self.measure[has] = coder(number[has])
+        self._share = np.append(marginal, 0.0)[self.code]
+        self.learned = np.rint(self._share * self.measure * column.n_observed)  # of levels a whole number
+        self.slips: Slips | None = None
+        self.log_new = np.full(U, -np.inf)
+        if self.is_levels:
+            self._typing_errors()
+            others = np.maximum(self.count - 1.0, 0.0) + np.maximum(self.learned[:U] - is_learned, 0.0)
+            random = others / max(self.count.sum() + column.n_observed, 1.0)
+            alphabet = len({c for text in self.texts for c in text}) + _OTHER_LETTERS
+            self.log_any = -np.log(alphabet) * np.array([len(text) + 1.0 for text in self.texts[:U]])
+        else:
+            self._spread(number[:U])
+            random = self.alone(np.ones(len(self.item)))[:U]
+        with np.errstate(divide="ignore"):
+            self.log_random = np.log(random)
+
+    def value(self, i: int) -> Any:
+        """A value as a cell of the frame has it, or would have it; None of -1."""
+        if i < 0:
+            return None
+        if self.is_levels:
+            return self.values[i]
+        if i < self.n_seen:
+            return self.written[i]
+        of, number = self.column, self.values[i]
+        cell = of.written.cell(number + of.zero) if of.written is not None else of.from_number(number)
+        return float(cell) if isinstance(cell, int) and isinstance(self.written.get(0), float) else cell
+
+    def learn_letters(self, letter: Mapping[str, float], way: np.ndarray, further: float) -> None:
+        """Set how probable each typing error is: see `Slips.log_probability`."""
+        if self.slips is not None:
+            order, slot = self._slots
+            log_p = self.slips.log_probability(letter, way, further)
+            self.log_error[self.slips.seen[order], slot] = log_p[order]
+
+    def learn_texts(self, weight: np.ndarray) -> None:
+        """Set how probable new texts are, by cells that are right: ``weight`` (n,) is the probability of each."""
+        if self.is_levels:
+            right = np.append(self._right(weight), self.learned[self.n_seen :])
+            self.log_new = log_new(self.texts, np.sqrt(right))[: self.n_seen]
+
+    def elsewhere(self, weight: np.ndarray) -> np.ndarray:
+        """`measure` as far as other cells vouch for it, (V,); a row's cell is right with probability ``weight`` (n,).
+
+        If the joint has learned from this table, a level of one row has nothing, and such a number the density of its
+        neighbours.
+        """
+        right, U, out = self._right(weight) / np.maximum(self.count, 1.0), self.n_seen, self.measure.copy()
+        if not self._is_learned:
+            return out
+        if self.is_levels:
+            out[:U] *= np.maximum(self.learned[:U] * right - 1.0, 0.0) / np.maximum(self.learned[:U], 1.0)
+            return out
+        c = np.maximum(self.count, 1.0)
+        out[:U] = (out[:U] * (c - 1.0) + self._beside) / c
+        cells = np.bincount(self.code[:U], self.count, self.n_codes)
+        kept = np.bincount(self.code[:U], self.count * right, self.n_codes)
+        return np.asarray(out * ((kept + 1.0) / (cells + 1.0))[self.code])
+
+    def alone(self, weight: np.ndarray) -> np.ndarray:
+        """Probabilities of values if nothing is known of the row, (V,), as far as other cells vouch for them."""
+        return self._share * self.elsewhere(weight)
+
+    def _right(self, weight: np.ndarray) -> np.ndarray:
+        known = self.item >= 0
+        return np.bincount(self.item[known], weight[known], self.n_seen)[: self.n_seen]
+
+    def _of_levels(self, cells: Sequence[Any]) -> np.ndarray:
+        known = [not (absent(cell) or blank) for cell, blank in zip(cells, self.is_blank.tolist(), strict=True)]
+        seen = dict.fromkeys(cell for cell, is_known in zip(cells, known, strict=True) if is_known)
+        place = {value: i for i, value in enumerate(seen)}
+        self.item = np.array([place[c] if is_known else -1 for c, is_known in zip(cells, known, strict=True)], np.int64)
+        self.n_seen = len(seen)
+        others = [level for level in self.column.levels if level not in place and str(level).strip()]
+        self.values: list[Any] = [*seen, *others]
+        self.texts = [str(value) for value in self.values]
+        codes = [self.column.code(value) for value in self.values]
+        return np.array([np.nan if code is None else float(code) for code in codes])
+
+    def _of_numbers(self, cells: Sequence[Any], numbers: np.ndarray) -> np.ndarray:
+        """Candidates of numbers: what a factor leads to them from, on the grid and in the range of the column."""
+        column, known = self.column, ~np.isnan(numbers)
+        number, item = np.unique(numbers[known], return_inverse=True)
+        self.item = np.full(len(numbers), -1)
+        self.item[known] = item
+        self.n_seen = U = len(number)
+        self.written = dict(zip(self.item.tolist(), cells, strict=True))
+        truths = number[:, None] / np.array([f for _, f in FACTORS])
+        fits = np.full(truths.shape, column.kind != "datetime")
+        if column.step > 0.0:
+            nearest = column.center + np.rint((truths - column.center) / column.step) * column.step
+            again = nearest * np.array([f for _, f in FACTORS])
+            fits &= np.abs(again - number[:, None]) <= 0.5 * column.step * (1.0 + 1e-6)
+            truths = nearest
+        fits &= (truths >= column.minimum) & (truths <= column.maximum) & (truths != number[:, None])
+        others = np.setdiff1d(truths[fits], number)
+        every = np.concatenate([number, others])
+        order = np.argsort(every)
+        self.truth = np.full(truths.shape, -1)
+        self.truth[fits] = order[np.searchsorted(every[order], truths[fits])]
+        self.place, self.log_error = np.arange(len(FACTORS)), np.where(fits, 0.0, -np.inf)
+        self.values = every.tolist()
+        self.texts = [str(value) for value in self.values[:U]]
+        return every
+
+    def _typing_errors(self) -> None:
+        self.slips = slips = Slips(self.texts, self.n_seen)
+        order = np.argsort(slips.seen, kind="stable")
+        slot = np.arange(len(order)) - np.searchsorted(slips.seen[order], slips.seen[order])
+        width = int(slot.max(initial=-1)) + 1
+        self.truth, self.place = np.full((self.n_seen, width), -1), np.zeros(width, np.int64)
+        self.log_error = np.full((self.n_seen, width), -np.inf)
+        self.truth[slips.seen[order], slot] = slips.truth[order]
+        self._slots = order, slot
+        self.learn_letters({}, np.full(len(WAYS), 1.0 / len(WAYS)), 0.2)
+        self.learn_texts(np.ones(len(self.item)))
+
+    def _spread(self, number: np.ndarray) -> None:
+        """Densities of numbers by the gaps to their neighbours, and a Cauchy distribution of any value at all."""
+        column, U = self.column, len(number)
+        unit = column.step if column.step > 0.0 else 1.0
+        self._beside = self.measure[:U]
+        if column.step > 0.0:
+            near = unit / np.diff(number, prepend=-np.inf, append=np.inf)
+            cells = np.bincount(self.code[:U], self.count, self.n_codes)[self.code[:U]]
+            self._beside = np.minimum(0.5 * (near[1:] + near[:-1]) / (cells + 1.0), 1.0)
+        width = max(column.maximum - column.minimum, column.step, 1e-12)
+        center = 0.5 * (column.maximum + column.minimum)
+        self.log_any = np.log(unit / (np.pi * width * (1.0 + ((number - center) / width) ** 2)))

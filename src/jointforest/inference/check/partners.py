@@ -1,0 +1,155 @@
+"""Near-functions: what other columns of the table say of a cell, counted in its other rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+
+import numpy as np
+
+PRIOR = 0.5  # rows of the column's own shares that are added to each group
+PRIOR_OF_FUNCTIONS = 0.02  # the same of near-functions
+_NEW = 0.5  # share of values of no other row, in a group without other rows
+_ROWS = 5_000  # rows that partners are chosen by
+_PARTNERS = 4
+_SOME = 0.3  # the same, where wrong cells are as many as the exceptions
+_NEAR = 0.8  # agreement of a near-function, beyond that of all rows (0) and up to always (1)
+
+
+def joined(codes: Sequence[np.ndarray]) -> np.ndarray:
+    """Number of each row's group, by the values of some columns, (n,); -1 where one is missing."""
+    known = np.all([code >= 0 for code in codes], axis=0)
+    group = np.full(len(known), -1)
+    if known.any():
+        group[known] = np.unique(np.stack([code[known] for code in codes]), axis=1, return_inverse=True)[1].reshape(-1)
+    return group
+
+
+class Counts:
+    """Weighted counts of pairs of a group and a value, of which each row can be taken out again.
+
+    Attributes
+    ----------
+    group, item : int arrays (n,)
+        -1 where missing.
+    weight : float array (n,)
+        How far the row's cell counts.
+    """
+
+    def __init__(
+        self, group: np.ndarray, item: np.ndarray, n_values: int, weight: np.ndarray, prior: float = PRIOR
+    ) -> None:
+        self._prior = prior
+        self.group, self.item, self.n_values = group, item, max(n_values, 1)
+        self.weight = np.where(item >= 0, weight, 0.0)
+        has = (group >= 0) & (item >= 0)
+        self.key, place = np.unique(group[has] * self.n_values + item[has], return_inverse=True)
+        self.count = np.bincount(place, weight[has], len(self.key))
+        self.total = np.bincount(group[has], weight[has], int(group.max(initial=-1)) + 2)
+        self.of_item = np.bincount(item[item >= 0], weight[item >= 0], self.n_values)
+        by = np.lexsort((self.count, self.key // self.n_values))
+        of = (self.key // self.n_values)[by]
+        self.top = np.full((len(self.total), 2), -1)
+        for back in (0, 1):  # the most frequent value of each group, and the next
+            last = np.flatnonzero(np.append(of[1:] != of[:-1], True)) if len(of) else of
+            self.top[of[last], back] = self.key[by[last]] % self.n_values
+            by, of = np.delete(by, last), np.delete(of, last)
+
+    def take(self, rows: np.ndarray) -> Counts:
+        """The same counts, asked about some of the rows."""
+        few = copy(self)
+        few.group, few.item, few.weight = self.group[rows], self.item[rows], self.weight[rows]
+        return few
+
+    def at(self, value: np.ndarray, new: np.ndarray | float = 0.0) -> np.ndarray:
+        """p(value | the row's group) in the other rows, (n, C), of values (n, C); 0 of value -1.
+
+        ``new`` (n, C) is the probability of a value if no other row has it.
+        """
+        own = (value == self.item[:, None]) * self.weight[:, None]
+        mine = self.weight[:, None]
+        marginal = np.where(value >= 0, self.of_item[np.minimum(value, self.n_values - 1)] - own, 0.0)
+        marginal = np.maximum(marginal, 0.0) / np.maximum(self.of_item.sum() - mine, 1e-9)
+        marginal = (1.0 - _NEW) * marginal + _NEW * new
+        count, total = self.tally(value)
+        return (count + self._prior * marginal) / (total + self._prior)
+
+    def tally(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weight of values (n, C) in the other rows of each row's group, and of all values (n, 1)."""
+        wanted = self.group[:, None] * self.n_values + value
+        place = np.minimum(np.searchsorted(self.key, wanted), max(len(self.key) - 1, 0))
+        has = (self.group[:, None] >= 0) & (value >= 0)
+        has &= self.key[place] == wanted if len(self.key) else False
+        own = np.where(value == self.item[:, None], self.weight[:, None], 0.0)
+        count = np.where(has, (self.count[place] if len(self.key) else 0.0) - own, 0.0)
+        total = np.where(self.group >= 0, self.total[self.group] - self.weight, 0.0)[:, None]
+        return np.maximum(count, 0.0), np.maximum(total, 0.0)
+
+    def proposed(self) -> np.ndarray:
+        """The most frequent values of each row's group, (n, 2); -1 if there are fewer."""
+        return self.top[self.group]
+
+
+def codes_of_partner(item: np.ndarray, code: np.ndarray, n_values: int) -> np.ndarray:
+    """What a column's cells are as a partner: values, or codes where there are very many values."""
+    return item if n_values <= 1_000 or n_values > 0.9 * len(item) else np.where(item >= 0, code[item], -1)
+
+
+class Partners:
+    """The columns, and pairs of columns, that say most of one column.
+
+    Attributes
+    ----------
+    columns : list of tuple of int
+    group : list of int arrays (n,)
+    accuracy : float
+        How often a value is the most frequent one of the other rows of its group, beyond chance, of the best partner.
+    """
+
+    def __init__(self, j: int, item: np.ndarray, n_values: int, code: Sequence[np.ndarray]) -> None:
+        n = len(item)
+        rows = np.arange(n) if n <= _ROWS else np.arange(_ROWS) * n // _ROWS
+        self.columns: list[tuple[int, ...]] = []
+        self.group: list[np.ndarray] = []
+        self.accuracy, self.exceptions = 0.0, 1.0
+        others = [i for i in range(len(code)) if i != j]
+
+        def gain(group: np.ndarray) -> tuple[float, float]:
+            """Mean log p of values in the other rows of a group, and how often their most frequent value is right."""
+            counts = Counts(group, item, n_values, np.ones(n)).take(rows)
+            known = counts.item >= 0
+            p = counts.at(counts.item[:, None])[known, 0]
+            best = counts.proposed()
+            share = np.column_stack([counts.at(best[:, k : k + 1])[:, 0] for k in (0, 1)])
+            guess = best[np.arange(len(rows)), share.argmax(axis=1)]
+            many = known & (counts.group >= 0) & (counts.total[counts.group] > 1.0)
+            is_common = 2 * many.sum() > known.sum() > 0
+            right = float((guess == counts.item)[many].mean()) if is_common else 0.0
+            return float(np.log(np.maximum(p, 1e-4)).mean()) if len(p) else 0.0, right
+
+        if not (item >= 0).any():
+            return
+        none = gain(np.zeros(n, np.int64))[0]
+        single = sorted(((*gain(code[i]), i) for i in others), reverse=True)
+        chosen: list[tuple[tuple[int, ...], float, float]] = [
+            ((i,), of, right) for of, right, i in single[:_PARTNERS] if of > none + 1e-3
+        ]
+        if chosen:
+            best = chosen[0][0][0]
+            pairs = [(best, i) for i in others if i != best]
+            double = sorted(((*gain(joined([code[a], code[b]])), (a, b)) for a, b in pairs), reverse=True)
+            chosen += [(pair, of, right) for of, right, pair in double[:1] if of > chosen[0][1] + 1e-2]
+        self.columns = [columns for columns, _, _ in chosen]
+        self.group = [joined([code[i] for i in columns]) for columns in self.columns]
+        base = np.bincount(item[item >= 0]).max() / (item >= 0).sum()
+        beyond = [(right - base) / (1.0 - base) if base < 1.0 else 0.0 for _, _, right in chosen]
+        self.accuracy = max(beyond, default=0.0)
+        self.exceptions = 1.0 - max((right for _, _, right in chosen), default=0.0)
+        if self.is_function(0.05):
+            near = [k for k, of in enumerate(beyond) if of >= 0.9 * self.accuracy]
+            self.columns, self.group = [self.columns[k] for k in near], [self.group[k] for k in near]
+
+    def is_function(self, wrong: float) -> bool:
+        """Whether the best partner is a near-function, if so many cells of the table are wrong."""
+        few = self.exceptions <= min(2.0 * wrong, 0.05)
+        return bool(self.accuracy >= _NEAR or (few and self.accuracy >= _SOME))

@@ -1,0 +1,296 @@
+"""The answer of a check: cells with their probability of being wrong, reasons in words, and repaired tables."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+
+from ...data.evidence import build
+from ...data.frames import cells_of, encode, with_names
+from ...data.schema import Schema
+from ...models.base import Distribution
+from .check import ErrorModel
+from .columns import ANY, FACTORS, SHIFT, TYPING, UNIT, CheckedColumn
+from .partners import Counts, joined
+from .rest import of_joint
+from .texts import plain_form
+
+_LIKELY = 0.5  # probability of being wrong from which on a cell has a reason
+_WHOLE = {"row", "rows"}
+_NUMBERS = {"p_wrong", "p_best"}
+
+
+class Repair(NamedTuple):
+    """A repaired table.
+
+    Attributes
+    ----------
+    frame : frame
+        The table with its changes, in the types that it came in.
+    changes : frame
+        The changes, with the columns of `Check.cells`.
+    """
+
+    frame: Any
+    changes: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Check:
+    """Which cells of a table are wrong; made by `Joint.check`.
+
+    Attributes
+    ----------
+    left_out : dict of str to str
+        Why columns of the table were not checked, by their names.
+    wrong : dict of str to float
+        Estimated share of wrong cells of each column, of those that are not blank.
+    key : str or None
+        The column that names the entity that several rows speak of, given or found.
+    source : str or None
+        The column that names who speaks of it.
+    """
+
+    left_out: dict[str, str]
+    wrong: dict[str, float]
+    key: str | None
+    source: str | None
+    _frame: Any
+    _schema: Schema
+    _library: str
+    _places: list[int]
+    _model: ErrorModel | None
+
+    def __repr__(self) -> str:
+        n = 0 if self._model is None else int(sum((p >= _LIKELY).sum() for p in self._p_wrong))
+        about = f"{n:,} cells are probably wrong"
+        about += f"; key {self.key!r}" if self.key else ""
+        aside = "; ".join(f"{name!r} {why}" for name, why in self.left_out.items())
+        return f"Check({about}{'; not checked: ' + aside if aside else ''})"
+
+    @property
+    def cells(self) -> Any:
+        """Every cell, the most probably wrong first.
+
+        Returns
+        -------
+        frame with the columns row (position, from 0), column, value (as text), p_wrong, best, p_best and reason
+        """
+        return _table(self._rows, self._library)
+
+    @property
+    def variants(self) -> Any:
+        """Spellings of one level that differ only by capitals, accents and spaces.
+
+        Returns
+        -------
+        frame with the columns column, value, rows (number of its cells) and proposed, the most frequent spelling
+        """
+        found: dict[str, list[Any]] = {"column": [], "value": [], "rows": [], "proposed": []}
+        for column in self._model.columns if self._model else ():
+            groups = defaultdict(list)
+            for i in range(column.n_seen if column.is_levels else 0):
+                groups[plain_form(column.texts[i])].append(i)
+            for group in groups.values():
+                most = max(group, key=lambda i, count=column.count: count[i])  # type: ignore[misc]
+                for i in group:
+                    if i != most:
+                        row = (column.column.name, column.texts[i], int(column.count[i]), column.texts[most])
+                        for name, x in zip(found, row, strict=True):
+                            found[name].append(x)
+        return _table(found, self._library)
+
+    def repair(self, at_least: float = 0.95, keep: Collection[Any] = ()) -> Repair:
+        """The table with better values: see `Joint.repair`."""
+        if not 0.0 <= at_least <= 1.0:
+            raise ValueError(f"at_least must be a probability between 0 and 1, got {at_least!r}")
+        if isinstance(keep, str):
+            raise TypeError(f"keep: expected a list of columns, or of pairs (row, column), got the text {keep!r}")
+        rows, model = self._rows, self._model
+        place = {} if model is None else {column.column.name: j for j, column in enumerate(model.columns)}
+        is_blank = [] if model is None else [c.is_blank & ~model.is_structural(j) for j, c in enumerate(model.columns)]
+        kept = {(k[0], str(k[1])) if isinstance(k, tuple) else str(k) for k in keep}
+        chosen = [
+            i
+            for i, (row, name) in enumerate(zip(rows["row"], rows["column"], strict=True))
+            if rows["best"][i] is not None
+            and rows["best"][i] != rows["value"][i]
+            and rows["p_best"][i] >= at_least
+            and (rows["p_wrong"][i] >= _LIKELY or is_blank[place[name]][row])
+            and not {name, (row, name)} & kept
+        ]
+        changes = {name: [cells[i] for i in chosen] for name, cells in rows.items()}
+        new: dict[int, tuple[list[int], list[Any]]] = defaultdict(lambda: ([], []))
+        for row, name in zip(changes["row"], changes["column"], strict=True):
+            assert model is not None
+            j = place[name]
+            new[j][0].append(row)
+            new[j][1].append(model.columns[j].value(int(model.posterior[j].best[row])))
+        return Repair(self._with(new), _table(changes, self._library))
+
+    @cached_property
+    def _tallies(self) -> dict[tuple[int, tuple[int, ...]], np.ndarray]:
+        """Other rows with the best value, and all others, by column and partners."""
+        return {}
+
+    @cached_property
+    def _p_wrong(self) -> list[np.ndarray]:
+        """Probabilities of all cells of each column, blank ones too.
+
+        An entity or a near-function tells whether an empty cell has a value. Else a blank text is wrong as often as the
+        column's other cells are not blank, unless other columns say which are; and a missing cell is no error.
+        """
+        out, model = [], self._model
+        for j, column in enumerate(model.columns if model else ()):
+            assert model is not None
+            found, p = model.posterior[j], model.posterior[j].p_wrong.copy()
+            empty = column.item < 0
+            if empty.any() and not model.is_structural(j):
+                is_known = j in model.votes or model.partners[j].is_function(float(model.rate.mean()))
+                blank = 1.0 - float(column.is_blank.mean())
+                p[empty] = found.p_best[empty] if is_known else np.where(column.is_blank, blank, 0.0)[empty]
+            out.append(p)
+        return out
+
+    @cached_property
+    def _rows(self) -> dict[str, list[Any]]:
+        """The cells of `cells`, in its order."""
+        names = ("row", "column", "value", "p_wrong", "best", "p_best", "reason")
+        model, n = self._model, 0 if self._model is None else self._model.n
+        if model is None or not n:
+            return {name: [] for name in names}
+        p_wrong = self._p_wrong
+        order = np.argsort(-np.concatenate(p_wrong), kind="stable")
+        columns = []
+        for j, column in enumerate(model.columns):
+            found = model.posterior[j]
+            texts = np.array([*(shown(column, i) for i in range(len(column.values))), None], object)
+            value = texts[np.where(column.item >= 0, column.item, -1)]
+            value[column.is_blank] = ""
+            reason = np.full(n, "", object)
+            for r in np.flatnonzero(p_wrong[j] >= _LIKELY).tolist():
+                reason[r] = self._reason(j, r, texts)
+            label = np.full(n, column.column.name, object)
+            columns.append((np.arange(n), label, value, p_wrong[j], texts[found.best], found.p_best, reason))
+        parts = [np.concatenate(parts)[order].tolist() for parts in zip(*columns, strict=True)]
+        return dict(zip(names, parts, strict=True))
+
+    def _reason(self, j: int, r: int, texts: np.ndarray) -> str:
+        """Why a cell is probably wrong, in words."""
+        model = self._model
+        assert model is not None
+        column, found = model.columns[j], model.posterior[j]
+        best, kind, item = texts[found.best[r]], int(found.kind[r]), int(column.item[r])
+        empty = "blank; " if item < 0 else ""
+        if j in model.votes:
+            assert model.key is not None
+            return empty + self._others(j, r, (model.key,), best)
+        if item >= 0 and kind == TYPING:
+            return f"typing error of {best!r}"
+        if item >= 0 and kind in (SHIFT, UNIT):
+            place = np.flatnonzero(column.truth[item] == found.best[r])
+            factor = f"{FACTORS[int(place[0])][1]:g} times {best}" if len(place) else "a factor"
+            return f"{'digits shifted' if kind == SHIFT else 'other unit'}: {factor}"
+        if model.partners[j].columns:
+            return empty + self._others(j, r, model.partners[j].columns[0], best)
+        return empty + (
+            "unlike the values of the column" if kind == ANY else "unlikely with the other cells of the row"
+        )
+
+    def _others(self, j: int, r: int, partners: tuple[int, ...], best: Any) -> str:
+        """What other rows with the same cells in some columns have."""
+        model = self._model
+        assert model is not None
+        if (j, partners) not in self._tallies:
+            group = joined([model.item[:, i] for i in partners])
+            counts = Counts(group, model.item[:, j], len(model.columns[j].values), np.ones(model.n))
+            has, all_rows = counts.tally(model.posterior[j].best[:, None])
+            self._tallies[j, partners] = np.column_stack([has, all_rows]).astype(np.int64)
+        has, all_rows = self._tallies[j, partners][r].tolist()
+        given = ", ".join(
+            f"{model.columns[i].column.name} = {shown(model.columns[i], int(model.item[r, i]))!r}" for i in partners
+        )
+        return f"{has} of {all_rows} other rows with {given} have {best!r}" if has else f"unlikely with {given}"
+
+    def _with(self, new: dict[int, tuple[list[int], list[Any]]]) -> Any:
+        """The frame with other cells, by column: their rows, and values."""
+        frame = self._frame
+        if isinstance(frame, np.ndarray):
+            out = frame.copy()
+            for j, (rows, values) in new.items():
+                out[rows, self._schema.places[self._places[j]]] = values
+            return out
+        is_pandas = nw.dependencies.is_pandas_dataframe(frame)
+        wide = nw.from_native(frame.rename(columns=str) if is_pandas else frame, eager_only=True)
+        for j, (rows, values) in new.items():
+            name = self._schema.columns[self._places[j]].name
+            wide = wide.with_columns(wide[name].scatter(rows, values).alias(name))
+        out = wide.to_native()
+        if is_pandas:
+            out.columns = frame.columns
+        return out
+
+
+def check(distribution: Distribution, frame: Any, key: str | None) -> Check:
+    """Check each cell of a frame: see `Joint.check`."""
+    schema, frame = distribution.schema, with_names(frame)
+    X, _ = encode(schema, frame)
+    library = "numpy" if isinstance(frame, np.ndarray) else str(nw.get_native_namespace(frame).__name__)
+    left_out, n = dict(schema.reasons_aside), len(X)
+    key_place = None if key is None else schema.index(key)
+    joint = of_joint(distribution, build(schema, X))
+    columns, places, is_learned = [], [], n == round(schema.n_rows)
+    given = set(range(len(schema.columns)))
+    if not isinstance(frame, np.ndarray):
+        names = set(map(str, nw.from_native(frame, eager_only=True).columns))
+        given = {j for j, name in enumerate(schema.names) if name in names}
+    for j, column in enumerate(schema.columns):
+        cells = cells_of(frame, schema, j) if j in given else [None] * n
+        columns.append(CheckedColumn(column, joint.coder(j), joint.marginals[j], cells, X[:, j], is_learned))
+        if (columns[j].item >= 0).any():
+            places.append(j)
+        elif n:
+            left_out[column.name] = "has no known cell"
+    if not places:
+        return Check(left_out, {}, None, None, frame, schema, library, [], None)
+    if key_place is not None and key_place not in places:
+        raise ValueError(f"key: column {key!r} has no known cell")
+
+    def ask(likelihood: Any, read: Any) -> np.ndarray:
+        item = np.full((n, len(schema.columns)), -1)
+        table = [np.ones((1, len(marginal))) for marginal in joint.marginals]
+        for i, j in enumerate(places):
+            item[:, j], table[j] = columns[j].item, likelihood[i]
+        back = {j: i for i, j in enumerate(places)}
+        return joint.ask(item, table, lambda rows, j, codes: read(rows, back[j], codes) if j in back else codes[:, :0])
+
+    at = None if key_place is None else places.index(key_place)
+    model = ErrorModel(ask, [columns[j] for j in places], at)
+    name = [schema.names[j] for j in places]
+    wrong = {
+        name[i]: float(np.mean(p[columns[j].item >= 0]))
+        for i, (j, p) in enumerate(zip(places, (of.p_wrong for of in model.posterior), strict=True))
+    }
+    key, source = (None if i is None else name[i] for i in (model.key, model.source))
+    return Check(left_out, wrong, key, source, frame, schema, library, places, model)
+
+
+def shown(column: CheckedColumn, i: int) -> str | None:
+    """A value as text; None of no value."""
+    value = column.value(i)
+    return None if value is None else str(value)
+
+
+def _table(columns: dict[str, list[Any]], library: str) -> Any:
+    """A table of the library of the frame that was checked."""
+    if library == "numpy":
+        return np.array(list(zip(*columns.values(), strict=True)), dtype=object).reshape(-1, len(columns))
+    kinds = {name: nw.Int64 if name in _WHOLE else nw.Float64 if name in _NUMBERS else nw.String for name in columns}
+    backend: Any = library
+    return nw.from_dict(columns, schema=nw.Schema(kinds), backend=backend).to_native()

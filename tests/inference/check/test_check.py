@@ -1,0 +1,285 @@
+"""Checks of tables: posteriors beside an enumeration of all truths, errors that are found, clean tables, bad input."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import jointforest as jf
+from jointforest.data.evidence import Evidence
+from jointforest.inference.check.keys import vote
+from jointforest.inference.check.partners import Counts
+from jointforest.inference.check.rest import Tree, of_joint
+from jointforest.inference.check.texts import Slips
+
+from ...oracle.errors import truths
+
+LEARNER = {"rules": "off", "random_state": 0}
+
+
+def small(n: int = 300) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    kind = rng.choice(["a", "b", "c"], n, p=[0.5, 0.3, 0.2])
+    color = np.where(rng.random(n) < 0.8, np.where(kind == "a", "red", "blue"), "green")
+    size = np.where(kind == "a", 1, 3) + rng.integers(0, 3, n)
+    return pd.DataFrame({"kind": kind, "color": color, "size": size})
+
+
+def cities(n: int = 600) -> pd.DataFrame:
+    """Each zip has one city and one state, and sales are independent of all."""
+    rng = np.random.default_rng(1)
+    names = ["Springfield", "Riverside", "Franklin", "Greenville", "Bristol", "Clinton", "Fairview", "Salem"]
+    k = rng.integers(0, 24, n)
+    return pd.DataFrame(
+        {
+            "zip": [f"{10_000 + 137 * i}" for i in k],
+            "city": [names[i % 8] for i in k],
+            "state": [["north", "south", "west"][i % 3] for i in k],
+            "sales": rng.integers(200, 900, n).astype(float),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def clean() -> pd.DataFrame:
+    return cities()
+
+
+@pytest.fixture(scope="module")
+def dirty(clean: pd.DataFrame) -> pd.DataFrame:
+    out = clean.copy()
+    out.loc[3, "city"] = out.loc[3, "city"][:-2] + "xx"
+    out.loc[50, "city"] = next(c for c in clean["city"].unique() if c != clean.loc[50, "city"])
+    out.loc[99, "sales"] = out.loc[99, "sales"] * 1000
+    out.loc[120, "state"] = ""
+    return out
+
+
+@pytest.fixture(scope="module")
+def joint(dirty: pd.DataFrame) -> jf.Joint:
+    return jf.HiddenTreeForest(n_states=16, **LEARNER).fit(dirty).joint_
+
+
+def cell(cells: Any, row: int, column: str) -> Any:
+    return cells[(cells["row"] == row) & (cells["column"] == column)].iloc[0]
+
+
+@pytest.mark.parametrize("n_estimators", [1, 2])
+def test_posteriors_of_all_cells_are_those_of_an_enumeration(n_estimators: int) -> None:
+    joint = jf.HiddenTreeForest(n_states=4, n_estimators=n_estimators, **LEARNER).fit(small()).joint_
+    values: list[list[Any]] = [["a", "b", "c"], ["blue", "green", "red"], list(range(-2, 10))]
+    every = pd.DataFrame(list(product(*values)), columns=["kind", "color", "size"])
+    p = np.exp(joint.log_density(every)).reshape(3, 3, 12)
+    tree = of_joint(joint.distribution, Evidence.of_values(np.empty((0, 3))), 1)
+    assert isinstance(tree, Tree)
+    coded = [tree.coder(j)(np.array(of if j == 2 else range(3), float)) for j, of in enumerate(values)]
+    rng = np.random.default_rng(3)
+    errors = [rng.random((5, len(of))) ** 4 for of in values]  # p(seen | truth) of five things seen
+    tables, item = [], rng.integers(0, 5, (40, 3))
+    item[::7, 1] = -1  # missing
+    for j, (code, measure) in enumerate(coded):
+        table = np.ones((6, len(tree.marginals[j])))
+        table[:5] = 0.0
+        for v, (c, m) in enumerate(zip(code, measure, strict=True)):
+            table[:5, c] += errors[j][:, v] * m
+        tables.append(table)
+
+    def read(rows: slice, j: int, codes: np.ndarray) -> np.ndarray:
+        code, measure = coded[j]
+        return codes[:, code] * measure
+
+    rest = np.split(tree.ask(item, tables, read), [3, 6], axis=1)
+    for i, seen in enumerate(item):
+        likelihood = [
+            np.ones(len(of)) if s < 0 else errors[j][s] for j, (of, s) in enumerate(zip(values, seen, strict=True))
+        ]
+        for j, found in enumerate(truths(p, likelihood)):
+            posterior = rest[j][i] * likelihood[j]
+            np.testing.assert_allclose(posterior / posterior.sum(), found, atol=2e-3)
+
+
+def test_planted_errors_are_found_with_their_truth(clean: pd.DataFrame, dirty: pd.DataFrame, joint: jf.Joint) -> None:
+    cells = joint.check(dirty).cells
+    for row, column, reason in ((3, "city", "typing error"), (50, "city", "have"), (99, "sales", "digits shifted")):
+        found = cell(cells, row, column)
+        assert found["p_wrong"] > 0.7
+        assert found["best"] == str(clean.loc[row, column])
+        assert reason in found["reason"]
+    blank = cell(cells, 120, "state")
+    assert (blank["value"], blank["best"]) == ("", clean.loc[120, "state"])
+    assert blank["p_wrong"] > 0.9
+    assert (cells["p_wrong"] > 0.5).sum() <= 6
+    assert (np.diff(cells["p_wrong"]) <= 0.0).all()
+    assert len(cells) == dirty.size
+
+
+def test_clean_tables_stay_clean(clean: pd.DataFrame) -> None:
+    for frame in (clean, jf.datasets.load_penguins(), small()):
+        joint = jf.HiddenTreeForest(n_states=16, **LEARNER).fit(frame).joint_
+        assert (joint.check(frame).cells["p_wrong"] > 0.5).mean() <= 0.002
+
+
+def test_repair_changes_what_is_asked_for_and_nothing_else(
+    clean: pd.DataFrame, dirty: pd.DataFrame, joint: jf.Joint
+) -> None:
+    frame, changes = joint.repair(dirty, at_least=0.7)
+    assert list(frame.dtypes) == list(dirty.dtypes)
+    different = (frame != dirty).to_numpy()
+    assert different.sum() == len(changes)
+    assert frame.loc[[3, 50, 99, 120]].equals(clean.loc[[3, 50, 99, 120]])
+    kept = joint.repair(dirty, at_least=0.7, keep=["sales", (3, "city")])
+    assert kept.frame.loc[99, "sales"] == dirty.loc[99, "sales"]
+    assert kept.frame.loc[3, "city"] == dirty.loc[3, "city"]
+    assert len(kept.changes) == len(changes) - 2
+
+
+def test_other_libraries_get_the_same_answers(dirty: pd.DataFrame, joint: jf.Joint) -> None:
+    expected = joint.check(dirty).cells
+    other = joint.check(pl.from_pandas(dirty))
+    assert isinstance(other.cells, pl.DataFrame)
+    np.testing.assert_allclose(other.cells["p_wrong"].to_numpy(), expected["p_wrong"], atol=1e-12)
+    repaired = joint.repair(pl.from_pandas(dirty))
+    assert repaired.frame.schema == pl.from_pandas(dirty).schema
+    assert repaired.frame["city"][3] == joint.repair(dirty).frame.loc[3, "city"]
+    arrow = joint.repair(pl.from_pandas(dirty).to_arrow())
+    assert arrow.frame.column("city")[3].as_py() == repaired.frame["city"][3]
+
+
+def test_threads_do_not_change_the_answer(dirty: pd.DataFrame, joint: jf.Joint) -> None:
+    one, two = (joint.check(dirty, n_jobs=n_jobs).cells["p_wrong"] for n_jobs in (1, 2))
+    assert (one == two).all()
+
+
+def test_one_row_against_a_joint_of_others(clean: pd.DataFrame) -> None:
+    learner = jf.HiddenTreeForest(n_states=32, **LEARNER)
+    joint = learner.fit(clean).joint_
+    row = clean.iloc[[7]].assign(sales=clean["sales"][7] * 100)
+    found = joint.check(row).cells.iloc[0]
+    assert (found["column"], found["reason"][:6]) == ("sales", "digits")
+    assert (joint.check(clean.iloc[[7]]).cells["p_wrong"] < 0.5).all()
+
+
+def test_joints_without_hidden_trees_are_asked_cell_by_cell() -> None:
+    penguins = jf.datasets.load_penguins()
+    for joint in (
+        jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_,
+        jf.HiddenTreeForest(n_states=8, random_state=0).fit(cities().assign(town=lambda f: f["city"] + "!")).joint_,
+    ):
+        frame = joint.sample(40, 0)
+        number = "body_mass_g" if "body_mass_g" in frame else "sales"
+        frame[number] = frame[number].astype(float)
+        frame.loc[5, number] *= 1000
+        assert cell(joint.check(frame).cells, 5, number)["p_wrong"] > 0.5
+
+
+def test_tables_with_little_to_check(clean: pd.DataFrame, joint: jf.Joint) -> None:
+    names = ["row", "column", "value", "p_wrong", "best", "p_best", "reason"]
+    assert list(joint.check(clean.iloc[:0]).cells.columns) == names
+    assert joint.repair(clean.iloc[:0]).frame.shape == (0, 4)
+    assert set(joint.check(clean[["city"]]).cells["column"]) == {"city"}
+    nothing = joint.check(clean.assign(state=None))
+    assert "state" in nothing.left_out
+    assert "state" in repr(nothing)
+    assert joint.check(clean.assign(city=None, state=None, zip=None, sales=None)).cells.empty
+    one = jf.HiddenTreeForest(**LEARNER).fit(clean[["city"]]).joint_
+    assert (one.check(clean[["city"]]).cells["p_wrong"] < 0.5).all()
+
+
+def test_identifiers_and_free_text_are_left_out(clean: pd.DataFrame) -> None:
+    frame = clean.assign(id=[f"row-{k:05d}" for k in range(len(clean))])
+    check = jf.HiddenTreeForest(n_states=8, **LEARNER).fit(frame).joint_.check(frame)
+    assert "names the rows" in check.left_out["id"]
+    assert "id" not in set(check.cells["column"])
+
+
+def test_levels_that_the_joint_has_not_learned(clean: pd.DataFrame) -> None:
+    joint = jf.HiddenTreeForest(n_states=16, **LEARNER).fit(clean).joint_
+    frame = clean.iloc[:60].copy()
+    frame.loc[0, "city"] = frame.loc[0, "city"].replace("i", "j", 1)
+    frame.loc[1, "city"] = "Ulaanbaatar"
+    cells = joint.check(frame).cells
+    assert cell(cells, 0, "city")["best"] == clean.loc[0, "city"]
+    assert cell(cells, 1, "city")["p_wrong"] > 0.5
+
+
+def test_spellings_of_one_level(clean: pd.DataFrame) -> None:
+    frame = clean.copy()
+    frame.loc[5, "city"] = frame.loc[5, "city"].upper() + " "
+    joint = jf.HiddenTreeForest(n_states=16, **LEARNER).fit(frame).joint_
+    check = joint.check(frame)
+    assert check.variants.to_dict("records") == [
+        {"column": "city", "value": frame.loc[5, "city"], "rows": 1, "proposed": clean.loc[5, "city"]}
+    ]
+    assert cell(check.cells, 5, "city")["best"] == clean.loc[5, "city"]
+
+
+@pytest.mark.parametrize("key", [None, "flight"])
+def test_rows_of_several_sources_vote_on_their_entity(key: str | None) -> None:
+    rng = np.random.default_rng(5)
+    times = [f"{h}:{m:02d}" for h in range(6, 22) for m in range(0, 60, 5)]
+    truth = rng.choice(times, (40, 3))
+    accuracy = np.repeat([0.95, 0.5, 0.3], [4, 4, 4])
+    rows = []
+    for f in range(40):
+        for s, share in enumerate(accuracy):
+            seen = [t if rng.random() < share else rng.choice(times) for t in truth[f]]
+            rows.append([f"source {s}", f"flight {f}", *seen])
+    frame = pd.DataFrame(rows, columns=["source", "flight", "planned", "left", "arrived"])
+    true = pd.DataFrame(np.repeat(truth, 12, axis=0), columns=["planned", "left", "arrived"])
+    check = jf.HiddenTreeForest(n_states=8, **LEARNER).fit(frame).joint_.check(frame, key=key)
+    assert (check.key, check.source) == ("flight", "source")
+    repaired = check.repair(0.5).frame[true.columns]
+    assert (repaired.to_numpy() == true.to_numpy()).mean() > 0.97
+
+
+def test_sources_that_copy_do_not_outvote_good_ones() -> None:
+    """Three of five sources share their wrong values in one column; the other columns tell how good they are."""
+    rng = np.random.default_rng(2)
+    truth = rng.integers(0, 50, (60, 3))
+    wrong = rng.integers(0, 50, (60, 3))
+    items = [np.empty(300, np.int64) for _ in range(3)]
+    for s in range(5):
+        for j in range(3):
+            bad = wrong[:, j] if j == 0 else np.where(rng.random(60) < 0.6, rng.integers(0, 50, 60), truth[:, j])
+            items[j][s::5] = bad if s >= 2 else truth[:, j]
+    found = vote(np.repeat(np.arange(60), 5), np.tile(np.arange(5), 60), items, [50] * 3)
+    assert (found[0].best[::5] == truth[:, 0]).mean() > 0.9
+
+
+def test_a_row_does_not_vouch_for_itself() -> None:
+    group, item = np.array([0, 0, 0, 1]), np.array([2, 2, 1, 1])
+    counts = Counts(group, item, 3, np.ones(4))
+    # the other rows of row 2's group have value 2 twice; half a row of the shares of the other three rows is added
+    np.testing.assert_allclose(counts.at(np.array([[1], [1], [1], [1]]))[2], (0.5 * 0.5 * (1 / 3)) / 2.5)
+    np.testing.assert_allclose(counts.at(np.array([[2], [2], [2], [2]]))[2], (2.0 + 0.5 * 0.5 * (2 / 3)) / 2.5)
+
+
+@pytest.mark.parametrize(
+    ("seen", "truth", "edits"),
+    [
+        ("Knig County", "King County", 1),
+        ("birminghxm", "birmingham", 1),
+        ("axxistox", "annistoo", None),
+        ("hexrt xttxck", "heart attack", 1),
+        ("SAO  PAULO", "São Paulo", 1),
+        ("al", "ax", 1),
+        ("alpha", "gamma", None),
+    ],
+)
+def test_edits(seen: str, truth: str, edits: int | None) -> None:
+    slips = Slips([seen, truth], 1)
+    assert slips.edits.tolist() == ([] if edits is None else [edits])
+
+
+def test_wrong_arguments(clean: pd.DataFrame, joint: jf.Joint) -> None:
+    with pytest.raises(ValueError, match="no column 'town'"):
+        joint.check(clean, key="town")
+    with pytest.raises(ValueError, match="at_least must be a probability"):
+        joint.repair(clean, at_least=95)
+    with pytest.raises(TypeError, match="list of columns"):
+        joint.repair(clean, keep="city")
