@@ -16,6 +16,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -194,9 +195,9 @@ def options() -> Iterator[tuple[type, dict[str, Any]]]:
         jf.AdversarialForest, jf.JointTree, jf.HiddenTreeForest,
         jf.GenerativeForestClassifier, jf.GenerativeForestRegressor,
     ):  # fmt: skip
-        for name, allowed in learner._allowed.items():
-            for value in (one for one in allowed if isinstance(one, str | bool)):
-                yield learner, {name: value}
+        for one in fields(learner):
+            for value in (value for value in one.metadata.get("allowed", ()) if isinstance(value, str | bool)):
+                yield learner, {one.name: value}
 
 
 # ---- Questions.
@@ -219,6 +220,8 @@ def of_joint(joint: Any, table: Table, folder: Path) -> Questions:
     yield "impute", lambda: joint.impute(some)
     yield "impute", lambda: joint.impute(few, method="sample", m=2, **SEED)
     yield "attribution", lambda: joint.attribution(few)
+    yield "check", lambda: joint.check(some)
+    yield "repair", lambda: joint.repair(some, 0.5)
     yield "condition", lambda: [again.log_density(few), again.condition(table.event).sample(2, 0)]
     yield "select", lambda: joint.select(number, level).log_density(few[[number, level]])
     for beta in (0.0, 0.5, 1.0):
@@ -233,6 +236,7 @@ def of_joint(joint: Any, table: Table, folder: Path) -> Questions:
     for columns in ((level,), (number,), (number, level), table.numbers[:2]):
         yield "entropy", lambda columns=columns: joint.entropy(*columns, **draws)
     yield "mutual_information", lambda: joint.mutual_information(number, level, **draws)
+    yield "mutual_information", lambda: joint.mutual_information(number, level, bins=4)
     yield "mutual_information", lambda: joint.mutual_information(number, level, given=table.numbers[1], **draws)
     for measure in ("kl", "jensen-shannon", "total-variation", "hellinger"):
         for columns in (None, table.numbers[:2]):

@@ -581,11 +581,9 @@ def check(
     from .data.table_files import to_arrow
     from .learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
 
-    frame = read(table, source, None if model is None else load(model))
-    if model is None:
-        joint = HiddenTreeForest(rules="off", random_state=seed or 0).fit(frame).joint_
-    else:
-        joint = load(model)
+    given = None if model is None else load(model)
+    frame = read(table, source, given)
+    joint = given or HiddenTreeForest(rules="off", random_state=seed or 0).fit(frame).joint_
     found = joint.check(frame, key)
     for name, why in found.left_out.items():
         say(f"column {name!r} is not checked: it {why}")

@@ -136,23 +136,6 @@ def test_importances_are_those_of_scikit_learn(criterion: str) -> None:
     assert grown.feature_importances_.sum() == pytest.approx(1.0) and grown.feature_importances_.argmax() == 0
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        jf.AdversarialForest,
-        jf.ForestOutlierDetector,
-        jf.GenerativeForestClassifier,
-        jf.GenerativeForestRegressor,
-        jf.HiddenTreeForest,
-        jf.JointAugmenter,
-        jf.JointImputer,
-        jf.JointTree,
-    ],
-)
-def test_every_parameter_is_declared(estimator: type) -> None:
-    assert set(estimator._allowed) == set(estimator().get_params(deep=False))
-
-
 @pytest.mark.parametrize("learner", [jf.AdversarialForest, jf.HiddenTreeForest])
 def test_verbose_must_be_a_flag_or_a_number(learner: type) -> None:
     with pytest.raises(ValueError, match=r"verbose must be .*, got 'no'"):
