@@ -16,7 +16,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,7 @@ NOT_ASKED = {
         "rules",
         "columns",
         "epsilon",
+        "is_of_histories",
         "kinds",
         "levels",
         "n_leaves",
@@ -66,7 +67,7 @@ NOT_ASKED = {
         "probability_of",
     },
     "Marginal": set(),
-    "HistoryJoint": {"columns", "constant", "group", "order", "schema", "varying"},
+    "HistoryJoint": {"columns", "constant", "group", "in_batches", "is_of_histories", "order", "schema", "varying"},
     "Forecast": {"columns"},
     "ExpectedPredictor": set(),
     "GenerativeForestClassifier": LEARNING,
@@ -626,7 +627,7 @@ class Asking:
         public = {
             (name, method)
             for name, without in NOT_ASKED.items()
-            for method in dir(getattr(jf, name))
+            for method in set(dir(getattr(jf, name))) - parameters_of(getattr(jf, name))
             if not method.startswith("_")
             and method not in OF_SCIKIT_LEARN | without
             and not method.endswith("_request")
@@ -634,6 +635,11 @@ class Asking:
         return [
             f"{name}.{method}" for name, method in sorted(public | {*self.answers}) if not self.answers[name, method]
         ]
+
+
+def parameters_of(of: type) -> set[str]:
+    """Names of the parameters of an estimator, which are attributes of its class."""
+    return {one.name for one in fields(of)} if is_dataclass(of) else set()
 
 
 def listed() -> str:
