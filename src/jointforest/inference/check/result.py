@@ -246,6 +246,7 @@ def check(distribution: Distribution, frame: Any, key: str | None) -> Check:
     left_out, n = dict(schema.reasons_aside), len(X)
     key_place = None if key is None else schema.index(key)
     joint = of_joint(distribution, build(schema, X))
+    # The joint does not contain its rows, so a table with as many rows counts as the learned one.
     columns, places, is_learned = [], [], n == round(schema.n_rows)
     given = set(range(len(schema.columns)))
     if not isinstance(frame, np.ndarray):
