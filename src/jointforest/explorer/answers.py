@@ -1,4 +1,4 @@
-"""What a page asks of a joint first of all, as plain dicts of JSON: the table, and all columns given evidence."""
+"""Answers to the first questions of a page, as plain dicts for JSON: the table, and all columns given evidence."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from .known import Known
 from .shown import Bins, ShownJoint, described, shares_of_rows, to_shown
 from .state import place_of, python_call, shell_command, write_evidence, written_condition
 
-# ---- One column given evidence: masses of bins or levels, mean and interval, how much it moved.
+# ---- One column given evidence: masses of bins or levels, mean and interval, divergence from before.
 
 MOST_COUNTED = 20_000
-"""Most rows of the table that a card counts."""
+"""Most rows of the table that are counted for the outline of a card."""
 TAILS = np.array([0.05, 0.95])
 """Ends of the interval, as probabilities."""
 _Three = tuple[float | None, float | None, float | None]
 
 
 def column_answer(shown: ShownJoint, known: Known, j: int, is_exact: bool) -> dict[str, Any]:
-    """What a page shows of column j; all of it JSON."""
+    """The content of the card of column j, as a dict for JSON."""
     column, bins, before = shown.columns[j], shown.bins[j], shown.masses[j]
     fine = before if not known.conditions else np.maximum(histogram(known.state, j, bins.cuts)[0], 0.0)
     mass = bins.together(fine)
@@ -50,12 +50,12 @@ def _rounded(mass: np.ndarray) -> list[float]:
 
 
 def _of_rows(X: np.ndarray, j: int, column: Column, bins: Bins) -> np.ndarray:
-    """Shares of the table's rows that meet the evidence; of many rows evenly chosen ones are counted."""
+    """Share of each bin or level in the rows X of the table; of many rows, every k-th one is counted."""
     return shares_of_rows(X[:: max(-(-len(X) // MOST_COUNTED), 1), j], column, bins.edges)
 
 
 def _of_levels(column: Column, mass: np.ndarray) -> _Three:
-    """P(True) of a boolean column, the interval's ends of an ordered one as places."""
+    """P(True) of a boolean column; for an ordered one, the ends of the interval as places of levels."""
     if column.kind == "boolean":
         return (float(mass[column.codes[True]]) if True in column.codes else 0.0), None, None
     if not column.is_ordered:
@@ -65,7 +65,7 @@ def _of_levels(column: Column, mass: np.ndarray) -> _Three:
 
 
 def _exact(known: Known, j: int, column: Column) -> _Three:
-    """Mean, and the ends of the interval with equal tails that holds 90 %: the joint's own."""
+    """Mean, and the ends of the interval with equal tails that contains 90 %, as the joint answers them."""
     state = known.state
     mean = float(state.moments(j)[0][0])
     low, high = state.quantile(j, TAILS)[0].tolist()
@@ -73,7 +73,7 @@ def _exact(known: Known, j: int, column: Column) -> _Three:
 
 
 def _of_bins(shown: ShownJoint, known: Known, j: int, fine: np.ndarray) -> _Three:
-    """The same from masses of cuts (C,): where in a cut, is as it is without evidence."""
+    """The same from masses of cuts (C,); within each cut, the distribution is that without evidence."""
     column, bins = shown.columns[j], shown.bins[j]
     mean = float(fine @ shown.centers[j])
     low, high = np.interp(TAILS, np.concatenate([[0.0], np.cumsum(fine)]), bins.cuts).tolist()
@@ -83,8 +83,8 @@ def _of_bins(shown: ShownJoint, known: Known, j: int, fine: np.ndarray) -> _Thre
         )
     numbers = [to_shown(column, x) for x in (mean, low, high)]
     condition = known.conditions.get(column.name)
-    said = {} if condition is None else written_condition(column, condition)
-    least, most = said.get("low"), said.get("high")
+    written = {} if condition is None else written_condition(column, condition)
+    least, most = written.get("low"), written.get("high")
     numbers = [x if x is None or least is None else max(x, least) for x in numbers]
     mean_, low_, high_ = (x if x is None or most is None else min(x, most) for x in numbers)
     return mean_, low_, high_
@@ -94,16 +94,16 @@ def _of_bins(shown: ShownJoint, known: Known, j: int, fine: np.ndarray) -> _Thre
 
 
 def missing_shares(shown: ShownJoint, known: Known) -> list[float | None]:
-    """P(the cell is missing | evidence) of each column; None where it never is, or the evidence is of the column."""
+    """P(the cell is missing | evidence) of each column; None if it never is, or if the column itself has evidence."""
     found: list[float | None] = [None] * len(shown.columns)
     asked = []
     for j, column in enumerate(shown.columns):
-        said = known.conditions.get(column.name)
-        if isinstance(said, Missing):
+        condition = known.conditions.get(column.name)
+        if isinstance(condition, Missing):
             found[j] = 1.0
-        elif said == Not(Missing()):
+        elif condition == Not(Missing()):
             found[j] = 0.0
-        elif said is None and column.name in shown.can_miss:
+        elif condition is None and column.name in shown.can_miss:
             asked.append(j)
     if asked:
         for j, x in zip(asked, known.state.missing_probabilities(asked).tolist(), strict=True):
@@ -115,7 +115,7 @@ def missing_shares(shown: ShownJoint, known: Known) -> list[float | None]:
 
 
 def table(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns, and how their histograms are cut; ``body`` says nothing."""
+    """The columns, and the bins of their histograms; ``body`` is not used."""
     can_miss = shown.can_miss
     return {
         "title": shown.title,
@@ -130,16 +130,16 @@ def table(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def posterior(shown: ShownJoint, body: Mapping[str, Any], is_wanted: Callable[[], bool] = always) -> dict[str, Any]:
-    """Every column given ``evidence``, or those whose places ``columns`` lists; their own numbers if ``exact``.
+    """Every column given ``evidence``, or those whose places ``columns`` lists; with exact numbers if ``exact``.
 
     Raises
     ------
     Overtaken
-        If ``is_wanted`` says no, which is asked before each column.
+        If ``is_wanted``, which is called before each column, returns False.
     ImpossibleEvidence
         If the evidence has probability 0.
     ValueError
-        Of evidence or columns that there are not.
+        If the evidence is not valid, or a column does not exist.
     """
     known = Known(shown, body.get("evidence"))
     wanted, is_exact = _places(body.get("columns"), len(shown.columns)), body.get("exact") is True
@@ -165,7 +165,7 @@ def posterior(shown: ShownJoint, body: Mapping[str, Any], is_wanted: Callable[[]
 def columns_given(
     shown: ShownJoint, known: Known, wanted: list[int], is_exact: bool, is_wanted: Callable[[], bool] = always
 ) -> list[dict[str, Any]]:
-    """The answers of the wanted columns, worked out side by side; the evidence is propagated once."""
+    """The answers of the wanted columns, computed in parallel; the evidence is propagated once."""
     if not known.conditions and not is_exact and shown.kept:
         return [shown.kept[j] for j in wanted]
 
@@ -183,7 +183,7 @@ _PREPARING = threading.Lock()
 
 
 def prepare(shown: ShownJoint) -> None:
-    """Work out what every question needs, so that the first of a page finds it; once, whoever asks meanwhile."""
+    """Compute what every question needs before the first question; only once, also with several threads."""
     with _PREPARING:
         if not shown.kept:
             table(shown, {})
@@ -195,8 +195,8 @@ def size(joint: Any) -> str:
     """How large a joint is, in words."""
     sizes = [(len(joint.columns), "column"), (joint.n_trees, "tree"), (joint.n_leaves, "leaf")]
     plural = {"column": "columns", "tree": "trees", "leaf": "leaves"}
-    said = [f"{n:,} {what if n == 1 else plural[what]}" for n, what in sizes if n]
-    return ", ".join(said + ([f"up to {joint.n_states:,} hidden states a column"] if joint.n_states else []))
+    words = [f"{n:,} {what if n == 1 else plural[what]}" for n, what in sizes if n]
+    return ", ".join(words + ([f"up to {joint.n_states:,} hidden states a column"] if joint.n_states else []))
 
 
 def _places(said: Any, d: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""Evidence as it was asked: tidied, and weighed once for all columns."""
+"""The evidence of a question in a normal form, with its posterior, which is computed once for all columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .shown import ShownJoint
 from .state import ImpossibleEvidence, read_evidence, sentence, tidied
 
 MODELS = 4
-"""Models given which cells are missing that are kept, with the tables they have made."""
+"""Most models, conditioned on missing cells, that are cached with their tables."""
 
 
 class Known:
@@ -33,10 +33,10 @@ class Known:
     ----------
     conditions : dict of column name to condition
     notes : tuple of str
-        What the page should say of how a typed text was read.
+        Notes for the page on how a typed text was read.
     sentence : str
     model : Distribution
-        Given which cells are missing.
+        The joint, conditioned on which cells are missing.
     evidence : Evidence
         The other conditions.
     state : PosteriorState
@@ -80,7 +80,7 @@ class Known:
 
     @cached_property
     def log_probability(self) -> float:
-        """log p(evidence), all of it: a mass, but of values without a grid, and likelihoods."""
+        """log p(all evidence): a probability, unless it contains values without a grid or likelihoods."""
         if not self.conditions:
             return 0.0
         values = zip(self.model.schema.columns, self.evidence.value[0].tolist(), strict=True)
@@ -89,7 +89,7 @@ class Known:
 
     @cached_property
     def rows(self) -> np.ndarray | None:
-        """The rows of the table that meet the evidence, (n, d); None without a table, and of likelihoods."""
+        """The rows of the table that satisfy the evidence, (n, d); None without a table, or with likelihoods."""
         X = self._shown.encoded
         if X is None or any(map(has_soft, self.conditions.values())):
             return None
@@ -113,7 +113,7 @@ class Known:
 
     @property
     def support(self) -> str:
-        """How many rows the answers rest on, in words; beside a table how many it has, and the joint expects."""
+        """How many rows support the answers, in words; with a table, its number of rows and the expected number."""
         learned = self.model.schema.n_rows
         if not self.conditions:
             return ""
@@ -125,7 +125,7 @@ class Known:
 
     @property
     def is_extrapolated(self) -> bool:
-        """Whether the answers rest on fewer rows than say anything."""
+        """Whether too few rows (`FEW`) support the answers, so that they come from the model's assumptions."""
         return self.n_rows < FEW
 
     def _is_point(self) -> bool:

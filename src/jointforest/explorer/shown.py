@@ -68,7 +68,7 @@ class ShownJoint:
     title : str
         Name of its file.
     rows : frame, optional
-        A table to look at beside the joint.
+        A table whose rows the page shows and counts in addition to the joint.
     trained : Ensemble, optional
         A trained model whose expected predictions are asked for.
     """
@@ -124,7 +124,7 @@ class ShownJoint:
 
     @cached_property
     def encoded(self) -> np.ndarray | None:
-        """The table beside the joint as the joint has it, (n, d); levels never seen are missing."""
+        """The rows of the table as the joint encodes them, (n, d); levels that learning never saw are missing."""
         return None if self.rows is None else encode(self.joint.schema, self.rows)[0]
 
     @cached_property
@@ -211,7 +211,7 @@ def _heaviest(nothing: PosteriorState, j: int, column: Column) -> np.ndarray:
 
 
 def shares_of_rows(x: np.ndarray, column: Column, edges: np.ndarray) -> np.ndarray:
-    """Share of cells x (n,) in each bin, or of each level; zeros where no cell is known."""
+    """Share of the known cells of x (n,) in each bin, or of each level; all zeros if no cell is known."""
     x = x[~np.isnan(x)]
     if column.is_categorical:
         count = np.bincount(x.astype(np.int64), minlength=len(column.levels))
@@ -244,10 +244,10 @@ def shown_joint(joint: Any, title: str, rows: Any, trained: Ensemble | None) -> 
     TypeError
         If the rows are no frame.
     """
-    if rows is not None:  # so that it is said now, not on the page
+    if rows is not None:  # an error should be raised here, not on the page
         read(rows)
     shown = ShownJoint(joint, title, rows, trained)
-    _ = shown.predictor  # so that it is said now if they do not fit
+    _ = shown.predictor  # an error should be raised here if they do not fit
     return shown
 
 

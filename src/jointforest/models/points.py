@@ -1,4 +1,4 @@
-"""The distribution of one column in one row of evidence: what it answers, one of a few values, and quantiles."""
+"""The distribution of one column given one row of evidence: its interface, few values, and quantiles."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ..data.schema import Column, snapped
 
 
 class SumDistribution(ABC):
-    """The distribution of a column in one row of evidence.
+    """The distribution of a column given one row of evidence.
 
     Attributes
     ----------
     draws : float
-        How many draws it is estimated from; inf where it is exact.
+        Number of draws from which it is estimated; inf if it is exact.
     """
 
     draws: float = np.inf
@@ -28,7 +28,7 @@ class SumDistribution(ABC):
 
     @abstractmethod
     def pdf(self, x: np.ndarray) -> np.ndarray:
-        """Density at q points, (q,); on a grid the mass of the cell over the step, without grid that of a value."""
+        """Density at q points, (q,): on a grid, the mass of the cell over the step; else the mass of a value."""
 
     @abstractmethod
     def quantile(self, q: np.ndarray) -> np.ndarray:
@@ -37,7 +37,7 @@ class SumDistribution(ABC):
 
 @dataclass(frozen=True)
 class Points(SumDistribution):
-    """A few values, ascending, and their probabilities, each (k,)."""
+    """A distribution on k values: ascending values and their probabilities, each (k,)."""
 
     column: Column
     value: np.ndarray
@@ -61,18 +61,19 @@ class Points(SumDistribution):
 
 
 _FRACTIONS = np.arange(1, 8) / 8
-"""Where an interval is cut: a call of a CDF costs little more for a few points than for one."""
+"""Points that divide an interval in the search; one call of a CDF costs little more for seven points than for one."""
 
 
 def inverted(
     below: Callable[[np.ndarray], np.ndarray], q: np.ndarray, low: np.ndarray, high: np.ndarray, column: Column
 ) -> np.ndarray:
-    """Smallest x of [low, high] with below(x) >= q for each q: an atom, a cell's centre, or to the last digit.
+    """For each q, the smallest x in [low, high] with below(x) >= q.
 
-    ``below`` gives the CDF at any number of points.
+    ``below`` gives the CDF at any number of points. The result is an atom, the centre of a grid cell, or another number
+    to the last digit.
     """
     low, high = low.copy(), np.where(below(low) >= q, low, high)
-    for atom in column.atoms:  # cuts reach a jump of the CDF only in the limit
+    for atom in column.atoms:  # the search below would reach a jump of the CDF only in the limit
         at, before = below(np.array([atom, np.nextafter(atom, -np.inf)]))
         inside = (low < atom) & (atom < high)
         high = np.where(inside & (at >= q), atom, high)

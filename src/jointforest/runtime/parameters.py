@@ -1,7 +1,7 @@
-"""Checks of arguments: which values are allowed, and an error that says what was expected and what was given.
+"""Checks of arguments: which values are allowed, and an error with the expected values and the given one.
 
-What is allowed is said as a tuple: texts, booleans and None stand for themselves, a `Number` for its range. An
-estimator declares its parameters with `parameter`, and has them all checked at the start of ``fit``.
+A tuple lists the allowed values: texts, booleans and None stand for themselves, and a `Number` for its range. An
+estimator declares its parameters with `parameter`, and `check_parameters` checks all of them at the start of ``fit``.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Number:
-    """A range of numbers; booleans and NaN are in none.
+    """A range of numbers, which never contains booleans or NaN.
 
     Parameters
     ----------
     low, high : float
         Ends of the range.
     whole : bool
-        Whether only whole numbers (of Python or NumPy) are in it.
+        Whether it contains only whole numbers (of Python or NumPy).
     without : "", "low", "high" or "both"
-        Ends that are not in the range.
+        Ends that do not belong to the range.
     text : str
-        What errors call it; default: its ends.
+        Description in errors; by default it names the ends.
 
     Examples
     --------
@@ -95,17 +95,17 @@ def check_number(
     without: str = "",
     text: str = "",
 ) -> None:
-    """Raise ValueError unless the argument ``name`` is in the `Number` that the others make."""
+    """Raise ValueError unless the argument ``name`` is in the `Number` with the other arguments."""
     check(name, value, (Number(low, high, whole, without, text),))
 
 
 def check_shares(name: str, value: Any) -> np.ndarray:
-    """A number, or a sequence of numbers, as a float64 array of 0 or 1 dimensions.
+    """The shares ``value``, a number or a sequence, as a float64 array of 0 or 1 dimensions.
 
     Raises
     ------
     ValueError
-        If it is anything else, or one is not above 0 and below 1.
+        If ``value`` is anything else, or a number is not between 0 and 1 (both excluded).
     """
     try:
         shares = np.asarray(value, dtype=np.float64)
@@ -117,19 +117,19 @@ def check_shares(name: str, value: Any) -> np.ndarray:
 
 
 def parameter(default: Any, *allowed: str | bool | Number | None) -> Any:
-    """A field of an estimator that is a dataclass: a parameter with its default and the values that it may have."""
+    """A dataclass field for a parameter of an estimator, with its default and its allowed values."""
     return field(default=default, metadata={"allowed": allowed})
 
 
 def check_parameters(estimator: Any) -> None:
-    """Raise ValueError for the first parameter of an estimator that has a value that its `parameter` does not list."""
+    """Raise ValueError for the first parameter of an estimator whose value is not allowed (see `parameter`)."""
     for one in fields(estimator):
         if "allowed" in one.metadata:
             check(one.name, getattr(estimator, one.name), one.metadata["allowed"])
 
 
 def _is(value: Any, one: str | bool) -> bool:
-    """Whether a value is this text, or this boolean (1 is not True)."""
+    """Whether a value is this text, or this boolean; the number 1 is not True."""
     return isinstance(value, str if isinstance(one, str) else (bool, np.bool_)) and bool(value == one)
 
 

@@ -1,6 +1,7 @@
 """Chunks of work on a thread pool; the answer does not depend on the number of threads.
 
-The public interface takes ``n_jobs`` (`threaded`, `use_jobs`); what it calls reads the number where work is spread.
+Public functions take ``n_jobs`` and set the number of threads with it (`threaded`, `use_jobs`). Internal functions do
+not pass it on: `map_ordered` and `workers` read the number that is set.
 """
 
 from __future__ import annotations
@@ -21,22 +22,22 @@ T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 Run = Callable[[Callable[..., Any], list], list]
-"""Gives ``[work(*item) for item in items]``: see `workers`."""
+"""A function that returns ``[work(*item) for item in items]``: see `workers`."""
 
 
 _limit: ContextVar[int | None] = ContextVar("threads", default=None)
-"""Threads that the present call of the public interface may use; None outside of such a call."""
+"""Number of threads that the current public call may use; None outside of public calls."""
 
 
 def n_threads() -> int:
-    """Number of threads that work is spread over now."""
+    """Number of threads that the current call may use; all cores outside of public calls."""
     limit = _limit.get()
     return _asked(-1) if limit is None else limit
 
 
 @contextlib.contextmanager
 def use_jobs(n_jobs: int | None) -> Iterator[None]:
-    """Set the number of threads of the work inside; a call within a call never gets more than the outer one."""
+    """Set the number of threads of the code inside; a nested call never gets more threads than the outer one."""
     asked, outer = _asked(n_jobs), _limit.get()
     token = _limit.set(asked if outer is None else min(asked, outer))
     try:
@@ -46,7 +47,7 @@ def use_jobs(n_jobs: int | None) -> Iterator[None]:
 
 
 def threaded(method: F) -> F:
-    """Decorates public functions: their argument ``n_jobs``, or their object's, sets the number of threads."""
+    """Decorate a public function: its argument ``n_jobs``, or else the attribute of its object, sets the threads."""
     is_argument = "n_jobs" in (method.__kwdefaults__ or {})
 
     @wraps(method)
@@ -75,9 +76,10 @@ def chunks(n: int, size: int) -> list[tuple[int, int]]:
 
 
 def map_ordered(work: Callable[..., T], items: list, what: str = "") -> Iterator[T]:
-    """Yield ``work(*item)`` for each item, in the items' order; at most a few results wait unread.
+    """Yield ``work(*item)`` for each item, in the order of the items.
 
-    Long work has a progress bar (`runtime.progress`), which says ``what`` is done.
+    At most ``4 * threads`` results are in memory at once. Long work shows a progress bar (`runtime.progress`) with the
+    label ``what``.
     """
     threads = min(n_threads(), len(items))
     with bar(len(items), what) as step:
@@ -110,7 +112,7 @@ def one_by_one(work: Callable[..., Any], items: list) -> list:
 
 @contextlib.contextmanager
 def workers() -> Iterator[Run]:
-    """A `Run` on threads that stay from one call to the next."""
+    """Yield a `Run` whose threads are kept between its calls."""
     threads = n_threads()
     if threads <= 1:
         yield one_by_one
@@ -126,16 +128,17 @@ def workers() -> Iterator[Run]:
 
 
 def one_blas_thread(in_kernels: bool = False) -> contextlib.AbstractContextManager[Any]:
-    """Matrix products in one thread each: threads are ours, and the order of sums does not depend on them.
+    """Compute each matrix product in one thread.
 
-    ``in_kernels``: products of kernels, too, which are made by the BLAS of SciPy.
+    Parallel work uses the threads of this module, and the order of sums must not depend on their number. With
+    ``in_kernels`` this also holds for matrix products in kernels, for which numba calls the BLAS of SciPy.
     """
     return _controller(in_kernels).limit(limits=1, user_api="blas")
 
 
 @cache
 def _controller(in_kernels: bool) -> Any:
-    import numpy  # noqa: F401  a BLAS must be there to be found
+    import numpy  # noqa: F401  the controller finds only a BLAS that is loaded
 
     if in_kernels:
         import scipy.linalg  # noqa: F401
@@ -147,4 +150,4 @@ def _controller(in_kernels: bool) -> Any:
 # ---- Products of matrices in float32.
 
 of_finite = np.errstate(invalid="ignore")
-"""Decorates functions that multiply finite numbers: OpenBLAS says "invalid value" of some such products, by chance."""
+"""Decorator of functions that multiply finite numbers: OpenBLAS sometimes sets the flag "invalid value" for these."""

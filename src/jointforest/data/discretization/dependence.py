@@ -10,14 +10,15 @@ _WIDTH = 4_096  # most classes of all columns together
 
 
 def coarse(codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Codes joined to a few classes a column; missing cells (code ``n_codes[j]``) are -1.
+    """Codes grouped to a few classes per column; missing cells (code ``n_codes[j]``) become -1.
 
-    Ordered codes are joined to runs of about equal mass, others to the commonest and the rest.
+    Ordered codes are grouped to runs of about equal mass. Of other codes, the most frequent ones keep a class of their
+    own, and the rest share one.
 
     Returns
     -------
     int16 array (n, d), int64 array (d,)
-        Classes, and how many there are of each column.
+        The class of each cell, and the number of classes of each column.
     """
     d = codes.shape[1]
     most = int(np.clip(_WIDTH // max(d, 1), 2, CLASSES))
@@ -40,9 +41,10 @@ def coarse(codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray) -> tu
 
 
 def mutual_information(classes: np.ndarray, size: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
-    """Mutual information of each two columns in nats, (d, d), less what chance gives: (r - 1)(c - 1) / 2n.
+    """Mutual information of each pair of columns in nats, (d, d), corrected for bias and at least 0.
 
-    Rows where either cell is missing are left out; nothing is below 0.
+    The correction subtracts (r - 1)(c - 1) / 2n, the approximate mean for two independent columns with r and c classes
+    in n rows. Rows in which either cell is missing are left out.
     """
     n = len(classes)
     start = np.concatenate([[0], np.cumsum(size)])
@@ -58,9 +60,9 @@ def mutual_information(classes: np.ndarray, size: np.ndarray, weight: np.ndarray
 
 
 def _information(total: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Mutual information from the counts of all pairs of classes, (C, C); column j's begin at ``start[j]``."""
+    """Mutual information from the counts of all pairs of classes, (C, C); those of column j begin at ``start[j]``."""
     first = start[:-1]
-    by_row = np.add.reduceat(total, first, axis=1)  # counts of a class over the known cells of another column
+    by_row = np.add.reduceat(total, first, axis=1)  # counts of each class in rows where another column is known
     n_pair = np.add.reduceat(by_row, first, axis=0)
     kinds = np.add.reduceat((by_row > 0).astype(np.float64), first, axis=0)
     of_pairs = np.add.reduceat(np.add.reduceat(times_log(total), first, axis=1), first, axis=0)
@@ -74,17 +76,17 @@ def _information(total: np.ndarray, start: np.ndarray) -> np.ndarray:
 
 
 def times_log(x: np.ndarray) -> np.ndarray:
-    """x log x; 0 of 0."""
+    """x log x, which is 0 at 0."""
     return x * np.log(np.where(x > 0, x, 1.0))
 
 
 def spanning_tree(information: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Maximum spanning tree (Prim), rooted near its middle so that messages take short ways.
+    """Maximum spanning tree (Prim), rooted at the middle of its longest path, so that paths from the root are short.
 
     Returns
     -------
     order, parent : int32 arrays (d,)
-        Columns, parents before children; and the place in ``order`` of each one's parent, -1 of the root.
+        Columns, parents before children; and the index in ``order`` of the parent of each, -1 for the root.
     """
     d = len(information)
     best, link = information[0].copy(), np.zeros(d, dtype=np.int64)
@@ -112,7 +114,7 @@ def spanning_tree(information: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _walk(near: list[list[int]], root: int) -> tuple[list[int], list[int]]:
-    """Columns breadth first from a root, and the parent of each column (-1 of the root)."""
+    """Columns breadth first from a root, and the parent of each column (-1 for the root)."""
     order, above = [root], [-1] * len(near)
     for column in order:
         for other in near[column]:

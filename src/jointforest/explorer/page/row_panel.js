@@ -1,4 +1,4 @@
-/** One row of a table, its unlikely cells marked; a file is read here and stays here. */
+/** One row of a table, with its unlikely cells marked. Only the shown row of a file is sent to Python. */
 import { newest } from "./asker.js";
 import { readCsv } from "./csv.js";
 import { breakable, el, focusedNear, named, say } from "./dom.js";
@@ -7,14 +7,14 @@ import { fill } from "./fill.js";
 import { predictionOf } from "./prediction.js";
 
 const MISSING = new Set(["", "NA", "NaN", "nan", "null", "None"]);
-const ODD = -Math.log(0.02); // a cell that so few are further out than is marked
-const SAID = -Math.log(0.2); // of others it is not said how unlikely they are
+const ODD = -Math.log(0.02); // a cell is marked if its tail probability is below 0.02
+const SAID = -Math.log(0.2); // no text for cells with a tail probability above 0.2
 
 export class RowPanel {
   constructor(explorer, body) {
     this.explorer = explorer;
     this.ask = newest(explorer.source);
-    /** Rows of a file; without one those of the table beside the joint, if the server has it. */
+    /** Rows of a file; without a file, those of the table that the server has, if any. */
     explorer.row ??= { rows: null, count: explorer.table.rows ?? 0, at: 0, cells: null, without: [] };
     this.file = el("input", { type: "file", accept: ".csv,text/csv,text/plain", onchange: () => this.#read() });
     this.number = el("span", { role: "status" });
@@ -53,7 +53,7 @@ export class RowPanel {
     return this.#look(cells ? { cells } : { row: at });
   }
 
-  /** Ask about the row at hand. */
+  /** Ask about the current row. */
   #look(body) {
     const { row, columns } = this.explorer;
     row.without = row.without.filter((name) => columns.some((column) => column.name === name));
@@ -80,7 +80,7 @@ export class RowPanel {
     ];
   }
 
-  /** The box of a column again, after what it was in has been made anew. */
+  /** Focus the box of a column again after the table has been replaced. */
   #focus(name) {
     [...this.answer.querySelectorAll("[data-known]")].find((box) => box.dataset.known === name)?.focus();
   }
@@ -119,7 +119,7 @@ export class RowPanel {
     );
   }
 
-  /** Count a cell as known or not: the others are judged without a cell that is not. */
+  /** Count a cell as known or unknown; the other cells are judged without unknown cells. */
   #know(name, isKnown) {
     const { row } = this.explorer;
     row.without = row.without.filter((other) => other !== name);
@@ -132,7 +132,7 @@ export class RowPanel {
     this.#look({ cells: this.explorer.row.cells });
   }
 
-  /** A row that is drawn from the joint given the evidence. */
+  /** Draw a row from the joint given the evidence, and show it. */
   async #draw() {
     this.seed = (this.seed ?? 0) + 1;
     const { good, row } = this.explorer;

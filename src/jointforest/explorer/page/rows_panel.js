@@ -1,11 +1,11 @@
-/** Rows drawn given the evidence; the same as a file. */
+/** Rows drawn given the evidence, also as a file. */
 import { newest } from "./asker.js";
 import { download } from "./clipboard.js";
 import { el, named } from "./dom.js";
 import { fill } from "./fill.js";
 
 const SHOWN = 20;
-/** Letters from which on a cell may be cut off; it is told in full where the pointer rests. */
+/** A cell with more letters may be cut off, so a tooltip shows it in full. */
 const LONG = 24;
 
 export class RowsPanel {

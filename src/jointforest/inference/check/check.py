@@ -1,9 +1,10 @@
-"""The probability that each cell of a table is wrong, and its truth, by expectation maximisation on the table itself.
+"""The probability that each cell is wrong, and its most probable true value, by expectation maximisation on the table.
 
-A cell of column j is the truth with probability 1 - e_j, else an error of some kind (`columns`). What is expected of
-the truth is a weighted sum: of the joint given all other cells, each of which may be wrong; of near-functions, counted
-in the other rows; of the column's own shares; and of a new value. The weights, e_j and the shares of kinds are learned
-from the table. If several rows speak of one entity, their votes decide on its values: see `keys`.
+A cell of column j contains its true value (the *truth*) with probability 1 - e_j, and otherwise an error of some kind
+(see `columns`). Four distributions predict the truth, and their weighted sum is its prior: the joint given all other
+cells, each of which may be wrong; near-functions, counted in the other rows; the shares of values in the column; and a
+distribution of new values. The weights, e_j and the shares of kinds of errors are learned from the table. If several
+rows describe one entity, their votes determine its values instead (see `keys`).
 """
 
 from __future__ import annotations
@@ -19,33 +20,40 @@ from .keys import Votes, agreement, find_key, source_of, vote
 from .partners import PRIOR, PRIOR_OF_FUNCTIONS, Counts, Partners, codes_of_partner
 from .texts import WAYS
 
-_ROUNDS = 4
-_STEPS = 12
-_START = 0.01  # first share of wrong cells
-_PSEUDO = 100.0  # cells with the share of wrong ones in all columns, which are added to those of each column
-_SHARED = 10.0  # errors with the shares of kinds of all columns, which are added to those of each column
-_FIRST = 0.01  # share of values that are invented
+_ROUNDS = 4  # most passes over all columns
+_STEPS = 12  # steps of expectation maximisation for one column in each round
+_START = 0.01  # initial share of wrong cells
+_PSEUDO = 100.0  # pseudo-cells that pull the share of wrong cells of each column to the mean of all columns
+_SHARED = 10.0  # pseudo-errors that pull the shares of kinds of errors of each column to those of similar columns
+_FIRST = 0.01  # prior probability that a cell is the first with its genuine value
 _MOST = 0.5  # largest share of wrong cells of a column
-_FIXED = 0.2  # least agreement of a column that a given key fixes
-_STRUCTURE = 0.1  # share of the entropy of blank cells that another column explains, if they belong to the table
-_STILL = 2e-4  # mean change of the probabilities of a column, below which all rounds are done
-_SMALLEST = 1e-300
+_FIXED = 0.2  # least agreement within entities of a column whose values the votes determine
+_STRUCTURE = 0.1  # blank cells are no errors if another column explains more than this share of their entropy
+_STILL = 2e-4  # rounds end when the mean change of probabilities is below this in every column
+_SMALLEST = 1e-300  # avoids divisions by 0
 
 Joint = Callable[[Sequence[np.ndarray], Callable[[slice, int, np.ndarray], np.ndarray]], np.ndarray]
-"""What is kept, (n, A), of the probabilities of codes given all other cells, by likelihoods (U + 1, K) of columns."""
+"""A function that asks the joint about every cell, given all other cells of its row.
+
+Its first argument is the likelihood (U + 1, K) of each column: p(value in the cell | code). Its second one is called as
+``read(rows, j, p)`` with the probabilities (b, K) of the codes of column j in a batch of rows, and returns what to keep
+of them. The result has the kept numbers of all columns side by side, (n, A).
+"""
 
 
 class Posterior(NamedTuple):
-    """What is known of one column's cells, each (n,).
+    """The posterior of the cells of one column; all arrays are (n,).
 
     Attributes
     ----------
     p_wrong : float array
+        Probability that the cell is wrong; 0 for missing and blank cells of columns without votes.
     best : int array
-        The most probable truth, a number of `CheckedColumn.values`; -1 if none is known.
+        The most probable truth, an index into `CheckedColumn.values`; -1 if none is known.
     p_best : float array
+        Probability of ``best``.
     kind : int array
-        Most probable kind of error.
+        The most probable kind of error, if the cell is wrong.
     """
 
     p_wrong: np.ndarray
@@ -55,19 +63,20 @@ class Posterior(NamedTuple):
 
 
 class ErrorModel:
-    """Shares of wrong cells and of kinds of errors, and the posteriors of all cells.
+    """The error model of a table: learned when it is made, with the posteriors of all cells.
 
     Attributes
     ----------
     columns : list of CheckedColumn
     posterior : list of Posterior
     rate : float array (d,)
-        Share of wrong cells, of those that are not blank.
+        Share of wrong cells among those that are neither blank nor missing.
     partners : list of Partners
+        For each column, the other columns that predict it best.
     key, source : int or None
-        Columns that name the entity of a row, and who speaks of it.
+        The columns that name the entity of each row, and the source that reports it.
     votes : dict of int to Votes
-        Of the columns that the entity fixes.
+        The votes on the columns that the entity determines.
     """
 
     def __init__(self, joint: Joint, columns: Sequence[CheckedColumn], key: int | None = None) -> None:
@@ -98,7 +107,10 @@ class ErrorModel:
                 break
 
     def is_structural(self, j: int) -> bool:
-        """Whether blank cells of a column belong to the table, as other columns say which they are."""
+        """Whether the blank cells of a column are no errors, because another column predicts which cells are blank.
+
+        Missing cells count as blank here. It is False if votes or a near-function predict the column.
+        """
         if j in self.votes or self.partners[j].is_function(_START):
             return False
         blank = (self.item[:, j] < 0).astype(np.int64)
@@ -111,7 +123,7 @@ class ErrorModel:
         return max(gains, default=0.0) > _STRUCTURE * entropy
 
     def _vote(self) -> None:
-        """Let the rows of each entity decide on its values, if the table has a key."""
+        """Determine the values of each entity by votes of its rows, if the table has a key."""
         n_values = [len(column.values) for column in self.columns]
         items = [column.item for column in self.columns]
         if self.key is None:
@@ -139,14 +151,14 @@ class ErrorModel:
         for j in range(len(self.columns)):
             if j not in self.votes:
                 self.posterior[j], wrong[j] = self._column(j, wanted[j], joint[j], counts[j], pooled)
-        for is_levels in (False, True):  # errors are of the same kinds in columns of the same kind
+        for is_levels in (False, True):  # columns of levels share their kinds of errors, and so do columns of numbers
             like = [j for j in wrong if self.columns[j].is_levels == is_levels]
             for j in like:
                 total = np.sum([wrong[i] for i in like], axis=0) + 1.0
                 self._common[j] = total / total.sum()
 
     def _learn_letters(self) -> None:
-        """The letters of typing errors, and texts of right cells, by the posteriors so far."""
+        """Learn the letters of typing errors and those of right texts, from the current posteriors."""
         typed: Counter[str] = Counter()
         ways, edits, errors = np.ones(len(WAYS)), 2.5, 2.0
         for column, found in zip(self.columns, self.posterior, strict=True):
@@ -170,20 +182,26 @@ class ErrorModel:
             column.learn_letters(log_p, ways / ways.sum(), float(1.0 - errors / edits))
 
     def _counts(self, j: int) -> list[Counts]:
-        """Counts of a column's values in all rows, and in the groups of its partners; wrong cells do not count."""
+        """Counts of a column's values in all rows, and in the groups of each partner.
+
+        A cell counts with the probability that it is right.
+        """
         column, right = self.columns[j], 1.0 - self.posterior[j].p_wrong
         groups = [np.zeros(self.n, np.int64), *self.partners[j].group]
         prior = PRIOR_OF_FUNCTIONS if self.partners[j].is_function(float(self.rate.mean())) else PRIOR
         return [Counts(group, column.item, len(column.values), right, prior) for group in groups]
 
     def _candidates(self, j: int, counts: Sequence[Counts]) -> np.ndarray:
-        """Truths to ask for, (n, C): what is seen, what errors may have changed, what other rows propose."""
+        """Candidates for the truth of each cell, (n, C); -1 where there are fewer.
+
+        They are the value in the cell, values that an error may have changed into it, and frequent values of others.
+        """
         column = self.columns[j]
         truth = np.vstack([column.truth, np.full((1, column.truth.shape[1]), -1)])[column.item]
         return np.column_stack([column.item, truth, *(of.proposed() for of in counts)])
 
     def _ask_joint(self, wanted: Sequence[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Of each column, wanted values and the joint's most probable one, (n, C + 1), and their probabilities."""
+        """For each column, the wanted values and the joint's most probable one, (n, C + 1), and their probabilities."""
         of_code, code, measure = [], [], []
         for column, found in zip(self.columns, self.posterior, strict=True):
             best, has = np.full(column.n_codes, -1), np.flatnonzero(column.code >= 0)
@@ -209,7 +227,7 @@ class ErrorModel:
         ]
 
     def _likelihood(self, j: int) -> np.ndarray:
-        """p(what is seen | code) of each value of a column, (U + 1, K); the last row is of missing cells."""
+        """p(value in the cell | code of its truth), (U + 1, K), for each value and, last, for a missing cell."""
         column, e = self.columns[j], self.rate[j]
         out = np.ones((column.n_seen + 1, column.n_codes))
         out[:-1] = e * self._vague(j)[:, None]
@@ -223,7 +241,7 @@ class ErrorModel:
         return out
 
     def _vague(self, j: int) -> np.ndarray:
-        """p(seen, an error that tells nothing of the truth | error), (U,)."""
+        """p(value in the cell, by one of the two errors that do not depend on the truth | a wrong cell), (U,)."""
         column, share = self.columns[j], self.share[j]
         return np.asarray(share[-2] * np.exp(column.log_random) + share[-1] * np.exp(column.log_any))
 
@@ -235,24 +253,29 @@ class ErrorModel:
         counts: Sequence[Counts],
         pooled: float,
     ) -> tuple[Posterior, np.ndarray]:
-        """The posterior of one column's cells, and its errors of each kind, (E,)."""
+        """The posterior of one column's cells, and its expected number of errors of each kind, (E,).
+
+        ``pooled`` is the mean share of wrong cells of all columns.
+        """
         column, (values, of_joint) = self.columns[j], joint
+        # P[m, r, c]: probability of candidate c of row r in prediction m; c = 0 is the value in the cell.
         P, prior = self._expected(j, values, of_joint, counts, pooled)
         C, known = column.truth.shape[1], column.item >= 0
         u = column.item[known]
         q = np.where(column.truth[u] >= 0, np.exp(column.log_error[u]), 0.0)
         is_mass = column.is_levels or column.column.step > 0.0
-        F = np.empty((len(P), len(u), len(column.kinds) + 1))  # p(truth, seen) of no error, and of each
+        F = np.empty((len(P), len(u), len(column.kinds) + 1))  # p(truth, seen value), without an error and with each
         F[:, :, 0] = P[:, known, 0]
-        likely = P[:, known, 1 : 1 + C] * q
+        likely = P[:, known, 1 : 1 + C] * q  # the next C candidates are those that an error may have changed
         F[:, :, 1:-2] = likely.sum(axis=2, keepdims=True) if column.is_levels else likely
-        others = np.maximum(1.0 - is_mass * F[:, :, 0], 0.0)
+        others = np.maximum(1.0 - is_mass * F[:, :, 0], 0.0)  # the truth is another value; densities have no mass
         F[:, :, -2], F[:, :, -1] = others * np.exp(column.log_random[u]), others * np.exp(column.log_any[u])
         weight, e, errors = self._weight.get(j, np.empty(0)), pooled, np.zeros(len(column.kinds))
         has_weights = len(weight) == len(P)
         weight = weight if has_weights else prior / prior.sum()
         right = F[:, :, 0].copy()
         for k in range(_STEPS + 1):
+            # This needs the weights of the previous round, so the first round takes every value as genuine.
             if column.is_levels and has_weights and k % 6 == 0:
                 wrong = np.tensordot(weight, F[:, :, 1:], axes=1) * (max(e, pooled) * self.share[j])
                 self._is_value[j] = self._values(column, u, weight @ right, wrong)
@@ -275,7 +298,10 @@ class ErrorModel:
     def _expected(
         self, j: int, values: np.ndarray, of_joint: np.ndarray, counts: Sequence[Counts], pooled: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        """What each part of the model expects of values, (M, n, C), and the prior of the parts' weights, (M,)."""
+        """Probabilities of values in M predictions of the truth, (M, n, C), and pseudo-counts of their weights, (M,).
+
+        A near-function replaces the joint and the shares of the column.
+        """
         column = self.columns[j]
         is_counted = column.is_levels or (column.column.step > 0.0 and column.n_seen < self.n / 3)
         is_function = is_counted and self.partners[j].is_function(pooled)
@@ -293,10 +319,12 @@ class ErrorModel:
         return np.stack(expected), np.array(prior)
 
     def _values(self, column: CheckedColumn, u: np.ndarray, right: np.ndarray, wrong: np.ndarray) -> np.ndarray:
-        """p(each value is one of the column's, and not the same error several times), (V,).
+        """p(value is genuine), (V,), and not the same error that occurs several times.
 
-        A value of the column has to be invented once, at the probability of its letters; its other rows take it up. The
-        rows of the same error have each their own. A value at random is one of the column's.
+        Two explanations of the c rows of a value are compared. A genuine value needs one new text, with the probability
+        of its letters, and then each row is right. Otherwise each row needs an error of its own. Errors at random are
+        left out, because they only repeat genuine values. ``right`` and ``wrong`` are the probabilities of each cell
+        without and with each error; ``u`` has the value of each cell.
         """
         log_error = np.log(np.maximum(wrong.sum(axis=1) - wrong[:, -2], _SMALLEST))
         gain = np.log(np.maximum(right, _SMALLEST)) - log_error
@@ -310,7 +338,7 @@ class ErrorModel:
     def _posterior(
         self, j: int, values: np.ndarray, p: np.ndarray, q: np.ndarray, by_error: np.ndarray, seen: np.ndarray
     ) -> Posterior:
-        """Best truths of all cells; of missing ones by what is expected of them."""
+        """The posterior of all cells; for missing and blank cells it comes from the predictions alone."""
         column, share, e = self.columns[j], self.share[j], self.rate[j]
         known, C, every = column.item >= 0, column.truth.shape[1], np.arange(self.n)
         u = column.item[known]

@@ -1,4 +1,4 @@
-"""The columns of a table to check: the distinct values of each, and which errors lead to them from which truth."""
+"""The columns of a checked table: their distinct values, and the true values that errors may have changed into them."""
 
 from __future__ import annotations
 
@@ -12,50 +12,50 @@ from ...data.schema import Column
 from .texts import WAYS, Slips, log_new
 
 TYPING, SHIFT, UNIT, RANDOM, ANY = range(5)
-"""Kinds of errors: a typing error, digits shifted, another unit, a value of the column at random, any value at all."""
+"""Kinds of errors: a typing error, shifted digits, another unit, a random value of the column, any value."""
 FACTORS = tuple((SHIFT, 10.0**k) for k in (-3, -2, -1, 1, 2, 3)) + tuple(
     (UNIT, f) for x in (2.54, 12.0, 60.0, 0.45359237, 1.609344, 0.3048) for f in (x, 1.0 / x)
 )
 _KINDS_OF_LEVELS = np.array([TYPING, RANDOM, ANY])
 _KINDS_OF_NUMBERS = np.array([kind for kind, _ in FACTORS] + [RANDOM, ANY])
-_OTHER_LETTERS = 10  # letters that a column may have, besides those that it has
+_OTHER_LETTERS = 10  # letters that are not in the column, but that an error may contain
 
 Coder = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-"""Codes of numbers or levels in the joint, and the share of each in the probability of its code."""
+"""Gives the codes of numbers or levels in the joint, and p(number or level | code) of each."""
 
 
 class CheckedColumn:
-    """One column: its cells as numbers of values, and what errors make of values.
+    """One column: its cells as indices of distinct values, and the errors that lead to these values.
 
     Attributes
     ----------
     column : Column
     values : list
-        Distinct known cells, as in the frame (of numbers as numbers), then further values that may be true.
+        First the U = ``n_seen`` distinct known cells, then values that no cell has but that may be true. V in total.
     written : dict of int to object
-        Of numbers that some cell has, a cell.
+        In columns of numbers, a cell of the frame for each of the first U values.
     item : int array (n,)
-        The value of each row's cell; -1 where it is missing or blank.
+        The index in ``values`` of each row's cell; -1 where it is missing or blank.
     is_blank : bool array (n,)
-        Whether the cell is a text without letters.
+        Whether the cell is an empty text, or consists of spaces.
     n_seen : int
-        Values that some cell has.
+        Number of values that some cell has.
     count, learned : float arrays (n_seen,), (V,)
-        Cells of each value, and those that the joint has learned.
+        Number of cells of each value in this table, and in the table that the joint has learned.
     kinds : int array (E,)
-        Kinds of the column's errors, such as several factors; the last two tell nothing of the truth.
+        Kind of each error of the column, such as one for each factor. The last two do not depend on the truth.
     truth : int array (n_seen, C)
-        Values that an error may have changed into each; -1 where there are fewer than C.
+        True values that an error may have changed into each value; -1 where there are fewer than C.
     place : int array (C,)
-        Which of the errors leads from each place of ``truth``.
+        The error, an index into ``kinds``, of each column of ``truth``.
     log_error : float array (n_seen, C)
-        log p(seen | truth, error).
+        log p(value in the cell | truth, error).
     log_random, log_any : float arrays (n_seen,)
-        The same of the last two errors.
+        The same for the last two errors, a random value and any value.
     log_new : float array (n_seen,)
-        log p(value | no other row has it); -inf for numbers, of which the joint knows.
+        log p(value | no other row has it); -inf for numbers, because the joint itself allows new numbers.
     code : int array (V,), measure : float array (V,)
-        Code of each value in the joint, -1 if it has none, and its share in the probability of the code.
+        Code of each value in the joint, or -1 if it has none; and p(value | code).
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class CheckedColumn:
         if has.any():
             self.code[has], self.measure[has] = coder(number[has])
         self._share = np.append(marginal, 0.0)[self.code]
-        self.learned = np.rint(self._share * self.measure * column.n_observed)  # of levels a whole number
+        self.learned = np.rint(self._share * self.measure * column.n_observed)  # whole numbers of levels
         self.slips: Slips | None = None
         self.log_new = np.full(U, -np.inf)
         if self.is_levels:
@@ -95,7 +95,7 @@ class CheckedColumn:
             self.log_random = np.log(random)
 
     def value(self, i: int) -> Any:
-        """A value as a cell of the frame has it, or would have it; None of -1."""
+        """Value i in the form of a cell of the frame; None for -1."""
         if i < 0:
             return None
         if self.is_levels:
@@ -107,23 +107,23 @@ class CheckedColumn:
         return float(cell) if isinstance(cell, int) and isinstance(self.written.get(0), float) else cell
 
     def learn_letters(self, letter: Mapping[str, float], way: np.ndarray, further: float) -> None:
-        """Set how probable each typing error is: see `Slips.log_probability`."""
+        """Set the probability of each typing error; for the arguments see `Slips.log_probability`."""
         if self.slips is not None:
             order, slot = self._slots
             log_p = self.slips.log_probability(letter, way, further)
             self.log_error[self.slips.seen[order], slot] = log_p[order]
 
     def learn_texts(self, weight: np.ndarray) -> None:
-        """Set how probable new texts are, by cells that are right: ``weight`` (n,) is the probability of each."""
+        """Set the probabilities of new texts, learned from right cells; ``weight`` (n,) is p(cell is right)."""
         if self.is_levels:
             right = np.append(self._right(weight), self.learned[self.n_seen :])
             self.log_new = log_new(self.texts, np.sqrt(right))[: self.n_seen]
 
     def elsewhere(self, weight: np.ndarray) -> np.ndarray:
-        """`measure` as far as other cells vouch for it, (V,); a row's cell is right with probability ``weight`` (n,).
+        """`measure` without the contribution of the row's own cell, (V,); ``weight`` (n,) is p(cell is right).
 
-        If the joint has learned from this table, a level of one row has nothing, and such a number the density of its
-        neighbours.
+        If the joint has learned this table, it has also learned its errors. Therefore a level that only one row has
+        gets 0, and a number that only one row has gets the density of its neighbours.
         """
         right, U, out = self._right(weight) / np.maximum(self.count, 1.0), self.n_seen, self.measure.copy()
         if not self._is_learned:
@@ -138,14 +138,16 @@ class CheckedColumn:
         return np.asarray(out * ((kept + 1.0) / (cells + 1.0))[self.code])
 
     def alone(self, weight: np.ndarray) -> np.ndarray:
-        """Probabilities of values if nothing is known of the row, (V,), as far as other cells vouch for them."""
+        """Marginal probabilities of values, (V,), without the contribution of the row's own cell."""
         return self._share * self.elsewhere(weight)
 
     def _right(self, weight: np.ndarray) -> np.ndarray:
+        """Expected number of right cells of each value, (U,)."""
         known = self.item >= 0
         return np.bincount(self.item[known], weight[known], self.n_seen)[: self.n_seen]
 
     def _of_levels(self, cells: Sequence[Any]) -> np.ndarray:
+        """Set the values of a column of levels; returns their codes in the schema, (V,), or NaN."""
         known = [not (absent(cell) or blank) for cell, blank in zip(cells, self.is_blank.tolist(), strict=True)]
         seen = dict.fromkeys(cell for cell, is_known in zip(cells, known, strict=True) if is_known)
         place = {value: i for i, value in enumerate(seen)}
@@ -158,7 +160,11 @@ class CheckedColumn:
         return np.array([np.nan if code is None else float(code) for code in codes])
 
     def _of_numbers(self, cells: Sequence[Any], numbers: np.ndarray) -> np.ndarray:
-        """Candidates of numbers: what a factor leads to them from, on the grid and in the range of the column."""
+        """Set the values of a column of numbers, and their candidates; returns the values, (V,).
+
+        The candidates of a number are its quotients by `FACTORS` that are on the grid and in the range of the column.
+        Dates have none.
+        """
         column, known = self.column, ~np.isnan(numbers)
         number, item = np.unique(numbers[known], return_inverse=True)
         self.item = np.full(len(numbers), -1)
@@ -184,6 +190,7 @@ class CheckedColumn:
         return every
 
     def _typing_errors(self) -> None:
+        """Set the candidates of texts, which a typing error may have changed into them."""
         self.slips = slips = Slips(self.texts, self.n_seen)
         order = np.argsort(slips.seen, kind="stable")
         slot = np.arange(len(order)) - np.searchsorted(slips.seen[order], slips.seen[order])
@@ -196,7 +203,10 @@ class CheckedColumn:
         self.learn_texts(np.ones(len(self.item)))
 
     def _spread(self, number: np.ndarray) -> None:
-        """Densities of numbers by the gaps to their neighbours, and a Cauchy distribution of any value at all."""
+        """Set the densities of numbers without their own cells, and a wide Cauchy distribution of any value.
+
+        On a grid, the density comes from the distances to the neighbouring values.
+        """
         column, U = self.column, len(number)
         unit = column.step if column.step > 0.0 else 1.0
         self._beside = self.measure[:U]

@@ -1,4 +1,4 @@
-"""Tables in which several rows, of different sources, speak of one entity: votes for its one true value."""
+"""Tables in which several rows, from different sources, describe one entity: votes for its true values."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from .partners import Counts, joined
 
-_AGREE = 0.4  # least agreement within entities, beyond that of all rows, of a column that the entity fixes
-_COLUMNS = 2
+_AGREE = 0.4  # least agreement within entities, beyond chance, of a column that supports a possible key
+_COLUMNS = 2  # least number of such columns
 
 
 def agreement(group: np.ndarray, item: np.ndarray, n_values: int) -> float:
-    """How far the cells of a group agree beyond chance (0: as all rows do, 1: always)."""
+    """Agreement of the cells within groups beyond chance: 0 if they agree as all rows do, 1 if they always agree."""
     known = (item >= 0) & (group >= 0)
     if not known.any():
         return 0.0
@@ -25,7 +25,7 @@ def agreement(group: np.ndarray, item: np.ndarray, n_values: int) -> float:
 
 
 def source_of(key: np.ndarray, code: Sequence[np.ndarray], k: int) -> int | None:
-    """The column that names the source of each row of an entity: no two rows of one entity have the same."""
+    """The column that names the source of each row, or None: nearly no two rows of one entity have the same source."""
     found = []
     for i, other in enumerate(code):
         if i == k or not (other >= 0).all() or len(np.unique(other)) > len(other) / 3:
@@ -39,9 +39,10 @@ def source_of(key: np.ndarray, code: Sequence[np.ndarray], k: int) -> int | None
 def find_key(
     item: Sequence[np.ndarray], n_values: Sequence[int], code: Sequence[np.ndarray], free: Sequence[int]
 ) -> int | None:
-    """The column whose groups of rows are entities of which several sources speak; None if there is none.
+    """The column that names entities which several sources describe; None if there is none.
 
-    ``free`` are columns that no other column determines.
+    ``free`` are the columns that no other column determines. Only these count as evidence for a key, because
+    agreement in the others may follow from a near-function.
     """
     n, best = len(item[0]) if item else 0, (0.0, -1)
     for k in range(len(item)):
@@ -56,16 +57,16 @@ def find_key(
 
 
 class Votes(NamedTuple):
-    """What the rows of each entity say of one column.
+    """The result of the votes on one column.
 
     Attributes
     ----------
     seen : float array (n,)
-        p(the row's own value is the true one); 0 where it is missing.
+        Probability that the row's own value is true; 0 where it is missing.
     best : int array (n,)
         The most probable value of the entity, -1 if there is none.
     probability : float array (n,)
-        Of ``best``.
+        Probability of ``best``.
     """
 
     seen: np.ndarray
@@ -76,11 +77,11 @@ class Votes(NamedTuple):
 def vote(
     key: np.ndarray, source: np.ndarray | None, items: Sequence[np.ndarray], n_values: Sequence[int], rounds: int = 16
 ) -> list[Votes]:
-    """The truths of all columns that the entity fixes, by expectation maximisation (Dawid and Skene 1979).
+    """The true values of all columns that the entity determines, by expectation maximisation (Dawid and Skene 1979).
 
-    A source's accuracy in a column is taken from the other columns, so that sources that copy one another do not
-    confirm themselves. One over the share of pairs of wrong cells of an entity that agree takes the place of the
-    number of wrong values.
+    The accuracy of a source in a column is estimated from the other columns, so that sources that copy one another do
+    not confirm themselves. The model needs the number of wrong values that an entity may have. It is estimated as one
+    over the share of pairs of wrong cells of an entity that agree.
     """
     source = np.zeros(len(key), np.int64) if source is None else source
     n_sources, d = int(source.max()) + 1, len(items)
@@ -98,12 +99,13 @@ def vote(
             alternatives[j] = _alternatives(key, item, n_values[j], votes.seen)
         if d > 1:
             right, cells = right.sum(axis=1, keepdims=True) - right, cells.sum(axis=1, keepdims=True) - cells
-        accuracy = 0.5 * accuracy + 0.5 * np.clip((right + 1.0) / (cells + 2.0), 0.02, 0.98)  # half: without swings
+        # Half steps, because whole ones oscillate.
+        accuracy = 0.5 * accuracy + 0.5 * np.clip((right + 1.0) / (cells + 2.0), 0.02, 0.98)
     return found
 
 
 def _vote(key: np.ndarray, item: np.ndarray, n_values: int, odds: np.ndarray) -> Votes:
-    """Votes whose logarithms of odds are added up by value."""
+    """The votes on one column: the log odds of the cells are added for each value of an entity."""
     counts = Counts(key, item, n_values, np.maximum(np.log(odds), 0.0))
     group = counts.key // n_values
     top, total = np.zeros(len(counts.total)), np.zeros(len(counts.total))
@@ -119,7 +121,7 @@ def _vote(key: np.ndarray, item: np.ndarray, n_values: int, odds: np.ndarray) ->
 
 
 def _alternatives(key: np.ndarray, item: np.ndarray, n_values: int, right: np.ndarray) -> float:
-    """One over the share of pairs of wrong cells of an entity that agree; between 1 and 50."""
+    """Estimated number of wrong values: one over the share of pairs of wrong cells of an entity that agree; 1 to 50."""
     wrong = Counts(key, item, n_values, 1.0 - right)
     same = float(np.maximum(wrong.count * (wrong.count - 1.0), 0.0).sum())
     pairs = float(np.maximum(wrong.total * (wrong.total - 1.0), 0.0).sum())

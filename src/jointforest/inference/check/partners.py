@@ -1,4 +1,4 @@
-"""Near-functions: what other columns of the table say of a cell, counted in its other rows."""
+"""Near-functions: predictions of a cell from other columns, by counts in the other rows."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from copy import copy
 
 import numpy as np
 
-PRIOR = 0.5  # rows of the column's own shares that are added to each group
+PRIOR = 0.5  # pseudo-rows with the shares of the whole column, which are added to each group
 PRIOR_OF_FUNCTIONS = 0.02  # the same of near-functions
-_NEW = 0.5  # share of values of no other row, in a group without other rows
-_ROWS = 5_000  # rows that partners are chosen by
-_PARTNERS = 4
-_SOME = 0.3  # the same, where wrong cells are as many as the exceptions
-_NEAR = 0.8  # agreement of a near-function, beyond that of all rows (0) and up to always (1)
+_NEW = 0.5  # share of new values in the pseudo-rows
+_ROWS = 5_000  # most rows by which partners are chosen
+_PARTNERS = 4  # most single columns that are partners of a column
+_NEAR = 0.8  # least accuracy of a near-function, beyond chance
+_SOME = 0.3  # the same, where the share of wrong cells can explain its exceptions
 
 
 def joined(codes: Sequence[np.ndarray]) -> np.ndarray:
-    """Number of each row's group, by the values of some columns, (n,); -1 where one is missing."""
+    """Group of each row by its values in several columns, (n,); -1 where one of them is missing."""
     known = np.all([code >= 0 for code in codes], axis=0)
     group = np.full(len(known), -1)
     if known.any():
@@ -26,14 +26,20 @@ def joined(codes: Sequence[np.ndarray]) -> np.ndarray:
 
 
 class Counts:
-    """Weighted counts of pairs of a group and a value, of which each row can be taken out again.
+    """Weighted counts of the values in each group of rows. Answers about a row exclude the row itself.
 
     Attributes
     ----------
     group, item : int arrays (n,)
-        -1 where missing.
+        The group and the value of each row; -1 where missing.
     weight : float array (n,)
-        How far the row's cell counts.
+        Weight of each row's cell; 0 where it is missing.
+    key, count : int array (P,), float array (P,)
+        The pairs of a group and a value, ``group * n_values + item``, ascending, and their weights.
+    total, of_item : float arrays (G,), (n_values,)
+        Weight of each group, and of each value. The last group is empty, for rows without a group.
+    top : int array (G, 2)
+        The two most frequent values of each group; -1 where there are fewer.
     """
 
     def __init__(
@@ -56,13 +62,13 @@ class Counts:
             by, of = np.delete(by, last), np.delete(of, last)
 
     def take(self, rows: np.ndarray) -> Counts:
-        """The same counts, asked about some of the rows."""
+        """The same counts, for answers about some of the rows only."""
         few = copy(self)
         few.group, few.item, few.weight = self.group[rows], self.item[rows], self.weight[rows]
         return few
 
     def at(self, value: np.ndarray, new: np.ndarray | float = 0.0) -> np.ndarray:
-        """p(value | the row's group) in the other rows, (n, C), of values (n, C); 0 of value -1.
+        """p(value | the row's group) of values (n, C), by counts in the other rows, (n, C); 0 for value -1.
 
         ``new`` (n, C) is the probability of a value if no other row has it.
         """
@@ -91,19 +97,26 @@ class Counts:
 
 
 def codes_of_partner(item: np.ndarray, code: np.ndarray, n_values: int) -> np.ndarray:
-    """What a column's cells are as a partner: values, or codes where there are very many values."""
+    """The cells of a column for use as a partner, (n,): its values, or its codes in the joint.
+
+    Many values would make small groups, so codes replace them, unless nearly all cells are distinct.
+    """
     return item if n_values <= 1_000 or n_values > 0.9 * len(item) else np.where(item >= 0, code[item], -1)
 
 
 class Partners:
-    """The columns, and pairs of columns, that say most of one column.
+    """The columns, and at most one pair of columns, that predict one column best.
 
     Attributes
     ----------
     columns : list of tuple of int
+        The one or two columns of each partner, the best partner first.
     group : list of int arrays (n,)
+        The groups of rows with the same values in these columns.
     accuracy : float
-        How often a value is the most frequent one of the other rows of its group, beyond chance, of the best partner.
+        For the best partner: how often the most frequent value of the other rows of a group is right, beyond chance.
+    exceptions : float
+        For the best partner: how often that value is not right.
     """
 
     def __init__(self, j: int, item: np.ndarray, n_values: int, code: Sequence[np.ndarray]) -> None:
@@ -115,7 +128,7 @@ class Partners:
         others = [i for i in range(len(code)) if i != j]
 
         def gain(group: np.ndarray) -> tuple[float, float]:
-            """Mean log p of values in the other rows of a group, and how often their most frequent value is right."""
+            """Mean log p(value | other rows of the group), and how often their most frequent value is right."""
             counts = Counts(group, item, n_values, np.ones(n)).take(rows)
             known = counts.item >= 0
             p = counts.at(counts.item[:, None])[known, 0]
@@ -150,6 +163,6 @@ class Partners:
             self.columns, self.group = [self.columns[k] for k in near], [self.group[k] for k in near]
 
     def is_function(self, wrong: float) -> bool:
-        """Whether the best partner is a near-function, if so many cells of the table are wrong."""
+        """Whether the best partner is a near-function, if ``wrong`` is the share of wrong cells of the table."""
         few = self.exceptions <= min(2.0 * wrong, 0.05)
         return bool(self.accuracy >= _NEAR or (few and self.accuracy >= _SOME))

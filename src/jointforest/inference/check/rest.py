@@ -1,4 +1,7 @@
-"""What a joint expects of each cell of a row, given all other cells, where each of them may be wrong."""
+"""Predictions of a joint for each cell of a row, given all other cells, each of which may be wrong.
+
+Here *code* is a code of the joint: a level, or a bin of a number. See `check.Joint` for the functions that are passed.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,14 @@ from ...models.hidden_tree.posterior import in_batches
 from ...models.hidden_tree.tables import TreeTables
 from .columns import Coder
 
-_BINS = 64  # of a number, in a joint without hidden trees
+_BINS = 64  # bins of a column of numbers, in a joint without hidden trees
 
 Read = Callable[[slice, int, np.ndarray], np.ndarray]
-"""What is kept of a batch of rows and a column, (b, A), of the probabilities of its codes, (b, K)."""
+"""Called with a batch of rows, a column and the probabilities of its codes, (b, K); returns what to keep, (b, A)."""
 
 
 class Tree:
-    """A hidden tree: one pass up and one down for all cells of a row."""
+    """Hidden trees: one pass up and one down each tree gives the predictions of all cells of a row."""
 
     def __init__(self, hidden: HiddenTrees) -> None:
         self._hidden = hidden
@@ -38,6 +41,7 @@ class Tree:
         self.marginals = marginals
 
     def coder(self, j: int) -> Coder:
+        """The codes of column j, which are those of the trees."""
         column, scale = self._hidden.schema.columns[j], self._hidden.scales[j]
 
         def codes(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -47,11 +51,12 @@ class Tree:
         return codes
 
     def ask(self, item: np.ndarray, likelihood: Sequence[np.ndarray], read: Read) -> np.ndarray:
+        """See `ask_each`."""
         return ask_each(self._hidden, likelihood, item, read)
 
 
 class Other:
-    """Any other joint: each cell given the other cells as they are, so that these are taken to be right."""
+    """Any other joint: predicts each cell given the other cells of the table, and assumes that these are right."""
 
     def __init__(self, distribution: Distribution, evidence: Evidence) -> None:
         self._distribution, self._evidence = distribution, evidence
@@ -60,6 +65,7 @@ class Other:
         self.marginals = [prior.histogram(j, cuts)[0] for j, cuts in enumerate(self._cuts)]
 
     def coder(self, j: int) -> Coder:
+        """The codes of column j: its levels, or the bins between its cuts."""
         column, cuts = self._distribution.schema.columns[j], self._cuts[j]
 
         def codes(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -68,12 +74,13 @@ class Other:
             ends = np.concatenate([[column.minimum], cuts, [column.maximum]])
             code = np.searchsorted(cuts, x)
             width = np.maximum(ends[code + 1] - ends[code], column.step or 1e-12)
-            is_far = (x < column.minimum) | (x > column.maximum)  # fewer than one of the learned rows
+            is_far = (x < column.minimum) | (x > column.maximum)  # learning saw no row there
             return code, (column.step or 1.0) / width / np.where(is_far, column.n_observed + 1.0, 1.0)
 
         return codes
 
     def ask(self, item: np.ndarray, likelihood: Sequence[np.ndarray], read: Read) -> np.ndarray:
+        """Like `ask_each`, but ``likelihood`` is not used, because the other cells count as right."""
         found = []
         for j, cuts in enumerate(self._cuts):
             codes = self._distribution.observe(self._evidence.without(j)).histogram(j, cuts)
@@ -82,7 +89,7 @@ class Other:
 
 
 def _cuts(column: Column, prior: PosteriorState, j: int) -> np.ndarray:
-    """Ends of bins of a number of about equal probability, on a grid between its cells; none of levels."""
+    """Ends of bins of about equal probability, on a grid between cells; none for a column of levels."""
     if column.is_categorical:
         return np.empty(0)
     cuts = prior.quantile(j, np.arange(1, _BINS) / _BINS)[0]
@@ -93,17 +100,17 @@ def _cuts(column: Column, prior: PosteriorState, j: int) -> np.ndarray:
 
 
 def of_joint(distribution: Distribution, evidence: Evidence) -> Tree | Other:
-    """The hidden trees of a joint, of a mixture those of the heaviest component; or the joint itself."""
+    """The hidden trees of a joint (of the heaviest component of a mixture), or the joint itself if it has none."""
     heaviest = distribution.components[int(np.argmax(distribution.log_weight))]
     hidden = heaviest.hidden_trees()
     return Other(distribution, evidence) if hidden is None else Tree(hidden)
 
 
 def ask_each(hidden: HiddenTrees, likelihood: Sequence[np.ndarray], item: np.ndarray, read: Read) -> np.ndarray:
-    """``read`` of p(code of cell j | all other cells of the row), for each column, side by side.
+    """Call ``read`` with p(code of cell j | all other cells of the row) for each column; its results, side by side.
 
-    ``likelihood[j]`` (U_j + 1, K_j) is p(what is seen | code), up to a factor, for each value that is seen; the last
-    row, of item -1, is that of missing cells. ``item`` is (n, d). One pass up and one down for all columns of a row.
+    ``likelihood[j]`` (U_j + 1, K_j) is p(value in the cell | code), up to a factor for each value. Its last row, which
+    item -1 selects, is for missing cells. ``item`` (n, d) contains the value of each cell.
     """
     by_state = [_by_state(tree, likelihood) for tree in hidden.trees]
 
@@ -133,18 +140,19 @@ def ask_each(hidden: HiddenTrees, likelihood: Sequence[np.ndarray], item: np.nda
 
 
 def _codes(rest: np.ndarray, tree: TreeTables, k: int) -> np.ndarray:
-    """p(code of node k | what the other cells say of its state), (n, K)."""
+    """p(code of node k | the other cells), (n, K), from ``rest``, the weights of its states given these cells."""
     codes, picked = np.zeros((len(rest), tree.emission[k].shape[1])), tree.picked[k]
     codes[:, slice(None) if picked is None else picked] = rest @ tree.emission[k] if picked is None else rest
     return codes / np.maximum(codes.sum(axis=1, keepdims=True), 1e-300)
 
 
 def _by_state(tree: TreeTables, likelihood: Sequence[np.ndarray]) -> dict[int, np.ndarray]:
-    """p(what is seen | state) of each value of each column, (U + 1, H), up to a factor for each value."""
+    """For each column, p(value in the cell | state), (U + 1, H), up to a factor for each value."""
     tables = {}
     for j, k in tree.node.items():
         picked = tree.picked[k]
-        top = likelihood[j].max(axis=1, keepdims=True)  # the same in all trees, whose weights depend on it
+        # The factor must be the same in all trees, because it enters their weights.
+        top = likelihood[j].max(axis=1, keepdims=True)
         scaled = likelihood[j] / np.where(top > 0.0, top, 1.0)
         tables[j] = (scaled @ tree.emission[k].T if picked is None else scaled[:, picked]).astype(tree.dtype)
     return tables
@@ -153,7 +161,7 @@ def _by_state(tree: TreeTables, likelihood: Sequence[np.ndarray]) -> dict[int, n
 def _mixed(
     before: np.ndarray | None, total: np.ndarray, codes: np.ndarray, log_weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Shares of codes after one tree more, and the log of all weights."""
+    """Probabilities of codes after adding one more tree to the mixture, and the log of the sum of weights."""
     if before is None:
         return codes, log_weight
     both = np.logaddexp(total, log_weight)

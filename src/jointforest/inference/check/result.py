@@ -1,4 +1,4 @@
-"""The answer of a check: cells with their probability of being wrong, reasons in words, and repaired tables."""
+"""The result of a check: the probability that each cell is wrong, reasons in words, and repaired tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .partners import Counts, joined
 from .rest import of_joint
 from .texts import plain_form
 
-_LIKELY = 0.5  # probability of being wrong from which on a cell has a reason
+_LIKELY = 0.5  # cells that are wrong with at least this probability have a reason, and are repaired
 _WHOLE = {"row", "rows"}
 _NUMBERS = {"p_wrong", "p_best"}
 
@@ -32,7 +32,7 @@ class Repair(NamedTuple):
     Attributes
     ----------
     frame : frame
-        The table with its changes, in the types that it came in.
+        The table after the changes, of the same type as before.
     changes : frame
         The changes, with the columns of `Check.cells`.
     """
@@ -48,13 +48,13 @@ class Check:
     Attributes
     ----------
     left_out : dict of str to str
-        Why columns of the table were not checked, by their names.
+        The columns that were not checked, and why.
     wrong : dict of str to float
-        Estimated share of wrong cells of each column, of those that are not blank.
+        Estimated share of wrong cells of each column, among those that are neither blank nor missing.
     key : str or None
-        The column that names the entity that several rows speak of, given or found.
+        The column that names the entity of each row, given or found.
     source : str or None
-        The column that names who speaks of it.
+        The column that names the source of each row, if there is a key.
     """
 
     left_out: dict[str, str]
@@ -76,7 +76,7 @@ class Check:
 
     @property
     def cells(self) -> Any:
-        """Every cell, the most probably wrong first.
+        """Every cell; those that are most probably wrong come first.
 
         Returns
         -------
@@ -107,7 +107,7 @@ class Check:
         return _table(found, self._library)
 
     def repair(self, at_least: float = 0.95, keep: Collection[Any] = ()) -> Repair:
-        """The table with better values: see `Joint.repair`."""
+        """The repaired table: see `Joint.repair`."""
         if not 0.0 <= at_least <= 1.0:
             raise ValueError(f"at_least must be a probability between 0 and 1, got {at_least!r}")
         if isinstance(keep, str):
@@ -136,15 +136,16 @@ class Check:
 
     @cached_property
     def _tallies(self) -> dict[tuple[int, tuple[int, ...]], np.ndarray]:
-        """Other rows with the best value, and all others, by column and partners."""
+        """Cache of `_others`: numbers of other rows with the best value, and of all others, by column and partners."""
         return {}
 
     @cached_property
     def _p_wrong(self) -> list[np.ndarray]:
         """Probabilities of all cells of each column, blank ones too.
 
-        An entity or a near-function tells whether an empty cell has a value. Else a blank text is wrong as often as the
-        column's other cells are not blank, unless other columns say which are; and a missing cell is no error.
+        If an entity or a near-function predicts an empty cell, it is wrong with the probability of the predicted value.
+        Otherwise a missing cell is no error. A blank text is wrong with a probability of the share of cells that are
+        not blank. Columns whose blank cells other columns predict are excluded (`ErrorModel.is_structural`).
         """
         out, model = [], self._model
         for j, column in enumerate(model.columns if model else ()):
@@ -160,7 +161,7 @@ class Check:
 
     @cached_property
     def _rows(self) -> dict[str, list[Any]]:
-        """The cells of `cells`, in its order."""
+        """The columns of `cells`, in its order."""
         names = ("row", "column", "value", "p_wrong", "best", "p_best", "reason")
         model, n = self._model, 0 if self._model is None else self._model.n
         if model is None or not n:
@@ -204,7 +205,7 @@ class Check:
         )
 
     def _others(self, j: int, r: int, partners: tuple[int, ...], best: Any) -> str:
-        """What other rows with the same cells in some columns have."""
+        """A reason from the other rows that have the same values in the columns ``partners``."""
         model = self._model
         assert model is not None
         if (j, partners) not in self._tallies:
@@ -219,7 +220,7 @@ class Check:
         return f"{has} of {all_rows} other rows with {given} have {best!r}" if has else f"unlikely with {given}"
 
     def _with(self, new: dict[int, tuple[list[int], list[Any]]]) -> Any:
-        """The frame with other cells, by column: their rows, and values."""
+        """The frame with new cells; ``new`` has their rows and values, by column."""
         frame = self._frame
         if isinstance(frame, np.ndarray):
             out = frame.copy()
@@ -245,6 +246,7 @@ def check(distribution: Distribution, frame: Any, key: str | None) -> Check:
     left_out, n = dict(schema.reasons_aside), len(X)
     key_place = None if key is None else schema.index(key)
     joint = of_joint(distribution, build(schema, X))
+    # The joint does not contain its rows, so a table with as many rows counts as the learned one.
     columns, places, is_learned = [], [], n == round(schema.n_rows)
     given = set(range(len(schema.columns)))
     if not isinstance(frame, np.ndarray):
@@ -282,13 +284,13 @@ def check(distribution: Distribution, frame: Any, key: str | None) -> Check:
 
 
 def shown(column: CheckedColumn, i: int) -> str | None:
-    """A value as text; None of no value."""
+    """Value i as text; None if there is none."""
     value = column.value(i)
     return None if value is None else str(value)
 
 
 def _table(columns: dict[str, list[Any]], library: str) -> Any:
-    """A table of the library of the frame that was checked."""
+    """A frame of the same library as the checked one; an array of objects for NumPy."""
     if library == "numpy":
         return np.array(list(zip(*columns.values(), strict=True)), dtype=object).reshape(-1, len(columns))
     kinds = {name: nw.Int64 if name in _WHOLE else nw.Float64 if name in _NUMBERS else nw.String for name in columns}

@@ -1,4 +1,4 @@
-"""Texts as values of cells: how far apart two are in typing errors, and how usual the letters of a new one are."""
+"""Texts as values of cells: typing errors between two texts, and the probability of a new text by its letters."""
 
 from __future__ import annotations
 
@@ -9,24 +9,27 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 WAYS = ("replaced", "inserted", "left out", "exchanged")
+"""Kinds of edits. A pair of texts has one kind, which all of its edits are taken to have."""
 
 
 class Slips:
-    """Pairs of a column's texts that typing errors lead from one to the other; the first ``n_seen`` are seen.
+    """Pairs of a column's texts, a seen one and its possible truth, that differ by typing errors.
+
+    The first ``n_seen`` texts are those that some cell has.
 
     Attributes
     ----------
     seen, truth : int arrays (P,)
-        Numbers of the texts.
+        Indices of the two texts.
     edits : int array (P,)
-        Least number of letters to insert, delete, replace, or exchange with the next; 1 if one letter is replaced by
-        another everywhere, as by a wrong encoding, or only capitals, accents and spaces differ.
+        Least number of letters to insert, delete, replace, or exchange with the next one. It is 1 if one letter is
+        replaced by another everywhere, as by a wrong encoding, or if only capitals, accents and spaces differ.
     letters : list of P Counter
-        Letters of the seen text that the true one does not have.
+        Letters of the seen text that the true one does not have, with their numbers.
     way : int array (P,)
-        Place in `WAYS`, of all edits.
+        Kind of the edits, an index into `WAYS`.
     length : int array (P,)
-        Letters of the true text.
+        Number of letters of the true text; of its distinct letters if a letter is replaced everywhere.
     """
 
     def __init__(self, texts: Sequence[str], n_seen: int) -> None:
@@ -50,15 +53,15 @@ class Slips:
         longer = np.array([len(texts[s]) for s, _ in pairs], np.int64) - self.length
         for p in np.flatnonzero(everywhere[near]).tolist():
             self.letters[p] = Counter(set(self.letters[p]))
-            self.length[p] = len(counts[pairs[p][1]])  # the letters it may be
+            self.length[p] = len(counts[pairs[p][1]])  # any distinct letter may be the replaced one
         crossed = np.array([not extra for extra in self.letters], bool)
         self.way = np.where(longer > 0, 1, np.where(longer < 0, 2, np.where(crossed, 3, 0)))
 
     def log_probability(self, letter: Mapping[str, float], way: np.ndarray, further: float) -> np.ndarray:
         """log p(seen text | true text, a typing error), (P,).
 
-        ``letter`` has the log-probabilities of letters that are typed, ``way`` the probabilities of `WAYS`, and
-        ``further`` is the probability of each further edit.
+        ``letter`` contains the log-probabilities of wrong letters, and ``way`` the probabilities of `WAYS`. After each
+        edit there is another one with probability ``further``.
         """
         least = min(letter.values(), default=-4.0)
         typed = [sum(n * letter.get(c, least) for c, n in extra.items()) for extra in self.letters]
@@ -69,13 +72,13 @@ class Slips:
 
 
 def plain_form(text: str) -> str:
-    """The text without capitals, accents, and spaces at its ends or in a row."""
+    """The text in lower case, without accents, with single spaces and none at its ends."""
     letters = unicodedata.normalize("NFKD", text).casefold()
     return " ".join("".join(c for c in letters if not unicodedata.combining(c)).split())
 
 
 def _is_one_letter(seen: str, truth: str) -> bool:
-    """Whether one letter is replaced by another wherever it stands."""
+    """Whether one letter is replaced by another at all of its positions."""
     changed = {(t, s) for s, t in zip(seen, truth, strict=False) if s != t}
     if len(seen) != len(truth) or len(changed) != 1:
         return False
@@ -84,7 +87,11 @@ def _is_one_letter(seen: str, truth: str) -> bool:
 
 
 def _candidates(texts: Sequence[str], most: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of different texts whose letters, in any order, differ by no more edits than allowed."""
+    """Pairs of different texts that may be near each other.
+
+    Their letters, in any order, differ by at most the allowed edits ``most``; or one letter is replaced everywhere, or
+    the plain forms are equal. This is cheaper than `_edits`, which then selects among the pairs.
+    """
     alphabet = {c: k for k, c in enumerate(sorted({c for text in texts for c in text}))}
     bag = np.zeros((len(texts), len(alphabet)), np.int16)
     for i, text in enumerate(texts):
@@ -140,9 +147,10 @@ def _edits(texts: Sequence[str], a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def log_new(texts: Sequence[str], weight: np.ndarray) -> np.ndarray:
-    """log p(text) of each text by the letters of the others, (U,): each letter given the two before it.
+    """log p(text) of each text, (U,), by a model of the letters of the other texts: each given the two before it.
 
-    ``weight`` (U,) says how far each text counts; unknown letters get a small probability (Witten and Bell 1991).
+    ``weight`` (U,) is the weight of each text in the counts. Letters without counts get a small probability (Witten and
+    Bell 1991).
     """
     alphabet = len({c for text in texts for c in text}) + 2
     tables: list[dict[str, dict[str, float]]] = [{}, {}, {}]

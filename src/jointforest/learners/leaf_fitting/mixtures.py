@@ -1,4 +1,4 @@
-"""Forests whose leaves are mixtures of products: the components of `learnspn`, fitted."""
+"""Forests whose leaves are mixtures of products: fits the distributions of the components of `learnspn`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from .fit import Settings, Table, TreeLeaves
 from .learnspn import Components
 
 LearnComponents = Callable[[np.ndarray, np.ndarray, np.ndarray, int], Components]
-"""Components of the leaves of a tree, from its rows by leaf (rows, start), their weights, and the tree's number."""
+"""Gives the components of the leaves of a tree.
+
+Arguments: the rows sorted by leaf, the start of each leaf in them, the weights of rows, and the number of the tree.
+"""
 
 
 def learn_mixtures(
@@ -28,7 +31,7 @@ def learn_mixtures(
     target: Settings | None,
     components: LearnComponents,
 ) -> Forest:
-    """`densities.learn_densities` of leaves that are mixtures."""
+    """Like `densities.learn_densities`, but each leaf is a mixture of products."""
     trees, weight, first = assigned.trees, assigned.weight, first_leaves(assigned.trees)
 
     def one(t: int) -> tuple[TreeLeaves, np.ndarray, np.ndarray]:
@@ -50,11 +53,16 @@ def learn_mixtures(
 def _mixed(
     columns: Columns, leaves: TreeLeaves, groups: TreeLeaves, learned: Components
 ) -> tuple[TreeLeaves, np.ndarray, np.ndarray]:
-    """The components as leaves, those of one leaf side by side; which leaf each is of, and its share of that leaf."""
+    """The components as new leaves, sorted by their old leaf; the old leaf of each; and its share of the old leaf.
+
+    Column j of a component takes its distribution from the rows of one group (`Components.group`). A leaf without
+    components stays a single product of its own distributions.
+    """
     n_leaves, d = len(leaves.rows), len(columns.slot)
     plain = np.setdiff1d(np.arange(n_leaves), learned.leaf)
     leaf = np.concatenate([plain, learned.leaf])
-    row = np.concatenate([np.repeat(plain[:, None], d, axis=1), n_leaves + learned.group])  # leaves, then groups
+    # Rows of the joined tables below, which contain the distributions of the leaves first, and then of the groups.
+    row = np.concatenate([np.repeat(plain[:, None], d, axis=1), n_leaves + learned.group])
     order = np.argsort(leaf, kind="stable")
     leaf, row = leaf[order], row[order]
     share = np.concatenate([np.ones(len(plain)), np.exp(learned.log_weight)])[order]

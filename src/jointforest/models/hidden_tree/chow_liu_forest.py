@@ -1,4 +1,4 @@
-"""`ChowLiuForest`: a forest with a Chow-Liu tree in each leaf, and its trees as rules and pictures read them."""
+"""`ChowLiuForest`: a forest with a Chow-Liu tree in each leaf, and the view of its trees for rules and pictures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .posterior import codes_by_tree, leaf_sums, tree_log_density
 
 @dataclass(frozen=True, eq=False)
 class ChowLiuTrees(BoxTrees):
-    """The trees of a forest whose leaves hold hidden trees."""
+    """The view of the trees of a forest whose leaves contain hidden trees; see `BoxTrees`."""
 
     hidden: HiddenTrees
     grown: Grown
@@ -60,7 +60,7 @@ class ChowLiuTrees(BoxTrees):
 
 @dataclass(frozen=True)
 class ChowLiuForest(HiddenTree):
-    """A forest in whose leaves Chow-Liu trees stand: hidden trees whose states are codes, one in each leaf."""
+    """A forest with a Chow-Liu tree in each leaf, which is a hidden tree whose states are codes."""
 
     kind = "forest with Chow-Liu leaves"
 
@@ -70,7 +70,7 @@ class ChowLiuForest(HiddenTree):
 
     @property
     def grown(self) -> Grown:
-        """The forest; only hidden trees that stand in one are of this class."""
+        """The forest of the leaves, which is present in every object of this class."""
         assert self.hidden.grown is not None
         return self.hidden.grown
 
@@ -92,7 +92,7 @@ class ChowLiuForest(HiddenTree):
 
 @dataclass(frozen=True)
 class CodeColumn:
-    """A column in groups of leaves that hold trees of codes: p(code) in each group, (k, n_codes)."""
+    """A column in k groups of leaves with Chow-Liu trees; ``p`` (k, n_codes) is p(code) in each group."""
 
     scale: Scale
     n_levels: int

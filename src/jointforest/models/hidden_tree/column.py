@@ -1,4 +1,4 @@
-"""One column given evidence: levels, moments, CDF, density, quantiles; sums over codes of what each code holds."""
+"""Answers about one column given evidence: levels, moments, CDF, density and quantiles, as mixtures over its codes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from .states import node_states
 
 
 class Question(NamedTuple):
-    """What is asked about one column, with q answers a row.
+    """A question about one column, with q answers for each row of evidence.
 
     Attributes
     ----------
     read : function
-        The answers (n, q) where a scale's codes have weights (n, K).
+        Computes the answers (n, q) from a scale and the probabilities of its codes, (n, K).
     of_value : function
-        The answers (n, q) where the column has known values (n,).
+        Computes the answers (n, q) from known values of the column, (n,).
     """
 
     read: Callable[[Scale, np.ndarray], np.ndarray]
@@ -91,14 +91,14 @@ def quantile(column: Column, q: np.ndarray) -> Question:
 
 
 def at_center(column: Column, x: np.ndarray) -> np.ndarray:
-    """Numbers, on a grid those of their cells' centres."""
+    """The numbers x; on a grid, the centres of their cells."""
     if column.step == 0.0:
         return x
     return column.center + np.rint((x - column.center) / column.step) * column.step
 
 
 def groups(scale: Scale, known: CodeEvidence) -> Iterator[tuple[np.ndarray, Scale | None]]:
-    """Rows of which the same is known of the column, and its scale there; None for rows with a value."""
+    """Groups of rows with the same evidence on the column, and the scale in each; None for rows with a value."""
     K = scale.n_codes
     yield np.flatnonzero(known.code < K), None
     yield np.flatnonzero(known.code == K), scale
@@ -124,7 +124,7 @@ def answers(
 
 
 def _of_codes(scale: Scale, weight: np.ndarray, known: CodeEvidence, question: Question) -> np.ndarray:
-    """The answers in rows with these weights of the column's codes, (n, K), and with what is known of the column."""
+    """The answers from the probabilities of the column's codes, (n, K), and from the evidence on the column itself."""
     out: np.ndarray | None = None
     for rows, at in groups(scale, known):
         if len(rows) or at is scale:
@@ -136,19 +136,23 @@ def _of_codes(scale: Scale, weight: np.ndarray, known: CodeEvidence, question: Q
 
 
 def _possible(scale: Scale, weight: np.ndarray, question: Question) -> np.ndarray:
-    """The answers under a scale cut to a region; rows of NaN are harmless, an empty region has no answer."""
+    """The answers under a scale that is restricted to a region; NaN if the region is empty.
+
+    NaN in ``weight`` becomes 0; the caller overwrites the answers of these rows with NaN.
+    """
     if not len(scale.code):
         return np.full((len(weight), 1), np.nan)
     return question.read(scale, np.nan_to_num(weight))
 
 
-# ---- Covariance of two columns of numbers under hidden trees, exact, by two more passes.
+# ---- The exact covariance of two columns of numbers under hidden trees, by two more passes.
 
 
 def covariance(hidden: HiddenTrees, evidence: Evidence, a: int, b: int, kept: KeptRows | None = None) -> np.ndarray:
     """Posterior covariance of two numeric or boolean columns (True counts 1) given each of n rows of evidence, (n,).
 
-    NaN where the evidence has probability 0. With m_c the means of a's codes and m that of all,
+    NaN where the evidence has probability 0. Let m_c be the mean of code c of column a, m the mean of a, and x+ and x-
+    the positive and negative parts of x. Then
 
         Cov(a, b) = s (E[b | weights (m_c - m)+ on a's codes] - E[b | weights (m_c - m)- on them]),  s = E (m_c - m)+.
     """
@@ -157,13 +161,13 @@ def covariance(hidden: HiddenTrees, evidence: Evidence, a: int, b: int, kept: Ke
 
     def work(first: int, stop: int) -> np.ndarray:
         def tilted(known: list[CodeEvidence], rows: np.ndarray) -> CodePosterior:
-            """The posterior of column b in some of the rows, of which something else is known."""
+            """The posterior of column b in some of the rows, with other evidence ``known``."""
             return posterior(hidden, known, [b]) if kept is None else kept.otherwise(known, first + rows, [b])
 
         rows = slice(first, stop)
-        said = [of.take(rows) for of in known]
-        codes = posterior(hidden, said, [a, b]) if before is None else before.take(rows)
-        return _covariances(hidden, said, a, b, codes, tilted)
+        taken = [of.take(rows) for of in known]
+        codes = posterior(hidden, taken, [a, b]) if before is None else before.take(rows)
+        return _covariances(hidden, taken, a, b, codes, tilted)
 
     return in_batches(hidden, work, len(evidence.value))
 
@@ -176,7 +180,10 @@ def _covariances(
     before: CodePosterior,
     ask: Callable[[list[CodeEvidence], np.ndarray], CodePosterior],
 ) -> np.ndarray:
-    """Covariances of a batch of rows whose posterior this is, (n,); ``ask`` gives that of rows known otherwise."""
+    """Covariances in a batch of rows, (n,).
+
+    ``before`` is the posterior of the rows, and ``ask`` computes that of some rows with other evidence.
+    """
     share = before.codes[a]
     is_free = np.isnan(known[a].value) & np.isnan(known[b].value)
     excess = _code_means(hidden, known[a], a)
@@ -199,12 +206,12 @@ def _covariances(
 
 
 def _expected(share: np.ndarray, of_code: np.ndarray) -> np.ndarray:
-    """Means of what codes have (n, K) by their shares (n, K), (n, 1)."""
+    """Means over codes of the numbers ``of_code`` (n, K), with the weights ``share`` (n, K): (n, 1)."""
     return np.asarray((share * of_code).sum(axis=1, keepdims=True))
 
 
 def _code_means(hidden: HiddenTrees, known: CodeEvidence, j: int) -> np.ndarray:
-    """Mean of each code of a column within what each row of evidence says of it, (n, K); 0 of impossible codes."""
+    """Mean of the column within each code, given the evidence of each row on it, (n, K); 0 for impossible codes."""
     column, out = hidden.schema.columns[j], np.zeros((len(known.code), hidden.scales[j].n_codes))
     for rows, scale in groups(hidden.scales[j], known):
         if scale is None or not len(rows):
@@ -218,7 +225,7 @@ def _code_means(hidden: HiddenTrees, known: CodeEvidence, j: int) -> np.ndarray:
 
 
 def _tilted(hidden: HiddenTrees, known: CodeEvidence, j: int, weight: np.ndarray) -> CodeEvidence:
-    """What each row says of a column of which it has no value, and likelihoods (n, K) of its codes besides."""
+    """The evidence on a column without a value in any row, multiplied by likelihoods (n, K) of its codes."""
     K, n = hidden.scales[j].n_codes, len(known.code)
     region = known.code - K - 1
     likelihood = weight / weight.max(axis=1, keepdims=True)
@@ -227,11 +234,11 @@ def _tilted(hidden: HiddenTrees, known: CodeEvidence, j: int, weight: np.ndarray
     return known._replace(code=K + 1 + np.arange(n), regions=(hidden.scales[j],), likelihood=likelihood)
 
 
-# ---- The parts of an answer: hidden states.
+# ---- Decomposition of an answer by hidden states.
 
 
 def parts(hidden: HiddenTrees, row: KeptRows, j: int) -> Parts:
-    """What the answers about column j are mixed from, given one row of evidence: its node's states in each tree."""
+    """The components of the answers about column j, given one row of evidence: the states of its node in each tree."""
     known, nothing = row.known, code_evidence(hidden, build(hidden.schema))
     share_of_tree = np.exp(row.posterior([j]).log_joint[0] - row.log_probability()[0])
     prior, weight, codes = [], [], []
@@ -246,6 +253,6 @@ def parts(hidden: HiddenTrees, row: KeptRows, j: int) -> Parts:
     is_levels = column.is_categorical
     question = level_probabilities(column) if is_levels else moments(column)
     of_code = np.concatenate(codes)
-    said = _of_codes(hidden.scales[j], of_code, known[j].take(np.zeros(len(of_code), np.int64)), question)
-    mean, variance = (said, said * (1.0 - said)) if is_levels else (said[:, :1], said[:, 1:])
+    answer = _of_codes(hidden.scales[j], of_code, known[j].take(np.zeros(len(of_code), np.int64)), question)
+    mean, variance = (answer, answer * (1.0 - answer)) if is_levels else (answer[:, :1], answer[:, 1:])
     return Parts(np.concatenate(prior), np.concatenate(weight), mean, variance)

@@ -1,4 +1,4 @@
-"""Hidden states given one row of evidence, and which of them the evidence speaks for."""
+"""Hidden states given one row of evidence, and the nodes about which the evidence is most informative."""
 
 from __future__ import annotations
 
@@ -26,9 +26,11 @@ class HiddenState(NamedTuple):
     log_weight : float
         log p(state, evidence).
     tree : int
+        Number of the tree.
     column : str
         The column whose node has the state.
     state : int
+        Number of the state.
     distribution : Distribution
         The distribution of the rows in the state.
     """
@@ -44,11 +46,12 @@ class HiddenState(NamedTuple):
 def most_informed_nodes(
     hidden: HiddenTrees, evidence: Evidence, posteriors: Sequence[tuple[list[np.ndarray], float]] | None = None
 ) -> list[tuple[int, np.ndarray, float]]:
-    """For each tree, the node of whose state one row of evidence says most (the divergence of posterior and prior).
+    """For each tree, the node whose posterior of states, given one row of evidence, diverges most from the prior.
 
-    It has a column, and is the first one where nothing is known. With it come p(state | evidence) within the tree,
-    (H,), and the log of the tree's weight times p(evidence) in it. Evidence with a sum comes with ``posteriors``: in
-    each tree those of the states of all nodes, and log p of the evidence.
+    Only nodes with a column count, and without evidence it is the first of them. Each tuple contains the node,
+    p(state | evidence) within the tree, (H,), and the log of the tree's weight times p(evidence) in it. If the evidence
+    contains a sum of columns, ``posteriors`` must be given: for each tree, the posteriors of the states of all nodes,
+    and log p(evidence).
     """
     with one_blas_thread():
         known, nothing = code_evidence(hidden, evidence), code_evidence(hidden, build(hidden.schema))

@@ -1,4 +1,4 @@
-"""Kernels of densities that all families share: reading one from the tables, standardised intervals, and places."""
+"""Kernels that all families of densities share: reading a density, and converting to and from units of b."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def place(d, u, v, anchor, t):
 
 
 _UNRESOLVED = 2.0**50
-"""Beyond this many cells from 0 floats no longer tell the edges of a cell well."""
+"""Beyond this many cells from 0, floats do not represent the edges of a cell accurately."""
 
 
 def cell_by_mass(log_pdf: Any, log_mass: Any) -> Any:
-    """The kernel that gives the log of the mass of a grid's cell over its width, from a family's kernels."""
+    """A kernel for the log of the mass of a grid cell divided by its width, made from two kernels of a family."""
 
     @kernel
     def log_cell(d, centre, step):
-        if abs(centre) > _UNRESOLVED * step:  # the cell's edges would be rounded, far out even to its centre
+        if abs(centre) > _UNRESOLVED * step:  # rounded edges would change the mass, and can equal the centre
             return log_pdf(d, centre)
         return log_mass(d, max(centre - 0.5 * step, d.lo), min(centre + 0.5 * step, d.hi)) - math.log(step)
 

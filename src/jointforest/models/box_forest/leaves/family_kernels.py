@@ -1,20 +1,22 @@
-"""The families of numeric leaf distributions, and the kernels by which everything else asks them.
+"""The families of numeric leaf distributions, and kernels that call the right family for a density.
 
-A family is a module of kernels on a `table.Density` d, which has its code, parameters and support (lo, hi]. They get
-intervals (u, v] that lie in the support and are not empty, and points x inside it:
+A family is a module of kernels on a `table.Density` d, which contains its family code, parameters and support
+(lo, hi]. Kernels of a family may assume that intervals (u, v] lie in the support and are not empty, and that points x
+lie inside the support. Required kernels:
 
 - ``log_norm(d)``: log of the mass that the untruncated parent gives to the support;
 - ``log_pdf(d, x)``, ``log_mass(d, u, v)``: log density, log of P(u < X <= v).
 
-The others have defaults, for parents with one mode at a whose density changes over b or more:
+The other kernels have defaults. These assume that the untruncated parent has one mode, at a, and that its density
+changes little over distances much smaller than b:
 
 - ``mean_variance(d, u, v)``, ``quantile(d, u, v, q)``, ``draw(d, u, v, state)``, ``mode(d, u, v)``: of the part in
   (u, v];
 - ``entropy(d)``, ``derivatives(d, z)``: see below;
 - ``log_cell``, ``is_smooth``, ``grid_mean_variance``: shortcuts of `grid_kernels`.
 
-``HAS_SCALE = False`` says that a and b are no location and scale, but 0. ``SPANS`` is for integrals of a density, see
-`normal_kernels`; without it they are estimated.
+A family with ``HAS_SCALE = False`` has no location and scale: its a and b are 0. ``SPANS`` lists the places at which an
+integral over a density is divided (see `normal_kernels`); without it, such integrals are estimated.
 """
 
 from __future__ import annotations
@@ -30,14 +32,17 @@ from ....runtime.random_kernels import uniform
 from . import normal_kernels, student_kernels, uniform_kernels
 
 FAMILIES = {"normal": normal_kernels, "uniform": uniform_kernels, "student": student_kernels}
-"""In the order of their codes (`table.NORMAL` is 0), which model files hold."""
+"""In the order of their codes (`table.NORMAL` is 0). Model files contain these codes, so the order must not change."""
 MODULES = tuple(FAMILIES.values())
 NO_SCALE = [code for code, family in enumerate(MODULES) if not getattr(family, "HAS_SCALE", True)]
 """Codes of families whose a and b are no location and scale."""
 
 
 def by_family(name: str, default: Callable | None = None) -> Any:
-    """The kernel that calls this kernel of a density's family, or the default where the family has none."""
+    """A kernel that calls the kernel ``name`` of the density's family, or ``default`` if the family has none.
+
+    It compares the family code of the density with each code in turn.
+    """
     *others, chosen = [getattr(family, name, default) for family in MODULES]
     for code, one in reversed([*enumerate(others)]):
         if one is not chosen:
@@ -80,13 +85,13 @@ def log_mass(d, u, v):
 # ---- The kernels that have defaults.
 
 _SHARP = 2.3e-16
-"""Width at which bisection ends, relative to the scale, the interval or the numbers: about the distance of floats."""
+"""Relative width at which bisection ends: about the distance between neighbouring floats."""
 _STEP = 0.05
-"""Of central differences, in scales: they enter terms of below 1e-5 alone."""
+"""Step of central differences, in units of b. Its error is small enough: the results enter only terms below 1e-5."""
 _NODE, _WEIGHT = (0.5 * x for x in np.polynomial.legendre.leggauss(16))
 _NODE = _NODE + 0.5
 _NEGLIGIBLE = 1e-17
-"""Share of the variance that a panel adds after which no other is taken."""
+"""Quadrature ends after a panel that adds less than this share of the variance."""
 
 
 @kernel
@@ -95,7 +100,7 @@ def _nearest_to_a(d, u, v):
 
 
 mode = by_family("mode", _nearest_to_a)
-"""Where the density is greatest in [u, v]."""
+"""The point of [u, v] at which the density is greatest."""
 
 
 @kernel
@@ -217,4 +222,4 @@ def _entropy_by_quadrature(d):
 
 
 entropy = by_family("entropy", _entropy_by_quadrature)
-"""Entropy, and the mean of the square of the log density's slope."""
+"""Entropy, and the mean squared slope of the log density."""

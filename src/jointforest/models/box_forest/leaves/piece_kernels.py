@@ -1,6 +1,6 @@
 """Kernels: the pieces of the continuous part of one numeric slot in one leaf; see `table.Pieces`.
 
-A density that is whole counts as one piece, of number -1 and weight 1.
+A density without pieces counts as a single piece, with number -1 and weight 1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Leaf parameters: one row a leaf, one table per kind of column."""
+"""Parameters of leaves: each table has one row per leaf, and there is one table per kind of column."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STUDENT = np.uint8(2)
 class Density(NamedTuple):
     """The continuous part of one numeric slot in one parameter row; fields as in `Leaves`.
 
-    Kernels make it in registers (`density_kernels.density_of`): it is passed by value.
+    Kernels make it with `density_kernels.density_of`. It is passed by value, so that it stays in registers.
     """
 
     family: Any
@@ -32,15 +32,17 @@ class Density(NamedTuple):
 
 
 PIECES = np.uint8(255)
-"""Family code: a number whose density is cut in pieces: those from number a on, b of them, of `Pieces`."""
+"""Family code: the density is cut into the b pieces of `Pieces` from number a on."""
 
 
 @record
 class Pieces(NamedTuple):
-    """P densities, each a piece of the continuous part of one numeric slot in one leaf; those of a slot side by side.
+    """P densities, each a piece of the continuous part of one numeric slot in one leaf.
 
-    The pieces of a slot are disjoint and ascend. Quantile leaves are made of uniform pieces, and conditioning on
-    several intervals, or on likelihoods of intervals, makes pieces of any family.
+    The pieces of one slot in one leaf are neighbours in the table.
+
+    They are disjoint and ascend. Quantile leaves consist of uniform pieces. Conditioning on several intervals, or on
+    likelihoods of intervals, makes pieces of any family.
 
     Attributes
     ----------
@@ -66,7 +68,7 @@ class Pieces(NamedTuple):
 
 
 class ParameterTables(NamedTuple):
-    """The fields of `Leaves` that say what the leaves are; `derived.make_leaves` adds the rest.
+    """The fields of `Leaves` that define the leaves; `derived.make_leaves` computes the other fields.
 
     Attributes
     ----------
@@ -75,7 +77,7 @@ class ParameterTables(NamedTuple):
     wide : WideLevels, optional
         As in `Leaves`; None where no column is wide.
     pieces : Pieces, optional
-        As in `Leaves`; None where there are none. What is derived of it is computed anew.
+        As in `Leaves`; None where there are none. Its derived fields are computed anew.
     """
 
     tree: Any
@@ -94,16 +96,16 @@ class ParameterTables(NamedTuple):
 
 @record
 class Leaves(NamedTuple):
-    """Parameters of L leaves over p numeric and c categorical slots (A atoms and S levels in all, T trees).
+    """Parameters of L leaves of T trees, over p numeric and c categorical slots with A atoms and S levels in total.
 
     Row l is leaf l: a product, over columns, of one distribution each. A numeric slot s has mass ``atom_mass[l, k]`` on
-    each of its atoms k; the rest, ``1 - sum``, is spread by a truncated density of family ``family[l, s]``, or by
-    several, its `Pieces`. On a slot with a grid (``step > 0``) that density is seen only through the mass of its cells.
+    each of its atoms k; the rest, ``1 - sum``, has a truncated density of family ``family[l, s]``, or
+    several densities, its `Pieces`. On a slot with a grid (``step > 0``) only the masses of cells are used.
 
     Attributes
     ----------
     tree : int32 array (L,)
-        Tree that the leaf hangs in.
+        Tree of the leaf.
     log_weight : float64 array (L,)
         log of pi_t * w_tl; ``exp`` of it sums to 1 over all leaves of all trees.
     family : uint8 array (L, p)
@@ -118,12 +120,12 @@ class Leaves(NamedTuple):
     log_rest : float64 array (L, p)
         log of 1 - the slot's atom masses (-inf if nothing is left); derived.
     level_mass : float64 array (L, S')
-        Of the columns of few levels, S' in all, that are not in ``wide``; sums to 1 over the levels of each slot; 0
-        outside the leaf's box.
+        Masses of the S' levels of the columns that are not in ``wide``; they sum to 1 over the levels of each slot, and
+        are 0 outside the leaf's box.
     log_level : float64 array (L, S')
         log of ``level_mass``; derived.
     wide : WideLevels
-        Level masses of the columns of many levels; these sum to 1, too. Kernels ask for either by `level_kernels`.
+        Level masses of the columns of many levels; these sum to 1, too. `level_kernels` reads both forms.
     missing_rate : float64 array (L, d)
         Share of the leaf's rows in which the column is missing.
     pieces : Pieces
