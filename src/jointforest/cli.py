@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from . import __version__, commands, history_commands
 from .commands import Input, is_large, load, load_any, read, say, text_columns, write, write_answers
 from .data.csv_files import NA, WORDS, CsvForm, keep_texts
-from .data.table_files import plain
+from .data.table_files import means_as_cells, plain
 from .runtime.warnings import UnseenLevelWarning, UnsupportedEvidenceWarning
 
 if TYPE_CHECKING:
@@ -754,7 +754,7 @@ def predict(model: str, table: str, target: str, proba: bool, output: str, sourc
             share = predictor.predict_proba(frame) if has_own else joint.predict_proba(frame, target)
             return pa.table({f"{target}={level}": share[:, k] for k, level in enumerate(joint.levels(target))})
         found = joint.predict(frame, target) if predictor is None else predictor.predict(frame)
-        return pa.table({target: commands.means_as_cells(joint.schema[target], found)})
+        return pa.table({target: means_as_cells(joint.schema[target], found)})
 
     write_answers(joint, table, output, source, answer)
 

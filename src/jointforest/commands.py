@@ -17,7 +17,6 @@ from . import history_commands
 from .data.csv_files import CsvForm
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
 
     from .api.joint import Joint
@@ -232,34 +231,6 @@ def write(joint: Any, frame: Any, path: str, form: str | None, csv: CsvForm | No
 def _has_decimals(column: Column) -> bool:
     """Whether cells of a column are numbers with decimals."""
     return column.kind in ("continuous", "mixed", "rounded") and (column.step == 0.0 or column.decimals > 0)
-
-
-def means_as_cells(column: Column, means: np.ndarray) -> pa.Array:
-    """Means of a column, or levels, (n,), in the form of its cells; means of whole numbers keep their decimals."""
-    import numpy as np
-    import pyarrow as pa
-
-    from .data.times import zone_of
-
-    form = column.written
-    if form is not None and form.sort == "tick":
-        return pa.array([form.example if ticked else None for ticked in means.tolist()], pa.string())
-    if column.is_categorical:
-        return pa.array(means.tolist(), from_pandas=True)
-    if column.kind == "datetime":
-        means = (means.astype("datetime64[us]") - np.datetime64(round(column.origin), "s")) / np.timedelta64(1, "s")
-        unit = next((unit for unit in (86_400.0, 60.0, 1.0) if column.step % unit == 0.0), 1e-6)
-        means = np.round((means + column.origin) / unit) * unit - column.origin
-    elif column.step > 0.0 and column.decimals:
-        means = np.round(means, column.decimals)
-    if form is not None:
-        form = replace(form, decimals=form.decimals or -1)
-        return pa.array([None if x != x else form.write(x) for x in (means + column.zero).tolist()], pa.string())
-    if column.kind != "datetime":
-        return pa.array(means, from_pandas=True)
-    zone, is_day = zone_of(column.dtype), column.step % 86_400 == 0
-    moments = pa.array(column.values(means)).cast(pa.timestamp("s" if column.step >= 1.0 else "us", zone))
-    return moments.cast(pa.date32()) if is_day and zone is None else moments
 
 
 def is_large(table: str, output: str, form: str | None) -> bool:

@@ -103,7 +103,7 @@ def forecasts(joint: HistoryJoint, found: Forecast, share: float) -> pa.Table:
     import numpy as np
     import pyarrow as pa
 
-    from .commands import means_as_cells
+    from .data.table_files import means_as_cells
 
     n, steps = len(found.subjects), found.steps
     names: list[str] = [joint.group, "step"]

@@ -10,6 +10,7 @@ import os
 import secrets
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -17,7 +18,10 @@ from .csv_files import HEAD, CsvForm, found_form, is_unicode, numbered, read_csv
 from .other_files import as_csv
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+
+    from .schema import Column
 
 
 PLAIN = CsvForm()
@@ -292,3 +296,31 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, str | int) else str(value)
+
+
+def means_as_cells(column: Column, means: np.ndarray) -> pa.Array:
+    """Means of a column, or levels, (n,), in the form of its cells; means of whole numbers keep their decimals."""
+    import numpy as np
+    import pyarrow as pa
+
+    from .times import zone_of
+
+    form = column.written
+    if form is not None and form.sort == "tick":
+        return pa.array([form.example if ticked else None for ticked in means.tolist()], pa.string())
+    if column.is_categorical:
+        return pa.array(means.tolist(), from_pandas=True)
+    if column.kind == "datetime":
+        means = (means.astype("datetime64[us]") - np.datetime64(round(column.origin), "s")) / np.timedelta64(1, "s")
+        unit = next((unit for unit in (86_400.0, 60.0, 1.0) if column.step % unit == 0.0), 1e-6)
+        means = np.round((means + column.origin) / unit) * unit - column.origin
+    elif column.step > 0.0 and column.decimals:
+        means = np.round(means, column.decimals)
+    if form is not None:
+        form = replace(form, decimals=form.decimals or -1)
+        return pa.array([None if x != x else form.write(x) for x in (means + column.zero).tolist()], pa.string())
+    if column.kind != "datetime":
+        return pa.array(means, from_pandas=True)
+    zone, is_day = zone_of(column.dtype), column.step % 86_400 == 0
+    moments = pa.array(column.values(means)).cast(pa.timestamp("s" if column.step >= 1.0 else "us", zone))
+    return moments.cast(pa.date32()) if is_day and zone is None else moments

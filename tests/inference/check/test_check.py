@@ -283,3 +283,9 @@ def test_wrong_arguments(clean: pd.DataFrame, joint: jf.Joint) -> None:
         joint.repair(clean, at_least=95)
     with pytest.raises(TypeError, match="list of columns"):
         joint.repair(clean, keep="city")
+
+
+@pytest.mark.parametrize("keep", [["nothing"], [(99_999, "city")], [[3, "nothing"]]])
+def test_what_is_to_be_kept_must_exist(dirty: pd.DataFrame, joint: jf.Joint, keep: list) -> None:
+    with pytest.raises(ValueError, match="keep: .* is neither a column nor a pair"):
+        joint.repair(dirty, keep=keep)

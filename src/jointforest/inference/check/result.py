@@ -106,6 +106,13 @@ class Check:
                             found[name].append(x)
         return _table(found, self._library)
 
+    def _kept(self, one: Any) -> str | tuple[int, str]:
+        """A column, or a row and a column, that stays what it is."""
+        row, name = one if isinstance(one, tuple | list) and len(one) == 2 else (None, one)
+        if str(name) not in self._schema.names or (row is not None and row not in range(len(self._frame))):
+            raise ValueError(f"keep: {one!r} is neither a column nor a pair of a row (from 0) and a column")
+        return str(name) if row is None else (int(row), str(name))
+
     def repair(self, at_least: float = 0.95, keep: Collection[Any] = ()) -> Repair:
         """The repaired table: see `Joint.repair`."""
         if not 0.0 <= at_least <= 1.0:
@@ -115,7 +122,7 @@ class Check:
         rows, model = self._rows, self._model
         place = {} if model is None else {column.column.name: j for j, column in enumerate(model.columns)}
         is_blank = [] if model is None else [c.is_blank & ~model.is_structural(j) for j, c in enumerate(model.columns)]
-        kept = {(k[0], str(k[1])) if isinstance(k, tuple) else str(k) for k in keep}
+        kept = {self._kept(one) for one in keep}
         chosen = [
             i
             for i, (row, name) in enumerate(zip(rows["row"], rows["column"], strict=True))
