@@ -68,7 +68,7 @@ def _asked(n_jobs: Any) -> int:
     if n_jobs > 0:
         return int(n_jobs)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-    return max(1, cores + 1 + n_jobs)
+    return max(1, cores + 1 + int(n_jobs))
 
 
 def chunks(n: int, size: int) -> list[tuple[int, int]]:

@@ -75,7 +75,7 @@ def test_posteriors_of_all_cells_are_those_of_an_enumeration(n_estimators: int) 
     values: list[list[Any]] = [["a", "b", "c"], ["blue", "green", "red"], list(range(-2, 10))]
     every = pd.DataFrame(list(product(*values)), columns=["kind", "color", "size"])
     p = np.exp(joint.log_density(every)).reshape(3, 3, 12)
-    tree = of_joint(joint.distribution, Evidence.of_values(np.empty((0, 3))), 1)
+    tree = of_joint(joint.distribution, Evidence.of_values(np.empty((0, 3))))
     assert isinstance(tree, Tree)
     coded = [tree.coder(j)(np.array(of if j == 2 else range(3), float)) for j, of in enumerate(values)]
     rng = np.random.default_rng(3)
@@ -287,5 +287,5 @@ def test_wrong_arguments(clean: pd.DataFrame, joint: jf.Joint) -> None:
 
 @pytest.mark.parametrize("keep", [["nothing"], [(99_999, "city")], [[3, "nothing"]]])
 def test_what_is_to_be_kept_must_exist(dirty: pd.DataFrame, joint: jf.Joint, keep: list) -> None:
-    with pytest.raises(ValueError, match="keep: .* is neither a column nor a pair"):
+    with pytest.raises(ValueError, match=r"keep: .* is neither a column nor a pair"):
         joint.repair(dirty, keep=keep)
