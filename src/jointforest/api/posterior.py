@@ -841,16 +841,17 @@ class Posterior:
         >>> [len(rows) for rows in joint.given(species="Gentoo").sample_batches(300_000, random_state=0)]
         [262144, 37856]
         """
-        given, compared = self._where(where, missing)
+        with use_jobs(n_jobs):  # a wrong one is an error at once
+            given, compared = self._where(where, missing)
         if compared:
-            return _decoded(given._schema, given._draw_compared(compared, n, random_state))
+            return _decoded(given._schema, given._draw_compared(compared, n, random_state), n_jobs=n_jobs)
         check_number("n", n, 0, whole=True, text="a non-negative integer")
         if len(self) != 1:
             raise ValueError(f"batches of draws are for one row of evidence, got {len(self)}; ask row by row")
         given.check_support()
         state, seed = given.state, seed_of(random_state)
         drawn = sample_blocks(given._drawn_from(missing), state.evidence, int(n), seed, missing)
-        return _decoded(given._schema, drawn)
+        return _decoded(given._schema, drawn, n_jobs=n_jobs)
 
 
 def _decoded(schema: Schema, drawn: Iterable[np.ndarray], *, n_jobs: int | None = -1) -> Iterator[Any]:

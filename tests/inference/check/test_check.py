@@ -289,3 +289,13 @@ def test_wrong_arguments(clean: pd.DataFrame, joint: jf.Joint) -> None:
 def test_what_is_to_be_kept_must_exist(dirty: pd.DataFrame, joint: jf.Joint, keep: list) -> None:
     with pytest.raises(ValueError, match=r"keep: .* is neither a column nor a pair"):
         joint.repair(dirty, keep=keep)
+
+
+@pytest.mark.parametrize("learner", [jf.HiddenTreeForest(random_state=0), jf.AdversarialForest(4, random_state=0)])
+def test_clean_numbers_without_a_grid_stay_clean(learner: Any) -> None:
+    rng = np.random.default_rng(0)
+    some = np.where(rng.random(300) < 0.3, 0.0, rng.exponential(2.0, 300))
+    frame = pd.DataFrame({"x": some, "y": rng.normal(size=300)})
+    joint = learner.fit(frame).joint_
+    assert (joint.check(frame).cells["p_wrong"] > 0.5).mean() <= 0.01
+    assert len(joint.repair(frame).changes) == 0

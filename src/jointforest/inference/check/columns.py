@@ -171,11 +171,12 @@ class CheckedColumn:
         self.item[known] = item
         self.n_seen = U = len(number)
         self.written = dict(zip(self.item.tolist(), cells, strict=True))
-        truths = number[:, None] / np.array([f for _, f in FACTORS])
+        factors = np.array([f for _, f in FACTORS])
+        truths = number[:, None] / factors
         fits = np.full(truths.shape, column.kind != "datetime")
         if column.step > 0.0:
             nearest = column.center + np.rint((truths - column.center) / column.step) * column.step
-            again = nearest * np.array([f for _, f in FACTORS])
+            again = nearest * factors
             fits &= np.abs(again - number[:, None]) <= 0.5 * column.step * (1.0 + 1e-6)
             truths = nearest
         fits &= (truths >= column.minimum) & (truths <= column.maximum) & (truths != number[:, None])
@@ -184,7 +185,9 @@ class CheckedColumn:
         order = np.argsort(every)
         self.truth = np.full(truths.shape, -1)
         self.truth[fits] = order[np.searchsorted(every[order], truths[fits])]
-        self.place, self.log_error = np.arange(len(FACTORS)), np.where(fits, 0.0, -np.inf)
+        # without a grid the measures are densities: that of what is seen is the truth's over the factor
+        log_density = -np.log(factors) if column.step == 0.0 else np.zeros(len(factors))
+        self.place, self.log_error = np.arange(len(FACTORS)), np.where(fits, log_density, -np.inf)
         self.values = every.tolist()
         self.texts = [str(value) for value in self.values[:U]]
         return every

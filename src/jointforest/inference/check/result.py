@@ -15,6 +15,7 @@ from ...data.evidence import build
 from ...data.frames import cells_of, encode, with_names
 from ...data.schema import Schema
 from ...models.base import Distribution
+from ...runtime.parameters import check_number
 from .check import ErrorModel
 from .columns import ANY, FACTORS, SHIFT, TYPING, UNIT, CheckedColumn
 from .partners import Counts, joined
@@ -115,8 +116,7 @@ class Check:
 
     def repair(self, at_least: float = 0.95, keep: Collection[Any] = ()) -> Repair:
         """The repaired table: see `Joint.repair`."""
-        if not 0.0 <= at_least <= 1.0:
-            raise ValueError(f"at_least must be a probability between 0 and 1, got {at_least!r}")
+        check_number("at_least", at_least, 0, 1, text="a probability between 0 and 1")
         if isinstance(keep, str):
             raise TypeError(f"keep: expected a list of columns, or of pairs (row, column), got the text {keep!r}")
         rows, model = self._rows, self._model
