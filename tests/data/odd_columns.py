@@ -134,6 +134,8 @@ def _of_numbers() -> Iterator[OddFile]:
     """Numbers with words and signs for missing cells, and lakhs."""
     yield _odd("no zero before points, and stars", ["-.18", ".25", "***"] * 5, ("number", [-0.18, 0.25, None] * 5))
     yield _odd("stars beside decimals", ["1.18", "*", "0.25"] * 5, ("number", [1.18, None, 0.25] * 5))
+    less_than_one = [f"0,{100 + i}" for i in range(20)]
+    yield _odd("three decimals after a zero", less_than_one, ("number", [0.1 + i / 1000 for i in range(20)]))
     yield _odd("stars beside decimal commas", ["1,18", "**", "0,25"] * 5, ("number", [1.18, None, 0.25] * 5))
     yield _odd("no zero behind a currency", ["$.05", "$1.25", "$.50"], ("number", [0.05, 1.25, 0.5]))
     for word in ("Unknown", "UNKNOWN", "Not available", "N/a", "Na", "NONE", "--", "…", "..."):

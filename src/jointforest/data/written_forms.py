@@ -210,7 +210,8 @@ class WrittenForm:
         thousands, decimal = re.escape(self.thousands), re.escape(self.decimal)
         prefix, suffix = (re.escape(unit.strip()) for unit in (self.prefix, self.suffix))
         prefix, suffix = (rf"(?:{unit})?\s*" if unit else "" for unit in (prefix, suffix))
-        groups = rf"\d{{1,2}}(?:{thousands}\d\d)*" if self.lakh else rf"\d{{1,3}}(?:{thousands}\d{{3}})*"
+        # no group before thousands begins with 0: 0,562 is less than 1
+        groups = rf"[1-9]\d?(?:{thousands}\d\d)*" if self.lakh else rf"[1-9]\d{{0,2}}(?:{thousands}\d{{3}})*"
         whole = rf"(?:{groups}{thousands}\d{{3}}|\d+)" if self.thousands else r"\d+"
         body = rf"(?:{whole}(?:{decimal}\d*)?|{decimal}\d+)(?:[eE][+\-]?\d{{1,3}})?\s*{suffix}"
         signed = rf"[+\-−]?\s*{prefix}{body}|{prefix}[+\-−]\s*{body}|{prefix}{body}-"
