@@ -89,7 +89,6 @@ def _nothing() -> None:
 def _add(
     sums: SubjectSample | None,
     batch: Any,
-    _: int | None,
     group: str,
     order: str | None,
     most_rows: int,
