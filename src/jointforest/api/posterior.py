@@ -949,6 +949,10 @@ class Histogram(NamedTuple):
     mass: np.ndarray
 
 
+_FARTHEST = 1e150
+"""Numbers beyond it have squares that float64 does not hold."""
+
+
 class Marginal:
     """One column's distribution; made by `Joint.marginal` and `Posterior.marginal`.
 
@@ -1191,7 +1195,7 @@ class Marginal:
 
     def _in_range(self, numbers: np.ndarray) -> np.ndarray:
         """The numbers (n,) or (n, k), NaN of impossible evidence alone; a ValueError where float64 does not do."""
-        if np.isnan(numbers[~self._unknown()]).any():
+        if not np.all(np.abs(numbers[~self._unknown()]) <= _FARTHEST):
             raise ValueError(
                 f"column {self._column.name!r}: given this evidence it lies too far out to be computed, beyond 1e150 "
                 "or so; loosen the evidence"

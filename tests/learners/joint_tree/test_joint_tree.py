@@ -383,7 +383,7 @@ def test_dependence_is_found() -> None:
         "rare": {"a": x, "b": np.where((x > 2.0) & (rng.random(n) < 0.9), "odd", "usual")},
     }
     for name, pair in pairs.items():
-        tree = jf.JointTree(epsilon=0).fit(pd.concat([pd.DataFrame(pair), noise], axis=1))
+        tree = jf.JointTree(epsilon=0, leaf="quantile").fit(pd.concat([pd.DataFrame(pair), noise], axis=1))
         features = tree.joint_.distribution.forest.trees.feature
         assert (features >= 0).any(), name
         assert set(features[features >= 0]) <= {0, 1}, name

@@ -41,13 +41,13 @@ def test_quantile_leaves_of_fitted_trees_are_those_of_one_go() -> None:
     before = as_forest(schema, columns, cells, assigned.trees, plain, 0.001)
     later = quantile_trees(columns, cells, assigned, plain, slots, settings.quantile_epsilon)
     forest = as_forest(schema, columns, cells, assigned.trees, later, 0.001)
-    direct = learn_densities(schema, columns, cells, assigned, settings, 0.001, 1, quantile=slots)
+    direct = learn_densities(schema, columns, cells, assigned, settings, 0.001, quantile=slots)
     for name in ("log_weight", "family", "a", "b", "lo", "hi", "level_mass"):
         np.testing.assert_array_equal(getattr(forest.leaves, name), getattr(direct.leaves, name))
     for one, other in zip(forest.leaves.pieces, direct.leaves.pieces, strict=True):
         np.testing.assert_array_equal(one, other)
     assert len(forest.leaves.pieces.log_weight) > 0 == len(before.leaves.pieces.log_weight)
-    normal = learn_densities(schema, columns, cells, assigned, settings, 0.001, 1)
+    normal = learn_densities(schema, columns, cells, assigned, settings, 0.001)
     np.testing.assert_array_equal(before.leaves.a, normal.leaves.a)
     unchanged = as_forest(schema, columns, cells, assigned.trees, plain, 0.001)
     np.testing.assert_array_equal(unchanged.leaves.b, normal.leaves.b)
