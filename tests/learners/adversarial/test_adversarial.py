@@ -458,7 +458,7 @@ def test_settings_give_models_that_pass_their_checks(frame: pd.DataFrame, settin
         ({"max_iters": -1}, "max_iters must be 'auto' or a whole number at least 0"),
         (
             {"leaf": "gamma"},
-            "leaf must be one of 'auto', 'normal', 'normal_moments', 'normal_mle', 'uniform', 'quantile', 'chow_liu'",
+            "leaf must be one of 'auto', 'normal', 'uniform', 'normal_moments', 'normal_mle', 'quantile', 'chow_liu'",
         ),
         ({"bounds": "box"}, "bounds must be one of 'auto', 'no', 'local', 'global', got 'box'"),
         ({"smoothing": -1}, "smoothing must be a number at least 0"),

@@ -12,7 +12,7 @@ import jointforest as jf
 from jointforest.learners.adversarial import adversarial_forest
 from jointforest.learners.leaf_fitting import quantile
 from jointforest.learners.leaf_fitting.densities import as_forest
-from jointforest.models.box_forest.leaves.table import UNIFORM
+from jointforest.models.box_forest.leaves.table import PIECES, UNIFORM
 from jointforest.models.box_forest.structure import Forest, Trees
 
 
@@ -116,7 +116,8 @@ def test_each_column_is_judged_on_rows_that_its_leaves_did_not_see(monkeypatch: 
     assert asked == [[True] * 3, *np.eye(3, dtype=bool).tolist()]
     leaves = joint.distribution.forest.leaves
     plain = leaves.tree < 3  # the background is Student's
-    assert [bool((leaves.family[plain, slot] == UNIFORM).all()) for slot in range(3)] == [False, True, True]
+    is_quantile = np.isin(leaves.family[plain], (UNIFORM, PIECES)).all(axis=0)
+    assert is_quantile.tolist() == [False, True, True]
 
 
 @pytest.mark.parametrize("weighted", [False, True])
