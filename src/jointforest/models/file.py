@@ -36,13 +36,14 @@ from .ruled.files import NAMES as RULED_NAMES
 from .ruled.files import ruled_from_arrays
 from .ruled.ruled import RuledDistribution
 
-FORMAT = 4
+FORMAT = 5
 """Version of the format, which files must have. It changes with the names and meanings of fields.
 
 1: before release 0.1.0; the list of components was called ``parts``, and the schema did not know its number of rows.
 2: before release 0.1.0; hidden trees had no ``missing_at``.
 3: before release 0.1.0; written forms of numbers had no ``lakh``.
 4: release 0.1.0.
+5: leaves of forests have pieces of densities in place of circuits; files remember how the table is read.
 """
 
 _KEY = "jointforest"  # the only key: safetensors writes several in random order, and equal models give equal bytes
