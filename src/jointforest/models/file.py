@@ -42,8 +42,8 @@ FORMAT = 5
 1: before release 0.1.0; the list of components was called ``parts``, and the schema did not know its number of rows.
 2: before release 0.1.0; hidden trees had no ``missing_at``.
 3: before release 0.1.0; written forms of numbers had no ``lakh``.
-4: release 0.1.0.
-5: leaves of forests have pieces of densities in place of circuits; files remember how the table is read.
+4: before release 0.1.0; leaves of forests had circuits in place of pieces.
+5: release 0.1.0.
 """
 
 _KEY = "jointforest"  # the only key: safetensors writes several in random order, and equal models give equal bytes
