@@ -129,6 +129,10 @@ def test_kept_columns_answer_as_with_the_others_missing(seed: int) -> None:
     np.testing.assert_allclose(log_density(new, narrow), log_density(model, wide), rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(tree_log_density(new, narrow), tree_log_density(model, wide), rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(oracle.log_density(new, narrow), oracle.log_density(model, wide), rtol=1e-9, atol=1e-9)
+    again = checked(marginalize(new, [0]))  # of a forest whose nodes may have lost their splits
+    alone = make_evidence([[row[kept[0]]] for row in cells])
+    first = make_evidence([[row[j] if j == kept[0] else None for j in range(d)] for row in cells])
+    np.testing.assert_allclose(log_density(again, alone), log_density(model, first), rtol=1e-10, atol=1e-10)
 
 
 def same(a: jf.Joint, b: jf.Joint, frame: object) -> None:

@@ -122,9 +122,9 @@ def marginalize(forest: Forest, columns: Sequence[int]) -> Forest:
 
 def _without_splits(trees: Trees, stays: np.ndarray) -> Trees:
     """The trees without the splits of columns that do not stay (bool (d,)); columns are numbered anew."""
-    is_split = trees.feature >= 0
-    goes = is_split & ~stays[trees.feature]
-    number = np.where(is_split, (np.cumsum(stays) - 1)[trees.feature], trees.feature)
+    is_split, column = trees.feature >= 0, np.maximum(trees.feature, 0)
+    goes = is_split & ~stays[column]
+    number = np.where(is_split, (np.cumsum(stays) - 1)[column], trees.feature)
     return trees._replace(
         feature=np.where(goes, MIXED, number).astype(np.int32),
         threshold=np.where(goes, 0.0, trees.threshold),
