@@ -949,10 +949,6 @@ class Histogram(NamedTuple):
     mass: np.ndarray
 
 
-_FARTHEST = 1e150
-"""Numbers beyond it have squares that float64 does not hold."""
-
-
 class Marginal:
     """One column's distribution; made by `Joint.marginal` and `Posterior.marginal`.
 
@@ -1153,7 +1149,9 @@ class Marginal:
         return unknown
 
     def _moments(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._state.moments(self._j)
+        """Mean and variance, (n,) each; NaN also where the variance is more than float64 holds."""
+        mean, variance = self._state.moments(self._j)
+        return np.where(np.isfinite(variance), mean, np.nan), variance
 
     def _variance(self) -> np.ndarray:
         if self._column.kind == "boolean":
@@ -1195,7 +1193,7 @@ class Marginal:
 
     def _in_range(self, numbers: np.ndarray) -> np.ndarray:
         """The numbers (n,) or (n, k), NaN of impossible evidence alone; a ValueError where float64 does not do."""
-        if not np.all(np.abs(numbers[~self._unknown()]) <= _FARTHEST):
+        if not np.isfinite(numbers[~self._unknown()]).all():
             raise ValueError(
                 f"column {self._column.name!r}: given this evidence it lies too far out to be computed, beyond 1e150 "
                 "or so; loosen the evidence"

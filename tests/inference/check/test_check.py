@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import product
 from typing import Any
 
@@ -291,6 +292,7 @@ def test_what_is_to_be_kept_must_exist(dirty: pd.DataFrame, joint: jf.Joint, kee
         joint.repair(dirty, keep=keep)
 
 
+@pytest.mark.filterwarnings("ignore:this joint expects the wrong cells")
 @pytest.mark.parametrize("learner", [jf.HiddenTreeForest(random_state=0), jf.AdversarialForest(4, random_state=0)])
 def test_clean_numbers_without_a_grid_stay_clean(learner: Any) -> None:
     rng = np.random.default_rng(0)
@@ -299,3 +301,12 @@ def test_clean_numbers_without_a_grid_stay_clean(learner: Any) -> None:
     joint = learner.fit(frame).joint_
     assert (joint.check(frame).cells["p_wrong"] > 0.5).mean() <= 0.01
     assert len(joint.repair(frame).changes) == 0
+
+
+def test_a_forest_that_learned_the_table_warns(dirty: pd.DataFrame) -> None:
+    joint = jf.AdversarialForest(2, random_state=0).fit(dirty).joint_
+    with pytest.warns(UserWarning, match="this joint expects the wrong cells that it has learned"):
+        joint.check(dirty)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        joint.check(dirty.head(20))  # counts as another table

@@ -16,10 +16,11 @@ from ...data.frames import cells_of, encode, with_names
 from ...data.schema import Schema
 from ...models.base import Distribution
 from ...runtime.parameters import check_number
+from ...runtime.warnings import warn
 from .check import ErrorModel
 from .columns import ANY, FACTORS, SHIFT, TYPING, UNIT, CheckedColumn
 from .partners import Counts, joined
-from .rest import of_joint
+from .rest import Other, of_joint
 from .texts import plain_form
 
 _LIKELY = 0.5  # cells that are wrong with at least this probability have a reason, and are repaired
@@ -255,6 +256,12 @@ def check(distribution: Distribution, frame: Any, key: str | None) -> Check:
     joint = of_joint(distribution, build(schema, X))
     # The joint does not contain its rows, so a table with as many rows counts as the learned one.
     columns, places, is_learned = [], [], n == round(schema.n_rows)
+    if is_learned and isinstance(joint, Other):
+        warn(
+            "this joint expects the wrong cells that it has learned from the table, and may not find them; check with "
+            "jf.HiddenTreeForest(rules='off').fit(frame).joint_ (on the command line without --model)",
+            UserWarning,
+        )
     given = set(range(len(schema.columns)))
     if not isinstance(frame, np.ndarray):
         names = set(map(str, nw.from_native(frame, eager_only=True).columns))
