@@ -357,7 +357,7 @@ class HistoryJoint:
         Parameters
         ----------
         frame : frame of N rows
-        random_state
+        random_state, n_jobs
             As of `log_density`.
 
         Returns

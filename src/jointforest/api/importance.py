@@ -95,7 +95,7 @@ def sage(
         Numbers; or classes: labels for a predictor, numbers 0, 1, ... of the columns of a function's answer.
     loss : {"auto", "squared", "log"}
         "log": minus the log-probability of the class. "auto": "log" for classifiers and answers of several columns.
-    groups, n_draws, random_state
+    groups, n_draws, random_state, n_jobs
         As of `shapley`; a predictor has its own last three.
     n_coalitions : int, optional
         Coalitions of each row, drawn anew for each. Default 128.
@@ -165,7 +165,7 @@ def conditional_importance(
         As of `sage`.
     n_repeats : int
         Draws for each row.
-    random_state
+    random_state, n_jobs
         As of `sage`.
 
     Returns

@@ -873,7 +873,7 @@ class Joint:
             Put the numbers of each side, a single column, into so many bins of equal probability. The answer is then
             exact, finite, and can be counted in a table. The explorer, reports and `plot.dependence` show it for 16
             bins, in bits.
-        given, n_samples, random_state
+        given, n_samples, random_state, n_jobs
             As of `entropy`.
 
         Returns
@@ -919,7 +919,7 @@ class Joint:
             distance (both metrics, at most 1).
         columns : str or sequence of str, optional
             Of these columns alone; then models may differ in the others.
-        n_samples, random_state
+        n_samples, random_state, n_jobs
             As of `entropy`.
 
         Returns

@@ -297,7 +297,6 @@ def cell_means(joints: list[Joint], schema: Schema, frame: Any, asked: dict[int,
     frame : frame of n rows
     asked : dict of int to int array
         Numbers of columns, and of the rows in which each is asked about.
-    n_jobs : int or None
 
     Returns
     -------

@@ -338,7 +338,6 @@ def histogram_forest(X: Any, random_state: Any = None) -> AdversarialForest:
     Parameters
     ----------
     X : frame of n rows
-    n_jobs : int or None
     random_state : int, RandomState or None
 
     Returns

@@ -64,8 +64,6 @@ def told_apart(real: Cells, rows: Cells, seed: int, may_xgboost: bool = True) ->
     real, rows : Cells
         The longer one is cut to as many rows as the other, by chance.
     seed : int
-    n_jobs : int or None
-        Threads, over folds; the answer does not depend on it.
     may_xgboost : bool
         Whether XGBoost is asked where it is installed; else scikit-learn on every machine.
 

@@ -310,3 +310,10 @@ def test_a_forest_that_learned_the_table_warns(dirty: pd.DataFrame) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         joint.check(dirty.head(20))  # counts as another table
+
+
+def test_hidden_trees_of_a_mixture_check_whatever_their_weight() -> None:
+    frame = small()
+    forest, hidden = (of.fit(frame).joint_ for of in (jf.AdversarialForest(2), jf.HiddenTreeForest(n_states=4)))
+    mixed = jf.mix([forest, hidden], [0.9, 0.1])
+    np.testing.assert_array_equal(mixed.check(frame).cells["p_wrong"], hidden.check(frame).cells["p_wrong"])

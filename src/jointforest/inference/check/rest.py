@@ -100,10 +100,12 @@ def _cuts(column: Column, prior: PosteriorState, j: int) -> np.ndarray:
 
 
 def of_joint(distribution: Distribution, evidence: Evidence) -> Tree | Other:
-    """The hidden trees of a joint (of the heaviest component of a mixture), or the joint itself if it has none."""
-    heaviest = distribution.components[int(np.argmax(distribution.log_weight))]
-    hidden = heaviest.hidden_trees()
-    return Other(distribution, evidence) if hidden is None else Tree(hidden)
+    """The hidden trees of a joint, in a mixture those of greatest weight, or the joint itself if it has none."""
+    for k in np.argsort(-np.asarray(distribution.log_weight), kind="stable").tolist():
+        hidden = distribution.components[k].hidden_trees()
+        if hidden is not None:
+            return Tree(hidden)
+    return Other(distribution, evidence)
 
 
 def ask_each(hidden: HiddenTrees, likelihood: Sequence[np.ndarray], item: np.ndarray, read: Read) -> np.ndarray:

@@ -47,7 +47,6 @@ def choose_settings(
     free : iterable of {"n_states", "n_leaves", "joined", "start", "near", "normal", "few_normal", "transition"}
         What is chosen; smoothing by ``near`` and ``normal`` matters to ordered columns with smooth codes.
     seed : int
-    n_jobs : int, optional
 
     Returns
     -------

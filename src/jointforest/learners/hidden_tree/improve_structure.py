@@ -31,7 +31,6 @@ def pair_to_join(table: CodeTable, trial: LearnSettings, first: Learned, seed: i
     first : Learned
         What the trial learns by the same seed: one tree.
     seed : int
-    n_jobs : int or None
 
     Returns
     -------

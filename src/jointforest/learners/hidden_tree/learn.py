@@ -103,9 +103,7 @@ def learn_tree(
     table : CodeTable
     settings : LearnSettings, optional
     seed : int
-        The same seed gives the same tree, whatever ``n_jobs``.
-    n_jobs : int, optional
-        Threads; None is 1, -1 all cores.
+        The same seed gives the same tree, whatever the number of threads.
     progress : callable, optional
         Called after each pass with its number from 1, the most passes, and the mean log-probability of held-out rows
         (NaN where none are held out).

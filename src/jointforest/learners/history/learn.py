@@ -32,8 +32,6 @@ def learn_histories(prepared: Prepared, seed: int, constants: Constants, tell: T
     prepared : Prepared
     seed : int
     constants : Constants
-    n_jobs : int or None
-        Targets are learned beside each other; the model does not depend on it.
     tell : function of a text
         Told what is done.
     """
