@@ -628,7 +628,7 @@ def _texts_of(cells: pa.ChunkedArray, form: CsvForm, name: str) -> pa.ChunkedArr
     if pa.types.is_boolean(kind) and pattern in ("TRUE", "True"):
         texts = pc.utf8_upper(texts) if pattern == "TRUE" else pc.utf8_capitalize(texts)
     elif pa.types.is_timestamp(kind) and pattern[:1] == "%":
-        local, zone = re.fullmatch(r"(.*?)(Z|[+-]\d\d:\d\d)?", pattern).groups()  # type: ignore[union-attr]
+        local, zone, _ = re.split(r"(Z|[+-]\d\d:\d\d)?$", pattern, maxsplit=1)
         shift = dt.datetime.fromisoformat(f"2000-01-01T00:00{zone or ''}").utcoffset() or dt.timedelta(0)
         moments = pc.add(cells.cast(pa.timestamp(kind.unit)), pa.scalar(shift, pa.duration(kind.unit)))
         of_pattern = pc.strftime(moments.cast(pa.timestamp("s"), safe=False), local)

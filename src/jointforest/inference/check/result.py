@@ -100,7 +100,7 @@ class Check:
             for i in range(column.n_seen if column.is_levels else 0):
                 groups[plain_form(column.texts[i])].append(i)
             for group in groups.values():
-                most = max(group, key=lambda i, count=column.count: count[i])  # type: ignore[misc]
+                most = max(group, key=column.count.__getitem__)
                 for i in group:
                     if i != most:
                         row = (column.column.name, column.texts[i], int(column.count[i]), column.texts[most])
