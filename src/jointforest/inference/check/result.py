@@ -204,8 +204,8 @@ class Check:
             return f"typing error of {best!r}"
         if item >= 0 and kind in (SHIFT, UNIT):
             place = np.flatnonzero(column.truth[item] == found.best[r])
-            factor = f"{FACTORS[int(place[0])][1]:g} times {best}" if len(place) else "a factor"
-            return f"{'digits shifted' if kind == SHIFT else 'other unit'}: {factor}"
+            what = "digits shifted" if kind == SHIFT else "other unit"
+            return f"{what}: {FACTORS[int(place[0])][1]:g} times {best}" if len(place) else what
         if model.partners[j].columns:
             return empty + self._others(j, r, model.partners[j].columns[0], best)
         return empty + (
