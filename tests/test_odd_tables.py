@@ -255,7 +255,9 @@ def test_spans_and_periods_are_evidence_and_answers() -> None:
         frame["wait"][group == 0].dt.total_seconds().mean(), rel=0.02
     )
     notes = {column.name: column.notes for column in joint.reading.columns}
-    assert {column.name: column.about for column in joint.reading.columns}["wait"] == "0:00:00 to 2:25:00"
+    assert {column.name: column.about for column in joint.reading.columns}[
+        "wait"
+    ] == "0 days 00:00:00 to 0 days 02:25:00"
     assert "durations, counted in seconds" in notes["wait"] and "times of day, counted in seconds" in notes["start"]
     drawn = joint.sample(500, random_state=0)
     pd.testing.assert_series_equal(drawn.dtypes, frame.dtypes)
