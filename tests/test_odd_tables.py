@@ -262,7 +262,9 @@ def test_spans_and_periods_are_evidence_and_answers() -> None:
     drawn = joint.sample(500, random_state=0)
     pd.testing.assert_series_equal(drawn.dtypes, frame.dtypes)
     assert drawn["month"].between(frame["month"].min(), frame["month"].max()).all()
-    assert all(8 <= cell.hour < 15 and cell.second == 0 for cell in drawn["start"])
+    assert all(cell.second == 0 for cell in drawn["start"])
+    # The ends of the column are open: about one draw in n + 1 lies beyond each of them.
+    assert np.mean([8 <= cell.hour < 15 for cell in drawn["start"]]) >= 1.0 - 4.0 / (len(frame) + 1)
     beyond = pd.DataFrame({"wait": [pd.Timedelta("1h 7s"), pd.NaT], "start": [None, dt.time(23, 59, 59)]})
     filled = joint.impute(beyond)
     assert filled["wait"][0] == pd.Timedelta("1h 7s") and filled["start"][1] == dt.time(23, 59, 59)
