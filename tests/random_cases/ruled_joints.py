@@ -456,7 +456,10 @@ def compare_given(
     """Questions given evidence."""
     evidence, columns = _said(joint, said), joint.schema.columns
     if not rows.fits(said).sum() > 0.0:
-        tally.compare(f"{where}: impossible", lambda: _probability(joint, evidence), 0.0, 1e-6)
+        # Values that no row has together count as a level never seen, unless they contradict a rule: `_ask_of_joint`.
+        values = {j: one for j, one in said.items() if not isinstance(one, (tuple, bool))}
+        if rows.fits(values).sum() > 0.0:
+            tally.compare(f"{where}: impossible", lambda: _probability(joint, evidence), 0.0, 1e-6)
         return
     has_likely = any(isinstance(one, tuple) and one[0] == "likely" for one in said.values())
     state: Any = None

@@ -22,6 +22,8 @@ from .translate import TAIL, Rows, spread_out
 
 _LEFT_OUT = 1e-9
 """Posterior probability of the rows that are left out, of those that stand for one row; tables are in float32."""
+_LEAST_KNOWN = 1e-7
+"""Probability below which a column has no value given the evidence: rounding leaves as much of an impossible row."""
 _MOST_CELLS = 1 << 12
 """Cells of a grid from which on rounding to it is left out of moments: it would add 1e-8 of the variance, or less."""
 
@@ -139,6 +141,8 @@ class RuledPosterior(PosteriorState):
                 cells.exclude(np.arange(len(cells.owner)), at, values)
             state = self.with_cells(cells)
             state._excluded = self._excluded | excluded
+            is_lost = state.log_probability() < self.log_probability() + np.log(_LEAST_KNOWN)
+            state.log_rows = np.where(is_lost[state.rows.owner], -np.inf, state.log_rows)
             self._restricted[excluded] = state
         return self._restricted[excluded]
 

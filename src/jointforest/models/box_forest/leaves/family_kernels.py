@@ -116,6 +116,8 @@ def _bisected(d, u, v, q):
         high, width = min(v, high + width), 2.0 * width
     while high - low > _SHARP * max(min(d.b, v - u), abs(low), abs(high)):
         middle = 0.5 * low + 0.5 * high
+        if not low < middle < high:  # neighbouring floats, which far below 1 are far apart
+            break
         if log_mass(d, u, middle) < target:
             low = middle
         else:
