@@ -236,6 +236,21 @@ def test_without_rows_the_summary_says_what_was_not_measured() -> None:
     assert "was not measured" in text and "depend most on" in text and "option examples" in text
 
 
+def test_suspicious_cells_are_those_of_the_check() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.integers(0, 9, 400) * 1.5, "town": rng.choice(["Bremen", "Lisboa"], 400)})
+    frame["zip"] = frame["town"].map({"Bremen": "D28", "Lisboa": "P11"})
+    joint = jf.HiddenTreeForest(n_states=4, max_iter=1, random_state=0).fit(frame).joint_
+    clean = report_text(joint, Wanted(frame, examples=3))
+    assert "No cell is more probably wrong than right." in clean
+    frame.loc[7, "town"] = "Brxmen"
+    text = report_text(joint, Wanted(frame, examples=3))
+    assert 'id="suspicious"' not in report_text(joint, Wanted(frame))
+    rows = re.findall(r'<tr><th scope="row">(\d+)</th><td dir="auto">(.*?)</td><td dir="auto">(.*?)</td>', text)
+    assert rows == [("7", "town", "Brxmen")]
+    assert "typing error of &#39;Bremen&#39;" in text
+
+
 def test_the_verdict_is_in_words(hostile: str) -> None:
     found = re.findall(r'class="r-verdict t-\w">(.*?)</td>', hostile)
     assert len(found) == 4

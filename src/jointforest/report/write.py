@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 
 from ..cards.format import signed
@@ -62,6 +63,8 @@ USUAL, UNLIKELY, IMPOSSIBLE = 1.6, 3.0, 16.0
 """Nats from which on it is said how unlikely a cell is (1 in 5), it is marked (1 in 20), and no figure says more."""
 CELLS = 5
 """Cells that are shown of a row."""
+SUSPICIOUS = 0.5
+"""Probability of being wrong from which on a cell is shown."""
 
 
 def unusual_rows(shown: ShownJoint, frame: Any, k: int) -> list[dict[str, Any]]:
@@ -84,6 +87,15 @@ def unusual_rows(shown: ShownJoint, frame: Any, k: int) -> list[dict[str, Any]]:
         ]
         found.append({"number": i, "log_density": signed(f"{density[i]:.2f}"), "cells": listed})
     return found
+
+
+def suspicious_cells(joint: Any, frame: Any, k: int) -> list[dict[str, Any]]:
+    """The k cells that are most probably wrong, of those that are more probably wrong than right: see `Joint.check`."""
+    cells = joint.check(frame).cells
+    rows = cells.tolist() if isinstance(cells, np.ndarray) else nw.from_native(cells).head(k).rows()
+    names = ("row", "column", "value", "p_wrong", "best", "p_best", "reason")
+    found = [dict(zip(names, row, strict=True)) for row in rows[:k]]
+    return [cell for cell in found if cell["p_wrong"] >= SUSPICIOUS]
 
 
 def one_in(nats: float) -> str:
@@ -123,6 +135,7 @@ def report_text(joint: Any, wanted: Wanted) -> str:
     found, depends = embedded(shown), dependence(shown, X)
     faithful = None if data is None else fidelity(joint, data, holdout, random_state=0)
     unusual = unusual_rows(shown, data, examples) if examples else None
+    suspicious = suspicious_cells(joint, data, examples) if examples else None
     reading = [one for one in joint.reading.columns if one.notes]
     return render(
         wire(found, title, size(joint) if found.is_itself else f"a smaller joint of {size(found.shown.joint)}"),
@@ -141,6 +154,7 @@ def report_text(joint: Any, wanted: Wanted) -> str:
         target=target,
         predictors=[] if depends is None or target is None else predictors(depends, target),
         unusual=unusual,
+        suspicious=suspicious,
         outline=outline(joint),
     )
 
