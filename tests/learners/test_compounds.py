@@ -151,3 +151,50 @@ def test_no_trial_where_draws_or_likelihood_are_worse() -> None:
     again = []
     reduce_table(wanted, rows.X, lambda before, after: again.append(same(before, after)) or again[-1])
     assert measured == again  # whatever the threads
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize(("n", "seed"), [(100, 0), (200, 1), (280, 2)])
+def test_functions_that_few_rows_support_hold_in_answers_but_are_not_enforced(
+    n: int, seed: int, missing: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    plan = rng.choice(["basic", "plus", "pro"], n, p=[0.5, 0.3, 0.2])
+    frame = pd.DataFrame(
+        {
+            "plan": plan,
+            "age": rng.integers(18, 80, n),
+            "price": pd.Series(plan).map({"basic": 9.9, "plus": 20.0, "pro": 41.5}),
+            "tier": pd.Series(plan).map({"basic": "B", "plus": "P", "pro": "Q"}),
+        }
+    )
+    table = frame.mask(rng.random(frame.shape) < missing)
+    joint = jf.HiddenTreeForest(n_states=4, random_state=0).fit(table).joint_
+    assert not any(rule.is_enforced for rule in joint.rules)
+    for name, part in frame.groupby("plan"):
+        given = joint.given(plan=name)
+        assert given.mean("price") == pytest.approx(part["price"].iloc[0]), name
+        assert given.probability({"tier": part["tier"].iloc[0]}) == pytest.approx(1.0)
+        cost = joint.given(price=part["price"].iloc[0])
+        assert cost.probability({"plan": name}) == pytest.approx(1.0)
+        # one cell of the three makes the others known, so each row counts unless it misses all three
+        some = table[["plan", "price", "tier"]].notna().any(axis=1)
+        assert joint.probability({"plan": name}) == pytest.approx((plan == name)[some].mean(), abs=0.01)
+    filled = joint.impute(table)
+    some = table[["plan", "price", "tier"]].notna().any(axis=1)
+    pd.testing.assert_frame_equal(filled.loc[some, ["plan", "price", "tier"]], frame.loc[some, ["plan", "price", "tier"]])
+    other = frame.head(1).assign(tier="Q" if plan[0] != "pro" else "B")
+    assert np.isfinite(joint.log_density(other)).all()
+
+
+def test_a_compound_needs_rows_whose_known_cells_determine_it() -> None:
+    rng = np.random.default_rng(0)
+    shop = rng.integers(0, 6, 400)
+    frame = pd.DataFrame({"shop": np.char.add("s", shop.astype(str)), "town": np.array(list("abc"))[shop // 2]})
+    frame["people"] = rng.integers(0, 9, 400) + shop
+    frame["town"] = frame["town"].mask(rng.random(400) < 0.2)
+    joint = jf.HiddenTreeForest(n_states=4, max_iter=1, random_state=0).fit(frame).joint_
+    assert [str(rule) for rule in joint.rules if rule.is_enforced] == ["shop -> town"]
+    frame["shop"] = frame["shop"].mask(rng.random(400) < 0.2)  # two shops fit a town whose shop is missing
+    joint = jf.HiddenTreeForest(n_states=4, max_iter=1, random_state=0).fit(frame).joint_
+    assert not any(rule.is_enforced for rule in joint.rules)

@@ -26,7 +26,17 @@ from ..data.rules.contradictions import (
     with_tolerance,
 )
 from ..data.rules.orders import apartness
-from ..data.rules.rule import Combinations, Equation, Function, MissingTogether, MissingWhere, Order, Rule, enough_rows
+from ..data.rules.rule import (
+    ENOUGH_MISSING,
+    Combinations,
+    Equation,
+    Function,
+    MissingTogether,
+    MissingWhere,
+    Order,
+    Rule,
+    enough_rows,
+)
 from ..data.schema import MAX_LEVELS, Column, Schema, snapped
 from ..models.base import Distribution
 from ..models.ruled.coordinates import NEVER, Absence, Coordinates, Source, Term, lies_on_grid, on_grid, values_of
@@ -139,6 +149,8 @@ def _reduced(wanted: Wanted, X: np.ndarray, compounds: Sequence[Function]) -> Re
         made.add_block(function)
     made.is_auto = wanted.is_auto
     made.add(found)
+    for function in wanted.soft:
+        made.add_block(function, is_soft=True)
     about_missing = [rule for rule in wanted.rules if isinstance(rule, MissingTogether | MissingWhere)]
     reduced = made.finished(about_missing)
     for rule in mine:
@@ -167,7 +179,7 @@ class _Maker:
         # Whether rules are found ones. Combinations of a number or date of many values have to share codes, which then
         # do not keep its order, nor what it tells of other columns. Only declared rules make such combinations.
         self.is_found = False
-        self.has_soft = False  # whether a compound has the exceptions of a function among its combinations
+        self.has_soft = False  # whether a compound is made of a function that is not enforced
         self.why: dict[Rule, str] = {}  # rules that are not enforced, and the reason
 
     def add(self, rules: Sequence[Rule]) -> None:
@@ -320,12 +332,15 @@ class _Maker:
 
     # ---- functions and combinations
 
-    def add_block(self, rule: Function | Combinations) -> None:
-        """Make the columns of a rule one compound, together with those that they are one with already."""
+    def add_block(self, rule: Function | Combinations, is_soft: bool = False) -> None:
+        """Make the columns of a rule one compound, together with those that they are one with already.
+
+        ``is_soft`` means that new rows may have other combinations, so the rule is not enforced.
+        """
         why = self._join({self.schema.index(name) for name in rule.columns})
         if why:
             self.why[rule] = why
-        elif rule.exceptions:
+        elif is_soft or rule.exceptions:
             self.has_soft = True
         else:
             self.enforced.append(rule)
@@ -362,8 +377,8 @@ class _Maker:
             return f"its columns have {n_levels:,} combinations of values, which are too many"
         if self.is_auto and n_levels > max(AUTO_LEVELS, *alone, 0):
             return f"its columns have {n_levels:,} combinations of values, which are many"
-        if np.mean(~known & ~np.isnan(cells).all(axis=1)) > LOST:
-            return "too many rows miss some of its columns, but not all"
+        if _undetermined(cells) > LOST * len(cells):
+            return "too many rows miss some of its columns, which the known ones do not determine"
         for x in cells.T:  # every value is in some combination
             if np.mean(~np.isnan(x) & ~np.isin(x, x[known])) > UNLIKE:
                 return "too many values occur only where others of its columns are missing"
@@ -676,6 +691,19 @@ class _Maker:
         return Absence(where=-2)
 
 
+def _undetermined(cells: np.ndarray) -> int:
+    """Number of rows whose known cells (n, m), at least one, belong to several or none of the complete rows."""
+    missing = np.isnan(cells)
+    complete, found = np.unique(cells[~missing.any(axis=1)], axis=0), 0
+    for pattern in np.unique(missing, axis=0):
+        if pattern.any() and not pattern.all():
+            rows = cells[(missing == pattern).all(axis=1)]
+            group = combined([ranked(x) for x in np.concatenate([complete, rows])[:, ~pattern].T])
+            count = np.bincount(group[: len(complete)], minlength=group.max() + 1)
+            found += np.count_nonzero(count[group[len(complete) :]] != 1)
+    return found
+
+
 def _in_coordinates(coordinates: Coordinates, X: np.ndarray) -> np.ndarray:
     """Rows of a table in coordinates; of rounded conversions the nearest value of what they are of."""
     Z = known_values(coordinates, X)
@@ -753,6 +781,8 @@ class Wanted(NamedTuple):
         are of close columns.
     tried : tuple of Function
         Found functions whose columns may become one although they have many combinations of values, or exceptions.
+    soft : tuple of Function
+        Found functions of one column that too few rows support to be enforced. Their columns become one.
     """
 
     schema: Schema
@@ -760,6 +790,7 @@ class Wanted(NamedTuple):
     n_declared: int = 0
     is_auto: bool = False
     tried: tuple[Function, ...] = ()
+    soft: tuple[Function, ...] = ()
 
 
 def wanted_rules(given: Any, schema: Schema, X: np.ndarray, objective: str = "draws") -> Wanted:
@@ -791,16 +822,23 @@ def wanted_rules(given: Any, schema: Schema, X: np.ndarray, objective: str = "dr
     texts = {str(one) for one in mine}
     others = tuple(one for one in schema.rules if str(one) not in texts)
     found = [one for one in others if "all" in said or one.rows >= enough_rows(one)]
+    is_auto = "auto" in said and "all" not in said and objective == "draws"
+    soft = tuple(one for one in others if is_auto and one not in found and _is_likely(one))
     tried = tuple(one for one in found if isinstance(one, Function)) if objective == "draws" else ()
     found = [one for one in found if not one.exceptions]
     if "all" not in said:
-        is_auto = "auto" in said and objective == "draws"
         found = [one for one in found if is_auto and _is_default(one, schema)] + _lone_orders(
             found if is_auto else (), schema, X
         )
         tried = tried if is_auto else ()
     schema = replace(schema, rules=(*mine, *others))
-    return Wanted(schema, (*mine, *found), len(mine), "all" not in said, tried)
+    return Wanted(schema, (*mine, *found), len(mine), "all" not in said, tried, soft)
+
+
+def _is_likely(rule: Rule) -> bool:
+    """Whether a rule is a function of one column that at least 50 rows support, and none contradicts."""
+    is_simple = isinstance(rule, Function) and len(rule.of) == 1
+    return is_simple and not rule.exceptions and rule.rows >= ENOUGH_MISSING
 
 
 def _lone_orders(found: Sequence[Rule], schema: Schema, X: np.ndarray) -> list[Rule]:

@@ -14,8 +14,8 @@ from .rule import Combinations, Function
 
 _PAIRS = 4_000
 """Pairs of sampled rows that are compared for each column."""
-_REPEATS = 100
-"""Fewest rows that repeat a value of the determining columns, where the function could have failed."""
+_REPEATS = {1: 50, 2: 100}
+"""Fewest rows that repeat a value of so many determining columns, where the function could have failed."""
 _FEW = 0.05
 """Most exceptions, as a share of the rows that do not have the most common value."""
 _SAMPLED_CELLS = 4e6
@@ -114,7 +114,7 @@ def _judged(table: CodedTable, of: Sequence[int], y: int, needed: float) -> Func
     if 2 * repeats.sum() < n:
         return None
     informative, nats = _evidence(table, of, parts, group, size, value, y_code)
-    if informative < _REPEATS or nats < needed:
+    if informative < _REPEATS[len(of)] or nats < needed:
         return None
     names = table.schema.names
     return Function(of=tuple(names[x] for x in of), column=names[y], rows=int(informative), exceptions=n_wrong)
@@ -183,7 +183,7 @@ def _of_two(table: CodedTable, one: set[tuple[int, int]]) -> Iterator[Function]:
             continue
         first, second = _repeats(_paired(sample, a, b, table), _PAIRS // 4)
         every = len(first) // _FIRST_PAIRS + 1
-        if len(first) < _REPEATS // 4 or _refutes(sample, first[::every], second[::every], a, b, is_target):
+        if len(first) < _REPEATS[2] // 4 or _refutes(sample, first[::every], second[::every], a, b, is_target):
             continue
         for target in _agreeing(sample, first, second):
             if is_target[target] and target not in (a, b) and _holds(table.sample, a, b, target):
