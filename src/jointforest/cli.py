@@ -464,7 +464,12 @@ class _Follower:
 @click.option("--table", metavar="TABLE", help="Rows that were learned from: how true MODEL is to them.")
 @click.option("--holdout", metavar="TABLE", help="Rows of the same source that were not learned from.")
 @click.option("--target", metavar="COLUMN", help="Also say which columns predict this one.")
-@click.option("--examples", type=click.IntRange(0), default=0, help="Unusual rows and suspicious cells of --table to show; default: none.")
+@click.option(
+    "--examples",
+    type=click.IntRange(0),
+    default=0,
+    help="Unusual rows and suspicious cells of --table to show; default: none.",
+)
 @_reads
 def report(
     model: str,

@@ -182,7 +182,9 @@ def test_functions_that_few_rows_support_hold_in_answers_but_are_not_enforced(
         assert joint.probability({"plan": name}) == pytest.approx((plan == name)[some].mean(), abs=0.01)
     filled = joint.impute(table)
     some = table[["plan", "price", "tier"]].notna().any(axis=1)
-    pd.testing.assert_frame_equal(filled.loc[some, ["plan", "price", "tier"]], frame.loc[some, ["plan", "price", "tier"]])
+    pd.testing.assert_frame_equal(
+        filled.loc[some, ["plan", "price", "tier"]], frame.loc[some, ["plan", "price", "tier"]]
+    )
     other = frame.head(1).assign(tier="Q" if plan[0] != "pro" else "B")
     assert np.isfinite(joint.log_density(other)).all()
 

@@ -11,7 +11,7 @@ import pytest
 import jointforest as jf
 
 from ...oracle import ruled as oracle
-from ...random_cases.ruled_joints import Tally, all_rows, cases, compare_given, numbers_of
+from ...random_cases.ruled_joints import Tally, all_rows, cases, compare_given, learned, numbers_of
 
 SEEDS = {0: 4, 100: 4, 200: 4, 300: 4}
 """First seeds, and how many joints from each on; `benchmarks/ruled_comparisons.py` asks as many as wanted."""
@@ -199,3 +199,23 @@ def test_draws_of_sums_of_missing_cells_are_missing() -> None:
     gone = drawn[:, c] == joint.schema["c"].codes["p"]
     assert np.isnan(drawn[gone][:, [m, mn]]).all()
     assert np.array_equal(drawn[~gone, mn], drawn[~gone, m] + drawn[~gone, n])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", [42, 20042])
+def test_rows_of_a_frame_have_the_answers_of_single_rows(seed: int) -> None:
+    joint, rng = learned(seed), np.random.default_rng(seed)
+    assert joint is not None
+    drawn = joint.sample(30, random_state=seed, missing=True)
+    for name in joint.schema.names:
+        column = joint.schema[name]
+        rows = drawn.drop(columns=name).mask(rng.random((30, drawn.shape[1] - 1)) < 0.3)
+        together, singles = joint.given(rows), [joint.given(rows.iloc[[i]]) for i in range(30)]
+        if column.is_categorical:
+            found = together.proba(name)
+            expected = np.concatenate([np.reshape(one.proba(name), (1, -1)) for one in singles])
+        else:
+            at = drawn[name].dropna().unique()[:6]
+            found = together.marginal(name).cdf(at)
+            expected = np.concatenate([one.marginal(name).cdf(at) for one in singles])
+        np.testing.assert_allclose(found, expected, atol=1e-5, err_msg=name)

@@ -422,7 +422,7 @@ class RuledPosterior(PosteriorState):
                 found.append(None)
             elif not np.isnan(x):
                 found.append(Points(column, snapped(column, np.array([x])), np.ones(1)))
-            elif (law := self._total(i, j) if len(mine) == 1 else None) is not None:
+            elif (law := self._total(int(mine[0]), j) if len(mine) == 1 else None) is not None:
                 found.append(law)
             else:
                 cells, log_weight = self.rows.cells.take(mine), self.log_rows[mine]
@@ -430,7 +430,7 @@ class RuledPosterior(PosteriorState):
         return found
 
     def _total(self, i: int, j: int) -> Points | None:
-        """The law of a sum in row i, which is one row about coordinates, if it is linked or can be."""
+        """The law of a sum in row i about the coordinates, the only one of its owner, if it is linked or can be."""
         linker, cells = self.linker, self.rows.cells.take(np.array([i]))
         if linker is None:
             return None
