@@ -329,8 +329,8 @@ class Joint:
         target : str, optional
             A column; which others say most of it.
         examples : int
-            So many rows of ``data`` are shown: those of least log-density, with their unlikely cells; and at most as many
-            cells that are probably wrong (`check`).
+            So many rows of ``data`` are shown: those of least log-density, with their unlikely cells; and at most as
+            many cells that are probably wrong (`check`).
         title : str, optional
             What the report calls the joint, such as the name of its file; default: "joint".
 
