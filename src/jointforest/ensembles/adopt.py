@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..data.schema import Columns
+from ..models.box_forest.leaves.levels import bits
 from ..models.box_forest.structure import Trees, leaf_boxes, pruned, rows_below
 from ..runtime.random_kernels import stream_state
 from ..runtime.records import record
@@ -162,9 +163,7 @@ def level_sets(level_number: np.ndarray, threshold: np.ndarray) -> tuple[np.ndar
     count, place = np.unique(np.searchsorted(np.sort(number), threshold, side="right"), return_inverse=True)
     rank = np.empty(len(number), dtype=np.int64)
     rank[np.argsort(number)] = np.arange(len(number))
-    bits = np.zeros((len(count), -(-len(number) // 64) * 64), dtype=np.uint8)
-    bits[:, : len(number)] = rank < count[:, None]
-    return np.packbits(bits, axis=1, bitorder="little").view("<u8").astype(np.uint64), place
+    return bits(rank < count[:, None]), place
 
 
 def _is_empty(columns: Columns, trees: Trees) -> np.ndarray:

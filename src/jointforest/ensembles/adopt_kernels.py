@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..models.box_forest.structure_kernels import goes_left
+from ..models.box_forest.descent_kernels import goes_left
 from ..runtime.compile import entry, kernel
 from ..runtime.random_kernels import uniform
 

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..models.box_forest.leaves.levels import bits
+
 
 class Ensemble(NamedTuple):
     """What a trained ensemble of trees computes, whichever library trained it.
@@ -148,7 +150,7 @@ def join(
                 levels_at[place[node]] = n_words
                 other_left[place[node]] = tree.other_left[node]
                 threshold[place[node]] = 0.0
-                words.append(words_of(goes_left))
+                words.append(bits(goes_left))
                 n_words += len(words[-1])
     is_leaf = feature < 0
     return Ensemble(
@@ -183,13 +185,6 @@ def _breadth_first(tree: Tree) -> np.ndarray:
         inner = level[tree.left[level] >= 0]
         level = np.column_stack([tree.left[inner], tree.right[inner]]).ravel().astype(np.int64)
     return np.concatenate(nodes)
-
-
-def words_of(goes_left: np.ndarray) -> np.ndarray:
-    """A set of levels, bool (n_levels,), as bits of 64-bit words."""
-    bits = np.zeros(-(-max(len(goes_left), 1) // 64) * 64, dtype=np.uint8)
-    bits[: len(goes_left)] = goes_left
-    return np.packbits(bits, bitorder="little").view("<u8").astype(np.uint64)
 
 
 def labels_of(classes: np.ndarray) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from ...models.box_forest.leaves.level_kernels import has_level
+from ...models.box_forest.descent_kernels import goes_left
 from ...models.box_forest.posterior_kernels import widened
 from ...runtime.compile import entry, kernel
 from .component_kernels import BLOCK, find_active, gather_masses
@@ -160,16 +160,10 @@ def descend_one_column(arrays, k, row, here, mass, n, spent, budget, scratch):
 def next_open(splits, rows, row, node):
     """The first node from ``node`` on that the row cannot pass, because it is a leaf or its column is missing."""
     while splits.leaf[node] < 0:
-        f = splits.feature[node]
-        x = rows.X[row, f]
-        if rows.other[row, f]:
-            left = splits.other_left[node]
-        elif x != x:
+        x, is_other = rows.X[row, splits.feature[node]], rows.other[row, splits.feature[node]]
+        if x != x and not is_other:
             return node
-        elif splits.levels_at[node] < 0:
-            left = x <= splits.threshold[node]
-        else:
-            left = has_level(splits.left_levels, splits.levels_at[node], int(x))
+        left = splits.other_left[node] if is_other else goes_left(splits, node, x)
         node = splits.left[node] if left else splits.right[node]
     return node
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data.schema import Columns
+from ...models.box_forest.leaves.levels import bits
 from ...runtime.progress import bar
 from ...runtime.records import record
 from ...runtime.threads import map_ordered, one_by_one
@@ -530,8 +531,7 @@ def _rank_tree(nodes: list[_Node], ranks: Ranks) -> RankTree:
     for node, split in enumerate(splits):
         if split is not None and split.below < 0:
             levels_at[node] = len(words)
-            for at in range(0, len(split.goes_left), 64):
-                words.append(sum(1 << k for k, bit in enumerate(split.goes_left[at : at + 64].tolist()) if bit))
+            words += bits(split.goes_left).tolist()
     return RankTree(
         feature,
         below_rank,

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...runtime.compile import array_kernel, entry, kernel
 from ...runtime.records import record
+from .descent_kernels import reachable
 from .leaves.grid_kernels import cell_centre
 from .leaves.level_kernels import add_levels, log_level
 from .leaves.piece_kernels import rest_log_density
@@ -25,7 +26,7 @@ from .leaves.slot_kernels import (
     slot_mean_variance,
     value_log_density,
 )
-from .region_kernels import cell_region, known_number, log_likelihood, reachable
+from .region_kernels import cell_region, known_number, log_likelihood
 from .structure import Forest
 
 BLOCK = 256

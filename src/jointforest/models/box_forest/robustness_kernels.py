@@ -6,6 +6,7 @@ import math
 
 from ...runtime.compile import entry, kernel
 from ...runtime.numeric_kernels import chandrupatla
+from .descent_kernels import goes_left
 from .leaves.grid_kernels import cell_centre
 from .leaves.level_kernels import has_level, level_mass
 from .leaves.slot_kernels import find_atom
@@ -94,11 +95,7 @@ def reached_nodes(problem, evidence, row, reached):
                 stack[depth] = n_nodes
                 depth += 1
             else:
-                if trees.levels_at[node] < 0:
-                    left = x <= trees.threshold[node]
-                else:
-                    left = has_level(trees.left_levels, trees.levels_at[node], int(x))
-                down = trees.left[node] if left else trees.right[node]
+                down = trees.left[node] if goes_left(trees, node, x) else trees.right[node]
                 reached.child[n_nodes] = n_nodes + 1
             # nodes that no row of learning reached have no shares of their own
             reached.share[n_nodes] = weight[down] / weight[node] if weight[node] > 0.0 else 0.5

@@ -101,11 +101,16 @@ def words_of(size: Any) -> Any:
 
 
 def bits(member: np.ndarray) -> np.ndarray:
-    """Sets of levels, bool (n, K), as words, uint64 (n, words)."""
-    n, size = member.shape
-    padded = np.zeros((n, 64 * words_of(size)), bool)
-    padded[:, :size] = member
-    return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+    """Sets of levels, bool (..., K), as words, uint64 (..., words): see `level_kernels.has_level`."""
+    *shape, size = member.shape
+    padded = np.zeros((*shape, 64 * words_of(size)), bool)
+    padded[..., :size] = member
+    return np.packbits(padded, axis=-1, bitorder="little").view("<u8").astype(np.uint64)
+
+
+def members(words: np.ndarray, size: int) -> np.ndarray:
+    """Which of so many levels are in the set that begins with the first word, bool (size,)."""
+    return np.unpackbits(words[: words_of(size)].astype("<u8").view(np.uint8), bitorder="little")[:size].astype(bool)
 
 
 def one_column(
