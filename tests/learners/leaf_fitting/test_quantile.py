@@ -18,12 +18,8 @@ from jointforest.learners.leaf_fitting.constants import FIXED
 from jointforest.learners.leaf_fitting.densities import join_leaves
 from jointforest.learners.leaf_fitting.fit import Settings as LeafSettings
 from jointforest.learners.leaf_fitting.fit import fit_tree, leaf_sums, prepare
-from jointforest.learners.leaf_fitting.quantile import (
-    column_resolution,
-    piecewise_cdf,
-    values_of_rows,
-    with_cdfs,
-)
+from jointforest.learners.leaf_fitting.quantile import cdfs, column_resolution, values_of_rows, with_cdfs
+from jointforest.learners.leaf_fitting.quantile_kernels import Samples
 from jointforest.models.box_forest.check import check
 from jointforest.models.box_forest.leaves.pieces import pieces_of_slot
 from jointforest.models.box_forest.leaves.table import PIECES
@@ -54,6 +50,21 @@ def samples(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 # -------------------------------------------------------------------------------------------------- the fitted function
+
+
+def piecewise_cdf(
+    x: np.ndarray, weight: np.ndarray, epsilon: float, resolution: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Knots of the CDF of one leaf without bounds, which is within ``epsilon`` of the empirical one."""
+    order = np.argsort(x)
+    x, share = x[order], weight[order] / weight.sum()
+    mean = share @ x
+    with np.errstate(over="ignore"):  # of the largest floats
+        var = share @ (x - mean) ** 2
+    of_leaf = (len(x), min(epsilon, 1.0), 0.0, resolution * resolution, mean, var, -np.inf, np.inf)
+    one = (np.full(1, float(number)) for number in of_leaf)
+    _, knot_x, knot_p = cdfs(Samples(x, share, np.array([0, len(x)]), *one, 0.0, 0.0, float(resolution)))
+    return knot_x, knot_p
 
 
 @given(seeds, st.sampled_from([0.01, 0.03, 0.1, 0.3]))

@@ -1,6 +1,6 @@
 """What the codes are like as distributions: shares, means and variances, distribution function, density.
 
-Of a scale cut to a region all but `code_log_mass` is given the region.
+Of a scale cut to a region all is given the region.
 """
 
 from __future__ import annotations
@@ -19,19 +19,6 @@ from .discretizer import (
     part_below,
     point_at,
 )
-
-
-def code_log_mass(scale: Scale) -> np.ndarray:
-    """Log of the share of each code that the scale has, (K,): 0 in a whole scale, -inf where a region leaves nothing.
-
-    Examples
-    --------
-    >>> from jointforest.data.schema import Column
-    >>> from jointforest.data.discretization.learn import learn_scale
-    >>> code_log_mass(learn_scale(Column("s", "categorical", "str", levels=("f", "m")), np.zeros(9), None, 8))
-    array([0., 0.])
-    """
-    return scale.log_code
 
 
 def cdf(scale: Scale, x: np.ndarray) -> np.ndarray:

@@ -10,9 +10,8 @@ import numpy as np
 
 from ...data.sample_rows import row_keys
 from ...data.schema import Columns, Schema, edges
-from ...ensembles.adopt import with_weights
 from ...models.box_forest.descent_kernels import route_by_key
-from ...models.box_forest.structure import Forest, Trees, tree_boxes
+from ...models.box_forest.structure import Forest, Trees, tree_boxes, with_weights
 from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ...runtime.threads import map_ordered
 from ..hidden_tree.first_joint import fill_in

@@ -10,8 +10,7 @@ import numpy as np
 from ...data.discretization.discretizer import Scale, code_table
 from ...data.discretization.learn import learn_scale
 from ...data.schema import Column, Columns, Schema, kernel_columns
-from ...ensembles.adopt import with_weights
-from ...models.box_forest.structure import Trees, add_stump, leaf_boxes
+from ...models.box_forest.structure import Trees, add_stump, leaf_boxes, with_weights
 from ...models.hidden_tree.chow_liu_forest import ChowLiuForest
 from ...models.hidden_tree.hidden_trees import Grown, HiddenTrees, value_trees
 from ..base import Rows

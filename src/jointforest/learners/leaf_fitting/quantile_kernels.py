@@ -10,6 +10,7 @@ import numpy as np
 from ...models.box_forest.leaves.grid_kernels import cell_centre
 from ...models.box_forest.leaves.slot_kernels import safe_log, value_log_density
 from ...runtime.compile import entry, kernel
+from ...runtime.numeric_kernels import first_at_least
 from ...runtime.records import record
 
 # ---- Kernels that give a piecewise-linear CDF the mean and the variance of the values that it stands for.
@@ -588,13 +589,8 @@ def gains_of_slot(columns, leaves, s, leaf, x, atom, start, knot_x, knot_p):
         if x[e] != x[e] or start[l] == start[l + 1] or (step == 0.0 and atom[e] >= 0):
             continue
         at = cell_centre(step, columns.origin[s], x[e]) if step > 0.0 else x[e]
-        first, last = start[l], start[l + 1] - 1
-        while first + 1 < last:  # the piece whose end is at the number or beyond
-            middle = (first + last) // 2
-            if knot_x[middle] < at:
-                first = middle
-            else:
-                last = middle
+        last = first_at_least(knot_x, start[l] + 1, start[l + 1] - 1, at)  # the end of the piece with the number
+        first = last - 1
         new = -math.inf
         if knot_x[first] < at <= knot_x[last]:
             new = leaves.log_rest[l, s] + safe_log((knot_p[last] - knot_p[first]) / (knot_x[last] - knot_x[first]))

@@ -14,8 +14,9 @@ from ...runtime.records import record
 from ...runtime.threads import chunks, map_ordered
 from .leaves.table import Leaves
 from .posterior import level_probability, log_density, mean_variance
-from .robustness_kernels import allowed_levels, epsilon_rows, margin_rows, node_weights
-from .structure import Forest, Trees
+from .robustness_kernels import allowed_levels, epsilon_rows, margin_rows
+from .structure import Forest, Trees, at_leaves
+from .structure_kernels import rows_below
 
 # ---- What is asked of robustness, the same for all rows, and whether it can be asked.
 
@@ -98,8 +99,8 @@ def make_problem(model: Forest, j: int, beta: float, c: float, shift: str) -> Pr
     check("shift", shift, _SHIFTS)
     check_number("c", c, 0, math.inf, without="high", text="a number of at least 0")
     trees, leaves = model.trees, model.leaves
-    allowed, weight = _allowed(model, j), np.empty(len(trees.feature))
-    node_weights(trees, leaves, weight)
+    allowed = _allowed(model, j)
+    weight = rows_below(trees.left, trees.right, at_leaves(trees, np.exp(leaves.log_weight)))
     return Problem(
         columns=model.columns,
         trees=trees,

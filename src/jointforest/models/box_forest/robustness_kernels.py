@@ -15,16 +15,6 @@ from .structure_kernels import MIXED
 
 
 @entry
-def node_weights(trees, leaves, weight):
-    """Write the weight of each node, (N,): the sum of the leaves' below it; of a root, that of its tree."""
-    for node in range(weight.shape[0] - 1, -1, -1):  # children come after their parent
-        if trees.leaf[node] >= 0:
-            weight[node] = math.exp(leaves.log_weight[trees.leaf[node]])
-        else:
-            weight[node] = weight[trees.left[node]] + weight[trees.right[node]]
-
-
-@entry
 def allowed_levels(trees, j, at_node, allowed):
     """Write which levels of categorical column j the box of each leaf admits, uint8 (L, K).
 

@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from ...runtime.compile import kernel
+from ...runtime.numeric_kernels import first_at_least
 
 OUT_OF_RANGE = 1e-6
 """Factor of the density of values beyond the range of their column."""
@@ -107,15 +108,9 @@ def range_factor(layout, k, g, before, x):
 
 
 @kernel
-def segment_of(layout, k, first, last, x):
+def segment_of(layout, first, last, x):
     """The segment with x in it, of those from ``first`` to ``last``; of a point and an interval, the point."""
-    low, high = first, last
-    while low < high:
-        middle = (low + high) // 2
-        if layout.seg_hi[middle] < x:
-            low = middle + 1
-        else:
-            high = middle
+    low = first_at_least(layout.seg_hi, first, last, x)
     if low < last and layout.seg_lo[low + 1] == x and layout.seg_hi[low + 1] == x:
         return low + 1
     return low
@@ -127,7 +122,7 @@ def change_of(layout, k, change):
     g, after = layout.change_start[k], layout.change_start[k + 1]
     step = layout.step[k]
     x = cell_of(layout, k, change, 0.0) * step if step > 0.0 else change
-    s = segment_of(layout, k, layout.seg_start[g], layout.seg_start[after] - 1, x)
+    s = segment_of(layout, layout.seg_start[g], layout.seg_start[after] - 1, x)
     lo, hi, rate, share = layout.seg_lo[s], layout.seg_hi[s], layout.seg_rate[s], layout.seg_share[s]
     code = layout.seg_code[s] + 1
     if lo == hi:
