@@ -26,7 +26,7 @@ SHOWN = 8
 """Subjects that a notebook shows."""
 LEAST_CAP = 64
 """Fewest hypotheses of a forecast: each code of a number can then be one."""
-MOST_BYTES = 2_000_000_000
+_MOST_BYTES = 2_000_000_000
 """Most memory of the answers of one forecast."""
 
 
@@ -163,7 +163,7 @@ class Forecast:
             for j, variable in enumerate(self._model.columns.rows):
                 coding = variable.coding
                 if variable.source == place and not (self._needs_draws(coding) or coding.column.atoms):
-                    share = code_shares(coding, said, place)
+                    share = _code_shares(coding, said, place)
                     return self._marginal[:, :, j, 1 : coding.n_codes].astype(np.float64) @ share
         X, alive = self._drawn_cells(self._code.shape[1])
         return _mean(np.where(alive, is_met(schema, said, X), np.nan))
@@ -400,7 +400,7 @@ def _last_cells(
     return code, value
 
 
-def code_shares(coding: Coding, said: Evidence, j: int) -> np.ndarray:
+def _code_shares(coding: Coding, said: Evidence, j: int) -> np.ndarray:
     """Of each code the share that meets the evidence about column j, (K,); the column has no atoms."""
     scale, x = coding.scale, float(said.value[0, j])
     if coding.column.is_categorical:
@@ -416,11 +416,11 @@ def code_shares(coding: Coding, said: Evidence, j: int) -> np.ndarray:
 def _check_size(n: int, steps: int, n_draws: int, of_step: int, of_last: int) -> None:
     """Raise ValueError if the answers need too much memory: bytes of each step, and of the last row, of a subject."""
     needed = n * (steps * of_step + of_last)
-    if needed > MOST_BYTES:
-        fewer = max(1, n * MOST_BYTES // needed)
+    if needed > _MOST_BYTES:
+        fewer = max(1, n * _MOST_BYTES // needed)
         raise ValueError(
             f"a forecast of {steps} steps of {n} subjects with n_draws={n_draws} needs {needed / 1e9:.1f} GB, and "
-            f"{MOST_BYTES / 1e9:.0f} GB are allowed; ask about {fewer} subjects at a time, or for fewer steps or draws"
+            f"{_MOST_BYTES / 1e9:.0f} GB are allowed; ask about {fewer} subjects at a time, or for fewer steps or draws"
         )
 
 

@@ -31,7 +31,7 @@ from .joint import Joint
 
 CAP = 256
 """Hypotheses about unknown cells: sums over them are exact as long as there are no more."""
-ROUNDING = 1e-9
+_ROUNDING = 1e-9
 """Differences of estimates up to this are rounding."""
 RUNS = 32
 """Estimates from which a standard error comes: that of eight was too small in one of 50 histories."""
@@ -318,7 +318,7 @@ class HistoryJoint:
         given = self._read(frame, ended)
         seeds = np.random.default_rng([seed_of(random_state), 3]).integers(0, 2**31, RUNS).tolist()
         error = np.std([self._log_density(given, seed) for seed in seeds], axis=0, ddof=1)
-        return np.where(error < ROUNDING, 0.0, error)
+        return np.where(error < _ROUNDING, 0.0, error)
 
     def _log_density(self, given: Given, seed: int) -> np.ndarray:
         of_head, of_cell = self._cell_logs(given, seed)

@@ -22,7 +22,7 @@ from ..models.base import Distribution, PosteriorState
 
 # ---- What is known of one column in a few words.
 
-LISTED = 3
+_LISTED = 3
 """Levels that are named."""
 WIDE = 20.0
 """The range of a column that is so many times as wide as its 90 % interval does not say how many digits count."""
@@ -53,7 +53,7 @@ def column_in_words(state: PosteriorState, j: int) -> str:
 
 
 def _levels(column: Column, share: np.ndarray) -> str:
-    best = np.argsort(-share, kind="stable")[:LISTED].tolist()
+    best = np.argsort(-share, kind="stable")[:_LISTED].tolist()
     said = ", ".join(f"{shortened(str(column.levels[k]))} {percent(float(share[k]))}" for k in best)
     others = len(share) - len(best)
     return said + (f", {others:,} {'other' if others == 1 else 'others'}" if others else "")
@@ -61,18 +61,18 @@ def _levels(column: Column, share: np.ndarray) -> str:
 
 # ---- Every column as a card.
 
-COLUMNS = 30
+_COLUMNS = 30
 """Columns that are shown."""
 ALL, SOME = 12, 8
 """Up to so many levels all are shown, of more so many: the most probable."""
-LEVELS = 20
+_LEVELS = 20
 """Levels that are shown of a marginal."""
 
 
 QUICK, LARGE = 10_000, 100_000
 """A joint of one component with at most so many parameter rows is asked for means and quantiles; of others draws tell
 them. Draws also tell the histograms of a forest with more than `LARGE` rows: all its leaves would take seconds."""
-DRAWS = 4_000
+_DRAWS = 4_000
 MANY, FEW = 40, 20
 """Bins of a histogram, and of one that is made of draws: of fewer draws a bar, chance would be seen."""
 
@@ -140,7 +140,7 @@ def _draws(state: PosteriorState) -> np.ndarray | None:
     model = state.distribution
     if len(model.components) == 1 and _cost(model) <= QUICK:
         return None
-    return sample(model, state.evidence, DRAWS, 0)
+    return sample(model, state.evidence, _DRAWS, 0)
 
 
 def _mass(state: PosteriorState, j: int, edges: np.ndarray, drawn: np.ndarray | None) -> np.ndarray:
@@ -153,7 +153,7 @@ def _mass(state: PosteriorState, j: int, edges: np.ndarray, drawn: np.ndarray | 
 
 def joint_html(title: str, model: Distribution) -> str:
     """A joint: its size, and every column's marginal distribution."""
-    columns = model.schema.columns[:COLUMNS]
+    columns = model.schema.columns[:_COLUMNS]
     priors = _priors(model, range(len(columns)))
     cards = [
         html.card(column.name, column.kind, *_picture(column, prior.edges, prior[1:3], None, SOME, prior.missing))
@@ -166,7 +166,7 @@ def joint_html(title: str, model: Distribution) -> str:
     return html.view(title, [rows, said], [html.grid(cards)], left)
 
 
-_ABOUT = f"About: from {DRAWS:,} draws."
+_ABOUT = f"About: from {_DRAWS:,} draws."
 _SCALES = "Bars of levels: the full width is 100%. Line below a histogram: mean and 90% interval."
 
 
@@ -187,10 +187,10 @@ def posterior_html(
     lines = ["; ".join([*said, *([support] if support else [])])]
     if state.background_weight()[0] > SUPPORT:
         lines.append("The evidence is unlike anything learned: its answers are those of a background.")
-    columns = state.distribution.schema.columns[:COLUMNS]
+    columns = state.distribution.schema.columns[:_COLUMNS]
     regions, drawn = state.evidence.cell_regions()[0], _draws(state)
     cards = []
-    least = 1e-300 if _cost(state.distribution) <= LARGE else 0.5 / DRAWS  # a bin without a draw is not impossible
+    least = 1e-300 if _cost(state.distribution) <= LARGE else 0.5 / _DRAWS  # a bin without a draw is not impossible
     for j, (column, prior) in enumerate(zip(columns, _priors(before, range(len(columns))), strict=True)):
         mass = _mass(state, j, prior.edges, drawn)
         is_known = not math.isnan(state.evidence.value[0, j]) or regions[j] >= 0
@@ -212,9 +212,9 @@ def marginal_html(title: str, state: PosteriorState, j: int, has_evidence: bool)
     drawn = _draws(state) if _cost(state.distribution) > LARGE else None
     mass = _mass(state, j, prior.edges, drawn)
     before = (prior.mass, prior.spread) if has_evidence else None
-    body, footer = _picture(column, prior.edges, (mass, _spread(state, j, drawn)), before, LEVELS)
+    body, footer = _picture(column, prior.edges, (mass, _spread(state, j, drawn)), before, _LEVELS)
     lines = [html.legend("given the evidence", "without evidence")] if has_evidence else []
-    left = _left_out(len(mass) - LEVELS, "level") if column.is_categorical and len(mass) > max(ALL, LEVELS) else ""
+    left = _left_out(len(mass) - _LEVELS, "level") if column.is_categorical and len(mass) > max(ALL, _LEVELS) else ""
     return html.view(title, lines, [html.card(column.name, column.kind, body, footer)], left)
 
 

@@ -211,7 +211,7 @@ class Values(NamedTuple):
         return np.sort(numbers_of(self.tally.frequent(share)))
 
 
-def values_of(distinct: np.ndarray, counts: np.ndarray) -> Values:
+def _values_of(distinct: np.ndarray, counts: np.ndarray) -> Values:
     """Finite values, float64 (k,), that occur so often each, int64 (k,)."""
     return Values(tally_of(number_keys(distinct), counts, SIZE))
 
@@ -226,7 +226,7 @@ def merge_values(a: Values, b: Values) -> Values:
 MAX_CELLS = 2.0**51
 """Largest cell number on a grid: beyond it half a cell is no longer exact in float64."""
 MAX_DECIMALS = 9
-FEW = 20
+_FEW = 20
 
 
 class OnGrids(NamedTuple):
@@ -319,7 +319,7 @@ def digits_of(distinct: np.ndarray, step: float, eps: float) -> int:
             worth = 10.0 ** digit_power(values, digits)
             finest = step if step > 0.0 else 0.1 * worth.min(initial=1.0)
             nats = float(np.log(np.maximum(worth / finest, 1.0)).sum())
-            return digits if digits >= FEWEST_DIGITS and nats > _SURE and len(values) > FEW else 0
+            return digits if digits >= FEWEST_DIGITS and nats > _SURE and len(values) > _FEW else 0
     return 0
 
 
@@ -350,7 +350,7 @@ def find_atoms(values: np.ndarray, counts: np.ndarray, step: float, n: int, n_di
     common = counts >= max(5.0, 0.05 * n)
     if step == 0:
         common |= counts >= max(20.0, 0.002 * n)
-    elif n_distinct > FEW:
+    elif n_distinct > _FEW:
         cells = np.rint((values - values[0]) / step)
         around, near = np.zeros(len(cells)), np.zeros(len(cells))
         for shift in (-2, -1, 1, 2):
@@ -578,7 +578,7 @@ def counted_numbers(distinct: np.ndarray, counts: np.ndarray, dtype: str) -> Num
     distinct, counts = distinct[is_finite], counts[is_finite].astype(np.int64)
     ends = (float(distinct[0]), float(distinct[-1])) if len(distinct) else (np.inf, -np.inf)
     grids, outer = on_grids(distinct, precision(dtype)), outermost(distinct, counts)
-    return Numbers(values_of(distinct, counts), *ends, grids, n_infinite, outer, odd_numbers(distinct, counts))
+    return Numbers(_values_of(distinct, counts), *ends, grids, n_infinite, outer, odd_numbers(distinct, counts))
 
 
 def precision(dtype: str) -> float:

@@ -17,7 +17,7 @@ def row_goes_left(ensemble, node, X, other, i):
 
 
 @kernel
-def find_leaf(ensemble, node, X, other, i):
+def _find_leaf(ensemble, node, X, other, i):
     """Leaf that row i of X and other (n, n_features) reaches from a node."""
     while ensemble.leaf[node] < 0:
         node = ensemble.left[node] if row_goes_left(ensemble, node, X, other, i) else ensemble.right[node]
@@ -29,7 +29,7 @@ def leaf_rows(ensemble, X, other, start, stop, out):
     """Leaf of rows start..stop-1 in each tree, into ``out`` (int32, (n, T))."""
     for tree in range(len(ensemble.root)):
         for i in range(start, stop):
-            out[i, tree] = find_leaf(ensemble, ensemble.root[tree], X, other, i)
+            out[i, tree] = _find_leaf(ensemble, ensemble.root[tree], X, other, i)
 
 
 @entry
@@ -40,7 +40,7 @@ def raw_rows(ensemble, X, other, start, stop, out):
             out[i, k] = ensemble.base[k]
     for tree in range(len(ensemble.root)):
         for i in range(start, stop):
-            leaf = find_leaf(ensemble, ensemble.root[tree], X, other, i)
+            leaf = _find_leaf(ensemble, ensemble.root[tree], X, other, i)
             for k in range(out.shape[1]):
                 out[i, k] += ensemble.value[leaf, k]
 

@@ -12,7 +12,7 @@ from ..data.evidence import build
 from ..data.frames import encode
 from ..data.schema import Column, Schema
 
-SWEEPS = 5
+_SWEEPS = 5
 """Times that each column is drawn."""
 _DONORS = 5
 """Rows whose observed cells may be given to a row, the nearest by predicted mean; five is the default of the R package
@@ -146,9 +146,9 @@ def learn_chain(
     now = _without_holes(start, cells)
     regressors = _regressors(coding, now)
     chain: Chain = {}
-    for sweep in range(SWEEPS):
+    for sweep in range(_SWEEPS):
         for j, means in posterior_means.items():
-            if hidden[:, j].any() or sweep == SWEEPS - 1:
+            if hidden[:, j].any() or sweep == _SWEEPS - 1:
                 line = _regress(coding, regressors, cells[:, j], means, weight, j, rng)
                 if line is not None:
                     chain[j] = line
@@ -182,7 +182,7 @@ def follow(
     if not hidden.any():
         return now
     regressors = _regressors(coding, now)
-    for _ in range(SWEEPS):
+    for _ in range(_SWEEPS):
         for j in np.flatnonzero(hidden.any(axis=0)).tolist():
             if j in chain:
                 _draw(coding, chain[j], now, regressors, posterior_means[j], hidden[:, j], j, rng)

@@ -146,7 +146,7 @@ def total_variation(a: np.ndarray, b: np.ndarray, n_levels: int) -> float:
 
 MOST_PAIRS = 1000
 """Pairs looked at; of more than that so many are drawn."""
-N_BINS = 10
+_N_BINS = 10
 """Bins of a column of numbers beside one of levels."""
 
 
@@ -179,12 +179,12 @@ class Pairs:
 
 def quantile_edges(x: np.ndarray) -> np.ndarray:
     """Inner edges of at most ten bins of numbers (n,), each of about the same share; bins are (edge, next edge]."""
-    return np.unique(np.quantile(x, np.arange(1, N_BINS) / N_BINS, method="inverted_cdf"))
+    return np.unique(np.quantile(x, np.arange(1, _N_BINS) / _N_BINS, method="inverted_cdf"))
 
 
 def width_edges(x: np.ndarray) -> np.ndarray:
     """Inner edges of ten bins of numbers (n,), all of the same width: those of sdmetrics."""
-    return np.asarray(np.linspace(x.min(), x.max(), N_BINS + 1)[1:-1])
+    return np.asarray(np.linspace(x.min(), x.max(), _N_BINS + 1)[1:-1])
 
 
 def pairs(

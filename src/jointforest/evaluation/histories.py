@@ -12,11 +12,11 @@ from ..cards.html import text_html
 from .columns_and_pairs import Cells, total_variation
 from .two_sample_test import ToldApart, told_apart
 
-N_BINS = 10
+_N_BINS = 10
 """Bins of a column: equal shares of the table's rows, or its most frequent levels."""
-MOST_SETS = 500
+_MOST_SETS = 500
 """Pairs, and triples, of columns that are compared; of more so many are drawn."""
-NO_ROW = N_BINS + 3
+NO_ROW = _N_BINS + 3
 """Bin of a row that is not there."""
 
 
@@ -140,7 +140,9 @@ def accuracy(table: HistoryCells, other: HistoryCells, seed: int) -> HistoryAccu
 
     def alike(size: int) -> list[float]:
         sets = list(itertools.combinations(range(d), size)) if d <= 60 else _some_sets(d, size, rng)
-        chosen = sets if len(sets) <= MOST_SETS else [sets[k] for k in rng.choice(len(sets), MOST_SETS, replace=False)]
+        chosen = (
+            sets if len(sets) <= _MOST_SETS else [sets[k] for k in rng.choice(len(sets), _MOST_SETS, replace=False)]
+        )
         return [_agreement(_together(one.now, c), _together(two.now, c)) for c in chosen]
 
     follow = [
@@ -166,11 +168,11 @@ def _edges(cells: Cells) -> list[np.ndarray]:
         x = cells.X[:, j]
         if cells.is_numeric(j):
             known = x[~np.isnan(x)]
-            share = np.arange(1, N_BINS) / N_BINS
+            share = np.arange(1, _N_BINS) / _N_BINS
             found.append(np.unique(np.quantile(known, share, method="closest_observation")) if len(known) else known)
         else:
             counts = np.bincount(x[x < cells.n_levels[j] - 1].astype(np.intp), minlength=int(cells.n_levels[j]))
-            found.append(np.argsort(-counts, kind="stable")[:N_BINS])
+            found.append(np.argsort(-counts, kind="stable")[:_N_BINS])
     return found
 
 
@@ -182,7 +184,7 @@ def _bins(cells: Cells, edges: list[np.ndarray]) -> np.ndarray:
         if cells.is_numeric(j):
             found[:, j] = np.where(np.isnan(x), 0, np.searchsorted(of, x) + 1)
         else:
-            bin_of = np.full(int(cells.n_levels[j]), N_BINS + 2)
+            bin_of = np.full(int(cells.n_levels[j]), _N_BINS + 2)
             bin_of[of] = np.arange(1, len(of) + 1)
             bin_of[-1] = 0
             found[:, j] = bin_of[x.astype(np.intp)]
@@ -209,7 +211,7 @@ def _count_distinct(x: np.ndarray, start: np.ndarray) -> np.ndarray:
 
 def _some_sets(d: int, size: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
     """Random sets of columns."""
-    return [tuple(rng.choice(d, size, replace=False).tolist()) for _ in range(MOST_SETS)]
+    return [tuple(rng.choice(d, size, replace=False).tolist()) for _ in range(_MOST_SETS)]
 
 
 def _together(x: np.ndarray, chosen: tuple[int, ...]) -> np.ndarray:

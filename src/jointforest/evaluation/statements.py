@@ -34,7 +34,7 @@ from .misfit import classes_of
 
 LEVEL = 0.01
 """Probability with which a true joint has any statement that is called wrong."""
-MOST_ROWS = 200_000
+_MOST_ROWS = 200_000
 """Rows that are counted; of more so many are drawn."""
 _PAIRS = 24
 """Most pairs of a column and one on which it depends; the strongest are taken."""
@@ -150,7 +150,7 @@ class Statements:
 def statements(model: Distribution, X: np.ndarray, of: str) -> Statements:
     """Statements of a joint beside counts of encoded rows X (n, d), which ``of`` names in words."""
     schema = model.schema
-    X = snap(kernel_columns(schema), X[some(len(X), MOST_ROWS, np.random.default_rng(0))])
+    X = snap(kernel_columns(schema), X[some(len(X), _MOST_ROWS, np.random.default_rng(0))])
     counted = asked(model, X)
     level = LEVEL / max(len(counted), 1)
     judged = [

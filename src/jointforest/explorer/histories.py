@@ -30,13 +30,13 @@ MOST_DRAWN = 200_000
 DRAWS = 200
 """Draws of unknown cells and of the next rows."""
 MOST_STEPS = 50
-MOST_ROWS = 2_000
+_MOST_ROWS = 2_000
 """Most rows of a history that a page asks about."""
 POSITIONS = 60
 """Most row numbers of the columns over row numbers."""
-FEW = 20
+_FEW = 20
 """Fewest subjects that must have a row number."""
-LISTED = 50
+_LISTED = 50
 """Most subjects that a search lists."""
 NO_TABLE = "no table was loaded beside the joint: draw a subject, or start with a table"
 BAND = (0.05, 0.25, 0.75, 0.95)
@@ -44,7 +44,7 @@ BAND = (0.05, 0.25, 0.75, 0.95)
 
 
 @dataclass(frozen=True)
-class Table:
+class _Table:
     """Rows of many subjects, in the order of time.
 
     Attributes
@@ -97,7 +97,7 @@ class ShownHistories:
         return self.joint.model.columns.time
 
     @cached_property
-    def table(self) -> Table | None:
+    def table(self) -> _Table | None:
         """The table beside the joint; None without one."""
         return None if self.rows is None else self.read(self.rows)
 
@@ -107,7 +107,7 @@ class ShownHistories:
         return [] if self.table is None else [str(name) for name in self.table.rows.labels]
 
     @cached_property
-    def drawn(self) -> Table:
+    def drawn(self) -> _Table:
         """Drawn histories."""
         return self.read(self._drawn(POPULATION, 0))
 
@@ -120,10 +120,10 @@ class ShownHistories:
     def _drawn(self, n: int, seed: int) -> Any:
         """A frame of n drawn subjects, of fewer where histories are long."""
         info = self.joint.info()
-        most = max(MOST_DRAWN * info["subjects"] // info["rows"], FEW)
+        most = max(MOST_DRAWN * info["subjects"] // info["rows"], _FEW)
         return self.joint.sample(min(n, most), random_state=seed)
 
-    def read(self, frame: Any) -> Table:
+    def read(self, frame: Any) -> _Table:
         """The rows of a frame, subject after subject in the order of time."""
         frame = with_names(frame)
         reader = read(frame)
@@ -136,7 +136,7 @@ class ShownHistories:
             at = np.flatnonzero(unseen[rows.place, j])
             labels = labels_at(reader.cells(self.schema.names[j]), rows.place[at])
             texts |= {(i, j): str(label) for i, label in zip(at.tolist(), labels, strict=True)}
-        return Table(rows, np.ascontiguousarray(X[rows.place]), texts)
+        return _Table(rows, np.ascontiguousarray(X[rows.place]), texts)
 
     def frame(self, time: np.ndarray | None, X: np.ndarray) -> Any:
         """A frame with the rows of one subject."""
@@ -157,7 +157,7 @@ def shown_histories(joint: Any, title: str, rows: Any) -> ShownHistories:
 # ---- What the joint is about, and which subjects the table beside it has.
 
 
-def table(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
+def _table(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of a joint of histories; ``body`` says nothing."""
     joint = shown.joint
     return {
@@ -185,7 +185,7 @@ def subjects(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError(NO_TABLE)
     length = shown.table.rows.length
     places = [k for k, label in enumerate(shown.labels) if word.lower() in label.lower()]
-    listed = sorted(places, key=lambda k: shown.labels[k].lower() != word.lower())[:LISTED]
+    listed = sorted(places, key=lambda k: shown.labels[k].lower() != word.lower())[:_LISTED]
     return {
         "found": len(places),
         "subjects": [{"place": k, "label": shown.labels[k], "rows": int(length[k])} for k in listed],
@@ -207,8 +207,8 @@ def history(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
         k = place_of(body.get("place"), len(shown.labels), "place")
         label = shown.labels[k]
     begin, end = chosen.rows.start[k : k + 2].tolist()
-    if end - begin > MOST_ROWS:
-        begin, label = end - MOST_ROWS, f"{label}, its last {MOST_ROWS:,} rows"
+    if end - begin > _MOST_ROWS:
+        begin, label = end - _MOST_ROWS, f"{label}, its last {_MOST_ROWS:,} rows"
     part = slice(begin, end)
     time = None if chosen.rows.time is None else chosen.rows.time[part]
     unseen = [
@@ -279,8 +279,8 @@ def _numbers(shown: ShownHistories, body: Mapping[str, Any]) -> tuple[np.ndarray
     said, constant = body.get("rows"), body.get("constant", {})
     if not isinstance(said, list) or not said or not all(isinstance(row, Mapping) for row in [*said, constant]):
         raise ValueError("rows: expected a list of rows, at least one, each an object of texts by column name")
-    if len(said) > MOST_ROWS:
-        raise ValueError(f"rows: expected at most {MOST_ROWS:,}, got {len(said):,}")
+    if len(said) > _MOST_ROWS:
+        raise ValueError(f"rows: expected at most {_MOST_ROWS:,}, got {len(said):,}")
     X = np.full((len(said), len(shown.schema.columns)), np.nan)
     time = None if shown.time is None else np.full(len(said), np.nan)
     for i, row in enumerate(said):
@@ -401,10 +401,10 @@ def population(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]
 def _positions(length: np.ndarray) -> int:
     """Row numbers that enough subjects have."""
     ordered = np.sort(length)[::-1]
-    return int(np.clip(ordered[min(FEW, len(ordered)) - 1], 1, POSITIONS))
+    return int(np.clip(ordered[min(_FEW, len(ordered)) - 1], 1, POSITIONS))
 
 
-def _by_position(column: Column, table: Table, j: int, longest: int) -> dict[str, Any]:
+def _by_position(column: Column, table: _Table, j: int, longest: int) -> dict[str, Any]:
     """Mean and intervals, or shares of levels, of a column in the first, second, ... row of subjects."""
     start, length = table.rows.start[:-1], table.rows.length
     means, bands, shares = [], [], []
@@ -423,7 +423,7 @@ def _by_position(column: Column, table: Table, j: int, longest: int) -> dict[str
 
 
 ASKS: dict[str, Callable[..., Any]] = {
-    "table": table,
+    "table": _table,
     "subjects": subjects,
     "history": history,
     "forecast": forecast,

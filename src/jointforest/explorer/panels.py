@@ -35,7 +35,7 @@ ENTRIES = 500_000
 """With more numbers between hidden states than this, it may cut fewer boxes: the panel is to answer in two seconds."""
 LISTED = 8
 """Leaves, or states, that an explanation lists."""
-MOST_BINS = 60
+_MOST_BINS = 60
 LN2 = math.log(2.0)
 DIGITS = 6
 """Digits of numbers without a grid where they are looked at."""
@@ -104,7 +104,7 @@ def why(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
 def pair(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     """The joint distribution of two columns given evidence, and what one tells of the other."""
     known = Known(shown, body.get("evidence"))
-    said, bins = body.get("columns"), whole_number(body, "bins", 20, 2, MOST_BINS)
+    said, bins = body.get("columns"), whole_number(body, "bins", 20, 2, _MOST_BINS)
     if not isinstance(said, list) or len(said) != 2:
         raise ValueError("columns: expected the places of two columns")
     places = [place_of(j, len(shown.columns), "columns") for j in said]

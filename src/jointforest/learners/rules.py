@@ -34,7 +34,7 @@ from ..models.ruled.ruled import ruled
 from ..models.ruled.translate import known_values
 from ..query_language.rules import rule as parse_rule
 
-LOST = 0.05
+_LOST = 0.05
 """Largest share of rows of which a rule's coordinates may lose a known cell, because others are missing beside it."""
 UNLIKE = 1e-3
 """Largest share of rows in which two patterns of missing cells that count as one may differ."""
@@ -220,7 +220,7 @@ class _Maker:
             )  # fmt: skip
             return
         missing = np.isnan(self.X[:, columns]).sum(axis=1)
-        if np.mean(~np.isnan(self.X[:, y]) & (missing > (1 if is_exact else 0))) > LOST:
+        if np.mean(~np.isnan(self.X[:, y]) & (missing > (1 if is_exact else 0))) > _LOST:
             self.why[said] = f"too many rows have {rule.column!r} and miss what it is the sum of"
             return
         zero = self.schema.columns[y].zero
@@ -362,7 +362,7 @@ class _Maker:
             return f"its columns have {n_levels:,} combinations of values, which are too many"
         if self.is_auto and n_levels > max(AUTO_LEVELS, *alone, 0):
             return f"its columns have {n_levels:,} combinations of values, which are many"
-        if np.mean(~known & ~np.isnan(cells).all(axis=1)) > LOST:
+        if np.mean(~known & ~np.isnan(cells).all(axis=1)) > _LOST:
             return "too many rows miss some of its columns, but not all"
         for x in cells.T:  # every value is in some combination
             if np.mean(~np.isnan(x) & ~np.isin(x, x[known])) > UNLIKE:
@@ -478,7 +478,7 @@ class _Maker:
         steps = [self.schema.columns[j].step for j in (base, made)]
         if steps[1] > steps[0] or (steps[1] > 0.0 and _unit(*(self.schema.columns[j] for j in (base, made))) == 0.0):
             return False  # sums would lie beside the grid
-        return bool(np.mean(np.isnan(self.X[:, base]) & ~np.isnan(self.X[:, made])) <= LOST)
+        return bool(np.mean(np.isnan(self.X[:, base]) & ~np.isnan(self.X[:, made])) <= _LOST)
 
     def _is_in_no_sum(self, j: int) -> bool:
         """Whether no other column is a sum of column j."""

@@ -200,7 +200,7 @@ def negate(condition: Condition) -> Condition:
     return Not(condition)
 
 
-def merge(clauses: Iterable[Conditions]) -> Conditions:
+def _merge(clauses: Iterable[Conditions]) -> Conditions:
     """Conditions that all hold: those on one column become one."""
     parts_of: dict[str, list[Condition]] = {}
     for conditions in clauses:
@@ -533,7 +533,7 @@ class ConditionParser(SumReader):
             clauses.append(self.clause())
         if not (self.token.sort == "end" or self.is_symbol("|", ")")):
             raise self.fail(f"expected ',' or 'and', found {self.shown_token()}", hint=self.quoting_hint())
-        return merge(clauses)
+        return _merge(clauses)
 
     def clause(self) -> Conditions:
         """Conditions joined by ``or``, all on one column."""
@@ -554,7 +554,7 @@ class ConditionParser(SumReader):
         while self.is_keyword("and"):
             self.advance()
             parts.append(self.part())
-        return merge(parts)
+        return _merge(parts)
 
     def part(self) -> Conditions:
         """A condition, its opposite, or conditions in brackets."""
@@ -599,7 +599,7 @@ class ConditionParser(SumReader):
         """Conditions of which any may hold; an error at ``start`` if they are on several columns."""
         columns = {column for conditions in parts for column, _ in conditions}
         if len(columns) > 1:
-            raise self.across_columns(start, merge(parts), word, answer)
+            raise self.across_columns(start, _merge(parts), word, answer)
         return ((columns.pop(), any_of([conditions[0][1] for conditions in parts])),)
 
     def across_columns(self, start: Token, conditions: Conditions, word: str, answer: str) -> QuerySyntaxError:

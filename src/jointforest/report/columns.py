@@ -16,7 +16,7 @@ from ..explorer import answers
 from ..explorer.shown import Bins, ShownJoint, from_shown, shares_of_rows
 from ..inference.histogram import are_few_cells, is_beyond
 
-MOST_LEVELS = 8
+_MOST_LEVELS = 8
 """Levels of a column that have a bar."""
 
 
@@ -38,12 +38,12 @@ def encoded(shown: ShownJoint, frame: Any) -> np.ndarray:
 
 
 def _levels(column: Column, bins: Bins, one: Any, mass: np.ndarray, rows: np.ndarray | None) -> dict[str, Any]:
-    order = np.argsort(-mass, kind="stable") if len(mass) > MOST_LEVELS else np.arange(len(mass))
-    some = order[:MOST_LEVELS].tolist()
+    order = np.argsort(-mass, kind="stable") if len(mass) > _MOST_LEVELS else np.arange(len(mass))
+    some = order[:_MOST_LEVELS].tolist()
     bars = [_bar(str(column.levels[k]), mass[k], None if rows is None else rows[k]) for k in some]
     rest = len(mass) - len(some)
     if rest:
-        others = order[MOST_LEVELS:]
+        others = order[_MOST_LEVELS:]
         bars.append(_bar(f"{rest:,} others", mass[others].sum(), None if rows is None else rows[others].sum()))
     return {"bars": bars}
 

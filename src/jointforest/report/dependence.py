@@ -14,7 +14,7 @@ MOST_IN_MATRIX = 30
 """Columns of the matrix."""
 STRONGEST = 12
 """Columns that are named for a target."""
-LEAST = 0.1
+_LEAST = 0.1
 """Weaker dependences are not named: chance is not far."""
 
 
@@ -108,7 +108,7 @@ def predictors(found: Dependence, target: str) -> list[dict[str, str]]:
             "width": f"{100 * found.strength[i, j]:.1f}",
         }
         for i in best
-        if i != j and found.strength[i, j] >= LEAST
+        if i != j and found.strength[i, j] >= _LEAST
     ]
 
 

@@ -32,22 +32,22 @@ MOST_BYTES = 3 << 20
 """Most bytes of the joint in a file, as text."""
 BITS = 12, 8
 """Bits of an entry of a table: the first number with which the joint fits."""
-SURE = 12
+_SURE = 12
 """With so many bits rounding moves no answer by .02 points (``docs/experiments/report-errors.md``)."""
 MOST_BITS = 16
 """Bits of an entry of a forest's tables of levels, where small masses are those of pseudo-counts."""
 MOST_NUMBERS = 16_000_000
 """Joints of more numbers than this do not fit, whatever they are."""
-DRAWS = 40_000
+_DRAWS = 40_000
 """Most rows that a smaller joint is learned from."""
 FEWEST_DRAWS, DRAWS_A_ROW = 5_000, 2
 """Fewest of them, and how many for each row that the joint was learned from: with twice as many rows the smaller joint
 has less error of sampling than the joint itself."""
-MOST_CELLS = 3_000_000
+_MOST_CELLS = 3_000_000
 """Most cells of these rows."""
 STATES = 128, 96, 64, 48, 32, 24, 16, 8, 4, 2
 """States a column of a smaller joint: the first number whose tables fit."""
-BINS = 64
+_BINS = 64
 """Codes of a number in a smaller joint."""
 PASSES = 3
 
@@ -84,10 +84,10 @@ def embedded(shown: ShownJoint) -> Embedded:
     found = _fitting(shown)
     if found is not None:
         bits, written = found
-        errors = None if bits >= SURE else _errors(shown, rounded(shown.joint.distribution, bits), FEW_PIECES)
+        errors = None if bits >= _SURE else _errors(shown, rounded(shown.joint.distribution, bits), FEW_PIECES)
         return Embedded(shown, True, 0, bits, errors, written)
-    enough = max(FEWEST_DRAWS, DRAWS_A_ROW * int(shown.joint.schema.n_rows or DRAWS))
-    n = max(min(DRAWS, enough, MOST_CELLS // len(shown.columns)), 1)
+    enough = max(FEWEST_DRAWS, DRAWS_A_ROW * int(shown.joint.schema.n_rows or _DRAWS))
+    n = max(min(_DRAWS, enough, _MOST_CELLS // len(shown.columns)), 1)
     X = sample(shown.joint.distribution, shown.nothing.evidence, n, 0)  # cells that are missing would tell nothing
     small, bits, written = _smaller(shown, X)
     has_forest = any(component.is_forest for component in shown.joint.distribution.components)
@@ -102,7 +102,7 @@ def _errors(shown: ShownJoint, near: Distribution, n: int) -> Errors:
 
 def _smaller(shown: ShownJoint, X: np.ndarray) -> tuple[ShownJoint, int, dict[str, Any]]:
     """A hidden tree learned from draws (n, d) that fits, with as many states as do, its bits, and what is written."""
-    codes = [len(column.levels) or BINS for column in shown.columns]
+    codes = [len(column.levels) or _BINS for column in shown.columns]
     for states in STATES:
         if states != STATES[-1] and sum(states * (states + size) for size in codes) > MOST_BYTES:
             continue
@@ -148,7 +148,7 @@ def _numbers(distribution: Distribution) -> int:
 def _learned(shown: ShownJoint, X: np.ndarray, n_states: int) -> HiddenTrees:
     """A hidden tree with the schema of the joint, from draws (n, d)."""
     columns = shown.columns
-    scales = tuple(learn_scale(column, X[:, j], None, BINS) for j, column in enumerate(columns))
+    scales = tuple(learn_scale(column, X[:, j], None, _BINS) for j, column in enumerate(columns))
     codes = code_table(scales, X)
     is_ordered = np.array([not column.is_categorical for column in columns])
     table = CodeTable(np.ascontiguousarray(codes), np.array([scale.n_codes for scale in scales]), is_ordered)
@@ -245,7 +245,7 @@ def _tree(tree: TreeTables, packer: Packer, bits: int) -> dict[str, Any]:
         "transition": [packer.table(one, bits) for one in tree.transition],
         "emission": [packer.table(one, bits) for one in tree.emission],
         "missing_at": [tree.missing_node[j] if j >= 0 else k for k, j in enumerate(tree.column.tolist())],
-        "blank": [packer.table(one[:, None], max(bits, SURE)) if one.any() else None for one in blank],
+        "blank": [packer.table(one[:, None], max(bits, _SURE)) if one.any() else None for one in blank],
     }
 
 

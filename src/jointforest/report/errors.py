@@ -24,11 +24,11 @@ FEW_PIECES = 200
 """Pieces where only the rounding of a joint is measured, and where forests answer one piece after the other."""
 RULED_PIECES = 50
 """Pieces where the joint has enforced rules: an answer about a sum of columns takes up to 0.1 seconds."""
-MOST_COLUMNS = 3
+_MOST_COLUMNS = 3
 """Most columns that a piece says something of."""
 SEVERAL = 0.3
 """Share of conditions on levels that name two."""
-STEPS = 200
+_STEPS = 200
 """Steps of a histogram's axis to which the ends of an interval are rounded, as a drag does."""
 
 
@@ -62,7 +62,7 @@ def random_pieces(shown: ShownJoint, n: int = PIECES, seed: int = 0) -> list[lis
 
 def _piece(shown: ShownJoint, x: np.ndarray, other: np.ndarray, rng: np.random.Generator) -> list[dict[str, Any]]:
     d = len(shown.columns)
-    places = sorted(rng.choice(d, min(int(rng.integers(1, MOST_COLUMNS + 1)), d), replace=False).tolist())
+    places = sorted(rng.choice(d, min(int(rng.integers(1, _MOST_COLUMNS + 1)), d), replace=False).tolist())
     said = [_condition(shown.columns[j], shown.bins[j], x[j], other[j], rng) | {"column": j} for j in places]
     return [condition for condition in said if len(condition) > 1]
 
@@ -93,10 +93,10 @@ def _condition(column: Column, bins: Bins, x: float, other: float, rng: np.rando
 
 
 def _rounded(column: Column, edges: np.ndarray, x: float) -> float:
-    """An end of an interval as a drag gives it: on the grid of the column, or on one of `STEPS` steps."""
+    """An end of an interval as a drag gives it: on the grid of the column, or on one of `_STEPS` steps."""
     if column.step > 0.0:
         return column.center + round((x - column.center) / column.step) * column.step
-    step = (edges[-1] - edges[0]) / STEPS
+    step = (edges[-1] - edges[0]) / _STEPS
     return float(edges[0] + round((x - edges[0]) / step) * step)
 
 

@@ -28,7 +28,7 @@ from .summary import judged, summary
 
 # ---- What was learned, in words: kinds of columns, what was compared, a small tree.
 
-MOST_LEAVES = 24
+_MOST_LEAVES = 24
 """Leaves of a tree that can be read as text."""
 
 
@@ -51,9 +51,9 @@ def facts(joint: Any) -> list[tuple[str, str]]:
 
 def outline(joint: Any) -> str | None:
     """The tree of a joint of one tree with few leaves, as text; None of any other."""
-    if joint.n_trees != 1 or not 1 < joint.n_leaves <= MOST_LEAVES or joint.n_states:
+    if joint.n_trees != 1 or not 1 < joint.n_leaves <= _MOST_LEAVES or joint.n_states:
         return None
-    return tree_text(joint.distribution.box_trees_for("tree_text"), 0, MOST_LEAVES)
+    return tree_text(joint.distribution.box_trees_for("tree_text"), 0, _MOST_LEAVES)
 
 
 # ---- The rows of a table that the joint finds least probable, and which of their cells make them so.

@@ -82,7 +82,7 @@ def pdf(scale: Scale, x: np.ndarray) -> np.ndarray:
 
 # ---- From probabilities of codes back to values: quantiles, draws, levels.
 
-INSIDE = 2.0**-53
+_INSIDE = 2.0**-53
 
 
 def quantiles(scale: Scale, weights: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -156,7 +156,7 @@ def draw(scale: Scale, code: np.ndarray, u: np.ndarray) -> np.ndarray:
     """
     segment, part = _located(scale, np.asarray(code), np.asarray(u, dtype=np.float64))
     limit = np.finfo(float).max
-    return np.clip(_value(scale, segment, np.clip(part, INSIDE, 1 - INSIDE)), -limit, limit)
+    return np.clip(_value(scale, segment, np.clip(part, _INSIDE, 1 - _INSIDE)), -limit, limit)
 
 
 def levels(scale: Scale, weights: np.ndarray, n_levels: int) -> np.ndarray:

@@ -214,7 +214,7 @@ Settings = tuple[Shape, int] | None
 """Shape and number of iterations, where they are chosen."""
 
 
-class Tried(NamedTuple):
+class _Tried(NamedTuple):
     """Trees of each fold, the settings with the least validation loss, and that loss."""
 
     trials: list[Trial]
@@ -285,7 +285,7 @@ class HistBoosting(NamedTuple):
         ]
         return found[0], found[-1]
 
-    def _choose(self, pairs: list[Pair], for_complete: bool) -> Tried:
+    def _choose(self, pairs: list[Pair], for_complete: bool) -> _Tried:
         """The best shape, and the same with levels in order if that is better."""
         n = len(pairs[0][0].y)
         best = self._best([shape for shape in FIXED.shapes if shape.fewest <= n <= shape.most], pairs, for_complete)
@@ -294,13 +294,13 @@ class HistBoosting(NamedTuple):
             best = min(best, ordered, key=lambda one: one.loss)
         return best
 
-    def _best(self, shapes: list[Shape], pairs: list[Pair], for_complete: bool) -> Tried:
+    def _best(self, shapes: list[Shape], pairs: list[Pair], for_complete: bool) -> _Tried:
         """The shape, and its number of iterations, with the least loss."""
         found = []
         for shape in shapes:
             trials = try_shape(self.table, shape, pairs, self.n_classes, self.seed, for_complete)
             loss = np.sum([trial.loss for trial in trials], axis=0)
-            found.append(Tried(trials, (shape, 1 + int(loss.argmin())), float(loss.min())))
+            found.append(_Tried(trials, (shape, 1 + int(loss.argmin())), float(loss.min())))
         return min(found, key=lambda one: one.loss)
 
     def learn(self, rows: Labelled, settings: Settings) -> Boosted:

@@ -116,7 +116,7 @@ class MemberLoss(NamedTuple):
     weight: np.ndarray
 
 
-class Comparison(NamedTuple):
+class _Comparison(NamedTuple):
     """The pool, the names of the members that are kept, in its order, and what validation rows say.
 
     Attributes
@@ -156,7 +156,7 @@ class Learned(NamedTuple):
 
     members: dict[str, Member]
     chosen: Chosen
-    comparison: Comparison
+    comparison: _Comparison
     n_held: int
     n_folds: int
     settings: dict[str, Settings]
@@ -274,7 +274,7 @@ def _choose_joint(problem: Problem, folds: list[Fold], rows: np.ndarray) -> Chos
     return choose(task)
 
 
-Trees = dict[str, tuple[list[Boosted], Settings]]
+_Trees = dict[str, tuple[list[Boosted], Settings]]
 """By the names of members: boosted trees of each fold, and what was chosen."""
 
 
@@ -303,7 +303,7 @@ def _cross_fit(
     folds: list[Fold],
     hidden: list[Hidden],
     rng: np.random.Generator,
-) -> tuple[dict[str, Labelled], Trees]:
+) -> tuple[dict[str, Labelled], _Trees]:
     """Rows that boosted trees learn from in the end, and those of the folds: as they are, and copies with cells hidden.
 
     The rows to learn from in ``completed_pairs`` are completed by the joint of their fold: else validation rows would
@@ -340,7 +340,7 @@ def _cross_fit(
 
 
 def _learn_again(
-    problem: Problem, kept: list[str], learned_from: dict[str, Labelled], trees: Trees, are_final: bool
+    problem: Problem, kept: list[str], learned_from: dict[str, Labelled], trees: _Trees, are_final: bool
 ) -> dict[str, Boosted]:
     """Boosted trees of the kept members, learned from all rows; those of the same rows and settings only once."""
     as_given = {} if problem.fitted is None else {EXPECTED: problem.fitted, NATIVE: problem.fitted}
@@ -362,7 +362,7 @@ def _learn_again(
 
 def _compare(
     problem: Problem, boosted: list[str], answers: list[dict[str, Answer]], hidden: list[Hidden]
-) -> Comparison:
+) -> _Comparison:
     """The pool by the answers of each fold, the members that are kept, and what validation rows say of each."""
     goal, names = problem.goal(), [FOREST, JOINT, *boosted, ADDITIVE]
     anchor = None if problem.fitted is None else EXPECTED
@@ -370,7 +370,7 @@ def _compare(
         pool = goal.equal(len(names), len((FOREST, JOINT)), names.index(anchor) if anchor else None)
         nothing = np.full(len(FIXED.rates), np.nan)
         losses = tuple(MemberLoss(name, nothing, pool.weight[:, k]) for k, name in enumerate(names))
-        return Comparison(pool, names, losses, nothing)
+        return _Comparison(pool, names, losses, nothing)
     validation = _validation(problem, hidden)
     each = {name: joined([found[name] for found in answers]) for name in names}
     rate = np.searchsorted(FIXED.rates, np.concatenate([h.rate for h in hidden]))
@@ -399,7 +399,7 @@ def _compare(
         weight = pool.weight[:, kept.index(name)] if name in kept else np.zeros(len(FIXED.knots))
         members.append(MemberLoss(name, loss, weight))
     pool_loss = goal.shown(at_rates(pool.losses(stack([each[name] for name in kept]), validation)))
-    return Comparison(pool, kept, tuple(members), pool_loss)
+    return _Comparison(pool, kept, tuple(members), pool_loss)
 
 
 def _validation(problem: Problem, hidden: list[Hidden]) -> ValidationRows:

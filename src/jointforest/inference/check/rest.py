@@ -1,6 +1,6 @@
 """Predictions of a joint for each cell of a row, given all other cells, each of which may be wrong.
 
-Here *code* is a code of the joint: a level, or a bin of a number. See `check.Joint` for the functions that are passed.
+Here *code* is a code of the joint: a level, or a bin of a number. See `check._Joint` for the functions that are passed.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from .outcome import Outcome
 
 POOL = 1000
 """Rows drawn given the fixed cells and the wanted outcome."""
-BINS = 10
+_BINS = 10
 """Rows that agree in all levels and in these parts of the ranges are alike."""
 
 
@@ -99,7 +99,7 @@ def unlike(p: Problem, X: np.ndarray) -> np.ndarray:
     key = X.copy()
     for j, column in enumerate(p.columns):
         if not column.is_categorical and column.maximum > column.minimum:
-            part = np.floor((X[:, j] - column.minimum) / (column.maximum - column.minimum) * BINS)
+            part = np.floor((X[:, j] - column.minimum) / (column.maximum - column.minimum) * _BINS)
             key[:, j] = np.where(X[:, j] == p.row[j], -1.0, part)
     return np.sort(np.unique(np.nan_to_num(key, nan=-2.0), axis=0, return_index=True)[1])
 
@@ -110,7 +110,7 @@ Columns = tuple[int, ...]
 
 FEW_VALUES = 64
 """A column of more cells between its least and greatest number is not tried value by value."""
-DRAWS = 32
+_DRAWS = 32
 """Draws for a set of several columns; for one column twice as many."""
 BEST = 2
 """Values of a column that are combined with those of other columns."""
@@ -167,7 +167,7 @@ def rows_for(
     """
     few = [_product(columns, values) <= LARGEST_PRODUCT for columns in sets]
     many = [i for i, is_few in enumerate(few) if not is_few]
-    n = DRAWS if len(sets[0]) > 1 else 2 * DRAWS
+    n = _DRAWS if len(sets[0]) > 1 else 2 * _DRAWS
     rows, owner = [], []
     if many:
         rows.append(drawn_rows(p, [sets[i] for i in many], n, seed))

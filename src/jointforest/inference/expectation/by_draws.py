@@ -14,7 +14,7 @@ from ..sampling import sample
 from .expectation import Rows, distinct, knows_splits, take
 from .match import Features, filled, split_features
 
-METHODS = ("auto", "exact", "sample")
+_METHODS = ("auto", "exact", "sample")
 _DRAWN = 100_000
 """Completions at once."""
 _CELLS = 4096
@@ -47,7 +47,7 @@ def expected_by_draws(features: Features, model: Distribution, rows: Rows, metho
     Rows that know all features that are split have the ensemble's own answers. Rows that lack one of them are exact:
     its splits cut the column into cells, whose probabilities the joint knows. Others are means over ``m`` draws.
     """
-    check("method", method, METHODS)
+    check("method", method, _METHODS)
     out = _plain(features, rows)
     part = np.flatnonzero(~knows_splits(features, rows))
     if not len(part):

@@ -63,11 +63,11 @@ def level_cells(columns, regions, used, u, stop, most, cells):
     for v in range(u, stop):
         for at in range(regions.level_start[used[v]], regions.level_start[used[v] + 1]):
             key[start + regions.level[at]] += mix(np.uint64(v + 1))
-    return number_keys(key, start, end, cells.level_cell, most)
+    return _number_keys(key, start, end, cells.level_cell, most)
 
 
 @kernel
-def number_keys(key, start, end, number, most):
+def _number_keys(key, start, end, number, most):
     """Number the distinct keys from ``start`` to ``end`` in the order in which they come; return how many."""
     n = 0
     for k in range(start, end):
@@ -184,7 +184,7 @@ def end_node(splits, residual, cells, index, tree):
 
 
 @kernel
-def apply_link(link, total, out):
+def _apply_link(link, total, out):
     """The link of sums (K,), into ``out`` (K,)."""
     n = total.shape[0]
     if link == SOFTMAX:
@@ -231,7 +231,7 @@ def cell_rows(arrays, rows, first, post, most, link, base, scratch, grid, out):
                     node = end_node(splits, scratch.residual, grid.cells, grid.combination, tree)
                     for o in range(n_outputs):
                         total[o] += value[node, o]
-                apply_link(link, total, answer)
+                _apply_link(link, total, answer)
                 for a in range(n_outputs):
                     linked[row, a] += p * answer[a]
                     mean[row, a] += p * total[a]

@@ -174,14 +174,14 @@ _LINK_ROWS = 32
 """Rows of a chunk for a thread, where there is a link: a row takes longer than one of `_MEAN_ROWS`."""
 _DRAWN = 100_000
 """Completed rows that a thread holds at a time."""
-MOST_CELLS = 4096
+_MOST_CELLS = 4096
 """Combinations of cells up to which a row is answered by going through them: some 4 ms."""
-MOST_PAIRS = 4e6
+_MOST_PAIRS = 4e6
 """Numbers up to which a row is answered by pairs of leaves: about what completions of it take."""
 
 
 @record
-class Moments(NamedTuple):
+class _Moments(NamedTuple):
     """Moments of n rows' sums F before the link.
 
     Attributes
@@ -219,7 +219,7 @@ class CellMoments(NamedTuple):
     n_combinations: np.ndarray
 
 
-def by_cells(matched: MatchedEnsemble, rows: Rows, most: int = MOST_CELLS) -> tuple[np.ndarray, Moments]:
+def by_cells(matched: MatchedEnsemble, rows: Rows, most: int = _MOST_CELLS) -> tuple[np.ndarray, _Moments]:
     """E[link(F) | known cells] and moments of F, by all combinations of cells of the missing columns.
 
     The ensemble's splits cut each column into cells (levels that no split tells apart are one); in a combination of
@@ -239,10 +239,10 @@ def by_cells(matched: MatchedEnsemble, rows: Rows, most: int = MOST_CELLS) -> tu
         return out.linked, out.mean, out.second, out.n_combinations >= 0
 
     linked, mean, second, is_exact = _incomplete(matched, rows, one)
-    return linked, Moments(mean, second, is_exact)
+    return linked, _Moments(mean, second, is_exact)
 
 
-def by_pairs(matched: MatchedEnsemble, rows: Rows, most: float = MOST_PAIRS) -> Moments:
+def by_pairs(matched: MatchedEnsemble, rows: Rows, most: float = _MOST_PAIRS) -> _Moments:
     """Moments of F by pairs of leaves: Lemma 2 of Khosravi and others.
 
     E[f g] of two trees is the sum over pairs of their leaves of both values times P(in both leaves | known cells);
@@ -253,7 +253,7 @@ def by_pairs(matched: MatchedEnsemble, rows: Rows, most: float = MOST_PAIRS) -> 
 
     def one(few: Rows) -> tuple[np.ndarray, ...]:
         n, k, arrays = len(few.X), len(base), matched.arrays()
-        out = Moments(np.empty((n, k)), np.empty((n, k, k)), np.empty(n, dtype=bool))
+        out = _Moments(np.empty((n, k)), np.empty((n, k, k)), np.empty(n, dtype=bool))
 
         def work(first: int, stop: int) -> None:
             post = chunk_posterior(matched.model, few.evidence, first, stop)
@@ -266,7 +266,7 @@ def by_pairs(matched: MatchedEnsemble, rows: Rows, most: float = MOST_PAIRS) -> 
         return out.mean, out.mean + base, out.second, out.is_exact  # the first is not read
 
     _, mean, second, is_exact = _incomplete(matched, rows, one)
-    return Moments(mean, second, is_exact)
+    return _Moments(mean, second, is_exact)
 
 
 def completed(matched: MatchedEnsemble, rows: Rows, m: int, seed: int) -> np.ndarray:
@@ -314,7 +314,7 @@ def _incomplete(
     return tuple(answers)
 
 
-METHODS = ("auto", "exact", "probit", "sample")
+_METHODS = ("auto", "exact", "probit", "sample")
 _EXACT_CELLS = 10**6
 """Most combinations of cells with ``method="exact"``: about a second for a row."""
 _AT_ONCE = 4096
@@ -344,7 +344,7 @@ def expected_answer(
     "exact" of a row with more than a million combinations of cells are ValueErrors.
     """
     link = matched.ensemble.link
-    check("method", method, METHODS)
+    check("method", method, _METHODS)
     if method == "probit" and link not in ("logistic", "identity"):
         raise ValueError(
             f"method='probit' is for the log-odds of two classes; the model's link is {link!r}: use 'auto'"
@@ -357,7 +357,7 @@ def expected_answer(
         return _sure(apply_link(link, mean / np.sqrt(1.0 + np.pi / 8.0 * variance)))
     if method == "sample":
         return _by_completions(matched, rows, m, seed, tolerance)
-    answer, moments = by_cells(matched, rows, _EXACT_CELLS if method == "exact" else MOST_CELLS)
+    answer, moments = by_cells(matched, rows, _EXACT_CELLS if method == "exact" else _MOST_CELLS)
     many = np.flatnonzero(~moments.is_exact)
     if method == "exact" and len(many):
         raise ValueError(
@@ -379,11 +379,11 @@ def spread(matched: MatchedEnsemble, rows: Rows, m: int = 128, seed: int = 0) ->
     Exact where a row has few combinations of cells, or few pairs of leaves (`by_pairs`); else the variance
     is that of ``8 m`` completions around the exact mean.
     """
-    _, moments = by_cells(matched, rows, MOST_CELLS)
+    _, moments = by_cells(matched, rows, _MOST_CELLS)
     mean, variance = moments.mean, _variance(moments)
     many = np.flatnonzero(~moments.is_exact)
     if len(many):
-        pairs = by_pairs(matched, take(rows, many), MOST_PAIRS)
+        pairs = by_pairs(matched, take(rows, many), _MOST_PAIRS)
         mean[many], variance[many] = pairs.mean, _variance(pairs)
         many = many[~pairs.is_exact]
     for first in range(0, len(many), _AT_ONCE // _DRAWS_OF_SPREAD):
@@ -394,7 +394,7 @@ def spread(matched: MatchedEnsemble, rows: Rows, m: int = 128, seed: int = 0) ->
     return mean, variance
 
 
-def _variance(moments: Moments) -> np.ndarray:
+def _variance(moments: _Moments) -> np.ndarray:
     variance: np.ndarray = np.maximum(np.einsum("nkk->nk", moments.second) - moments.mean**2, 0.0)
     return variance
 

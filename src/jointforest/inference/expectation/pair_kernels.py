@@ -40,7 +40,7 @@ def leaf_box(splits, residual, k, box, column):
 
 
 @kernel
-def in_region(regions, m, level):
+def _in_region(regions, m, level):
     """Whether a level is in a split region."""
     if m <= ONE:
         return m == ONE
@@ -71,7 +71,7 @@ def restrict_column(arrays, j, n, n_used, scratch, narrow):
                 narrow[u, i] = 0.0
             for at in range(regions.level_start[used[u]], regions.level_start[used[u] + 1]):
                 level = regions.level[at]
-                if in_region(regions, used[high], level) and not in_region(regions, used[low], level):
+                if _in_region(regions, used[high], level) and not _in_region(regions, used[low], level):
                     for i in range(n):
                         narrow[u, i] += level_mass[first + level, i]
         else:

@@ -74,13 +74,13 @@ def _plain_text(summary: dict[str, Any]) -> str:
 
 # ---- Hidden states as rules: what sets a state apart in the query language, and a summary of the columns in it.
 
-COLUMNS = 3
+_COLUMNS = 3
 """Most columns in a rule."""
 APART = 0.1
 """Least divergence, in nats, of a column that a rule names."""
-CUTS = np.linspace(0.05, 0.95, 19)
+_CUTS = np.linspace(0.05, 0.95, 19)
 """Levels of the quantiles between which bins of a column of numbers lie, in which distributions are compared."""
-TAILS = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+_TAILS = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
 
 
 def _state_rules(model: Distribution, evidence: Evidence, states: list[HiddenState]) -> list[dict[str, Any]]:
@@ -91,13 +91,13 @@ def _state_rules(model: Distribution, evidence: Evidence, states: list[HiddenSta
     """
     schema, nothing = model.schema, build(model.schema)
     whole = model.observe(nothing)
-    cuts = [None if c.is_categorical else np.unique(whole.quantile(j, CUTS)) for j, c in enumerate(schema.columns)]
+    cuts = [None if c.is_categorical else np.unique(whole.quantile(j, _CUTS)) for j, c in enumerate(schema.columns)]
     marginal = [_shares(whole, j, cut) for j, cut in enumerate(cuts)]
     found = []
     for one in states:
         alone, given = one.distribution.observe(nothing), one.distribution.observe(evidence)
         apart = [divergence(_shares(alone, j, cut), marginal[j]) for j, cut in enumerate(cuts)]
-        named = sorted(np.argsort(-np.array(apart), kind="stable")[:COLUMNS].tolist())
+        named = sorted(np.argsort(-np.array(apart), kind="stable")[:_COLUMNS].tolist())
         conditions = {
             schema.names[j]: _condition_of(schema.columns[j], _numbers(alone, j)) for j in named if apart[j] >= APART
         }
@@ -121,7 +121,7 @@ def _numbers(state: PosteriorState, j: int) -> np.ndarray:
     """Probabilities of the levels of a column, or its mean and the ends of the interval that holds 90 %."""
     if state.distribution.schema.columns[j].is_categorical:
         return state.level_probabilities(j)[0]
-    return np.append(state.moments(j)[0], state.quantile(j, TAILS)[0])
+    return np.append(state.moments(j)[0], state.quantile(j, _TAILS)[0])
 
 
 def _condition_of(column: Column, numbers: np.ndarray) -> Any:

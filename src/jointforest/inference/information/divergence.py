@@ -160,7 +160,7 @@ def jensen_shannon(p: View, q: View, of: Columns, n: int, seed: int) -> Estimate
     return _of_shares(p, q, of, lambda s: most + _x_log_x(s) + _x_log_x(1.0 - s), most, n, seed)
 
 
-def total_variation(p: View, q: View, of: Columns, n: int, seed: int) -> Estimate:
+def _total_variation(p: View, q: View, of: Columns, n: int, seed: int) -> Estimate:
     """Total variation, the largest difference of the probabilities of an event: 0 to 1."""
     return _of_shares(p, q, of, lambda s: np.abs(2.0 * s - 1.0), 1.0, n, seed)
 
@@ -177,7 +177,7 @@ def hellinger(p: View, q: View, of: Columns, n: int, seed: int) -> Estimate:
 MEASURES: dict[str, Callable[..., Estimate]] = {
     "kl": kl_divergence,
     "jensen-shannon": jensen_shannon,
-    "total-variation": total_variation,
+    "total-variation": _total_variation,
     "hellinger": hellinger,
 }
 

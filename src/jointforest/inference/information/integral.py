@@ -38,7 +38,7 @@ WORK = 5e7
 _ROWS = 100_000
 """Rows at once."""
 
-Function = Callable[..., np.ndarray]
+_Function = Callable[..., np.ndarray]
 """Of the log-densities (n,) of every view: what is summed, (n,)."""
 
 
@@ -49,7 +49,7 @@ class _Combinations(NamedTuple):
     weight: np.ndarray
 
 
-def integral(views: tuple[View, ...], of: Columns, function: Function) -> float | None:
+def integral(views: tuple[View, ...], of: Columns, function: _Function) -> float | None:
     """Integral of a function of densities over some columns, to about 1e-6; None if too slow, or estimated.
 
     As in `Joint.log_density` levels and atoms count 1, cells of a grid their width, numbers their length.

@@ -44,8 +44,8 @@ def conjugate_gradients(
 
 # ---- New leaf values of an ensemble's trees, by the expected squared loss over what the rows lack.
 
-METHODS = ("bagging", "forest", "boosting")
-MOST_LEAVES = 6000
+_METHODS = ("bagging", "forest", "boosting")
+_MOST_LEAVES = 6000
 """Leaves up to which pairs have a matrix: 288 MB."""
 NO_MASS = 1e-12
 """Share of the rows' weight up to which a leaf counts as one without mass: what rounding leaves of an empty one."""
@@ -58,7 +58,7 @@ def refit_squared(
     method: str,
     weight_decay: float = 0.0,
     weight: np.ndarray | None = None,
-    most_leaves: int = MOST_LEAVES,
+    most_leaves: int = _MOST_LEAVES,
 ) -> np.ndarray:
     """Leaf values (L, K) that minimise the expected squared loss, plus a penalty, the trees' weights folded in.
 
@@ -98,7 +98,7 @@ def is_average(ensemble: Ensemble) -> bool:
     return ensemble.link == "identity" and name.startswith(("DecisionTree", "ExtraTree", "RandomForest", "XGBRF"))
 
 
-def tree_leaves(ensemble: Ensemble) -> np.ndarray:
+def _tree_leaves(ensemble: Ensemble) -> np.ndarray:
     """The tree of each leaf, (L,)."""
     tree = np.empty(len(ensemble.feature), dtype=np.int64)
     tree[ensemble.root] = np.arange(len(ensemble.root))
@@ -165,7 +165,7 @@ def _boosting_by_squared_loss(
 ) -> np.ndarray:
     """Proposition 4, tree after tree."""
     matrix = pair_matrix(matched, sample) if len(mass) <= most_leaves else None
-    tree = tree_leaves(matched.ensemble)
+    tree = _tree_leaves(matched.ensemble)
     value = np.zeros(target.shape)
     for t in range(len(matched.ensemble.root)):
         leaves = np.flatnonzero(tree == t)
@@ -231,7 +231,7 @@ def outputs_of_trees(matched: MatchedEnsemble) -> np.ndarray:
     """Which outputs each tree adds to, bool (T, K); all of them if there is one."""
     ensemble = matched.ensemble
     out = np.zeros((len(ensemble.root), len(ensemble.base)), dtype=bool)
-    np.logical_or.at(out, tree_leaves(ensemble), ensemble.value != 0)
+    np.logical_or.at(out, _tree_leaves(ensemble), ensemble.value != 0)
     return out | (len(ensemble.base) == 1)
 
 
@@ -332,7 +332,7 @@ def refit_values(
     """
     ensemble = matched.ensemble
     link = ensemble.link
-    check("method", method, ("auto", *METHODS))
+    check("method", method, ("auto", *_METHODS))
     if link == "exp":
         raise ValueError(
             f"the {ensemble.library} predicts the exponential of a sum, by one of several losses (Poisson, gamma, "

@@ -144,14 +144,14 @@ def cell_leaves(arrays, rows, first, post, most, scratch, grid):
         count[at] = weigh_combinations(arrays, rows, first + at, post, at, most, scratch, grid)
         for combination in range(count[at]):
             probability[end] = grid.probability[combination]
-            route(arrays.splits, scratch.residual, grid, leaf[end])
+            _route(arrays.splits, scratch.residual, grid, leaf[end])
             advance(grid.cells, grid.combination)
             end += 1
     return count, probability[:end].copy(), leaf[:end].copy()
 
 
 @kernel
-def route(splits, residual, grid, out):
+def _route(splits, residual, grid, out):
     """The leaf of the current combination of cells in each tree, into ``out`` (T,)."""
     for tree in range(residual.start.shape[0] - 1):
         out[tree] = splits.leaf[end_node(splits, residual, grid.cells, grid.combination, tree)]

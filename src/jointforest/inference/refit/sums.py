@@ -53,7 +53,7 @@ class Sample(NamedTuple):
 
 
 @record
-class PairSums(NamedTuple):
+class _PairSums(NamedTuple):
     """What pairs of leaves are added to, see `pair_kernels.pair_rows`.
 
     Attributes
@@ -125,7 +125,7 @@ def pair_matrix(matched: MatchedEnsemble, sample: Sample) -> np.ndarray:
     def add(first: int, stop: int, rows: list[tuple[int, int]]) -> np.ndarray:
         out = np.zeros((n_leaves, n_leaves))
         pair_leaves(sample.leaf, sample.leaf_weight, first, stop, out)
-        _add_rows(matched, sample, rows, PairSums(-1, 0, nothing, out, nothing))
+        _add_rows(matched, sample, rows, _PairSums(-1, 0, nothing, out, nothing))
         return out
 
     out = _sum_parts(matched, sample, n_leaves**2, add)
@@ -154,13 +154,13 @@ def pair_product(
         for s in trees if tree < 0 else [tree]:
             for k in range(value.shape[1]):
                 out[:, k] += np.bincount(leaf[:, s], total[:, k], len(value))
-        _add_rows(matched, sample, rows, PairSums(tree, stop, value, nothing, out))
+        _add_rows(matched, sample, rows, _PairSums(tree, stop, value, nothing, out))
         return out
 
     return _sum_parts(matched, sample, value.size, add)
 
 
-def _add_rows(matched: MatchedEnsemble, sample: Sample, rows: list[tuple[int, int]], sums: PairSums) -> None:
+def _add_rows(matched: MatchedEnsemble, sample: Sample, rows: list[tuple[int, int]], sums: _PairSums) -> None:
     """Add the pairs of leaves of these chunks of the rows with missing cells."""
     part = sample.part
     # every leaf counts, also beside one of its value

@@ -76,12 +76,12 @@ _CELLS = 4_000_000
 Background = tuple[np.ndarray, np.ndarray]
 """R complete rows: float64 and bool array (R, f)."""
 
-Answer = Callable[[np.ndarray, np.ndarray], np.ndarray]
+_Answer = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """``answer(X, other)``: the model's answers (n, K) to complete rows (n, f)."""
 
 
 def interventional(
-    X: np.ndarray, other: np.ndarray, column: np.ndarray, background: Background, answer: Answer
+    X: np.ndarray, other: np.ndarray, column: np.ndarray, background: Background, answer: _Answer
 ) -> Value:
     """v(S) = mean over background rows b of f(x_S, b_rest)."""
     X_there, other_there = background
@@ -107,11 +107,13 @@ def interventional(
 _DRAWN_ROWS = 200_000
 """Most rows that the function gets at once."""
 
-Function = Callable[[np.ndarray], np.ndarray]
+_Function = Callable[[np.ndarray], np.ndarray]
 """Answers (n, K) to complete rows of the joint (n, d); of all NaN rows NaN."""
 
 
-def by_function(function: Function, model: Distribution, X: np.ndarray, needed: np.ndarray, m: int, seed: int) -> Value:
+def by_function(
+    function: _Function, model: Distribution, X: np.ndarray, needed: np.ndarray, m: int, seed: int
+) -> Value:
     """v(S) = E[f(X) | X_S = x_S] as the mean of f over m draws given the coalition's cells.
 
     Coalitions that know all that f needs have its own answer.

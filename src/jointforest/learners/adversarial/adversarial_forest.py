@@ -550,7 +550,7 @@ def _changed(forest: Discriminator, one: Callable[[int], tuple[RankTree, np.ndar
 # ---- Which rows an adversarial forest is grown on, and which fill its leaves.
 
 
-class Samples(NamedTuple):
+class _Samples(NamedTuple):
     """Rows of a table of n, by what they are for.
 
     Attributes
@@ -570,7 +570,7 @@ class Samples(NamedTuple):
 
 def take_samples(
     n: int, weight: np.ndarray | None, honest: bool, max_samples: int | float | None, seed: int
-) -> Samples:
+) -> _Samples:
     """Which of n rows grow trees, ``max_samples`` at most, and which fill leaves: all, unless ``honest``.
 
     Rows with weights (n,) grow trees as often as these say, evenly. ``honest``: rows that grow trees, half of all at
@@ -591,7 +591,7 @@ def take_samples(
     filling = np.ones(n, dtype=bool)
     if honest:
         filling[growing if is_part else candidates] = False
-    return Samples(growing, filling, is_part)
+    return _Samples(growing, filling, is_part)
 
 
 def _at_most(max_samples: int | float | None, n: int) -> int:

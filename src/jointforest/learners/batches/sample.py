@@ -32,14 +32,14 @@ MOST_ROWS = 200_000
 """Rows of the sample, unless the learner asks for another number."""
 
 
-class Seen(NamedTuple):
+class _Seen(NamedTuple):
     """What one pass over some batches sees: mergeable, by `merge_seen`, in any order."""
 
     look: Look
     rows: RowSample
 
 
-class Counted(NamedTuple):
+class _Counted(NamedTuple):
     """What a second pass counts: mergeable, by `merge_counted`, in any order."""
 
     values: dict[str, np.ndarray]
@@ -74,28 +74,28 @@ def held(reader: FrameReader) -> FrameReader:
     return replace(reader, cells=cells.__getitem__)
 
 
-def see(batch: Any, seed: int, n_rows: int, ignored: Set[str] = frozenset()) -> Seen:
+def see(batch: Any, seed: int, n_rows: int, ignored: Set[str] = frozenset()) -> _Seen:
     """Look at one batch, and sample at most so many of its rows; columns to be ignored may be of any type."""
     reader = held(without(read(batch), ignored))
-    return Seen(look(reader), sample_rows(reader, seed, size_of(n_rows)))
+    return _Seen(look(reader), sample_rows(reader, seed, size_of(n_rows)))
 
 
-def merge_seen(a: Seen, b: Seen, n_rows: int) -> Seen:
+def merge_seen(a: _Seen, b: _Seen, n_rows: int) -> _Seen:
     """What was seen of two parts of a table as one."""
-    return Seen(merge_looks(a.look, b.look), merge_samples(a.rows, b.rows, size_of(n_rows)))
+    return _Seen(merge_looks(a.look, b.look), merge_samples(a.rows, b.rows, size_of(n_rows)))
 
 
 def count_again(
     batch: Any, wanted: Mapping[str, Wanted], keys: np.ndarray, seed: int, ignored: Set[str] = frozenset()
-) -> Counted:
+) -> _Counted:
     """Count in one batch what the first pass left open: values that may be atoms, rows that may be common."""
     reader = held(without(read(batch), ignored))
-    return Counted(count(reader, wanted), count_common(reader, keys, seed))
+    return _Counted(count(reader, wanted), count_common(reader, keys, seed))
 
 
-def merge_counted(a: Counted, b: Counted) -> Counted:
+def merge_counted(a: _Counted, b: _Counted) -> _Counted:
     """What was counted in two parts of a table as one."""
-    return Counted(add_counts(a.values, b.values), merge_common(a.rows, b.rows))
+    return _Counted(add_counts(a.values, b.values), merge_common(a.rows, b.rows))
 
 
 def take_sample(
@@ -142,7 +142,7 @@ def _merge(merge: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     return b if a is None else a if b is None else merge(a, b)
 
 
-def sample_of(seen: Seen, counted: Counted | None, kinds: Mapping[str, str], n_rows: int, seed: int) -> Sample:
+def sample_of(seen: _Seen, counted: _Counted | None, kinds: Mapping[str, str], n_rows: int, seed: int) -> Sample:
     """The sample of a table, from what was seen of all of it and counted."""
     schema = schema_of(seen.look, {} if counted is None else counted.values, kinds)
     doubt_values(schema, seen.look)

@@ -22,7 +22,7 @@ from ...data.sample_rows import Cells, row_keys
 from ..batches.passes import Fold, Pass
 
 
-class Part(NamedTuple):
+class _Part(NamedTuple):
     """Rows of a batch: the keys of their subjects, uint64 (n,), and their cells."""
 
     keys: np.ndarray
@@ -45,7 +45,7 @@ class SubjectSample(NamedTuple):
 
     reader: FrameReader
     below: np.uint64
-    parts: list[Part]
+    parts: list[_Part]
     n_rows: int
 
     @property
@@ -101,7 +101,7 @@ def _add(
     check_subjects(cells[group], group)
     keys = row_keys([(group, cells[group])], reader.n, seed)
     none = replace(reader, n=0, cells=partial(_no_cells, {name: taken(of, np.arange(0)) for name, of in cells.items()}))
-    one = SubjectSample(none, np.uint64(2**64 - 1), [Part(keys, cells)] if reader.n else [], reader.n)
+    one = SubjectSample(none, np.uint64(2**64 - 1), [_Part(keys, cells)] if reader.n else [], reader.n)
     return one if sums is None else merge_subjects(sums, one, most_rows)
 
 
@@ -141,7 +141,7 @@ def _kept(sample: SubjectSample, most_rows: int) -> SubjectSample:
         if len(rows) == len(part.keys):
             parts.append(part)
         elif len(rows):
-            parts.append(Part(part.keys[rows], {name: taken(of, rows) for name, of in part.cells.items()}))
+            parts.append(_Part(part.keys[rows], {name: taken(of, rows) for name, of in part.cells.items()}))
     return sample._replace(below=below, parts=parts)
 
 

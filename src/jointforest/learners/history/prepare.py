@@ -69,7 +69,7 @@ def prepare(reader: FrameReader, group: Any, order: Any, kinds: Mapping[str, str
         raise ValueError(f"there is no column beside {' and '.join(drop)}")
     schema, _, X, *_ = read_table(some_columns(reader, set(reader.names) - set(drop)), kinds)
     X = np.ascontiguousarray(X[rows.place])
-    columns = columns_of(schema, tuple(reader.names), _group_column(reader, group), time, rows, X, ends)
+    columns = _columns_of(schema, tuple(reader.names), _group_column(reader, group), time, rows, X, ends)
     if not columns.rows:
         raise ValueError(
             "every column is constant within subjects, so a history says no more than one of its rows; "
@@ -108,7 +108,7 @@ def _group_column(reader: FrameReader, group: str) -> Column:
                   has_number_name=group in reader.number_names, n_observed=reader.n)  # fmt: skip
 
 
-def columns_of(
+def _columns_of(
     schema: Schema,
     names: tuple[str, ...],
     group: Column,
@@ -124,20 +124,20 @@ def columns_of(
     head, varying = [], []
     for j, column in enumerate(schema.columns):
         if is_constant(start, X[:, j]):
-            head.append(Variable(j, coding_of(column, first_known(start, X[:, j]))))
+            head.append(Variable(j, _coding_of(column, first_known(start, X[:, j]))))
         else:
-            varying.append(Variable(j, coding_of(column, X[:, j], is_first)))
+            varying.append(Variable(j, _coding_of(column, X[:, j], is_first)))
     step = begin = np.nan
     if time is not None and rows.time is not None:
         gap = np.where(is_first, np.nan, np.diff(rows.time, prepend=0.0))
         step, begin = _single(gap), _single(rows.time[start[:-1]])
         if np.isnan(begin):
-            head.insert(0, Variable(START, coding_of(time, rows.time[start[:-1]])))
+            head.insert(0, Variable(START, _coding_of(time, rows.time[start[:-1]])))
         if np.isnan(step):
-            varying.insert(0, Variable(GAP, coding_of(_gap_column(time, gap), gap, is_first)))
+            varying.insert(0, Variable(GAP, _coding_of(_gap_column(time, gap), gap, is_first)))
     if ends:
         length = rows.length.astype(np.float64)
-        head.append(Variable(LENGTH, coding_of(_length_column(length), length)))
+        head.append(Variable(LENGTH, _coding_of(_length_column(length), length)))
     subject = np.cumsum(is_first) - 1
     variables = in_order_of_likeness([*head, *varying], X, subject)
     return HistoryColumns(schema, names, group, time, step, begin, tuple(variables[: len(head)]),
@@ -215,7 +215,7 @@ def is_constant(start: np.ndarray, x: np.ndarray) -> bool:
     return bool(share >= FIXED.constant_share)
 
 
-def coding_of(column: Column, x: np.ndarray, is_first: np.ndarray | None = None) -> Coding:
+def _coding_of(column: Column, x: np.ndarray, is_first: np.ndarray | None = None) -> Coding:
     """Codes of a variable with these values; of a variable of rows, with the probabilities of repeated values."""
     scale = _few_levels(column, x) if column.is_categorical else learn_scale(column, x, None, FIXED.codes)
     repeat = np.zeros(scale.n_codes)

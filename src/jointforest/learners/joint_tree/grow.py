@@ -298,7 +298,7 @@ class SplitScratch(NamedTuple):
     order: np.ndarray
 
 
-class Split(NamedTuple):
+class _Split(NamedTuple):
     """A split of a node by one column.
 
     Attributes
@@ -339,7 +339,7 @@ def best_split(
     node: NodeStatistics,
     criterion: int,
     min_weight: float,
-) -> Split:
+) -> _Split:
     """Best split of a node by one column, with at least ``min_weight`` on either side."""
     groups = empty_groups(len(rows), by)
     goes_left = np.zeros(by.n_levels, dtype=np.uint8)
@@ -350,7 +350,7 @@ def best_split(
     log_cuts = math.log(n_groups - 1.0) if n_groups > 1 else 0.0
     if by.is_nominal and n_groups > 2:
         log_cuts = (n_groups - 1) * math.log(2.0) + math.log1p(-(2.0 ** (1.0 - n_groups)))
-    return Split(score / by.n_others, by.column, below, above, goes_left, log_cuts)
+    return _Split(score / by.n_others, by.column, below, above, goes_left, log_cuts)
 
 
 def split_scratch(n_statistics: int, n_columns: int, n_groups: int) -> SplitScratch:
@@ -425,7 +425,7 @@ class _Node:
     start: int
     stop: int
     depth: int
-    split: Split | None
+    split: _Split | None
     left: int = -1
     right: int = -1
 
@@ -490,7 +490,7 @@ def grow_joint(
     return _rank_tree(nodes, ranks), leaf_node
 
 
-def _examine(task: _Task, rows: np.ndarray, node: int, depth: int) -> Split | None:
+def _examine(task: _Task, rows: np.ndarray, node: int, depth: int) -> _Split | None:
     """The split of a node with these rows, or None: of those by each column, the most improving one that is allowed."""
     data, weight, settings = task.data, task.weight, task.settings
     size = float(weight[rows].sum())
@@ -504,7 +504,7 @@ def _examine(task: _Task, rows: np.ndarray, node: int, depth: int) -> Split | No
     if not statistics.impurity.any():
         return None
 
-    def split_by(by: SplitColumn) -> Split:
+    def split_by(by: SplitColumn) -> _Split:
         return best_split(data, rows, weight, by, statistics, settings.criterion, settings.min_weight)
 
     work = len(rows) * len(tried) * len(task.targets)

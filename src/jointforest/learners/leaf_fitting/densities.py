@@ -136,7 +136,7 @@ TARGET = Settings(leaf="normal", bounds="no", smoothing=0.0, spread_rows=1e-6)
 """Classes are not smoothed and means are the rows' own, so that on complete rows a tree's conditional is its own
 prediction (Correia et al. 2020, Theorem 1); leaves of a single row take the spread of the others."""
 
-Box = tuple[np.ndarray, np.ndarray, np.ndarray]
+_Box = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Lower and upper sides, and levels allowed, of the leaves of a tree: see `models.box_forest.structure`."""
 
 
@@ -245,7 +245,7 @@ def fit_rows(
     rows: np.ndarray,
     start: np.ndarray,
     weight: np.ndarray,
-    box: Box,
+    box: _Box,
     settings: Settings,
     target: Settings | None,
 ) -> TreeLeaves:
@@ -259,7 +259,7 @@ def fit_leaves(
     columns: Columns,
     table: Table,
     sums: LeafSums,
-    box: Box,
+    box: _Box,
     settings: Settings,
     target: Settings | None,
 ) -> TreeLeaves:

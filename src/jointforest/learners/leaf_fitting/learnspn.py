@@ -166,7 +166,7 @@ class Components(NamedTuple):
     group_leaf: np.ndarray
 
 
-class Mixture(NamedTuple):
+class _Mixture(NamedTuple):
     """The components of one leaf: log weights (m,), the group of each column (m, d), and the rows of each group."""
 
     log_weight: np.ndarray
@@ -174,7 +174,7 @@ class Mixture(NamedTuple):
     rows: list[np.ndarray]
 
 
-def joined(mixtures: dict[int, Mixture], d: int) -> Components:
+def _joined(mixtures: dict[int, _Mixture], d: int) -> Components:
     """The mixtures of some leaves of d columns, by the number of the leaf in ascending order."""
     rows = [group for mixture in mixtures.values() for group in mixture.rows]
     n_groups = np.array([len(mixture.rows) for mixture in mixtures.values()], np.int64)
@@ -200,7 +200,7 @@ _MOST_COMPONENTS = 4096
 """Components of a product of mixtures; of those beyond, the columns become independent."""
 
 
-def multiplied_out(nodes: Nodes) -> Mixture:
+def multiplied_out(nodes: Nodes) -> _Mixture:
     """A circuit as a mixture of products: every product of sums is a sum.
 
     Where that would be more than `_MOST_COMPONENTS`, the mixtures of the fewest columns become products of all rows.
@@ -226,7 +226,7 @@ def multiplied_out(nodes: Nodes) -> Mixture:
                 weight = (weight[:, None] + child_weight).ravel()
                 group = np.maximum(group[:, None], child_group).reshape(-1, d)
         waiting.append((node, weight + nodes.log_weight[node], group))
-    return Mixture(*waiting[0][1:], rows)
+    return _Mixture(*waiting[0][1:], rows)
 
 
 def _as_product(group: np.ndarray, rows: list[np.ndarray]) -> np.ndarray:
@@ -292,7 +292,7 @@ def spn_circuits(
 
 def spn_components(columns: Columns, circuits: Iterator[tuple[int, Nodes]]) -> Components:
     """The components of leaves that become circuits, of `spn_circuits`."""
-    return joined({leaf: multiplied_out(nodes) for leaf, nodes in circuits}, len(columns.slot))
+    return _joined({leaf: multiplied_out(nodes) for leaf, nodes in circuits}, len(columns.slot))
 
 
 def class_components(
@@ -305,7 +305,7 @@ def class_components(
     """
     d, slot = len(columns.slot), columns.slot[target]
     n_classes = int(columns.level_start[slot + 1] - columns.level_start[slot])
-    mixtures: dict[int, Mixture] = {}
+    mixtures: dict[int, _Mixture] = {}
     for leaf in range(len(start) - 1):
         here = rows[start[leaf] : start[leaf + 1]]
         by_class, at = rows_by_leaf(table.codes[target][here], n_classes)
@@ -313,5 +313,5 @@ def class_components(
         if len(groups) > 1:
             share = np.array([weight[group].sum() for group in groups])
             group = np.repeat(np.arange(len(groups))[:, None], d, axis=1)
-            mixtures[leaf] = Mixture(np.log(share / share.sum()), group, groups)
-    return joined(mixtures, d)
+            mixtures[leaf] = _Mixture(np.log(share / share.sum()), group, groups)
+    return _joined(mixtures, d)

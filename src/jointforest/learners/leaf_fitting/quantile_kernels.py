@@ -105,7 +105,7 @@ _LEAST = 2.0
 """To either side gates have so many rows, where these are not all of the variance."""
 _FAR = 0.05
 """Share of the variance that the mass far beyond the values may add on either side."""
-VARIANCE = 0.05
+_VARIANCE = 0.05
 """By how much, relatively, the variance of the values may be missed, beside what is allowed in addition."""
 _FEW = 12
 """Pieces of which each is halved where they are too few for the moments."""
@@ -548,7 +548,7 @@ def _fit_cdf(samples, leaf, gates, polygons, knot_x, knot_p):
         return _line(samples, leaf, mean, math.inf, gates, polygons, knot_x, knot_p)[0]
     size, near, near_end = _line(samples, leaf, mean, spread, gates, polygons, knot_x, knot_p)
     pieces = polygons.p, polygons.slope, polygons.half_p
-    close, any_ = ((1.0 - VARIANCE) * var, (1.0 + VARIANCE) * var + extra), (-math.inf, math.inf)
+    close, any_ = ((1.0 - _VARIANCE) * var, (1.0 + _VARIANCE) * var + extra), (-math.inf, math.inf)
     while not keep_moments(knot_x, knot_p, (near, near_end, size), mean, spread, close, samples.step, pieces):
         n_new = _halve(samples, knot_x, knot_p, size, near, near_end) if near_end - near <= _FEW else 0
         if n_new == 0:

@@ -15,7 +15,7 @@ from .region_kernels import cell_region, known_number
 
 
 @kernel
-def bin_of(lo, hi, x):
+def _bin_of(lo, hi, x):
     """Number of the bin ``(lo, hi]`` that holds x, -1 if none does."""
     b = first_at_least(hi, 0, hi.shape[0], x)
     return b if b < hi.shape[0] and lo[b] < x else -1
@@ -61,7 +61,7 @@ def add_bins(columns, leaves, evidence, leaf, slot, region, log_weight, bins, ou
     first = columns.atom_start[slot]
     for k in range(columns.atom_start[slot + 1] - first):
         if has_atom(evidence, region, k):
-            b = bin_of(lo, hi, columns.atom_value[first + k])
+            b = _bin_of(lo, hi, columns.atom_value[first + k])
             if b >= 0:
                 mass = weighed_atom(evidence, region, k, leaves.atom_mass[leaf, first + k])
                 out[b] += math.exp(log_weight - total) * mass
@@ -91,7 +91,7 @@ def bin_rows(columns, leaves, evidence, j, post, first, lo, hi):
         if log_evidence == -math.inf:
             out[i] = math.nan
         elif value == value:
-            b = bin_of(lo, hi, known_number(columns, slot, value))
+            b = _bin_of(lo, hi, known_number(columns, slot, value))
             if b >= 0:
                 out[i, b] = 1.0
         else:

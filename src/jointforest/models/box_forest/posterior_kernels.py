@@ -29,7 +29,7 @@ from .leaves.slot_kernels import (
 from .region_kernels import cell_region, known_number, log_likelihood
 from .structure import Forest
 
-BLOCK = 256
+_BLOCK = 256
 """Leaves a block."""
 _CERTAIN = 5e-324
 """What stands for the log density 0 among those at atoms, where 0 is one not yet known."""
@@ -118,7 +118,7 @@ def add_cells(columns, leaves, evidence, row, leaf, first, end, at_atoms, log_we
 
 
 @record
-class RowScratch(NamedTuple):
+class _RowScratch(NamedTuple):
     """What weighing a row of evidence writes to, used again from row to row; see `row_scratch`.
 
     Attributes
@@ -137,11 +137,11 @@ class RowScratch(NamedTuple):
     at_atoms: np.ndarray
 
 
-def row_scratch(forest: Forest) -> RowScratch:
+def row_scratch(forest: Forest) -> _RowScratch:
     """Scratch for weighing rows under this forest."""
     leaves = forest.leaves
     n_leaves = len(leaves.log_weight)
-    return RowScratch(
+    return _RowScratch(
         stack=np.empty(len(forest.trees.feature), np.int32),
         leaf=np.empty(n_leaves, np.int32),
         log_weight=np.empty(n_leaves),
@@ -165,8 +165,8 @@ def weigh_row(columns, trees, leaves, evidence, row, scratch):
     n = reachable(columns, trees, evidence, row, scratch.stack, leaf)
     for i in range(n):
         log_weight[i] = leaves.log_weight[leaf[i]]
-    for first in range(0, n, BLOCK):
-        end = min(first + BLOCK, n)
+    for first in range(0, n, _BLOCK):
+        end = min(first + _BLOCK, n)
         add_cells(columns, leaves, evidence, row, leaf, first, end, scratch.at_atoms, log_weight)
     kept = 0
     for i in range(n):

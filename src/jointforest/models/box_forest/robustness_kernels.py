@@ -33,7 +33,7 @@ def allowed_levels(trees, j, at_node, allowed):
 
 
 @kernel
-def known_cells(columns, evidence, row, reached):
+def _known_cells(columns, evidence, row, reached):
     """Write what is known of the row's cells."""
     n_levels, n_numbers = 0, 0
     for j in range(columns.slot.shape[0]):
@@ -223,7 +223,7 @@ def average_value(problem, reached, worst, y, z, epsilon):
 
 
 @kernel
-def weigh_trees(problem, reached, worst, y, z):
+def _weigh_trees(problem, reached, worst, y, z):
     """Write the weights of the trees in the average, (pi_t p_t(evidence))^beta of the model as it is over their sum.
 
     Mark the trees in which the evidence is impossible, too, and forget the ratios.
@@ -325,14 +325,14 @@ def _row_epsilon(problem, reached, worst, y, second, p, i, tol):
 @kernel
 def _start_row(problem, evidence, row, y, z, reached, worst):
     """Write what the row reaches, and forget what was known of another row."""
-    known_cells(problem.columns, evidence, row, reached)
+    _known_cells(problem.columns, evidence, row, reached)
     reached_nodes(problem, evidence, row, reached)
     for i in range(reached.leaf_start[problem.trees.root.shape[0]]):
         for slot in range(worst.best_mean.shape[1]):
             worst.best_mean[i, slot] = math.nan
     worst.epsilon[0] = math.nan
     if problem.beta < 1.0:
-        weigh_trees(problem, reached, worst, y, z)
+        _weigh_trees(problem, reached, worst, y, z)
 
 
 @entry

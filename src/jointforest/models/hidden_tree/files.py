@@ -22,7 +22,7 @@ from .tables import TreeTables
 
 # ---- What must be true of hidden trees that come from a file.
 
-SUM_ERROR = 1e-4
+_SUM_ERROR = 1e-4
 """Most that a row of a table may be off 1: what float32 leaves of a sum of thousands of entries, with room."""
 
 
@@ -126,7 +126,7 @@ def _check_shares(table: np.ndarray, shape: tuple[int, int], dtype: np.dtype, wh
     if not (table >= 0.0).all():
         raise ValueError(f"{what} has an entry below 0 or NaN")
     total = table.sum(axis=1, dtype=np.float64)
-    if not (np.abs(total - 1.0) <= SUM_ERROR).all():
+    if not (np.abs(total - 1.0) <= _SUM_ERROR).all():
         raise ValueError(f"{what}: rows must sum to 1")
 
 

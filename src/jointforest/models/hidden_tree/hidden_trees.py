@@ -80,7 +80,7 @@ def log_probability_of_codes(tree: TreeTables, codes: Sequence[np.ndarray]) -> n
     return total
 
 
-def stack(trees: Sequence[TreeTables], n_codes: Sequence[int]) -> TreeTables | None:
+def _stack(trees: Sequence[TreeTables], n_codes: Sequence[int]) -> TreeTables | None:
     """T trees as one whose transitions have a table a tree, (T, K_parent, K_k), over all codes of each column.
 
     It answers one row of evidence in all trees at once, which take the place of rows. None if the trees are few, are
@@ -148,8 +148,8 @@ class HiddenTrees:
 
     @cached_property
     def stacked(self) -> TreeTables | None:
-        """All trees as one, for one row of evidence: see `stack`."""
-        return stack(self.trees, [scale.n_codes for scale in self.scales])
+        """All trees as one, for one row of evidence: see `_stack`."""
+        return _stack(self.trees, [scale.n_codes for scale in self.scales])
 
 
 def lost_atoms(scale: Scale, column: Column) -> np.ndarray:

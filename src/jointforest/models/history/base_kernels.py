@@ -16,9 +16,9 @@ from ...runtime.numeric_kernels import first_at_least
 
 OUT_OF_RANGE = 1e-6
 """Factor of the density of values beyond the range of their column."""
-FLAT = 1e-14
+_FLAT = 1e-14
 """Decay of a density over a segment below which it counts as uniform."""
-INSIDE = 2.0**-53
+_INSIDE = 2.0**-53
 """Least distance of a draw from the ends of its segment, as a share."""
 
 
@@ -40,7 +40,7 @@ def origin_of(layout, k, g):
 def decayed(rate, length):
     """Integral of exp(-abs(rate) s) over a length."""
     decay = abs(rate) * length
-    return length if decay < FLAT else -math.expm1(-decay) / abs(rate)
+    return length if decay < _FLAT else -math.expm1(-decay) / abs(rate)
 
 
 @kernel
@@ -143,11 +143,11 @@ def value_inside(layout, k, g, before, u):
     while s < last and share > layout.seg_share[s]:
         share -= layout.seg_share[s]
         s += 1
-    part = min(max(share / layout.seg_share[s], INSIDE), 1.0 - INSIDE)
+    part = min(max(share / layout.seg_share[s], _INSIDE), 1.0 - _INSIDE)
     lo, hi, rate = layout.seg_lo[s], layout.seg_hi[s], layout.seg_rate[s]
     if lo == hi:
         return before + lo
-    x = point_at(lo, hi, rate, part)
+    x = _point_at(lo, hi, rate, part)
     step = layout.step[k]
     if step > 0.0:
         origin = origin_of(layout, k, g)
@@ -159,10 +159,10 @@ def value_inside(layout, k, g, before, u):
 
 
 @kernel
-def point_at(lo, hi, rate, part):
+def _point_at(lo, hi, rate, part):
     """The point of a segment with this share at or below it."""
     length = hi - lo
-    if abs(rate) * length < FLAT:
+    if abs(rate) * length < _FLAT:
         return lo + part * length
     if rate > 0.0:
         return min(lo - math.log1p(part * math.expm1(-rate * length)) / rate, hi)

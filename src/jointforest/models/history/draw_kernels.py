@@ -94,7 +94,7 @@ def fill_shares(conditionals, layout, drawing, state, target, row, n):
 
 
 @kernel
-def draw_codes(drawing, n, n_codes):
+def _draw_codes(drawing, n, n_codes):
     """Draw a code for each of the first n subjects of ``order``, into ``key``.
 
     The codes are halved again and again; each half is drawn systematically: u, u + p_1, u + p_1 + p_2, ... take it
@@ -155,7 +155,7 @@ def draw_heads(conditionals, layout, drawing, state, seed, number, head):
         drawing.order[h] = h
     for v in range(layout.n_head):
         sort_by_leaf(conditionals, layout, drawing, state, v, 0, n)
-        draw_codes(drawing, n, fill_shares(conditionals, layout, drawing, state, v, 0, n))
+        _draw_codes(drawing, n, fill_shares(conditionals, layout, drawing, state, v, 0, n))
         for h in range(n):
             state.head[h, v] = drawing.key[h]
             head[h, v] = drawing.key[h]
@@ -218,7 +218,7 @@ def draw_cell(conditionals, layout, drawing, state, j, row, n, start, code, valu
         if first == 0:
             continue
         sort_by_leaf(conditionals, layout, drawing, state, target, row, first)
-        draw_codes(drawing, first, fill_shares(conditionals, layout, drawing, state, target, row, first))
+        _draw_codes(drawing, first, fill_shares(conditionals, layout, drawing, state, target, row, first))
         u = uniform(drawing.random)
         for i in range(first):
             h = drawing.order[i]

@@ -33,11 +33,11 @@ from .contexts import (
 from .history_model import HistoryModel
 from .records import MOST_TREES, Conditionals
 
-FIELDS = {"names", "group", "time", "step", "begin", "head", "rows"}
+_FIELDS = {"names", "group", "time", "step", "begin", "head", "rows"}
 """Fields of the object ``histories`` of a file; the schema stands beside it."""
-MOST_ROWS = 10_000_000
+_MOST_ROWS = 10_000_000
 """Most rows of a history in a file: the model has a table of all lengths."""
-SUM_ERROR = 1e-3
+_SUM_ERROR = 1e-3
 """Most that a distribution in a leaf may be off 1: entries are float32."""
 
 _VARIABLE = {"source", "column", "n_codes", "change", "has_missing"}
@@ -115,7 +115,8 @@ def history_from_arrays(schema_data: Any, about: Any, arrays: dict[str, np.ndarr
     """
     schema = schema_from_dict(schema_data)
     _need(
-        isinstance(about, dict) and set(about) == FIELDS, f"histories: expected the fields {', '.join(sorted(FIELDS))}"
+        isinstance(about, dict) and set(about) == _FIELDS,
+        f"histories: expected the fields {', '.join(sorted(_FIELDS))}",
     )
     for name in ("head", "rows"):
         _need(isinstance(about[name], list), f"histories.{name}: expected a list")
@@ -254,7 +255,7 @@ def _check_columns(columns: HistoryColumns) -> None:
 
 def _check_lengths(columns: HistoryColumns, lengths: np.ndarray, counts: np.ndarray) -> None:
     _need(len(lengths) > 0 and len(lengths) == len(counts), "lengths: expected one at least, and a count for each")
-    _need((np.diff(lengths, prepend=0) > 0).all() and lengths[-1] <= MOST_ROWS, f"lengths: expected 1 to {MOST_ROWS}")
+    _need((np.diff(lengths, prepend=0) > 0).all() and lengths[-1] <= _MOST_ROWS, f"lengths: expected 1 to {_MOST_ROWS}")
     _need((counts > 0).all() and float(counts.astype(np.float64).sum()) < 2**53, "length_counts: expected 1 at least")
     if columns.has_length:
         column = columns.head[-1].coding.column
@@ -345,7 +346,7 @@ def _check_nodes(trees: Conditionals, first: int, end: int, width: int, t: int) 
     _need(len(at) > 0 and (at <= len(trees.table) - width).all(), f"child of tree {t}: expected entries of the table")
     entries = trees.table[at[:, None] + np.arange(width)].astype(np.float64)
     if trees.tree_class[t] == VALUE:
-        _need((np.abs(entries.sum(axis=1) - 1.0) < SUM_ERROR).all(), f"table: leaves of tree {t} must sum to 1")
+        _need((np.abs(entries.sum(axis=1) - 1.0) < _SUM_ERROR).all(), f"table: leaves of tree {t} must sum to 1")
     else:
         _need((entries > 0.0).all(), f"table: leaves of tree {t} must be above 0")
 

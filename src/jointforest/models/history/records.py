@@ -278,7 +278,7 @@ class Task(NamedTuple):
 
 
 @record
-class Scratch(NamedTuple):
+class _Scratch(NamedTuple):
     """Room for hypotheses that one cell splits into at most C each, and for E unknown cells of a subject.
 
     Attributes
@@ -394,10 +394,10 @@ class Found(NamedTuple):
     draw_length: np.ndarray
 
 
-def empty_scratch(cap: int, n_candidates: int, n_events: int, n_head: int, d: int) -> Scratch:
+def empty_scratch(cap: int, n_candidates: int, n_events: int, n_head: int, d: int) -> _Scratch:
     """Room for hypotheses."""
     e = max(n_events, 1)
-    return Scratch(
+    return _Scratch(
         share=np.zeros((cap, n_candidates + 1)),
         mass=np.zeros(cap),
         of_code=np.zeros(MAX_CODES + 2),

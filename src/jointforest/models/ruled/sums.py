@@ -13,9 +13,9 @@ from .cells import Cells
 from .coordinates import Coordinates, Term
 from .translate import supports
 
-MOST_ROWS = 1 << 17
+_MOST_ROWS = 1 << 17
 """Most rows that the distribution of a sum is added up from."""
-DRAWS = 1 << 14
+_DRAWS = 1 << 14
 """Draws that stand for the distribution of a sum that is not added up."""
 _PAIRS = 1 << 22
 """Most pairs of a row and a grid cell, or a point, that are looked at at once."""
@@ -105,7 +105,7 @@ def distribution_of_sum(
     open_ = sorted(open_, key=size.__getitem__)
     for t in open_[:-1]:
         grid = grids[t]
-        if grid is None or len(grid) * len(cells.owner) > MOST_ROWS:
+        if grid is None or len(grid) * len(cells.owner) > _MOST_ROWS:
             return _drawn(coordinates, inner, j, cells, log_weight)
         cells, log_weight = _spread_out(inner, cells, terms[t].at, grid)
     weight = np.exp(log_weight - log_weight.max())
@@ -181,7 +181,7 @@ def _drawn(coordinates: Coordinates, inner: Distribution, j: int, cells: Cells, 
     share = np.exp(log_weight - log_weight.max())
     chosen = np.zeros(1, np.int64)
     if len(share) > 1:
-        chosen = np.sort(np.random.default_rng(0).choice(len(share), DRAWS, p=share / share.sum()))
-    Z = inner.sample(cells.take(chosen).evidence(), DRAWS // len(chosen), 0, False)
+        chosen = np.sort(np.random.default_rng(0).choice(len(share), _DRAWS, p=share / share.sum()))
+    Z = inner.sample(cells.take(chosen).evidence(), _DRAWS // len(chosen), 0, False)
     total = constant + np.sum([term.coefficient * term.values(Z) for term in terms], axis=0)
     return replace(grouped(coordinates, j, total, np.full(len(Z), 1.0 / len(Z))), draws=len(Z))

@@ -24,7 +24,7 @@ from .cells import Cells
 from .coordinates import Coordinates
 from .linked import Linker
 
-MOST_ROWS = 1 << 14
+_MOST_ROWS = 1 << 14
 """Most rows that the sums over grids make of one row of evidence; of one that would become more, draws are made."""
 DRAWS = 1 << 10
 """Draws in place of a sum over grids, for each row."""
@@ -179,8 +179,8 @@ def _is_fast(one: LinkedSum, few: int) -> bool:
 
 def _rows_each(cells: Cells, inner: Distribution) -> int:
     """About how many rows grids, or draws, make of a row."""
-    sizes = sorted(min(_size(inner.schema.columns[at]), MOST_ROWS) for at in cells.unknown())
-    return int(min(max(math.prod(sizes[:-1]), DRAWS), MOST_ROWS))
+    sizes = sorted(min(_size(inner.schema.columns[at]), _MOST_ROWS) for at in cells.unknown())
+    return int(min(max(math.prod(sizes[:-1]), DRAWS), _MOST_ROWS))
 
 
 def _spread_out(cells: Cells, inner: Distribution) -> Rows:
@@ -238,7 +238,7 @@ def _by_grids(group: Cells, inner: Distribution) -> Cells:
         row, values = supports(state, inner.schema.columns[at], at)
         count = np.bincount(row, minlength=len(group.owner))
         after = np.bincount(found.owner, count[found.owner], len(group.owner))
-        fits = (count > 0) & (after <= MOST_ROWS)
+        fits = (count > 0) & (after <= _MOST_ROWS)
         found = found.take(np.flatnonzero(fits[found.owner]))
         count, start = count[found.owner], (np.cumsum(count) - count)[found.owner]
         which = np.repeat(np.arange(len(count)), count)
@@ -267,7 +267,7 @@ def supports(state: PosteriorState, column: Column, at: int) -> tuple[np.ndarray
     ends = state.quantile(at, np.array([TAIL, 1.0 - TAIL]))
     low, high = np.fmin(ends[:, 0], column.minimum), np.fmax(ends[:, 1], column.maximum)
     first, last = np.rint((low - column.center) / column.step), np.rint((high - column.center) / column.step)
-    count = np.where(last - first < MOST_ROWS, last - first + 1.0, 0.0).astype(np.int64)
+    count = np.where(last - first < _MOST_ROWS, last - first + 1.0, 0.0).astype(np.int64)
     row = np.repeat(np.arange(len(count)), count)
     place = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
     return row, np.asarray(snapped(column, column.center + (first[row] + place) * column.step))
