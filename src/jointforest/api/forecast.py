@@ -18,7 +18,7 @@ from ..models.history.coding import Coding
 from ..models.history.columns import GAP, Coded
 from ..models.history.frames import frame_of
 from ..models.history.history_model import HistoryModel, draw_values
-from ..models.history.records import Found, Histories
+from ..models.history.records import Histories, SubjectAnswers
 from ..runtime.parameters import check_number
 from .posterior import conditions_of
 
@@ -72,7 +72,7 @@ class Forecast:
         left = f"and {len(self.subjects) - len(shown):,} subjects more" if len(self.subjects) > len(shown) else ""
         said = "The next row of each subject: means of numbers and dates, the most probable levels."
         header = ("subject", "no row follows", *self.columns)
-        return html.view(repr(self), [said], [html.table(rows, header)], left)
+        return html.view_html(repr(self), [said], [html.table_html(rows, header)], left)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -338,7 +338,7 @@ def make_forecast(
     of_last = 10 * len(model.columns.repeats) * n_draws
     _check_size(n, steps, n_draws, 4 * widest * d + (2 * d + 4 * len(changes)) * n_draws, of_last)
 
-    def each(a: int, b: int, found: Found) -> tuple[np.ndarray, ...]:
+    def each(a: int, b: int, found: SubjectAnswers) -> tuple[np.ndarray, ...]:
         last = found.cell_start[1:, None] - steps * d + np.arange(steps * d)
         marginal = found.marginal[last, :widest].reshape(b - a, steps, d, widest)
         code = found.draw_code[last].reshape(b - a, steps, d, n_draws).transpose(0, 3, 1, 2)
@@ -373,7 +373,7 @@ def _last_cells(
     histories: Histories,
     coded: Coded,
     subjects: tuple[int, int],
-    found: Found,
+    found: SubjectAnswers,
     n_draws: int,
     seed: int,
 ) -> tuple[np.ndarray, np.ndarray]:

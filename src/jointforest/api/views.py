@@ -10,7 +10,7 @@ import numpy as np
 
 from ..cards import html, svg
 from ..cards.format import percent, signed
-from ..cards.html import Html, shortened
+from ..cards.html import Html, shortened_text
 from ..cards.svg import Span
 from ..data.evidence import build
 from ..data.schema import Column
@@ -54,7 +54,7 @@ def column_in_words(state: PosteriorState, j: int) -> str:
 
 def _levels(column: Column, share: np.ndarray) -> str:
     best = np.argsort(-share, kind="stable")[:_LISTED].tolist()
-    said = ", ".join(f"{shortened(str(column.levels[k]))} {percent(float(share[k]))}" for k in best)
+    said = ", ".join(f"{shortened_text(str(column.levels[k]))} {percent(float(share[k]))}" for k in best)
     others = len(share) - len(best)
     return said + (f", {others:,} {'other' if others == 1 else 'others'}" if others else "")
 
@@ -163,7 +163,7 @@ def joint_html(title: str, model: Distribution) -> str:
     left = _left_out(len(model.schema.columns) - len(columns), "column")
     is_drawn = any(prior.spread is not None and not prior.spread.is_exact for prior in priors)
     said = html.legend("probability without evidence", more=f"{_SCALES} {_ABOUT}" if is_drawn else _SCALES)
-    return html.view(title, [rows, said], [html.grid(cards)], left)
+    return html.view_html(title, [rows, said], [html.grid(cards)], left)
 
 
 _ABOUT = f"About: from {_DRAWS:,} draws."
@@ -175,9 +175,9 @@ def posterior_html(
 ) -> str:
     """A posterior: how probable the evidence is, and each column given it, over what was known before."""
     if len(state.evidence.value) != 1:
-        return html.view(title, [], [])
+        return html.view_html(title, [], [])
     if log_probability == -math.inf:
-        return html.view(title, ["The evidence has probability 0."], [])
+        return html.view_html(title, ["The evidence has probability 0."], [])
     said = [f"log-density of the evidence {signed(f'{log_probability:.4g}')}"]
     if log_probability <= 0.0:
         said = [
@@ -200,14 +200,14 @@ def posterior_html(
     scales = _SCALES if drawn is None else f"{_SCALES} {_ABOUT}"
     lines.append(html.legend("given the evidence", "without evidence", scales))
     left = _left_out(len(state.distribution.schema.columns) - len(columns), "column")
-    return html.view(title, lines, [html.grid(cards)], left)
+    return html.view_html(title, lines, [html.grid(cards)], left)
 
 
 def marginal_html(title: str, state: PosteriorState, j: int, has_evidence: bool) -> str:
     """A marginal: its levels, or its histogram, mean and interval."""
     column = state.distribution.schema.columns[j]
     if len(state.evidence.value) != 1 or math.isnan(state.background_weight()[0]):
-        return html.view(title, [column_in_words(state, j)], [])
+        return html.view_html(title, [column_in_words(state, j)], [])
     (prior,) = _priors(state.distribution, [j])
     drawn = _draws(state) if _cost(state.distribution) > LARGE else None
     mass = _mass(state, j, prior.edges, drawn)
@@ -215,7 +215,7 @@ def marginal_html(title: str, state: PosteriorState, j: int, has_evidence: bool)
     body, footer = _picture(column, prior.edges, (mass, _spread(state, j, drawn)), before, _LEVELS)
     lines = [html.legend("given the evidence", "without evidence")] if has_evidence else []
     left = _left_out(len(mass) - _LEVELS, "level") if column.is_categorical and len(mass) > max(ALL, _LEVELS) else ""
-    return html.view(title, lines, [html.card(column.name, column.kind, body, footer)], left)
+    return html.view_html(title, lines, [html.card(column.name, column.kind, body, footer)], left)
 
 
 _Known = tuple[np.ndarray, _Spread | None]
@@ -234,7 +234,7 @@ def _picture(
     was, marks_before = (None, None) if before is None else (before[0], _marks(before[1], low, high))
     ticks = axis_ticks(column, low, high)
     marks, beyond, is_few = _marks(spread, low, high), is_beyond(column, edges), are_few_cells(column, edges)
-    drawn = svg.histogram(column.name, mass, was, ticks, marks, marks_before, None, beyond, is_few)
+    drawn = svg.histogram_svg(column.name, mass, was, ticks, marks, marks_before, None, beyond, is_few)
     said = _in_numbers(column, spread, low, high)
     return drawn, f"{said}; {absent}" if absent else said
 
@@ -261,13 +261,13 @@ def _bars(column: Column, mass: np.ndarray, before: np.ndarray | None, most: int
     rows: list[tuple[str, str, str]] = []
     for k in shown:
         was = None if before is None else float(before[k])
-        drawn = Html(svg.bar(float(mass[k]), was))
-        rows.append((shortened(str(column.levels[k]), longest), drawn, percent(float(mass[k]))))
+        drawn = Html(svg.bar_svg(float(mass[k]), was))
+        rows.append((shortened_text(str(column.levels[k]), longest), drawn, percent(float(mass[k]))))
     n_others = len(mass) - len(shown)
     if n_others:
         share = max(1.0 - float(mass[shown].sum()), 0.0)
         rows.append((html.soft(f"{n_others:,} other{'' if n_others == 1 else 's'}"), "", html.soft(percent(share))))
-    return html.table(rows)
+    return html.table_html(rows)
 
 
 def _spread(state: PosteriorState, j: int, drawn: np.ndarray | None) -> _Spread | None:

@@ -65,7 +65,7 @@ def of_days(odd: np.ndarray, n: int, n_distinct: int) -> str:
     return _first(OF_DAYS, odd, n, [n_distinct * -math.log(share) for share in shares])
 
 
-def of_numbers(odd: np.ndarray, n: int, values: np.ndarray) -> str:
+def calendar_of_numbers(odd: np.ndarray, n: int, values: np.ndarray) -> str:
     """The calendar of n numbers, of which so many are in none of `OF_NUMBERS`, by some of their distinct values.
 
     Numbers on a coarse grid, such as multiples of 50, have minutes below 60 by chance more often.

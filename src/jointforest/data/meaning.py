@@ -11,7 +11,7 @@ import numpy as np
 
 from . import times
 from .conditions import About, AllOf, AnyOf, Interval, Likely, Not, PerRow, Soft, is_span, normal, width
-from .schema import NUMERIC_KINDS, Column, cell_place, cell_places, place
+from .schema import NUMERIC_KINDS, Column, cell_place, cell_places, place_on_grid
 
 # ---- Unions of half-open intervals ``(lo, hi]``: disjoint, ascending, never empty, never touching.
 
@@ -168,10 +168,10 @@ def contains(column: Column, condition: Any, number: float) -> bool:
 
 def region_contains(column: Column, region: Region, number: float) -> bool:
     """Whether a number lies in a region: by its atom, or the centre of its cell."""
-    return log_likelihood(column, region, number) > -math.inf
+    return region_log_likelihood(column, region, number) > -math.inf
 
 
-def log_likelihood(column: Column, region: Region, number: float) -> float:
+def region_log_likelihood(column: Column, region: Region, number: float) -> float:
     """Log-likelihood that a region gives to a number, by its atom or the centre of its cell; -inf outside."""
     at = cell_place(column, number)
     for k, atom in enumerate(column.atoms):
@@ -185,7 +185,7 @@ def log_likelihood(column: Column, region: Region, number: float) -> float:
 
 
 def log_likelihoods(column: Column, region: Region, numbers: np.ndarray) -> np.ndarray:
-    """`log_likelihood` of many numbers, (n,)."""
+    """`region_log_likelihood` of many numbers, (n,)."""
     at = numbers if column.step == 0.0 else cell_places(column, numbers)
     x = at if column.step == 0.0 else column.center + at * column.step
     found = np.full(len(x), -np.inf)
@@ -356,7 +356,7 @@ def _ends(column: Column, interval: Interval) -> tuple[float, float]:
     high = math.inf if hi is None else _end(column, hi)
     if low > high:
         raise ValueError(f"column {column.name!r}: the interval from {lo!r} to {hi!r} is reversed")
-    return place(column, low), place(column, high)
+    return place_on_grid(column, low), place_on_grid(column, high)
 
 
 def _end(column: Column, value: Any) -> float:
@@ -487,7 +487,7 @@ def _atom_weight(column: Column, atom: float, mean: float, sd: float, edges: np.
 
 def _on_grid(column: Column, mean: float, sd: float) -> tuple[np.ndarray, np.ndarray]:
     """Edges (k + 1,) and log-likelihoods (k,) of cells, or if the grid is fine of steps of cells; atoms' stay alone."""
-    at, spread = place(column, mean), sd / column.step
+    at, spread = place_on_grid(column, mean), sd / column.step
     nearest = float(math.floor(at + 0.5))
     # likelihoods are relative to the best cell's: a precise measurement between two centres leaves both
     reach = math.hypot(_FAR * spread, nearest - at)

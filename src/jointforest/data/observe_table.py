@@ -136,19 +136,19 @@ def _added(keys: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray
 # ---- How often some values of columns occur, counted exactly: sums of batches.
 
 
-class Wanted(NamedTuple):
+class WantedValues(NamedTuple):
     """Values to count, float64 (k,), ascending; on a grid of this step (0: none) each stands for its cell."""
 
     values: np.ndarray
     step: float
 
 
-def count(reader: FrameReader, wanted: Mapping[str, Wanted]) -> dict[str, np.ndarray]:
+def count(reader: FrameReader, wanted: Mapping[str, WantedValues]) -> dict[str, np.ndarray]:
     """Counts, int64 (k,), of the wanted values of columns in a table, or a batch of its rows."""
     return {name: _count(reader.cells(name).values, *what) for name, what in wanted.items()}
 
 
-def add_counts(a: Mapping[str, np.ndarray], b: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def add_table_counts(a: Mapping[str, np.ndarray], b: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The counts of two parts of a table as one."""
     return {name: a[name] + b[name] for name in a}
 
@@ -163,7 +163,7 @@ def _count(cells: np.ndarray, values: np.ndarray, step: float) -> np.ndarray:
 # ---- 64-bit keys of numbers.
 
 
-def mixed(bits: np.ndarray) -> np.ndarray:
+def mix_all_bits(bits: np.ndarray) -> np.ndarray:
     """Scrambled 64-bit numbers, one to one (the finaliser of SplitMix64, Steele et al. 2014)."""
     z = np.asarray(bits, dtype=np.uint64)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -172,7 +172,7 @@ def mixed(bits: np.ndarray) -> np.ndarray:
 
 
 def unmixed(keys: np.ndarray) -> np.ndarray:
-    """The 64-bit numbers whose `mixed` these are."""
+    """The 64-bit numbers whose `mix_all_bits` these are."""
     z = np.asarray(keys, dtype=np.uint64)
     z = (z ^ (z >> np.uint64(31)) ^ (z >> np.uint64(62))) * np.uint64(pow(0x94D049BB133111EB, -1, 2**64))
     z = (z ^ (z >> np.uint64(27)) ^ (z >> np.uint64(54))) * np.uint64(pow(0xBF58476D1CE4E5B9, -1, 2**64))
@@ -181,7 +181,7 @@ def unmixed(keys: np.ndarray) -> np.ndarray:
 
 def number_keys(values: np.ndarray) -> np.ndarray:
     """Key of each float64 number; -0 is 0."""
-    return mixed((np.ascontiguousarray(values, dtype=np.float64) + 0.0).view(np.uint64))
+    return mix_all_bits((np.ascontiguousarray(values, dtype=np.float64) + 0.0).view(np.uint64))
 
 
 def numbers_of(keys: np.ndarray) -> np.ndarray:

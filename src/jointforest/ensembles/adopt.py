@@ -14,7 +14,7 @@ from ..models.box_forest.structure import Trees, keep_leaves, leaf_boxes, with_w
 from ..runtime.random_kernels import stream_state
 from ..runtime.records import record
 from ..runtime.threads import map_ordered
-from .adopt_kernels import find_leaves
+from .adopt_kernels import route_by_draws
 
 _MOST_CELLS = 2.0**51  # beyond it half a cell is no longer exact in float64
 _BEYOND_FLOAT32 = 2.0**128  # what would follow the largest float32
@@ -191,7 +191,7 @@ def find_leaf(trees: Trees, X: np.ndarray, weight: np.ndarray, seed: int) -> np.
         end[0] = len(X)
         rows = np.arange(len(X), dtype=np.int32)
         scratch = RouteScratch(int(bounds[t]), begin, end, rows, np.empty_like(rows))
-        find_leaves(trees, values, weight[t], stream_state(seed, t), scratch, out[t])
+        route_by_draws(trees, values, weight[t], stream_state(seed, t), scratch, out[t])
 
     list(map_ordered(one, [(t,) for t in range(len(out))]))
     return out

@@ -113,7 +113,7 @@ class Tree(NamedTuple):
     value: np.ndarray
 
 
-def join(
+def join_ensemble(
     trees: Sequence[Tree],
     *,
     base: np.ndarray,
@@ -192,6 +192,6 @@ def labels_of(classes: np.ndarray) -> tuple[Any, ...]:
     return tuple(np.asarray(classes).tolist())
 
 
-def library_of(model: Any) -> str:
+def model_library(model: Any) -> str:
     """Library and class of a model, for messages."""
     return f"{type(model).__module__.partition('.')[0]} {type(model).__name__}"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..cards.html import text_html
-from .columns_and_pairs import Cells, total_variation
+from .columns_and_pairs import TableCells, total_variation
 from .two_sample_test import ToldApart, told_apart
 
 _N_BINS = 10
@@ -31,7 +31,7 @@ class HistoryCells(NamedTuple):
         Rows ``start[i]:start[i + 1]`` are those of subject i.
     """
 
-    cells: Cells
+    cells: TableCells
     start: np.ndarray
 
     @property
@@ -161,7 +161,7 @@ class _Drawn(NamedTuple):
     distinct: np.ndarray
 
 
-def _edges(cells: Cells) -> list[np.ndarray]:
+def _edges(cells: TableCells) -> list[np.ndarray]:
     """Of each column the ends of its bins, or its most frequent levels."""
     found = []
     for j in range(cells.X.shape[1]):
@@ -176,7 +176,7 @@ def _edges(cells: Cells) -> list[np.ndarray]:
     return found
 
 
-def _bins(cells: Cells, edges: list[np.ndarray]) -> np.ndarray:
+def _bins(cells: TableCells, edges: list[np.ndarray]) -> np.ndarray:
     """Bin of each cell, 0 where it is missing; int64 (N, d)."""
     found = np.zeros(cells.X.shape, dtype=np.int64)
     for j, of in enumerate(edges):
@@ -230,7 +230,7 @@ def _agreement(a: np.ndarray, b: np.ndarray) -> float:
 # ---- What classifiers see.
 
 
-def two_rows(histories: HistoryCells, seed: int) -> Cells:
+def two_rows(histories: HistoryCells, seed: int) -> TableCells:
     """A random row of each subject and the next one, whether they are equal, and by how much numbers differ."""
     cells, length = histories.cells, histories.length
     several = np.flatnonzero(length > 1)
@@ -249,10 +249,10 @@ def two_rows(histories: HistoryCells, seed: int) -> Cells:
     )
     none = np.zeros(len(cells.names) + len(numeric) + 1, dtype=np.int64)
     n_levels = np.concatenate([cells.n_levels, cells.n_levels, none])
-    return Cells(names, n_levels, np.column_stack([a, b, same, changes, place]))
+    return TableCells(names, n_levels, np.column_stack([a, b, same, changes, place]))
 
 
-def summaries(histories: HistoryCells) -> Cells:
+def summaries(histories: HistoryCells) -> TableCells:
     """Summaries of each subject: see `HistoryFidelity`."""
     cells, start, length = histories.cells, histories.start, histories.length
     has = np.flatnonzero(length > 0)
@@ -283,4 +283,4 @@ def summaries(histories: HistoryCells) -> Cells:
             names.append(f"{what} {name}")
             parts.append(values)
             n_levels.append(of)
-    return Cells(tuple(names), np.array(n_levels, dtype=np.int64), np.column_stack(parts))
+    return TableCells(tuple(names), np.array(n_levels, dtype=np.int64), np.column_stack(parts))

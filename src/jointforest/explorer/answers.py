@@ -15,7 +15,7 @@ from ..inference.histogram import divergence_bits, histogram
 from ..runtime.threads import map_ordered
 from .asking import Overtaken, always
 from .known import Known
-from .shown import Bins, ShownJoint, described, shares_of_rows, to_shown
+from .shown import ShownBins, ShownJoint, described, shares_of_rows, to_shown
 from .state import place_of, python_call, shell_command, write_evidence, written_condition
 
 # ---- One column given evidence: masses of bins or levels, mean and interval, divergence from before.
@@ -49,7 +49,7 @@ def _rounded(mass: np.ndarray) -> list[float]:
     return [float(f"{x:.9g}") for x in mass.tolist()]
 
 
-def _of_rows(X: np.ndarray, j: int, column: Column, bins: Bins) -> np.ndarray:
+def _of_rows(X: np.ndarray, j: int, column: Column, bins: ShownBins) -> np.ndarray:
     """Share of each bin or level in the rows X of the table; of many rows, every k-th one is counted."""
     return shares_of_rows(X[:: max(-(-len(X) // MOST_COUNTED), 1), j], column, bins.edges)
 

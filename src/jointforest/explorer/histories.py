@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..data.frames import encode, labels_at, read, with_names
-from ..data.history_rows import HistoryRows, check_names, group_rows, split_columns
+from ..data.history_rows import HistoryRows, check_history_names, group_rows, split_columns
 from ..data.schema import Column, Schema
 from ..models.history.columns import code_histories
 from ..models.history.frames import frame_of
@@ -27,7 +27,7 @@ REFERENCE = 300
 """Most drawn subjects with whose cells those of a subject are compared."""
 MOST_DRAWN = 200_000
 """Most rows of drawn subjects: of joints with long histories fewer subjects are drawn."""
-DRAWS = 200
+HISTORY_DRAWS = 200
 """Draws of unknown cells and of the next rows."""
 MOST_STEPS = 50
 _MOST_ROWS = 2_000
@@ -127,7 +127,7 @@ class ShownHistories:
         """The rows of a frame, subject after subject in the order of time."""
         frame = with_names(frame)
         reader = read(frame)
-        check_names(reader, self.joint.group, self.joint.order)
+        check_history_names(reader, self.joint.group, self.joint.order)
         rows = group_rows(reader, self.joint.group, self.time)
         _, rest = split_columns(frame, [self.joint.group, *([] if self.time is None else [self.time.name])])
         X, unseen = encode(self.schema, rest)
@@ -251,7 +251,7 @@ def forecast(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
     order = np.arange(len(X)) if time is None else np.argsort(time, kind="stable")
     time, X = None if time is None else time[order], X[order]
     frame = shown.frame(time, X)
-    next_rows = shown.joint.forecast(frame, max(steps, 1), n_draws=DRAWS, random_state=0, n_jobs=1)
+    next_rows = shown.joint.forecast(frame, max(steps, 1), n_draws=HISTORY_DRAWS, random_state=0, n_jobs=1)
     filled, spread = _unknown(shown, time, X)
     less = _less_probable(shown, frame)
     columns = []
@@ -306,7 +306,7 @@ def _unknown(shown: ShownHistories, time: np.ndarray | None, X: np.ndarray) -> t
     length = np.array([-1 if model.columns.has_length else n])  # the history may go on
     coded = code_histories(model.columns, np.array([0, n]), X, time, length, empty_is_unknown=True)
     filled = impute_codes(model, X, coded, time, "mean", 1, IMPUTE_CAP, 0)[0]
-    return filled, np.stack(impute_codes(model, X, coded, time, "sample", DRAWS, IMPUTE_CAP, 0))
+    return filled, np.stack(impute_codes(model, X, coded, time, "sample", HISTORY_DRAWS, IMPUTE_CAP, 0))
 
 
 def _spread(column: Column, x: np.ndarray, filled: np.ndarray, drawn: np.ndarray) -> dict[str, Any]:
@@ -422,7 +422,7 @@ def _by_position(column: Column, table: _Table, j: int, longest: int) -> dict[st
     return {"proba": shares} if column.is_categorical else {"mean": means, "band": bands}
 
 
-ASKS: dict[str, Callable[..., Any]] = {
+HISTORY_ASKS: dict[str, Callable[..., Any]] = {
     "table": _table,
     "subjects": subjects,
     "history": history,
@@ -436,4 +436,4 @@ def prepare(shown: ShownHistories) -> None:
     _ = shown.table, shown.reference, shown.drawn
 
 
-QUESTIONS = Questions(ASKS, prepare=prepare, waits=False, compile_ahead=None)  # the first forecast compiles all
+QUESTIONS = Questions(HISTORY_ASKS, prepare=prepare, waits=False, compile_ahead=None)  # the first forecast compiles all

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .histories import ShownHistories
 
 HOST = "127.0.0.1"
-MOST_BYTES = 1_000_000
+MOST_BODY_BYTES = 1_000_000
 """Longest body of a question."""
 WORKERS = 2
 """Questions answered at a time."""
@@ -205,8 +205,8 @@ async def _body(request: Request) -> dict[str, Any]:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise Refused(415, "a question is JSON: Content-Type: application/json")
     length = request.headers.get("content-length", "0")
-    if not length.isdecimal() or int(length[:12]) > MOST_BYTES:
-        raise Refused(413, f"a question has at most {MOST_BYTES:,} bytes")
+    if not length.isdecimal() or int(length[:12]) > MOST_BODY_BYTES:
+        raise Refused(413, f"a question has at most {MOST_BODY_BYTES:,} bytes")
     try:
         body = await asyncio.wait_for(_read(request), _SECONDS)
         said = json.loads(body, parse_constant=_no_number, parse_float=_finite)
@@ -223,8 +223,8 @@ async def _read(request: Request) -> bytes:
     data = bytearray()
     async for part in request.stream():
         data += part
-        if len(data) > MOST_BYTES:
-            raise Refused(413, f"a question has at most {MOST_BYTES:,} bytes")
+        if len(data) > MOST_BODY_BYTES:
+            raise Refused(413, f"a question has at most {MOST_BODY_BYTES:,} bytes")
     return bytes(data)
 
 

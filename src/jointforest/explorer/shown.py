@@ -17,7 +17,7 @@ from ..data.schema import Column
 from ..data.shown_values import date_text
 from ..ensembles.table import Ensemble
 from ..inference.histogram import INNER, histogram, is_beyond, shown_edges
-from ..inference.information.classes import BINS as BINS_OF_DEPENDENCE
+from ..inference.information.classes import CLASS_BINS as BINS_OF_DEPENDENCE
 from ..inference.information.classes import class_cuts
 from ..inference.sampling import sample
 from ..models.base import Distribution, PosteriorState
@@ -36,7 +36,7 @@ _FEW = 10
 """Fewer draws tell nothing of it."""
 
 
-class Bins(NamedTuple):
+class ShownBins(NamedTuple):
     """How a column is cut.
 
     Attributes
@@ -103,7 +103,7 @@ class ShownJoint:
         return self.joint.distribution.observe(build(self.joint.schema))
 
     @cached_property
-    def bins(self) -> tuple[Bins, ...]:
+    def bins(self) -> tuple[ShownBins, ...]:
         """How each column is cut, the same whatever the evidence."""
         return tuple(_bins(self, j, column) for j, column in enumerate(self.columns))
 
@@ -150,17 +150,17 @@ class ShownJoint:
         return {}
 
 
-def _bins(shown: ShownJoint, j: int, column: Column) -> Bins:
+def _bins(shown: ShownJoint, j: int, column: Column) -> ShownBins:
     none = np.empty(0)
     if column.is_categorical:
-        return Bins(none, none, none.astype(int))
+        return ShownBins(none, none, none.astype(int))
     drawn = shown.draws[~np.isnan(shown.draws[:, j]), j]  # a rule may make cells missing
     low, high = np.quantile(drawn, INNER).tolist() if len(drawn) else (math.nan, math.nan)
     edges = shown_edges(column, (low, high), _BINS)
     cuts = _cuts(column, edges, _heaviest(shown.nothing, j, column))
     first = np.searchsorted(cuts, edges[:-1] - 0.25 * column.step)
     first[0] = 0
-    return Bins(edges, cuts, first)
+    return ShownBins(edges, cuts, first)
 
 
 def _cuts(column: Column, edges: np.ndarray, atoms: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from ..data.schema import Column, Schema
 from ..data.texts import column_text
 from ..query_language.parser import parse_conditions
 from ..query_language.render import condition_text
-from ..query_language.short_forms import Reading, read_short
+from ..query_language.short_forms import ReadCondition, read_short
 from .shown import from_shown, rounding, to_shown, written
 
 _Conditions = dict[str, Any]
@@ -150,13 +150,13 @@ def whole_number(body: Mapping[str, Any], name: str, usual: int, least: int, mos
     return said
 
 
-def _condition(schema: Schema, column: Column, said: Mapping[str, Any]) -> Reading:
+def _condition(schema: Schema, column: Column, said: Mapping[str, Any]) -> ReadCondition:
     """The condition of one column."""
     if "typed" in said:
         if not isinstance(said["typed"], str):
             raise ValueError(f"column {column.name!r}: typed: expected a text, got {type(said['typed']).__name__}")
         return read_short(column, said["typed"])
-    return Reading(_plain_condition(schema, column, said))
+    return ReadCondition(_plain_condition(schema, column, said))
 
 
 def _plain_condition(schema: Schema, column: Column, said: Mapping[str, Any]) -> Any:

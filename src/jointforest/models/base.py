@@ -464,7 +464,7 @@ class Parts(NamedTuple):
     variance: np.ndarray
 
 
-_Asked = TypeVar("Asked", bound=Callable[..., Any])
+_Asked = TypeVar("_Asked", bound=Callable[..., Any])
 
 
 def of_known(ask: _Asked) -> _Asked:

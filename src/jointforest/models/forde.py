@@ -16,7 +16,7 @@ import numpy as np
 from ..data.schema import Column, Schema, kernel_columns
 from .base import Distribution
 from .box_forest.box_forest import BoxForest
-from .box_forest.check import check
+from .box_forest.check import check_forest
 from .box_forest.leaves.derived import make_leaves
 from .box_forest.leaves.levels import WideLevels, dense_levels, layout, one_column, side_by_side
 from .box_forest.leaves.table import NORMAL, PIECES, UNIFORM, ParameterTables
@@ -224,7 +224,7 @@ def _forest(
         wide=side_by_side(layout(columns), wide, n),
     )  # fmt: skip
     leaves = make_leaves(columns, tables)
-    check(schema, columns, trees, leaves, has_background=False)
+    check_forest(schema, columns, trees, leaves, has_background=False)
     return Forest(schema, columns, trees, leaves, has_background=False)
 
 

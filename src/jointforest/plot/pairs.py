@@ -21,7 +21,7 @@ from ..explorer.shown import ShownJoint
 from ..inference.explanation.rules import side_condition
 from ..inference.histogram import even_edges
 from ..models.base import PosteriorState
-from ..report.dependence import dependence as dependence_of
+from ..report.dependence import find_dependence as dependence_of
 from .distributions import (
     BINS,
     check_joint,

@@ -15,7 +15,20 @@ from ..data.schema import snapped
 from ..evaluation.result import Fidelity
 from ..runtime.parameters import check_number
 from .distributions import check_joint
-from .style import LEVELS, LOWER, POSTERIOR, PRIOR, PRIOR_LINE, SHADES, SOFT, TABLE, clean, in_percent, new_axes, short
+from .style import (
+    LEVEL_COLORS,
+    LOWER,
+    POSTERIOR,
+    PRIOR,
+    PRIOR_LINE,
+    SHADES,
+    SOFT,
+    TABLE,
+    clean,
+    in_percent,
+    new_axes,
+    short,
+)
 
 _FEWEST_ROWS = 3
 """A level of fewer rows is not named."""
@@ -355,7 +368,7 @@ def calibration(joint: Joint, frame: Any, target: str, bins: int = 10, ax: Axes 
     if column.is_categorical:
         p = state.level_probabilities(j)
         order = np.argsort(-p.mean(axis=0), kind="stable")[:3].tolist() if p.shape[1] > 2 else [p.shape[1] - 1]
-        for k, colour in zip(order, LEVELS, strict=False):
+        for k, colour in zip(order, LEVEL_COLORS, strict=False):
             _draw_groups(ax, p[:, k], X[:, j] == k, bins, short(column.levels[k]), colour)
         ax.set(xlabel="predicted probability", ylabel="share of rows")
     else:

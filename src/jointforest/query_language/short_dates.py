@@ -188,16 +188,16 @@ def _last(n: int, unit: str, today: dt.date) -> Period | None:
 # ---- Periods as conditions on a column.
 
 
-def within(column: Column, period: Period) -> Any:
+def within_period(column: Column, period: Period) -> Any:
     """The condition that a moment lies in a period; of at most one cell of the column's grid, the cell."""
     length = math.inf if period.stop is None else (period.stop - period.start).total_seconds()
     if length < times.TIME_STEPS[0] <= column.step:  # a time of day in a column of days
         return _text(period.start.replace(tzinfo=None).date())
     is_cell = length <= column.step and column.step in times.TIME_STEPS
-    return _text(period.start) if is_cell else between(column, period, period, True, True)
+    return _text(period.start) if is_cell else between_periods(column, period, period, True, True)
 
 
-def between(column: Column, low: Period | None, high: Period | None, low_in: bool, high_in: bool) -> Interval:
+def between_periods(column: Column, low: Period | None, high: Period | None, low_in: bool, high_in: bool) -> Interval:
     """The moments from one period to another; without an end, those after the one or before the other."""
     lo = None if low is None else _text(low.start) if low_in else _stop(column, low)
     hi = None if high is None else _stop(column, high) if high_in else _text(high.start)

@@ -41,7 +41,7 @@ class Dependence(NamedTuple):
     parent: np.ndarray
 
 
-def dependence(shown: ShownJoint, X: np.ndarray | None = None) -> Dependence | None:
+def find_dependence(shown: ShownJoint, X: np.ndarray | None = None) -> Dependence | None:
     """The dependences of a joint, and of rows X (n, d) of its table; None of a single column."""
     columns = shown.columns
     if len(columns) < 2:
@@ -68,7 +68,7 @@ def matrix(found: Dependence) -> dict[str, Any]:
     return {"rows": rows, "left_out": len(found.names) - len(some)}
 
 
-def tree(found: Dependence) -> dict[str, Any]:
+def dependence_tree(found: Dependence) -> dict[str, Any]:
     """The tree of the strongest dependences: its middle, and the branches of it, which stay whole on a page.
 
     A branch is a list of columns, each below the one that it hangs on.

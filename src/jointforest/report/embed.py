@@ -25,7 +25,7 @@ from ..models.hidden_tree.hidden_trees import HiddenTrees
 from ..models.hidden_tree.tables import TreeTables
 from ..models.mixture import Mixture
 from .cuts import ColumnCuts, code_shares, page_cuts
-from .errors import FEW_PIECES, PIECES, RULED_PIECES, Errors, measured_errors, random_pieces
+from .errors import FEW_PIECES, N_PIECES, RULED_PIECES, Errors, measured_errors, random_pieces
 from .pack import Packer, distributions, quantized, restored
 
 MOST_BYTES = 3 << 20
@@ -91,7 +91,7 @@ def embedded(shown: ShownJoint) -> Embedded:
     X = sample(shown.joint.distribution, shown.nothing.evidence, n, 0)  # cells that are missing would tell nothing
     small, bits, written = _smaller(shown, X)
     has_forest = any(component.is_forest for component in shown.joint.distribution.components)
-    pieces = RULED_PIECES if not _is_plain(shown) else FEW_PIECES if has_forest else PIECES
+    pieces = RULED_PIECES if not _is_plain(shown) else FEW_PIECES if has_forest else N_PIECES
     errors = _errors(shown, rounded(small.joint.distribution, bits), pieces)
     return Embedded(small, False, n, bits, errors, written)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..explorer.scripts import IMPORT, PAGE, reached, text_of
+from ..explorer.scripts import IMPORT, PAGE, reached, script_text
 
 FILES = Path(__file__).parent / "page"
 """Where the report's own scripts, styles and template are."""
@@ -35,7 +35,7 @@ def render(data: Mapping[str, Any], **told: Any) -> str:
         autoescape=True, loader=FileSystemLoader(FILES), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     page.filters["breakable"] = _breakable
-    style = text_of(PAGE / "style.css") + text_of(FILES / "report.css")
+    style = script_text(PAGE / "style.css") + script_text(FILES / "report.css")
     modules = json.dumps({"imports": {f"jf/{name}": _address(text) for name, text in _modules().items()}})
     start = f'import "jf/{_MAIN}";'
     policy = (

@@ -21,7 +21,7 @@ from ..explorer.shown import ShownJoint
 from ..inference.explanation.tree_text import tree_text
 from ..runtime.parameters import check_number
 from .columns import columns, encoded
-from .dependence import dependence, matrix, predictors, tree
+from .dependence import dependence_tree, find_dependence, matrix, predictors
 from .embed import Embedded, embedded, wire
 from .one_file import render
 from .summary import judged, summary
@@ -93,7 +93,7 @@ def one_in(nats: float) -> str:
     return f"1 in {math.exp(nats):,.0f} is as unlikely" if nats < IMPOSSIBLE else "next to impossible"
 
 
-class Wanted(NamedTuple):
+class WantedSections(NamedTuple):
     """What a report holds besides the joint: see `Joint.report`."""
 
     data: Any = None
@@ -103,7 +103,7 @@ class Wanted(NamedTuple):
     title: str | None = None
 
 
-def write_report(joint: Any, path: str | os.PathLike[str], wanted: Wanted) -> None:
+def write_report(joint: Any, path: str | os.PathLike[str], wanted: WantedSections) -> None:
     """Write the report of a joint: see `Joint.report`."""
     path = Path(path)
     if path.is_dir():  # before the seconds that a report takes
@@ -113,14 +113,14 @@ def write_report(joint: Any, path: str | os.PathLike[str], wanted: Wanted) -> No
     path.write_text(report_text(joint, wanted), encoding="utf-8", newline="\n")
 
 
-def report_text(joint: Any, wanted: Wanted) -> str:
+def report_text(joint: Any, wanted: WantedSections) -> str:
     """The report as HTML."""
     data, holdout, target, examples, title = wanted
     _check(joint, wanted)
     title = "joint" if title is None else title
     shown = ShownJoint(joint, title)
     X = None if data is None else encoded(shown, data)
-    found, depends = embedded(shown), dependence(shown, X)
+    found, depends = embedded(shown), find_dependence(shown, X)
     faithful = None if data is None else fidelity(joint, data, holdout, random_state=0)
     unusual = unusual_rows(shown, data, examples) if examples else None
     reading = [one for one in joint.reading.columns if one.notes]
@@ -137,7 +137,7 @@ def report_text(joint: Any, wanted: Wanted) -> str:
         columns=columns(shown, X),
         n_rows=None if X is None else len(X),
         matrix=None if depends is None else matrix(depends),
-        tree=None if depends is None else tree(depends),
+        tree=None if depends is None else dependence_tree(depends),
         target=target,
         predictors=[] if depends is None or target is None else predictors(depends, target),
         unusual=unusual,
@@ -150,7 +150,7 @@ def _figures(found: Fidelity) -> dict[str, Any]:
     return {"judged": judged(found), "sections": sections(found), "notes": found.notes}
 
 
-def _check(joint: Any, wanted: Wanted) -> None:
+def _check(joint: Any, wanted: WantedSections) -> None:
     """See that what is wanted can be had.
 
     Raises

@@ -27,7 +27,7 @@ from jointforest.learners.growing.grow import (
     rank,
     scratch_for,
 )
-from jointforest.learners.growing.grow_kernels import best_levels, best_threshold, cut_ranks, describe
+from jointforest.learners.growing.grow_kernels import best_levels, best_threshold, cut_ranks, describe_node
 from jointforest.models.box_forest.structure import Trees, add_stump, leaf_boxes
 from jointforest.models.box_forest.structure_kernels import rows_below
 
@@ -106,7 +106,7 @@ def make_node(
     target, both = y.astype(float), np.full(2, n_codes, np.int32)  # scratch for either kind of column
     table = GrowthRows(codes[None], both, np.array([0, 1], np.uint8), np.zeros(2, np.uint8), target, weight)
     scratch = scratch_for(table, rows, n_classes or 2, 0, 0)
-    compiled(describe)(criterion, target, weight, rows, scratch)
+    compiled(describe_node)(criterion, target, weight, rows, scratch)
     return Node(codes, rows, limits, scratch, codes[rows], y[rows], weight[rows])
 
 

@@ -17,10 +17,10 @@ from jointforest.data.schema import kernel_columns, snap
 from jointforest.learners.leaf_fitting.constants import FIXED
 from jointforest.learners.leaf_fitting.densities import join_leaves
 from jointforest.learners.leaf_fitting.fit import Settings as LeafSettings
-from jointforest.learners.leaf_fitting.fit import fit_tree, leaf_sums, prepare
+from jointforest.learners.leaf_fitting.fit import fit_tree, leaf_sums, prepare_table
 from jointforest.learners.leaf_fitting.quantile import cdfs, column_resolution, values_of_rows, with_cdfs
 from jointforest.learners.leaf_fitting.quantile_kernels import Samples
-from jointforest.models.box_forest.check import check
+from jointforest.models.box_forest.check import check_forest
 from jointforest.models.box_forest.leaves.pieces import pieces_of_slot
 from jointforest.models.box_forest.leaves.table import PIECES
 from jointforest.models.box_forest.structure import Forest, Trees
@@ -213,7 +213,7 @@ def one_leaf(frame: pd.DataFrame, epsilon: float = 0.01, kinds: dict[str, str] |
     """A model of one leaf that has all rows, without background."""
     schema = infer_schema(frame, kinds)
     columns = kernel_columns(schema)
-    table = prepare(columns, snap(columns, encode(schema, frame)[0]))
+    table = prepare_table(columns, snap(columns, encode(schema, frame)[0]))
     n, p = len(frame), len(columns.step)
     rows, start, weight = np.arange(n, dtype=np.int32), np.array([0, n]), np.ones(n)
     lo, hi = np.full((1, p), -np.inf), np.full((1, p), np.inf)
@@ -228,7 +228,7 @@ def one_leaf(frame: pd.DataFrame, epsilon: float = 0.01, kinds: dict[str, str] |
     none, one = np.array([-1], np.int32), np.zeros(1)
     trees = Trees(none, one, none, np.empty(0, np.uint64), none, none, none + 1, one + 1.0, none + 1)
     leaves = join_leaves(columns, [fitted])
-    check(schema, columns, trees, leaves, has_background=False)
+    check_forest(schema, columns, trees, leaves, has_background=False)
     return joint_of(Forest(schema, columns, trees, leaves, has_background=False))
 
 
@@ -398,7 +398,7 @@ def test_no_row_in_the_span_has_probability_zero() -> None:
     train, test = mixed_table(400, 0), mixed_table(2000, 1)
     forest = jf.AdversarialForest(5, min_samples_leaf=5, leaf="quantile", epsilon=0.0, random_state=0).fit(train)
     model = forest.joint_.distribution.forest
-    check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
+    check_forest(model.schema, model.columns, model.trees, model.leaves, model.has_background)
     for name in ("x", "k", "tied"):
         test[name] = test[name].clip(train[name].min(), train[name].max())
     assert np.isfinite(forest.joint_.log_density(test)).all()

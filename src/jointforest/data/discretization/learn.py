@@ -8,7 +8,7 @@ import numpy as np
 
 from ..ends import PILE
 from ..schema import Column
-from .counts import ABSENT, Tally, count_places, mirrored
+from .counts import ABSENT, PlaceTally, count_places, mirrored
 from .discretizer import Scale, codes_of, decay_of_mean, log_part, mean_variance
 
 # ---- At most K ordered bins of a numeric column: heavy places alone, the others cut at equal mass.
@@ -37,7 +37,7 @@ class _Bins(NamedTuple):
     begins: np.ndarray
 
 
-def cut(tally: Tally, n_codes: int, fine_ends: float = 0.0) -> _Bins:
+def cut_places(tally: PlaceTally, n_codes: int, fine_ends: float = 0.0) -> _Bins:
     """At most ``n_codes`` bins.
 
     On a grid and for atoms a place that holds 1/K of the weight and 10 rows is alone in its bin (where there are no
@@ -63,7 +63,7 @@ _SURE = 8.0
 """Log of the odds against chance that a gap needs, beside twice the log of the number of rows."""
 
 
-def _gaps(tally: Tally, most: int) -> np.ndarray:
+def _gaps(tally: PlaceTally, most: int) -> np.ndarray:
     """Whether place i + 1 lies beyond a gap, bool (m - 1,): at most so many, the clearest.
 
     Of a + b places spread evenly over two stretches and the space g between them, none lies in that space with
@@ -136,7 +136,7 @@ def _number(weight: np.ndarray, heavy: np.ndarray, gap: np.ndarray, n_codes: int
     return (np.cumsum(begins_bin) - 1).astype(np.int32)
 
 
-def _edges(tally: Tally, heavy: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _edges(tally: PlaceTally, heavy: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where places end and the next ones begin: tight around heavy ones, half-way between light ones.
 
     At a gap, and beside a heavy place, light ones reach as far as they lie apart there.
@@ -153,7 +153,7 @@ def _edges(tally: Tally, heavy: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray
     return ends, begins
 
 
-def _reach(tally: Tally, first: int, last: int) -> float:
+def _reach(tally: PlaceTally, first: int, last: int) -> float:
     """How far some places apart from each other reach beyond the outermost of them: as far as they lie apart."""
     apart = float(tally.place[last] - tally.place[first]) / (last - first)
     return np.floor(apart) + tally.half if tally.half > 0 else apart
@@ -178,7 +178,7 @@ TAIL_VARIANCE = 0.04
 _MOST = 0.2 * float(np.finfo(float).max)
 
 
-def _upper_tail(tally: Tally, start: float, bin_rows: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _upper_tail(tally: PlaceTally, start: float, bin_rows: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What lies beyond the greatest place: t = 1 or 2 segments from ``start`` to inf; ends (t + 1,), rates, rows (t,).
 
     Beyond a hard end of the column is next to nothing. ``bin_rows`` are the rows of the outermost bin.
@@ -193,7 +193,7 @@ def _upper_tail(tally: Tally, start: float, bin_rows: float) -> tuple[np.ndarray
     return np.array([start, np.inf]), np.array([rate]), np.array([rows])
 
 
-def is_hard(tally: Tally) -> bool:
+def is_hard(tally: PlaceTally) -> bool:
     """Whether the column ends hard at its greatest place: at its end, at an atom, or where rows should lie beyond.
 
     Should lie: as many as in the last place, less by the factor by which that has fewer than the one before.
@@ -204,7 +204,7 @@ def is_hard(tally: Tally) -> bool:
     return bool(is_end) or last * last > PILE * max(last, before)
 
 
-def _rows(tally: Tally, bin_rows: float) -> float:
+def _rows(tally: PlaceTally, bin_rows: float) -> float:
     """Rows that the tail counts for in its bin.
 
     The chance that one row more lies beyond the greatest of n is 1 / (n + 1). Half of that is taken, as if the greatest
@@ -216,7 +216,7 @@ def _rows(tally: Tally, bin_rows: float) -> float:
     return bin_rows * share / (1 - share)
 
 
-def _longest(tally: Tally, rows: float) -> float:
+def _longest(tally: PlaceTally, rows: float) -> float:
     """Mean distance of so many rows beyond the end that adds `TAIL_VARIANCE` to the variance of the column."""
     weight, place = tally.weight / tally.weight.sum(), 0.25 * tally.place
     with np.errstate(over="ignore", invalid="ignore"):
@@ -226,7 +226,7 @@ def _longest(tally: Tally, rows: float) -> float:
     return float(length) if 0.0 < length < _MOST else _MOST
 
 
-def _scale(tally: Tally) -> float:
+def _scale(tally: PlaceTally) -> float:
     """Mean distance, in places, of what lies beyond the end: the mean excess of the outermost sqrt(n) rows.
 
     Where they do not differ: the column's spread over sqrt(n), else one unit.
@@ -252,7 +252,7 @@ GAIN_AT_ENDS, FEWEST_AT_ENDS = 2.0, 1.0
 """The same of the outermost runs, which are the widest of a skewed column."""
 
 
-class Runs(NamedTuple):
+class PlaceRuns(NamedTuple):
     """R runs of m places.
 
     Attributes
@@ -272,7 +272,7 @@ class Runs(NamedTuple):
     hi: np.ndarray
 
 
-def runs_of(tally: Tally, bins: _Bins) -> Runs:
+def runs_of(tally: PlaceTally, bins: _Bins) -> PlaceRuns:
     """Each bin cut into runs of about RUN places, as many places each as can be; and where the density changes."""
     m = len(tally.place)
     first, last = _ends(tally)
@@ -289,7 +289,7 @@ def runs_of(tally: Tally, bins: _Bins) -> Runs:
     of_place = np.repeat(np.arange(len(begins)), np.diff(np.append(begins, m)))
     lo, hi = begin[begins], end[np.append(begins[1:], m) - 1]
     lo = np.where(bins.is_heavy[begins], tally.place[begins] + tally.half, lo)
-    return Runs(begins, of_place, lo, hi)
+    return PlaceRuns(begins, of_place, lo, hi)
 
 
 def _cut_by_density(weight: np.ndarray, begin: np.ndarray, end: np.ndarray, begins: np.ndarray) -> np.ndarray:
@@ -314,7 +314,7 @@ def _cut_by_density(weight: np.ndarray, begin: np.ndarray, end: np.ndarray, begi
     return np.sort(np.array(found))
 
 
-def _ends(tally: Tally) -> tuple[float, float]:
+def _ends(tally: PlaceTally) -> tuple[float, float]:
     """Where the pieces begin and end; a single value without mass gets an interval around it."""
     first, last = float(tally.place[0]) - tally.half, float(tally.place[-1]) + tally.half
     if tally.half > 0:
@@ -340,7 +340,7 @@ _FACTORS = (1.0, 0.75, 0.5, 0.25, 0.0)
 LEAST = 0.01
 
 
-def point_rows(tally: Tally, bins: _Bins, runs: Runs, singles: bool = False) -> np.ndarray:
+def point_rows(tally: PlaceTally, bins: _Bins, runs: PlaceRuns, singles: bool = False) -> np.ndarray:
     """Rows at each place that are a point of their own, (m,); the others are spread over the place's run.
 
     Without a grid atoms are points and nothing else is. On a grid a value of c rows keeps c - D of them if it is heavy,
@@ -414,7 +414,7 @@ class Segments(NamedTuple):
         return Segments(*(field[order] for field in self))
 
 
-def segments_of(tally: Tally, bins: _Bins, singles: bool = False) -> Segments:
+def segments_of(tally: PlaceTally, bins: _Bins, singles: bool = False) -> Segments:
     """All segments of a column, from -inf to inf."""
     runs = runs_of(tally, bins)
     inner = _inside(tally, bins, runs, point_rows(tally, bins, runs, singles))
@@ -422,7 +422,7 @@ def segments_of(tally: Tally, bins: _Bins, singles: bool = False) -> Segments:
     return segments if singles else _with_moments(tally, bins, segments)
 
 
-def _inside(tally: Tally, bins: _Bins, runs: Runs, point: np.ndarray) -> Segments:
+def _inside(tally: PlaceTally, bins: _Bins, runs: PlaceRuns, point: np.ndarray) -> Segments:
     """Segments between the outermost places: points, and pieces that fill what is between them."""
     pieces = _pieces(tally, bins, runs, tally.weight - point)
     at = np.flatnonzero(point > 0)
@@ -438,7 +438,7 @@ def _inside(tally: Tally, bins: _Bins, runs: Runs, point: np.ndarray) -> Segment
     return Segments(*(np.concatenate(both) for both in zip(whole, points, strict=True))).ordered()
 
 
-def _pieces(tally: Tally, bins: _Bins, runs: Runs, spread: np.ndarray) -> Segments:
+def _pieces(tally: PlaceTally, bins: _Bins, runs: PlaceRuns, spread: np.ndarray) -> Segments:
     """A piece for every run, with the rows that are spread over it, and one with hardly any for every gap."""
     begins, lo, hi = runs.begins, runs.lo, runs.hi
     rows = np.maximum(np.add.reduceat(spread, begins), GAP_ROWS)
@@ -450,7 +450,7 @@ def _pieces(tally: Tally, bins: _Bins, runs: Runs, spread: np.ndarray) -> Segmen
     return Segments(*(np.concatenate(both) for both in zip(runs_alone, gaps, strict=True))).ordered()
 
 
-def _slopes(place: np.ndarray, spread: np.ndarray, runs: Runs) -> np.ndarray:
+def _slopes(place: np.ndarray, spread: np.ndarray, runs: PlaceRuns) -> np.ndarray:
     """Rates of pieces whose rows are clearly nearer to one end: the rate that gives the piece the mean of its rows."""
     rows = np.add.reduceat(spread, runs.begins)
     width = _width(runs.lo, runs.hi)
@@ -492,7 +492,7 @@ def _split_cells(pieces: Segments, cell: np.ndarray, code: np.ndarray, rows: np.
     return Segments(*(np.concatenate(both) for both in zip(parts, cells, strict=True))).ordered()
 
 
-def _with_tails(tally: Tally, bins: _Bins, inner: Segments) -> Segments:
+def _with_tails(tally: PlaceTally, bins: _Bins, inner: Segments) -> Segments:
     """The segments, with open tails before and after them."""
     n_codes = int(bins.of_place[-1]) + 1
     bin_rows = np.bincount(inner.code, inner.rows, n_codes)
@@ -515,7 +515,7 @@ STEEPER = 3.0
 """Most that a piece becomes steeper from end to end, in nats: likelihood matters more than the last digit."""
 
 
-def _with_moments(tally: Tally, bins: _Bins, segments: Segments) -> Segments:
+def _with_moments(tally: PlaceTally, bins: _Bins, segments: Segments) -> Segments:
     """The segments with other rates, so that the column has the mean and the variance of its rows.
 
     Each piece is multiplied by exp(-(a + b m) x), where m is the distance of its middle from the mean. The two numbers
@@ -615,7 +615,7 @@ def learn_scale(
     if column.is_categorical:
         return _of_levels(len(column.levels), values, weight, column.parts)
     tally = count_places(column, values, weight)
-    bins = cut(tally, n_codes, fine_ends)
+    bins = cut_places(tally, n_codes, fine_ends)
     segments = segments_of(tally, bins, singles)
     lo, hi, rate = segments.lo, segments.hi, segments.rate
     if column.step > 0:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any
 
-from .rule import KINDS, Rule
+from .rule import RULE_KINDS, Rule
 
 MOST_RULES = 10_000
 MOST_VALUES = 10_000
@@ -28,9 +28,9 @@ def rules_from_list(entries: Any, names: Sequence[str]) -> tuple[Rule, ...]:
 
 def rule_from_dict(entry: Any, at: str, names: Sequence[str]) -> Rule:
     """One rule; see `rules_from_list`."""
-    if not isinstance(entry, dict) or not isinstance(entry.get("kind"), str) or entry["kind"] not in KINDS:
-        raise ValueError(f"{at}.kind: expected one of {', '.join(KINDS)}")
-    made = KINDS[entry["kind"]]
+    if not isinstance(entry, dict) or not isinstance(entry.get("kind"), str) or entry["kind"] not in RULE_KINDS:
+        raise ValueError(f"{at}.kind: expected one of {', '.join(RULE_KINDS)}")
+    made = RULE_KINDS[entry["kind"]]
     wanted = {field.name for field in fields(made)}
     wrong = (set(entry) - {"kind"}) ^ wanted
     if wrong:

@@ -54,7 +54,7 @@ def validation_rows(rows: np.ndarray, d: int, rng: np.random.Generator, most: in
     return Hidden(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def copies(rows: np.ndarray, d: int, rng: np.random.Generator) -> Hidden:
+def hidden_copies(rows: np.ndarray, d: int, rng: np.random.Generator) -> Hidden:
     """Each row as it is, and copies of which any share is hidden."""
     n = len(rows)
     k = int(np.clip(FIXED.copied_rows // max(n, 1) - 1, 1, FIXED.copies))

@@ -113,9 +113,9 @@ class PredictorReport:
         losses = [[one.name, *map(_figure, one.loss)] for one in self.members]
         losses.append([Html(f"<b>{_TOGETHER}</b>"), *map(_figure, self.together)])
         weights = [[one.name, *(f"{weight:.2f}" for weight in one.weight)] for one in self.members if one.is_kept]
-        tables = [html.table(losses, header)] if self.n_held else []
-        tables.append(html.table(weights, ["weight", *(f"{share:.0%} missing" for share in self.shares)]))
-        return html.view(f"Predictor: {self.measure}", [f"chosen: {self.in_words}"], tables)
+        tables = [html.table_html(losses, header)] if self.n_held else []
+        tables.append(html.table_html(weights, ["weight", *(f"{share:.0%} missing" for share in self.shares)]))
+        return html.view_html(f"Predictor: {self.measure}", [f"chosen: {self.in_words}"], tables)
 
 
 def _figure(loss: float) -> str:

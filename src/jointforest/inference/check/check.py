@@ -17,7 +17,7 @@ import numpy as np
 
 from .columns import RANDOM, TYPING, CheckedColumn
 from .keys import Votes, agreement, find_key, source_of, vote
-from .partners import PRIOR, PRIOR_OF_FUNCTIONS, Counts, Partners, codes_of_partner
+from .partners import PRIOR_OF_FUNCTIONS, PRIOR_ROWS, Counts, Partners, codes_of_partner
 from .texts import WAYS
 
 _ROUNDS = 4  # most passes over all columns
@@ -188,7 +188,7 @@ class ErrorModel:
         """
         column, right = self.columns[j], 1.0 - self.posterior[j].p_wrong
         groups = [np.zeros(self.n, np.int64), *self.partners[j].group]
-        prior = PRIOR_OF_FUNCTIONS if self.partners[j].is_function(float(self.rate.mean())) else PRIOR
+        prior = PRIOR_OF_FUNCTIONS if self.partners[j].is_function(float(self.rate.mean())) else PRIOR_ROWS
         return [Counts(group, column.item, len(column.values), right, prior) for group in groups]
 
     def _candidates(self, j: int, counts: Sequence[Counts]) -> np.ndarray:

@@ -19,7 +19,7 @@ from ...runtime.parameters import check_number
 from ...runtime.warnings import warn
 from .check import ErrorModel
 from .columns import ANY, FACTORS, SHIFT, TYPING, UNIT, CheckedColumn
-from .partners import Counts, joined
+from .partners import Counts, joined_partners
 from .rest import Other, of_joint
 from .texts import plain_form
 
@@ -217,7 +217,7 @@ class Check:
         model = self._model
         assert model is not None
         if (j, partners) not in self._tallies:
-            group = joined([model.item[:, i] for i in partners])
+            group = joined_partners([model.item[:, i] for i in partners])
             counts = Counts(group, model.item[:, j], len(model.columns[j].values), np.ones(model.n))
             has, all_rows = counts.tally(model.posterior[j].best[:, None])
             self._tallies[j, partners] = np.column_stack([has, all_rows]).astype(np.int64)

@@ -28,7 +28,7 @@ from .problem import (
     gower,
     rows_for,
     unlike,
-    within,
+    within_range,
 )
 from .result import Counterfactuals
 
@@ -99,7 +99,7 @@ def _nearer(p: Problem, X: np.ndarray) -> np.ndarray:
             continue
         trial = np.repeat(X[rows], len(_STEPS), axis=0)
         way = p.row[j] + np.tile(_STEPS, len(rows)) * (trial[:, j] - p.row[j])
-        trial[:, j] = within((p.columns[j],), way[:, None])[:, 0]
+        trial[:, j] = within_range((p.columns[j],), way[:, None])[:, 0]
         fits = (trial[:, j] != p.row[j]) & (p.log_density(trial) >= np.repeat(least[rows], len(_STEPS)))
         fits[fits] = p.outcome.judge(trial[fits]).valid if fits.any() else False
         for i, one in enumerate(fits.reshape(len(rows), len(_STEPS))):
@@ -180,7 +180,7 @@ def _number(p: Problem, hits: list[np.ndarray]) -> int:
 def _tried(p: Problem, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Which rows (n, d) will do, which are plausible and changed, and how near each is to the outcome, each (n,)."""
     valid, score = np.zeros(len(X), bool), np.full(len(X), -np.inf)
-    cells = ~p.changed(X) | (within(p.columns, X) == X)  # draws of tails beyond the range, cells that lack a draw
+    cells = ~p.changed(X) | (within_range(p.columns, X) == X)  # draws of tails beyond the range, cells that lack a draw
     X_once, place = np.unique(X, axis=0, return_inverse=True)
     ok = p.plausible(X_once)[0][place.ravel()] & cells.all(axis=1) & p.changed(X).any(axis=1)
     accepted = np.flatnonzero(ok)

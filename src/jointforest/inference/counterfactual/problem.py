@@ -70,7 +70,7 @@ def drawn_pool(model: Distribution, outcome: Outcome, row: np.ndarray, fixed: np
     X = sample(model, evidence, POOL, seed)
     X = X[~np.isnan(X).all(axis=1)]
     if outcome.target is None and len(X):
-        X = np.where(fixed, row, within(model.schema.columns, X))
+        X = np.where(fixed, row, within_range(model.schema.columns, X))
         valid = outcome.judge(np.where(np.isnan(row), np.nan, X)).valid
         X = X[valid] if valid.sum() >= 50 else X
     return X
@@ -85,7 +85,7 @@ def floor_of(model: Distribution, row: np.ndarray, pool: np.ndarray, unlikely: f
     return float(min(log_density[0], np.quantile(log_density[1:], unlikely / 100.0)))
 
 
-def within(columns: tuple[Column, ...], X: np.ndarray) -> np.ndarray:
+def within_range(columns: tuple[Column, ...], X: np.ndarray) -> np.ndarray:
     """Rows (n, d) with numbers on their grids and within the range that learning saw."""
     out = X.copy()
     for j, column in enumerate(columns):
@@ -126,7 +126,7 @@ def every_value(column: Column, value: float) -> np.ndarray | None:
         return None
     else:
         n = round((column.maximum - column.minimum) / column.step) + 1
-        values = within((column,), (column.minimum + column.step * np.arange(n))[:, None])[:, 0]
+        values = within_range((column,), (column.minimum + column.step * np.arange(n))[:, None])[:, 0]
     return values[values != value]
 
 

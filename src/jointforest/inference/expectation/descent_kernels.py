@@ -13,7 +13,7 @@ import numpy as np
 from ...models.box_forest.descent_kernels import goes_left
 from ...models.box_forest.posterior_kernels import widened
 from ...runtime.compile import entry, kernel
-from .component_kernels import BLOCK, find_active, gather_masses
+from .component_kernels import COMPONENTS_AT_ONCE, find_active, gather_masses
 from .split_regions import ONE, ZERO
 
 
@@ -237,10 +237,10 @@ def start_row(arrays, rows, row, post, at, scratch):
 
 
 @kernel
-def load(arrays, evidence, n_used, first, scratch):
+def load_block(arrays, evidence, n_used, first, scratch):
     """Gather a block of components, from the first on; return their number, rounded up to 8, and their weight."""
     vector, root_mass, weight = scratch.vector, scratch.root_mass, scratch.active.weight
-    size = min(BLOCK, scratch.active.n[0] - first)
+    size = min(COMPONENTS_AT_ONCE, scratch.active.n[0] - first)
     gather_masses(arrays, evidence, n_used, first, size, scratch)
     for u in range(n_used):
         root_mass[u] = math.nan
@@ -257,9 +257,9 @@ def fill_node_probabilities(arrays, evidence, tolerance, n, n_used, scratch):
     residual, active, splits, half_most = scratch.residual, scratch.active, arrays.splits, arrays.half_most
     for k in range(n):
         residual.mass[k] = 0.0
-    blocks = (active.n[0] + BLOCK - 1) // BLOCK
+    blocks = (active.n[0] + COMPONENTS_AT_ONCE - 1) // COMPONENTS_AT_ONCE
     for b in range(blocks):
-        end, total = load(arrays, evidence, n_used, b * BLOCK, scratch)
+        end, total = load_block(arrays, evidence, n_used, b * COMPONENTS_AT_ONCE, scratch)
         for tree in range(splits.root.shape[0]):
             budget = 0.5 * tolerance * half_most[splits.root[tree]] / blocks
             descend(arrays, tree, scratch.mass, end, total, budget, scratch)
@@ -308,7 +308,7 @@ def expected_rows(arrays, rows, first, post, tolerance, scratch, out, error):
 
 
 @entry
-def leaf_rows(arrays, rows, first, post, scratch):
+def leaf_probabilities(arrays, rows, first, post, scratch):
     """Start, leaf and probability of the ensemble's leaves that rows first.. can reach."""
     residual, leaf_of = scratch.residual, arrays.splits.leaf
     start = np.zeros(post.log_evidence.shape[0] + 1, np.int64)

@@ -100,7 +100,7 @@ class _RowScratch(NamedTuple):
     root_mass: np.ndarray
 
 
-def row_scratch(arrays: MatchedArrays) -> _RowScratch:
+def expectation_scratch(arrays: MatchedArrays) -> _RowScratch:
     """Scratch for the rows of one thread; memory is only taken for what a row writes."""
     n_nodes, n_trees, d = len(arrays.splits.feature), len(arrays.splits.root), len(arrays.columns.slot)
     n_regions, n_components = len(arrays.regions.column), len(arrays.leaves.log_weight)

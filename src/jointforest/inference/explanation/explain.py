@@ -14,10 +14,10 @@ from ...data.evidence import Evidence, build
 from ...data.schema import Column, Schema
 from ...models.base import Distribution, PosteriorState
 from ...models.box_forest.box_trees import BoxTrees
-from ...models.hidden_tree.states import HiddenState, divergence
+from ...models.hidden_tree.states import HiddenState, state_divergence
 from ...query_language.parser import tokenize
 from ...runtime.parameters import check_number
-from .leaf_summaries import LEVEL, column_summary, leaf_summaries, summary_text
+from .leaf_summaries import SUMMARY_LEVEL, column_summary, leaf_summaries, summary_text
 from .rules import box_conditions, levels_condition, rule_text, side_condition
 
 # ---- What every explanation is: rules as plain data, and as a table to print.
@@ -48,7 +48,7 @@ class Explanation:
         share = "weight" if any("weight" in rule for rule in self.rules) else "event_probability"
         rows = [_html_row(rule, share) for rule in self.rules]
         header = (share.replace("_", " "), "", "rule, and what holds there")
-        return html.view(title, [], [html.table(rows, header, wraps=True)] if rows else [])
+        return html.view_html(title, [], [html.table_html(rows, header, wraps=True)] if rows else [])
 
 
 def _html_row(rule: dict[str, Any], share: str) -> list[str]:
@@ -58,7 +58,7 @@ def _html_row(rule: dict[str, Any], share: str) -> list[str]:
     if "lift" in rule:
         said = f"{rule['lift']:.3g} times as probable as elsewhere; the region has {svg.percent(rule['probability'])}"
     text = f"<b>{html.words(shown)}</b><br>{html.soft(said)}" if said else f"<b>{html.words(shown)}</b>"
-    return [svg.percent(rule[share]), Html(svg.bar(rule[share])), Html(text)]
+    return [svg.percent(rule[share]), Html(svg.bar_svg(rule[share])), Html(text)]
 
 
 def _plain_text(summary: dict[str, Any]) -> str:
@@ -80,7 +80,7 @@ APART = 0.1
 """Least divergence, in nats, of a column that a rule names."""
 _CUTS = np.linspace(0.05, 0.95, 19)
 """Levels of the quantiles between which bins of a column of numbers lie, in which distributions are compared."""
-_TAILS = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+_TAILS = np.array([(1 - SUMMARY_LEVEL) / 2, (1 + SUMMARY_LEVEL) / 2])
 
 
 def _state_rules(model: Distribution, evidence: Evidence, states: list[HiddenState]) -> list[dict[str, Any]]:
@@ -96,7 +96,7 @@ def _state_rules(model: Distribution, evidence: Evidence, states: list[HiddenSta
     found = []
     for one in states:
         alone, given = one.distribution.observe(nothing), one.distribution.observe(evidence)
-        apart = [divergence(_shares(alone, j, cut), marginal[j]) for j, cut in enumerate(cuts)]
+        apart = [state_divergence(_shares(alone, j, cut), marginal[j]) for j, cut in enumerate(cuts)]
         named = sorted(np.argsort(-np.array(apart), kind="stable")[:_COLUMNS].tolist())
         conditions = {
             schema.names[j]: _condition_of(schema.columns[j], _numbers(alone, j)) for j in named if apart[j] >= APART
@@ -129,7 +129,7 @@ def _condition_of(column: Column, numbers: np.ndarray) -> Any:
     if column.is_categorical:
         order = np.argsort(-numbers, kind="stable")
         allowed = np.zeros(len(numbers), bool)
-        allowed[order[: int(np.searchsorted(np.cumsum(numbers[order]), LEVEL * numbers.sum())) + 1]] = True
+        allowed[order[: int(np.searchsorted(np.cumsum(numbers[order]), SUMMARY_LEVEL * numbers.sum())) + 1]] = True
         return levels_condition(column, allowed)
     lo, hi = numbers[1:].tolist()
     below = lo - 0.5 * column.step if column.step > 0.0 else float(np.nextafter(lo, -np.inf))

@@ -16,7 +16,7 @@ from ...data.schema import Column
 from ...models.base import Distribution, PosteriorState
 from ..explanation.rules import side_condition
 
-BINS = 16
+CLASS_BINS = 16
 """Bins of a column of numbers, as where learners measure dependence."""
 _ROWS = 512
 """Classes that are observed at once."""

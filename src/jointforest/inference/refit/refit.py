@@ -10,10 +10,10 @@ import numpy as np
 from ...ensembles.evaluate import apply_link
 from ...ensembles.table import Ensemble
 from ...runtime.parameters import check, check_number
-from ..expectation.expectation import Rows
+from ..expectation.expectation import MatchedRows
 from ..expectation.match import MatchedEnsemble
 from .refit_kernels import curvature, means_above
-from .sums import Completions, Sample, complete, gather, leaf_sums, pair_matrix, pair_product
+from .sums import Completions, RefitSample, complete, gather, pair_matrix, pair_product, refit_sums
 
 # ---- Conjugate gradients, for equations whose matrix is known by its products alone.
 
@@ -53,7 +53,7 @@ NO_MASS = 1e-12
 
 def refit_squared(
     matched: MatchedEnsemble,
-    rows: Rows,
+    rows: MatchedRows,
     y: np.ndarray,
     method: str,
     weight_decay: float = 0.0,
@@ -70,7 +70,7 @@ def refit_squared(
     ensemble = matched.ensemble
     weight = np.ones(len(y)) if weight is None else weight
     sample = gather(matched, rows, y - ensemble.base, weight)
-    mass, target = leaf_sums(matched, sample)
+    mass, target = refit_sums(matched, sample)
     total = float(weight.sum())
     is_known = mass > NO_MASS * total
     mass, target = np.where(is_known, mass, 0.0), np.where(is_known[:, None], target, 0.0)
@@ -117,7 +117,7 @@ def _ratio(target: np.ndarray, mass: np.ndarray) -> np.ndarray:
 
 def _forest_by_squared_loss(
     matched: MatchedEnsemble,
-    sample: Sample,
+    sample: RefitSample,
     mass: np.ndarray,
     target: np.ndarray,
     decay: float,
@@ -157,7 +157,7 @@ def _least_norm(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 def _boosting_by_squared_loss(
     matched: MatchedEnsemble,
-    sample: Sample,
+    sample: RefitSample,
     mass: np.ndarray,
     target: np.ndarray,
     decay: float,
@@ -188,7 +188,7 @@ _SMALL = 1e-10
 
 def refit_log_loss(
     matched: MatchedEnsemble,
-    rows: Rows,
+    rows: MatchedRows,
     y: np.ndarray,
     method: str,
     weight_decay: float,
@@ -318,7 +318,7 @@ def _penalised(
 
 def refit_values(
     matched: MatchedEnsemble,
-    rows: Rows,
+    rows: MatchedRows,
     y: np.ndarray,
     method: str = "auto",
     weight_decay: float | None = None,
@@ -396,7 +396,7 @@ def _is_missing(cell: Any) -> bool:
     return cell is None or type(cell).__name__ == "NAType" or cell != cell  # pandas.NA compares to nothing
 
 
-def row_weights(weight: Any, n: int) -> np.ndarray:
+def weights_or_ones(weight: Any, n: int) -> np.ndarray:
     """Weights of n rows, (n,): 1 if None.
 
     Raises ValueError for another number of them, negative ones, or none above 0.

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...models.box_forest.structure import Trees
 from ...runtime.threads import map_ordered
-from ..base import draw_rows
+from ..base import draw_bootstrap
 from ..growing.criterion_kernels import ENTROPY, VARIANCE
 from ..growing.grow import GrowthSettings, RankTree, grow, rank
 from ..leaf_fitting.densities import AssignedRows, assign_rows
@@ -53,7 +53,7 @@ def grow_forest(training: Training, weight: np.ndarray, settings: GrowSettings, 
     )
 
     def one(t: int) -> tuple[RankTree, np.ndarray, np.ndarray]:
-        drawn = weight * draw_rows(n, settings.n_draws, True, seed, t) if settings.bootstrap else weight.copy()
+        drawn = weight * draw_bootstrap(n, settings.n_draws, True, seed, t) if settings.bootstrap else weight.copy()
         how = {"seed": seed, "number": t}
         tree, node = grow(of_features, is_categorical, is_ordered, y, n_classes, drawn, growth, **how)
         return tree, node, drawn

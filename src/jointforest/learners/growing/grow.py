@@ -8,7 +8,7 @@ import numpy as np
 
 from ...data.schema import Columns
 from ...models.box_forest.structure import Trees, with_weights
-from ...models.box_forest.structure_kernels import restrict
+from ...models.box_forest.structure_kernels import restrict_trees
 from ...runtime.random_kernels import stream_state
 from ...runtime.records import record
 from .criterion_kernels import GINI, VARIANCE, Limits
@@ -38,7 +38,9 @@ class Ranks(NamedTuple):
     values: np.ndarray
 
 
-def between(low: np.ndarray, high: np.ndarray, step: np.ndarray | float, origin: np.ndarray | float) -> np.ndarray:
+def thresholds_between(
+    low: np.ndarray, high: np.ndarray, step: np.ndarray | float, origin: np.ndarray | float
+) -> np.ndarray:
     """Thresholds between pairs of values, ``low <= threshold < high``: halfway; on a grid the cell edge next to it."""
     middle = low / 2 + high / 2
     middle = np.where((middle >= low) & (middle < high), middle, low)
@@ -53,7 +55,8 @@ def rank(columns: Columns, X: np.ndarray, rows: np.ndarray | None = None) -> Ran
     """Ranks of the cells of X (n, d), NaN where missing; grid columns must be snapped.
 
     Ranked are the values of all rows, or of ``rows`` (numbers, (m,)): then a cell of another row has the rank of the
-    value on its side of every threshold `between` two neighbours, so that it goes where a split of these sends it.
+    value on its side of every threshold between two neighbours (`thresholds_between`), so that it goes where a split of
+    these sends it.
     """
     n, d = X.shape
     codes = np.empty((d, n), dtype=np.int32)
@@ -73,7 +76,7 @@ def rank(columns: Columns, X: np.ndarray, rows: np.ndarray | None = None) -> Ran
         else:
             distinct = np.unique(X[rows[known[rows]], j])
             slot = columns.slot[j]
-            thresholds = between(distinct[:-1], distinct[1:], columns.step[slot], columns.origin[slot])
+            thresholds = thresholds_between(distinct[:-1], distinct[1:], columns.step[slot], columns.origin[slot])
             codes[j, known] = np.searchsorted(thresholds, X[known, j])
         n_codes[j] = len(distinct)
         values.append(distinct)
@@ -131,7 +134,7 @@ def prune(tree: RankTree, rows_at: np.ndarray, min_rows: int) -> tuple[RankTree,
     counted = np.where(tree.left < 0, rows_at, -1)
     stays = (counted >= min_rows).astype(np.uint8)
     stays[counted.argmax()] = 1  # a tree of few rows is a leaf
-    order, left, right, _, _ = restrict(tree.left, tree.right, np.zeros(1, np.int32), stays)
+    order, left, right, _, _ = restrict_trees(tree.left, tree.right, np.zeros(1, np.int32), stays)
     inner = left >= 0
     number = np.full(len(tree.left), -1, dtype=np.int32)
     number[order] = np.arange(len(order), dtype=np.int32)
@@ -473,7 +476,7 @@ def thresholds(columns: Columns, ranks: Ranks, tree: RankTree) -> np.ndarray:
     low = ranks.values[first + tree.below_rank[numeric]]
     high = ranks.values[first + tree.below_rank[numeric] + 1]
     slot = columns.slot[tree.feature[numeric]]
-    out[numeric] = between(low, high, columns.step[slot], columns.origin[slot])
+    out[numeric] = thresholds_between(low, high, columns.step[slot], columns.origin[slot])
     return out
 
 

@@ -325,7 +325,7 @@ def examine(node, table, rules, growing, scratch):
     """Find the best split of a node, and queue the node if there is one."""
     criterion, tree = rules.criterion, growing.tree
     rows = scratch.rows[growing.start[node] : growing.stop[node]]
-    size, spread = describe(criterion, table.target, table.weight, rows, scratch)
+    size, spread = describe_node(criterion, table.target, table.weight, rows, scratch)
     if size < rules.min_weight or spread <= _PURE * size or 0 <= rules.max_depth <= growing.depth[node]:
         return
     least = rules.min_gain * (spread if criterion == VARIANCE else size)
@@ -397,7 +397,7 @@ def _split(parent, table, growing, scratch):
 
 
 @kernel
-def describe(criterion, target, weight, rows, scratch):
+def describe_node(criterion, target, weight, rows, scratch):
     """Put the rows of a node into ``scratch``, numbers less their mean; its weight and how far it is from pure.
 
     For classes that is the weight of all but the largest, for VARIANCE the sum of squares around the mean.

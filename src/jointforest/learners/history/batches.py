@@ -16,10 +16,10 @@ import numpy as np
 
 from ...data.cells import ColumnCells, FrameReader, joined, taken
 from ...data.frames import read
-from ...data.history_rows import check_names, check_subjects
+from ...data.history_rows import check_history_names, check_subjects
 from ...data.observe_table import check_alike
 from ...data.sample_rows import Cells, row_keys
-from ..batches.passes import Fold, Pass
+from ..batches.passes import FoldBatches, Pass
 
 
 class _Part(NamedTuple):
@@ -54,7 +54,9 @@ class SubjectSample(NamedTuple):
         return sum(len(part.keys) for part in self.parts)
 
 
-def sample_subjects(fold: Fold, group: str, order: str | None, most_rows: int, seed: int) -> tuple[FrameReader, int]:
+def sample_subjects(
+    fold: FoldBatches, group: str, order: str | None, most_rows: int, seed: int
+) -> tuple[FrameReader, int]:
     """The rows of some subjects, in the order of their keys, and how many rows the table has, in one pass.
 
     Parameters
@@ -96,7 +98,7 @@ def _add(
 ) -> SubjectSample:
     """The sample with the rows of a batch."""
     reader = read(batch)
-    check_names(reader, group, order)
+    check_history_names(reader, group, order)
     cells = {name: reader.cells(name) for name in reader.names}
     check_subjects(cells[group], group)
     keys = row_keys([(group, cells[group])], reader.n, seed)

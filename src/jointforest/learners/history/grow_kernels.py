@@ -13,7 +13,7 @@ from ...runtime.records import record
 
 
 @record
-class Grown(NamedTuple):
+class GrownTree(NamedTuple):
     """Nodes of one tree, parents before children, and the rows in them; arrays longer than the tree.
 
     Attributes
@@ -42,7 +42,7 @@ class Grown(NamedTuple):
 
 
 @record
-class Limits(NamedTuple):
+class SplitLimits(NamedTuple):
     """When a node is split.
 
     Attributes

@@ -11,12 +11,12 @@ import numpy as np
 from ...data.cells import FrameReader
 from ...data.discretization.discretizer import Scale, codes_of
 from ...data.discretization.learn import learn_scale
-from ...data.history_rows import HistoryRows, check_names, group_rows, order_column, some_columns
+from ...data.history_rows import HistoryRows, check_history_names, group_rows, order_column, some_columns
 from ...data.schema import Column, Schema, shortened
 from ...models.history.coding import Coding, single_values
 from ...models.history.columns import (
     GAP,
-    LENGTH,
+    LENGTH_COLUMN,
     START,
     HistoryColumns,
     Variable,
@@ -25,7 +25,7 @@ from ...models.history.columns import (
     no_expectations,
 )
 from ...runtime.warnings import warn
-from ..base import read_table
+from ..base import read_training_rows
 from .constants import FIXED
 
 
@@ -45,7 +45,9 @@ class Prepared(NamedTuple):
     X: np.ndarray
 
 
-def prepare(reader: FrameReader, group: Any, order: Any, kinds: Mapping[str, str] | None, ends: bool) -> Prepared:
+def prepare_histories(
+    reader: FrameReader, group: Any, order: Any, kinds: Mapping[str, str] | None, ends: bool
+) -> Prepared:
     """The histories of a frame with several rows for each subject.
 
     Raises
@@ -54,7 +56,7 @@ def prepare(reader: FrameReader, group: Any, order: Any, kinds: Mapping[str, str
         If a column is not there, a subject or time is missing, no subject has two rows, all rows of each subject have
         one time, or there is no other column that varies within subjects.
     """
-    group, order = check_names(reader, group, order)
+    group, order = check_history_names(reader, group, order)
     time = None if order is None else order_column(reader, order)
     rows = group_rows(reader, group, time)
     if int(rows.length.max()) < 2:
@@ -67,7 +69,7 @@ def prepare(reader: FrameReader, group: Any, order: Any, kinds: Mapping[str, str
     drop = [group] if order is None else [group, order]
     if len(reader.names) == len(drop):
         raise ValueError(f"there is no column beside {' and '.join(drop)}")
-    schema, _, X, *_ = read_table(some_columns(reader, set(reader.names) - set(drop)), kinds)
+    schema, _, X, *_ = read_training_rows(some_columns(reader, set(reader.names) - set(drop)), kinds)
     X = np.ascontiguousarray(X[rows.place])
     columns = _columns_of(schema, tuple(reader.names), _group_column(reader, group), time, rows, X, ends)
     if not columns.rows:
@@ -137,7 +139,7 @@ def _columns_of(
             varying.insert(0, Variable(GAP, _coding_of(_gap_column(time, gap), gap, is_first)))
     if ends:
         length = rows.length.astype(np.float64)
-        head.append(Variable(LENGTH, _coding_of(_length_column(length), length)))
+        head.append(Variable(LENGTH_COLUMN, _coding_of(_length_column(length), length)))
     subject = np.cumsum(is_first) - 1
     variables = in_order_of_likeness([*head, *varying], X, subject)
     return HistoryColumns(schema, names, group, time, step, begin, tuple(variables[: len(head)]),

@@ -17,7 +17,7 @@ from ...runtime.threads import map_ordered, one_by_one
 from ..growing.grow import Ranks, RankTree
 from ..growing.grow_kernels import cut_ranks
 from .constants import FIXED
-from .split_kernels import describe, log_chance_of_tables, partition, split_rows
+from .split_kernels import describe_targets, log_chance_of_tables, partition, split_rows
 
 # ---- The rows of a table as joint trees want them, row by row.
 
@@ -327,7 +327,7 @@ def node_statistics(
 ) -> NodeStatistics:
     """Statistics of the rows (int32 array) of a node; for categorical targets by ENTROPY or GINI."""
     node = NodeStatistics(np.zeros(len(data.owner)), *np.zeros((3, data.bins.shape[1])))
-    describe(data, rows, weight, targets, criterion, node)
+    describe_targets(data, rows, weight, targets, criterion, node)
     return node
 
 

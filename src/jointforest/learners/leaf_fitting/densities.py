@@ -200,7 +200,7 @@ def quantile_trees(
         lo, hi, _ = tree_boxes(trees, columns, t)
         values = {
             slot: values_of_rows(table.values[j], table.codes[j], rows, start, assigned.weight[t])
-            for slot, j in columns_of(columns, slots)
+            for slot, j in slots_and_columns(columns, slots)
         }
         return with_cdfs(columns, table, values, fitted[t], lo, hi, epsilon)
 
@@ -217,7 +217,7 @@ def tree_cdfs(
         rows, start = rows_in_leaves(assigned, first, t)
         lo, hi, _ = tree_boxes(assigned.trees, columns, t)
         found = []
-        for slot, j in columns_of(columns, slots):
+        for slot, j in slots_and_columns(columns, slots):
             values = values_of_rows(table.values[j], table.codes[j], rows, start, assigned.weight[t])
             found.append(leaf_cdfs(columns, table, slot, values, (lo, hi), epsilon))
         return found
@@ -225,7 +225,7 @@ def tree_cdfs(
     return list(map_ordered(one, [(t,) for t in range(len(assigned.trees.root))], "fitting leaves"))
 
 
-def columns_of(columns: Columns, modelled: np.ndarray) -> list[tuple[int, int]]:
+def slots_and_columns(columns: Columns, modelled: np.ndarray) -> list[tuple[int, int]]:
     """Slots among the ``modelled`` ones, bool (p,), and the number of the column of each."""
     numbers = np.flatnonzero(columns.is_categorical == 0)
     return [(int(columns.slot[j]), int(j)) for j in numbers if modelled[columns.slot[j]]]

@@ -26,7 +26,7 @@ def mixture_weights(log_density: np.ndarray) -> np.ndarray:
     return weight
 
 
-def mixed(log_density: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def members_log_density(log_density: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Log-density (n,) of the mixture; -inf where all members say so. Members of weight 0 do not count."""
     used = weight > 0
     with np.errstate(divide="ignore"):
@@ -51,5 +51,5 @@ def validate_mixture(log_density: np.ndarray, seed: int) -> np.ndarray:
     half = np.random.default_rng(seed).permutation(len(log_density)) % 2 == 0
     found = np.empty(len(log_density))
     for side in (half, ~half):
-        found[side] = mixed(log_density[side], sparse_weights(log_density[~side]))
+        found[side] = members_log_density(log_density[side], sparse_weights(log_density[~side]))
     return found

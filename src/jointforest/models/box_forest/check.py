@@ -285,7 +285,7 @@ PIECE_FIELDS = {
 """Type and shape of the fields of `Pieces` that are not derived from others."""
 
 
-def check(schema: Schema, columns: Columns, trees: Trees, leaves: Leaves, has_background: bool) -> None:
+def check_forest(schema: Schema, columns: Columns, trees: Trees, leaves: Leaves, has_background: bool) -> None:
     """Check every array of a model. A background is its last tree, without splits.
 
     Raises ValueError naming the first field, and the entry of it, that is not as `Columns`, `Trees` and `Leaves`

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...data.schema import Columns, Schema, kernel_columns
 from .leaves.derived import make_leaves
-from .leaves.levels import layout, take, words_of
+from .leaves.levels import layout, take_levels, words_of
 from .leaves.pieces import taken_pieces
 from .leaves.table import ParameterTables
 from .structure import Forest, Trees, keep_leaves, with_weights
@@ -97,7 +97,9 @@ def marginalize(forest: Forest, columns: Sequence[int]) -> Forest:
                 leaves.atom_mass[:, atoms],
                 leaves.level_mass[:, levels],
                 leaves.missing_rate[:, kept],
-                take(layout(columns_kept), leaves.wide, np.arange(len(leaves.tree)), (-1 - place[place < 0]).tolist()),
+                take_levels(
+                    layout(columns_kept), leaves.wide, np.arange(len(leaves.tree)), (-1 - place[place < 0]).tolist()
+                ),
                 pieces,
             ),
         ),

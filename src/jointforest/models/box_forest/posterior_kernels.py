@@ -229,7 +229,7 @@ def widened(x, n, size):
 # ---- One column given evidence: mixtures of its distributions in the leaves that the evidence meets.
 
 
-class Mixture(NamedTuple):
+class RowMixture(NamedTuple):
     """Leaves and their weights.
 
     Attributes
@@ -250,7 +250,7 @@ def row_mixture(post, i):
     weight = np.empty(leaf.shape[0], np.float64)
     for k in range(leaf.shape[0]):
         weight[k] = math.exp(post.log_weight[post.start[i] + k] - post.log_evidence[i])
-    return Mixture(leaf, weight)
+    return RowMixture(leaf, weight)
 
 
 # ---- Kernels of level probabilities.

@@ -11,7 +11,7 @@ import numpy as np
 from ...data.schema import Columns, Schema
 from ...runtime.records import record
 from .leaves.table import Leaves
-from .structure_kernels import MIXED, fill_boxes, number_layers, restrict, rows_below
+from .structure_kernels import MIXED, fill_boxes, number_layers, restrict_trees, rows_below
 
 
 @record
@@ -146,7 +146,7 @@ def keep_leaves(trees: Trees, keep: np.ndarray) -> tuple[Trees, np.ndarray, np.n
     The sibling of a leaf that goes takes their parent's place. Trees without leaves go. Weights have no meaning then.
     """
     stays = at_leaves(trees, keep).astype(np.uint8)
-    node, left, right, root, old_tree = restrict(trees.left, trees.right, trees.root, stays)
+    node, left, right, root, old_tree = restrict_trees(trees.left, trees.right, trees.root, stays)
     kept = Trees(
         feature=trees.feature[node],
         threshold=trees.threshold[node],

@@ -79,7 +79,7 @@ def number_layers(trees, width, first, layer):
 
 
 @entry
-def restrict(left, right, root, stays):
+def restrict_trees(left, right, root, stays):
     """The trees of the leaves that stay (uint8 (N,), 1 at their nodes); others are gone, and trees without leaves.
 
     The sibling of what goes takes their parent's place. Returns of each node which one it was, parents first, and its

@@ -39,7 +39,7 @@ def check_hidden(hidden: HiddenTrees) -> None:
         raise ValueError(f"hidden trees: {len(hidden.scales)} scales for {len(columns)} columns")
     for scale, column in zip(hidden.scales, columns, strict=True):
         check_scale(scale, column)
-    check_weights(hidden.log_weight, len(hidden.trees), "hidden trees")
+    check_tree_weights(hidden.log_weight, len(hidden.trees), "hidden trees")
     for t, tree in enumerate(hidden.trees):
         what = f"hidden tree {t}"
         _check_shape(tree, len(columns), what)
@@ -63,7 +63,7 @@ def _check_leaves(grown: Grown, n: int) -> None:
         raise ValueError("hidden trees: the last one must stand in the background")
 
 
-def check_weights(log_weight: np.ndarray, n: int, what: str) -> None:
+def check_tree_weights(log_weight: np.ndarray, n: int, what: str) -> None:
     """See that there are n logarithms of weights, at least one, and that the weights sum to 1.
 
     Raises

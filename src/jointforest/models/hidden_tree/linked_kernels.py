@@ -118,7 +118,7 @@ class Last(NamedTuple):
 
 
 @record
-class Pieces(NamedTuple):
+class TotalPieces(NamedTuple):
     """Totals of one likelihood: the first one (P,), the one after the last one (P,), and the likelihood (P,)."""
 
     first: np.ndarray

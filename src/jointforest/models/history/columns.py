@@ -14,13 +14,13 @@ from ...data.discretization.discretizer import Scale, codes_of
 from ...data.schema import Column, Schema
 from .coding import UNKNOWN, Coding
 from .contexts import MAX_CODES
-from .records import Histories, Layout
+from .records import Histories, HistoryLayout
 
 START = -1
 """Source of the variable that is the time of a subject's first row."""
 GAP = -2
 """Source of the variable that is the time since the row before."""
-LENGTH = -3
+LENGTH_COLUMN = -3
 """Source of the variable that is the number of rows."""
 
 
@@ -31,7 +31,7 @@ class Variable:
     Attributes
     ----------
     source : int
-        Number of its column in the schema, or `START`, `GAP`, `LENGTH`.
+        Number of its column in the schema, or `START`, `GAP`, `LENGTH_COLUMN`.
     coding : Coding
     """
 
@@ -40,7 +40,7 @@ class Variable:
 
 
 class Expectations(NamedTuple):
-    """Trees that tell the expected code of columns of a row from the columns before it: see `Layout`."""
+    """Trees that tell the expected code of columns of a row from the columns before it: see `HistoryLayout`."""
 
     root: np.ndarray
     kind: np.ndarray
@@ -73,8 +73,8 @@ class HistoryColumns:
     begin : float
         Time of every first row; NaN if it varies or there is no time.
     head : tuple of Variable
-        Variables that are constant within a subject, in the order in which they are drawn; the last one is `LENGTH` if
-        the number of rows is modelled.
+        Variables that are constant within a subject, in the order in which they are drawn; the last one is
+        `LENGTH_COLUMN` if the number of rows is modelled.
     rows : tuple of Variable
         Variables of a row, in the order in which they are drawn.
     expectations : Expectations
@@ -93,7 +93,7 @@ class HistoryColumns:
     @property
     def has_length(self) -> bool:
         """Whether the number of rows is modelled."""
-        return bool(self.head) and self.head[-1].source == LENGTH
+        return bool(self.head) and self.head[-1].source == LENGTH_COLUMN
 
     @property
     def least_gap(self) -> float:
@@ -124,7 +124,7 @@ class HistoryColumns:
         return tuple(j for j, v in enumerate(self.rows) if v.coding.repeat.any())
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> HistoryLayout:
         """What kernels know of the columns."""
         codings = [v.coding for v in self.rows]
         change = np.full(len(codings), -1, dtype=np.int64)
@@ -141,7 +141,7 @@ class HistoryColumns:
         starts = _starts([scale.by_code for scale in both])
         segments = [(starts[i] + scale.code_start[:-1], scale) for i, scale in enumerate(both)]
         medians = [quantiles(scale, np.eye(scale.n_codes), np.array([0.5]))[:, 0] for scale in both]
-        return Layout(
+        return HistoryLayout(
             n_head=len(self.head),
             has_length=int(self.has_length),
             n_codes=np.array([c.n_codes for c in codings], dtype=np.int64),
@@ -249,7 +249,7 @@ def code_histories(
     head_value = np.full((n, len(columns.head)), np.nan)
     head, head_base = np.zeros((n, len(columns.head)), dtype=np.int16), np.zeros((n, len(columns.head)))
     for v, variable in enumerate(columns.head):
-        if variable.source == LENGTH:
+        if variable.source == LENGTH_COLUMN:
             value = np.where(length < 0, np.nan, length).astype(np.float64)
         elif variable.source == START:
             value = np.full(n, np.nan) if time is None else time[first]

@@ -18,7 +18,7 @@ from ...runtime.compile import entry, kernel
 from ...runtime.random_kernels import start_stream, uniform
 from ...runtime.records import record
 from .cell_kernels import distribution, leaf_node, target_of
-from .memory_kernels import expect, forget, remember
+from .memory_kernels import forget, note_expected, remember
 from .walk_kernels import GOLDEN, drawn_value, take_code
 
 
@@ -162,7 +162,7 @@ def draw_heads(conditionals, layout, drawing, state, seed, number, head):
 
 
 @entry
-def draw_rows(conditionals, layout, drawing, state, start, code, value):
+def draw_subject_rows(conditionals, layout, drawing, state, start, code, value):
     """Draw the rows of n new subjects after `draw_heads`.
 
     Parameters
@@ -200,7 +200,7 @@ def draw_cell(conditionals, layout, drawing, state, j, row, n, start, code, valu
     """Draw column j of a row of the first n subjects of ``order``, those of each target together."""
     d = layout.n_codes.shape[0]
     for i in range(n):
-        expect(layout, state, drawing.order[i], j, row)
+        note_expected(layout, state, drawing.order[i], j, row)
     for later in range(2):
         target = layout.n_head + later * d + j
         # subjects of this target come first

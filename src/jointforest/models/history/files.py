@@ -15,7 +15,7 @@ from ...data.discretization.discretizer import Scale
 from ...data.schema import Column, Schema
 from ...data.schema_check import column_from_dict, schema_from_dict
 from .coding import Coding
-from .columns import GAP, LENGTH, START, Expectations, HistoryColumns, Variable
+from .columns import GAP, LENGTH_COLUMN, START, Expectations, HistoryColumns, Variable
 from .contexts import (
     CHANGED,
     CODE,
@@ -197,13 +197,16 @@ def _variable(
     """One variable; its own column is in the schema, or for time and length in the entry."""
     at = f"histories: variable {k}"
     source = entry["source"]
-    _need(type(source) is int and LENGTH <= source < len(schema.columns), f"{at}: source: expected a column's number")
+    _need(
+        type(source) is int and LENGTH_COLUMN <= source < len(schema.columns),
+        f"{at}: source: expected a column's number",
+    )
     _need(type(entry["has_missing"]) is bool, f"{at}: has_missing: expected true or false")
     if source >= 0:
         _need(entry["column"] is None, f"{at}: column: expected null")
         column = schema.columns[source]
     else:
-        _need(source == LENGTH or time is not None, f"{at}: there is no column of times")
+        _need(source == LENGTH_COLUMN or time is not None, f"{at}: there is no column of times")
         # columns that the model makes are stored as pandas does, whatever the frame
         column = time if source == START and time is not None else column_from_dict(entry["column"], at, "pandas")
         _need(not column.is_categorical, f"{at}: expected numbers")
@@ -242,7 +245,8 @@ def _check_columns(columns: HistoryColumns) -> None:
     _need(named == list(range(len(columns.schema.columns))), "histories: expected each column as one variable")
     _need(len(rows) > 0, "histories.rows: expected a variable at least")
     _need(
-        head.count(LENGTH) == (head[-1:] == [LENGTH]) and LENGTH not in rows, "histories: the length is the last head"
+        head.count(LENGTH_COLUMN) == (head[-1:] == [LENGTH_COLUMN]) and LENGTH_COLUMN not in rows,
+        "histories: the length is the last head",
     )
     _need(START not in rows and GAP not in head, "histories: a variable of time is in the wrong place")
     _need(head.count(START) <= 1 and rows.count(GAP) <= 1, "histories: a variable of time is there twice")

@@ -10,7 +10,7 @@ import numpy as np
 from ...runtime.compile import kernel
 from .cell_kernels import by_leaves, find_classes, is_alike, target_of
 from .contexts import CHANGED, EXPECTED, FROM_EXPECTED, FROM_USUAL, HEAD, LENGTH, N_KINDS, NOW, REMAINING
-from .memory_kernels import UNBINNED, context, expect
+from .memory_kernels import UNBINNED, context, note_expected
 
 NOTHING, PAST, ALL_BUT_LENGTH = range(3)
 """What all hypotheses have in common; with the last one they are in the order of their numbers of rows."""
@@ -119,12 +119,12 @@ def expect_all(layout, scratch, state, n, j, row):
     """Note the expected code of column j under every hypothesis."""
     if layout.expect_root[j] < 0:
         return
-    expect(layout, state, 0, j, row)
+    note_expected(layout, state, 0, j, row)
     for h in range(1, n):
         if scratch.common[0] == ALL_BUT_LENGTH:
             state.expected[h, j] = state.expected[0, j]
         else:
-            expect(layout, state, h, j, row)
+            note_expected(layout, state, h, j, row)
 
 
 @kernel

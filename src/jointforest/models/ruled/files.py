@@ -15,7 +15,7 @@ from ..base import Distribution
 from .coordinates import Absence, Coordinates, Source, Term
 
 KIND = "ruled"
-NAMES = frozenset({"ruled.table", "ruled.table_start"})
+RULED_NAMES = frozenset({"ruled.table", "ruled.table_start"})
 """Names of the arrays beside those of the coordinates' distribution."""
 _MOST = 100_000
 
@@ -88,7 +88,7 @@ def ruled_from_arrays(
     enforced = rules_from_list(about["rules"], schema.names)
     coordinates = Coordinates(schema, inner, sources, absences, enforced)
     check_coordinates(coordinates)
-    of_inner = {name: array for name, array in arrays.items() if name not in NAMES}
+    of_inner = {name: array for name, array in arrays.items() if name not in RULED_NAMES}
     return coordinates, component(inner, about["inner"], of_inner)
 
 

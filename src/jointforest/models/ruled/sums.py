@@ -9,7 +9,7 @@ import numpy as np
 from ...data.schema import Column, snapped
 from ..base import Distribution, PosteriorState
 from ..points import Points, SumDistribution, inverted
-from .cells import Cells
+from .cells import CoordinateCells
 from .coordinates import Coordinates, Term
 from .translate import supports
 
@@ -92,7 +92,7 @@ class Shifted(SumDistribution):
 
 
 def distribution_of_sum(
-    coordinates: Coordinates, inner: Distribution, j: int, cells: Cells, log_weight: np.ndarray
+    coordinates: Coordinates, inner: Distribution, j: int, cells: CoordinateCells, log_weight: np.ndarray
 ) -> SumDistribution:
     """The distribution of the sum j in rows about the coordinates that have weights (R,)."""
     terms, constant, _ = coordinates.sources[j]
@@ -130,7 +130,9 @@ def _support(state: PosteriorState, column: Column, at: int) -> np.ndarray | Non
     return values if len(values) else None
 
 
-def _spread_out(inner: Distribution, cells: Cells, at: int, grid: np.ndarray) -> tuple[Cells, np.ndarray]:
+def _spread_out(
+    inner: Distribution, cells: CoordinateCells, at: int, grid: np.ndarray
+) -> tuple[CoordinateCells, np.ndarray]:
     """Rows with each value of a grid for a coordinate, and their weights, without those of next to no weight."""
     n = len(cells.owner)
     cells = cells.take(np.repeat(np.arange(n), len(grid)))
@@ -175,7 +177,9 @@ def grouped(coordinates: Coordinates, j: int, total: np.ndarray, mass: np.ndarra
     return Points(column, distinct, np.bincount(place.reshape(-1), mass))
 
 
-def _drawn(coordinates: Coordinates, inner: Distribution, j: int, cells: Cells, log_weight: np.ndarray) -> Points:
+def _drawn(
+    coordinates: Coordinates, inner: Distribution, j: int, cells: CoordinateCells, log_weight: np.ndarray
+) -> Points:
     """The distribution in draws, which weigh alike."""
     terms, constant, _ = coordinates.sources[j]
     share = np.exp(log_weight - log_weight.max())
