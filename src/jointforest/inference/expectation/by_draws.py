@@ -65,9 +65,7 @@ def expected_by_draws(
             "is not one forest only one is summed exactly; use method='auto'"
         )
     of_few = Answers(*np.empty((5, len(few.X), out.mean.shape[1])))
-    for f in np.unique(alone[alone >= 0]).tolist():
-        rows_here = np.flatnonzero(alone == f)
-        _put(of_few, rows_here, _by_cells(features, model, take_matched(few, rows_here), f))
+    _sum_lone(of_few, features, model, few, alone)
     size = max(1, _DRAWN // m)
     for first in range(0, len(many), size):
         rows_here = many[first : first + size]
@@ -75,6 +73,13 @@ def expected_by_draws(
         _put(of_few, rows_here, _drawn(features, model, take_matched(few, rows_here), m, own_seed))
     _put(out, part, Answers(*(answers[place] for answers in of_few)))
     return out
+
+
+def _sum_lone(out: Answers, features: Features, model: Distribution, rows: MatchedRows, alone: np.ndarray) -> None:
+    """Put the answers of rows that lack one feature alone, ``alone`` (n,), into their places; -1: not such a row."""
+    for f in np.unique(alone[alone >= 0]).tolist():
+        rows_here = np.flatnonzero(alone == f)
+        _put(out, rows_here, _by_cells(features, model, take_matched(rows, rows_here), f))
 
 
 def needs_draws(features: Features, rows: MatchedRows) -> np.ndarray:
@@ -89,11 +94,9 @@ def expected_by_completions(
     """As `expected_by_draws`, over draws (n, m, d) that are there already, of the rows that need them."""
     out = _plain(features, rows)
     lacks = _lacking(features, rows)
-    alone, lacks_any = _alone(features, lacks), lacks.any(axis=1)
-    for f in np.unique(alone[alone >= 0]).tolist():
-        rows_here = np.flatnonzero(alone == f)
-        _put(out, rows_here, _by_cells(features, model, take_matched(rows, rows_here), f))
-    many = np.flatnonzero(lacks_any & (alone < 0))
+    alone = _alone(features, lacks)
+    _sum_lone(out, features, model, rows, alone)
+    many = np.flatnonzero(lacks.any(axis=1) & (alone < 0))
     if len(many):
         _put(out, many, _over(features, take_matched(rows, many), completed[many]))
     return out

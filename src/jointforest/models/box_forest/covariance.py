@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...data.evidence import Evidence
+from .parts import moments_in_leaves
 from .posterior import LeafPosterior, OneRow, by_chunks
-from .posterior_kernels import level_rows, mean_variance_rows
 from .structure import Forest
 
 
@@ -45,23 +45,10 @@ def _leaf_means(forest: Forest, rows: Evidence, j: int, row: np.ndarray, leaf: n
     region = rows.cell_regions()[:, j]
     is_known = ~np.isnan(rows.value[:, j])
     mean = np.zeros(len(leaf))
+    number_of_level = np.array([float(level) for level in forest.schema.columns[j].levels] or [1.0])
     for number in np.unique(region[~is_known]).tolist():
         pairs = np.flatnonzero(((region == number) & ~is_known)[row])
         leaves, place = np.unique(leaf[pairs], return_inverse=True)
         one = rows.take(np.flatnonzero((region == number) & ~is_known)[:1])
-        mean[pairs] = _means(forest, one, j, leaves)[place]
+        mean[pairs] = (moments_in_leaves(forest, one, j, leaves)[0] @ number_of_level)[place]
     return mean
-
-
-def _means(forest: Forest, row: Evidence, j: int, of: np.ndarray) -> np.ndarray:
-    """Mean of a column in each of n leaves, given the column's evidence, (n,)."""
-    n = len(of)
-    each = LeafPosterior(np.arange(n + 1, dtype=np.int64), of, np.zeros(n), np.zeros(n))
-    nowhere = np.empty((0, 2))
-    rows = row.repeat(n)
-    if forest.columns.is_categorical[j]:
-        levels = forest.schema.columns[j].levels
-        return level_rows(forest.columns, forest.leaves, rows, j, each, 0) @ np.array(
-            [float(level) for level in levels]
-        )
-    return mean_variance_rows(forest.columns, forest.leaves, rows, j, each, 0, nowhere)[:, 0].copy()

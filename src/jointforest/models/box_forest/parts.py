@@ -17,14 +17,14 @@ def parts(forest: Forest, evidence: Evidence, j: int, known: OneRow) -> Parts:
     prior, weight = np.exp(forest.leaves.log_weight), np.zeros(len(forest.leaves.log_weight))
     weight[leaf] = share
     said = []
-    for of_met in _said(forest, evidence, j, leaf):
+    for of_met in moments_in_leaves(forest, evidence, j, leaf):
         out = np.zeros((len(weight), of_met.shape[1]))
         out[leaf] = of_met
         said.append(out)
     return Parts(prior, weight, *said)
 
 
-def _said(forest: Forest, evidence: Evidence, j: int, of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def moments_in_leaves(forest: Forest, evidence: Evidence, j: int, of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Means and variances in n leaves, of a column or of the indicators of its levels, each (n, L)."""
     n = len(of)
     each = LeafPosterior(np.arange(n + 1, dtype=np.int64), of, np.zeros(n), np.zeros(n))

@@ -261,21 +261,14 @@ class CoordinateCells:
         """Take up what rows say of a sum of which the level of a compound is unknown."""
         column, table = self.coordinates.schema.columns[j], term.table
         assert table is not None
-        kept: dict[tuple[float, float, int], Region] = {}
 
         def region_of(i: int, of: float) -> Region:
-            key = (of, float(self.said[i, j]), int(self.said_region[i, j]))
-            if key not in kept:
-                totals = of + term.coefficient * table
-                if math.isnan(key[1]):
-                    log_like = self._log_like(column, self.coordinates.made(j, totals), i, j)
-                else:
-                    log_like = np.where(self.fits(j, totals, key[1]), 0.0, -np.inf)
-                kept[key] = levels_region(log_like)
-            return kept[key]
+            totals, x = of + term.coefficient * table, float(self.said[i, j])
+            if math.isnan(x):
+                return levels_region(self._log_like(column, self.coordinates.made(j, totals), i, j))
+            return levels_region(np.where(self.fits(j, totals, x), 0.0, -np.inf))
 
-        of_row = dict(zip(rows.tolist(), rest.tolist(), strict=True))
-        self.narrow(rows, term.at, lambda i: region_of(i, of_row[i]))
+        self._narrow_each(j, term, rows, rest, region_of)
         self.log_weight[rows] += np.where(np.isnan(self.said[rows, j]), 0.0, self.coordinates.unit(j))
 
     def _solve_number(self, j: int, term: Term, rows: np.ndarray, rest: np.ndarray) -> None:
@@ -289,19 +282,30 @@ class CoordinateCells:
             self._set(j, term, rows[some], rest[some], said[some])
             rows, rest, is_value = rows[~is_value], rest[~is_value], is_value[~is_value]
         self.log_weight[rows[is_value]] += self.coordinates.unit(j)
-        kept: dict[tuple[float, float, int], Region] = {}
 
         def region_of(i: int, of: float) -> Region:
-            key = (of, float(self.said[i, j]), int(self.said_region[i, j]))
+            x = float(self.said[i, j])
+            atoms = sum(1 << k for k, atom in enumerate(column.atoms) if abs(atom - x) <= half)
+            is_region = math.isnan(x)
+            asked = self.table.regions[self.said_region[i, j]] if is_region else Region(((x - half, x + half),), atoms)
+            return self._turned(j, asked, term, of)
+
+        self._narrow_each(j, term, rows, rest, region_of)
+
+    def _narrow_each(
+        self, j: int, term: Term, rows: np.ndarray, rest: np.ndarray, region_of: Callable[[int, float], Region]
+    ) -> None:
+        """Narrow a coordinate of each row to a region of the row and its rest, once for rows with the same sum j."""
+        kept: dict[tuple[float, float, int], Region] = {}
+        of_row = dict(zip(rows.tolist(), rest.tolist(), strict=True))
+
+        def region(i: int) -> Region:
+            key = of_row[i], float(np.nan_to_num(self.said[i, j])), int(self.said_region[i, j])
             if key not in kept:
-                x, number = key[1:]
-                atoms = sum(1 << k for k, atom in enumerate(column.atoms) if abs(atom - x) <= half)
-                asked = self.table.regions[number] if math.isnan(x) else Region(((x - half, x + half),), atoms)
-                kept[key] = self._turned(j, asked, term, of)
+                kept[key] = region_of(i, of_row[i])
             return kept[key]
 
-        of_row = dict(zip(rows.tolist(), rest.tolist(), strict=True))
-        self.narrow(rows, term.at, lambda i: region_of(i, of_row[i]))
+        self.narrow(rows, term.at, region)
 
     def _turned(self, j: int, asked: Region, term: Term, rest: float) -> Region:
         """Where a coordinate has to be for column j, made of rest + c * coordinate, to lie in a region."""
