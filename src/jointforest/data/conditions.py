@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from types import UnionType
 from typing import Any, Literal
 
 import numpy as np
@@ -357,7 +358,7 @@ def has_soft(condition: Any) -> bool:
     return _has_part(condition, Soft)
 
 
-def _has_part(condition: Any, kind: type) -> bool:
+def _has_part(condition: Any, kind: type | UnionType) -> bool:
     """Whether a condition, or a part of it, is of a kind."""
     if isinstance(condition, AnyOf | AllOf | PerRow):
         return any(_has_part(part, kind) for part in condition.conditions)

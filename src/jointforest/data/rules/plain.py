@@ -114,7 +114,7 @@ _READERS: dict[str, Callable[[Any, str], Any]] = {
     "high": _name,
     "of": _names,
     "terms": _terms,
-    "constant": _number,
+    "constant": finite_number,
     "tolerance": _tolerance,
     "values": _values,
 }
