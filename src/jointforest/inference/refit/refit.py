@@ -17,17 +17,18 @@ from .sums import Completions, RefitSample, complete, gather, pair_matrix, pair_
 
 # ---- Conjugate gradients, for equations whose matrix is known by its products alone.
 
+_TOLERANCE = 1e-12
+"""Relative length of what a solution leaves of the right side."""
 
-def conjugate_gradients(
-    times: Callable[[np.ndarray], np.ndarray], right: np.ndarray, tolerance: float = 1e-12
-) -> np.ndarray:
+
+def conjugate_gradients(times: Callable[[np.ndarray], np.ndarray], right: np.ndarray) -> np.ndarray:
     """x (n, K) with A x = b for K right sides at once; of several solutions the one of least norm.
 
-    An ArithmeticError if the tolerance is not reached in 10 n steps.
+    An ArithmeticError if `_TOLERANCE` is not reached in 10 n steps.
     """
     x, residual = np.zeros_like(right), right.copy()
     direction, square = residual.copy(), (residual**2).sum(axis=0)
-    goal = tolerance**2 * square
+    goal = _TOLERANCE**2 * square
     for _ in range(10 * len(right) + 1):
         if (square <= goal).all():
             return x

@@ -140,8 +140,7 @@ def _columns_of(
     if ends:
         length = rows.length.astype(np.float64)
         head.append(Variable(LENGTH_COLUMN, _coding_of(_length_column(length), length)))
-    subject = np.cumsum(is_first) - 1
-    variables = in_order_of_likeness([*head, *varying], X, subject)
+    variables = in_order_of_likeness([*head, *varying], X)
     return HistoryColumns(schema, names, group, time, step, begin, tuple(variables[: len(head)]),
                           tuple(variables[len(head) :]), no_expectations(len(varying)))  # fmt: skip
 
@@ -149,7 +148,7 @@ def _columns_of(
 # ---- Codes of levels in an order in which neighbours are alike: splits then divide them better.
 
 
-def in_order_of_likeness(variables: list[Variable], X: np.ndarray, subject: np.ndarray) -> list[Variable]:
+def in_order_of_likeness(variables: list[Variable], X: np.ndarray) -> list[Variable]:
     """The variables, with codes of levels without order in that of the first axis of correspondence analysis.
 
     Levels are compared by their counts with the codes of all other columns (Greenacre, "Theory and applications of
