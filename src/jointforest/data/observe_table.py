@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..runtime.arrays import sums_by_key
 from .calendars import odd_days, odd_numbers
 from .cells import ColumnCells, FrameReader, check_orders
 from .schema import MAX_ATOMS, MOST_DIGITS, Frame, digit_power
@@ -89,7 +90,7 @@ class Tally(NamedTuple):
 
 def tally_of(keys: np.ndarray, counts: np.ndarray, size: Size) -> Tally:
     """Tally of keys, uint64 (n,), that occur so often each, int64 (n,); a key may be there twice."""
-    return _bounded(Tally(*_added(keys, counts), int(counts.sum())), size)
+    return _bounded(Tally(*sums_by_key(keys, counts), int(counts.sum())), size)
 
 
 def merge_tallies(a: Tally, b: Tally, size: Size) -> Tally:
@@ -97,9 +98,9 @@ def merge_tallies(a: Tally, b: Tally, size: Size) -> Tally:
     common = None
     if a.common is not None or b.common is not None:
         first, second = _common_of(a, size), _common_of(b, size)
-        both = _added(np.concatenate([first.keys, second.keys]), np.concatenate([first.counts, second.counts]))
+        both = sums_by_key(np.concatenate([first.keys, second.keys]), np.concatenate([first.counts, second.counts]))
         common = _fewer(Common(*both, first.missed + second.missed), size)
-    added = _added(np.concatenate([a.keys, b.keys]), np.concatenate([a.counts, b.counts]))
+    added = sums_by_key(np.concatenate([a.keys, b.keys]), np.concatenate([a.counts, b.counts]))
     return _bounded(Tally(*added, a.n + b.n, common), size)
 
 
@@ -123,14 +124,6 @@ def _fewer(common: Common, size: Size) -> Common:
     taken = int(np.partition(common.counts, place)[place])
     kept = common.counts > taken
     return Common(common.keys[kept], common.counts[kept] - taken, common.missed + taken)
-
-
-def _added(keys: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Different keys, ascending, and the sums of their counts."""
-    order = np.argsort(keys, kind="stable")
-    keys, counts = keys[order], counts[order]
-    first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])[: len(keys)])
-    return keys[first], np.add.reduceat(counts, first) if len(first) else counts
 
 
 # ---- How often some values of columns occur, counted exactly: sums of batches.
@@ -409,9 +402,7 @@ N_OUTERMOST = 64
 
 def outermost(values: np.ndarray, counts: np.ndarray) -> Outermost:
     """`Outermost` of values (k,), which may be there twice, with counts."""
-    distinct, place = np.unique(values, return_inverse=True)
-    total = np.zeros(len(distinct), np.int64)
-    np.add.at(total, place, counts)
+    distinct, total = sums_by_key(values, counts)
     if len(distinct) > 2 * N_OUTERMOST:
         distinct, total = (np.concatenate([x[:N_OUTERMOST], x[-N_OUTERMOST:]]) for x in (distinct, total))
     return Outermost(distinct, total)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...ensembles.evaluate import apply_link
 from ...ensembles.table import Ensemble
+from ...models.box_forest.structure import leaf_nodes
 from ...runtime.parameters import check, check_number
 from ..expectation.expectation import MatchedRows
 from ..expectation.match import MatchedEnsemble
@@ -87,10 +88,8 @@ def refit_squared(
 
 def with_means(ensemble: Ensemble, mass: np.ndarray, value: np.ndarray) -> np.ndarray:
     """The values (L, K), but at leaves of mass 0 the mean by mass below the nearest node above that has mass."""
-    nodes = np.flatnonzero(ensemble.leaf >= 0)
-    nodes = nodes[np.argsort(ensemble.leaf[nodes])]
-    means: np.ndarray = means_above(ensemble.left, ensemble.right, ensemble.leaf, mass, value)[nodes]
-    return means
+    means: np.ndarray = means_above(ensemble.left, ensemble.right, ensemble.leaf, mass, value)
+    return means[leaf_nodes(ensemble.leaf)]
 
 
 def is_average(ensemble: Ensemble) -> bool:
@@ -106,10 +105,7 @@ def _tree_leaves(ensemble: Ensemble) -> np.ndarray:
     for node in range(len(tree)):  # children come after their parent
         if ensemble.leaf[node] < 0:
             tree[ensemble.left[node]] = tree[ensemble.right[node]] = tree[node]
-    out = np.empty(len(ensemble.value), dtype=np.int64)
-    is_leaf = ensemble.leaf >= 0
-    out[ensemble.leaf[is_leaf]] = tree[is_leaf]
-    return out
+    return tree[leaf_nodes(ensemble.leaf)]
 
 
 def _ratio(target: np.ndarray, mass: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from ...models.box_forest.box_forest import BoxForest
 from ...models.box_forest.leaves.pieces import pieces_of
 from ...models.box_forest.leaves.table import PIECES, UNIFORM
 from ...models.box_forest.structure import Forest
+from ...runtime.arrays import ranges
 from ...runtime.threads import map_ordered
 from .constants import FIXED
 from .fit import LeafSums, Table, TreeLeaves
@@ -186,8 +187,7 @@ def _pieces(knot_start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Leaf of every piece of a column, and the knot that it begins at; CDFs that are one line have none."""
     count = np.diff(knot_start) - 1
     count[count == 1] = 0
-    first = np.repeat(knot_start[:-1] - np.cumsum(count) + count, count)
-    return np.repeat(np.arange(len(count)), count), first + np.arange(len(first))
+    return np.repeat(np.arange(len(count)), count), ranges(knot_start[:-1], count)
 
 
 def _samples(values: LeafValues, epsilon: float, spread: float, **place: Any) -> Samples:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...data.schema import Columns
 from ...models.box_forest.leaves.levels import layout
+from ...runtime.arrays import sums_by_key
 from .fit import LeafSums, ListedLevels, n_levels_of
 from .quantile import Marks, add_marks, add_values
 from .running_kernels import add_numbers, add_pairs, count_levels, moments_of
@@ -108,7 +109,7 @@ def add_leaf_rows(
             known = codes[j] >= 0
             np.add.at(sums.absent[slot], leaf_of[~known], count[~known])
             keys = leaf_of[known].astype(np.int64) * n_levels_of(columns, slot) + codes[j][known]
-            _add_wide(sums.wide[-1 - place[slot]], *_summed(keys, count[known]))
+            _add_wide(sums.wide[-1 - place[slot]], *sums_by_key(keys, count[known]))
 
 
 def add_sums(sums: Running, other: Running) -> None:
@@ -156,7 +157,7 @@ def one_leaf(columns: Columns, sums: Running) -> Running:
     wide = []
     for parts, slot in zip(sums.wide, layout(columns).slots.tolist(), strict=True):
         keys, counts = _counted(parts)
-        wide.append([_summed(keys % n_levels_of(columns, slot), counts)])
+        wide.append([sums_by_key(keys % n_levels_of(columns, slot), counts)])
     return sums._replace(
         size=sums.size.sum(keepdims=True),
         atoms=[of.sum(axis=0, keepdims=True) for of in sums.atoms],
@@ -191,11 +192,4 @@ def _counted(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np
     """All keys, ascending, and their counts."""
     if not parts:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    return _summed(*(np.concatenate(each) for each in zip(*parts, strict=True)))
-
-
-def _summed(keys: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    distinct, place = np.unique(keys, return_inverse=True)
-    total = np.zeros(len(distinct), np.int64)
-    np.add.at(total, place, counts)
-    return distinct, total
+    return sums_by_key(*(np.concatenate(each) for each in zip(*parts, strict=True)))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...data.schema import Columns, Schema, kernel_columns
+from ...runtime.arrays import ranges
 from .leaves.family_kernels import MODULES, NO_SCALE
 from .leaves.level_kernels import fill_wide
 from .leaves.levels import WideLevels, layout, words_of
@@ -409,7 +410,7 @@ def _check_pieces(columns: Columns, fields: Mapping[str, Any]) -> None:
     need_all("leaves.b", count >= 2, count, "two pieces at least")
     need(count.sum() == n, f"leaves.pieces: expected {count.sum():.0f}, all that leaves name, got {n}")
     first, count = first.astype(np.int64), count.astype(np.int64)
-    number = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
+    number = ranges(first, count)
     used = np.bincount(number, minlength=n)
     need_all("leaves.pieces", used == 1, used, "a piece of one leaf")
     weight = pieces.log_weight

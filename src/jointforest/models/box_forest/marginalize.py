@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data.schema import Columns, Schema, kernel_columns
+from ...runtime.arrays import ranges
 from .leaves.derived import make_leaves
 from .leaves.levels import layout, take_levels, words_of
 from .leaves.pieces import taken_pieces
@@ -35,11 +36,6 @@ class Restricted(NamedTuple):
     tree: np.ndarray
     old_tree: np.ndarray
     leaf: np.ndarray
-
-
-def ranges(first: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """The numbers ``first[k], ..., first[k] + count[k] - 1`` of every k, one after the other."""
-    return np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
 
 
 def restricted_trees(columns: Columns, trees: Trees, log_weight: np.ndarray) -> Restricted:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data.evidence import Evidence, build
-from ...data.schema import Columns
+from ...data.schema import Columns, Schema
 from ...runtime.progress import bar
 from ...runtime.records import record
 from .bound_kernels import bound_halves, choose_cut, mixture_bound
@@ -245,6 +245,16 @@ class ModePoints(NamedTuple):
     log_bound: float
 
 
+def refuse_soft(schema: Schema, evidence: Evidence) -> None:
+    """Raise ValueError if evidence is soft."""
+    soft = np.flatnonzero(evidence.soft_columns())
+    if len(soft):
+        raise ValueError(
+            f"mode: the evidence on column {schema.names[soft[0]]!r} is soft (likely or about), which outweighs "
+            "rows and does not select them; ask joint.condition(...) with it, then .given().mode()"
+        )
+
+
 def modes(forest: Forest, evidence: Evidence, k: int, budget: int = BUDGET) -> ModePoints:
     """The k best rows that were found under evidence, by the density of the forest, and a bound.
 
@@ -252,12 +262,7 @@ def modes(forest: Forest, evidence: Evidence, k: int, budget: int = BUDGET) -> M
     the two are equal, and the k rows are the modes of the k best leaves. Soft evidence and evidence of probability 0
     are ValueErrors: the row of greatest density given soft evidence is the mode of the conditioned forest.
     """
-    soft = np.flatnonzero(evidence.soft_columns())
-    if len(soft):
-        raise ValueError(
-            f"mode: the evidence on column {forest.schema.names[soft[0]]!r} is soft (likely or about), which outweighs "
-            "rows and does not select them; ask joint.condition(...) with it, then .given().mode()"
-        )
+    refuse_soft(forest.schema, evidence)
     problem, box = problem_of(forest, evidence), largest_box(forest.columns, evidence)
     leaf, points, log_bound = leaf_modes(problem, box)
     if not len(leaf):

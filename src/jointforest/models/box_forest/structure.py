@@ -73,6 +73,12 @@ def add_stump(trees: Trees) -> Trees:
     )
 
 
+def leaf_nodes(leaf: np.ndarray) -> np.ndarray:
+    """The node of each leaf, (L,), from the leaf of each node, (N,)."""
+    nodes = np.flatnonzero(leaf >= 0)
+    return nodes[np.argsort(leaf[nodes])]
+
+
 def mix_leaves(trees: Trees, leaf: np.ndarray, share: np.ndarray) -> Trees:
     """The trees in which each leaf is a mixture: new leaf k has the share ``share[k]`` of leaf ``leaf[k]``, ascending.
 
@@ -85,8 +91,7 @@ def mix_leaves(trees: Trees, leaf: np.ndarray, share: np.ndarray) -> Trees:
     start = np.cumsum(count) - count
     k = np.arange(len(leaf)) - start[leaf]
     is_last = k == count[leaf] - 1
-    node_of = np.empty(len(count), np.int64)
-    node_of[trees.leaf[trees.leaf >= 0]] = np.flatnonzero(trees.leaf >= 0)
+    node_of = leaf_nodes(trees.leaf)
     mixed = at[node_of[leaf]] + 2 * k  # the node above component k, and the last component itself
     below = np.cumsum(share[::-1])[::-1]  # of this component and all after it; of its leaf, without those after that
     below = below - np.append(below, 0.0)[start + count][leaf]

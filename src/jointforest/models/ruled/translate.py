@@ -17,6 +17,7 @@ import numpy as np
 from ...data.evidence import Evidence
 from ...data.rules.contradictions import number_span
 from ...data.schema import Column, snapped
+from ...runtime.arrays import ranges
 from ...runtime.threads import chunks
 from ..base import Distribution, PosteriorState
 from ..hidden_tree.linked_sum import LinkedSum
@@ -241,10 +242,8 @@ def _by_grids(group: CoordinateCells, inner: Distribution) -> CoordinateCells:
         fits = (count > 0) & (after <= _MOST_ROWS)
         found = found.take(np.flatnonzero(fits[found.owner]))
         count, start = count[found.owner], (np.cumsum(count) - count)[found.owner]
-        which = np.repeat(np.arange(len(count)), count)
-        place = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
-        found = found.take(which)
-        found.assign(at, values[start[which] + place])
+        found = found.take(np.repeat(np.arange(len(count)), count))
+        found.assign(at, values[ranges(start, count)])
         found.log_weight += math.log(inner.schema.columns[at].step or 1.0)  # the mass of each cell
         found.solve()
         possible = found.log_weight > -np.inf
@@ -269,8 +268,8 @@ def supports(state: PosteriorState, column: Column, at: int) -> tuple[np.ndarray
     first, last = np.rint((low - column.center) / column.step), np.rint((high - column.center) / column.step)
     count = np.where(last - first < _MOST_ROWS, last - first + 1.0, 0.0).astype(np.int64)
     row = np.repeat(np.arange(len(count)), count)
-    place = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-    return row, np.asarray(snapped(column, column.center + (first[row] + place) * column.step))
+    place = first[row] + ranges(np.zeros(len(count), np.int64), count)
+    return row, np.asarray(snapped(column, column.center + place * column.step))
 
 
 def _by_draws(group: CoordinateCells, inner: Distribution) -> CoordinateCells:
