@@ -15,9 +15,8 @@ from jointforest.explorer.shown import ShownJoint
 from jointforest.inference.histogram import histogram
 from jointforest.report import embed
 from jointforest.report.cuts import code_shares, page_cuts
-from jointforest.report.embed import embedded, rounded, wire
+from jointforest.report.embed import Packer, embedded, quantized, restored, rounded, wire
 from jointforest.report.errors import answers_of, measured_errors, random_pieces, row_evidence
-from jointforest.report.pack import Packer, quantized, restored
 
 from ..explorer import tables
 

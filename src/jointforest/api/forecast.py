@@ -14,9 +14,7 @@ from ..data.conditions import check_hard, without_missing
 from ..data.discretization.base_density import cdf, levels, quantiles
 from ..data.evidence import Evidence, build, is_met, is_met_by, runs_of
 from ..data.history_rows import HistoryRows
-from ..models.history.coding import Coding
-from ..models.history.columns import GAP, Coded
-from ..models.history.frames import frame_of
+from ..models.history.columns import GAP, Coded, Coding, frame_of
 from ..models.history.history_model import HistoryModel, draw_values
 from ..models.history.records import Histories, SubjectAnswers
 from ..runtime.parameters import check_number

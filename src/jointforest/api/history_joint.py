@@ -17,8 +17,16 @@ from ..data.schema import Schema
 from ..evaluation.columns_and_pairs import TableCells, table_cells
 from ..evaluation.histories import HistoryCells, HistoryFidelity, history_fidelity
 from ..models.file import save_model
-from ..models.history.columns import GAP, LENGTH_COLUMN, START, Coded, HistoryColumns, code_histories, first_known
-from ..models.history.frames import frame_of
+from ..models.history.columns import (
+    GAP,
+    LENGTH_COLUMN,
+    START,
+    Coded,
+    HistoryColumns,
+    code_histories,
+    first_known,
+    frame_of,
+)
 from ..models.history.history_model import HistoryModel, draw_values
 from ..models.history.impute import IMPUTE_CAP, impute_codes
 from ..models.history.records import of_subjects

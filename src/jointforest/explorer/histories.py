@@ -13,8 +13,7 @@ import numpy as np
 from ..data.frames import encode, labels_at, read, with_names
 from ..data.history_rows import HistoryRows, check_history_names, group_rows, split_columns
 from ..data.schema import Column, Schema
-from ..models.history.columns import code_histories
-from ..models.history.frames import frame_of
+from ..models.history.columns import code_histories, frame_of
 from ..models.history.impute import IMPUTE_CAP, impute_codes
 from .asking import Questions
 from .panels import DIGITS, column_numbers, number_of_text

@@ -28,7 +28,7 @@ from jointforest.estimators.predictor.boosting import (
     weights_towards_complete,
 )
 from jointforest.estimators.predictor.constants import FIXED, Shape
-from jointforest.estimators.predictor.hiding import hidden_copies, hide_at_random, hide_blocks, validation_rows
+from jointforest.estimators.predictor.learn import hidden_copies, hide_at_random, hide_blocks, validation_rows
 from jointforest.estimators.predictor.members import (
     Conditional,
     ExpectedBoosting,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from jointforest.learners.selection.mixture_weights import (
+from jointforest.learners.selection.choose import (
     members_log_density,
     mixture_weights,
     sparse_weights,

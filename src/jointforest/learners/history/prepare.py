@@ -13,16 +13,17 @@ from ...data.discretization.discretizer import Scale, codes_of
 from ...data.discretization.learn import learn_scale
 from ...data.history_rows import HistoryRows, check_history_names, group_rows, order_column, some_columns
 from ...data.schema import Column, Schema, shortened
-from ...models.history.coding import Coding, single_values
 from ...models.history.columns import (
     GAP,
     LENGTH_COLUMN,
     START,
+    Coding,
     HistoryColumns,
     Variable,
     first_known,
     last_known,
     no_expectations,
+    single_values,
 )
 from ...runtime.warnings import warn
 from ..base import read_training_rows

@@ -200,7 +200,7 @@ class Worst(NamedTuple):
     lower, upper : float64 arrays (L,)
         Log bounds of the evidence in the reached leaves, NaN until asked for.
     best_mean : float64 array (L, p)
-        `robustness_bound_kernels.best_mean` of each reached leaf and slot, NaN until asked for.
+        `robustness_kernels.best_mean` of each reached leaf and slot, NaN until asked for.
     value, mass, log_scale : float64 arrays (L,)
         Of the reached leaves.
     node_value, node_mass : float64 arrays (N,)

@@ -14,8 +14,7 @@ from ...data.discretization.check import check_scale
 from ...data.discretization.discretizer import Scale
 from ...data.schema import Column, Schema
 from ...data.schema_check import column_from_dict, schema_from_dict
-from .coding import Coding
-from .columns import GAP, LENGTH_COLUMN, START, Expectations, HistoryColumns, Variable
+from .columns import GAP, LENGTH_COLUMN, START, Coding, Expectations, HistoryColumns, Variable
 from .contexts import (
     CHANGED,
     CODE,

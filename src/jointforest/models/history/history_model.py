@@ -12,8 +12,7 @@ import numpy as np
 from ...data.discretization.base_density import draw
 from ...data.discretization.discretizer import codes_of
 from ...runtime.threads import map_ordered
-from .coding import Coding
-from .columns import HistoryColumns, repeated_density
+from .columns import Coding, HistoryColumns, repeated_density
 from .contexts import MAX_CODES
 from .draw_kernels import Drawing, draw_heads, draw_subject_rows, fill_repeats
 from .known_kernels import cell_log_probabilities

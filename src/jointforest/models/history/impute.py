@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...data.discretization.base_density import levels
-from .coding import PRESENT, UNKNOWN, Coding
-from .columns import Coded, HistoryColumns
+from .columns import PRESENT, UNKNOWN, Coded, Coding, HistoryColumns
 from .history_model import HistoryModel, draw_values
 from .records import Histories, SubjectAnswers
 

@@ -23,7 +23,7 @@ from .base_kernels import (
     value_inside,
 )
 from .cell_kernels import FLOOR, bin_of, distribution, target_of, total_of
-from .coding import PRESENT
+from .columns import PRESENT
 from .group_kernels import ALL_BUT_LENGTH, NOTHING, PAST, find_groups, has_ended
 from .memory_kernels import M_PREVIOUS, forget, move_past, remember
 
