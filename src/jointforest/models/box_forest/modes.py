@@ -14,9 +14,17 @@ from ...data.evidence import Evidence, build
 from ...data.schema import Columns, Schema
 from ...runtime.progress import bar
 from ...runtime.records import record
-from .bound_kernels import bound_halves, choose_cut, mixture_bound
 from .leaves.table import Leaves
-from .mode_kernels import best_level, best_number, leaf_modes, leaves_of_rows, tried_scratch
+from .mode_kernels import (
+    best_level,
+    best_number,
+    bound_halves,
+    choose_cut,
+    leaf_modes,
+    leaves_of_rows,
+    mixture_bound,
+    tried_scratch,
+)
 from .posterior import log_density
 from .posterior_kernels import posterior_rows, row_scratch
 from .structure import Forest, Trees
@@ -43,7 +51,7 @@ class _Problem(NamedTuple):
     point : float64 array (d,)
         Scratch: a point.
     loss, worst : float64 arrays (d,), culprit : int32 array (d,)
-        Scratch, of columns; see `bound_kernels.choose_cut`.
+        Scratch, of columns; see `mode_kernels.choose_cut`.
     """
 
     columns: Columns
