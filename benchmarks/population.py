@@ -28,7 +28,7 @@ from jointforest.data.discretization.discretizer import Scale, codes_of
 from jointforest.data.discretization.learn import MAX_POINTS, learn_scale
 from jointforest.data.frames import encode
 from jointforest.data.infer_schema import infer_schema
-from jointforest.evaluation.columns_and_pairs import Cells, read_cells
+from jointforest.evaluation.columns_and_pairs import TableCells, read_table_cells
 from jointforest.evaluation.privacy import advantage
 from jointforest.evaluation.two_sample_test import told_apart
 from jointforest.learners.hidden_tree.constants import FIXED
@@ -59,12 +59,12 @@ class Split:
         n = int(SHARE * len(order))
         self.learn, self.held_out = (frame.iloc[rows].reset_index(drop=True) for rows in (order[:n], order[n:]))
         schema = infer_schema(self.learn)
-        self.cells, self.new = read_cells(schema, self.learn, "table"), read_cells(schema, self.held_out, "held out")
+        self.cells, self.new = read_table_cells(schema, self.learn, "table"), read_table_cells(schema, self.held_out, "held out")
         self.as_many = self.cells.take(np.arange(len(self.new.X)))
         self._schema = schema
 
-    def read(self, rows: pd.DataFrame) -> Cells:
-        return read_cells(self._schema, rows, "drawn rows")
+    def read(self, rows: pd.DataFrame) -> TableCells:
+        return read_table_cells(self._schema, rows, "drawn rows")
 
 
 def scores(split: Split, drawn: list[pd.DataFrame], seed: int) -> dict[str, float]:

@@ -31,7 +31,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 import jointforest as jf
 from jointforest.estimators import predictor
-from jointforest.estimators.predictor.members import ask
+from jointforest.estimators.predictor.members import ask_members
 from jointforest.estimators.predictor.pooling import LEVELS, crps
 from jointforest.learners import hidden_tree
 
@@ -357,7 +357,7 @@ def our_figures(task: Task, rows: Frame, truth: np.ndarray) -> dict[str, Any]:
         one.name: [round(w, 2) for w in one.weight] for one in model.fitted_by.members if one.weight
     }
     evidence = model._evidence(rows)
-    for name, answer in ask(model._members, model.joint_.distribution, evidence, model._seed).items():
+    for name, answer in ask_members(model._members, model.joint_.distribution, evidence, model._seed).items():
         if task.K:
             found[name] = class_figures(np.nan_to_num(answer.value, nan=1.0 / task.K), truth, task.K)
         else:

@@ -19,7 +19,7 @@ from _common import adult_split, arguments, finish, hide, progress, verdict
 import jointforest as jf
 from jointforest.data.evidence import Evidence
 from jointforest.estimators.predictor.constants import FIXED
-from jointforest.estimators.predictor.members import EXPECTED, ask
+from jointforest.estimators.predictor.members import EXPECTED, ask_members
 from jointforest.inference.expectation.by_draws import expected_by_completions, expected_by_draws
 
 NAME, RATES, MOST = "prediction_speed", (0.0, 0.3, 0.6), 5.0
@@ -86,7 +86,7 @@ def main() -> None:
         rows.append({"cells hidden": f"{rate:.0%}", "who": "predictor", "seconds": took} | verdict(took, MOST))
         evidence, joint = clf._evidence(holed), clf.joint_.distribution
         for name, member in clf._members.items():
-            took, _ = seconds(partial(ask, {name: member}, joint, evidence, options.seed, 1), 3)
+            took, _ = seconds(partial(ask_members, {name: member}, joint, evidence, options.seed, 1), 3)
             rows.append({"cells hidden": f"{rate:.0%}", "who": name, "seconds": took})
     tables = {f"Learning from {learn:,} rows of Adult": stages, f"Predicting {n_ask:,} rows": rows}
     if EXPECTED in clf._members:

@@ -16,7 +16,7 @@ from jointforest.data.discretization.learn import learn_scale
 from jointforest.data.frames import decode, encode
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.schema import Schema
-from jointforest.evaluation.columns_and_pairs import read_cells
+from jointforest.evaluation.columns_and_pairs import read_table_cells
 from jointforest.evaluation.two_sample_test import told_apart
 
 TABLES = ("adult_train", "synth/beijing", "synth/shoppers")
@@ -53,7 +53,7 @@ def main() -> None:
         frame = frame.iloc[:2000] if options.quick else frame
         schema = infer_schema(frame)
         X = encode(schema, frame)[0]
-        real = read_cells(schema, frame, "rows")
+        real = read_table_cells(schema, frame, "rows")
         for n_codes in options.codes:
             progress(f"{name}, {n_codes} codes")
             columns = list(enumerate(schema.columns))
@@ -63,7 +63,7 @@ def main() -> None:
             scores, fresh, gains = [], [], np.zeros(len(schema.columns))
             for repeat in range(options.repeats):
                 drawn, log_base = recoded(scales, X, options.seed + repeat)
-                drawn = read_cells(schema, decode(schema, drawn), "recoded")
+                drawn = read_table_cells(schema, decode(schema, drawn), "recoded")
                 found = told_apart(real, drawn, options.seed + repeat)
                 scores.append(found.score)
                 order = np.random.default_rng(options.seed + repeat).permutation(len(X))

@@ -18,7 +18,7 @@ from playwright.sync_api import sync_playwright
 import jointforest as jf
 from jointforest.explorer.shown import ShownJoint
 from jointforest.report.embed import embedded
-from jointforest.report.errors import answers_of, evidence_of, random_pieces
+from jointforest.report.errors import answers_of, row_evidence, random_pieces
 
 TABLES = {
     "Adult": "adult_train",
@@ -53,7 +53,7 @@ def row(page: Any, name: str, joint: Any, n: int) -> dict[str, Any]:
         page.goto(path.as_uri())
         page.wait_for_selector("#live[data-state=exact]")
         answer = page.evaluate(ASK, pieces)
-    exact = answers_of(joint.distribution, evidence_of(joint.schema, pieces), shown.bins)
+    exact = answers_of(joint.distribution, row_evidence(joint.schema, pieces), shown.bins)
     worst = np.zeros(n)
     for j, masses in enumerate(exact):
         mine = np.array([found[j] for found in answer["found"]])

@@ -25,7 +25,7 @@ from jointforest.data.rules.contradictions import combined, ranked
 from jointforest.data.rules.find import find_rules
 from jointforest.data.rules.rule import Combinations, Rule
 from jointforest.data.schema import Schema
-from jointforest.learners.base import read_table
+from jointforest.learners.base import read_training_rows
 
 SIZES = (500, 2_000, 10_000, 100_000, 1_000_000)
 SEEDS = 4
@@ -52,7 +52,7 @@ def found_in(frame: pd.DataFrame) -> tuple[float, tuple[Rule, ...]]:
     """Seconds of the search, and the rules."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        rows = read_table(frame, None)
+        rows = read_training_rows(frame, None)
     return timed(lambda: find_rules(rows.schema, rows.X))
 
 
@@ -95,7 +95,7 @@ def new_combinations(rule: Combinations, schema: Schema, X: np.ndarray, others: 
 
 def by_limits(name: str, frame: pd.DataFrame, splits: int) -> dict[str, Any]:
     """Rules about combinations found in three quarters of a table, and those that the other quarter contradicts."""
-    rows = read_table(frame, None)
+    rows = read_training_rows(frame, None)
     n = 3 * len(rows.X) // 4
     found: dict[str, Any] = {"table": name, "rows": n}
     for limit, (fewest, common) in LIMITS.items():

@@ -16,7 +16,7 @@ from _common import arguments, finish, progress, read, timed, verdict
 from sklearn.ensemble import RandomForestClassifier
 
 from jointforest.data.frames import encode
-from jointforest.learners.base import draw_rows
+from jointforest.learners.base import draw_bootstrap
 from jointforest.learners.generative.classifier import GenerativeForestClassifier
 from jointforest.models.box_forest.structure import Trees
 
@@ -51,7 +51,7 @@ def grown_difference(X: pd.DataFrame, y: pd.Series, trees: int, seed: int) -> fl
     forest_seed = int(np.random.RandomState(seed).randint(2**31 - 1))
     for t in range(trees):
         leaf = walk(model.trees, int(model.trees.root[t]), cells)
-        drawn = draw_rows(len(X), len(X), True, forest_seed, t)
+        drawn = draw_bootstrap(len(X), len(X), True, forest_seed, t)
         held = np.array([np.bincount(leaf, drawn * (classes == c)) for c in range(expected.shape[1])])
         expected += (held[:, leaf] / held[:, leaf].sum(axis=0)).T
     return float(np.abs(ours.predict_proba(X) - expected / trees).max())

@@ -21,7 +21,7 @@ from xgboost import XGBClassifier, XGBRegressor
 
 import jointforest as jf
 from jointforest.data.infer_schema import infer_schema
-from jointforest.evaluation.columns_and_pairs import pairs, read_cells, width_edges
+from jointforest.evaluation.columns_and_pairs import pairs, read_table_cells, width_edges
 
 RUNS = "Every run"
 TARGETS = {"adult": "income", "beijing": "pm2.5", "shoppers": "Revenue"}
@@ -130,7 +130,7 @@ def measure(rows: pd.DataFrame, learn: pd.DataFrame, test: pd.DataFrame, table: 
     """All figures of synthetic rows."""
     found = jf.fidelity(rows, learn, test, only=["marginals", "pairs", "told_apart", "copies"], random_state=seed)
     schema = infer_schema(learn)
-    cells = read_cells(schema, learn, "table"), read_cells(schema, rows, "rows")
+    cells = read_table_cells(schema, learn, "table"), read_table_cells(schema, rows, "rows")
     widths = pairs(*cells, np.random.default_rng(seed), width_edges).trend
     return {
         "score": found.told_apart.score,

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from jointforest.estimators.predictor import additive, base, boosting, hiding, learn, members, pooling
+from jointforest.estimators.predictor import additive, base, boosting, learn, members, pooling
 from jointforest.estimators.predictor.constants import FIXED, Shape
 from jointforest.learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
 from jointforest.learners.selection.choose import Chosen, Recipe, Task
@@ -40,7 +40,7 @@ def choose_small(task: Task) -> Chosen:
 def quick() -> Iterator[None]:
     """Small constants and a small joint in all modules of predictors."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (additive, base, boosting, hiding, learn, members, pooling):
+        for module in (additive, base, boosting, learn, members, pooling):
             patch.setattr(module, "FIXED", SMALL)
         patch.setattr(learn, "choose", choose_small)
         yield

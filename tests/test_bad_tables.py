@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import jointforest as jf
-from jointforest.models.box_forest.check import check
+from jointforest.models.box_forest.check import check_forest
 from jointforest.runtime.warnings import UnseenLevelWarning
 
 
@@ -23,7 +23,7 @@ def learn(frame: object, **settings: object) -> jf.Joint:
 def assert_sane(joint: jf.Joint, frame: pd.DataFrame) -> None:
     """A sound forest, and sane answers."""
     model = joint.distribution.forest
-    check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
+    check_forest(model.schema, model.columns, model.trees, model.leaves, model.has_background)
     assert_answers(joint, frame)
 
 
@@ -113,7 +113,7 @@ def test_hard_numbers_in_every_leaf_density(name: str, bounds: str, leaf: str) -
     numbers = {c: "continuous" for c in frame if frame[c].dtype == float}
     joint = learn(frame, leaf=leaf, bounds=bounds, kinds=numbers, min_samples_leaf=2)
     model = joint.distribution.forest
-    check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
+    check_forest(model.schema, model.columns, model.trees, model.leaves, model.has_background)
     assert np.isfinite(joint.log_density(frame)).all()
     assert np.isfinite(joint.sample(20, random_state=0)[list(numbers)].to_numpy()).all()
 

@@ -104,7 +104,7 @@ def test_draws_are_those_of_the_whole_table(
     """However its rows lie in files and batches; of several blocks each is drawn anew."""
     out, whole, joint = home / "out.parquet", holes(), loaded(home)
     first = joint.impute(whole, "sample", random_state=1)
-    monkeypatch.setattr(sampling, "BLOCK", block)
+    monkeypatch.setattr(sampling, "DRAWS_AT_ONCE", block)
     expected = joint.impute(whole, "sample", random_state=1)
     assert expected.slice(0, block).equals(first.slice(0, block))
     twice = pa.concat_tables([whole.slice(0, 96), whole.slice(0, 96)])
@@ -247,7 +247,7 @@ def test_types_widen_from_the_start(tmp_path: Path) -> None:
 def test_draws_written_in_batches_are_those_of_one_call(
     home: Path, monkeypatch: pytest.MonkeyPatch, missing: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(sampling, "BLOCK", 100)
+    monkeypatch.setattr(sampling, "DRAWS_AT_ONCE", 100)
     words = ("sample", home / "m.joint", "-n", 344, "--given", "species = Gentoo", "--seed", 3, *missing)
     assert run(*words, "-o", home / "s.parquet") == (0, "")
     expected = loaded(home).given(species="Gentoo").sample(344, 3, bool(missing))
@@ -258,7 +258,7 @@ def test_draws_written_in_batches_are_those_of_one_call(
 
 def test_draws_that_a_comparison_keeps_are_written_in_batches(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for room in (sampling, comparison):
-        monkeypatch.setattr(room, "BLOCK", 100)
+        monkeypatch.setattr(room, "DRAWS_AT_ONCE", 100)
     where = "bill_length_mm > 2.5 * bill_depth_mm, island in {Dream, Biscoe}"
     words = ("sample", home / "m.joint", "-n", 230, "--seed", 3, "--where", where, "-o", home / "s.parquet")
     assert run(*words) == (0, "")

@@ -12,7 +12,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 
 import jointforest as jf
 from jointforest.data.evidence import Evidence
-from jointforest.models.box_forest.check import check
+from jointforest.models.box_forest.check import check_forest
 from jointforest.models.box_forest.condition import condition
 from jointforest.models.box_forest.leaves import levels as wide_levels
 from jointforest.models.box_forest.marginalize import marginalize
@@ -39,7 +39,7 @@ def both(monkeypatch: pytest.MonkeyPatch, ask: Callable[[], dict[str, Any]]) -> 
 
 def read(model: Forest, evidence: Evidence, name: str = "") -> dict[str, Any]:
     """Densities and probabilities of levels."""
-    check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
+    check_forest(model.schema, model.columns, model.trees, model.leaves, model.has_background)
     found = {f"{name} density": log_density(model, evidence)}
     for j in np.flatnonzero(model.columns.is_categorical).tolist():
         found[f"{name} levels of {j}"] = level_probability(model, evidence, j)

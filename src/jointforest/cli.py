@@ -296,7 +296,7 @@ def inspect(table: str, kinds: tuple[str, ...], drop: tuple[str, ...], columns: 
     Nothing is learned.
     """
     from .data.reading import reading_of
-    from .learners.base import read_table
+    from .learners.base import read_training_rows
     from .learners.rules import reduce_table, wanted_rules
 
     wanted = dict(_kind(text) for text in kinds)
@@ -305,7 +305,7 @@ def inspect(table: str, kinds: tuple[str, ...], drop: tuple[str, ...], columns: 
     kinds_asked = commands.kinds_of(frame.column_names, wanted, drop, columns) or {}
     rows = _counted(frame.num_rows, "row")
     try:
-        rows_read = read_table(frame, kinds_asked)
+        rows_read = read_training_rows(frame, kinds_asked)
     except (TypeError, ValueError):
         click.echo(f"{rows}, as far as they can be read")
         click.echo(str(commands.reading_apart(frame, kinds_asked)))
@@ -634,7 +634,7 @@ def impute(
     joint = load_any(model)
     by_rows = not joint.is_of_histories
     if by_rows and not draws and is_large(table, output, source.form):
-        from .inference.sampling import BLOCK, seed_of_block
+        from .inference.sampling import DRAWS_AT_ONCE, seed_of_block
         from .runtime.random_state import seed_of
 
         first, names = seed_of(seed), joint.schema.names
@@ -642,7 +642,7 @@ def impute(
         def filled(part: pa.Table, block: int) -> pa.Table:
             return to_arrow(joint.impute(part, method, None, seed_of_block(first, block)), names)
 
-        write_answers(joint, table, output, source, filled, BLOCK if method == "sample" else None)
+        write_answers(joint, table, output, source, filled, DRAWS_AT_ONCE if method == "sample" else None)
         return
     as_text = format_to_write(output, source.form) == "csv"
     commands.check_one_file(table)
@@ -721,12 +721,12 @@ def query(model: str, question: str, as_json: bool) -> None:
     Corr(column, column | evidence)     E(column - column | evidence)     P(column > column | evidence)
     """
     from .api.ask import ask_with_support
-    from .inference.support import in_words
+    from .inference.support import support_in_words
 
     joint = load(model)
     answer, n_rows, column = ask_with_support(joint.distribution, question)
     answer = answer._asdict() if hasattr(answer, "_asdict") else answer
-    support = "" if n_rows == joint.schema.n_rows else in_words(n_rows, joint.schema.n_rows)
+    support = "" if n_rows == joint.schema.n_rows else support_in_words(n_rows, joint.schema.n_rows)
     if as_json:
         click.echo(json.dumps({"query": question, "answer": plain(answer), "n_rows": plain(n_rows)}))
     elif isinstance(answer, dict):

@@ -19,8 +19,8 @@ from sklearn.tree import DecisionTreeRegressor
 import jointforest as jf
 from jointforest.data.evidence import build
 from jointforest.data.frames import encode
+from jointforest.models.box_forest.descent_kernels import routed_rows
 from jointforest.models.box_forest.posterior import posterior
-from jointforest.models.box_forest.tree_weight_kernels import routed_rows
 
 PENGUINS = jf.datasets.load_penguins().dropna().reset_index(drop=True)
 NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm"]

@@ -20,24 +20,24 @@ def tops(drawn: str) -> list[float]:
 
 def test_heights_are_masses() -> None:
     mass = np.array([0.1, 0.2, 0.4, 0.3])
-    heights = 88.0 - np.array(tops(svg.histogram("x", mass, None, [], None)))
+    heights = 88.0 - np.array(tops(svg.histogram_svg("x", mass, None, [], None)))
     np.testing.assert_allclose(heights / heights.sum(), mass, atol=0.005)
 
 
 def test_a_bar_that_hides_the_others_is_broken_and_labelled() -> None:
     mass = np.array([0.02, 0.9, 0.03, 0.05])
-    drawn = svg.histogram("x", mass, None, [], None)
+    drawn = svg.histogram_svg("x", mass, None, [], None)
     heights = 88.0 - np.array(tops(drawn))
     np.testing.assert_allclose(heights / heights.sum(), [0.2, 0.3, 0.5], atol=0.01)
     assert "90.0%" in drawn and heights.max() == pytest.approx(74 / svg.CUT_AT, abs=0.1)
-    rest = svg.histogram("x", np.array([1e-5, 1.0, 1e-5]), None, [], None)  # nothing is worth a break
+    rest = svg.histogram_svg("x", np.array([1e-5, 1.0, 1e-5]), None, [], None)  # nothing is worth a break
     assert len(tops(rest)) == 3 and "100%" in rest
 
 
 def test_bars_have_one_scale() -> None:
-    wide = [float(re.findall(r'width="([\d.]+)" height="10"', svg.bar(share))[0]) for share in (0.0, 0.25, 1.0)]
+    wide = [float(re.findall(r'width="([\d.]+)" height="10"', svg.bar_svg(share))[0]) for share in (0.0, 0.25, 1.0)]
     np.testing.assert_allclose(wide, [0.0, svg.BAR / 4, svg.BAR])
-    assert svg.bar(0.3, 0.6).count("<rect") == 3
+    assert svg.bar_svg(0.3, 0.6).count("<rect") == 3
 
 
 def test_shares_never_look_like_none_or_all() -> None:
@@ -53,7 +53,9 @@ def test_ticks_are_round_few_and_inside(low: float, high: float, whole: bool) ->
 
 
 def test_texts_are_escaped_and_pieces_of_html_are_not() -> None:
-    page = html.view("<a>", ["<b>"], [html.card("<c>", "<d>", html.table([("<e>", html.Html("<i>f</i>"))]))], "<g>")
+    page = html.view_html(
+        "<a>", ["<b>"], [html.card("<c>", "<d>", html.table_html([("<e>", html.Html("<i>f</i>"))]))], "<g>"
+    )
     assert not re.search("<[acdeg]>", page) and "<i>f</i>" in page and "&lt;e&gt;" in page
     assert "<b>" in page.replace("<b><bdi>", "") or "&lt;b&gt;" in page
 
@@ -73,7 +75,7 @@ def test_a_share_stands_over_its_own_bar() -> None:
     for k in range(20):
         mass = np.full(20, 0.02)
         mass[k] = 0.62
-        drawn = svg.histogram("x", mass, None, [], None)
+        drawn = svg.histogram_svg("x", mass, None, [], None)
         x, anchor = re.search(r'<text x="([\d.]+)" y="[\d.]+" text-anchor="(\w+)" font-size="11"', drawn).groups()
         low, high = svg.WIDTH * k / 20, svg.WIDTH * (k + 1) / 20
         assert low - 0.1 <= float(x) <= high + 0.1 and anchor in ("start", "middle", "end")

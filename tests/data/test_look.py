@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from jointforest.data import observe_table as tally
 from jointforest.data.frames import read
 from jointforest.data.infer_schema import check_kinds, infer_schema, schema_of, to_count
-from jointforest.data.observe_table import Size, add_counts, count, look, merge_looks
+from jointforest.data.observe_table import Size, add_table_counts, count, look, merge_looks
 
 
 def by_parts(parts, kinds=None):
@@ -23,7 +23,7 @@ def by_parts(parts, kinds=None):
     seen = reduce(merge_looks, map(look, readers))
     kinds = check_kinds(seen.names, kinds)
     wanted = to_count(seen, kinds)
-    counted = reduce(add_counts, [count(reader, wanted) for reader in readers])
+    counted = reduce(add_table_counts, [count(reader, wanted) for reader in readers])
     return schema_of(seen, counted, kinds)
 
 

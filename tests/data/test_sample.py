@@ -20,7 +20,7 @@ from jointforest.data.sample_rows import (
     merge_samples,
     row_keys,
     sample_rows,
-    size_of,
+    sample_size,
     weighed_rows,
 )
 
@@ -62,8 +62,8 @@ def test_sample_does_not_depend_on_order_or_cuts(seed, cuts, n_rows):
     shuffled = frame.sample(frac=1, random_state=seed)
     ends = [0, *sorted(cuts), len(frame)]
     parts = [shuffled.iloc[a:b] for a, b in itertools.pairwise(ends)]
-    rows, weight = sampled([frame], size_of(n_rows))
-    again, other = sampled(parts, size_of(n_rows))
+    rows, weight = sampled([frame], sample_size(n_rows))
+    again, other = sampled(parts, sample_size(n_rows))
     assert rows == again and weight.tolist() == other.tolist()
     assert weight.sum() == pytest.approx(120)
     if n_rows == 500:  # every row is in, as often as the table has it

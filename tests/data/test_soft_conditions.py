@@ -8,7 +8,7 @@ import pytest
 
 from jointforest.data.conditions import AllOf, AnyOf, Not, PerRow, about, between, check_hard, likely
 from jointforest.data.evidence import build, intersect
-from jointforest.data.meaning import Region, log_likelihood, meaning_of, soft_region
+from jointforest.data.meaning import Region, meaning_of, region_log_likelihood, soft_region
 from jointforest.data.schema import Column, Schema
 
 INTEGER = Column("i", "integer", "int64", step=1.0, atoms=(0.0, 3.0), n_observed=9)
@@ -26,15 +26,15 @@ def normal(x, mean, sd):
 
 def test_likelihoods_of_levels_are_those_given_divided_by_the_greatest():
     region = soft_region(COLOURS, likely({"blue": 0.7, "red": 0.2}))
-    assert log_likelihood(COLOURS, region, 2.0) == 0.0
-    assert log_likelihood(COLOURS, region, 0.0) == pytest.approx(math.log(0.2 / 0.7))
-    assert log_likelihood(COLOURS, region, 1.0) == -math.inf
+    assert region_log_likelihood(COLOURS, region, 2.0) == 0.0
+    assert region_log_likelihood(COLOURS, region, 0.0) == pytest.approx(math.log(0.2 / 0.7))
+    assert region_log_likelihood(COLOURS, region, 1.0) == -math.inf
     others = soft_region(COLOURS, likely({"blue": 0.7}, others=0.07))
-    assert [log_likelihood(COLOURS, others, k) for k in (0.0, 1.0)] == pytest.approx([math.log(0.1)] * 2)
+    assert [region_log_likelihood(COLOURS, others, k) for k in (0.0, 1.0)] == pytest.approx([math.log(0.1)] * 2)
     several = soft_region(SIZES, likely({("s", "m"): 0.5, "l": 1}))
     assert several.runs == ((-0.5, 1.5), (1.5, 2.5)) and several.run_log_weights == (math.log(0.5), 0.0)
     ordered = soft_region(SIZES, likely({between("m", None): 0.5}, others=1))
-    assert [log_likelihood(SIZES, ordered, k) for k in range(3)] == pytest.approx([0.0, *[math.log(0.5)] * 2])
+    assert [region_log_likelihood(SIZES, ordered, k) for k in range(3)] == pytest.approx([0.0, *[math.log(0.5)] * 2])
 
 
 @pytest.mark.parametrize(
@@ -62,14 +62,14 @@ def test_likelihoods_of_0_and_1_are_a_set(column, soft, hard):
 def test_a_measurement_weighs_each_cell_of_a_grid_by_its_centre():
     region = soft_region(INTEGER, about(2, sd=1.7))
     for k in range(-11, 16):
-        assert log_likelihood(INTEGER, region, k) == pytest.approx(normal(k, 2, 1.7))
-    assert log_likelihood(INTEGER, region, 16.0) == log_likelihood(INTEGER, region, -12.0) == -math.inf
+        assert region_log_likelihood(INTEGER, region, k) == pytest.approx(normal(k, 2, 1.7))
+    assert region_log_likelihood(INTEGER, region, 16.0) == region_log_likelihood(INTEGER, region, -12.0) == -math.inf
     # relative to the best cell
     between_two = soft_region(INTEGER, about(2.4, sd=0.5))
-    assert log_likelihood(INTEGER, between_two, 2.0) == 0.0
-    assert log_likelihood(INTEGER, between_two, 3.0) == pytest.approx(normal(3, 2.4, 0.5) - normal(2, 2.4, 0.5))
+    assert region_log_likelihood(INTEGER, between_two, 2.0) == 0.0
+    assert region_log_likelihood(INTEGER, between_two, 3.0) == pytest.approx(normal(3, 2.4, 0.5) - normal(2, 2.4, 0.5))
     fine = soft_region(TENTHS, about(0.3, sd=0.5))
-    assert log_likelihood(TENTHS, fine, 1.2) == pytest.approx(normal(1.2, 0.3, 0.5))
+    assert region_log_likelihood(TENTHS, fine, 1.2) == pytest.approx(normal(1.2, 0.3, 0.5))
 
 
 def test_a_measurement_coarser_than_the_grid_is_a_staircase_of_whole_cells():
@@ -77,9 +77,9 @@ def test_a_measurement_coarser_than_the_grid_is_a_staircase_of_whole_cells():
     assert len(region.runs) < 180
     assert all(math.isclose(edge % 1.0, 0.5) for run in region.runs for edge in run)
     for k in (0, 3):  # atoms stay cells of their own
-        assert log_likelihood(INTEGER, region, k) == pytest.approx(normal(k, 2, 300), abs=1e-12)
+        assert region_log_likelihood(INTEGER, region, k) == pytest.approx(normal(k, 2, 300), abs=1e-12)
     for k in range(-2000, 2000, 97):
-        assert log_likelihood(INTEGER, region, k) == pytest.approx(normal(k, 2, 300), abs=0.4)
+        assert region_log_likelihood(INTEGER, region, k) == pytest.approx(normal(k, 2, 300), abs=0.4)
     share = sum((hi - lo) * math.exp(w) for (lo, hi), w in zip(region.runs, region.run_log_weights, strict=True))
     assert share == pytest.approx(300 * math.sqrt(2 * math.pi), rel=1e-6)
 
@@ -89,7 +89,7 @@ def test_a_measurement_of_a_density_is_a_staircase_and_exact_on_atoms():
     assert region.atom_log_weights == pytest.approx((normal(0, 1, 2), normal(2.5, 1, 2)))
     assert region.runs[0][0] == pytest.approx(-15) and region.runs[-1][1] == pytest.approx(17)
     for x in np.linspace(-6, 8, 50):
-        assert log_likelihood(MIXED, region, x + 1e-9) == pytest.approx(normal(x, 1, 2), abs=0.2)
+        assert region_log_likelihood(MIXED, region, x + 1e-9) == pytest.approx(normal(x, 1, 2), abs=0.2)
     area = sum((hi - lo) * math.exp(w) for (lo, hi), w in zip(region.runs, region.run_log_weights, strict=True))
     assert area == pytest.approx(2 * math.sqrt(2 * math.pi), rel=1e-9)
     # an atom too far off is ruled out
@@ -100,7 +100,7 @@ def test_dates_take_spans_of_time():
     by_days = soft_region(DAYS, about("2024-01-05", sd=dt.timedelta(days=2)))
     assert by_days == soft_region(DAYS, about(dt.date(2024, 1, 5), sd=2 * 86400))
     assert by_days == soft_region(DAYS, about(np.datetime64("2024-01-05"), sd=np.timedelta64(2, "D")))
-    assert log_likelihood(DAYS, by_days, 6 * 86400.0) == pytest.approx(normal(6, 4, 2))
+    assert region_log_likelihood(DAYS, by_days, 6 * 86400.0) == pytest.approx(normal(6, 4, 2))
 
 
 def one(conditions, X=None):
@@ -128,7 +128,7 @@ def test_conditions_on_one_column_multiply():
         inside = -1 <= k <= 4
         want = normal(k, 2, 1.5) + math.log(1.0 if 1 <= k <= 3 else 0.3 if k == 0 else 0.2) if inside else -math.inf
         for region in (together, nested, region_of(steps, 0)):
-            assert log_likelihood(INTEGER, region, k) == pytest.approx(want)
+            assert region_log_likelihood(INTEGER, region, k) == pytest.approx(want)
     assert one({"i": AllOf(between(0, 1), about(90, sd=2))}).run_start.tolist() == [0, 0]  # nothing is left
 
 
@@ -154,9 +154,9 @@ def test_one_measurement_a_row():
     assert evidence.region[1, 0] == -1 and evidence.value[1, 2] == 0.0
     for i, (mean, sd) in ((0, (2, 1)), (2, (5, 2))):
         region = region_of(evidence.take(np.array([i])), 0)
-        assert log_likelihood(INTEGER, region, 3) == pytest.approx(normal(3, mean, sd))
+        assert region_log_likelihood(INTEGER, region, 3) == pytest.approx(normal(3, mean, sd))
     last = region_of(evidence.take(np.array([2])), 2)
-    assert [log_likelihood(COLOURS, last, k) for k in range(3)] == pytest.approx([math.log(0.5), -math.inf, 0.0])
+    assert [region_log_likelihood(COLOURS, last, k) for k in range(3)] == pytest.approx([math.log(0.5), -math.inf, 0.0])
     with pytest.raises(ValueError, match="different numbers of rows"):
         one({"i": about(np.array([1.0, 2.0]), sd=np.array([1.0]))})
 

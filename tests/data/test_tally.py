@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jointforest.data.observe_table import Size, merge_tallies, mixed, number_keys, numbers_of, tally_of, unmixed
+from jointforest.data.observe_table import Size, merge_tallies, mix_all_bits, number_keys, numbers_of, tally_of, unmixed
 from jointforest.data.sample_rows import label_key
 
 SIZE = Size(most=8, n_common=6)
@@ -51,14 +51,14 @@ def test_every_frequent_key_is_a_candidate(given_parts, random):
 
 
 def test_number_of_different_keys_is_estimated():
-    keys = mixed(np.arange(100_000, dtype=np.uint64))
+    keys = mix_all_bits(np.arange(100_000, dtype=np.uint64))
     found = tally_of(keys, np.ones(len(keys), np.int64), Size(4096, 64))
     assert found.n_distinct == pytest.approx(100_000, rel=0.05)
 
 
 def test_keys_are_one_to_one():
     bits = np.random.default_rng(0).integers(0, 2**64, 1000, dtype=np.uint64)
-    assert (unmixed(mixed(bits)) == bits).all()
+    assert (unmixed(mix_all_bits(bits)) == bits).all()
     numbers = np.array([0.0, -0.0, 1.5, -1e300, 5e-324, np.pi])
     assert (numbers_of(number_keys(numbers)) == numbers).all()
     assert number_keys(numbers)[0] == number_keys(numbers)[1]

@@ -33,12 +33,11 @@ from jointforest.ensembles.adopt import (
     float64_thresholds,
     level_sets,
     to_trees,
-    with_weights,
 )
 from jointforest.learners.generative.from_sklearn import adopt, read_forest
 from jointforest.learners.generative.targets import Training, read_training
 from jointforest.models.box_forest.check import check_trees
-from jointforest.models.box_forest.structure import leaf_boxes
+from jointforest.models.box_forest.structure import leaf_boxes, with_weights
 from jointforest.runtime.threads import use_jobs
 
 from ..learners.growing.test_grow import make_columns

@@ -10,7 +10,7 @@ import pytest
 from catboost import CatBoost, CatBoostClassifier, CatBoostRanker, CatBoostRegressor, Pool
 from sklearn.exceptions import NotFittedError
 
-from jointforest.ensembles.evaluate import encode, level_codes
+from jointforest.ensembles.evaluate import encode_features, level_codes
 from jointforest.ensembles.levels import HashedLevels
 from jointforest.ensembles.read import read_ensemble
 
@@ -262,5 +262,5 @@ def test_columns_that_no_split_asks_for() -> None:
     params = {**SMALL, "depth": 1, "iterations": 2, "random_strength": 0}
     model = CatBoostRegressor(**params, cat_features=LEVELS).fit(frame, frame["plain"].fillna(0))
     ensemble = read_ensemble(model)
-    assert ensemble.categories[7] == () and not np.isnan(encode(ensemble, frame)[0][:, 0]).all()
+    assert ensemble.categories[7] == () and not np.isnan(encode_features(ensemble, frame)[0][:, 0]).all()
     close(answers(ensemble, frame), model.predict(frame))

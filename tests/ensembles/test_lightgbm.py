@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from jointforest.ensembles.evaluate import encode, leaves
+from jointforest.ensembles.evaluate import encode_features, leaves
 from jointforest.ensembles.lightgbm import LARGEST_ZERO, _Test, with_zeros
 from jointforest.ensembles.read import read_ensemble
 
@@ -101,7 +101,7 @@ def test_zeros_that_count_as_missing(missing: float) -> None:
     edges = new.assign(zeros=np.resize([0.0, -0.0, 1e-35, -1e-35, LARGEST_ZERO, -LARGEST_ZERO, 2e-35, -2e-35], N))
     for rows in (frame, new, edges):
         close(answers(ensemble, rows), model.predict(rows))
-        found = leaves(ensemble, *encode(ensemble, rows))
+        found = leaves(ensemble, *encode_features(ensemble, rows))
         for ours, theirs in zip(found.T, model.predict(rows, pred_leaf=True).T, strict=True):
             pairs = np.unique(np.column_stack([ours, theirs]), axis=0)
             assert len(pairs) == len(np.unique(ours))

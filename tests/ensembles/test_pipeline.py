@@ -36,7 +36,7 @@ from sklearn.preprocessing import (
 from sklearn.tree import DecisionTreeRegressor
 from xgboost import XGBClassifier, XGBRegressor
 
-from jointforest.ensembles.evaluate import encode, raw
+from jointforest.ensembles.evaluate import encode_features, raw
 from jointforest.ensembles.pipeline import last_at_most
 from jointforest.ensembles.read import read_ensemble
 
@@ -310,7 +310,7 @@ def test_levels_that_an_encoder_refuses_are_refused() -> None:
     model = fitted(OneHotEncoder(), TREE, frame=table(7)[["letter"]])
     ensemble = read_ensemble(model)
     with pytest.raises(ValueError, match="column 'letter': the model's encoder refuses the level 'new'"):
-        encode(ensemble, pd.DataFrame({"letter": ["a", "new"]}))
+        encode_features(ensemble, pd.DataFrame({"letter": ["a", "new"]}))
 
 
 def test_not_fitted() -> None:
@@ -329,4 +329,4 @@ def test_classifiers_behind_sparse_tables_that_count_zeros() -> None:
     dense = make_pipeline(steps, XGBClassifier(n_estimators=5, n_jobs=1)).fit(frame, (y == "yes").astype(int))
     ensemble = read_ensemble(dense)
     np.testing.assert_allclose(answers(ensemble, frame), dense.predict_proba(frame), atol=1e-6)
-    assert raw(ensemble, *encode(ensemble, frame)).shape == (N, 1)
+    assert raw(ensemble, *encode_features(ensemble, frame)).shape == (N, 1)

@@ -25,14 +25,14 @@ from sklearn.tree import DecisionTreeRegressor
 from jointforest.ensembles.evaluate import (
     apply_link,
     by_position,
-    encode,
+    encode_features,
     leaves,
     level_codes,
     raw,
     raw_blocks,
 )
 from jointforest.ensembles.read import read_ensemble
-from jointforest.ensembles.table import Ensemble, Tree, join
+from jointforest.ensembles.table import Ensemble, Tree, join_ensemble
 from jointforest.runtime.threads import use_jobs
 
 from ..random_cases.ensembles import random_ensemble, random_rows
@@ -87,13 +87,13 @@ def numbers_only(frame: pd.DataFrame) -> pd.DataFrame:
 
 def answers(ensemble: Ensemble, frame: Any) -> np.ndarray:
     """Predictions (n, K); of a logistic link with classes the probabilities of both."""
-    out = apply_link(ensemble.link, raw(ensemble, *encode(ensemble, frame)))
+    out = apply_link(ensemble.link, raw(ensemble, *encode_features(ensemble, frame)))
     return np.hstack([1 - out, out]) if ensemble.link == "logistic" and ensemble.classes else out
 
 
 def assert_same_leaves(ensemble: Ensemble, frame: Any, expected: np.ndarray) -> None:
     """Our leaves and the library's (n, T) are the same but for their numbers."""
-    found = leaves(ensemble, *encode(ensemble, frame))
+    found = leaves(ensemble, *encode_features(ensemble, frame))
     expected = np.asarray(expected).reshape(len(found), -1)
     assert found.shape == expected.shape
     for ours, theirs in zip(found.T, expected.T, strict=True):
@@ -202,7 +202,7 @@ def test_sums_are_those_of_a_walk_down_each_tree(seed: int, n_inner: int, n_outp
     categories = [None, tuple(range(70)), None, ("a", "b", "c")]
     trees = [shuffled(random_tree(rng, categories, n_outputs, n_inner), rng) for _ in range(3)]
     base = rng.normal(size=n_outputs)
-    ensemble = join(
+    ensemble = join_ensemble(
         trees, base=base, link="identity", names=None, categories=categories, classes=None, library="test Model"
     )
     check(ensemble)
@@ -222,7 +222,7 @@ def test_many_rows_are_answered_in_order_whatever_the_threads() -> None:
     model = DecisionTreeRegressor(max_depth=5, random_state=0).fit(frame, make_target(frame_levels(frame), 0))
     ensemble = read_ensemble(model)
     assert np.array_equal(answers(ensemble, frame)[:, 0], model.predict(frame))
-    X, other = encode(ensemble, frame)
+    X, other = encode_features(ensemble, frame)
     assert np.array_equal(use_jobs(1)(raw)(ensemble, X, other), use_jobs(3)(raw)(ensemble, X, other))
     assert raw(ensemble, X[:0], other[:0]).shape == (0, 1)
 
@@ -261,7 +261,7 @@ def toy(names: tuple[str, ...] | None = ("x", "letter", "count")) -> Ensemble:
         left_levels={1: np.array([False, True]), 2: np.array([False, True])},
         value=np.arange(7.0)[:, None],
     )
-    return join(
+    return join_ensemble(
         [tree],
         base=np.zeros(1),
         link="identity",
@@ -281,7 +281,7 @@ def test_columns_go_by_name_in_any_order_from_any_library() -> None:
     }
     expected = [3, 5, 3, 6, 5]
     for frame in (pd.DataFrame(data), pl.DataFrame(data), pl.DataFrame(data).to_arrow()):
-        X, other = encode(toy(), frame)
+        X, other = encode_features(toy(), frame)
         np.testing.assert_array_equal(X, [[-1, 1, 0], [1, 0, 1], [np.nan] * 3, [1, np.nan, np.nan], [0.5, 1, 1]])
         assert np.argwhere(other).tolist() == [[2, 1], [2, 2]]
         assert raw(toy(), X, other)[:, 0].tolist() == expected
@@ -290,7 +290,7 @@ def test_columns_go_by_name_in_any_order_from_any_library() -> None:
 
 
 def test_an_absent_column_is_missing() -> None:
-    X, other = encode(toy(), pd.DataFrame({"x": [1.0], "count": [2]}))
+    X, other = encode_features(toy(), pd.DataFrame({"x": [1.0], "count": [2]}))
     np.testing.assert_array_equal(X, [[1, np.nan, 0]])
     assert not other.any()
 
@@ -299,9 +299,9 @@ def test_without_names_columns_go_by_position() -> None:
     ensemble = toy(None)
     assert by_position(ensemble) and not by_position(toy())
     frame = pd.DataFrame({"p": [1.0], "q": ["b"], "r": [3]})
-    np.testing.assert_array_equal(encode(ensemble, frame)[0], [[1, 1, 1]])
+    np.testing.assert_array_equal(encode_features(ensemble, frame)[0], [[1, 1, 1]])
     named = frame[["r", "p", "q"]].set_axis(list("201"), axis=1)
-    np.testing.assert_array_equal(encode(ensemble, named)[0], [[1, 1, 1]])
+    np.testing.assert_array_equal(encode_features(ensemble, named)[0], [[1, 1, 1]])
 
 
 @pytest.mark.parametrize(
@@ -318,17 +318,17 @@ def test_without_names_columns_go_by_position() -> None:
 )
 def test_columns_of_another_kind_are_refused_by_name(data: dict, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        encode(toy(), pd.DataFrame(data))
+        encode_features(toy(), pd.DataFrame(data))
 
 
 def test_another_number_of_columns_is_refused() -> None:
     with pytest.raises(ValueError, match="2 columns, the test Model was trained on 3"):
-        encode(toy(), np.zeros((1, 2)))
+        encode_features(toy(), np.zeros((1, 2)))
 
 
 def test_numbers_held_as_categories_are_numbers() -> None:
     frame = pd.DataFrame({"x": pd.Categorical([2, None, -3])})
-    np.testing.assert_array_equal(encode(toy(), frame)[0][:, 0], [2, np.nan, -3])
+    np.testing.assert_array_equal(encode_features(toy(), frame)[0][:, 0], [2, np.nan, -3])
 
 
 def test_levels_meet_labels_of_other_types() -> None:
@@ -381,7 +381,9 @@ def test_an_ensemble_is_one_already() -> None:
 
 def test_no_tree_is_refused() -> None:
     with pytest.raises(ValueError, match="no trees"):
-        join([], base=np.zeros(1), link="identity", names=None, categories=[], classes=None, library="test Model")
+        join_ensemble(
+            [], base=np.zeros(1), link="identity", names=None, categories=[], classes=None, library="test Model"
+        )
 
 
 @given(seeds)

@@ -11,7 +11,7 @@ import pytest
 import xgboost as xgb
 from sklearn.exceptions import NotFittedError
 
-from jointforest.ensembles.evaluate import encode, leaves, raw
+from jointforest.ensembles.evaluate import encode_features, leaves, raw
 from jointforest.ensembles.read import read_ensemble
 
 from .test_table import LETTERS, answers, assert_same_leaves, check, make_table, make_target, numbers_only
@@ -73,7 +73,7 @@ def test_sums_differ_by_nothing_but_float32(n_classes: int) -> None:
     ensemble = read_ensemble(model)
     value = ensemble.value.astype(np.float32)
     total = np.tile(ensemble.base.astype(np.float32), (N, 1))
-    for leaf in leaves(ensemble, *encode(ensemble, frame)).T:
+    for leaf in leaves(ensemble, *encode_features(ensemble, frame)).T:
         total += value[leaf]
     assert np.array_equal(total, model.predict(frame, output_margin=True).reshape(total.shape))
 
@@ -167,7 +167,7 @@ def test_objectives_and_their_base_scores(objective: str) -> None:
     ensemble = read_ensemble(booster)
     check(ensemble)
     close(answers(ensemble, frame)[:, -1 if objective == "binary:logistic" else slice(None)], booster.predict(data))
-    close(raw(ensemble, *encode(ensemble, frame)), booster.predict(data, output_margin=True))
+    close(raw(ensemble, *encode_features(ensemble, frame)), booster.predict(data, output_margin=True))
 
 
 @pytest.mark.parametrize("objective", ["binary:logistic", "multi:softmax", "reg:gamma"])
@@ -180,7 +180,7 @@ def test_a_base_score_that_is_given(objective: str) -> None:
     data = xgb.DMatrix(frame, y + (objective == "reg:gamma"))
     booster = xgb.train(params, data, 2)
     ensemble = read_ensemble(booster)
-    close(raw(ensemble, *encode(ensemble, frame)), booster.predict(data, output_margin=True))
+    close(raw(ensemble, *encode_features(ensemble, frame)), booster.predict(data, output_margin=True))
 
 
 def test_random_forests() -> None:

@@ -10,7 +10,15 @@ import pytest
 from sklearn.linear_model import RidgeCV
 
 import jointforest as jf
-from jointforest.estimators.chained import _RIDGE, average_means, cell_means, coding_of, follow, learn_chain, ridge
+from jointforest.estimators.chained import (
+    _RIDGE,
+    average_means,
+    cell_means,
+    coding_of,
+    follow_chain,
+    learn_chain,
+    ridge,
+)
 from jointforest.estimators.imputer import bootstrap
 
 pytestmark = pytest.mark.smoke  # runs on wheels
@@ -177,7 +185,7 @@ def test_a_line_is_followed() -> None:
     nothing = {j: np.zeros((100, 1)) for j in range(2)}
     chain = learn_chain(coding, cells, start, nothing, np.ones(100), np.random.default_rng(0))
     unseen = np.zeros(cells.shape, dtype=bool)
-    drawn = follow(coding, chain, cells, unseen, start, nothing, np.random.default_rng(1))[::4, 1]
+    drawn = follow_chain(coding, chain, cells, unseen, start, nothing, np.random.default_rng(1))[::4, 1]
     donors = np.delete(cells[:, 1], np.arange(0, 100, 4))
     for value, wanted in zip(drawn, 3.0 - 2.0 * x[::4], strict=True):
         assert value in donors[np.argsort(np.abs(donors - wanted))[:5]]
@@ -193,7 +201,7 @@ def test_levels_are_drawn_as_often_as_they_are() -> None:
     nothing = {0: np.zeros((4000, 1)), 1: np.zeros((4000, 1))}
     start = np.nan_to_num(cells)
     chain = learn_chain(coding, cells, start, nothing, np.ones(4000), rng)
-    drawn = follow(coding, chain, cells, np.zeros(cells.shape, dtype=bool), start, nothing, rng)[2000:, 1]
+    drawn = follow_chain(coding, chain, cells, np.zeros(cells.shape, dtype=bool), start, nothing, rng)[2000:, 1]
     assert drawn.mean() == pytest.approx(np.nanmean(cells[:2000, 1]), abs=0.05)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from jointforest.evaluation.columns_and_pairs import Cells
+from jointforest.evaluation.columns_and_pairs import TableCells
 
 
 def table(n: int, seed: int) -> pd.DataFrame:
@@ -29,6 +29,6 @@ def table(n: int, seed: int) -> pd.DataFrame:
     return frame
 
 
-def columns(cells: Cells) -> list[list[Any]]:
+def columns(cells: TableCells) -> list[list[Any]]:
     """Each column as a list, None where a number is missing."""
     return [[None if np.isnan(v) else float(v) for v in cells.X[:, j]] for j in range(cells.X.shape[1])]

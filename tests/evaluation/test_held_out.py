@@ -30,8 +30,8 @@ def test_independence_is_the_product_of_the_joints_own_marginals() -> None:
 
 def test_many_values_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     exact = held_out(JOINT.distribution, X, UNSEEN, rng())
-    monkeypatch.setattr(module, "MOST_CELLS", 60)
-    monkeypatch.setattr(module, "MOST_ROWS", 100)
+    monkeypatch.setattr(module, "_MOST_CELLS", 60)
+    monkeypatch.setattr(module, "_MOST_ROWS", 100)
     found = held_out(JOINT.distribution, X, UNSEEN, rng())
     assert found.n_rows == 100 and found.independent != exact.independent
     assert found.independent == pytest.approx(exact.independent, abs=0.5)

@@ -7,7 +7,7 @@ import pytest
 
 import jointforest as jf
 from jointforest.data.infer_schema import infer_schema
-from jointforest.evaluation.columns_and_pairs import read_cells
+from jointforest.evaluation.columns_and_pairs import read_table_cells
 from jointforest.evaluation.privacy import advantage, membership
 
 from ..oracle import fidelity as oracle
@@ -15,7 +15,7 @@ from .tables import columns, table
 
 REAL, NEW, OTHER = table(150, 0), table(120, 1), table(90, 2)
 SCHEMA = infer_schema(REAL)
-A, B, C = (read_cells(SCHEMA, frame, "rows") for frame in (REAL, NEW, OTHER))
+A, B, C = (read_table_cells(SCHEMA, frame, "rows") for frame in (REAL, NEW, OTHER))
 
 
 def rng() -> np.random.Generator:
@@ -58,7 +58,7 @@ def test_a_table_that_is_copied_is_always_guessed() -> None:
 
 
 def test_independent_rows_give_nobody_away() -> None:
-    tables = [[read_cells(SCHEMA, table(300, 9 * k + i), "rows") for i in range(3)] for k in range(1, 9)]
+    tables = [[read_table_cells(SCHEMA, table(300, 9 * k + i), "rows") for i in range(3)] for k in range(1, 9)]
     found = [membership(*three, None, rng()) for three in tables]
     z = np.array([one.advantage / one.standard_error for one in found])
     away = np.array([(one.nearer - 0.5) / one.nearer_error for one in found])

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from jointforest.data.infer_schema import infer_schema
-from jointforest.evaluation.columns_and_pairs import Cells, pairs, pearson, quantile_edges, read_cells, width_edges
+from jointforest.evaluation.columns_and_pairs import (
+    TableCells,
+    pairs,
+    pearson,
+    quantile_edges,
+    read_table_cells,
+    width_edges,
+)
 
 from ..oracle import fidelity as oracle
 from .tables import columns, table
@@ -16,7 +23,7 @@ RANDOM = np.random.default_rng(0)
 def test_similarities_are_those_of_the_definition(seed: int) -> None:
     real, other = table(80, seed), table(60 + seed, seed + 50)
     schema = infer_schema(real)
-    a, b = read_cells(schema, real, "table"), read_cells(schema, other, "rows")
+    a, b = read_table_cells(schema, real, "table"), read_table_cells(schema, other, "rows")
     found = pairs(a, b, RANDOM)
     lists = columns(a), columns(b)
     assert len(found.similarity) == found.n_pairs == 15
@@ -36,7 +43,7 @@ def test_similarities_are_those_of_the_definition(seed: int) -> None:
 
 
 def test_a_table_against_itself_shuffled_is_alike() -> None:
-    cells = read_cells(infer_schema(frame := table(150, 1)), frame, "table")
+    cells = read_table_cells(infer_schema(frame := table(150, 1)), frame, "table")
     assert pairs(cells, cells.take(RANDOM.permutation(150)), RANDOM).trend == pytest.approx(1.0, abs=1e-12)
 
 
@@ -45,7 +52,7 @@ def test_the_broken_pair_is_first() -> None:
     schema = infer_schema(real)
     broken = real.copy()
     broken["y"] = RANDOM.permutation(broken["y"])
-    found = pairs(read_cells(schema, real, "table"), read_cells(schema, broken, "rows"), RANDOM)
+    found = pairs(read_table_cells(schema, real, "table"), read_table_cells(schema, broken, "rows"), RANDOM)
     first = next(iter(found.similarity))
     assert first in {("x", "y"), ("y", "flag")}
     assert found.correlation["x", "y"][0] > 0.8 > 0.2 > found.correlation["x", "y"][1]
@@ -56,14 +63,14 @@ def test_many_levels_are_counted_where_they_occur() -> None:
     X, Z = rng.integers(0, 5000, (50, 2)).astype(float), rng.integers(0, 5000, (60, 2)).astype(float)
     Z[:20] = X[:20]
     counts = np.array([5000, 5000])
-    found = pairs(Cells(("a", "b"), counts, X), Cells(("a", "b"), counts, Z), rng)
+    found = pairs(TableCells(("a", "b"), counts, X), TableCells(("a", "b"), counts, Z), rng)
     truth = 1 - oracle.total_variation([tuple(row) for row in X], [tuple(row) for row in Z])
     assert found.similarity["a", "b"] == pytest.approx(truth)
 
 
 def test_wide_tables_are_sampled_and_the_seed_says_which() -> None:
     X = np.random.default_rng(0).normal(size=(20, 12))
-    cells = Cells(tuple("abcdefghijkl"), np.zeros(12, dtype=int), X)
+    cells = TableCells(tuple("abcdefghijkl"), np.zeros(12, dtype=int), X)
     found = [pairs(cells, cells, np.random.default_rng(seed), most=10) for seed in (1, 1, 2)]
     assert found[0].n_pairs == 66 and len(found[0].similarity) == 10
     assert found[0] == found[1] != found[2]
@@ -74,9 +81,9 @@ def test_constant_columns_huge_and_tiny_numbers() -> None:
     assert np.isnan(pearson(x, np.ones(4)))
     assert pearson(x * 1e307, -x * 1e-307) == pytest.approx(-1.0)
     assert pearson(1e15 + x, x) == pytest.approx(1.0)
-    real = Cells(("a", "b"), np.zeros(2, dtype=int), np.column_stack([x, np.ones(4)]))
+    real = TableCells(("a", "b"), np.zeros(2, dtype=int), np.column_stack([x, np.ones(4)]))
     assert not pairs(real, real, RANDOM).similarity and np.isnan(pairs(real, real, RANDOM).trend)
-    true = Cells(("a", "b"), np.zeros(2, dtype=int), np.column_stack([x, x]))
+    true = TableCells(("a", "b"), np.zeros(2, dtype=int), np.column_stack([x, x]))
     assert pairs(true, real, RANDOM).similarity["a", "b"] == pytest.approx(0.5)
 
 

@@ -16,7 +16,15 @@ from jointforest.data.frames import encode
 from jointforest.data.schema import kernel_columns, snap
 from jointforest.evaluation import result
 from jointforest.evaluation.result import CLOSE, verdict
-from jointforest.evaluation.statements import LEVEL, Asked, Statement, Statements, asked, interval, statements
+from jointforest.evaluation.statements import (
+    LEVEL,
+    AskedStatement,
+    Statement,
+    Statements,
+    asked_statements,
+    share_interval,
+    statements,
+)
 from jointforest.report.summary import judged
 
 
@@ -98,7 +106,7 @@ def python_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
 def test_rows_are_those_that_counting_finds(missing: bool) -> None:
     frame = table(300, 0, missing)
     joint = joints(frame)["joint tree"]
-    found = asked(joint.distribution, rows_of(joint, frame))
+    found = asked_statements(joint.distribution, rows_of(joint, frame))
     rows = python_rows(frame)
     assert len(found) > 150 and any(" given " in one.text for one in found)
     for one in found:
@@ -110,7 +118,7 @@ def test_rows_are_those_that_counting_finds(missing: bool) -> None:
 
 def test_answers_are_those_of_the_joint() -> None:
     for name, joint in joints(table(400, 1, False)).items():
-        for one in asked(joint.distribution, rows_of(joint, table(400, 1, False))):
+        for one in asked_statements(joint.distribution, rows_of(joint, table(400, 1, False))):
             what, given = _EVENT.match(one.text).groups()  # type: ignore[union-attr]
             if "amount" in one.text or "zeros" in one.text:
                 continue
@@ -123,7 +131,7 @@ def test_answers_given_that_cells_are_known_are_those_of_draws() -> None:
     frame = table(1_000, 2, True)
     for name, joint in joints(frame).items():
         drawn = joint.sample(20_000, 3, missing=True)
-        of_table = {one.text: one for one in asked(joint.distribution, rows_of(joint, drawn))}
+        of_table = {one.text: one for one in asked_statements(joint.distribution, rows_of(joint, drawn))}
         for one in of_table.values():
             if one.beyond is None:
                 error = np.sqrt(max(one.joint * (1.0 - one.joint), 1e-3) / one.n_rows)
@@ -136,11 +144,11 @@ def test_answers_given_that_cells_are_known_are_those_of_draws() -> None:
 def test_intervals_are_those_of_clopper_and_pearson() -> None:
     for k, n in ((0, 20), (3, 20), (20, 20), (412, 900)):
         exact = binomtest(k, n).proportion_ci(0.999, "exact")
-        assert interval(k, n, 0.001) == pytest.approx((exact.low, exact.high), abs=1e-12)
+        assert share_interval(k, n, 0.001) == pytest.approx((exact.low, exact.high), abs=1e-12)
 
 
 def test_a_mean_of_heavy_tails_is_not_judged_as_a_normal_one() -> None:
-    light = Asked("mean(x)", 1.0, 2.0, 100, sd=1.0, beyond=lambda apart: 0.0)
+    light = AskedStatement("mean(x)", 1.0, 2.0, 100, sd=1.0, beyond=lambda apart: 0.0)
     heavy = light._replace(beyond=lambda apart: 1e-4)
     assert light.off(1e-4) == pytest.approx(0.3829249, abs=1e-6)  # P(|Z| < 1/2)
     assert heavy.off(1e-4) == 0.0
@@ -214,7 +222,9 @@ def test_rules_of_each_kind_are_asked_about() -> None:
     joint = jf.HiddenTreeForest(n_states=8, max_iter=3, rules="off", random_state=0).fit(frame).joint_
     kinds = {rule.kind for rule in joint.rules}
     assert kinds >= {"equation", "function", "order", "combinations"}
-    found = {one.text: one for one in asked(joint.distribution, rows_of(joint, frame)) if "holds" in one.text}
+    found = {
+        one.text: one for one in asked_statements(joint.distribution, rows_of(joint, frame)) if "holds" in one.text
+    }
     assert {rule.kind for rule in joint.rules if any(text.startswith(f"P({rule} ") for text in found)} >= kinds - {
         "missing"
     }
@@ -230,7 +240,7 @@ def test_rules_of_each_kind_are_asked_about() -> None:
     of_draws = np.mean([one in seen for one in zip(drawn["x"], drawn["y"], strict=True)])
     assert pair.joint == pytest.approx(float(of_draws), abs=0.05)
     with_rules = jf.HiddenTreeForest(n_states=8, max_iter=3, random_state=0).fit(frame).joint_
-    texts = [one.text for one in asked(with_rules.distribution, rows_of(with_rules, frame))]
+    texts = [one.text for one in asked_statements(with_rules.distribution, rows_of(with_rules, frame))]
     enforced = [str(rule) for rule in with_rules.rules if rule.is_enforced]
     assert enforced and not any(f"P({rule} holds" in text for rule in enforced for text in texts)
 

@@ -8,7 +8,7 @@ from xgboost import XGBClassifier
 
 from jointforest.data.infer_schema import infer_schema
 from jointforest.evaluation import two_sample_test as module
-from jointforest.evaluation.columns_and_pairs import Cells, read_cells
+from jointforest.evaluation.columns_and_pairs import TableCells, read_table_cells
 from jointforest.evaluation.two_sample_test import quick_score, told_apart
 from jointforest.runtime.threads import use_jobs
 
@@ -17,7 +17,7 @@ from .tables import table
 
 REAL, OTHER = table(400, 0), table(400, 1)
 SCHEMA = infer_schema(REAL)
-A, B = read_cells(SCHEMA, REAL, "table"), read_cells(SCHEMA, OTHER, "rows")
+A, B = read_table_cells(SCHEMA, REAL, "table"), read_table_cells(SCHEMA, OTHER, "rows")
 
 
 @pytest.fixture(params=["XGBoost", "HistGradientBoosting"])
@@ -30,7 +30,7 @@ def classifier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 
 def test_quick_scores_are_near_those_of_all_folds() -> None:
     rng = np.random.default_rng(3)
-    real = Cells(("a", "b"), np.array([0, 0]), rng.normal(size=(4_000, 2)))
+    real = TableCells(("a", "b"), np.array([0, 0]), rng.normal(size=(4_000, 2)))
     for shift in (0.0, 0.5, 3.0):
         rows = real._replace(X=rng.normal(size=(4_000, 2)) + shift)
         full = told_apart(real, rows, 0, may_xgboost=False).score
@@ -42,7 +42,7 @@ def test_quick_scores_are_near_those_of_all_folds() -> None:
 def test_the_score_is_that_of_the_definition() -> None:
     frame = REAL.copy()
     frame["x"] = frame["x"] * 1.5
-    found = told_apart(A, read_cells(SCHEMA, frame, "rows"), 3)
+    found = told_apart(A, read_table_cells(SCHEMA, frame, "rows"), 3)
     assert found.score == pytest.approx(oracle.detection_score(found.auc))
     X = REAL.drop(columns="when").assign(when=REAL["when"].astype("int64") / 1e9)
     both = X.iloc[[*range(400), *range(400)]].reset_index(drop=True)
@@ -70,7 +70,7 @@ def test_a_broken_column_is_told_apart_and_named(classifier: str) -> None:
     for name in ("count", "kind"):
         wrong = OTHER.copy()
         wrong[name] = wrong[name] + 10 if name == "count" else "a"
-        found = told_apart(A, read_cells(SCHEMA, wrong, "rows"), 0)
+        found = told_apart(A, read_table_cells(SCHEMA, wrong, "rows"), 0)
         assert found.score < (0.01 if name == "count" else 0.7)
         assert next(iter(found.columns)) == name
         assert sum(found.columns.values()) == pytest.approx(1.0)
@@ -79,7 +79,7 @@ def test_a_broken_column_is_told_apart_and_named(classifier: str) -> None:
 def test_broken_dependence_is_told_apart(classifier: str) -> None:
     wrong = OTHER.copy()
     wrong["x"] = np.random.default_rng(0).permutation(wrong["x"])
-    found = told_apart(A, read_cells(SCHEMA, wrong, "rows"), 0)
+    found = told_apart(A, read_table_cells(SCHEMA, wrong, "rows"), 0)
     assert found.score < 0.5 and set(list(found.columns)[:3]) & {"x", "y", "flag"}
 
 
@@ -97,7 +97,7 @@ def test_tables_of_other_lengths_are_cut(classifier: str) -> None:
 def test_more_levels_than_histogram_boosting_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     code = np.random.default_rng(0).integers(0, 900, (2, 600, 1)).astype(float)
-    real, rows = (Cells(("a",), np.array([902]), one) for one in code)
+    real, rows = (TableCells(("a",), np.array([902]), one) for one in code)
     assert told_apart(real, rows, 0).score > 0.8
 
 
@@ -106,7 +106,7 @@ def test_numbers_beyond_float32() -> None:
     x[150:, 0] += 1.0
     found = []
     for scale in (1.0, 1e200, 1e-200):
-        real, rows = (Cells(("a", "b"), np.zeros(2, dtype=int), one * scale) for one in (x[:150], x[150:]))
+        real, rows = (TableCells(("a", "b"), np.zeros(2, dtype=int), one * scale) for one in (x[:150], x[150:]))
         found.append(told_apart(real, rows, 0))
     assert next(iter(found[0].columns)) == "a" and found[1] == found[2]
     assert found[1].score == pytest.approx(found[0].score, abs=0.02)

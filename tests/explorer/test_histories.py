@@ -13,7 +13,7 @@ import pytest
 
 import jointforest as jf
 from jointforest.explorer import histories
-from jointforest.explorer.histories import ASKS, BAND, DRAWS, ShownHistories, shown_histories
+from jointforest.explorer.histories import BAND, HISTORY_ASKS, HISTORY_DRAWS, ShownHistories, shown_histories
 from jointforest.explorer.notebook import NotebookExplorer, heard
 from jointforest.explorer.questions import answer, replaced, shown_of
 from jointforest.explorer.scripts import script
@@ -90,7 +90,7 @@ def test_a_subject_has_its_rows_in_the_order_of_time() -> None:
 
 
 def test_of_a_very_long_history_the_last_rows_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(histories, "MOST_ROWS", 2)
+    monkeypatch.setattr(histories, "_MOST_ROWS", 2)
     found = ask("history", {"place": place_of(3)})
     assert found["label"] == "3, its last 2 rows"
     last = rows_of(3).sort_values("date").iloc[-2:]
@@ -106,7 +106,7 @@ def test_drawn_subjects_depend_on_the_seed_alone() -> None:
 def test_a_forecast_is_that_of_the_joint() -> None:
     rows = rows_of(3)
     found = ask("forecast", ask("history", {"place": place_of(3)}) | {"steps": 2})
-    wanted = joint().forecast(rows, 2, n_draws=DRAWS, random_state=0)
+    wanted = joint().forecast(rows, 2, n_draws=HISTORY_DRAWS, random_state=0)
     status, weight = found["columns"][1]["next"], found["columns"][2]["next"]
     np.testing.assert_allclose(status["proba"], wanted.proba("status")[0])
     np.testing.assert_allclose(weight["mean"], wanted.mean("weight")[0])
@@ -234,7 +234,7 @@ def test_in_a_notebook_the_page_of_histories_is_shown() -> None:
     explorer.widget = None
     assert "HistoryJoint(200 subjects" in explorer._repr_mimebundle_()["text/html"]
     found = heard(shown(), {"kind": "ask", "page": "p", "number": 1, "what": "table", "body": {}})
-    assert found is not None and set(ASKS) <= set(found["said"]["can"])
+    assert found is not None and set(HISTORY_ASKS) <= set(found["said"]["can"])
     refused = heard(shown(), {"kind": "ask", "page": "p", "number": 1, "what": "posterior", "body": {}})
     assert refused is not None and refused["status"] == 404
     assert "HistoriesPage" in script("widget_histories.js") and "timeline" in script("widget_histories.js")

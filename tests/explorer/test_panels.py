@@ -52,7 +52,7 @@ def test_drawn_rows_follow_the_joint(name: str) -> None:
 @pytest.mark.parametrize("name", JOINTS)
 def test_the_most_probable_row(name: str) -> None:
     found = ask(panels.mode, name, evidence={"text": "size = L"})
-    wanted = JOINTS[name]().given("size = L").mode(budget=panels.budget_of(JOINTS[name]().distribution))
+    wanted = JOINTS[name]().given("size = L").mode(budget=panels.mode_budget(JOINTS[name]().distribution))
     assert found["row"]["size"] == "L" and found["row"]["town"] == wanted.rows["town"].iloc[0]
     assert found["log_density"] == pytest.approx(float(wanted.log_density[0]))
     assert found["bound"] >= found["log_density"] - 1e-9
@@ -60,11 +60,11 @@ def test_the_most_probable_row(name: str) -> None:
 
 
 def test_large_hidden_trees_are_searched_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    budget = panels.budget_of(JOINTS["hidden trees"]().distribution)
-    assert budget == panels.BUDGET
+    budget = panels.mode_budget(JOINTS["hidden trees"]().distribution)
+    assert budget == panels.PANEL_BUDGET
     monkeypatch.setattr(panels, "ENTRIES", 10)
-    assert 0 <= panels.budget_of(JOINTS["mixture"]().distribution) < budget
-    assert panels.budget_of(forest().distribution) == panels.BUDGET
+    assert 0 <= panels.mode_budget(JOINTS["mixture"]().distribution) < budget
+    assert panels.mode_budget(forest().distribution) == panels.PANEL_BUDGET
     found = ask(panels.mode, "hidden trees", evidence={"text": "size = L"})  # less certain, and a bound all the same
     wanted = JOINTS["hidden trees"]().given("size = L").mode(budget=10_000)
     assert found["log_density"] <= wanted.log_bound + 1e-9 and found["bound"] >= wanted.log_density[0] - 1e-9

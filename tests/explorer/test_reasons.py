@@ -11,7 +11,7 @@ import pytest
 
 from jointforest.explorer import reasons
 from jointforest.explorer.questions import answer
-from jointforest.explorer.reasons import shapley
+from jointforest.explorer.reasons import game_shapley
 from jointforest.explorer.shown import ShownJoint
 
 from . import tables
@@ -57,10 +57,10 @@ def test_of_many_pieces_orders_are_drawn(monkeypatch: pytest.MonkeyPatch) -> Non
     def value(some: frozenset[int]) -> float:
         return sum(some) + (3.0 if {0, 2} <= some else 0.0)
 
-    exact, _, _ = shapley(4, value)
+    exact, _, _ = game_shapley(4, value)
     np.testing.assert_allclose(exact, by_orders(value, 4))
     monkeypatch.setattr(reasons, "EXACT", 2)
-    drawn, base, everyone = shapley(4, value)
+    drawn, base, everyone = game_shapley(4, value)
     assert base + drawn.sum() == pytest.approx(everyone)
     np.testing.assert_allclose(drawn, exact, atol=1.0)
 

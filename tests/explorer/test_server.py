@@ -24,7 +24,7 @@ import pytest
 from jointforest.explorer import server
 from jointforest.explorer.questions import ASKS, OF_ROWS
 from jointforest.explorer.scripts import PAGE
-from jointforest.explorer.server import MOST_BYTES, App
+from jointforest.explorer.server import MOST_BODY_BYTES, App
 from jointforest.explorer.shown import ShownJoint
 
 from .tables import forest, frame, hidden
@@ -258,7 +258,7 @@ def test_other_methods_are_refused(client: Client, method: str) -> None:
 
 
 def test_long_questions_are_refused(client: Client) -> None:
-    long = json.dumps({"evidence": {"text": "age > 3" + " " * MOST_BYTES}})
+    long = json.dumps({"evidence": {"text": "age > 3" + " " * MOST_BODY_BYTES}})
     assert ask(client, "posterior", long).status_code == 413
 
     async def parts() -> AsyncIterator[bytes]:
@@ -442,7 +442,7 @@ def test_it_is_served_to_this_machine_alone() -> None:
     ],
 )
 def test_who_sends_half_a_head_is_sent_away(monkeypatch: pytest.MonkeyPatch, begin: bytes) -> None:
-    monkeypatch.setattr("jointforest.explorer.patience.SECONDS", 0.3)
+    monkeypatch.setattr("jointforest.explorer.patience._SECONDS", 0.3)
     with forest().explore(browser=False) as page:
         address, _ = page.url.removeprefix("http://").split("/")[:2]
         host, port = address.split(":")
@@ -452,7 +452,7 @@ def test_who_sends_half_a_head_is_sent_away(monkeypatch: pytest.MonkeyPatch, beg
 
 
 def test_who_sends_half_a_head_after_a_whole_request_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jointforest.explorer.patience.SECONDS", 0.3)
+    monkeypatch.setattr("jointforest.explorer.patience._SECONDS", 0.3)
     with forest().explore(browser=False) as page:
         address, token = page.url.removeprefix("http://").split("/")[:2]
         host, port = address.split(":")
@@ -463,7 +463,7 @@ def test_who_sends_half_a_head_after_a_whole_request_is_sent_away(monkeypatch: p
 
 
 def test_who_sends_half_a_body_is_told_so_and_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jointforest.explorer.server.SECONDS", 0.3)
+    monkeypatch.setattr("jointforest.explorer.server._SECONDS", 0.3)
     with forest().explore(browser=False) as page:
         address, token = page.url.removeprefix("http://").split("/")[:2]
         host, port = address.split(":")
@@ -475,7 +475,7 @@ def test_who_sends_half_a_body_is_told_so_and_sent_away(monkeypatch: pytest.Monk
 
 
 def test_many_half_requests_hold_no_one_up_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jointforest.explorer.patience.SECONDS", 0.3)
+    monkeypatch.setattr("jointforest.explorer.patience._SECONDS", 0.3)
     with forest().explore(browser=False) as page, contextlib.ExitStack() as stack:
         address, token = page.url.removeprefix("http://").split("/")[:2]
         host, port = address.split(":")

@@ -26,7 +26,7 @@ def test_blocks_are_the_rows_of_one_call(
     joints: list[jf.Joint], k: int, where: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for room in (sampling, comparison):
-        monkeypatch.setattr(room, "BLOCK", 100)
+        monkeypatch.setattr(room, "DRAWS_AT_ONCE", 100)
     known = joints[k].given(species="Gentoo")
     whole = known.sample(250, 7, where=where)
     parts = list(known.sample_batches(250, 7, where=where))
@@ -49,7 +49,7 @@ def test_a_comparison_that_is_too_rare_says_so_as_rows_are_drawn(joints: list[jf
 
 
 def test_blocks_follow_the_distribution(joints: list[jf.Joint], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampling, "BLOCK", 50)
+    monkeypatch.setattr(sampling, "DRAWS_AT_ONCE", 50)
     share = joints[0].given().proba("species")
     drawn = joints[0].sample(6000, 3)["species"].value_counts(normalize=True)
     for level, expected in share.items():
@@ -57,7 +57,7 @@ def test_blocks_follow_the_distribution(joints: list[jf.Joint], monkeypatch: pyt
 
 
 def test_several_rows_of_evidence(joints: list[jf.Joint], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampling, "BLOCK", 10)
+    monkeypatch.setattr(sampling, "DRAWS_AT_ONCE", 10)
     known = joints[2].given(pd.DataFrame({"species": ["Gentoo", "Adelie", "Chinstrap"]}))
     drawn = known.sample(25, 1)
     assert drawn["species"].tolist() == [level for level in ("Gentoo", "Adelie", "Chinstrap") for _ in range(25)]
@@ -70,7 +70,7 @@ def test_rows_filled_in_blocks_are_checked_as_in_one(
     joints: list[jf.Joint], k: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last row alone is impossible; where nothing is drawn nothing is said of other rows."""
-    monkeypatch.setattr(sampling, "BLOCK", 10)
+    monkeypatch.setattr(sampling, "DRAWS_AT_ONCE", 10)
     frame = pd.DataFrame({"species": ["Gentoo"] * 24 + ["Adelie"], "bill_length_mm": [np.nan] * 24 + [1e300]})
     with pytest.warns(jf.UnsupportedEvidenceWarning, match="1 of 25 rows"):
         filled = joints[k].impute(frame, method="sample", random_state=0)

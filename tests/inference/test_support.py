@@ -11,7 +11,7 @@ import pytest
 
 import jointforest as jf
 from jointforest.data.schema import Column, Schema
-from jointforest.inference.support import in_words
+from jointforest.inference.support import support_in_words
 
 from ..random_cases.table_part import TableDistribution
 
@@ -158,7 +158,7 @@ def test_joints_that_do_not_know_their_rows_say_so(joint: jf.Joint) -> None:
     assert np.isnan(unknown.given(species="Gentoo").n_rows)
     with pytest.raises(ValueError, match="does not know how many rows"):
         unknown.given(species="Gentoo").standard_error("sex")
-    assert in_words(float("nan"), 0.0) == ""
+    assert support_in_words(float("nan"), 0.0) == ""
 
 
 @pytest.mark.parametrize(
@@ -171,4 +171,4 @@ def test_joints_that_do_not_know_their_rows_say_so(joint: jf.Joint) -> None:
     ],
 )
 def test_words(n_rows: float, words: str) -> None:
-    assert in_words(n_rows, 32561.0) == words
+    assert support_in_words(n_rows, 32561.0) == words

@@ -11,7 +11,7 @@ import pytest
 
 import jointforest as jf
 from jointforest.data.rules.rule import Function
-from jointforest.learners.base import read_table
+from jointforest.learners.base import read_training_rows
 from jointforest.learners.hidden_tree import hidden_tree_forest
 from jointforest.learners.rules import reduce_table, wanted_rules
 from jointforest.learners.selection.candidates import learn
@@ -45,7 +45,7 @@ def flights(n: int, seed: int, exceptions: int, missing: bool = False) -> pd.Dat
 
 
 def joint_of(frame: pd.DataFrame, seed: int, parts: int) -> jf.Joint:
-    rows = read_table(frame, None)
+    rows = read_training_rows(frame, None)
     reduced = reduce_table(wanted_rules("auto", rows.schema, rows.X), rows.X, lambda before, after: True)
     assert reduced is not None
     X = reduced.of_rows(rows.X)
@@ -114,7 +114,7 @@ def test_exceptions_have_their_frequency_and_other_combinations_some_mass(tmp_pa
 @pytest.mark.filterwarnings("ignore")
 def test_trials_decide() -> None:
     """Columns that say what each other's values are become one; those whose combinations are too many do not."""
-    rows = read_table(flights(4_000, 6, 2), None)
+    rows = read_training_rows(flights(4_000, 6, 2), None)
     wanted = wanted_rules("auto", rows.schema, rows.X)
     assert [str(rule) for rule in wanted.tried][-1:] == ["start, end -> far"]
     assert wanted_rules("auto", rows.schema, rows.X, "likelihood").tried == ()
@@ -138,7 +138,7 @@ def test_no_trial_where_draws_or_likelihood_are_worse() -> None:
         f"x{k}": np.round(np.sin(a / 3.0 + k) + np.cos(b / 3.0 - k) + rng.normal(size=n) * 0.2, 2) for k in range(4)
     }
     frame = pd.DataFrame({"a": a, "b": b, "label": np.random.default_rng(0).permutation(400)[a * 20 + b], **more})
-    rows = read_table(frame, None)
+    rows = read_training_rows(frame, None)
     wanted = wanted_rules("auto", rows.schema, rows.X)
     if not wanted.tried:
         pytest.skip("no function was found")

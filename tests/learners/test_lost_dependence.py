@@ -11,7 +11,7 @@ import pytest
 
 import jointforest as jf
 from jointforest.evaluation.misfit import _cuts, lost_pairs
-from jointforest.learners.base import read_table
+from jointforest.learners.base import read_training_rows
 from jointforest.learners.joint_tree import joint_tree
 from jointforest.runtime.threads import use_jobs
 
@@ -45,7 +45,7 @@ def slow_dependence(a: np.ndarray, b: np.ndarray, cuts: tuple[list[float], list[
 
 
 def lost_of(frame: pd.DataFrame, joint: jf.Joint, weight: np.ndarray | None = None, n_jobs: int = -1) -> list:
-    return use_jobs(n_jobs)(lost_pairs)(joint.distribution, read_table(frame, None).X, weight)
+    return use_jobs(n_jobs)(lost_pairs)(joint.distribution, read_training_rows(frame, None).X, weight)
 
 
 def test_dependence_is_that_of_counts() -> None:

@@ -12,7 +12,7 @@ import pytest
 import jointforest as jf
 from jointforest.data.schema import snap
 from jointforest.learners import base
-from jointforest.learners.base import Rows, read_table
+from jointforest.learners.base import TableRows, read_training_rows
 from jointforest.learners.hidden_tree.first_joint import fill_in, first_joint, keys_of
 from jointforest.runtime.threads import use_jobs
 
@@ -103,8 +103,8 @@ def make_frame(n: int, missing: float, seed: int = 0) -> pd.DataFrame:
     return frame.mask(rng.random(frame.shape) < missing)
 
 
-def completed(frame: pd.DataFrame, seed: int = 0, n_jobs: int = 1) -> Rows:
-    return use_jobs(n_jobs)(read_table(frame, None).completed)(None, seed)
+def completed(frame: pd.DataFrame, seed: int = 0, n_jobs: int = 1) -> TableRows:
+    return use_jobs(n_jobs)(read_training_rows(frame, None).completed)(None, seed)
 
 
 @pytest.mark.parametrize(("n", "missing"), [(2, 0.5), (9, 0.5), (60, 0.3), (700, 0.1), (700, 0.8)])
@@ -131,7 +131,7 @@ def test_draws_have_the_probabilities_that_the_known_cells_give() -> None:
     frame = pd.DataFrame(cells, columns=list("abc")).astype({"a": float, "b": str, "c": str})
     blank = rng.random((n, 3)) < 0.4
     rows = completed(frame.mask(blank))
-    whole = read_table(frame, None).X
+    whole = read_training_rows(frame, None).X
     for j, k in permutations(range(3), 2):
         at = blank[:, j] & ~blank[:, k]
         for value in (0.0, 1.0):
@@ -166,7 +166,7 @@ def test_heavy_rows_count_in_the_draws(n: int) -> None:
     frame = pd.DataFrame({"x": x, "y": y, "z": rng.normal(size=n)})
     weight = np.where(x == y, 9.0, 1.0)
     blank = rng.random(n) < 0.3
-    rows = read_table(frame.assign(y=frame["y"].mask(blank)), None).completed(weight / weight.mean(), 0)
+    rows = read_training_rows(frame.assign(y=frame["y"].mask(blank)), None).completed(weight / weight.mean(), 0)
     assert (rows.filled[blank, 1] == x[blank]).mean() == pytest.approx(0.9, abs=0.06)
 
 
@@ -204,7 +204,7 @@ def test_missing_probabilities_of_leaves_are_those_of_the_cells(name: str, is_we
     joint = learner.fit(frame, sample_weight=weight if is_weighted else None).joint_
     weight = weight / weight.mean() if is_weighted else np.ones(400)
     seed = int(np.random.RandomState(0).randint(2**31 - 1))
-    rows = read_table(frame, None).completed(weight if is_weighted else None, seed)
+    rows = read_training_rows(frame, None).completed(weight if is_weighted else None, seed)
     forest = joint.distribution.forest
     blank = np.isnan(rows.X)
     for tree in leaves_of(forest, rows.filled):

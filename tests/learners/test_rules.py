@@ -16,8 +16,8 @@ import jointforest as jf
 from jointforest.data.meaning import contains
 from jointforest.data.rules.contradictions import contradicted
 from jointforest.data.rules.rule import Combinations, Equation
-from jointforest.learners.base import read_table
-from jointforest.learners.rules import Wanted, reduce_table, wanted_rules
+from jointforest.learners.base import read_training_rows
+from jointforest.learners.rules import WantedRules, reduce_table, wanted_rules
 from jointforest.models.ruled import translate
 from jointforest.query_language.parser import parse_conditions
 
@@ -50,7 +50,7 @@ def _contradictions(joint: jf.Joint, rows: pd.DataFrame) -> dict[str, int]:
 
 
 def test_a_table_comes_back_from_its_coordinates(frame: pd.DataFrame) -> None:
-    rows = read_table(frame, None)
+    rows = read_training_rows(frame, None)
     reduced = reduce_table(wanted_rules("all", rows.schema, rows.X), rows.X)
     assert reduced is not None
     assert {str(rule) for rule in reduced.coordinates.enforced} == RULES
@@ -65,7 +65,7 @@ def test_cells_that_rules_determine_are_no_loss(frame: pd.DataFrame) -> None:
     hidden = frame.copy()
     for name in ("town", "name", "total", "end"):
         hidden.loc[hidden.index[::9], name] = None
-    rows, full = read_table(hidden, None), read_table(frame, None)
+    rows, full = read_training_rows(hidden, None), read_training_rows(frame, None)
     reduced = reduce_table(wanted_rules("all", rows.schema, rows.X), rows.X)
     assert reduced is not None
     known = [at for at, c in enumerate(reduced.coordinates.inner.columns) if not c.name.endswith("missing")]
@@ -290,11 +290,11 @@ def test_orders_of_two_close_columns_are_enforced_by_default() -> None:
 
 
 def test_rules_that_make_one_compound_of_many_levels_are_not_enforced_by_default(frame: pd.DataFrame) -> None:
-    rows = read_table(frame[["product", "size", "number"]], None)
+    rows = read_training_rows(frame[["product", "size", "number"]], None)
     rules = tuple(Combinations(of=of, rows=4_000) for of in (("product", "size"), ("size", "number")))
     schema = replace(rows.schema, rules=rules)
     for is_auto, expected in ((True, [True, False]), (False, [True, True])):
-        reduced = reduce_table(Wanted(schema, rules, 0, is_auto), rows.X)
+        reduced = reduce_table(WantedRules(schema, rules, 0, is_auto), rows.X)
         assert reduced is not None
         assert [rule.is_enforced for rule in reduced.coordinates.schema.rules] == expected
 
@@ -481,7 +481,7 @@ def test_reports_of_joints_whose_draws_miss_cells_by_a_rule(frame: pd.DataFrame,
 def test_estimates_from_draws_say_so(joint: jf.Joint, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = joint.sample(3, random_state=0)
     row = drawn[["total", "end", "shop"]].reindex(columns=list(joint.columns))  # two sums with two unknown parts each
-    monkeypatch.setattr(translate, "MOST_ROWS", 8)
+    monkeypatch.setattr(translate, "_MOST_ROWS", 8)
     for ask, what in (
         (joint.log_density, r"log-densities are estimated .* standard error of a log-density is about 0\.\d"),
         (
@@ -507,7 +507,7 @@ def test_whether_a_row_is_estimated_depends_on_the_row_alone(joint: jf.Joint, mo
     rows = joint.sample(12, random_state=1)
     rows = rows[["total", "end", "shop", "a"]].reindex(columns=list(joint.columns))
     rows.loc[::2, "end"] = pd.NaT  # what is left is exact
-    monkeypatch.setattr(translate, "MOST_ROWS", 8)
+    monkeypatch.setattr(translate, "_MOST_ROWS", 8)
     monkeypatch.setattr(translate, "FEW_PLACES", 0)
     together = joint.given(rows).state
     assert np.isinf(together.effective_draws).tolist() == [True, False] * 6

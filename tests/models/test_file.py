@@ -21,7 +21,7 @@ from safetensors import safe_open
 from jointforest.data.schema import Schema
 from jointforest.models import file as store
 from jointforest.models.box_forest.box_forest import BoxForest
-from jointforest.models.box_forest.check import DERIVED_FIELDS, PIECE_FIELDS, check
+from jointforest.models.box_forest.check import DERIVED_FIELDS, PIECE_FIELDS, check_forest
 from jointforest.models.box_forest.posterior import log_density, sample
 from jointforest.models.box_forest.structure import Forest, Trees, leaf_boxes
 from jointforest.models.file import ModelFileError
@@ -268,9 +268,11 @@ def test_each_broken_promise_of_the_trees_is_named() -> None:
         array = getattr(trees, field).copy()
         array[at] = value
         with pytest.raises(ValueError, match=message):
-            check(model.schema, model.columns, trees._replace(**{field: array}), model.leaves, model.has_background)
+            check_forest(
+                model.schema, model.columns, trees._replace(**{field: array}), model.leaves, model.has_background
+            )
 
-    check(model.schema, model.columns, trees, model.leaves, model.has_background)
+    check_forest(model.schema, model.columns, trees, model.leaves, model.has_background)
     broken("feature", inner[0], 99, r"trees\.feature")
     broken("feature", inner[0], -3, r"trees\.feature")
     broken("feature", by_number[0], -2, r"trees\.threshold")
@@ -299,13 +301,13 @@ def test_each_broken_promise_of_the_trees_is_named() -> None:
     broken("weight", inner[1] if inner[1] not in trees.root else inner[2], 0.0, r"trees\.weight")
     short = trees._replace(threshold=trees.threshold[:-1])
     with pytest.raises(ValueError, match=r"trees\.threshold: expected shape"):
-        check(model.schema, model.columns, short, model.leaves, model.has_background)
+        check_forest(model.schema, model.columns, short, model.leaves, model.has_background)
     with pytest.raises(ValueError, match=r"trees\.left: expected int32, got int64"):
         wide = trees._replace(left=trees.left.astype(np.int64))
-        check(model.schema, model.columns, wide, model.leaves, model.has_background)
+        check_forest(model.schema, model.columns, wide, model.leaves, model.has_background)
     without = random_model(7, n_trees=1, background=False)
     with pytest.raises(ValueError, match="background"):
-        check(without.schema, without.columns, without.trees, without.leaves, True)
+        check_forest(without.schema, without.columns, without.trees, without.leaves, True)
 
 
 def test_each_broken_promise_of_the_leaves_is_named() -> None:
@@ -322,9 +324,9 @@ def test_each_broken_promise_of_the_leaves_is_named() -> None:
         array = getattr(leaves, field).copy()
         array[at] = value
         with pytest.raises(ValueError, match=message):
-            check(model.schema, columns, model.trees, leaves._replace(**{field: array}), model.has_background)
+            check_forest(model.schema, columns, model.trees, leaves._replace(**{field: array}), model.has_background)
 
-    check(model.schema, columns, model.trees, leaves, model.has_background)
+    check_forest(model.schema, columns, model.trees, leaves, model.has_background)
     broken("tree", (0,), 1, r"leaves\.tree\[0\]")
     broken("tree", (0,), -1, r"leaves\.tree\[0\]")
     broken("log_weight", (0,), np.nan, r"leaves\.log_weight\[0\]")
@@ -368,7 +370,7 @@ def test_each_broken_promise_of_the_leaves_is_named() -> None:
         array[at] = value
         of = leaves._replace(pieces=pieces._replace(**{field: array}))
         with pytest.raises(ValueError, match=message):
-            check(model.schema, columns, model.trees, of, model.has_background)
+            check_forest(model.schema, columns, model.trees, of, model.has_background)
 
     first = int(leaves.a[cut])
     broken_piece("log_weight", first, np.nan, r"leaves\.pieces\.log_weight")
@@ -384,12 +386,12 @@ def test_each_broken_promise_of_the_leaves_is_named() -> None:
     broken_piece("a", scaled, np.nan, r"leaves\.pieces\.a")
     fewer = pieces._replace(log_weight=pieces.log_weight[:-1])
     with pytest.raises(ValueError, match=r"leaves\.pieces"):
-        check(model.schema, columns, model.trees, leaves._replace(pieces=fewer), model.has_background)
+        check_forest(model.schema, columns, model.trees, leaves._replace(pieces=fewer), model.has_background)
     with pytest.raises(ValueError, match=r"leaves\.a: expected shape"):
         cut = leaves._replace(a=np.ascontiguousarray(leaves.a[:, 1:]))
-        check(model.schema, columns, model.trees, cut, model.has_background)
+        check_forest(model.schema, columns, model.trees, cut, model.has_background)
     with pytest.raises(ValueError, match=r"columns\.step does not agree"):
-        check(model.schema, columns._replace(step=columns.step + 1), model.trees, leaves, model.has_background)
+        check_forest(model.schema, columns._replace(step=columns.step + 1), model.trees, leaves, model.has_background)
 
 
 def test_each_broken_promise_of_columns_of_many_levels_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -401,14 +403,14 @@ def test_each_broken_promise_of_columns_of_many_levels_is_named(monkeypatch: pyt
     def broken(message: str, **fields: np.ndarray) -> None:
         leaves = model.leaves._replace(wide=wide._replace(**fields))
         with pytest.raises(ValueError, match=r"leaves\.wide.*" + message):
-            check(model.schema, model.columns, model.trees, leaves, model.has_background)
+            check_forest(model.schema, model.columns, model.trees, leaves, model.has_background)
 
     def changed(field: str, at: Any, value: Any) -> dict[str, np.ndarray]:
         array = getattr(wide, field).copy()
         array[at] = value
         return {field: array}
 
-    check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
+    check_forest(model.schema, model.columns, model.trees, model.leaves, model.has_background)
     for field in ("share", "scale", "own_mass"):
         for value in (-0.1, np.nan, np.inf):
             broken(rf"\.{field}\[", **changed(field, -1, value))
@@ -447,7 +449,7 @@ def test_trees_whose_nodes_are_not_side_by_side_are_refused() -> None:
     model = random_model(7, n_trees=2, max_depth=0, background=False)
     with pytest.raises(ValueError, match=r"trees\.root\[1\]"):
         trees = model.trees._replace(root=model.trees.root[::-1].copy())
-        check(model.schema, model.columns, trees, model.leaves, False)
+        check_forest(model.schema, model.columns, trees, model.leaves, False)
 
 
 def test_leaf_outside_its_box_is_refused() -> None:
@@ -470,7 +472,7 @@ def test_leaf_outside_its_box_is_refused() -> None:
     mass[below[0], first:last] = 0.0
     mass[below[0], first + int(np.argmax(goes_left))] = 1.0
     with pytest.raises(ValueError, match="0 outside the leaf's box"):
-        check(model.schema, columns, trees, leaves._replace(level_mass=mass), model.has_background)
+        check_forest(model.schema, columns, trees, leaves._replace(level_mass=mass), model.has_background)
 
 
 def test_arrays_that_are_missing_or_unknown_are_named() -> None:

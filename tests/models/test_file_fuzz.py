@@ -18,7 +18,7 @@ import pytest
 from jointforest.data.evidence import build
 from jointforest.models import file as store
 from jointforest.models.box_forest.box_forest import BoxForest
-from jointforest.models.box_forest.check import check
+from jointforest.models.box_forest.check import check_forest
 from jointforest.models.box_forest.posterior import impute, level_probability, log_density, quantile, sample
 from jointforest.models.box_forest.structure import Forest
 from jointforest.models.file import ModelFileError
@@ -51,7 +51,7 @@ def loads(data: bytes, path: Path) -> Forest | None:
 
 def exercise(model: Forest) -> None:
     """A forged model that passed: its promises hold, and queries on it end without a crash."""
-    check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
+    check_forest(model.schema, model.columns, model.trees, model.leaves, model.has_background)
     if model.schema.names != MODEL.schema.names or not np.array_equal(
         model.columns.level_start, MODEL.columns.level_start
     ):

@@ -15,7 +15,7 @@ import jointforest as jf
 from jointforest import plot
 from jointforest.data.schema import Column
 from jointforest.plot.distributions import draw_bins
-from jointforest.plot.style import LEVELS
+from jointforest.plot.style import LEVEL_COLORS
 
 matplotlib.use("Agg")
 
@@ -212,7 +212,7 @@ def test_boxes_tile_the_view_and_hold_the_rows(two: tuple[jf.Joint, pd.DataFrame
     assert len(boxes) == joint.n_leaves >= 3 and area == pytest.approx((right - left) * (high - low))
     inside = [(frame[x] > a) & (frame[x] <= c) & (frame[y] > b) & (frame[y] <= d) for a, b, c, d in boxes]
     assert np.all(np.sum(inside, axis=0) == 1)
-    colours = dict(zip(joint.levels("species"), LEVELS, strict=False))
+    colours = dict(zip(joint.levels("species"), LEVEL_COLORS, strict=False))
     for patch, rows in zip(ax.patches, inside, strict=True):
         most = frame["species"][rows].mode()[0]
         assert patch.get_facecolor()[:3] == to_rgba(colours[most])[:3]

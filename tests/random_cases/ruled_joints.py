@@ -16,7 +16,7 @@ from jointforest.data.conditions import AnyOf, Interval, Missing, Not, likely
 from jointforest.data.evidence import Evidence, build
 from jointforest.data.rules.rule import MissingWhere
 from jointforest.data.schema import Column
-from jointforest.learners.base import Rows, read_table
+from jointforest.learners.base import TableRows, read_training_rows
 from jointforest.learners.rules import Reduced, reduce_table, wanted_rules
 from jointforest.learners.selection.candidates import learn
 from jointforest.models.base import Distribution
@@ -152,7 +152,7 @@ def learned(seed: int) -> jf.Joint | None:
     frame, rules = random_table(rng)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        rows = read_table(frame, None)
+        rows = read_training_rows(frame, None)
         reduced = _reduced(rows, [rule for rule in rules if rng.random() < 0.8], rng)
         if reduced is None:
             return None
@@ -173,7 +173,7 @@ def learned(seed: int) -> jf.Joint | None:
     return jf.Joint(model)
 
 
-def _reduced(rows: Rows, declared: list[str], rng: np.random.Generator) -> Reduced | None:
+def _reduced(rows: TableRows, declared: list[str], rng: np.random.Generator) -> Reduced | None:
     """The coordinates; a declared rule that cannot be enforced beside the others is left out."""
     found = str(rng.choice(["", "auto", "all"], p=[0.5, 0.3, 0.2]))
     while declared or found:

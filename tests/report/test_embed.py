@@ -15,9 +15,8 @@ from jointforest.explorer.shown import ShownJoint
 from jointforest.inference.histogram import histogram
 from jointforest.report import embed
 from jointforest.report.cuts import code_shares, page_cuts
-from jointforest.report.embed import embedded, rounded, wire
-from jointforest.report.errors import answers_of, evidence_of, measured_errors, random_pieces
-from jointforest.report.pack import Packer, quantized, restored
+from jointforest.report.embed import Packer, embedded, quantized, restored, rounded, wire
+from jointforest.report.errors import answers_of, measured_errors, random_pieces, row_evidence
 
 from ..explorer import tables
 
@@ -35,7 +34,7 @@ def test_a_joint_of_any_kind_is_embedded_itself(name: str) -> None:
 
 def test_a_large_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embed, "MOST_BYTES", 24_000)
-    monkeypatch.setattr(embed, "DRAWS", 1_000)
+    monkeypatch.setattr(embed, "_DRAWS", 1_000)
     found = embedded(ShownJoint(tables.forest()))
     assert not found.is_itself and found.n_rows == 1_000
     assert found.shown.joint.schema == tables.forest().schema
@@ -148,7 +147,7 @@ def test_draws_for_a_smaller_joint_go_with_the_rows_of_the_joint(
 
 def test_answers_of_a_mixture_are_those_of_its_posterior() -> None:
     shown = ShownJoint(tables.both())
-    model, evidence = shown.joint.distribution, evidence_of(shown.joint.schema, random_pieces(shown, 20))
+    model, evidence = shown.joint.distribution, row_evidence(shown.joint.schema, random_pieces(shown, 20))
     assert len(model.components) > 1
     for j, (shares, bins) in enumerate(zip(answers_of(model, evidence, shown.bins), shown.bins, strict=True)):
         np.testing.assert_allclose(shares, histogram(model.observe(evidence), j, bins.edges), atol=1e-6)

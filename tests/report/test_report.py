@@ -19,9 +19,9 @@ from jointforest.evaluation.statements import statements
 from jointforest.explorer.shown import ShownJoint
 from jointforest.report import embed
 from jointforest.report.columns import encoded
-from jointforest.report.dependence import dependence
+from jointforest.report.dependence import find_dependence
 from jointforest.report.summary import _faithful
-from jointforest.report.write import Wanted, report_text
+from jointforest.report.write import WantedSections, report_text
 
 from ..explorer import tables
 
@@ -50,7 +50,7 @@ def hostile() -> str:
     """The report of a joint of a table with hard names, with everything in it."""
     frame = tables.frame()
     name = tables.NAMES["script"]
-    wanted = Wanted(frame.iloc[:200], frame.iloc[200:], name, 2, "</title><script>alert(2)</script>")
+    wanted = WantedSections(frame.iloc[:200], frame.iloc[200:], name, 2, "</title><script>alert(2)</script>")
     return report_text(tables.hidden(), wanted)
 
 
@@ -97,7 +97,7 @@ def test_sections_are_there(hostile: str) -> None:
 def test_text_of_a_small_tree_and_no_sections_that_were_not_asked_for() -> None:
     penguins = jf.datasets.load_penguins()
     joint = jf.JointTree(leaf="quantile", max_leaf_nodes=3, random_state=0).fit(penguins).joint_
-    text = report_text(joint, Wanted())
+    text = report_text(joint, WantedSections())
     assert [one["id"] for one in Elements(text).of("h2") if "id" in one] == [
         "summary", "learned", "read", "columns", "depend", "tree",
     ]  # fmt: skip
@@ -109,7 +109,7 @@ def test_no_row_is_in_it_unless_asked_for() -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=300).round(9), "y": rng.choice(["a", "b"], 300)})
     joint = jf.HiddenTreeForest(n_states=4, max_iter=1, random_state=0).fit(frame).joint_
-    plain, rows = report_text(joint, Wanted(frame)), report_text(joint, Wanted(frame, examples=3))
+    plain, rows = report_text(joint, WantedSections(frame)), report_text(joint, WantedSections(frame, examples=3))
     worst = np.argsort(joint.log_density(frame), kind="stable")[:3].tolist()
     inner = frame["x"].sort_values()[10:-10]
     assert not any(str(x) in plain for x in inner)
@@ -125,13 +125,13 @@ def test_the_same_joint_gives_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_a_hundred_columns_fit_in_a_megabyte_besides_the_joint(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embed, "DRAWS", 300)
+    monkeypatch.setattr(embed, "_DRAWS", 300)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 1)) + rng.normal(size=(200, 100))
     X[:, 50:] = np.floor(X[:, 50:])
     frame = pd.DataFrame(X, columns=[f"column {j}" for j in range(100)])
     joint = jf.HiddenTreeForest(n_states=48, max_iter=0, random_state=0).fit(frame).joint_
-    text = report_text(joint, Wanted(target="column 3"))
+    text = report_text(joint, WantedSections(target="column 3"))
     packed = data_of(text)["packed"]
     assert len(packed) <= embed.MOST_BYTES
     assert len(text) - len(packed) <= 1_000_000
@@ -139,8 +139,8 @@ def test_a_hundred_columns_fit_in_a_megabyte_besides_the_joint(monkeypatch: pyte
 
 def test_a_smaller_joint_is_said_at_the_top(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embed, "MOST_BYTES", 24_000)
-    monkeypatch.setattr(embed, "DRAWS", 500)
-    text = report_text(tables.forest(), Wanted())
+    monkeypatch.setattr(embed, "_DRAWS", 500)
+    text = report_text(tables.forest(), WantedSections())
     assert "The joint is too large for this file." in text
     assert re.search(r"Over 200 random pieces of evidence .* was [\d.e-]+ percentage points", text)
 
@@ -155,14 +155,14 @@ def test_cells_that_a_rule_makes_missing() -> None:
     learner = jf.HiddenTreeForest(n_states=8, max_iter=4, max_leaf_nodes=1, rules=rules, random_state=0)
     joint = learner.fit(frame).joint_
     shown = ShownJoint(joint)
-    found = dependence(shown)
+    found = find_dependence(shown)
     assert found is not None
     j, k, x = (joint.columns.index(name) for name in ("delay", "why", "x"))
     assert found.strength[j, k] > 0.8 and found.strength[j, x] > 0.8
     centers = shown.centers[j]
     assert np.isfinite(centers).all() and (np.diff(centers) > 0.0).all()
     assert shown.masses[j] @ centers / shown.masses[j].sum() == pytest.approx(joint.given().mean("delay"), abs=1.0)
-    assert "delay" in report_text(joint, Wanted(frame))
+    assert "delay" in report_text(joint, WantedSections(frame))
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_the_first_sentence_names_the_weakest_point() -> None:
 
 
 def test_without_rows_the_summary_says_what_was_not_measured() -> None:
-    text = report_text(tables.hidden(), Wanted())
+    text = report_text(tables.hidden(), WantedSections())
     assert "was not measured" in text and "depend most on" in text and "option examples" in text
 
 
@@ -262,6 +262,6 @@ def test_what_was_converted_is_said() -> None:
     price = [f"{x:.2f} EUR" for x in rng.gamma(2.0, 9.0, 200)]
     frame = pd.DataFrame({"price": price, "same": 1.0, "kind": rng.choice(["a", "b"], 200)})
     joint = jf.HiddenTreeForest(n_states=4, max_iter=1, random_state=0).fit(frame).joint_
-    text = report_text(joint, Wanted())
+    text = report_text(joint, WantedSections())
     assert "Text read as" in text and "How the table was read" in text
     assert f"{sum(len(one.notes) for one in joint.reading.columns)} note" in text

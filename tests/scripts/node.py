@@ -8,7 +8,7 @@ import subprocess
 from typing import Any
 
 from jointforest.explorer.scripts import PAGE, one_script
-from jointforest.report.one_file import FILES
+from jointforest.report.write import FILES
 
 NODE = shutil.which("node")
 

@@ -69,7 +69,7 @@ def test_pictures_of_cards_are_those_of_notebooks() -> None:
             about = {"mean": None, "low": None, "high": None}
             cases.append({"column": page, "now": {"mass": mass.tolist()} | about, "before": {"mass": before.tolist()}})
             labels = are_few_cells(x, edges)
-            wanted.append(svg.histogram("x", mass, before, axis_ticks(x, edges[0], edges[-1]), None, None, None,
+            wanted.append(svg.histogram_svg("x", mass, before, axis_ticks(x, edges[0], edges[-1]), None, None, None,
                                         (False, False), labels))  # fmt: skip
     for case, page, card in zip(cases, run("picture.js", PICTURE, cases), wanted, strict=True):
         shares = [re.findall(r">([\d.<>]+%)<", picture) for picture in (page, card)]

@@ -9,7 +9,7 @@ from ..data.schema import Column
 from ..inference.information.projection import Estimate, exact
 from ..models.base import Distribution
 from ..query_language.parser import Query, parse_query
-from .pairs import deviation_of, mean_of, variance_of
+from .pairs import deviation_of, mean_of_sum, variance_of
 from .posterior import N_SAMPLES, Posterior, posterior_of, with_event
 
 
@@ -44,7 +44,7 @@ def _parsed(model: Distribution, text: str) -> Query:
 def _answer(model: Distribution, query: Query, posterior: Posterior) -> Any:
     """What a query asks of the posterior given its evidence."""
     if query.sum is not None:
-        answer = {"E": mean_of, "Var": variance_of, "Sd": deviation_of}[query.function]
+        answer = {"E": mean_of_sum, "Var": variance_of, "Sd": deviation_of}[query.function]
         posterior.check()
         return posterior.give(answer(posterior.state, query.sum))
     if query.compared:

@@ -9,13 +9,13 @@ import numpy as np
 from ..data.evidence import Evidence, build
 from ..data.frames import encode, warn_unseen
 from ..ensembles.evaluate import apply_link, raw
-from ..ensembles.evaluate import encode as encode_for
+from ..ensembles.evaluate import encode_features as encode_for
 from ..ensembles.read import read_ensemble
 from ..inference.expectation.by_draws import Answers, expected_by_draws
-from ..inference.expectation.expectation import Rows, expected, expected_answer, knows_splits, spread, with_table
+from ..inference.expectation.expectation import MatchedRows, expected, expected_answer, knows_splits, spread, with_table
 from ..inference.expectation.match import MatchedEnsemble, filled, match_ensemble, match_features
-from ..inference.refit.refit import refit_values, row_weights, targets
-from ..inference.shapley.coalition_values import Background, by_completions, by_leaves, conditional, known_cells
+from ..inference.refit.refit import refit_values, targets, weights_or_ones
+from ..inference.shapley.coalition_values import Background, by_completions, conditional, known_cells, values_by_leaves
 from ..inference.shapley.coalition_values import interventional as interventional_value
 from ..inference.shapley.game import Players, budget, shapley_values
 from ..runtime.parameters import check, check_number
@@ -376,7 +376,7 @@ class ExpectedPredictor:
             targets(ensemble, y, n),
             method,
             weight_decay,
-            row_weights(sample_weight, n),
+            weights_or_ones(sample_weight, n),
             self.n_draws,
             seed_of(self.random_state),
         )
@@ -488,7 +488,7 @@ class ExpectedPredictor:
         """Expected answers of rows, and their standard errors, with so many times the usual draws."""
         m = times * self.n_draws
 
-        def expect(rows: Rows, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        def expect(rows: MatchedRows, seed: int) -> tuple[np.ndarray, np.ndarray]:
             if self._matched is None:
                 drawn = expected_by_draws(self._features, self.joint.distribution, rows, "auto", m, seed)
                 return (drawn.mean, drawn.mean_error) if output == "raw" else (drawn.answer, drawn.answer_error)
@@ -509,13 +509,15 @@ class ExpectedPredictor:
         X, other = filled(self._features, np.full(shape, np.nan), np.zeros(shape, bool), cells)
         return self._after_link(X, other)
 
-    def _marginal(self, rows: Rows, known: np.ndarray, players: Players, background: Any, seed: int) -> ShapleyValues:
+    def _marginal(
+        self, rows: MatchedRows, known: np.ndarray, players: Players, background: Any, seed: int
+    ) -> ShapleyValues:
         """Interventional values of the sums."""
         column, owned = self._features.column, players.of_columns(known.shape[1])
         player = np.where(owned.any(axis=0), owned.argmax(axis=0), -1)[column]
         there = self._background(background, seed)
         p = len(players.names)
-        solved = by_leaves(self._ensemble, rows.X, rows.other, known[:, column], player, p, there)
+        solved = values_by_leaves(self._ensemble, rows.X, rows.other, known[:, column], player, p, there)
         outputs, K = self._output_names(len(solved.base)), len(solved.base)
         return to_result(solved, players, self.joint.schema, rows.evidence.value, outputs, K > 1)
 
@@ -554,12 +556,12 @@ class ExpectedPredictor:
         seed = seed_of(self.random_state)
         return expected_answer(self._ready(rows), rows, method, self.n_draws, seed, self.tolerance)
 
-    def _drawn(self, rows: Rows, method: str = "auto") -> Answers:
+    def _drawn(self, rows: MatchedRows, method: str = "auto") -> Answers:
         """Answers under a joint that is not one forest."""
         seed = seed_of(self.random_state)
         return expected_by_draws(self._features, self.joint.distribution, rows, method, self.n_draws, seed)
 
-    def _rows(self, X: Any) -> Rows:
+    def _rows(self, X: Any) -> MatchedRows:
         """A frame as the joint and the model see it."""
         schema = self.joint.schema
         if isinstance(X, np.ndarray) and X.ndim == 2:
@@ -569,7 +571,7 @@ class ExpectedPredictor:
             features = X
         values, unseen = encode(schema, X)
         warn_unseen(schema, X, unseen)
-        return Rows(build(schema, values, unseen), *encode_for(self._ensemble, features))
+        return MatchedRows(build(schema, values, unseen), *encode_for(self._ensemble, features))
 
     def _of_all_columns(self, X: np.ndarray) -> np.ndarray:
         """An array of the model's features, or of all columns, as one of all columns."""
@@ -586,7 +588,7 @@ class ExpectedPredictor:
         cells[:, schema.places[features.column]] = X[:, features.given]
         return cells
 
-    def _ready(self, rows: Rows) -> MatchedEnsemble:
+    def _ready(self, rows: MatchedRows) -> MatchedEnsemble:
         """The ensemble, with a table of masses once enough rows ask for it."""
         matched = self._matched
         assert matched is not None
@@ -601,7 +603,7 @@ def _flat(x: np.ndarray) -> np.ndarray:
     return x[:, 0] if x.shape[1] == 1 else x
 
 
-def _unknown(rows: Rows) -> Rows:
+def _unknown(rows: MatchedRows) -> MatchedRows:
     """One row of which nothing is known."""
     d, f = rows.evidence.value.shape[1], rows.X.shape[1]
-    return Rows(Evidence.of_values(np.full((1, d), np.nan)), np.full((1, f), np.nan), np.zeros((1, f), bool))
+    return MatchedRows(Evidence.of_values(np.full((1, d), np.nan)), np.full((1, f), np.nan), np.zeros((1, f), bool))

@@ -100,7 +100,7 @@ class FitReport:
         for one in self.candidates:
             weight, gap = self.chosen.get(one.name, 0.0), best - one.log_density
             name = Html(f"<b>{html.words(one.name)}</b>") if weight else one.name
-            row = [name, f"{weight:.2f}" if weight else "", Html(svg.bar(weight)), f"{one.log_density:.4f}"]
+            row = [name, f"{weight:.2f}" if weight else "", Html(svg.bar_svg(weight)), f"{one.log_density:.4f}"]
             row += [f"{gap:.4f}", Html(svg.step(0.0, -gap, -behind, 0.0)), f"{one.seconds:.1f}"]
             score = "" if math.isnan(one.told_apart) else f"{one.told_apart:.2f}"
             rows.append([*row, score] if is_told else row)
@@ -108,5 +108,5 @@ class FitReport:
         lines += self._ends
         lines += ["told apart: score of a two-sample test on draws, 1 if they cannot be told from the table"] * is_told
         title = f"jf.fit, budget {self.budget!r}: {self.seconds:.1f} s; compared on {self.held_out}"
-        pieces = [html.table(rows, [*header, "told apart"] if is_told else header)] if rows else []
-        return html.view(title, lines, pieces)
+        pieces = [html.table_html(rows, [*header, "told apart"] if is_told else header)] if rows else []
+        return html.view_html(title, lines, pieces)

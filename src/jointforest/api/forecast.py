@@ -14,11 +14,9 @@ from ..data.conditions import check_hard, without_missing
 from ..data.discretization.base_density import cdf, levels, quantiles
 from ..data.evidence import Evidence, build, is_met, is_met_by, runs_of
 from ..data.history_rows import HistoryRows
-from ..models.history.coding import Coding
-from ..models.history.columns import GAP, Coded
-from ..models.history.frames import frame_of
+from ..models.history.columns import GAP, Coded, Coding, frame_of
 from ..models.history.history_model import HistoryModel, draw_values
-from ..models.history.records import Found, Histories
+from ..models.history.records import Histories, SubjectAnswers
 from ..runtime.parameters import check_number
 from .posterior import conditions_of
 
@@ -26,7 +24,7 @@ SHOWN = 8
 """Subjects that a notebook shows."""
 LEAST_CAP = 64
 """Fewest hypotheses of a forecast: each code of a number can then be one."""
-MOST_BYTES = 2_000_000_000
+_MOST_BYTES = 2_000_000_000
 """Most memory of the answers of one forecast."""
 
 
@@ -72,7 +70,7 @@ class Forecast:
         left = f"and {len(self.subjects) - len(shown):,} subjects more" if len(self.subjects) > len(shown) else ""
         said = "The next row of each subject: means of numbers and dates, the most probable levels."
         header = ("subject", "no row follows", *self.columns)
-        return html.view(repr(self), [said], [html.table(rows, header)], left)
+        return html.view_html(repr(self), [said], [html.table_html(rows, header)], left)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -163,7 +161,7 @@ class Forecast:
             for j, variable in enumerate(self._model.columns.rows):
                 coding = variable.coding
                 if variable.source == place and not (self._needs_draws(coding) or coding.column.atoms):
-                    share = code_shares(coding, said, place)
+                    share = _code_shares(coding, said, place)
                     return self._marginal[:, :, j, 1 : coding.n_codes].astype(np.float64) @ share
         X, alive = self._drawn_cells(self._code.shape[1])
         return _mean(np.where(alive, is_met(schema, said, X), np.nan))
@@ -338,7 +336,7 @@ def make_forecast(
     of_last = 10 * len(model.columns.repeats) * n_draws
     _check_size(n, steps, n_draws, 4 * widest * d + (2 * d + 4 * len(changes)) * n_draws, of_last)
 
-    def each(a: int, b: int, found: Found) -> tuple[np.ndarray, ...]:
+    def each(a: int, b: int, found: SubjectAnswers) -> tuple[np.ndarray, ...]:
         last = found.cell_start[1:, None] - steps * d + np.arange(steps * d)
         marginal = found.marginal[last, :widest].reshape(b - a, steps, d, widest)
         code = found.draw_code[last].reshape(b - a, steps, d, n_draws).transpose(0, 3, 1, 2)
@@ -373,7 +371,7 @@ def _last_cells(
     histories: Histories,
     coded: Coded,
     subjects: tuple[int, int],
-    found: Found,
+    found: SubjectAnswers,
     n_draws: int,
     seed: int,
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -400,7 +398,7 @@ def _last_cells(
     return code, value
 
 
-def code_shares(coding: Coding, said: Evidence, j: int) -> np.ndarray:
+def _code_shares(coding: Coding, said: Evidence, j: int) -> np.ndarray:
     """Of each code the share that meets the evidence about column j, (K,); the column has no atoms."""
     scale, x = coding.scale, float(said.value[0, j])
     if coding.column.is_categorical:
@@ -416,11 +414,11 @@ def code_shares(coding: Coding, said: Evidence, j: int) -> np.ndarray:
 def _check_size(n: int, steps: int, n_draws: int, of_step: int, of_last: int) -> None:
     """Raise ValueError if the answers need too much memory: bytes of each step, and of the last row, of a subject."""
     needed = n * (steps * of_step + of_last)
-    if needed > MOST_BYTES:
-        fewer = max(1, n * MOST_BYTES // needed)
+    if needed > _MOST_BYTES:
+        fewer = max(1, n * _MOST_BYTES // needed)
         raise ValueError(
             f"a forecast of {steps} steps of {n} subjects with n_draws={n_draws} needs {needed / 1e9:.1f} GB, and "
-            f"{MOST_BYTES / 1e9:.0f} GB are allowed; ask about {fewer} subjects at a time, or for fewer steps or draws"
+            f"{_MOST_BYTES / 1e9:.0f} GB are allowed; ask about {fewer} subjects at a time, or for fewer steps or draws"
         )
 
 

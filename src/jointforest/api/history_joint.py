@@ -12,13 +12,21 @@ import numpy as np
 
 from ..cards import html
 from ..data.frames import encode, fill, read, warn_unseen, with_names
-from ..data.history_rows import HistoryRows, check_names, group_rows, split_columns, whole_subjects
+from ..data.history_rows import HistoryRows, check_history_names, group_rows, split_columns, whole_subjects
 from ..data.schema import Schema
-from ..evaluation.columns_and_pairs import Cells, cells_of
+from ..evaluation.columns_and_pairs import TableCells, table_cells
 from ..evaluation.histories import HistoryCells, HistoryFidelity, history_fidelity
 from ..models.file import save_model
-from ..models.history.columns import GAP, LENGTH, START, Coded, HistoryColumns, code_histories, first_known
-from ..models.history.frames import frame_of
+from ..models.history.columns import (
+    GAP,
+    LENGTH_COLUMN,
+    START,
+    Coded,
+    HistoryColumns,
+    code_histories,
+    first_known,
+    frame_of,
+)
 from ..models.history.history_model import HistoryModel, draw_values
 from ..models.history.impute import IMPUTE_CAP, impute_codes
 from ..models.history.records import of_subjects
@@ -31,7 +39,7 @@ from .joint import Joint
 
 CAP = 256
 """Hypotheses about unknown cells: sums over them are exact as long as there are no more."""
-ROUNDING = 1e-9
+_ROUNDING = 1e-9
 """Differences of estimates up to this are rounding."""
 RUNS = 32
 """Estimates from which a standard error comes: that of eight was too small in one of 50 histories."""
@@ -123,7 +131,7 @@ class HistoryJoint:
         about = {name: "the same in all rows of a subject" for name in self.constant}
         about |= dict.fromkeys(self.varying, "varies from row to row")
         rows = [(name, self.schema[name].kind if name in self.schema.names else "", of) for name, of in about.items()]
-        return html.view(repr(self), [], [html.table(rows, ("column", "kind", ""))])
+        return html.view_html(repr(self), [], [html.table_html(rows, ("column", "kind", ""))])
 
     def __getattr__(self, name: str) -> Any:
         """Say what to ask instead of a verb that joints of single rows have."""
@@ -186,7 +194,11 @@ class HistoryJoint:
 
     def _label(self, source: int) -> str:
         """Name of a variable."""
-        own = {GAP: f"time since the row before ({self.order})", START: f"first {self.order}", LENGTH: "number of rows"}
+        own = {
+            GAP: f"time since the row before ({self.order})",
+            START: f"first {self.order}",
+            LENGTH_COLUMN: "number of rows",
+        }
         return own[source] if source < 0 else self.schema.names[source]
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -237,7 +249,7 @@ class HistoryJoint:
 
     def _rows(self, frame: Any) -> HistoryRows:
         reader = read(frame)
-        check_names(reader, self.group, self.order)
+        check_history_names(reader, self.group, self.order)
         return group_rows(reader, self.group, self.model.columns.time)
 
     def _read(self, frame: Any, ended: bool, empty_is_unknown: bool = False) -> Given:
@@ -318,7 +330,7 @@ class HistoryJoint:
         given = self._read(frame, ended)
         seeds = np.random.default_rng([seed_of(random_state), 3]).integers(0, 2**31, RUNS).tolist()
         error = np.std([self._log_density(given, seed) for seed in seeds], axis=0, ddof=1)
-        return np.where(error < ROUNDING, 0.0, error)
+        return np.where(error < _ROUNDING, 0.0, error)
 
     def _log_density(self, given: Given, seed: int) -> np.ndarray:
         of_head, of_cell = self._cell_logs(given, seed)
@@ -535,7 +547,7 @@ class HistoryJoint:
         X = np.full((start[-1], len(self.schema.columns)), np.nan)
         begin, gap = np.full(n, columns.begin), np.full(start[-1], columns.step)
         for v, variable in enumerate(columns.head):
-            if variable.source == LENGTH:
+            if variable.source == LENGTH_COLUMN:
                 continue
             x = draw_values(variable.coding, drawn.head[:, v], np.ones(n, dtype=bool), rng)
             if variable.source == START:
@@ -640,11 +652,13 @@ class HistoryJoint:
 
     def _cells(self, given: Given) -> HistoryCells:
         """The cells of histories; where times are irregular also the time since the row before."""
-        cells = cells_of(self.schema, given.X, given.unseen)
+        cells = table_cells(self.schema, given.X, given.unseen)
         for j, variable in enumerate(self.model.columns.rows):
             if variable.source == GAP:
                 gap = given.coded.row_value[:, [j]]
-                cells = Cells((*cells.names, self._label(GAP)), np.append(cells.n_levels, 0), np.hstack([cells.X, gap]))
+                cells = TableCells(
+                    (*cells.names, self._label(GAP)), np.append(cells.n_levels, 0), np.hstack([cells.X, gap])
+                )
         return HistoryCells(cells, given.rows.start)
 
     def _frame(self, subject: np.ndarray, time: np.ndarray | None, X: np.ndarray) -> Any:

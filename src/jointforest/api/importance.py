@@ -14,13 +14,13 @@ from ..data.evidence import Evidence
 from ..data.frames import encode, read, warn_unseen
 from ..inference.sampling import sample
 from ..inference.shapley.coalition_values import by_function, conditional, known_cells, loss_of, loss_with_error
-from ..inference.shapley.game import Asked, Players, Value, shapley_values
+from ..inference.shapley.game import Asked, Players, ValueFunction, shapley_values
 from ..runtime.parameters import check, check_number
 from ..runtime.random_state import seed_of
 from ..runtime.threads import threaded
 from .expected import ExpectedPredictor
 from .joint import need_joint
-from .shapley import BASE_DRAWS, columns_of, find_players, nothing, on_frames
+from .shapley import BASE_DRAWS, find_players, frame_columns, nothing, on_frames
 
 _COALITIONS = 128
 """Coalitions of a row if nothing else is said: rows have different ones, so that few of each will do."""
@@ -62,7 +62,7 @@ class Importance:
             for k in order
         ]  # fmt: skip
         title = f"Importance of columns over {self.n_rows:,} rows; mean loss {self.loss:.4g}"
-        return html.view(title, [], [html.table(rows, ("column", "", "loss taken away", "standard error"))])
+        return html.view_html(title, [], [html.table_html(rows, ("column", "", "loss taken away", "standard error"))])
 
 
 @threaded
@@ -219,8 +219,8 @@ class _Ask(NamedTuple):
     cells: np.ndarray
     known: np.ndarray
     players: Players
-    value: Value
-    many: Value
+    value: ValueFunction
+    many: ValueFunction
     function: Callable[[np.ndarray], np.ndarray]
     seed: int
 
@@ -242,7 +242,7 @@ def _asked(model: Any, joint: Any, X: Any, groups: Any, n_coalitions: Any, n_dra
     schema, seed = joint.schema, seed_of(random_state)
     cells, unseen = encode(schema, X)
     warn_unseen(schema, X, unseen)
-    columns = columns_of(schema, X)
+    columns = frame_columns(schema, X)
     players = find_players(joint.distribution, columns, groups, n_coalitions, seed)
     needed = np.isin(np.arange(len(schema.names)), columns)
     function = on_frames(model, schema, columns)

@@ -359,9 +359,9 @@ class Joint:
         >>> path.read_text(encoding="utf-8")[:15]
         '<!doctype html>'
         """
-        from ..report.write import Wanted, write_report
+        from ..report.write import WantedSections, write_report
 
-        write_report(self, path, Wanted(data, holdout, target, examples, title))
+        write_report(self, path, WantedSections(data, holdout, target, examples, title))
 
     # -- density
 

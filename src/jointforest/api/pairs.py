@@ -95,7 +95,7 @@ _JUDGED = 1_000
 """Drawn rows that say whether what was asked for is like anything learned."""
 
 
-def mean_of(state: PosteriorState, of: Sum) -> np.ndarray:
+def mean_of_sum(state: PosteriorState, of: Sum) -> np.ndarray:
     """Mean of a sum of columns, (n,); of the difference of two dates timedelta64."""
     is_time, origin = _times(state.distribution.schema, of)
     columns, c = _numbers(state.distribution.schema, of)

@@ -21,7 +21,7 @@ from ..inference.information.projection import Estimate
 from ..inference.modes import model_modes
 from ..inference.peak import peak
 from ..inference.sampling import sample, sample_and_weigh, sample_blocks, seed_of_block
-from ..inference.support import SUPPORT, column_errors, event_errors, in_words, rows_like
+from ..inference.support import SUPPORT, column_errors, event_errors, rows_like, support_in_words
 from ..models.base import Distribution, PosteriorState
 from ..models.box_forest.modes import BUDGET
 from ..models.box_forest.posterior import LeafPosterior, posterior
@@ -181,7 +181,7 @@ class Posterior:
         # of the state, which the cards need anyway: the evidence is propagated once
         log_probability = float(state.log_evidence) + float(state.evidence.log_penalty[0]) + self._log_missing
         n_rows = rows_like(state.distribution, state.evidence, np.array([log_probability]))
-        support = in_words(float(n_rows[0]), self._schema.n_rows) if log_probability > -math.inf else ""
+        support = support_in_words(float(n_rows[0]), self._schema.n_rows) if log_probability > -math.inf else ""
         return posterior_html(title, state, log_probability, support, self.before)
 
     def __len__(self) -> int:

@@ -24,7 +24,7 @@ from ..inference.shapley.game import (
     Asked,
     Players,
     Solved,
-    Value,
+    ValueFunction,
     least_coalitions,
     make_players,
     shapley_values,
@@ -128,13 +128,13 @@ class ShapleyValues:
     def _repr_html_(self) -> str:
         title = repr(self).removeprefix("ShapleyValues(").removesuffix(")")
         if self.values.size == 0 or np.isnan(self.values).all():
-            return html.view(f"Shapley values: {title}", [], [])
+            return html.view_html(f"Shapley values: {title}", [], [])
         if len(self) <= ROWS_SHOWN:
             pieces = [html.grid([self._card(row) for row in range(len(self))], 460)]
             said = "Teal raises the prediction, orange lowers it; each step starts where the last one ends."
         else:
             pieces, said = [self._summary()], "Mean absolute value over the rows: how much a column moves predictions."
-        return html.view(f"Shapley values: {title}", [said], pieces)
+        return html.view_html(f"Shapley values: {title}", [said], pieces)
 
     def _card(self, row: int) -> str:
         """A row's waterfall."""
@@ -147,9 +147,9 @@ class ShapleyValues:
         for name, value, start, end in zip(steps.names, steps.values, steps.starts, steps.ends, strict=True):
             drawn = Html(svg.step(start, end, low, high))
             step = f"{100.0 * value:+.1f} points" if is_share else f"{value:+.3g}"
-            rows.append((html.shortened(name, 34), drawn, signed(step)))
+            rows.append((html.shortened_text(name, 34), drawn, signed(step)))
         rows.append((Html("<b>prediction</b>"), "", Html(f"<b>{write(steps.ends[-1])}</b>")))
-        return html.card(f"row {row}", steps.output, html.table(rows))
+        return html.card(f"row {row}", steps.output, html.table_html(rows))
 
     def _summary(self) -> str:
         """Mean absolute values as bars."""
@@ -159,7 +159,7 @@ class ShapleyValues:
             (self.feature_names[k], Html(svg.step(0.0, float(size[k]), 0.0, float(size.max()))), f"{size[k]:.4g}")
             for k in np.argsort(-size, kind="stable").tolist()
         ]
-        return html.table(rows, ("column", "", "mean |value|"))
+        return html.table_html(rows, ("column", "", "mean |value|"))
 
     def waterfall(self, row: int = 0, output: Any = None, most: int = 10) -> Waterfall:
         """The steps from the answer if nothing is known to a row's prediction, the largest first.
@@ -443,7 +443,7 @@ def shapley(
     schema, seed = joint.schema, seed_of(random_state)
     values, unseen = encode(schema, X)
     warn_unseen(schema, X, unseen)
-    columns = columns_of(schema, X)
+    columns = frame_columns(schema, X)
     if isinstance(predict, str):
         target = schema.index(predict)
         if interventional:
@@ -492,12 +492,12 @@ def _of_column(
     return to_result(solved, players, model.schema, values, outputs, column.is_categorical)
 
 
-def nothing(value: Value, d: int) -> Asked:
+def nothing(value: ValueFunction, d: int) -> Asked:
     """The value of the coalition that knows nothing, q = 1."""
     return value(np.zeros(1, dtype=np.int64), np.zeros((1, d), bool))
 
 
-def columns_of(schema: Schema, X: Any) -> list[int]:
+def frame_columns(schema: Schema, X: Any) -> list[int]:
     """Numbers of the joint's columns that a frame has, in its order."""
     reader = read(X)
     if reader.frame == "numpy":

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..cards import html, svg
 from ..cards.format import percent, signed
-from ..cards.html import Html, shortened
+from ..cards.html import Html, shortened_text
 from ..cards.svg import Span
 from ..data.evidence import build
 from ..data.schema import Column
@@ -22,7 +22,7 @@ from ..models.base import Distribution, PosteriorState
 
 # ---- What is known of one column in a few words.
 
-LISTED = 3
+_LISTED = 3
 """Levels that are named."""
 WIDE = 20.0
 """The range of a column that is so many times as wide as its 90 % interval does not say how many digits count."""
@@ -53,26 +53,26 @@ def column_in_words(state: PosteriorState, j: int) -> str:
 
 
 def _levels(column: Column, share: np.ndarray) -> str:
-    best = np.argsort(-share, kind="stable")[:LISTED].tolist()
-    said = ", ".join(f"{shortened(str(column.levels[k]))} {percent(float(share[k]))}" for k in best)
+    best = np.argsort(-share, kind="stable")[:_LISTED].tolist()
+    said = ", ".join(f"{shortened_text(str(column.levels[k]))} {percent(float(share[k]))}" for k in best)
     others = len(share) - len(best)
     return said + (f", {others:,} {'other' if others == 1 else 'others'}" if others else "")
 
 
 # ---- Every column as a card.
 
-COLUMNS = 30
+_COLUMNS = 30
 """Columns that are shown."""
 ALL, SOME = 12, 8
 """Up to so many levels all are shown, of more so many: the most probable."""
-LEVELS = 20
+_LEVELS = 20
 """Levels that are shown of a marginal."""
 
 
 QUICK, LARGE = 10_000, 100_000
 """A joint of one component with at most so many parameter rows is asked for means and quantiles; of others draws tell
 them. Draws also tell the histograms of a forest with more than `LARGE` rows: all its leaves would take seconds."""
-DRAWS = 4_000
+_DRAWS = 4_000
 MANY, FEW = 40, 20
 """Bins of a histogram, and of one that is made of draws: of fewer draws a bar, chance would be seen."""
 
@@ -140,7 +140,7 @@ def _draws(state: PosteriorState) -> np.ndarray | None:
     model = state.distribution
     if len(model.components) == 1 and _cost(model) <= QUICK:
         return None
-    return sample(model, state.evidence, DRAWS, 0)
+    return sample(model, state.evidence, _DRAWS, 0)
 
 
 def _mass(state: PosteriorState, j: int, edges: np.ndarray, drawn: np.ndarray | None) -> np.ndarray:
@@ -153,7 +153,7 @@ def _mass(state: PosteriorState, j: int, edges: np.ndarray, drawn: np.ndarray | 
 
 def joint_html(title: str, model: Distribution) -> str:
     """A joint: its size, and every column's marginal distribution."""
-    columns = model.schema.columns[:COLUMNS]
+    columns = model.schema.columns[:_COLUMNS]
     priors = _priors(model, range(len(columns)))
     cards = [
         html.card(column.name, column.kind, *_picture(column, prior.edges, prior[1:3], None, SOME, prior.missing))
@@ -163,10 +163,10 @@ def joint_html(title: str, model: Distribution) -> str:
     left = _left_out(len(model.schema.columns) - len(columns), "column")
     is_drawn = any(prior.spread is not None and not prior.spread.is_exact for prior in priors)
     said = html.legend("probability without evidence", more=f"{_SCALES} {_ABOUT}" if is_drawn else _SCALES)
-    return html.view(title, [rows, said], [html.grid(cards)], left)
+    return html.view_html(title, [rows, said], [html.grid(cards)], left)
 
 
-_ABOUT = f"About: from {DRAWS:,} draws."
+_ABOUT = f"About: from {_DRAWS:,} draws."
 _SCALES = "Bars of levels: the full width is 100%. Line below a histogram: mean and 90% interval."
 
 
@@ -175,9 +175,9 @@ def posterior_html(
 ) -> str:
     """A posterior: how probable the evidence is, and each column given it, over what was known before."""
     if len(state.evidence.value) != 1:
-        return html.view(title, [], [])
+        return html.view_html(title, [], [])
     if log_probability == -math.inf:
-        return html.view(title, ["The evidence has probability 0."], [])
+        return html.view_html(title, ["The evidence has probability 0."], [])
     said = [f"log-density of the evidence {signed(f'{log_probability:.4g}')}"]
     if log_probability <= 0.0:
         said = [
@@ -187,10 +187,10 @@ def posterior_html(
     lines = ["; ".join([*said, *([support] if support else [])])]
     if state.background_weight()[0] > SUPPORT:
         lines.append("The evidence is unlike anything learned: its answers are those of a background.")
-    columns = state.distribution.schema.columns[:COLUMNS]
+    columns = state.distribution.schema.columns[:_COLUMNS]
     regions, drawn = state.evidence.cell_regions()[0], _draws(state)
     cards = []
-    least = 1e-300 if _cost(state.distribution) <= LARGE else 0.5 / DRAWS  # a bin without a draw is not impossible
+    least = 1e-300 if _cost(state.distribution) <= LARGE else 0.5 / _DRAWS  # a bin without a draw is not impossible
     for j, (column, prior) in enumerate(zip(columns, _priors(before, range(len(columns))), strict=True)):
         mass = _mass(state, j, prior.edges, drawn)
         is_known = not math.isnan(state.evidence.value[0, j]) or regions[j] >= 0
@@ -200,22 +200,22 @@ def posterior_html(
     scales = _SCALES if drawn is None else f"{_SCALES} {_ABOUT}"
     lines.append(html.legend("given the evidence", "without evidence", scales))
     left = _left_out(len(state.distribution.schema.columns) - len(columns), "column")
-    return html.view(title, lines, [html.grid(cards)], left)
+    return html.view_html(title, lines, [html.grid(cards)], left)
 
 
 def marginal_html(title: str, state: PosteriorState, j: int, has_evidence: bool) -> str:
     """A marginal: its levels, or its histogram, mean and interval."""
     column = state.distribution.schema.columns[j]
     if len(state.evidence.value) != 1 or math.isnan(state.background_weight()[0]):
-        return html.view(title, [column_in_words(state, j)], [])
+        return html.view_html(title, [column_in_words(state, j)], [])
     (prior,) = _priors(state.distribution, [j])
     drawn = _draws(state) if _cost(state.distribution) > LARGE else None
     mass = _mass(state, j, prior.edges, drawn)
     before = (prior.mass, prior.spread) if has_evidence else None
-    body, footer = _picture(column, prior.edges, (mass, _spread(state, j, drawn)), before, LEVELS)
+    body, footer = _picture(column, prior.edges, (mass, _spread(state, j, drawn)), before, _LEVELS)
     lines = [html.legend("given the evidence", "without evidence")] if has_evidence else []
-    left = _left_out(len(mass) - LEVELS, "level") if column.is_categorical and len(mass) > max(ALL, LEVELS) else ""
-    return html.view(title, lines, [html.card(column.name, column.kind, body, footer)], left)
+    left = _left_out(len(mass) - _LEVELS, "level") if column.is_categorical and len(mass) > max(ALL, _LEVELS) else ""
+    return html.view_html(title, lines, [html.card(column.name, column.kind, body, footer)], left)
 
 
 _Known = tuple[np.ndarray, _Spread | None]
@@ -234,7 +234,7 @@ def _picture(
     was, marks_before = (None, None) if before is None else (before[0], _marks(before[1], low, high))
     ticks = axis_ticks(column, low, high)
     marks, beyond, is_few = _marks(spread, low, high), is_beyond(column, edges), are_few_cells(column, edges)
-    drawn = svg.histogram(column.name, mass, was, ticks, marks, marks_before, None, beyond, is_few)
+    drawn = svg.histogram_svg(column.name, mass, was, ticks, marks, marks_before, None, beyond, is_few)
     said = _in_numbers(column, spread, low, high)
     return drawn, f"{said}; {absent}" if absent else said
 
@@ -261,13 +261,13 @@ def _bars(column: Column, mass: np.ndarray, before: np.ndarray | None, most: int
     rows: list[tuple[str, str, str]] = []
     for k in shown:
         was = None if before is None else float(before[k])
-        drawn = Html(svg.bar(float(mass[k]), was))
-        rows.append((shortened(str(column.levels[k]), longest), drawn, percent(float(mass[k]))))
+        drawn = Html(svg.bar_svg(float(mass[k]), was))
+        rows.append((shortened_text(str(column.levels[k]), longest), drawn, percent(float(mass[k]))))
     n_others = len(mass) - len(shown)
     if n_others:
         share = max(1.0 - float(mass[shown].sum()), 0.0)
         rows.append((html.soft(f"{n_others:,} other{'' if n_others == 1 else 's'}"), "", html.soft(percent(share))))
-    return html.table(rows)
+    return html.table_html(rows)
 
 
 def _spread(state: PosteriorState, j: int, drawn: np.ndarray | None) -> _Spread | None:

@@ -8,7 +8,7 @@ from decimal import ROUND_HALF_UP, Decimal
 
 GROUPED = 1e4
 """The numbers of a column whose greatest is below this, such as years, are written without commas."""
-FAR = 1e9
+_FAR = 1e9
 """From here on numbers are written with a power of ten."""
 MINUS = "−"
 
@@ -49,7 +49,7 @@ def number_writer(low: float, high: float, step: float = 0.0, of_means: bool = F
     digits = 0 if is_whole else min(12, fine)
     if is_whole and of_means:
         digits = min(2, fine) or int(span < 200.0)
-    is_far = largest >= FAR or (not is_whole and span < 1e-6)
+    is_far = largest >= _FAR or (not is_whole and span < 1e-6)
     comma = "," if largest >= GROUPED else ""
 
     def write(x: float) -> str:

@@ -28,7 +28,7 @@ class Html(str):
     __slots__ = ()
 
 
-def shortened(text: str, most: int = LONGEST) -> str:
+def shortened_text(text: str, most: int = LONGEST) -> str:
     """A text of at most so many characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
@@ -43,7 +43,7 @@ def soft(text: str) -> Html:
     return Html(f'<span style="{_SOFT}">{words(text)}</span>')
 
 
-def view(title: str, lines: Iterable[str], pieces: Iterable[str], end: str = "") -> str:
+def view_html(title: str, lines: Iterable[str], pieces: Iterable[str], end: str = "") -> str:
     """A view: its title, lines below it, pieces of HTML, a last line."""
     out = [
         '<div style="font-family:system-ui,-apple-system,Segoe UI,Roboto,sans-serif;font-size:13px;line-height:1.45;'
@@ -64,12 +64,12 @@ def grid(cards: Sequence[str], least: int = 275) -> str:
 
 def card(name: str, aside: str, body: str, footer: str = "", is_known: bool = False) -> str:
     """One card: a name, a word beside it, a picture or table, a last line."""
-    head = f"<b>{words(shortened(name))}</b>" + (f" {soft(aside)}" if aside else "")
+    head = f"<b>{words(shortened_text(name))}</b>" + (f" {soft(aside)}" if aside else "")
     foot = f'<div style="{_SOFT}">{words(footer)}</div>' if footer else ""
     return f'<div style="{_KNOWN if is_known else _CARD}"><div>{head}</div>{body}{foot}</div>'
 
 
-def table(rows: Iterable[Sequence[str]], header: Sequence[str] = (), wraps: bool = False) -> str:
+def table_html(rows: Iterable[Sequence[str]], header: Sequence[str] = (), wraps: bool = False) -> str:
     """A table without lines; cells are texts, or pieces of `Html`."""
     cell = _CELL.replace("nowrap", "normal") if wraps else _CELL
     out = ['<table style="border-collapse:collapse;margin:2px 0;border:0;font-size:13px">']

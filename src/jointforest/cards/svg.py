@@ -22,7 +22,7 @@ WIDTH, HEIGHT, ABOVE = 246, 74, 14
 _GHOST = f'fill="{PRIOR_LINE}" fill-opacity="{PRIOR_OPACITY}"'
 
 
-def bar(share: float, before: float | None = None) -> str:
+def bar_svg(share: float, before: float | None = None) -> str:
     """A share as a bar, before the bar of what was known before; the full width is 100 %."""
     shapes = [f'<rect width="{BAR}" height="{THICK}" fill="{PRIOR_LINE}" fill-opacity="0.08"/>']
     if before is not None:
@@ -71,7 +71,7 @@ LABELLED = 0.25
 """A tallest bar of this share or more is labelled, cut or not."""
 
 
-def histogram(
+def histogram_svg(
     name: str,
     mass: np.ndarray,
     before: np.ndarray | None,

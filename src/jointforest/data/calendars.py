@@ -17,7 +17,7 @@ OF_NUMBERS = ("yyyymmdd", "yyyymm", "hhmm")
 """Calendars of whole numbers."""
 CALENDARS = OF_DAYS + OF_NUMBERS
 IN_WORDS = {"yyyymmdd": "dates", "yyyymm": "months", "hhmm": "times of day"}
-SURE = 2.0 * math.log(1000.0)
+_SURE = 2.0 * math.log(1000.0)
 """Nats by which chance must be ruled out before a column has a calendar."""
 DAY = 86_400
 _YEARS = (1800, 2200)
@@ -54,7 +54,7 @@ def dates_in_numbers(values: np.ndarray) -> str:
     first, second, year = whole // 1_000_000, whole // 10_000 % 100, whole % 10_000
     for pattern, month, day in (("%m%d%Y", first, second), ("%d%m%Y", second, first)):
         fits = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31) & (year >= 1900) & (year <= 2100)
-        if fits.all() and len(whole) * -math.log(0.0015) > SURE:
+        if fits.all() and len(whole) * -math.log(0.0015) > _SURE:
             return pattern
     return ""
 
@@ -65,7 +65,7 @@ def of_days(odd: np.ndarray, n: int, n_distinct: int) -> str:
     return _first(OF_DAYS, odd, n, [n_distinct * -math.log(share) for share in shares])
 
 
-def of_numbers(odd: np.ndarray, n: int, values: np.ndarray) -> str:
+def calendar_of_numbers(odd: np.ndarray, n: int, values: np.ndarray) -> str:
     """The calendar of n numbers, of which so many are in none of `OF_NUMBERS`, by some of their distinct values.
 
     Numbers on a coarse grid, such as multiples of 50, have minutes below 60 by chance more often.
@@ -81,7 +81,7 @@ def of_numbers(odd: np.ndarray, n: int, values: np.ndarray) -> str:
 
 def _first(names: tuple[str, ...], odd: np.ndarray, n: int, nats: list[float]) -> str:
     each = zip(names, odd.tolist(), nats, strict=True)
-    return next((name for name, n_odd, sure in each if n_odd <= n / 1000 and sure > SURE), "")
+    return next((name for name, n_odd, sure in each if n_odd <= n / 1000 and sure > _SURE), "")
 
 
 def moved(name: str, whole: np.ndarray) -> np.ndarray:

@@ -275,7 +275,7 @@ def of_numbers(dtype: str) -> str:
     return dtype
 
 
-def check(frame: str, column: Column) -> None:
+def check_frame_kind(frame: str, column: Column) -> None:
     """Check that a frame can hold such a column.
 
     Raises ValueError if the dtype is unknown, or does not go with the kind of the column.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from types import UnionType
 from typing import Any, Literal
 
 import numpy as np
@@ -354,9 +355,14 @@ def factors(condition: Any) -> list[Any]:
 
 def has_soft(condition: Any) -> bool:
     """Whether soft evidence is, or is a part of, a condition."""
+    return _has_part(condition, Soft)
+
+
+def _has_part(condition: Any, kind: type | UnionType) -> bool:
+    """Whether a condition, or a part of it, is of a kind."""
     if isinstance(condition, AnyOf | AllOf | PerRow):
-        return any(map(has_soft, condition.conditions))
-    return has_soft(condition.condition) if isinstance(condition, Not) else isinstance(condition, Soft)
+        return any(_has_part(part, kind) for part in condition.conditions)
+    return _has_part(condition.condition, kind) if isinstance(condition, Not) else isinstance(condition, kind)
 
 
 def check_hard(conditions: Mapping[str, Any]) -> None:
@@ -422,7 +428,7 @@ def without_missing(
         parts = condition.conditions if isinstance(condition, AllOf) else (condition,)
         said = {said for part in parts if (said := _says(part)) is not None}
         others = [part for part in parts if _says(part) is None]
-        if any(map(_speaks, others)):
+        if any(_has_part(part, Missing) for part in others):
             raise ValueError(
                 f"column {name!r}: that a cell is missing stands alone, or is joined to other conditions by 'and'; "
                 "ask for the parts: P(A or B) = P(A) + P(B) - P(A, B)"
@@ -447,10 +453,3 @@ def _says(condition: Any) -> bool | None:
         inner = _says(condition.condition)
         return None if inner is None else not inner
     return True if isinstance(condition, Missing) else None
-
-
-def _speaks(condition: Any) -> bool:
-    """Whether a part of a condition is about missing cells."""
-    if isinstance(condition, AnyOf | AllOf | PerRow):
-        return any(map(_speaks, condition.conditions))
-    return _speaks(condition.condition) if isinstance(condition, Not) else isinstance(condition, Missing)

@@ -53,7 +53,7 @@ _DECIMAL_COMMAS = re.compile(r"[^,\n]+\n(\s*([+-]?\d+(,\d+)?)?\s*\n)*\s*[+-]?\d*
 _CHUNK = 1 << 20
 _SAMPLE = 1 << 24
 """Bytes that are looked at to tell encodings."""
-HEAD = 1 << 16
+HEAD_BYTES = 1 << 16
 """Bytes that tell in which form a file is."""
 _WORD_ENDS = (b" ", b",", b";", b"|", b"\t", b'"', b"\n", b"\r")
 _LONGEST_WORD = 20
@@ -170,7 +170,7 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
     has_comments = bool(form.comment)
     source, form = _as_plain_lines(source, form)
     source.seek(0)
-    head = source.read(HEAD)
+    head = source.read(HEAD_BYTES)
     _check_encoding(head, name, form)
     first = codecs.getincrementaldecoder(form.encoding)("replace").decode(head).removeprefix("\ufeff")
     options = csv.ConvertOptions(
@@ -180,7 +180,7 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
         column_types=dict.fromkeys(text, pa.string()),
         decimal_point="." if form.decimal == form.separator else form.decimal,
     )
-    rows, starts = _rows_of(first, form, len(head) == HEAD)
+    rows, starts = _rows_of(first, form, len(head) == HEAD_BYTES)
     names = _names_of(rows, form)
 
     def read() -> pa.Table:
@@ -526,9 +526,9 @@ def found_form(head: bytes, form: CsvForm, otherwise: str) -> tuple[CsvForm, lis
     said = re.match(r"\ufeff?sep=(.)\r?\n", text)  # as Excel writes, and reads
     if said and not form.separator:
         form = form._replace(separator=said[1], skip=form.skip + 1)
-    form = form if form.separator else _with_separator(text, form, otherwise, len(head) >= HEAD)
+    form = form if form.separator else _with_separator(text, form, otherwise, len(head) >= HEAD_BYTES)
     plain, shown = _as_plain_text(text.removeprefix("\ufeff"), form)
-    rows = _rows_of(plain, shown, len(head) >= HEAD)[0]
+    rows = _rows_of(plain, shown, len(head) >= HEAD_BYTES)[0]
     names = _names_of(rows, form) or (rows[0] if rows else [])
     cells = zip(*(row for row in rows[form.has_names :] if len(row) == len(names)), strict=True)
     own = numbered(names, doubt=False)

@@ -12,7 +12,7 @@ import numpy as np
 
 PILE = 5.0
 """Rows that should lie beyond a pile, and do not."""
-FEW_CELLS = 10
+_FEW_CELLS = 10
 """Whole numbers from end to end, of columns that have no others, ..."""
 ROWS_EACH = 5
 """... with so many rows for each."""
@@ -20,7 +20,7 @@ OUTERMOST = (64, 32, 16)
 """Rows from an end within which it is seen whether they stop sharply."""
 ROWS_A_CELL = 2.0
 """Outermost rows for each cell of the grid: of fewer, or without a grid, the last row is not the end."""
-SURE = math.log(1000.0)
+_SURE = math.log(1000.0)
 """Log-likelihood of a sharp stop over that of a tail, among the most of them; among the fewest it is not below 0."""
 
 
@@ -57,7 +57,7 @@ def ends_of(
     (0.0, inf)
     """
     low, high = ends
-    is_narrow = step == 1.0 and high - low < FEW_CELLS and n >= ROWS_EACH * (high - low + 1.0)
+    is_narrow = step == 1.0 and high - low < _FEW_CELLS and n >= ROWS_EACH * (high - low + 1.0)
     has_low = is_narrow or _stops(-values[::-1], counts[::-1], n, step)
     has_high = is_narrow or _stops(values, counts, n, step)
     lower, upper = low if has_low else -math.inf, high if has_high else math.inf
@@ -80,7 +80,7 @@ def _stops(values: np.ndarray, counts: np.ndarray, n: int, step: float) -> bool:
     if first < 0 or beyond[first] * step < ROWS_A_CELL * (values[-1] - values[first] + step) or step == 0.0:
         return False
     likelihoods = [_sharpness(values, counts, beyond, step, k) for k in OUTERMOST if k <= most]
-    return likelihoods[0] > SURE and min(likelihoods) > 0.0
+    return likelihoods[0] > _SURE and min(likelihoods) > 0.0
 
 
 def _sharpness(values: np.ndarray, counts: np.ndarray, beyond: np.ndarray, step: float, k: int) -> float:

@@ -16,9 +16,9 @@ from .meaning import (
     Runs,
     contains,
     intersected,
-    log_likelihood,
     meaning_of,
     region_contains,
+    region_log_likelihood,
     soft_region,
     weighed,
 )
@@ -374,14 +374,14 @@ class _Addition:
         nowhere = math.nan, self.known.number(NOWHERE), 0.0
         if not math.isnan(value):
             if self.likelihood is not None:
-                fit = log_likelihood(self.column, self.likelihood, value)
+                fit = region_log_likelihood(self.column, self.likelihood, value)
             else:
                 fit = 0.0 if contains(self.column, self.condition, value) else -math.inf
             return (value, -1, fit) if fit > -math.inf else nowhere
         old = self.known.regions[region] if region >= 0 else None
         if isinstance(new, Region):
             return math.nan, self.known.number(new if old is None else intersected(old, new)), 0.0
-        fit = 0.0 if old is None else log_likelihood(self.column, old, new)
+        fit = 0.0 if old is None else region_log_likelihood(self.column, old, new)
         return (new, -1, fit) if fit > -math.inf else nowhere
 
 
@@ -411,7 +411,7 @@ def with_values(schema: Schema, evidence: Evidence, j: int, x: np.ndarray) -> Ev
     penalty, region = rows.log_penalty.copy(), rows.cell_regions()
     if region[0, j] >= 0:
         said = RegionTable(evidence).regions[int(region[0, j])]
-        penalty += [log_likelihood(column, said, value) for value in x.tolist()]
+        penalty += [region_log_likelihood(column, said, value) for value in x.tolist()]
     region[:, j] = -1
     value = rows.value.copy()
     value[:, j] = x

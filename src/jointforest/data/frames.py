@@ -81,7 +81,7 @@ def with_names(frame: Any, doubt: bool = True) -> Any:
     return frame.set_axis(new, axis=1) if is_pandas else frame.rename_columns(new)
 
 
-def build(schema: Schema, X: np.ndarray) -> Any:
+def _build(schema: Schema, X: np.ndarray) -> Any:
     """Frame of the library that the schema came from, of numbers and codes (n, d), best with contiguous columns."""
     if schema.frame == "pandas":
         from .backends import pandas as _pandas
@@ -218,7 +218,7 @@ def decode(schema: Schema, X: np.ndarray, first_new: int | None = None) -> Any:
         known, X = X, np.full((len(X), len(schema.all_columns.columns)), np.nan)
         X[:, schema.places] = known
     full, X = _with_texts(schema.all_columns, _columnwise(X))
-    return build(*(_with_identifiers(full, X, first_new) if schema.unknown and first_new is not None else (full, X)))
+    return _build(*(_with_identifiers(full, X, first_new) if schema.unknown and first_new is not None else (full, X)))
 
 
 def _tell_empty(schema: Schema) -> None:

@@ -43,7 +43,7 @@ class HistoryRows:
         return np.diff(self.start)
 
 
-def check_names(reader: FrameReader, group: Any, order: Any) -> tuple[str, str | None]:
+def check_history_names(reader: FrameReader, group: Any, order: Any) -> tuple[str, str | None]:
     """Names of the columns of subjects and of time, which the frame must have.
 
     Raises
@@ -202,7 +202,7 @@ def _subject_starts(parts: list[Any], group: str) -> tuple[Any, np.ndarray, np.n
     if len(table) == 0:
         return table, np.zeros(1, int), np.empty(0, np.uint64)
     reader = read(table.to_native())
-    check_names(reader, group, None)
+    check_history_names(reader, group, None)
     cells = reader.cells(group)
     check_subjects(cells, group)
     key = row_keys([(group, cells)], reader.n, 0)

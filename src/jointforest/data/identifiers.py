@@ -8,7 +8,7 @@ from dataclasses import dataclass
 NO_KINDS = ("identifier", "ignored")
 """How a user names columns that take no part in the model."""
 REASONS = ("identifier", "free text", "too many levels", "unlike cells", "ignored")
-CLASSES = (
+SHAPE_CLASSES = (
     ("d", "0123456789"),
     ("h", "0123456789abcdef"),
     ("H", "0123456789ABCDEF"),
@@ -68,7 +68,7 @@ class SetAside:
         if not self.mask:
             return f"{self.prefix}{max(self.first, 1) + k:0{self.width}d}{self.suffix}"
         chosen, out, i = random.Random(k), [], 0
-        characters = dict(CLASSES)
+        characters = dict(SHAPE_CLASSES)
         while i < len(self.mask):
             if self.mask[i] == "\\":
                 i += 1

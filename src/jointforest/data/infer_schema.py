@@ -22,7 +22,7 @@ from .cells import FrameReader, of_numbers, without
 from .csv_files import WORDS
 from .ends import ends_of
 from .frames import read
-from .identifiers import CLASSES, NO_KINDS, SetAside
+from .identifiers import NO_KINDS, SHAPE_CLASSES, SetAside
 from .observe_table import (
     MAX_CELLS,
     MICRO,
@@ -32,7 +32,7 @@ from .observe_table import (
     Numbers,
     Outermost,
     Seen,
-    Wanted,
+    WantedValues,
     count,
     counted_numbers,
     digits_of,
@@ -143,7 +143,7 @@ def check_kinds(names: Sequence[str], kinds: Mapping[str, str] | None) -> dict[s
     return kinds
 
 
-def to_count(seen: Look, kinds: Mapping[str, str]) -> dict[str, Wanted]:
+def to_count(seen: Look, kinds: Mapping[str, str]) -> dict[str, WantedValues]:
     """Values whose exact counts decide what may be atoms, in columns of too many values to have counted all."""
     wanted_of = {}
     for name, column in zip(seen.names, seen.columns, strict=True):
@@ -408,7 +408,7 @@ def _numeric(column: Column, sort: str, seen: Numbers, counted: np.ndarray | Non
     (values, counts), tally = seen.values.counted(), seen.values.tally
     step = 0.0 if column.kind in ("continuous", "mixed") else _step(column, sort, seen)
     if step >= 1.0 and not column.kind:
-        only = calendars.of_numbers(seen.odd, tally.n, seen.outermost.values)
+        only = calendars.calendar_of_numbers(seen.odd, tally.n, seen.outermost.values)
         if only:
             step = float(math.gcd(round(step), 20)) if only == "hhmm" else 1.0
             column = _tell_calendar(replace(column, only=only))
@@ -464,7 +464,7 @@ def _tell_dates(column: Column, pattern: str, value: float) -> None:
     )
 
 
-def _to_count(name: str, seen: Seen, kind: str | None) -> Wanted | None:
+def _to_count(name: str, seen: Seen, kind: str | None) -> WantedValues | None:
     """Values of one column to count, None if all are counted or nobody asks."""
     if not isinstance(seen.what, Numbers) or seen.what.values.tally.is_whole or seen.what.n_infinite:
         return None
@@ -475,7 +475,7 @@ def _to_count(name: str, seen: Seen, kind: str | None) -> Wanted | None:
     return _candidates(seen.what, step)
 
 
-def _candidates(seen: Numbers, step: float) -> Wanted:
+def _candidates(seen: Numbers, step: float) -> WantedValues:
     """Values that may be atoms: none that is one is left out."""
     values = seen.values.frequent(0.002 if step == 0 else 0.005)
     if step > 0:
@@ -486,7 +486,7 @@ def _candidates(seen: Numbers, step: float) -> Wanted:
         values = np.union1d(cells, ends) * step
     else:
         values = np.union1d(values, [seen.low, seen.high])
-    return Wanted(values, step)
+    return WantedValues(values, step)
 
 
 def _step(column: Column, sort: str, seen: Numbers, is_quiet: bool = False) -> float:
@@ -709,12 +709,12 @@ def _pattern(texts: list[str]) -> dict[str, Any]:
         return {"prefix": "new-"}
     mask, freedom = [], 1.0
     for characters in map(set, zip(*texts, strict=True)):
-        of = next((name for name, members in CLASSES if characters <= set(members)), None)
+        of = next((name for name, members in SHAPE_CLASSES if characters <= set(members)), None)
         if len(characters) == 1 or of is None:
             if len(characters) > 1:
                 return {"prefix": "new-"}
             mask.append("\\" + next(iter(characters)))
         else:
             mask.append(of)
-            freedom *= len(dict(CLASSES)[of])
+            freedom *= len(dict(SHAPE_CLASSES)[of])
     return {"mask": "".join(mask)} if freedom >= 1e15 else {"prefix": "new-"}  # enough that none is drawn twice

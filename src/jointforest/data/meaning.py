@@ -11,12 +11,12 @@ import numpy as np
 
 from . import times
 from .conditions import About, AllOf, AnyOf, Interval, Likely, Not, PerRow, Soft, is_span, normal, width
-from .schema import NUMERIC_KINDS, Column, cell_place, cell_places, place
+from .schema import NUMERIC_KINDS, Column, cell_place, cell_places, place_on_grid
 
 # ---- Unions of half-open intervals ``(lo, hi]``: disjoint, ascending, never empty, never touching.
 
-Run = tuple[float, float]
-Runs = tuple[Run, ...]
+_Run = tuple[float, float]
+Runs = tuple[_Run, ...]
 
 
 def union(parts: Iterable[Runs]) -> Runs:
@@ -27,7 +27,7 @@ def union(parts: Iterable[Runs]) -> Runs:
     >>> union([((0.0, 1.0),), ((1.0, 2.0), (5.0, 6.0))])
     ((0.0, 2.0), (5.0, 6.0))
     """
-    merged: list[Run] = []
+    merged: list[_Run] = []
     for lo, hi in sorted(run for runs in parts for run in runs if run[0] < run[1]):
         if merged and lo <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(hi, merged[-1][1]))
@@ -47,7 +47,7 @@ def intersection(a: Runs, b: Runs) -> Runs:
     return tuple(run for run, _, _ in overlaps(a, b))
 
 
-def overlaps(a: Runs, b: Runs) -> list[tuple[Run, int, int]]:
+def overlaps(a: Runs, b: Runs) -> list[tuple[_Run, int, int]]:
     """Each common part of a run of one and a run of the other, ascending, with these runs' numbers; runs may touch.
 
     Examples
@@ -68,7 +68,7 @@ def overlaps(a: Runs, b: Runs) -> list[tuple[Run, int, int]]:
     return common
 
 
-def complement(runs: Runs, everything: Run) -> Runs:
+def complement(runs: Runs, everything: _Run) -> Runs:
     """Points of ``everything`` in no run.
 
     Examples
@@ -168,10 +168,10 @@ def contains(column: Column, condition: Any, number: float) -> bool:
 
 def region_contains(column: Column, region: Region, number: float) -> bool:
     """Whether a number lies in a region: by its atom, or the centre of its cell."""
-    return log_likelihood(column, region, number) > -math.inf
+    return region_log_likelihood(column, region, number) > -math.inf
 
 
-def log_likelihood(column: Column, region: Region, number: float) -> float:
+def region_log_likelihood(column: Column, region: Region, number: float) -> float:
     """Log-likelihood that a region gives to a number, by its atom or the centre of its cell; -inf outside."""
     at = cell_place(column, number)
     for k, atom in enumerate(column.atoms):
@@ -185,7 +185,7 @@ def log_likelihood(column: Column, region: Region, number: float) -> float:
 
 
 def log_likelihoods(column: Column, region: Region, numbers: np.ndarray) -> np.ndarray:
-    """`log_likelihood` of many numbers, (n,)."""
+    """`region_log_likelihood` of many numbers, (n,)."""
     at = numbers if column.step == 0.0 else cell_places(column, numbers)
     x = at if column.step == 0.0 else column.center + at * column.step
     found = np.full(len(x), -np.inf)
@@ -208,9 +208,9 @@ def intersected(a: Region, b: Region) -> Region:
     return weighed(runs, atoms, [x + y for x, y in zip(a.atom_weights(), b.atom_weights(), strict=False)])
 
 
-def weighed(runs: Iterable[tuple[Run, float]], atoms: int, atom_log_weights: Sequence[float]) -> Region:
+def weighed(runs: Iterable[tuple[_Run, float]], atoms: int, atom_log_weights: Sequence[float]) -> Region:
     """The region of disjoint ascending runs and atoms with their log-likelihoods; equal neighbours are made one run."""
-    merged: list[tuple[Run, float]] = []
+    merged: list[tuple[_Run, float]] = []
     for (lo, hi), weight in runs:
         if merged and merged[-1][0][1] == lo and merged[-1][1] == weight:
             merged[-1] = ((merged[-1][0][0], hi), weight)
@@ -336,7 +336,7 @@ def _edge(column: Column, cells: float) -> float:
     return cells if column.is_categorical else column.center + cells * column.step
 
 
-def _everything(column: Column) -> Run:
+def _everything(column: Column) -> _Run:
     return (-0.5, len(column.levels) - 0.5) if column.is_categorical else (-math.inf, math.inf)
 
 
@@ -356,7 +356,7 @@ def _ends(column: Column, interval: Interval) -> tuple[float, float]:
     high = math.inf if hi is None else _end(column, hi)
     if low > high:
         raise ValueError(f"column {column.name!r}: the interval from {lo!r} to {hi!r} is reversed")
-    return place(column, low), place(column, high)
+    return place_on_grid(column, low), place_on_grid(column, high)
 
 
 def _end(column: Column, value: Any) -> float:
@@ -383,9 +383,9 @@ def _known(column: Column, condition: Any) -> Any:
 
 # ---- What soft evidence means in a column, as the kernels see it: runs of cells and atoms with log-likelihoods.
 
-FAR = 8.0
+_FAR = 8.0
 """Standard deviations of a measurement beyond which a value is ruled out: its likelihood is 1e-14 of the greatest."""
-STEPS = 160
+_STEPS = 160
 """Steps of a staircase, each of a tenth of a standard deviation; wider cells of a grid are taken one by one."""
 
 
@@ -454,7 +454,7 @@ def _of_about(column: Column, condition: About) -> Region:
         raise ValueError(f"column {column.name!r} is {column.kind}: expected a number as sd, got {condition.sd!r}")
     mean, sd = column.to_number(condition.value), width(condition.sd)
     sharp = max(sd / 16.0, column.step)
-    if not (math.isfinite(2.0 * FAR * sd) and abs(mean) < 2.0**49 * sharp):
+    if not (math.isfinite(2.0 * _FAR * sd) and abs(mean) < 2.0**49 * sharp):
         raise ValueError(
             f"column {column.name!r}: {condition!r} is finer, or wider, than numbers are; "
             "give the value itself, or None"
@@ -482,17 +482,17 @@ def _atom_weight(column: Column, atom: float, mean: float, sd: float, edges: np.
         k = int(np.searchsorted(edges, atom)) - 1
         return float(weights[k]) if 0 <= k < len(weights) else -math.inf
     z = (atom - mean) / sd
-    return -0.5 * z * z if abs(z) <= FAR else -math.inf
+    return -0.5 * z * z if abs(z) <= _FAR else -math.inf
 
 
 def _on_grid(column: Column, mean: float, sd: float) -> tuple[np.ndarray, np.ndarray]:
     """Edges (k + 1,) and log-likelihoods (k,) of cells, or if the grid is fine of steps of cells; atoms' stay alone."""
-    at, spread = place(column, mean), sd / column.step
+    at, spread = place_on_grid(column, mean), sd / column.step
     nearest = float(math.floor(at + 0.5))
     # likelihoods are relative to the best cell's: a precise measurement between two centres leaves both
-    reach = math.hypot(FAR * spread, nearest - at)
+    reach = math.hypot(_FAR * spread, nearest - at)
     first, last = min(math.ceil(at - reach), nearest), max(math.floor(at + reach), nearest)
-    ends = np.floor(np.linspace(first, last + 1.0, int(min(STEPS, last - first + 1)) + 1))
+    ends = np.floor(np.linspace(first, last + 1.0, int(min(_STEPS, last - first + 1)) + 1))
     alone = np.array([cell for atom in column.atoms if first <= (cell := cell_place(column, atom)) <= last])
     if len(alone):
         ends = np.unique(np.concatenate([ends, alone, alone + 1.0]))
@@ -502,7 +502,7 @@ def _on_grid(column: Column, mean: float, sd: float) -> tuple[np.ndarray, np.nda
     several = np.diff(ends) > 1.0
     if several.any():
         weights[several] = _step_means((ends - 0.5 - at) / spread)[several]
-    kept = np.flatnonzero(weights > -0.5 * FAR * FAR - 1.0)  # the others are at the ends
+    kept = np.flatnonzero(weights > -0.5 * _FAR * _FAR - 1.0)  # the others are at the ends
     ends, weights = ends[kept[0] : kept[-1] + 2], np.minimum(weights[kept[0] : kept[-1] + 1], 0.0)
     return column.center + (ends - 0.5) * column.step, weights
 
@@ -516,6 +516,6 @@ def _step_means(z: np.ndarray) -> np.ndarray:
     return np.asarray(np.log((simpson[:, None] * np.exp(-0.5 * points * points)).sum(axis=0)))
 
 
-_PLACES = np.linspace(-FAR, FAR, STEPS + 1)
+_PLACES = np.linspace(-_FAR, _FAR, _STEPS + 1)
 """Edges of a staircase, in standard deviations from the measured value."""
 _WEIGHTS = _step_means(_PLACES)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..runtime.arrays import sums_by_key
 from .calendars import odd_days, odd_numbers
 from .cells import ColumnCells, FrameReader, check_orders
 from .schema import MAX_ATOMS, MOST_DIGITS, Frame, digit_power
@@ -89,7 +90,7 @@ class Tally(NamedTuple):
 
 def tally_of(keys: np.ndarray, counts: np.ndarray, size: Size) -> Tally:
     """Tally of keys, uint64 (n,), that occur so often each, int64 (n,); a key may be there twice."""
-    return _bounded(Tally(*_added(keys, counts), int(counts.sum())), size)
+    return _bounded(Tally(*sums_by_key(keys, counts), int(counts.sum())), size)
 
 
 def merge_tallies(a: Tally, b: Tally, size: Size) -> Tally:
@@ -97,9 +98,9 @@ def merge_tallies(a: Tally, b: Tally, size: Size) -> Tally:
     common = None
     if a.common is not None or b.common is not None:
         first, second = _common_of(a, size), _common_of(b, size)
-        both = _added(np.concatenate([first.keys, second.keys]), np.concatenate([first.counts, second.counts]))
+        both = sums_by_key(np.concatenate([first.keys, second.keys]), np.concatenate([first.counts, second.counts]))
         common = _fewer(Common(*both, first.missed + second.missed), size)
-    added = _added(np.concatenate([a.keys, b.keys]), np.concatenate([a.counts, b.counts]))
+    added = sums_by_key(np.concatenate([a.keys, b.keys]), np.concatenate([a.counts, b.counts]))
     return _bounded(Tally(*added, a.n + b.n, common), size)
 
 
@@ -125,30 +126,22 @@ def _fewer(common: Common, size: Size) -> Common:
     return Common(common.keys[kept], common.counts[kept] - taken, common.missed + taken)
 
 
-def _added(keys: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Different keys, ascending, and the sums of their counts."""
-    order = np.argsort(keys, kind="stable")
-    keys, counts = keys[order], counts[order]
-    first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])[: len(keys)])
-    return keys[first], np.add.reduceat(counts, first) if len(first) else counts
-
-
 # ---- How often some values of columns occur, counted exactly: sums of batches.
 
 
-class Wanted(NamedTuple):
+class WantedValues(NamedTuple):
     """Values to count, float64 (k,), ascending; on a grid of this step (0: none) each stands for its cell."""
 
     values: np.ndarray
     step: float
 
 
-def count(reader: FrameReader, wanted: Mapping[str, Wanted]) -> dict[str, np.ndarray]:
+def count(reader: FrameReader, wanted: Mapping[str, WantedValues]) -> dict[str, np.ndarray]:
     """Counts, int64 (k,), of the wanted values of columns in a table, or a batch of its rows."""
     return {name: _count(reader.cells(name).values, *what) for name, what in wanted.items()}
 
 
-def add_counts(a: Mapping[str, np.ndarray], b: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def add_table_counts(a: Mapping[str, np.ndarray], b: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The counts of two parts of a table as one."""
     return {name: a[name] + b[name] for name in a}
 
@@ -163,7 +156,7 @@ def _count(cells: np.ndarray, values: np.ndarray, step: float) -> np.ndarray:
 # ---- 64-bit keys of numbers.
 
 
-def mixed(bits: np.ndarray) -> np.ndarray:
+def mix_all_bits(bits: np.ndarray) -> np.ndarray:
     """Scrambled 64-bit numbers, one to one (the finaliser of SplitMix64, Steele et al. 2014)."""
     z = np.asarray(bits, dtype=np.uint64)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -172,7 +165,7 @@ def mixed(bits: np.ndarray) -> np.ndarray:
 
 
 def unmixed(keys: np.ndarray) -> np.ndarray:
-    """The 64-bit numbers whose `mixed` these are."""
+    """The 64-bit numbers whose `mix_all_bits` these are."""
     z = np.asarray(keys, dtype=np.uint64)
     z = (z ^ (z >> np.uint64(31)) ^ (z >> np.uint64(62))) * np.uint64(pow(0x94D049BB133111EB, -1, 2**64))
     z = (z ^ (z >> np.uint64(27)) ^ (z >> np.uint64(54))) * np.uint64(pow(0xBF58476D1CE4E5B9, -1, 2**64))
@@ -181,7 +174,7 @@ def unmixed(keys: np.ndarray) -> np.ndarray:
 
 def number_keys(values: np.ndarray) -> np.ndarray:
     """Key of each float64 number; -0 is 0."""
-    return mixed((np.ascontiguousarray(values, dtype=np.float64) + 0.0).view(np.uint64))
+    return mix_all_bits((np.ascontiguousarray(values, dtype=np.float64) + 0.0).view(np.uint64))
 
 
 def numbers_of(keys: np.ndarray) -> np.ndarray:
@@ -211,7 +204,7 @@ class Values(NamedTuple):
         return np.sort(numbers_of(self.tally.frequent(share)))
 
 
-def values_of(distinct: np.ndarray, counts: np.ndarray) -> Values:
+def _values_of(distinct: np.ndarray, counts: np.ndarray) -> Values:
     """Finite values, float64 (k,), that occur so often each, int64 (k,)."""
     return Values(tally_of(number_keys(distinct), counts, SIZE))
 
@@ -226,7 +219,7 @@ def merge_values(a: Values, b: Values) -> Values:
 MAX_CELLS = 2.0**51
 """Largest cell number on a grid: beyond it half a cell is no longer exact in float64."""
 MAX_DECIMALS = 9
-FEW = 20
+_FEW = 20
 
 
 class OnGrids(NamedTuple):
@@ -319,7 +312,7 @@ def digits_of(distinct: np.ndarray, step: float, eps: float) -> int:
             worth = 10.0 ** digit_power(values, digits)
             finest = step if step > 0.0 else 0.1 * worth.min(initial=1.0)
             nats = float(np.log(np.maximum(worth / finest, 1.0)).sum())
-            return digits if digits >= FEWEST_DIGITS and nats > _SURE and len(values) > FEW else 0
+            return digits if digits >= FEWEST_DIGITS and nats > _SURE and len(values) > _FEW else 0
     return 0
 
 
@@ -350,7 +343,7 @@ def find_atoms(values: np.ndarray, counts: np.ndarray, step: float, n: int, n_di
     common = counts >= max(5.0, 0.05 * n)
     if step == 0:
         common |= counts >= max(20.0, 0.002 * n)
-    elif n_distinct > FEW:
+    elif n_distinct > _FEW:
         cells = np.rint((values - values[0]) / step)
         around, near = np.zeros(len(cells)), np.zeros(len(cells))
         for shift in (-2, -1, 1, 2):
@@ -409,9 +402,7 @@ N_OUTERMOST = 64
 
 def outermost(values: np.ndarray, counts: np.ndarray) -> Outermost:
     """`Outermost` of values (k,), which may be there twice, with counts."""
-    distinct, place = np.unique(values, return_inverse=True)
-    total = np.zeros(len(distinct), np.int64)
-    np.add.at(total, place, counts)
+    distinct, total = sums_by_key(values, counts)
     if len(distinct) > 2 * N_OUTERMOST:
         distinct, total = (np.concatenate([x[:N_OUTERMOST], x[-N_OUTERMOST:]]) for x in (distinct, total))
     return Outermost(distinct, total)
@@ -578,7 +569,7 @@ def counted_numbers(distinct: np.ndarray, counts: np.ndarray, dtype: str) -> Num
     distinct, counts = distinct[is_finite], counts[is_finite].astype(np.int64)
     ends = (float(distinct[0]), float(distinct[-1])) if len(distinct) else (np.inf, -np.inf)
     grids, outer = on_grids(distinct, precision(dtype)), outermost(distinct, counts)
-    return Numbers(values_of(distinct, counts), *ends, grids, n_infinite, outer, odd_numbers(distinct, counts))
+    return Numbers(_values_of(distinct, counts), *ends, grids, n_infinite, outer, odd_numbers(distinct, counts))
 
 
 def precision(dtype: str) -> float:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..cards.html import Html, table, view, words
+from ..cards.html import Html, table_html, view_html, words
 from .rules.rule import Rule, enough_rows
 from .schema import Column, Schema
 from .table_files import about_column
@@ -85,11 +85,11 @@ class Reading:
         n = sum(len(c.notes) for c in self.columns)
         note = f", {n} {'note' if n == 1 else 'notes'}" if n else ""
         title = f"How the table was read: {len(self.columns)} columns{note}"
-        tables = [table(rows, ("column", "kind", "levels or range"), wraps=True)]
+        tables = [table_html(rows, ("column", "kind", "levels or range"), wraps=True)]
         if self.rules:
             told = [(str(rule), f"{rule.rows:,}", said_of(rule)) for rule in self.rules]
-            tables.append(table(told, ("rule between columns", "rows", ""), wraps=True))
-        return view(title, [], tables)
+            tables.append(table_html(told, ("rule between columns", "rows", ""), wraps=True))
+        return view_html(title, [], tables)
 
 
 def reading_of(schema: Schema) -> Reading:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .cells import ColumnCells, FrameReader, joined, taken
-from .observe_table import Size, Tally, merge_tallies, mixed, number_keys, tally_of
+from .observe_table import Size, Tally, merge_tallies, mix_all_bits, number_keys, tally_of
 
 Cells = Mapping[str, ColumnCells]
 
@@ -50,7 +50,7 @@ class CommonRows(NamedTuple):
     cells: Cells
 
 
-def size_of(n_rows: int) -> Size:
+def sample_size(n_rows: int) -> Size:
     """Keys kept for a sample of so many rows."""
     return Size(most=n_rows, n_common=2 * n_rows)
 
@@ -151,5 +151,5 @@ def row_keys(columns: Iterable[tuple[str, ColumnCells]], n: int, seed: int) -> n
     """Key of each of n rows, uint64 (n,): of equal cells in columns of equal names, in whatever order, the same."""
     total = np.zeros(n, dtype=np.uint64)
     for name, cells in columns:
-        total += mixed(cell_keys(cells) ^ np.uint64(label_key(name)))
-    return mixed(total ^ mixed(np.full(1, seed, dtype=np.uint64)))
+        total += mix_all_bits(cell_keys(cells) ^ np.uint64(label_key(name)))
+    return mix_all_bits(total ^ mix_all_bits(np.full(1, seed, dtype=np.uint64)))

@@ -575,7 +575,7 @@ def near(value: Any, known: Iterable[Any], n: int = 3) -> str:
 # ---- Places of numbers on a column's grid, counted in cells.
 
 
-def place(column: Column, number: float) -> float:
+def place_on_grid(column: Column, number: float) -> float:
     """Place of a number on the column's grid, in cells; whole (up to rounding errors) at cell centres."""
     if column.is_categorical or column.step == 0.0:
         return number
@@ -588,7 +588,7 @@ def place(column: Column, number: float) -> float:
 
 def cell_place(column: Column, number: float) -> float:
     """Place of the cell of a number (the number itself where there is no grid); between two cells, the lower one."""
-    at = place(column, number)
+    at = place_on_grid(column, number)
     return float(math.ceil(at - 0.5)) if column.step > 0.0 and math.isfinite(at) else at
 
 

@@ -150,7 +150,7 @@ def column_from_dict(entry: Any, at: str, frame: Frame) -> Column:
     _grid_and_atoms(column, at)
     _ends(column, at)
     try:
-        cells.check(frame, column)
+        cells.check_frame_kind(frame, column)
     except ValueError as error:
         raise ValueError(f"{at}.dtype: {error}") from None
     if has_number_name and frame != "pandas":
@@ -197,7 +197,7 @@ def _written(entry: Any, at: str, frame: Frame) -> WrittenForm:
     )
     dtype = _text(entry["dtype"], f"{at}.dtype", 1, 500)
     try:
-        cells.check(frame, Column("", "categorical", dtype, levels=("",), n_observed=1))
+        cells.check_frame_kind(frame, Column("", "categorical", dtype, levels=("",), n_observed=1))
         form = WrittenForm(
             dtype=dtype, decimals=entry["decimals"], padded=entry["padded"], lakh=entry["lakh"], exceptions=exceptions,
             **texts, **{name: entry[name] for name in choices},

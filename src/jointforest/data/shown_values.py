@@ -13,7 +13,7 @@ from .schema import Column
 
 MOST_TICKS = 6
 """So many cells of a grid have all a tick."""
-DAY = 86_400.0
+_DAY = 86_400.0
 """Seconds."""
 
 
@@ -48,9 +48,9 @@ def _moment_text(column: Column, number: float, span: float) -> str:
     local = _on_the_clock(column, column.center + round((number - column.center) / step) * step)
     if isinstance(local, str):
         return local
-    if step >= DAY:
+    if step >= _DAY:
         return local.date().isoformat()
-    return local.isoformat(" ", "minutes" if span >= DAY / 12 else "seconds")
+    return local.isoformat(" ", "minutes" if span >= _DAY / 12 else "seconds")
 
 
 def date_text(column: Column, number: float) -> str:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from .csv_files import HEAD, CsvForm, found_form, is_unicode, numbered, read_csv, write_csv, write_csv_texts
+from .csv_files import HEAD_BYTES, CsvForm, found_form, is_unicode, numbered, read_csv, write_csv, write_csv_texts
 from .other_files import as_csv
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def find_form(path: str, csv: CsvForm, known: CsvForm = PLAIN, names: Iterable[s
         if not csv.encoding and known.encoding not in ("", "utf-8-sig") and not is_unicode(file):
             csv, as_known = csv._replace(encoding=known.encoding), as_known._replace(encoding=known.encoding)
         file.seek(0)
-        head = file.read(HEAD)
+        head = file.read(HEAD_BYTES)
     found = [found_form(head, form, known.separator) for form in (csv, as_known)]
     return max(found, key=lambda one: len(set(names).intersection(one[1])))[0]
 

@@ -26,7 +26,7 @@ def column_text(name: str) -> str:
     return name if bare else "`" + name.replace("`", "``") + "`"
 
 
-def number_text(x: float) -> str:
+def plain_number(x: float) -> str:
     """A number, whole ones without a point."""
     return str(int(x)) if x.is_integer() and abs(x) < 1e9 else repr(x)
 
@@ -46,7 +46,7 @@ def sum_text(terms: Sequence[tuple[float, str]], constant: float) -> str:
     """A sum of columns, such as ``a + 1.5 * b - c / 3 + 4``."""
     parts = [(c, _times(abs(c), column_text(name))) for c, name in terms]
     if constant or not parts:
-        parts.append((constant, number_text(abs(constant))))
+        parts.append((constant, plain_number(abs(constant))))
     text = "".join(f" {'-' if c < 0 else '+'} {part}" for c, part in parts)
     return text[3:] if text.startswith(" + ") else "-" + text[3:]
 
@@ -62,4 +62,4 @@ def _times(factor: float, column: str) -> str:
     divisor = round(1.0 / factor) if factor > 1e-6 else 0
     if divisor > 1 and 1.0 / divisor == factor and len(repr(factor)) > _LONG:
         return f"{column} / {divisor}"
-    return f"{number_text(factor)} * {column}"
+    return f"{plain_number(factor)} * {column}"

@@ -9,11 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..data.schema import Columns
-from ..models.box_forest.structure import Trees, leaf_boxes, pruned, rows_below
+from ..models.box_forest.leaves.levels import bits
+from ..models.box_forest.structure import Trees, keep_leaves, leaf_boxes, with_weights
 from ..runtime.random_kernels import stream_state
 from ..runtime.records import record
 from ..runtime.threads import map_ordered
-from .adopt_kernels import find_leaves
+from .adopt_kernels import route_by_draws
 
 _MOST_CELLS = 2.0**51  # beyond it half a cell is no longer exact in float64
 _BEYOND_FLOAT32 = 2.0**128  # what would follow the largest float32
@@ -72,7 +73,7 @@ def to_trees(
     """
     joined = _joined(columns, trees, feature_column, level_number)
     own_number = np.concatenate([np.arange(len(tree.left)) for tree in trees])
-    table, leaf = without_leaves(joined, ~_is_empty(columns, joined))
+    table, leaf, _ = keep_leaves(joined, ~_is_empty(columns, joined))
     return with_weights(table, np.ones(len(leaf))), own_number[joined.leaf >= 0][leaf].astype(np.int32)
 
 
@@ -162,9 +163,7 @@ def level_sets(level_number: np.ndarray, threshold: np.ndarray) -> tuple[np.ndar
     count, place = np.unique(np.searchsorted(np.sort(number), threshold, side="right"), return_inverse=True)
     rank = np.empty(len(number), dtype=np.int64)
     rank[np.argsort(number)] = np.arange(len(number))
-    bits = np.zeros((len(count), -(-len(number) // 64) * 64), dtype=np.uint8)
-    bits[:, : len(number)] = rank < count[:, None]
-    return np.packbits(bits, axis=1, bitorder="little").view("<u8").astype(np.uint64), place
+    return bits(rank < count[:, None]), place
 
 
 def _is_empty(columns: Columns, trees: Trees) -> np.ndarray:
@@ -174,46 +173,6 @@ def _is_empty(columns: Columns, trees: Trees) -> np.ndarray:
     for first, end in pairwise(columns.level_start):
         empty |= ~allowed[:, first:end].any(axis=1)
     return np.asarray(empty)
-
-
-def without_leaves(trees: Trees, keep: np.ndarray) -> tuple[Trees, np.ndarray]:
-    """The trees with the leaves ``keep`` (bool (L,)) alone, numbered anew, and the number that each had before.
-
-    The sibling of a leaf that goes takes their parent's place. Weights have no meaning afterwards.
-    """
-    if keep.all():
-        return trees, np.arange(len(keep))
-    is_leaf = trees.leaf >= 0
-    bounds = np.append(trees.root, len(is_leaf))
-    counted = np.zeros(len(is_leaf), dtype=np.int64)
-    counted[is_leaf] = keep[trees.leaf[is_leaf]]
-    kept, left, right = [], [], []
-    n = 0
-    root = []
-    for a, b in pairwise(bounds):
-        own_left, own_right = (
-            np.where(child[a:b] >= 0, child[a:b] - a, -1).astype(np.int32) for child in (trees.left, trees.right)
-        )
-        new_left, new_right, order = pruned(own_left, own_right, counted[a:b], 1)
-        kept.append(order + a)
-        left.append(np.where(new_left >= 0, new_left + n, -1))
-        right.append(np.where(new_right >= 0, new_right + n, -1))
-        root.append(n)
-        n += len(order)
-    old = np.concatenate(kept)
-    still_leaf = is_leaf[old]
-    smaller = Trees(
-        feature=trees.feature[old],
-        threshold=trees.threshold[old],
-        levels_at=trees.levels_at[old],
-        left_levels=trees.left_levels,
-        left=np.concatenate(left).astype(np.int32),
-        right=np.concatenate(right).astype(np.int32),
-        leaf=np.where(still_leaf, np.cumsum(still_leaf) - 1, -1).astype(np.int32),
-        weight=np.zeros(n),
-        root=np.array(root, dtype=np.int32),
-    )
-    return smaller, trees.leaf[old[still_leaf]]
 
 
 def find_leaf(trees: Trees, X: np.ndarray, weight: np.ndarray, seed: int) -> np.ndarray:
@@ -232,22 +191,7 @@ def find_leaf(trees: Trees, X: np.ndarray, weight: np.ndarray, seed: int) -> np.
         end[0] = len(X)
         rows = np.arange(len(X), dtype=np.int32)
         scratch = RouteScratch(int(bounds[t]), begin, end, rows, np.empty_like(rows))
-        find_leaves(trees, values, weight[t], stream_state(seed, t), scratch, out[t])
+        route_by_draws(trees, values, weight[t], stream_state(seed, t), scratch, out[t])
 
     list(map_ordered(one, [(t,) for t in range(len(out))]))
     return out
-
-
-def with_weights(trees: Trees, rows_in_leaf: np.ndarray) -> Trees:
-    """The trees, each node's weight the share of its tree's rows below it; ``rows_in_leaf`` (L,) has their number.
-
-    Raises ValueError if no row ends in some tree.
-    """
-    ends = np.zeros(len(trees.leaf))
-    is_leaf = trees.leaf >= 0
-    ends[is_leaf] = rows_in_leaf[trees.leaf[is_leaf]]
-    rows = rows_below(trees.left, trees.right, ends)
-    total = rows[trees.root]
-    if not (total > 0).all():
-        raise ValueError(f"tree {int(np.argmin(total))}: no row of positive weight ends in it")
-    return trees._replace(weight=rows / np.repeat(total, np.diff(np.append(trees.root, len(rows)))))

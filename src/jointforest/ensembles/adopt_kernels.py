@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..models.box_forest.structure_kernels import goes_left
+from ..models.box_forest.descent_kernels import goes_left
 from ..runtime.compile import entry, kernel
 from ..runtime.random_kernels import uniform
 
 
 @entry
-def find_leaves(trees, values, weight, state, scratch, out):
+def route_by_draws(trees, values, weight, state, scratch, out):
     """Leaf of every row of ``values`` (d, n) in one tree, into ``out`` (int32, n).
 
     A row without the split's value goes left by a draw, as often as the node's rows with value do by ``weight`` (n,).

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from .adopt import float64_thresholds
 from .levels import HashedLevels, as_json
-from .table import Ensemble, Tree, join, labels_of, library_of
+from .table import Ensemble, Tree, join_ensemble, labels_of, model_library
 
 _LINKS = {
     **dict.fromkeys(["RMSE", "MAE", "MAPE", "Quantile", "Expectile", "LogLinQuantile", "Lq", "Huber"], "identity"),
@@ -32,7 +32,7 @@ def read(model: Any) -> Ensemble:
     Refused are target-encoded levels, columns of text or of embeddings, several targets, and an objective that is not
     supported.
     """
-    library = library_of(model)
+    library = model_library(model)
     if not model.is_fitted():
         raise NotFittedError(f"{library} is not fitted: call fit first")
     names = list(model.feature_names_)
@@ -53,7 +53,7 @@ def read(model: Any) -> Ensemble:
         trees = [_symmetric(tree, columns, scale, len(bias)) for tree in saved["oblivious_trees"]]
     else:
         trees = [_nested(tree, columns, scale, len(bias)) for tree in saved["trees"]]
-    return join(
+    return join_ensemble(
         trees,
         base=np.array(bias),
         link=link,

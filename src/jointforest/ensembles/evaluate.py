@@ -46,7 +46,7 @@ def by_position(ensemble: Ensemble) -> bool:
     return ensemble.names == tuple(str(j) for j in range(len(ensemble.names)))
 
 
-def encode(ensemble: Ensemble, frame: Any) -> tuple[np.ndarray, np.ndarray]:
+def encode_features(ensemble: Ensemble, frame: Any) -> tuple[np.ndarray, np.ndarray]:
     """Numbers and level codes of a frame's columns as the model knows them, X (n, n_features), NaN where missing or not
     known; and whether a cell is a level that the model does not know, bool (n, n_features).
 

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from ..models.box_forest.leaves.level_kernels import has_level
+from ..models.box_forest.descent_kernels import goes_left
 from ..runtime.compile import entry, kernel
 
 
 @kernel
-def goes_left(ensemble, node, X, other, i):
+def row_goes_left(ensemble, node, X, other, i):
     """Whether row i of X and other (n, n_features) goes left at an inner node."""
     j = ensemble.feature[node]
-    at = ensemble.levels_at[node]
     x = X[i, j]
     if x != x:
         return ensemble.other_left[node] if other[i, j] else ensemble.missing_left[node]
-    if at < 0:
-        return x <= ensemble.threshold[node]
-    return has_level(ensemble.left_levels, at, np.int64(x))
+    return goes_left(ensemble, node, x)
 
 
 @kernel
-def find_leaf(ensemble, node, X, other, i):
+def _find_leaf(ensemble, node, X, other, i):
     """Leaf that row i of X and other (n, n_features) reaches from a node."""
     while ensemble.leaf[node] < 0:
-        node = ensemble.left[node] if goes_left(ensemble, node, X, other, i) else ensemble.right[node]
+        node = ensemble.left[node] if row_goes_left(ensemble, node, X, other, i) else ensemble.right[node]
     return ensemble.leaf[node]
 
 
@@ -34,7 +29,7 @@ def leaf_rows(ensemble, X, other, start, stop, out):
     """Leaf of rows start..stop-1 in each tree, into ``out`` (int32, (n, T))."""
     for tree in range(len(ensemble.root)):
         for i in range(start, stop):
-            out[i, tree] = find_leaf(ensemble, ensemble.root[tree], X, other, i)
+            out[i, tree] = _find_leaf(ensemble, ensemble.root[tree], X, other, i)
 
 
 @entry
@@ -45,7 +40,7 @@ def raw_rows(ensemble, X, other, start, stop, out):
             out[i, k] = ensemble.base[k]
     for tree in range(len(ensemble.root)):
         for i in range(start, stop):
-            leaf = find_leaf(ensemble, ensemble.root[tree], X, other, i)
+            leaf = _find_leaf(ensemble, ensemble.root[tree], X, other, i)
             for k in range(out.shape[1]):
                 out[i, k] += ensemble.value[leaf, k]
 
@@ -56,7 +51,7 @@ def part_rows(ensemble, node, X, other, index, spare, first, stop):
     to, n_right = first, 0
     for k in range(first, stop):
         i = index[k]
-        left = goes_left(ensemble, node, X, other, i)
+        left = row_goes_left(ensemble, node, X, other, i)
         index[to], spare[n_right] = i, i  # no branch: which way a row goes cannot be guessed
         to += 1 if left else 0
         n_right += 0 if left else 1
@@ -87,7 +82,7 @@ def block_rows(ensemble, X, other, same, index, spare, stack, out):
                 node, first, stop = stack[0, top], stack[1, top], stack[2, top]
                 while ensemble.leaf[node] < 0 and first < stop:
                     if stop - first == 1 or same[block, ensemble.feature[node]]:
-                        is_left = goes_left(ensemble, node, X, other, index[first])
+                        is_left = row_goes_left(ensemble, node, X, other, index[first])
                         node = ensemble.left[node] if is_left else ensemble.right[node]
                         continue
                     middle = part_rows(ensemble, node, X, other, index, spare, first, stop)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .table import Ensemble, Tree, join, labels_of, library_of
+from .table import Ensemble, Tree, join_ensemble, labels_of, model_library
 
 # ---- LightGBM's rules for zeros: what is nearly 0 is 0, and 0 may be a missing value.
 
@@ -157,7 +157,7 @@ def read(model: Any) -> Ensemble:
     Refused are linear trees, an objective of the user's own or one that is not supported, and levels whose column is
     not known.
     """
-    library = library_of(model)
+    library = model_library(model)
     booster = model.booster_ if hasattr(type(model), "booster_") else model  # raises NotFittedError
     text = booster.model_to_string()  # up to the best iteration
     head, *blocks = text.partition("\nend of trees")[0].split("\nTree=")
@@ -170,7 +170,7 @@ def read(model: Any) -> Ensemble:
     categories, codes = _categories(text, header["feature_infos"].split(), library)
     if "average_output" in header:
         scale /= len(blocks) // n_outputs
-    return join(
+    return join_ensemble(
         [_tree(_fields(block), codes, i % n_outputs, n_outputs, scale, library) for i, block in enumerate(blocks)],
         base=np.zeros(n_outputs),
         link=link,

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..models.box_forest.leaves.levels import bits
 from .column_steps import Rising, StepColumn, after_steps, leaves_sparse
 from .evaluate import level_codes
 from .levels import ClosedLevels
 from .read import read_ensemble
-from .table import Ensemble, words_of
+from .table import Ensemble
 
 
 def read(model: Any) -> Ensemble:
@@ -108,7 +109,7 @@ def _with_sets(pushed: Ensemble, inner: Ensemble, columns: list[StepColumn]) -> 
             key = len(goes_left), goes_left.tobytes()
             if key not in place:
                 place[key] = n_words
-                words.append(words_of(goes_left))
+                words.append(bits(goes_left))
                 n_words += len(words[-1])
             levels_at[node] = place[key]
     return pushed._replace(

@@ -96,7 +96,7 @@ def _hint(model: Any) -> str:
 
 # ---- Trained models read from the files that their libraries write; never from pickles.
 
-KINDS = "XGBoost's .json and .ubj, LightGBM's .txt, CatBoost's .cbm and .json"
+_FILE_KINDS = "XGBoost's .json and .ubj, LightGBM's .txt, CatBoost's .cbm and .json"
 
 
 def read_model_file(path: str | Path) -> Any:
@@ -134,12 +134,12 @@ def read_model_file(path: str | Path) -> Any:
     ending = path.suffix.lower()
     if ending in (".pkl", ".pickle", ".joblib", ".dill", ".skops", ".cloudpickle"):
         why = "is not read" if ending == ".skops" else "can run any program when it is read"
-        raise ValueError(f"{path}: a {'skops file' if ending == '.skops' else 'pickle'} {why}; give {KINDS}")
+        raise ValueError(f"{path}: a {'skops file' if ending == '.skops' else 'pickle'} {why}; give {_FILE_KINDS}")
     with path.open("rb") as file:
         head = file.read(16)
     library = _library(ending, head, path)
     if library is None:
-        raise ValueError(f"{path}: no model file that is known here; expected {KINDS}")
+        raise ValueError(f"{path}: no model file that is known here; expected {_FILE_KINDS}")
     try:
         return _READERS[library](str(path))
     except ModuleNotFoundError as error:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..data.cells import absent
 from .adopt import float64_thresholds
 from .read import read_ensemble
-from .table import Ensemble, Tree, join, labels_of, library_of
+from .table import Ensemble, Tree, join_ensemble, labels_of, model_library
 
 # ---- Trees, forests and extra trees: float32 values, compared by <=; averages of leaves.
 
@@ -22,16 +22,16 @@ def read_trees(model: Any) -> Ensemble:
     refused."""
     check_is_fitted(model)
     if model.n_outputs_ != 1:
-        raise ValueError(f"{library_of(model)} has {model.n_outputs_} targets; train one model for each")
+        raise ValueError(f"{model_library(model)} has {model.n_outputs_} targets; train one model for each")
     trees = [tree.tree_ for tree in getattr(model, "estimators_", [model])]
-    return join(
+    return join_ensemble(
         [_tree_of(tree, tree.value[:, 0, :] / len(trees)) for tree in trees],
         base=np.zeros(trees[0].value.shape[2]),
         link="identity",
         names=getattr(model, "feature_names_in_", None),
         categories=[None] * model.n_features_in_,
         classes=labels_of(model.classes_) if is_classifier(model) else None,
-        library=library_of(model),
+        library=model_library(model),
     )
 
 
@@ -60,7 +60,7 @@ def read_boosting(model: Any) -> Ensemble:
     check_is_fitted(model)
     if model.init is not None and model.init != "zero":
         raise ValueError(
-            f"{library_of(model)} has init={type(model.init).__name__}: it starts from a model that is no constant; "
+            f"{model_library(model)} has init={type(model.init).__name__}: it starts from a model that is no constant; "
             "train it with init=None or 'zero'"
         )
     of_classes = is_classifier(model)
@@ -73,14 +73,14 @@ def read_boosting(model: Any) -> Ensemble:
             value[:, k] = scale * model.learning_rate * tree.value[:, 0, 0]
             trees.append(_tree_of(tree, value))
     link = "identity" if not of_classes else "logistic" if n_outputs == 1 else "softmax"
-    return join(
+    return join_ensemble(
         trees,
         base=_start_of_boosting(model, link, n_outputs),
         link=link,
         names=getattr(model, "feature_names_in_", None),
         categories=[None] * model.n_features_in_,
         classes=labels_of(model.classes_) if of_classes else None,
-        library=library_of(model),
+        library=model_library(model),
     )
 
 
@@ -120,7 +120,7 @@ def read_histogram_boosting(model: Any, n_iter: int | None = None) -> Ensemble:
         link = _LINKS_OF_LOSSES[model.loss]
     else:
         raise ValueError(
-            f"{library_of(model)}: loss {model.loss!r} is not supported; expected one of {list(_LINKS_OF_LOSSES)}"
+            f"{model_library(model)}: loss {model.loss!r} is not supported; expected one of {list(_LINKS_OF_LOSSES)}"
         )
     column, categories, none_level = _columns_of_features(model)
     trees = [
@@ -128,14 +128,14 @@ def read_histogram_boosting(model: Any, n_iter: int | None = None) -> Ensemble:
         for iteration in model._predictors[:n_iter]
         for k, tree in enumerate(iteration)
     ]
-    return join(
+    return join_ensemble(
         trees,
         base=np.ravel(model._baseline_prediction),
         link=link,
         names=getattr(model, "feature_names_in_", None),
         categories=categories,
         classes=labels_of(model.classes_) if of_classes else None,
-        library=library_of(model),
+        library=model_library(model),
     )
 
 
@@ -205,7 +205,7 @@ def read_transformed_target(model: Any) -> Ensemble:
     """
     check_is_fitted(model)
     inner, how = read_ensemble(model.regressor_), model.transformer_
-    inner = inner._replace(library=f"{library_of(model)} of {inner.library}")
+    inner = inner._replace(library=f"{model_library(model)} of {inner.library}")
     inverse = how.inverse_func if type(how) is FunctionTransformer else None
     if inner.link != "identity":
         raise ValueError(f"{inner.library}: the regressor has a link of its own ({inner.link}); train it on the target")

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..models.box_forest.leaves.levels import bits
+
 
 class Ensemble(NamedTuple):
     """What a trained ensemble of trees computes, whichever library trained it.
@@ -111,7 +113,7 @@ class Tree(NamedTuple):
     value: np.ndarray
 
 
-def join(
+def join_ensemble(
     trees: Sequence[Tree],
     *,
     base: np.ndarray,
@@ -148,7 +150,7 @@ def join(
                 levels_at[place[node]] = n_words
                 other_left[place[node]] = tree.other_left[node]
                 threshold[place[node]] = 0.0
-                words.append(words_of(goes_left))
+                words.append(bits(goes_left))
                 n_words += len(words[-1])
     is_leaf = feature < 0
     return Ensemble(
@@ -185,18 +187,11 @@ def _breadth_first(tree: Tree) -> np.ndarray:
     return np.concatenate(nodes)
 
 
-def words_of(goes_left: np.ndarray) -> np.ndarray:
-    """A set of levels, bool (n_levels,), as bits of 64-bit words."""
-    bits = np.zeros(-(-max(len(goes_left), 1) // 64) * 64, dtype=np.uint8)
-    bits[: len(goes_left)] = goes_left
-    return np.packbits(bits, bitorder="little").view("<u8").astype(np.uint64)
-
-
 def labels_of(classes: np.ndarray) -> tuple[Any, ...]:
     """A classifier's labels as plain Python values."""
     return tuple(np.asarray(classes).tolist())
 
 
-def library_of(model: Any) -> str:
+def model_library(model: Any) -> str:
     """Library and class of a model, for messages."""
     return f"{type(model).__module__.partition('.')[0]} {type(model).__name__}"

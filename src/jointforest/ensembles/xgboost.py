@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from .adopt import float64_thresholds
-from .table import Ensemble, Tree, join, labels_of, library_of
+from .table import Ensemble, Tree, join_ensemble, labels_of, model_library
 
 _LINKS = {
     "reg:squarederror": "identity",
@@ -44,7 +44,7 @@ def read(model: Any) -> Ensemble:
     Refused are linear boosters, leaves that hold vectors, several targets or quantiles, another marker of missing cells
     than NaN, an objective of the user's own or one that is not supported, and levels whose labels are not ASCII.
     """
-    library = library_of(model)
+    library = model_library(model)
     booster = model.get_booster() if hasattr(model, "get_booster") else model  # raises NotFittedError
     try:
         saved = booster.save_raw("json")
@@ -64,7 +64,7 @@ def read(model: Any) -> Ensemble:
         _tree(tree, categories, output, float(scale), max(n_classes, 1), library)
         for tree, output, scale in zip(forest["trees"][:n_trees], forest["tree_info"], weight, strict=False)
     ]
-    return join(
+    return join_ensemble(
         trees,
         base=_base(parameters["base_score"], learner["objective"]["name"], max(n_classes, 1)),
         link=link,

@@ -210,7 +210,7 @@ class JointAugmenter(Learner):
         return tags
 
 
-class Target(NamedTuple):
+class _Target(NamedTuple):
     """A target of n rows.
 
     Attributes
@@ -227,7 +227,7 @@ class Target(NamedTuple):
     like: Any
 
 
-def _read_target(X: Any, y: Any) -> Target:
+def _read_target(X: Any, y: Any) -> _Target:
     """The target of a table, checked."""
     cells, reader = target_cells(y), read(X)
     if len(cells) != reader.n:
@@ -235,10 +235,10 @@ def _read_target(X: Any, y: Any) -> Target:
     name = f"x{len(reader.names)}" if reader.frame == "numpy" else target_name(y)
     while name in reader.names:
         name += "_"
-    return Target(name, cells, y[:0] if nw.dependencies.is_into_series(y) else cells[:0])
+    return _Target(name, cells, y[:0] if nw.dependencies.is_into_series(y) else cells[:0])
 
 
-def _joined(X: Any, target: Target) -> Any:
+def _joined(X: Any, target: _Target) -> Any:
     """Features and target as one table of the library of X."""
     if isinstance(X, np.ndarray):
         both = X.dtype.kind in "biuf" and target.cells.dtype.kind in "biuf"
@@ -254,7 +254,7 @@ def _below(tables: list[Any]) -> Any:
     return nw.concat([nw.from_native(table, eager_only=True) for table in tables]).to_native()
 
 
-def _parted(table: Any, X: Any, target: Target) -> tuple[Any, Any]:
+def _parted(table: Any, X: Any, target: _Target) -> tuple[Any, Any]:
     """Features, of the type of X, and target, of the type that it came in."""
     if isinstance(table, np.ndarray):
         features, cells = table[:, :-1].astype(X.dtype), table[:, -1].tolist()

@@ -12,7 +12,7 @@ from ..data.evidence import build
 from ..data.frames import encode
 from ..data.schema import Column, Schema
 
-SWEEPS = 5
+_SWEEPS = 5
 """Times that each column is drawn."""
 _DONORS = 5
 """Rows whose observed cells may be given to a row, the nearest by predicted mean; five is the default of the R package
@@ -27,7 +27,7 @@ _TIES = 1e-6
 """Share of the spread of predictions by which they are moved at random, so that chance chooses among equal donors."""
 
 
-class Coding(NamedTuple):
+class RegressorCoding(NamedTuple):
     """How cells become regressors.
 
     Attributes
@@ -76,7 +76,7 @@ Chain = dict[int, Line]
 """Regressions by column; a column of which too little is known has none, and keeps what the joint drew."""
 
 
-def coding_of(schema: Schema, cells: np.ndarray) -> Coding:
+def coding_of(schema: Schema, cells: np.ndarray) -> RegressorCoding:
     """From the cells (n, d) that are known; levels of fewer than ten rows have no indicator, nor has the commonest."""
     d = len(schema.columns)
     center, spread, levels = np.zeros(d), np.ones(d), []
@@ -91,10 +91,10 @@ def coding_of(schema: Schema, cells: np.ndarray) -> Coding:
         levels.append(kept)
     is_level = np.array([column.is_categorical for column in schema.columns])
     width = np.where(is_level, [len(kept) for kept in levels], 1)
-    return Coding(center, spread, is_level, tuple(levels), np.concatenate([[0], np.cumsum(width)]))
+    return RegressorCoding(center, spread, is_level, tuple(levels), np.concatenate([[0], np.cumsum(width)]))
 
 
-def average_means(coding: Coding, means: dict[int, np.ndarray], counted: np.ndarray) -> dict[int, np.ndarray]:
+def average_means(coding: RegressorCoding, means: dict[int, np.ndarray], counted: np.ndarray) -> dict[int, np.ndarray]:
     """Posterior means of columns under joints on average, standardised, (n, K) each: the joints that count of each row,
     bool (m, n).
 
@@ -112,7 +112,7 @@ def average_means(coding: Coding, means: dict[int, np.ndarray], counted: np.ndar
 
 
 def learn_chain(
-    coding: Coding,
+    coding: RegressorCoding,
     cells: np.ndarray,
     start: np.ndarray,
     posterior_means: dict[int, np.ndarray],
@@ -146,9 +146,9 @@ def learn_chain(
     now = _without_holes(start, cells)
     regressors = _regressors(coding, now)
     chain: Chain = {}
-    for sweep in range(SWEEPS):
+    for sweep in range(_SWEEPS):
         for j, means in posterior_means.items():
-            if hidden[:, j].any() or sweep == SWEEPS - 1:
+            if hidden[:, j].any() or sweep == _SWEEPS - 1:
                 line = _regress(coding, regressors, cells[:, j], means, weight, j, rng)
                 if line is not None:
                     chain[j] = line
@@ -156,8 +156,8 @@ def learn_chain(
     return chain
 
 
-def follow(
-    coding: Coding,
+def follow_chain(
+    coding: RegressorCoding,
     chain: Chain,
     cells: np.ndarray,
     unseen: np.ndarray,
@@ -182,7 +182,7 @@ def follow(
     if not hidden.any():
         return now
     regressors = _regressors(coding, now)
-    for _ in range(SWEEPS):
+    for _ in range(_SWEEPS):
         for j in np.flatnonzero(hidden.any(axis=0)).tolist():
             if j in chain:
                 _draw(coding, chain[j], now, regressors, posterior_means[j], hidden[:, j], j, rng)
@@ -198,20 +198,20 @@ def _without_holes(start: np.ndarray, cells: np.ndarray) -> np.ndarray:
     return now
 
 
-def _block(coding: Coding, x: np.ndarray, j: int) -> np.ndarray:
+def _block(coding: RegressorCoding, x: np.ndarray, j: int) -> np.ndarray:
     """Regressors (n, .) of the cells of column j."""
     if coding.is_level[j]:
         return (x[:, None] == coding.levels[j]).astype(np.float64)
     return np.nan_to_num((x[:, None] - coding.center[j]) / coding.spread[j])
 
 
-def _regressors(coding: Coding, now: np.ndarray) -> np.ndarray:
+def _regressors(coding: RegressorCoding, now: np.ndarray) -> np.ndarray:
     """All columns' regressors, (n, p)."""
     return np.hstack([_block(coding, now[:, j], j) for j in range(now.shape[1])])
 
 
 def _regress(
-    coding: Coding,
+    coding: RegressorCoding,
     regressors: np.ndarray,
     x: np.ndarray,
     posterior_means: np.ndarray,
@@ -255,7 +255,7 @@ def ridge(D: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray,
 
 
 def _draw(
-    coding: Coding,
+    coding: RegressorCoding,
     line: Line,
     now: np.ndarray,
     regressors: np.ndarray,

@@ -16,13 +16,13 @@ from ..api.joint import Joint
 from ..data.evidence import build
 from ..data.frames import decode, encode, fill, read, row_weights, take_rows
 from ..inference.sampling import sample
-from ..learners.base import Learner, check_learner, draw_rows, joint_of
+from ..learners.base import Learner, check_learner, draw_bootstrap, joint_of
 from ..learners.generative.targets import as_table
 from ..learners.hidden_tree.hidden_tree_forest import HiddenTreeForest, as_chosen
 from ..runtime.parameters import FLAG, Number, check_number, parameter
 from ..runtime.random_state import seed_of
 from ..runtime.threads import threaded
-from .chained import Chain, Coding, average_means, cell_means, coding_of, follow, learn_chain
+from .chained import Chain, RegressorCoding, average_means, cell_means, coding_of, follow_chain, learn_chain
 
 # ---- The chains of an imputer's draws, and tables drawn by them.
 
@@ -73,7 +73,7 @@ class Chains:
         tables = []
         for k in range(m):
             start = self._cells(self._joint(k).impute(X, "sample", None, rng))[0]
-            now = follow(self._coding, self._chain(k), cells, unseen, start, posterior_means, rng)
+            now = follow_chain(self._coding, self._chain(k), cells, unseen, start, posterior_means, rng)
             tables.append(fill(self.schema, X, cells, unseen, now))
         return tables
 
@@ -88,7 +88,7 @@ class Chains:
         return self._learned[k]
 
     @cached_property
-    def _coding(self) -> Coding:
+    def _coding(self) -> RegressorCoding:
         return coding_of(self.schema, self._cells(self._X)[0])
 
     @cached_property
@@ -121,7 +121,7 @@ def _enforced(joint: Joint) -> dict[str, tuple[str, ...]]:
 
 def bootstrap(n: int, seed: int, k: int) -> np.ndarray:
     """How often bootstrap k has each of n rows."""
-    return draw_rows(n, n, True, seed, k)
+    return draw_bootstrap(n, n, True, seed, k)
 
 
 def _drawn(joint: Joint, X: Any, seed: int) -> Any:

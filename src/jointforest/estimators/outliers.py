@@ -32,7 +32,7 @@ _USUAL_ROWS = 20_000
 """Rows of a table in batches whose scores say which scores are usual."""
 FOLDS = 5
 """Folds for learners without out-of-bag densities."""
-ROUNDING = 1e-9
+_ROUNDING = 1e-9
 """Scores that differ less, relative to the larger of 1 and their size, are equal: sums of rounded logarithms."""
 RADIUS = 1.0
 """Standard deviations by which rows like a row may differ from it, for joints but the detector's own."""
@@ -401,7 +401,7 @@ def _held_out_scores(learner: Any, X: Any, y: Any, weight: Any, radius: float, r
 
 def _below(scores: Any) -> np.ndarray:
     """The smallest numbers that are equal to these scores but for rounding."""
-    return np.asarray(scores - ROUNDING * np.maximum(1.0, np.abs(scores)))
+    return np.asarray(scores - _ROUNDING * np.maximum(1.0, np.abs(scores)))
 
 
 def _offset(scores: np.ndarray, contamination: float | str) -> float:

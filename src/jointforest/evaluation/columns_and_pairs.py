@@ -14,7 +14,7 @@ from ..data.schema import Column, Schema, near, snapped
 from .misfit import kolmogorov
 
 
-class Cells(NamedTuple):
+class TableCells(NamedTuple):
     """The cells of n rows.
 
     Attributes
@@ -31,7 +31,7 @@ class Cells(NamedTuple):
     n_levels: np.ndarray
     X: np.ndarray
 
-    def take(self, rows: np.ndarray) -> Cells:
+    def take(self, rows: np.ndarray) -> TableCells:
         """The rows of these numbers, in this order."""
         return self._replace(X=self.X[rows])
 
@@ -40,12 +40,12 @@ class Cells(NamedTuple):
         return not self.n_levels[j]
 
 
-def cells_of(schema: Schema, X: np.ndarray, unseen: np.ndarray) -> Cells:
+def table_cells(schema: Schema, X: np.ndarray, unseen: np.ndarray) -> TableCells:
     """Cells of encoded rows: X (n, d) and unseen (n, d) as `data.frames.encode` gives them."""
     counts = np.array([len(column.levels) + 2 if column.is_categorical else 0 for column in schema.columns])
     coded = np.where(unseen, counts - 2.0, np.where(np.isnan(X), counts - 1.0, X))
     numbers = np.column_stack([_on_grid(column, X[:, j]) for j, column in enumerate(schema.columns)])
-    return Cells(schema.names, counts, np.where(counts > 0, coded, numbers))
+    return TableCells(schema.names, counts, np.where(counts > 0, coded, numbers))
 
 
 def _on_grid(column: Column, x: np.ndarray) -> np.ndarray:
@@ -70,9 +70,9 @@ def read_rows(schema: Schema, frame: Any, what: str) -> tuple[np.ndarray, np.nda
     return encode(schema, frame)
 
 
-def read_cells(schema: Schema, frame: Any, what: str) -> Cells:
+def read_table_cells(schema: Schema, frame: Any, what: str) -> TableCells:
     """Cells of a frame with all of the schema's columns; errors as of `read_rows`."""
-    return cells_of(schema, *read_rows(schema, frame, what))
+    return table_cells(schema, *read_rows(schema, frame, what))
 
 
 def some(n: int, most: int, random: np.random.Generator) -> np.ndarray:
@@ -107,7 +107,7 @@ class Marginals:
         return float(1.0 - np.mean(list(self.distance.values()))) if self.distance else math.nan
 
 
-def marginals(real: Cells, rows: Cells) -> Marginals:
+def column_distances(real: TableCells, rows: TableCells) -> Marginals:
     """Distances of the columns of two tables.
 
     Examples
@@ -146,7 +146,7 @@ def total_variation(a: np.ndarray, b: np.ndarray, n_levels: int) -> float:
 
 MOST_PAIRS = 1000
 """Pairs looked at; of more than that so many are drawn."""
-N_BINS = 10
+_N_BINS = 10
 """Bins of a column of numbers beside one of levels."""
 
 
@@ -179,17 +179,17 @@ class Pairs:
 
 def quantile_edges(x: np.ndarray) -> np.ndarray:
     """Inner edges of at most ten bins of numbers (n,), each of about the same share; bins are (edge, next edge]."""
-    return np.unique(np.quantile(x, np.arange(1, N_BINS) / N_BINS, method="inverted_cdf"))
+    return np.unique(np.quantile(x, np.arange(1, _N_BINS) / _N_BINS, method="inverted_cdf"))
 
 
 def width_edges(x: np.ndarray) -> np.ndarray:
     """Inner edges of ten bins of numbers (n,), all of the same width: those of sdmetrics."""
-    return np.asarray(np.linspace(x.min(), x.max(), N_BINS + 1)[1:-1])
+    return np.asarray(np.linspace(x.min(), x.max(), _N_BINS + 1)[1:-1])
 
 
 def pairs(
-    real: Cells,
-    rows: Cells,
+    real: TableCells,
+    rows: TableCells,
     random: np.random.Generator,
     edges: Callable[[np.ndarray], np.ndarray] = quantile_edges,
     most: int = MOST_PAIRS,
@@ -235,7 +235,7 @@ def _standardised(x: np.ndarray) -> np.ndarray:
 
 
 def _binned(
-    real: Cells, rows: Cells, edges: Callable[[np.ndarray], np.ndarray]
+    real: TableCells, rows: TableCells, edges: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray, list[int]]:
     """Codes (n, d) and (m, d) of both tables, int64, numbers by their bin, and the number of codes of each column."""
     codes = [np.empty(table.X.shape, dtype=np.int64) for table in (real, rows)]

@@ -14,12 +14,21 @@ from ..models.base import Distribution
 from ..runtime.parameters import check
 from ..runtime.random_state import seed_of
 from ..runtime.threads import threaded
-from .columns_and_pairs import MOST_PAIRS, Cells, cells_of, marginals, pairs, read_cells, read_rows, some
+from .columns_and_pairs import (
+    MOST_PAIRS,
+    TableCells,
+    column_distances,
+    pairs,
+    read_rows,
+    read_table_cells,
+    some,
+    table_cells,
+)
 from .held_out import coverage, held_out, log_densities, numeric_columns
-from .privacy import MEMBERSHIP_ROWS, Membership, copies, membership
+from .privacy import MEMBERSHIP_ROWS, Membership, count_copies, membership
 from .result import FIGURES, Fidelity
 from .statements import statements
-from .two_sample_test import FEWEST_ROWS, MOST_ROWS, ToldApart, told_apart
+from .two_sample_test import FEWEST_ROWS, MOST_TEST_ROWS, ToldApart, told_apart
 
 
 @threaded
@@ -112,9 +121,9 @@ def _is_joint(given: Any) -> bool:
 class _Tables(NamedTuple):
     """The table, the rows to be compared with it, and held-out rows; these and the table encoded too (X and unseen)."""
 
-    real: Cells
-    rows: Cells
-    new: Cells | None
+    real: TableCells
+    rows: TableCells
+    new: TableCells | None
     encoded: tuple[np.ndarray, np.ndarray] | None
     encoded_real: tuple[np.ndarray, np.ndarray]
 
@@ -122,13 +131,13 @@ class _Tables(NamedTuple):
 def _read(schema: Schema, joint_or_rows: Any, frame: Any, holdout: Any, seed: int) -> _Tables:
     """All that was given, by the schema of the table; rows drawn if it was a joint."""
     encoded_real = read_rows(schema, frame, "frame")
-    real = cells_of(schema, *encoded_real)
+    real = table_cells(schema, *encoded_real)
     rows = joint_or_rows
     if _is_joint(rows):
         rows = rows.sample(len(real.X), seed, missing=True)
     encoded = None if holdout is None else read_rows(schema, holdout, "holdout")
-    new = None if encoded is None else cells_of(schema, *encoded)
-    return _Tables(real, read_cells(schema, rows, "rows"), new, encoded, encoded_real)
+    new = None if encoded is None else table_cells(schema, *encoded)
+    return _Tables(real, read_table_cells(schema, rows, "rows"), new, encoded, encoded_real)
 
 
 def _compared(tables: _Tables, wanted: set[str], seed: int) -> dict[str, Any]:
@@ -136,22 +145,22 @@ def _compared(tables: _Tables, wanted: set[str], seed: int) -> dict[str, Any]:
     real, rows, new, *_ = tables
     measures: dict[str, Any] = {}
     if "marginals" in wanted:
-        measures["marginals"] = marginals(real, rows)
-        measures["marginals_held_out"] = None if new is None else marginals(real, new)
+        measures["marginals"] = column_distances(real, rows)
+        measures["marginals_held_out"] = None if new is None else column_distances(real, new)
     if "pairs" in wanted and len(real.names) > 1:
         measures["pairs"] = pairs(real, rows, np.random.default_rng([seed, 1]))
         measures["pairs_held_out"] = None if new is None else pairs(real, new, np.random.default_rng([seed, 1]))
     if "told_apart" in wanted:
         measures |= _told_apart(real, rows, new, seed)
     if "copies" in wanted:
-        measures["copies"] = copies(real, rows, new, np.random.default_rng([seed, 2]))
+        measures["copies"] = count_copies(real, rows, new, np.random.default_rng([seed, 2]))
     return measures
 
 
-def _told_apart(real: Cells, rows: Cells, new: Cells | None, seed: int) -> dict[str, ToldApart | None]:
+def _told_apart(real: TableCells, rows: TableCells, new: TableCells | None, seed: int) -> dict[str, ToldApart | None]:
     """Scores against the table, held-out rows, and as many of the table's as are held out; none of too few rows."""
 
-    def score(one: Cells) -> ToldApart | None:
+    def score(one: TableCells) -> ToldApart | None:
         return None if min(len(one.X), len(rows.X)) < FEWEST_ROWS else told_apart(one, rows, seed)
 
     of_all = score(real)
@@ -180,7 +189,7 @@ def _asked(joint: Any, tables: _Tables, wanted: set[str], seed: int) -> dict[str
     return measures
 
 
-def _membership(joint: Any, tables: _Tables, new: Cells, seed: int) -> Membership:
+def _membership(joint: Any, tables: _Tables, new: TableCells, seed: int) -> Membership:
     """Attacks on rows of the table and held-out rows, by density too where there is a joint."""
     random, density = np.random.default_rng([seed, 6]), None
     if joint is not None and tables.encoded is not None:
@@ -207,8 +216,8 @@ def _notes(joint: Any, tables: _Tables, wanted: set[str]) -> list[str]:
             notes.append(f"told apart: needs {FEWEST_ROWS} rows of each, there are {fewest}")
         elif new is not None and len(new.X) < FEWEST_ROWS:
             notes.append(f"told apart from held-out rows: needs {FEWEST_ROWS} of them, there are {len(new.X)}")
-        if fewest > MOST_ROWS:
-            notes.append(f"told apart: {MOST_ROWS:,} rows of each, drawn by chance")
+        if fewest > MOST_TEST_ROWS:
+            notes.append(f"told apart: {MOST_TEST_ROWS:,} rows of each, drawn by chance")
     if new is None and wanted & {"held_out", "coverage", "copies", "told_apart", "membership"}:
         notes.append("no held-out rows: nothing tells learning from remembering; give holdout=")
     elif joint is None and wanted & {"held_out", "coverage"}:

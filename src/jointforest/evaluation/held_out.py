@@ -11,15 +11,15 @@ from ..data.schema import Schema
 from ..models.base import Distribution
 from .columns_and_pairs import some
 
-MOST_ROWS = 20_000
+_MOST_ROWS = 20_000
 """Rows whose log-density is taken."""
-MOST_CELLS = 500
+_MOST_CELLS = 500
 """Cells of a column with more distinct values whose density alone is taken."""
 COVERED_ROWS = 300
 """Rows whose cells are held against their intervals."""
-MOST_COLUMNS = 50
+_MOST_COLUMNS = 50
 """Columns whose intervals are asked for."""
-LEVEL = 0.9
+_LEVEL = 0.9
 """Probability of the intervals."""
 
 
@@ -63,7 +63,7 @@ class Coverage:
 
 def held_out(model: Distribution, X: np.ndarray, unseen: np.ndarray, random: np.random.Generator) -> HeldOut:
     """Log-density of rows, X (n, d) and unseen (n, d) as `data.frames.encode` gives them, beside independence."""
-    rows = some(len(X), MOST_ROWS, random)
+    rows = some(len(X), _MOST_ROWS, random)
     X, unseen = X[rows], unseen[rows]
     log_density = model.log_density(build(model.schema, X, unseen))
     alone = sum(_alone(model, j, X[:, j], unseen[:, j], random) for j in range(X.shape[1]))
@@ -85,8 +85,8 @@ def _alone(model: Distribution, j: int, x: np.ndarray, unseen: np.ndarray, rando
     if not len(known):
         return total
     value, count = np.unique(known, return_counts=True)
-    if len(value) > MOST_CELLS:
-        value, count = known[some(len(known), MOST_CELLS, random)], np.ones(MOST_CELLS, dtype=count.dtype)
+    if len(value) > _MOST_CELLS:
+        value, count = known[some(len(known), _MOST_CELLS, random)], np.ones(_MOST_CELLS, dtype=count.dtype)
     cells = np.full((len(value), len(model.schema.columns)), np.nan)
     cells[:, j] = value
     mean = np.average(model.log_density(build(model.schema, cells)), weights=count)
@@ -97,9 +97,9 @@ def coverage(model: Distribution, X: np.ndarray, unseen: np.ndarray, random: np.
     """What the 90 % intervals of columns of numbers cover, rows X (n, d) and unseen (n, d)."""
     rows = some(len(X), COVERED_ROWS, random)
     numeric = np.array(numeric_columns(model.schema), dtype=np.int64)
-    tails = np.array([(1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0])
+    tails = np.array([(1.0 - _LEVEL) / 2.0, (1.0 + _LEVEL) / 2.0])
     share = {}
-    for j in numeric[some(len(numeric), MOST_COLUMNS, random)].tolist():
+    for j in numeric[some(len(numeric), _MOST_COLUMNS, random)].tolist():
         known = rows[~np.isnan(X[rows, j])]
         if not len(known):
             continue
@@ -121,4 +121,4 @@ def numeric_columns(schema: Schema) -> list[int]:
 
 def _badness(share: float) -> float:
     """Too few cells covered is worse than too many, by as much as the tails are smaller than the interval."""
-    return (LEVEL - share) / LEVEL if share < LEVEL else (share - LEVEL) / LEVEL * 0.1
+    return (_LEVEL - share) / _LEVEL if share < _LEVEL else (share - _LEVEL) / _LEVEL * 0.1

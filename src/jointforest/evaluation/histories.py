@@ -9,14 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ..cards.html import text_html
-from .columns_and_pairs import Cells, total_variation
+from .columns_and_pairs import TableCells, total_variation
 from .two_sample_test import ToldApart, told_apart
 
-N_BINS = 10
+_N_BINS = 10
 """Bins of a column: equal shares of the table's rows, or its most frequent levels."""
-MOST_SETS = 500
+_MOST_SETS = 500
 """Pairs, and triples, of columns that are compared; of more so many are drawn."""
-NO_ROW = N_BINS + 3
+NO_ROW = _N_BINS + 3
 """Bin of a row that is not there."""
 
 
@@ -31,7 +31,7 @@ class HistoryCells(NamedTuple):
         Rows ``start[i]:start[i + 1]`` are those of subject i.
     """
 
-    cells: Cells
+    cells: TableCells
     start: np.ndarray
 
     @property
@@ -140,7 +140,9 @@ def accuracy(table: HistoryCells, other: HistoryCells, seed: int) -> HistoryAccu
 
     def alike(size: int) -> list[float]:
         sets = list(itertools.combinations(range(d), size)) if d <= 60 else _some_sets(d, size, rng)
-        chosen = sets if len(sets) <= MOST_SETS else [sets[k] for k in rng.choice(len(sets), MOST_SETS, replace=False)]
+        chosen = (
+            sets if len(sets) <= _MOST_SETS else [sets[k] for k in rng.choice(len(sets), _MOST_SETS, replace=False)]
+        )
         return [_agreement(_together(one.now, c), _together(two.now, c)) for c in chosen]
 
     follow = [
@@ -159,22 +161,22 @@ class _Drawn(NamedTuple):
     distinct: np.ndarray
 
 
-def _edges(cells: Cells) -> list[np.ndarray]:
+def _edges(cells: TableCells) -> list[np.ndarray]:
     """Of each column the ends of its bins, or its most frequent levels."""
     found = []
     for j in range(cells.X.shape[1]):
         x = cells.X[:, j]
         if cells.is_numeric(j):
             known = x[~np.isnan(x)]
-            share = np.arange(1, N_BINS) / N_BINS
+            share = np.arange(1, _N_BINS) / _N_BINS
             found.append(np.unique(np.quantile(known, share, method="closest_observation")) if len(known) else known)
         else:
             counts = np.bincount(x[x < cells.n_levels[j] - 1].astype(np.intp), minlength=int(cells.n_levels[j]))
-            found.append(np.argsort(-counts, kind="stable")[:N_BINS])
+            found.append(np.argsort(-counts, kind="stable")[:_N_BINS])
     return found
 
 
-def _bins(cells: Cells, edges: list[np.ndarray]) -> np.ndarray:
+def _bins(cells: TableCells, edges: list[np.ndarray]) -> np.ndarray:
     """Bin of each cell, 0 where it is missing; int64 (N, d)."""
     found = np.zeros(cells.X.shape, dtype=np.int64)
     for j, of in enumerate(edges):
@@ -182,7 +184,7 @@ def _bins(cells: Cells, edges: list[np.ndarray]) -> np.ndarray:
         if cells.is_numeric(j):
             found[:, j] = np.where(np.isnan(x), 0, np.searchsorted(of, x) + 1)
         else:
-            bin_of = np.full(int(cells.n_levels[j]), N_BINS + 2)
+            bin_of = np.full(int(cells.n_levels[j]), _N_BINS + 2)
             bin_of[of] = np.arange(1, len(of) + 1)
             bin_of[-1] = 0
             found[:, j] = bin_of[x.astype(np.intp)]
@@ -209,7 +211,7 @@ def _count_distinct(x: np.ndarray, start: np.ndarray) -> np.ndarray:
 
 def _some_sets(d: int, size: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
     """Random sets of columns."""
-    return [tuple(rng.choice(d, size, replace=False).tolist()) for _ in range(MOST_SETS)]
+    return [tuple(rng.choice(d, size, replace=False).tolist()) for _ in range(_MOST_SETS)]
 
 
 def _together(x: np.ndarray, chosen: tuple[int, ...]) -> np.ndarray:
@@ -228,7 +230,7 @@ def _agreement(a: np.ndarray, b: np.ndarray) -> float:
 # ---- What classifiers see.
 
 
-def two_rows(histories: HistoryCells, seed: int) -> Cells:
+def two_rows(histories: HistoryCells, seed: int) -> TableCells:
     """A random row of each subject and the next one, whether they are equal, and by how much numbers differ."""
     cells, length = histories.cells, histories.length
     several = np.flatnonzero(length > 1)
@@ -247,10 +249,10 @@ def two_rows(histories: HistoryCells, seed: int) -> Cells:
     )
     none = np.zeros(len(cells.names) + len(numeric) + 1, dtype=np.int64)
     n_levels = np.concatenate([cells.n_levels, cells.n_levels, none])
-    return Cells(names, n_levels, np.column_stack([a, b, same, changes, place]))
+    return TableCells(names, n_levels, np.column_stack([a, b, same, changes, place]))
 
 
-def summaries(histories: HistoryCells) -> Cells:
+def summaries(histories: HistoryCells) -> TableCells:
     """Summaries of each subject: see `HistoryFidelity`."""
     cells, start, length = histories.cells, histories.start, histories.length
     has = np.flatnonzero(length > 0)
@@ -281,4 +283,4 @@ def summaries(histories: HistoryCells) -> Cells:
             names.append(f"{what} {name}")
             parts.append(values)
             n_levels.append(of)
-    return Cells(tuple(names), np.array(n_levels, dtype=np.int64), np.column_stack(parts))
+    return TableCells(tuple(names), np.array(n_levels, dtype=np.int64), np.column_stack(parts))

@@ -18,7 +18,7 @@ from ..runtime.warnings import LostDependenceWarning, warn
 
 # ---- Columns of numbers whose marginal in the joint is not that of the rows.
 
-FAR = 0.01
+_FAR = 0.01
 """Kolmogorov distance of a column's rows and draws, chance aside, beyond which the joint fits the column poorly."""
 _CELLS = 4_000_000
 """Most cells that are drawn, which bounds time and memory."""
@@ -30,7 +30,7 @@ def misfit_columns(model: Distribution, X: np.ndarray, weight: np.ndarray | None
     """Columns of numbers whose marginal is not that of rows X (n, d), of weights (n,) or None: bool (d,)."""
     n_draws = int(np.clip(_CELLS // X.shape[1], *_DRAWS))
     drawn = model.sample(build(model.schema), n_draws, 0, False)
-    most = FAR + 1.0 / np.sqrt(n_draws)
+    most = _FAR + 1.0 / np.sqrt(n_draws)
     misfit = np.zeros(X.shape[1], bool)
     for j, column in enumerate(model.schema.columns):
         if column.is_categorical:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..runtime.threads import chunks
-from .columns_and_pairs import Cells, some
+from .columns_and_pairs import TableCells, some
 
 MOST_TABLE_ROWS = 50_000
 """Rows of the table among which the closest is looked for."""
@@ -38,10 +38,12 @@ class Copies:
     distance_held_out: tuple[float, float] | None
 
 
-def copies(real: Cells, rows: Cells, held_out: Cells | None, random: np.random.Generator) -> Copies:
+def count_copies(
+    real: TableCells, rows: TableCells, held_out: TableCells | None, random: np.random.Generator
+) -> Copies:
     """Copies among rows, and among held-out rows."""
     known = set(_as_bytes(real.X))
-    near = Ranks(real.take(some(len(real.X), MOST_TABLE_ROWS, random)))
+    near = RankedTable(real.take(some(len(real.X), MOST_TABLE_ROWS, random)))
     share, distance = [], []
     for table in [rows] if held_out is None else [rows, held_out]:
         share.append(float(np.mean([row in known for row in _as_bytes(table.X)])))
@@ -56,10 +58,10 @@ def _as_bytes(X: np.ndarray) -> list[bytes]:
     return [row.tobytes() for row in X]
 
 
-class Ranks:
+class RankedTable:
     """A table of n rows whose numbers are ranks, to find the row closest to another; or other ``rows`` ranked in it."""
 
-    def __init__(self, real: Cells, rows: Cells | None = None) -> None:
+    def __init__(self, real: TableCells, rows: TableCells | None = None) -> None:
         self._real = real
         self._sorted = [np.sort(real.X[~np.isnan(real.X[:, j]), j]) for j in range(len(real.names))]
         self._places = self._placed((real if rows is None else rows).X)
@@ -129,20 +131,24 @@ class Membership:
 
 
 def membership(
-    real: Cells, rows: Cells, new: Cells, density: tuple[np.ndarray, np.ndarray] | None, random: np.random.Generator
+    real: TableCells,
+    rows: TableCells,
+    new: TableCells,
+    density: tuple[np.ndarray, np.ndarray] | None,
+    random: np.random.Generator,
 ) -> Membership:
     """Attacks by synthetic rows on the table and held-out rows.
 
     ``density`` are log-densities of rows of the table and of held-out rows, (a,) and (b,), where there is a joint.
     """
-    near = Ranks(rows.take(some(len(rows.X), MOST_TABLE_ROWS, random)))
+    near = RankedTable(rows.take(some(len(rows.X), MOST_TABLE_ROWS, random)))
     inside, outside = (near.closest(table.take(some(len(table.X), MEMBERSHIP_ROWS, random)).X) for table in (real, new))
     gained, error = advantage(-inside, -outside)
     by_density = (None, None) if density is None else advantage(*density)
     same = min(len(real.X), len(new.X), MOST_TABLE_ROWS)
     asked = rows.take(some(len(rows.X), MEMBERSHIP_ROWS, random)).X
     to_table, to_new = (
-        Ranks(real, table.take(some(len(table.X), same, random))).closest(asked) for table in (real, new)
+        RankedTable(real, table.take(some(len(table.X), same, random))).closest(asked) for table in (real, new)
     )
     nearer = (to_table < to_new) + 0.5 * (to_table == to_new)
     return Membership(

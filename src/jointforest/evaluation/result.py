@@ -79,13 +79,15 @@ def html(f: Figures) -> str:
     cards = []
     for title, rows in sections_with_shares(f):
         lines = [
-            (cards_html.shortened(name), "" if share is None else Html(svg.bar(share)), value)
+            (cards_html.shortened_text(name), "" if share is None else Html(svg.bar_svg(share)), value)
             for name, value, share in rows
         ]
-        cards.append(cards_html.card(title, "", cards_html.table(lines, wraps=True)))
+        cards.append(cards_html.card(title, "", cards_html.table_html(lines, wraps=True)))
     notes = [cards_html.soft(f"({note})") for note in f.notes]
     scale = "The full width of a bar is 1, or 100%."
-    return cards_html.view(first, others, [cards_html.grid(cards, 400), *(f"<p>{note}</p>" for note in notes)], scale)
+    return cards_html.view_html(
+        first, others, [cards_html.grid(cards, 400), *(f"<p>{note}</p>" for note in notes)], scale
+    )
 
 
 def verdict(score: float, steps: tuple[float, float, float]) -> str:

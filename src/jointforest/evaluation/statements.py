@@ -22,7 +22,7 @@ from scipy.special import betaincinv, ndtr, ndtri
 from ..data.conditions import AnyOf, Interval, PerRow
 from ..data.discretization.dependence import mutual_information
 from ..data.evidence import Evidence, build, intersect
-from ..data.rules.contradictions import combined, contradicted, tolerance, total
+from ..data.rules.contradictions import combined, contradicted, equation_total, tolerance
 from ..data.rules.rule import Combinations, Equation, Function, Order, Rule
 from ..data.schema import Column, Schema, kernel_columns, snap
 from ..data.texts import column_text, value_text
@@ -34,7 +34,7 @@ from .misfit import classes_of
 
 LEVEL = 0.01
 """Probability with which a true joint has any statement that is called wrong."""
-MOST_ROWS = 200_000
+_MOST_ROWS = 200_000
 """Rows that are counted; of more so many are drawn."""
 _PAIRS = 24
 """Most pairs of a column and one on which it depends; the strongest are taken."""
@@ -150,8 +150,8 @@ class Statements:
 def statements(model: Distribution, X: np.ndarray, of: str) -> Statements:
     """Statements of a joint beside counts of encoded rows X (n, d), which ``of`` names in words."""
     schema = model.schema
-    X = snap(kernel_columns(schema), X[some(len(X), MOST_ROWS, np.random.default_rng(0))])
-    counted = asked(model, X)
+    X = snap(kernel_columns(schema), X[some(len(X), _MOST_ROWS, np.random.default_rng(0))])
+    counted = asked_statements(model, X)
     level = LEVEL / max(len(counted), 1)
     judged = [
         Statement(one.text, one.joint, one.rows, one.n_rows, off, one.columns, one.is_rule)
@@ -171,7 +171,7 @@ def warn_lost(
         warn(LostDependenceWarning(f"{what}: {named}{more}; try {hint}"))
 
 
-def asked(model: Distribution, X: np.ndarray) -> list[Asked]:
+def asked_statements(model: Distribution, X: np.ndarray) -> list[AskedStatement]:
     """All statements, about snapped rows X (n, d), that rest on enough rows."""
     each = [*_of_columns(model, X), *_of_rules(model, X)]
     return [one for one in each if one.n_rows >= _FEWEST and not np.isnan(one.joint)]
@@ -180,7 +180,7 @@ def asked(model: Distribution, X: np.ndarray) -> list[Asked]:
 # ---- One statement before it is judged.
 
 
-class Asked(NamedTuple):
+class AskedStatement(NamedTuple):
     """A probability, or with a ``beyond`` a mean.
 
     Attributes
@@ -214,7 +214,7 @@ class Asked(NamedTuple):
         """`Statement.off`; 0 within an interval that misses with a probability of at most ``level``."""
         apart = self.rows - self.joint
         if self.beyond is None:
-            low, high = interval(self.n_yes, self.n_rows, level)
+            low, high = share_interval(self.n_yes, self.n_rows, level)
             return 0.0 if low <= self.joint <= high else abs(apart)
         chance = -float(ndtri(level / 4.0)) * self.sd / np.sqrt(self.n_rows)
         # a sum of heavy tails may also be as far from its mean as one part is (Nagaev 1979)
@@ -223,7 +223,7 @@ class Asked(NamedTuple):
         return float(2.0 * ndtr(0.5 * abs(apart) / self.sd) - 1.0)
 
 
-def interval(k: float, n: int, level: float) -> tuple[float, float]:
+def share_interval(k: float, n: int, level: float) -> tuple[float, float]:
     """Limits of Clopper and Pearson for the share of k in n rows, which miss it with a probability of at most level."""
     low = 0.0 if k <= 0 else float(betaincinv(k, n - k + 1.0, level / 2.0))
     high = 1.0 if k >= n else float(betaincinv(k + 1.0, n - k, 1.0 - level / 2.0))
@@ -250,7 +250,7 @@ class _Class(NamedTuple):
     rows: np.ndarray
 
 
-def _of_columns(model: Distribution, X: np.ndarray) -> Iterator[Asked]:
+def _of_columns(model: Distribution, X: np.ndarray) -> Iterator[AskedStatement]:
     """Statements about each column, given nothing, and given classes of its partners."""
     schema = model.schema
     has_missing = np.isnan(X).any(axis=0)
@@ -325,7 +325,7 @@ def _ends(known: np.ndarray, shares: Any) -> np.ndarray:
     return np.unique(found)
 
 
-def _of_column(state: PosteriorState, j: int, x: np.ndarray, conditions: Sequence[_Class]) -> Iterator[Asked]:
+def _of_column(state: PosteriorState, j: int, x: np.ndarray, conditions: Sequence[_Class]) -> Iterator[AskedStatement]:
     """Statements about column j, whose cells are x, given each condition."""
     schema = state.distribution.schema
     column, names = schema.columns[j], schema.names
@@ -350,13 +350,13 @@ def _of_column(state: PosteriorState, j: int, x: np.ndarray, conditions: Sequenc
         of = (column.name,) if one.condition is None else (column.name, names[one.of])
         given = "" if one.condition is None else f" given {condition_text(column_text(names[one.of]), one.condition)}"
         for event, p, k in zip(events, answer[i].tolist(), count[i], strict=True):
-            yield Asked(f"P({event}{given})", p, k / n, n, float(k), columns=of)
+            yield AskedStatement(f"P({event}{given})", p, k / n, n, float(k), columns=of)
         if moments is not None:
             mean, sd = float(moments[0][i]), float(np.sqrt(max(moments[1][i], x[one.rows].var())))
             if 0.0 < sd < np.inf:
                 row = state.evidence.take(np.array([i]))
                 beyond = partial(_beyond, state.distribution, row, j, mean)
-                yield Asked(f"mean({name}{given})", mean, float(x[one.rows].mean()), n, 0.0, sd, beyond, of)
+                yield AskedStatement(f"mean({name}{given})", mean, float(x[one.rows].mean()), n, 0.0, sd, beyond, of)
 
 
 def _beyond(model: Distribution, row: Evidence, j: int, mean: float, apart: float) -> float:
@@ -374,7 +374,7 @@ def _written(column: Column, number: float) -> str:
 # ---- Rules that hold in the table, and that the joint does not enforce.
 
 
-def _of_rules(model: Distribution, X: np.ndarray) -> Iterator[Asked]:
+def _of_rules(model: Distribution, X: np.ndarray) -> Iterator[AskedStatement]:
     """How probable it is that each rule holds, given what it is of in each of some rows in which it holds."""
     rules = [one for one in model.schema.rules if isinstance(one, Function | Equation | Order | Combinations)]
     rules = sorted((one for one in rules if not one.is_enforced), key=lambda one: -one.rows)[:_MOST_RULES]
@@ -398,7 +398,7 @@ def _of_rules(model: Distribution, X: np.ndarray) -> Iterator[Asked]:
         if len(share):
             text = f"P({rule} holds given {', '.join(map(column_text, of))})"
             of_rows = len(holds) / np.count_nonzero(known)
-            yield Asked(text, float(share.mean()), of_rows, len(share), of_rows * len(share), is_rule=True)
+            yield AskedStatement(text, float(share.mean()), of_rows, len(share), of_rows * len(share), is_rule=True)
 
 
 def _sides(rule: Rule) -> tuple[tuple[str, ...], str]:
@@ -418,7 +418,7 @@ def _kept(rule: Rule, schema: Schema, X: np.ndarray, rows: np.ndarray) -> list[A
         closed: Any = "right" if rule.is_strict else "both"
         return [Interval(column.scalar(x), None, closed) for x in X[rows, schema.index(rule.low)].tolist()]
     if isinstance(rule, Equation):
-        sums, most = total(rule, schema, X[rows]).tolist(), tolerance(rule, schema)
+        sums, most = equation_total(rule, schema, X[rows]).tolist(), tolerance(rule, schema)
         return [Interval(column.scalar(x - most), column.scalar(x + most)) for x in sums]
     if isinstance(rule, Combinations):
         known = np.flatnonzero(~np.isnan(X[:, [schema.index(name) for name in rule.of]]).any(axis=1))

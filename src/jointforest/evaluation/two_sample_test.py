@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from ..runtime.threads import map_ordered
-from .columns_and_pairs import Cells, some
+from .columns_and_pairs import TableCells, some
 
 N_FOLDS = 3
 """Folds of the cross-validation: each classifier learns from two thirds of the rows, and no row is judged by one that
 saw it."""
 FEWEST_ROWS = 10
 """Rows of either table below which nothing is said."""
-MOST_ROWS = 100_000
+MOST_TEST_ROWS = 100_000
 """Rows of either table; of more so many are drawn."""
 QUICK_ROWS = 6_000
 """The same of a quick test, whose score has a standard error of about .01."""
@@ -49,14 +49,14 @@ class ToldApart:
     n_rows: int
 
 
-def quick_score(real: Cells, rows: Cells, seed: int) -> float:
+def quick_score(real: TableCells, rows: TableCells, seed: int) -> float:
     """The score of two tables by few rows, in two folds, by scikit-learn: soon known, and the same on every machine."""
     X, y, folds = _folds(real, rows, QUICK_ROWS, 2, seed)
     auc = map_ordered(_auc, [(X, y, real.n_levels, learn, test) for learn, test in folds])
     return _score([one for one, _, _ in auc])
 
 
-def told_apart(real: Cells, rows: Cells, seed: int, may_xgboost: bool = True) -> ToldApart:
+def told_apart(real: TableCells, rows: TableCells, seed: int, may_xgboost: bool = True) -> ToldApart:
     """Score of two tables: as many rows of each, three stratified shuffled folds, default gradient boosting.
 
     Parameters
@@ -72,7 +72,7 @@ def told_apart(real: Cells, rows: Cells, seed: int, may_xgboost: bool = True) ->
     ValueError
         If either has fewer than 10 rows.
     """
-    X, y, folds = _folds(real, rows, MOST_ROWS, N_FOLDS, seed)
+    X, y, folds = _folds(real, rows, MOST_TEST_ROWS, N_FOLDS, seed)
     is_xgboost = may_xgboost and find_spec("xgboost") is not None
     work = _xgboost if is_xgboost else _hist_boosting
     scored = list(map_ordered(work, [(X, y, real.n_levels, learn, test) for learn, test in folds]))
@@ -89,7 +89,7 @@ def told_apart(real: Cells, rows: Cells, seed: int, may_xgboost: bool = True) ->
 
 
 def _folds(
-    real: Cells, rows: Cells, most: int, n_folds: int, seed: int
+    real: TableCells, rows: TableCells, most: int, n_folds: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
     """As many rows of both tables, which table each is of, and folds of them: rows to learn from, and the others."""
     from sklearn.model_selection import StratifiedKFold

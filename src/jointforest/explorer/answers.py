@@ -15,14 +15,14 @@ from ..inference.histogram import divergence_bits, histogram
 from ..runtime.threads import map_ordered
 from .asking import Overtaken, always
 from .known import Known
-from .shown import Bins, ShownJoint, described, shares_of_rows, to_shown
+from .shown import ShownBins, ShownJoint, described, shares_of_rows, to_shown
 from .state import place_of, python_call, shell_command, write_evidence, written_condition
 
 # ---- One column given evidence: masses of bins or levels, mean and interval, divergence from before.
 
 MOST_COUNTED = 20_000
 """Most rows of the table that are counted for the outline of a card."""
-TAILS = np.array([0.05, 0.95])
+_TAILS = np.array([0.05, 0.95])
 """Ends of the interval, as probabilities."""
 _Three = tuple[float | None, float | None, float | None]
 
@@ -49,7 +49,7 @@ def _rounded(mass: np.ndarray) -> list[float]:
     return [float(f"{x:.9g}") for x in mass.tolist()]
 
 
-def _of_rows(X: np.ndarray, j: int, column: Column, bins: Bins) -> np.ndarray:
+def _of_rows(X: np.ndarray, j: int, column: Column, bins: ShownBins) -> np.ndarray:
     """Share of each bin or level in the rows X of the table; of many rows, every k-th one is counted."""
     return shares_of_rows(X[:: max(-(-len(X) // MOST_COUNTED), 1), j], column, bins.edges)
 
@@ -60,7 +60,7 @@ def _of_levels(column: Column, mass: np.ndarray) -> _Three:
         return (float(mass[column.codes[True]]) if True in column.codes else 0.0), None, None
     if not column.is_ordered:
         return None, None, None
-    low, high = np.minimum(np.searchsorted(np.cumsum(mass), TAILS - 1e-12), len(mass) - 1).tolist()
+    low, high = np.minimum(np.searchsorted(np.cumsum(mass), _TAILS - 1e-12), len(mass) - 1).tolist()
     return None, low, high
 
 
@@ -68,7 +68,7 @@ def _exact(known: Known, j: int, column: Column) -> _Three:
     """Mean, and the ends of the interval with equal tails that contains 90 %, as the joint answers them."""
     state = known.state
     mean = float(state.moments(j)[0][0])
-    low, high = state.quantile(j, TAILS)[0].tolist()
+    low, high = state.quantile(j, _TAILS)[0].tolist()
     return to_shown(column, mean), to_shown(column, low), to_shown(column, high)
 
 
@@ -76,7 +76,7 @@ def _of_bins(shown: ShownJoint, known: Known, j: int, fine: np.ndarray) -> _Thre
     """The same from masses of cuts (C,); within each cut, the distribution is that without evidence."""
     column, bins = shown.columns[j], shown.bins[j]
     mean = float(fine @ shown.centers[j])
-    low, high = np.interp(TAILS, np.concatenate([[0.0], np.cumsum(fine)]), bins.cuts).tolist()
+    low, high = np.interp(_TAILS, np.concatenate([[0.0], np.cumsum(fine)]), bins.cuts).tolist()
     if column.step > 0.0:
         low, high = (
             column.center + np.ceil((x - column.center) / column.step - 0.5 - 1e-6) * column.step for x in (low, high)
@@ -93,7 +93,7 @@ def _of_bins(shown: ShownJoint, known: Known, j: int, fine: np.ndarray) -> _Thre
 # ---- How probable it is, given evidence, that a cell is missing.
 
 
-def missing_shares(shown: ShownJoint, known: Known) -> list[float | None]:
+def _missing_shares(shown: ShownJoint, known: Known) -> list[float | None]:
     """P(the cell is missing | evidence) of each column; None if it never is, or if the column itself has evidence."""
     found: list[float | None] = [None] * len(shown.columns)
     asked = []
@@ -174,7 +174,7 @@ def columns_given(
             raise Overtaken
         return column_answer(shown, known, j, is_exact)
 
-    missing = missing_shares(shown, known)
+    missing = _missing_shares(shown, known)
     found = map_ordered(work, [(j,) for j in wanted])
     return [answer | {"missing": missing[j]} for j, answer in zip(wanted, found, strict=True)]
 

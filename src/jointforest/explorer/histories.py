@@ -11,10 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..data.frames import encode, labels_at, read, with_names
-from ..data.history_rows import HistoryRows, check_names, group_rows, split_columns
+from ..data.history_rows import HistoryRows, check_history_names, group_rows, split_columns
 from ..data.schema import Column, Schema
-from ..models.history.columns import code_histories
-from ..models.history.frames import frame_of
+from ..models.history.columns import code_histories, frame_of
 from ..models.history.impute import IMPUTE_CAP, impute_codes
 from .asking import Questions
 from .panels import DIGITS, column_numbers, number_of_text
@@ -27,16 +26,16 @@ REFERENCE = 300
 """Most drawn subjects with whose cells those of a subject are compared."""
 MOST_DRAWN = 200_000
 """Most rows of drawn subjects: of joints with long histories fewer subjects are drawn."""
-DRAWS = 200
+HISTORY_DRAWS = 200
 """Draws of unknown cells and of the next rows."""
 MOST_STEPS = 50
-MOST_ROWS = 2_000
+_MOST_ROWS = 2_000
 """Most rows of a history that a page asks about."""
 POSITIONS = 60
 """Most row numbers of the columns over row numbers."""
-FEW = 20
+_FEW = 20
 """Fewest subjects that must have a row number."""
-LISTED = 50
+_LISTED = 50
 """Most subjects that a search lists."""
 NO_TABLE = "no table was loaded beside the joint: draw a subject, or start with a table"
 BAND = (0.05, 0.25, 0.75, 0.95)
@@ -44,7 +43,7 @@ BAND = (0.05, 0.25, 0.75, 0.95)
 
 
 @dataclass(frozen=True)
-class Table:
+class _Table:
     """Rows of many subjects, in the order of time.
 
     Attributes
@@ -97,7 +96,7 @@ class ShownHistories:
         return self.joint.model.columns.time
 
     @cached_property
-    def table(self) -> Table | None:
+    def table(self) -> _Table | None:
         """The table beside the joint; None without one."""
         return None if self.rows is None else self.read(self.rows)
 
@@ -107,7 +106,7 @@ class ShownHistories:
         return [] if self.table is None else [str(name) for name in self.table.rows.labels]
 
     @cached_property
-    def drawn(self) -> Table:
+    def drawn(self) -> _Table:
         """Drawn histories."""
         return self.read(self._drawn(POPULATION, 0))
 
@@ -120,14 +119,14 @@ class ShownHistories:
     def _drawn(self, n: int, seed: int) -> Any:
         """A frame of n drawn subjects, of fewer where histories are long."""
         info = self.joint.info()
-        most = max(MOST_DRAWN * info["subjects"] // info["rows"], FEW)
+        most = max(MOST_DRAWN * info["subjects"] // info["rows"], _FEW)
         return self.joint.sample(min(n, most), random_state=seed)
 
-    def read(self, frame: Any) -> Table:
+    def read(self, frame: Any) -> _Table:
         """The rows of a frame, subject after subject in the order of time."""
         frame = with_names(frame)
         reader = read(frame)
-        check_names(reader, self.joint.group, self.joint.order)
+        check_history_names(reader, self.joint.group, self.joint.order)
         rows = group_rows(reader, self.joint.group, self.time)
         _, rest = split_columns(frame, [self.joint.group, *([] if self.time is None else [self.time.name])])
         X, unseen = encode(self.schema, rest)
@@ -136,7 +135,7 @@ class ShownHistories:
             at = np.flatnonzero(unseen[rows.place, j])
             labels = labels_at(reader.cells(self.schema.names[j]), rows.place[at])
             texts |= {(i, j): str(label) for i, label in zip(at.tolist(), labels, strict=True)}
-        return Table(rows, np.ascontiguousarray(X[rows.place]), texts)
+        return _Table(rows, np.ascontiguousarray(X[rows.place]), texts)
 
     def frame(self, time: np.ndarray | None, X: np.ndarray) -> Any:
         """A frame with the rows of one subject."""
@@ -157,7 +156,7 @@ def shown_histories(joint: Any, title: str, rows: Any) -> ShownHistories:
 # ---- What the joint is about, and which subjects the table beside it has.
 
 
-def table(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
+def _table(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of a joint of histories; ``body`` says nothing."""
     joint = shown.joint
     return {
@@ -185,7 +184,7 @@ def subjects(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError(NO_TABLE)
     length = shown.table.rows.length
     places = [k for k, label in enumerate(shown.labels) if word.lower() in label.lower()]
-    listed = sorted(places, key=lambda k: shown.labels[k].lower() != word.lower())[:LISTED]
+    listed = sorted(places, key=lambda k: shown.labels[k].lower() != word.lower())[:_LISTED]
     return {
         "found": len(places),
         "subjects": [{"place": k, "label": shown.labels[k], "rows": int(length[k])} for k in listed],
@@ -207,8 +206,8 @@ def history(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
         k = place_of(body.get("place"), len(shown.labels), "place")
         label = shown.labels[k]
     begin, end = chosen.rows.start[k : k + 2].tolist()
-    if end - begin > MOST_ROWS:
-        begin, label = end - MOST_ROWS, f"{label}, its last {MOST_ROWS:,} rows"
+    if end - begin > _MOST_ROWS:
+        begin, label = end - _MOST_ROWS, f"{label}, its last {_MOST_ROWS:,} rows"
     part = slice(begin, end)
     time = None if chosen.rows.time is None else chosen.rows.time[part]
     unseen = [
@@ -251,7 +250,7 @@ def forecast(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
     order = np.arange(len(X)) if time is None else np.argsort(time, kind="stable")
     time, X = None if time is None else time[order], X[order]
     frame = shown.frame(time, X)
-    next_rows = shown.joint.forecast(frame, max(steps, 1), n_draws=DRAWS, random_state=0, n_jobs=1)
+    next_rows = shown.joint.forecast(frame, max(steps, 1), n_draws=HISTORY_DRAWS, random_state=0, n_jobs=1)
     filled, spread = _unknown(shown, time, X)
     less = _less_probable(shown, frame)
     columns = []
@@ -279,8 +278,8 @@ def _numbers(shown: ShownHistories, body: Mapping[str, Any]) -> tuple[np.ndarray
     said, constant = body.get("rows"), body.get("constant", {})
     if not isinstance(said, list) or not said or not all(isinstance(row, Mapping) for row in [*said, constant]):
         raise ValueError("rows: expected a list of rows, at least one, each an object of texts by column name")
-    if len(said) > MOST_ROWS:
-        raise ValueError(f"rows: expected at most {MOST_ROWS:,}, got {len(said):,}")
+    if len(said) > _MOST_ROWS:
+        raise ValueError(f"rows: expected at most {_MOST_ROWS:,}, got {len(said):,}")
     X = np.full((len(said), len(shown.schema.columns)), np.nan)
     time = None if shown.time is None else np.full(len(said), np.nan)
     for i, row in enumerate(said):
@@ -306,7 +305,7 @@ def _unknown(shown: ShownHistories, time: np.ndarray | None, X: np.ndarray) -> t
     length = np.array([-1 if model.columns.has_length else n])  # the history may go on
     coded = code_histories(model.columns, np.array([0, n]), X, time, length, empty_is_unknown=True)
     filled = impute_codes(model, X, coded, time, "mean", 1, IMPUTE_CAP, 0)[0]
-    return filled, np.stack(impute_codes(model, X, coded, time, "sample", DRAWS, IMPUTE_CAP, 0))
+    return filled, np.stack(impute_codes(model, X, coded, time, "sample", HISTORY_DRAWS, IMPUTE_CAP, 0))
 
 
 def _spread(column: Column, x: np.ndarray, filled: np.ndarray, drawn: np.ndarray) -> dict[str, Any]:
@@ -401,10 +400,10 @@ def population(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]
 def _positions(length: np.ndarray) -> int:
     """Row numbers that enough subjects have."""
     ordered = np.sort(length)[::-1]
-    return int(np.clip(ordered[min(FEW, len(ordered)) - 1], 1, POSITIONS))
+    return int(np.clip(ordered[min(_FEW, len(ordered)) - 1], 1, POSITIONS))
 
 
-def _by_position(column: Column, table: Table, j: int, longest: int) -> dict[str, Any]:
+def _by_position(column: Column, table: _Table, j: int, longest: int) -> dict[str, Any]:
     """Mean and intervals, or shares of levels, of a column in the first, second, ... row of subjects."""
     start, length = table.rows.start[:-1], table.rows.length
     means, bands, shares = [], [], []
@@ -422,8 +421,8 @@ def _by_position(column: Column, table: Table, j: int, longest: int) -> dict[str
     return {"proba": shares} if column.is_categorical else {"mean": means, "band": bands}
 
 
-ASKS: dict[str, Callable[..., Any]] = {
-    "table": table,
+HISTORY_ASKS: dict[str, Callable[..., Any]] = {
+    "table": _table,
     "subjects": subjects,
     "history": history,
     "forecast": forecast,
@@ -436,4 +435,4 @@ def prepare(shown: ShownHistories) -> None:
     _ = shown.table, shown.reference, shown.drawn
 
 
-QUESTIONS = Questions(ASKS, prepare=prepare, waits=False, compile_ahead=None)  # the first forecast compiles all
+QUESTIONS = Questions(HISTORY_ASKS, prepare=prepare, waits=False, compile_ahead=None)  # the first forecast compiles all

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..data.conditions import has_soft, without_missing
 from ..data.evidence import build, is_met
-from ..inference.support import FEW, SUPPORT, in_words, rows_like
+from ..inference.support import FEW_SUPPORTING, SUPPORT, rows_like, support_in_words
 from ..models.base import Distribution
 from .shown import ShownJoint
 from .state import ImpossibleEvidence, read_evidence, sentence, tidied
@@ -119,14 +119,14 @@ class Known:
             return ""
         X = self._shown.encoded
         if X is None or self.rows is None or self.is_density or math.isnan(self.n_rows):
-            return in_words(self.n_rows, learned)
+            return support_in_words(self.n_rows, learned)
         expected = self.n_rows * len(X) / learned
         return f"{len(self.rows):,} rows of the table, where the joint expects {expected:,.0f}"
 
     @property
     def is_extrapolated(self) -> bool:
-        """Whether too few rows (`FEW`) support the answers, so that they come from the model's assumptions."""
-        return self.n_rows < FEW
+        """Whether too few rows (`FEW_SUPPORTING`) support the answers: they come from the model's assumptions."""
+        return self.n_rows < FEW_SUPPORTING
 
     def _is_point(self) -> bool:
         values = zip(self.model.schema.columns, self.evidence.value[0].tolist(), strict=True)

@@ -17,7 +17,7 @@ from ..data.shown_values import cell_in_words
 from ..data.table_files import plain
 from ..data.texts import column_text
 from ..inference.explanation.explain import explain
-from ..inference.information.classes import BINS, all_informations, class_cuts, information_of_rows
+from ..inference.information.classes import CLASS_BINS, all_informations, class_cuts, information_of_rows
 from ..inference.modes import model_modes
 from ..inference.sampling import sample
 from ..models.base import Distribution, PosteriorState
@@ -29,13 +29,13 @@ from .state import place_of, whole_number
 
 MOST_ROWS, MOST_CSV_ROWS = 1_000, 100_000
 """Most rows drawn to look at, and to download."""
-BUDGET = 2_000
+PANEL_BUDGET = 2_000
 """Boxes that the search for the most probable row may cut."""
 ENTRIES = 500_000
 """With more numbers between hidden states than this, it may cut fewer boxes: the panel is to answer in two seconds."""
 LISTED = 8
 """Leaves, or states, that an explanation lists."""
-MOST_BINS = 60
+_MOST_BINS = 60
 LN2 = math.log(2.0)
 DIGITS = 6
 """Digits of numbers without a grid where they are looked at."""
@@ -60,7 +60,7 @@ def csv_text(shown: ShownJoint, body: Mapping[str, Any]) -> str:
 def mode(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     """The most probable row that agrees with the evidence, and a bound on how much more probable another may be."""
     known = Known(shown, body.get("evidence"))
-    found = model_modes(known.model, known.evidence, 1, budget_of(known.model))
+    found = model_modes(known.model, known.evidence, 1, mode_budget(known.model))
     density, bound = float(found.log_density[0]), float(found.log_bound)
     cells = [cell_text(column, x, DIGITS) for column, x in zip(shown.columns, found.X[0].tolist(), strict=True)]
     return {
@@ -71,10 +71,10 @@ def mode(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def budget_of(model: Distribution) -> int:
+def mode_budget(model: Distribution) -> int:
     """Boxes that the search for a model's most probable row may cut, fewer the longer each takes."""
     entries = model.mode_cost()
-    return BUDGET if entries <= ENTRIES else BUDGET * ENTRIES // entries
+    return PANEL_BUDGET if entries <= ENTRIES else PANEL_BUDGET * ENTRIES // entries
 
 
 def compile_ahead(shown: ShownJoint) -> None:
@@ -104,7 +104,7 @@ def why(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
 def pair(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     """The joint distribution of two columns given evidence, and what one tells of the other."""
     known = Known(shown, body.get("evidence"))
-    said, bins = body.get("columns"), whole_number(body, "bins", 20, 2, MOST_BINS)
+    said, bins = body.get("columns"), whole_number(body, "bins", 20, 2, _MOST_BINS)
     if not isinstance(said, list) or len(said) != 2:
         raise ValueError("columns: expected the places of two columns")
     places = [place_of(j, len(shown.columns), "columns") for j in said]
@@ -170,7 +170,7 @@ def column_numbers(column: Column, cuts: np.ndarray) -> np.ndarray:
 def _dependence(shown: ShownJoint, known: Known, pair: list[int]) -> dict[str, float | None]:
     """Mutual information of two columns given the evidence in bits, as `Joint.mutual_information` has it for bins; and
     that of the table's rows that meet it."""
-    cuts = {j: class_cuts(known.state, j, BINS) for j in pair}
+    cuts = {j: class_cuts(known.state, j, CLASS_BINS) for j in pair}
     of_rows = None
     if known.rows is not None:
         of_rows = information_of_rows(known.rows[:, pair], [shown.columns[j] for j in pair], [cuts[j] for j in pair])

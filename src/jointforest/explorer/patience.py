@@ -7,12 +7,12 @@ import asyncio
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-SECONDS = 10.0
+_SECONDS = 10.0
 """Time that the head of a request may take, from the connection or from its first byte; its body has as much again."""
 
 
 class PatientProtocol(H11Protocol):
-    """uvicorn's HTTP, which waits for ever for the rest of a head: here the connection is closed after `SECONDS`."""
+    """uvicorn's HTTP, which waits for ever for the rest of a head: here the connection is closed after `_SECONDS`."""
 
     _deadline: asyncio.TimerHandle | None = None
 
@@ -37,7 +37,7 @@ class PatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _wait(self) -> None:
-        self._deadline = self.loop.call_later(SECONDS, self._give_up)
+        self._deadline = self.loop.call_later(_SECONDS, self._give_up)
 
     def _stop(self) -> None:
         if self._deadline is not None:

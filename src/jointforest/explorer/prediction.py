@@ -10,7 +10,7 @@ import numpy as np
 from ..data.evidence import build
 from ..ensembles.table import Ensemble
 from ..inference.expectation.by_draws import expected_by_draws
-from ..inference.expectation.expectation import Rows, expected_answer, knows_splits
+from ..inference.expectation.expectation import MatchedRows, expected_answer, knows_splits
 from ..inference.expectation.match import Features, MatchedEnsemble, filled, match_ensemble, match_features
 from ..models.base import Distribution
 
@@ -68,12 +68,12 @@ class Predictor:
             "own": own,
         }
 
-    def _rows(self, x: np.ndarray) -> Rows:
+    def _rows(self, x: np.ndarray) -> MatchedRows:
         n = len(self.features.column)
         X, other = filled(self.features, np.full((1, n), np.nan), np.zeros((1, n), dtype=bool), x[None])
-        return Rows(build(self.model.schema, x[None]), X, other)
+        return MatchedRows(build(self.model.schema, x[None]), X, other)
 
-    def _expected(self, rows: Rows) -> _Answer:
+    def _expected(self, rows: MatchedRows) -> _Answer:
         if self._matched is None:
             drawn = expected_by_draws(self.features, self.model, rows, "auto", DRAWS, SEED)
             answer, error = drawn.answer[0], drawn.answer_error[0]

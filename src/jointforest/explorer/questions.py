@@ -68,7 +68,7 @@ def replaced(old: ShownJoint | ShownHistories, joint: Any, title: str | None) ->
     return new
 
 
-class Answer(NamedTuple):
+class _Answer(NamedTuple):
     """What is said, a dict of JSON or, of "csv", a text; and what kind of answer it is, as a status of HTTP."""
 
     status: int
@@ -80,7 +80,7 @@ def answer(
     what: str,
     body: Mapping[str, Any],
     is_wanted: Callable[[], bool] = always,
-) -> Answer:
+) -> _Answer:
     """The answer to one of `questions_of`; of what cannot be answered, why.
 
     Raises
@@ -95,15 +95,15 @@ def answer(
         if questions.waits:
             questions.prepare(shown)
         ask = questions.asks[what]
-        return Answer(200, ask(shown, body, is_wanted) if what == "posterior" else ask(shown, body))
+        return _Answer(200, ask(shown, body, is_wanted) if what == "posterior" else ask(shown, body))
     except Overtaken:
         raise
     except ImpossibleEvidence as error:
-        return Answer(409, {"error": str(error), "impossible": True})
+        return _Answer(409, {"error": str(error), "impossible": True})
     except (ValueError, TypeError, OverflowError, NotImplementedError) as error:
-        return Answer(400, {"error": str(error) or type(error).__name__})
+        return _Answer(400, {"error": str(error) or type(error).__name__})
     except (MemoryError, RecursionError) as error:
-        return Answer(400, {"error": f"this question takes too much: {type(error).__name__}"})
+        return _Answer(400, {"error": f"this question takes too much: {type(error).__name__}"})
     except Exception as error:  # so that the page says what happened, and whoever answers stays
         print(f"explore: {what}: {type(error).__name__}: {error}", file=sys.stderr)
-        return Answer(500, {"error": f"an error of the library: {type(error).__name__}: {error}"})
+        return _Answer(500, {"error": f"an error of the library: {type(error).__name__}: {error}"})

@@ -43,7 +43,7 @@ def reasons(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
         state = Known(shown, [pieces[k] for k in sorted(some)]).state
         return float(state.level_probabilities(j)[0, level] if level is not None else state.moments(j)[0][0])
 
-    amounts, base, value = shapley(len(pieces), predicted)
+    amounts, base, value = game_shapley(len(pieces), predicted)
     on_page = (lambda x: x) if column.is_categorical else (lambda x: to_shown(column, x))
     unit = 1e3 if column.kind == "datetime" else 1.0  # a difference of dates is one of milliseconds
     steps = [
@@ -61,7 +61,7 @@ def reasons(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def shapley(n: int, value: Callable[[frozenset[int]], float]) -> tuple[np.ndarray, float, float]:
+def game_shapley(n: int, value: Callable[[frozenset[int]], float]) -> tuple[np.ndarray, float, float]:
     """Shapley values (n,) of a game of n players, and its value of none and of all; impossible coalitions are not met.
 
     Exact for few players, else the mean over random orders, whose values also sum to the difference.

@@ -17,7 +17,7 @@ _WHOLE = re.compile(r"^import \* as (\w+) from $")
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
 
 
-def text_of(path: Path) -> str:
+def script_text(path: Path) -> str:
     """A file of the page, whatever ends its lines."""
     return path.read_text(encoding="utf-8").replace("\r\n", "\n")
 
@@ -39,7 +39,7 @@ def reached(main: str, folders: Sequence[Path]) -> dict[str, str]:
         if name in found:
             return
         open_.append(name)
-        text = text_of(next(folder / name for folder in folders if (folder / name).exists()))
+        text = script_text(next(folder / name for folder in folders if (folder / name).exists()))
         for match in IMPORT.finditer(text) if name.endswith(".js") else ():
             visit(match[2])
         open_.pop()

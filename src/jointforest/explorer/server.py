@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from .histories import ShownHistories
 
 HOST = "127.0.0.1"
-MOST_BYTES = 1_000_000
+MOST_BODY_BYTES = 1_000_000
 """Longest body of a question."""
 WORKERS = 2
 """Questions answered at a time."""
 WAITING = 64
 """Questions that may wait besides; more are refused."""
-SECONDS = 10.0
+_SECONDS = 10.0
 """Time that a body may take to arrive."""
 NEWEST = 256
 """Pairs of a page and a kind of question of which the newest question is remembered."""
@@ -205,13 +205,13 @@ async def _body(request: Request) -> dict[str, Any]:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise Refused(415, "a question is JSON: Content-Type: application/json")
     length = request.headers.get("content-length", "0")
-    if not length.isdecimal() or int(length[:12]) > MOST_BYTES:
-        raise Refused(413, f"a question has at most {MOST_BYTES:,} bytes")
+    if not length.isdecimal() or int(length[:12]) > MOST_BODY_BYTES:
+        raise Refused(413, f"a question has at most {MOST_BODY_BYTES:,} bytes")
     try:
-        body = await asyncio.wait_for(_read(request), SECONDS)
+        body = await asyncio.wait_for(_read(request), _SECONDS)
         said = json.loads(body, parse_constant=_no_number, parse_float=_finite)
     except TimeoutError:
-        raise Refused(408, f"the question did not arrive within {SECONDS:g} seconds") from None
+        raise Refused(408, f"the question did not arrive within {_SECONDS:g} seconds") from None
     except (ValueError, RecursionError) as error:
         raise Refused(400, f"the question is no JSON: {str(error)[:200]}") from None
     if not isinstance(said, dict):
@@ -223,8 +223,8 @@ async def _read(request: Request) -> bytes:
     data = bytearray()
     async for part in request.stream():
         data += part
-        if len(data) > MOST_BYTES:
-            raise Refused(413, f"a question has at most {MOST_BYTES:,} bytes")
+        if len(data) > MOST_BODY_BYTES:
+            raise Refused(413, f"a question has at most {MOST_BODY_BYTES:,} bytes")
     return bytes(data)
 
 

@@ -17,26 +17,26 @@ from ..data.schema import Column
 from ..data.shown_values import date_text
 from ..ensembles.table import Ensemble
 from ..inference.histogram import INNER, histogram, is_beyond, shown_edges
-from ..inference.information.classes import BINS as BINS_OF_DEPENDENCE
+from ..inference.information.classes import CLASS_BINS as BINS_OF_DEPENDENCE
 from ..inference.information.classes import class_cuts
 from ..inference.sampling import sample
 from ..models.base import Distribution, PosteriorState
 from ..models.file import contents
 from .prediction import Predictor
 
-BINS = 40
+_BINS = 40
 """Most bins of a column of numbers."""
 ATOMS = 8
 """Most atoms of a column that have cuts of their own."""
-DRAWS = 20_000
+_DRAWS = 20_000
 """Draws by which the middle of a bin is found."""
-MOST_CELLS = 500_000
+_MOST_CELLS = 500_000
 """Most cells of these draws."""
-FEW = 10
+_FEW = 10
 """Fewer draws tell nothing of it."""
 
 
-class Bins(NamedTuple):
+class ShownBins(NamedTuple):
     """How a column is cut.
 
     Attributes
@@ -103,7 +103,7 @@ class ShownJoint:
         return self.joint.distribution.observe(build(self.joint.schema))
 
     @cached_property
-    def bins(self) -> tuple[Bins, ...]:
+    def bins(self) -> tuple[ShownBins, ...]:
         """How each column is cut, the same whatever the evidence."""
         return tuple(_bins(self, j, column) for j, column in enumerate(self.columns))
 
@@ -130,7 +130,7 @@ class ShownJoint:
     @cached_property
     def draws(self) -> np.ndarray:
         """Rows drawn from the joint, (n, d), by which the middle of a bin is found."""
-        n = max(min(DRAWS, MOST_CELLS // len(self.columns)), 1)
+        n = max(min(_DRAWS, _MOST_CELLS // len(self.columns)), 1)
         return sample(self.joint.distribution, self.nothing.evidence, n, 0)
 
     @cached_property
@@ -150,17 +150,17 @@ class ShownJoint:
         return {}
 
 
-def _bins(shown: ShownJoint, j: int, column: Column) -> Bins:
+def _bins(shown: ShownJoint, j: int, column: Column) -> ShownBins:
     none = np.empty(0)
     if column.is_categorical:
-        return Bins(none, none, none.astype(int))
+        return ShownBins(none, none, none.astype(int))
     drawn = shown.draws[~np.isnan(shown.draws[:, j]), j]  # a rule may make cells missing
     low, high = np.quantile(drawn, INNER).tolist() if len(drawn) else (math.nan, math.nan)
-    edges = shown_edges(column, (low, high), BINS)
+    edges = shown_edges(column, (low, high), _BINS)
     cuts = _cuts(column, edges, _heaviest(shown.nothing, j, column))
     first = np.searchsorted(cuts, edges[:-1] - 0.25 * column.step)
     first[0] = 0
-    return Bins(edges, cuts, first)
+    return ShownBins(edges, cuts, first)
 
 
 def _cuts(column: Column, edges: np.ndarray, atoms: np.ndarray) -> np.ndarray:
@@ -185,7 +185,7 @@ def centers_of_cuts(shown: ShownJoint, j: int, cuts: np.ndarray) -> np.ndarray:
     drawn = shown.draws[~np.isnan(shown.draws[:, j]), j]  # a rule may make cells missing
     place = np.clip(np.searchsorted(cuts, drawn) - 1, 0, len(cuts) - 2)
     n, total = np.bincount(place, minlength=len(cuts) - 1), np.bincount(place, drawn, len(cuts) - 1)
-    return np.where(n < FEW, 0.5 * (cuts[:-1] + cuts[1:]), total / np.maximum(n, 1))
+    return np.where(n < _FEW, 0.5 * (cuts[:-1] + cuts[1:]), total / np.maximum(n, 1))
 
 
 def _cell(column: Column, atoms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

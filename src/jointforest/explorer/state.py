@@ -13,10 +13,10 @@ from ..data.schema import Column, Schema
 from ..data.texts import column_text
 from ..query_language.parser import parse_conditions
 from ..query_language.render import condition_text
-from ..query_language.short_forms import Reading, read_short
+from ..query_language.short_forms import ReadCondition, read_short
 from .shown import from_shown, rounding, to_shown, written
 
-Conditions = dict[str, Any]
+_Conditions = dict[str, Any]
 """Conditions by column, in the columns' order."""
 _CLOSED: dict[tuple[bool, bool], Closed] = {
     (True, True): "both",
@@ -33,7 +33,7 @@ class ImpossibleEvidence(ValueError):
 class Evident(NamedTuple):
     """Conditions by column, in the columns' order; and what the page should say of how a typed text was read."""
 
-    conditions: Conditions
+    conditions: _Conditions
     notes: tuple[str, ...] = ()
 
 
@@ -55,7 +55,7 @@ def read_evidence(schema: Schema, said: Any) -> Evident:
         return Evident(_in_order(schema, _parsed(schema, said["text"])))
     if not isinstance(said, list):
         raise ValueError(f"evidence: expected a list of conditions, got {type(said).__name__}")
-    found: Conditions = {}
+    found: _Conditions = {}
     notes = []
     for condition in said:
         column = _column(schema, condition)
@@ -67,7 +67,7 @@ def read_evidence(schema: Schema, said: Any) -> Evident:
     return Evident(_in_order(schema, found), tuple(notes))
 
 
-def write_evidence(schema: Schema, conditions: Conditions) -> list[dict[str, Any]]:
+def write_evidence(schema: Schema, conditions: _Conditions) -> list[dict[str, Any]]:
     """Conditions as the page says them, one a column; `read_evidence` reads them back with the same meaning."""
     return [
         {"column": schema.index(name)} | written_condition(schema.columns[schema.index(name)], condition)
@@ -75,23 +75,23 @@ def write_evidence(schema: Schema, conditions: Conditions) -> list[dict[str, Any
     ]
 
 
-def tidied(schema: Schema, conditions: Conditions) -> Conditions:
+def tidied(schema: Schema, conditions: _Conditions) -> _Conditions:
     """The same evidence, each condition in the form in which people say it; what says nothing is left out."""
     said = write_evidence(schema, conditions)
     return read_evidence(schema, [one for one in said if not _says_nothing(schema, one)]).conditions
 
 
-def sentence(conditions: Conditions) -> str:
+def sentence(conditions: _Conditions) -> str:
     """Conditions in the query language."""
     return " and ".join(_joinable(name, condition) for name, condition in conditions.items())
 
 
-def python_call(conditions: Conditions) -> str:
+def python_call(conditions: _Conditions) -> str:
     """How to ask in Python."""
     return f"joint.given({sentence(conditions)!r})" if conditions else "joint.given()"
 
 
-def shell_command(title: str, conditions: Conditions, columns: Iterable[Column]) -> str:
+def shell_command(title: str, conditions: _Conditions, columns: Iterable[Column]) -> str:
     """A command that asks for the first of the columns that has no evidence, or for the first one if all have."""
     columns = list(columns)
     column = next((one for one in columns if one.name not in conditions), columns[0])
@@ -104,13 +104,13 @@ def shell_command(title: str, conditions: Conditions, columns: Iterable[Column])
 # --------------------------------------------------------------------------------------------------- JSON to conditions
 
 
-def _parsed(schema: Schema, text: str) -> Conditions:
+def _parsed(schema: Schema, text: str) -> _Conditions:
     if not text.strip():
         return {}
     return dict(parse_conditions(text, schema.kinds_asked, schema.reasons_aside))
 
 
-def _in_order(schema: Schema, conditions: Conditions) -> Conditions:
+def _in_order(schema: Schema, conditions: _Conditions) -> _Conditions:
     return dict(sorted(conditions.items(), key=lambda pair: schema.index(pair[0])))
 
 
@@ -150,13 +150,13 @@ def whole_number(body: Mapping[str, Any], name: str, usual: int, least: int, mos
     return said
 
 
-def _condition(schema: Schema, column: Column, said: Mapping[str, Any]) -> Reading:
+def _condition(schema: Schema, column: Column, said: Mapping[str, Any]) -> ReadCondition:
     """The condition of one column."""
     if "typed" in said:
         if not isinstance(said["typed"], str):
             raise ValueError(f"column {column.name!r}: typed: expected a text, got {type(said['typed']).__name__}")
         return read_short(column, said["typed"])
-    return Reading(_plain_condition(schema, column, said))
+    return ReadCondition(_plain_condition(schema, column, said))
 
 
 def _plain_condition(schema: Schema, column: Column, said: Mapping[str, Any]) -> Any:

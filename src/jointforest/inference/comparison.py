@@ -17,7 +17,7 @@ from ..models.base import Distribution
 from ..models.ruled.ruled import PartsOfSum, sum_in_parts
 from ..runtime.threads import chunks
 from .information.projection import Estimate, averaged, exact
-from .sampling import BLOCK, sample, seed_of_block
+from .sampling import DRAWS_AT_ONCE, sample, seed_of_block
 
 RELATIONS = {
     "<": operator.lt,
@@ -294,8 +294,8 @@ def related_blocks(
     n: int,
     seed: int,
 ) -> Iterator[np.ndarray]:
-    """n draws as `sample_related` makes them, `sampling.BLOCK` at a time, each block with a seed of its own: (k, d)."""
-    for block, (first, stop) in enumerate(chunks(n, BLOCK)):
+    """n draws as `sample_related` makes them, by blocks of `sampling.DRAWS_AT_ONCE` with seeds of their own: (k, d)."""
+    for block, (first, stop) in enumerate(chunks(n, DRAWS_AT_ONCE)):
         yield sample_related(model, evidence, relations, stop - first, seed_of_block(seed, block))
 
 

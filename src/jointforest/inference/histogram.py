@@ -11,11 +11,11 @@ from ..data.schema import Column
 from ..models.base import PosteriorState
 from ..runtime.parameters import check_number
 
-MOST_BINS = 10_000
+_MOST_BINS = 10_000
 """Most bins, so that a mistyped number does not fill the memory."""
 
 
-FEW_CELLS = 7
+_FEW_CELLS = 7
 """A column of at most so many cells of its grid has its share on each bar of a picture."""
 INNER = np.array([0.005, 0.995])
 """Ends of what pictures show for sure: see `shown_edges`."""
@@ -48,7 +48,7 @@ def bin_edges(column: Column, bins: Any) -> np.ndarray:
     Raises ValueError if ``bins`` is neither a number of bins nor ascending edges, or edges of a column of levels.
     """
     if np.ndim(bins) == 0 or column.is_categorical:
-        check_number("bins", bins, 1, MOST_BINS, whole=True, text=_expected(column))
+        check_number("bins", bins, 1, _MOST_BINS, whole=True, text=_expected(column))
         return np.empty(0) if column.is_categorical else _even(column, int(bins))
     edges = column.numbers(bins)
     if edges.ndim != 1 or len(edges) < 2 or not (edges[:-1] < edges[1:]).all():
@@ -57,7 +57,7 @@ def bin_edges(column: Column, bins: Any) -> np.ndarray:
 
 
 def _expected(column: Column) -> str:
-    most = f"an integer of 1 to {MOST_BINS}"
+    most = f"an integer of 1 to {_MOST_BINS}"
     return f"{most} (column {column.name!r} is {column.kind}: each level is a bin)" if column.is_categorical else most
 
 
@@ -102,7 +102,7 @@ def shown_edges(column: Column, inner: tuple[float, float], bins: int) -> np.nda
 
 def are_few_cells(column: Column, edges: np.ndarray) -> bool:
     """Whether each bin of a column of numbers is one cell of its grid, and these are few."""
-    return column.step > 0.0 and len(edges) <= FEW_CELLS + 1 and edges[1] - edges[0] < 1.5 * column.step
+    return column.step > 0.0 and len(edges) <= _FEW_CELLS + 1 and edges[1] - edges[0] < 1.5 * column.step
 
 
 def is_beyond(column: Column, edges: np.ndarray) -> tuple[bool, bool]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..data.evidence import Evidence, build
 from ..models.base import Distribution
-from ..models.box_forest.modes import BUDGET, ModePoints, modes
+from ..models.box_forest.modes import BUDGET, ModePoints, modes, refuse_soft
 
 
 def model_modes(model: Distribution, evidence: Evidence, k: int, budget: int = BUDGET) -> ModePoints:
@@ -17,12 +17,7 @@ def model_modes(model: Distribution, evidence: Evidence, k: int, budget: int = B
     """
     if model.is_forest:
         return modes(model.forest_for("mode"), evidence, k, budget)
-    soft = np.flatnonzero(evidence.soft_columns())
-    if len(soft):
-        raise ValueError(
-            f"mode: the evidence on column {model.schema.names[soft[0]]!r} is soft (likely or about), which outweighs "
-            "rows and does not select them; ask joint.condition(...) with it, then .given().mode()"
-        )
+    refuse_soft(model.schema, evidence)
     if model.log_density(evidence)[0] == -np.inf:
         raise ValueError("the evidence has probability 0; drop or widen one of its conditions")
     if model.observe(evidence).knowing(range(len(model.schema.columns))).log_probability()[0] == -np.inf:

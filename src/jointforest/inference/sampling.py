@@ -11,7 +11,7 @@ from ..models.base import Distribution
 from ..runtime.progress import bar
 from ..runtime.threads import chunks
 
-BLOCK = 262_144
+DRAWS_AT_ONCE = 262_144
 """Draws of a row of evidence under one seed, and rows of a table to be filled; more come in blocks, each with a seed of
 its own."""
 
@@ -22,7 +22,7 @@ def sample(model: Distribution, evidence: Evidence, m: int, seed: int, missing: 
     Cells with a value keep it. With ``missing``, cells of which nothing is known are missing as often as at learning.
     """
     n, d = evidence.value.shape
-    if m <= BLOCK:
+    if m <= DRAWS_AT_ONCE:
         return model.sample(evidence, m, seed, missing)
     out, done = np.empty((n, m, d)), 0
     with bar(m, "drawing rows") as step:
@@ -38,7 +38,7 @@ def sample_and_weigh(
     model: Distribution, evidence: Evidence, m: int, seed: int, missing: bool = False
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """`sample`, and `background_share` (n,) of the evidence where it is found on the way, else None."""
-    if 0 < m <= BLOCK:
+    if 0 < m <= DRAWS_AT_ONCE:
         return model.sample_and_weigh(evidence, m, seed, missing)
     return sample(model, evidence, m, seed, missing), None
 
@@ -46,8 +46,8 @@ def sample_and_weigh(
 def sample_blocks(
     model: Distribution, evidence: Evidence, m: int, seed: int, missing: bool = False
 ) -> Iterator[np.ndarray]:
-    """The draws of `sample`, `BLOCK` draws of each row at a time: arrays (n * k, d)."""
-    for block, (first, stop) in enumerate(chunks(m, BLOCK)):
+    """The draws of `sample`, `DRAWS_AT_ONCE` draws of each row at a time: arrays (n * k, d)."""
+    for block, (first, stop) in enumerate(chunks(m, DRAWS_AT_ONCE)):
         yield sample_block(model, evidence, stop - first, seed, block, missing)
 
 
@@ -77,10 +77,10 @@ def impute_by_draws(model: Distribution, evidence: Evidence, m: int, seed: int) 
     a whole and block by block.
     """
     n = len(evidence.value)
-    if n <= BLOCK:
+    if n <= DRAWS_AT_ONCE:
         return sample_and_weigh(model, evidence, m, seed, False)
     drawn, shares = [], []
-    for b, rows in enumerate(chunks(n, BLOCK)):
+    for b, rows in enumerate(chunks(n, DRAWS_AT_ONCE)):
         block, own_seed = evidence.take(np.arange(*rows)), seed_of_block(seed, b)
         of_block, share = sample_and_weigh(model, block, m, own_seed, False)
         drawn.append(of_block)

@@ -26,7 +26,7 @@ NEIGHBOURHOOD = 0.05
 """Probability of the neighbourhood in its column that a value with a density stands for."""
 SUPPORT = 0.5
 """Evidence is unsupported if backgrounds carry more than this share of the posterior."""
-FEW = 5.0
+FEW_SUPPORTING = 5.0
 """Answers that rest on fewer rows than this are extrapolated."""
 
 
@@ -135,11 +135,11 @@ def _known(model: Distribution, j: int) -> float:
     return min(max(model.schema.columns[j].n_observed, 1) / model.schema.n_rows, 1.0)
 
 
-def in_words(n_rows: float, n_table: float) -> str:
+def support_in_words(n_rows: float, n_table: float) -> str:
     """How many rows an answer rests on, as a person says it; empty if it is not known."""
     if np.isnan(n_rows) or n_table == 0.0:
         return ""
-    if n_rows < FEW:
-        return f"extrapolated: fewer than {FEW:.0f} of {n_table:,.0f} rows are like this"
+    if n_rows < FEW_SUPPORTING:
+        return f"extrapolated: fewer than {FEW_SUPPORTING:.0f} of {n_table:,.0f} rows are like this"
     digits = 10.0 ** max(int(np.floor(np.log10(n_rows))) - 2, 0)
     return f"about {round(n_rows / digits) * digits:,.0f} of {n_table:,.0f} rows"

@@ -27,7 +27,7 @@ FLAVOR = "jointforest"
 _DATA, _JOINT, _ASKED = "joint", "model.joint", "asked.json"
 
 
-class Asked:
+class _Asked:
     """What `mlflow.pyfunc` calls: predictions of a target, or log-densities of rows.
 
     Parameters
@@ -100,7 +100,7 @@ def save_model(
     if input_example is not None:
         input_example = _without_categories(input_example)
         if signature is None:
-            signature = _optional(infer_signature(input_example, Asked(joint, target).predict(input_example)))
+            signature = _optional(infer_signature(input_example, _Asked(joint, target).predict(input_example)))
     model = Model() if mlflow_model is None else mlflow_model
     model.add_flavor(FLAVOR, version=__version__, format=FORMAT)
     with tempfile.TemporaryDirectory() as folder:
@@ -181,7 +181,7 @@ def load_model(model_uri: str | Path) -> Joint:
     return load(folder / flavors["python_function"]["data"] / _JOINT)
 
 
-def _load_pyfunc(path: str) -> Asked:
+def _load_pyfunc(path: str) -> _Asked:
     """What ``mlflow.pyfunc.load_model`` calls; ``path`` is the folder that `save_model` wrote."""
     asked = json.loads((Path(path) / _ASKED).read_text(encoding="utf-8"))
-    return Asked(load(Path(path) / _JOINT), asked["target"])
+    return _Asked(load(Path(path) / _JOINT), asked["target"])

@@ -29,7 +29,7 @@ from ..models.hidden_tree.hidden_trees import HiddenTrees
 from ..runtime.parameters import Allowed, Number, check, check_number, check_parameters
 from ..runtime.threads import threaded
 from ..runtime.warnings import warn
-from .batches.fill import Sizes, Structure, fill, leaf_sizes
+from .batches.fill import Sizes, Structure, fill_leaves, leaf_sizes
 from .batches.passes import fold_of
 from .batches.sample import Sampled, take_weighed
 from .hidden_tree.first_joint import fill_in, first_joint, keys_of
@@ -142,7 +142,7 @@ class TableScores(Learner):
         )
 
 
-class Rows(NamedTuple):
+class TableRows(NamedTuple):
     """A table of n rows to learn from.
 
     Attributes
@@ -168,11 +168,11 @@ class Rows(NamedTuple):
         """Which cells are missing, but filled: bool (n, d)."""
         return np.isnan(self.X) & ~np.isnan(self.filled)
 
-    def take(self, rows: np.ndarray) -> Rows:
+    def take(self, rows: np.ndarray) -> TableRows:
         """Some of the rows."""
         return self._replace(X=self.X[rows], filled=self.filled[rows])
 
-    def completed(self, weight: np.ndarray | None, seed: int) -> Rows:
+    def completed(self, weight: np.ndarray | None, seed: int) -> TableRows:
         """The rows, which have weights (n,) or None, with missing cells drawn within the span of the known ones."""
         X = np.asfortranarray(self.X)  # read by columns; leaves are filled without another copy
         if not np.isnan(X).any():
@@ -198,7 +198,7 @@ def as_frame(X: Any) -> Any:
     return check_array(X, dtype=object if is_text else None, **options)
 
 
-def read_table(frame: Any, kinds: Mapping[str, str] | None) -> Rows:
+def read_training_rows(frame: Any, kinds: Mapping[str, str] | None) -> TableRows:
     """A frame as learners take it, no cell drawn.
 
     Raises
@@ -211,7 +211,7 @@ def read_table(frame: Any, kinds: Mapping[str, str] | None) -> Rows:
     columns = kernel_columns(schema)
     X = snap(columns, encode(schema, frame)[0])
     check_cells(schema.names, X)
-    return Rows(with_rules(schema, X), columns, X, X)
+    return TableRows(with_rules(schema, X), columns, X, X)
 
 
 class TableLearner(TableScores):
@@ -248,8 +248,8 @@ class TableLearner(TableScores):
             If columns that depend on each other in the table do so less in ``joint_``; it names them.
         """
         self._check()
-        X, weight = weighed_rows(as_frame(X), sample_weight)
-        rows = read_table(X, self.kinds)
+        X, weight = rows_with_weight(as_frame(X), sample_weight)
+        rows = read_training_rows(X, self.kinds)
         self._name_columns(rows.schema.all_columns.names, rows.schema.frame)
         seed = self._draw_seed()
         model, lost = self._learn_and_compare(rows.completed(weight, seed), weight, seed)
@@ -306,7 +306,7 @@ class TableLearner(TableScores):
         sample, weight = sampled.sample, sampled.weight
         check_cells(sample.schema.names, sample.X)
         self._name_columns(sample.schema.all_columns.names, sample.schema.frame)
-        rows = Rows(sample.schema, kernel_columns(sample.schema), sample.X, sample.X)
+        rows = TableRows(sample.schema, kernel_columns(sample.schema), sample.X, sample.X)
         rows = rows.completed(weight, seed)
         if sample.is_whole:
             model, lost = self._learn_and_compare(rows, weight, seed)
@@ -321,23 +321,23 @@ class TableLearner(TableScores):
         """Most rows of a table in batches that make the trees; an error if the learner needs all rows at once."""
         raise NotImplementedError
 
-    def _learn_batches(self, sampled: Sampled, rows: Rows, seed: int) -> Distribution:
+    def _learn_batches(self, sampled: Sampled, rows: TableRows, seed: int) -> Distribution:
         """The model of a table in batches that has more rows than these, its sample, by passes over it."""
         fold, sample, weight, weights = sampled
         sizes = partial(leaf_sizes, fold, sample.n, rows.schema, rows.columns, seed, weights, rows.first)
         structure = self._structure(rows, sample.n, weight, seed, sizes)._replace(weights=weights)
-        return BoxForest(fill(fold, sample.n, structure, self.epsilon))
+        return BoxForest(fill_leaves(fold, sample.n, structure, self.epsilon))
 
-    def _structure(self, rows: Rows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
+    def _structure(self, rows: TableRows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
         """The trees of some rows of a table of n, not all, and how their leaves are to be filled; weights as below."""
         raise NotImplementedError
 
-    def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Distribution:
+    def _learn(self, rows: TableRows, weight: np.ndarray | None, seed: int) -> Distribution:
         """The model of the rows; weights (n,) have a mean of 1, None: all alike."""
         raise NotImplementedError
 
     def _learn_and_compare(
-        self, rows: Rows, weight: np.ndarray | None, seed: int
+        self, rows: TableRows, weight: np.ndarray | None, seed: int
     ) -> tuple[Distribution, list[LostPair]]:
         """The model of the rows, and the strong pairs of columns that it does not keep."""
         model = self._learn(rows, weight, seed)
@@ -354,7 +354,7 @@ def warn_lost_dependence(model: Distribution, X: np.ndarray, weight: np.ndarray 
         warn_lost(statements(model, X, "the rows learned").lost, hint)
 
 
-def weighed_rows(X: Any, sample_weight: Any) -> tuple[Any, np.ndarray | None]:
+def rows_with_weight(X: Any, sample_weight: Any) -> tuple[Any, np.ndarray | None]:
     """The rows that have a weight, and their weights with a mean of 1; None if all are alike."""
     if sample_weight is None:
         return X, None
@@ -366,7 +366,7 @@ def weighed_rows(X: Any, sample_weight: Any) -> tuple[Any, np.ndarray | None]:
 # ---- Some rows of a table: those of a bootstrap, and those of a trial.
 
 
-def draw_rows(n: int, n_draws: int, bootstrap: bool, seed: int, number: int) -> np.ndarray:
+def draw_bootstrap(n: int, n_draws: int, bootstrap: bool, seed: int, number: int) -> np.ndarray:
     """Weight (float64, n) of each row in tree ``number``: how often it was drawn; 0 is out of bag."""
     rng = np.random.default_rng([seed, number])
     if bootstrap:
@@ -440,7 +440,7 @@ def warn_leaf_size(min_samples_leaf: float, n: int) -> None:
         )
 
 
-def count_rows(min_samples_leaf: Any, n: int) -> float:
+def fewest_rows(min_samples_leaf: Any, n: int) -> float:
     """Fewest rows of a leaf, from a number or a share of n rows.
 
     Raises

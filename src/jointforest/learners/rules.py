@@ -18,11 +18,11 @@ from ..data.rules.contradictions import (
     NEAR,
     combined,
     contradicted,
+    equation_total,
     gap,
+    number_span,
     ranked,
-    spread,
     tolerance,
-    total,
     with_tolerance,
 )
 from ..data.rules.orders import apartness
@@ -44,7 +44,7 @@ from ..models.ruled.ruled import ruled
 from ..models.ruled.translate import known_values
 from ..query_language.rules import rule as parse_rule
 
-LOST = 0.05
+_LOST = 0.05
 """Largest share of rows of which a rule's coordinates may lose a known cell, because others are missing beside it."""
 UNLIKE = 1e-3
 """Largest share of rows in which two patterns of missing cells that count as one may differ."""
@@ -115,7 +115,7 @@ class Reduced(NamedTuple):
 
 
 def reduce_table(
-    wanted: Wanted, X: np.ndarray, is_better: Callable[[Reduced | None, Reduced], bool] | None = None
+    wanted: WantedRules, X: np.ndarray, is_better: Callable[[Reduced | None, Reduced], bool] | None = None
 ) -> Reduced | None:
     """Coordinates in which as many of the rules hold as do together; None if none of them can be enforced.
 
@@ -139,7 +139,7 @@ def _n_columns(reduced: Reduced | None, X: np.ndarray) -> int:
     return X.shape[1] if reduced is None else len(reduced.coordinates.inner.columns)
 
 
-def _reduced(wanted: Wanted, X: np.ndarray, compounds: Sequence[Function]) -> Reduced | None:
+def _reduced(wanted: WantedRules, X: np.ndarray, compounds: Sequence[Function]) -> Reduced | None:
     """`reduce_table` with some of the functions that are tried as compounds."""
     made = _Maker(wanted.schema, X)
     mine, found = wanted.rules[: wanted.n_declared], wanted.rules[wanted.n_declared :]
@@ -216,7 +216,7 @@ class _Maker:
         known = ~np.isnan(self.X[:, [y, *columns]]).any(axis=1)
         step = self.schema.columns[y].step
         is_exact = not rule.tolerance and self._is_on_grid(rule)
-        sums = on_grid(self.schema.columns[y], total(rule, self.schema, self.X)[known])
+        sums = on_grid(self.schema.columns[y], equation_total(rule, self.schema, self.X)[known])
         if not is_exact and not rule.tolerance and np.any(np.abs(sums - self.X[known, y]) > NEAR * step):
             self.why[said] = (
                 f"some of its sums lie in the middle between two values of {rule.column!r}, and are not always rounded "
@@ -232,7 +232,7 @@ class _Maker:
             )  # fmt: skip
             return
         missing = np.isnan(self.X[:, columns]).sum(axis=1)
-        if np.mean(~np.isnan(self.X[:, y]) & (missing > (1 if is_exact else 0))) > LOST:
+        if np.mean(~np.isnan(self.X[:, y]) & (missing > (1 if is_exact else 0))) > _LOST:
             self.why[said] = f"too many rows have {rule.column!r} and miss what it is the sum of"
             return
         zero = self.schema.columns[y].zero
@@ -258,7 +258,7 @@ class _Maker:
 
     def _solved(self, rule: Equation) -> Equation:
         """The equation, or if its sums have to be rounded, the same for a column whose sums have not."""
-        rest = np.abs(total(rule, self.schema, self.X) - self.X[:, self.schema.index(rule.column)])
+        rest = np.abs(equation_total(rule, self.schema, self.X) - self.X[:, self.schema.index(rule.column)])
         is_rounded = np.nanmax(rest, initial=0.0) > NEAR * self.schema[rule.column].step
         if rule.tolerance or is_rounded or self._is_on_grid(rule):
             return rule
@@ -377,7 +377,7 @@ class _Maker:
             return f"its columns have {n_levels:,} combinations of values, which are too many"
         if self.is_auto and n_levels > max(AUTO_LEVELS, *alone, 0):
             return f"its columns have {n_levels:,} combinations of values, which are many"
-        if _undetermined(cells) > LOST * len(cells):
+        if _undetermined(cells) > _LOST * len(cells):
             return "too many rows miss some of its columns, which the known ones do not determine"
         for x in cells.T:  # every value is in some combination
             if np.mean(~np.isnan(x) & ~np.isin(x, x[known])) > UNLIKE:
@@ -493,7 +493,7 @@ class _Maker:
         steps = [self.schema.columns[j].step for j in (base, made)]
         if steps[1] > steps[0] or (steps[1] > 0.0 and _unit(*(self.schema.columns[j] for j in (base, made))) == 0.0):
             return False  # sums would lie beside the grid
-        return bool(np.mean(np.isnan(self.X[:, base]) & ~np.isnan(self.X[:, made])) <= LOST)
+        return bool(np.mean(np.isnan(self.X[:, base]) & ~np.isnan(self.X[:, made])) <= _LOST)
 
     def _is_in_no_sum(self, j: int) -> bool:
         """Whether no other column is a sum of column j."""
@@ -765,7 +765,7 @@ def _dtype(frame: str, sort: str) -> str:
 # ---- Which rules a learner is to enforce.
 
 
-class Wanted(NamedTuple):
+class WantedRules(NamedTuple):
     """Rules that a learner is to enforce.
 
     Attributes
@@ -793,7 +793,7 @@ class Wanted(NamedTuple):
     soft: tuple[Function, ...] = ()
 
 
-def wanted_rules(given: Any, schema: Schema, X: np.ndarray, objective: str = "draws") -> Wanted:
+def wanted_rules(given: Any, schema: Schema, X: np.ndarray, objective: str = "draws") -> WantedRules:
     """The rules to enforce, by what a learner's parameters ``rules`` and ``objective`` are.
 
     A rule that was found in a sample may have exceptions in new rows, which would have density 0 if it were enforced.
@@ -806,7 +806,7 @@ def wanted_rules(given: Any, schema: Schema, X: np.ndarray, objective: str = "dr
     """
     said = [given] if isinstance(given, str) else given
     if said is False or said == ["off"]:
-        return Wanted(schema, ())
+        return WantedRules(schema, ())
     is_list = isinstance(said, Iterable) and not isinstance(said, Rule)
     said = list(said) if is_list else []
     if "off" in [one for one in said if isinstance(one, str)]:
@@ -832,7 +832,7 @@ def wanted_rules(given: Any, schema: Schema, X: np.ndarray, objective: str = "dr
         )
         tried = tried if is_auto else ()
     schema = replace(schema, rules=(*mine, *others))
-    return Wanted(schema, (*mine, *found), len(mine), "all" not in said, tried, soft)
+    return WantedRules(schema, (*mine, *found), len(mine), "all" not in said, tried, soft)
 
 
 def _is_likely(rule: Rule) -> bool:
@@ -853,8 +853,8 @@ def _lone_orders(found: Sequence[Rule], schema: Schema, X: np.ndarray) -> list[R
 def _is_short_order(rule: Order, schema: Schema, X: np.ndarray) -> bool:
     """Whether one column, as a sum of the other one and the gap, has so few steps that answers are exact."""
     apart, step = gap(rule, schema, X), _unit(schema[rule.low], schema[rule.high])
-    parts = sorted([float(np.nanmax(apart) - np.nanmin(apart)), spread(schema[rule.low])])
-    return _is_short(parts, spread(schema[rule.high]), step)
+    parts = sorted([float(np.nanmax(apart) - np.nanmin(apart)), number_span(schema[rule.low])])
+    return _is_short(parts, number_span(schema[rule.high]), step)
 
 
 def _is_default(rule: Rule, schema: Schema) -> bool:
@@ -862,7 +862,9 @@ def _is_default(rule: Rule, schema: Schema) -> bool:
     if not isinstance(rule, Equation) or len(rule.terms) == 1:
         return isinstance(rule, (Equation, *AUTO_KINDS))
     step = min(abs(c) * schema[name].step for c, name in ((1.0, rule.column), *rule.terms))
-    return _is_short(sorted(spread(schema[name]) for _, name in rule.terms), spread(schema[rule.column]), step)
+    return _is_short(
+        sorted(number_span(schema[name]) for _, name in rule.terms), number_span(schema[rule.column]), step
+    )
 
 
 def _is_short(parts: Sequence[float], total: float, step: float) -> bool:
@@ -926,7 +928,7 @@ def _expected(rule: Rule, schema: Schema, X: np.ndarray, i: int) -> str:
     """What the rule expects of row i, which contradicts it, in words."""
     if isinstance(rule, Equation):
         column = schema[rule.column]
-        expected = float(total(rule, schema, X)[i])
+        expected = float(equation_total(rule, schema, X)[i])
         off = abs(expected - X[i, schema.index(rule.column)])
         allowed = f", which it misses by {off:.2g} where {tolerance(rule, schema):.2g} is allowed"
         return f"{column.name} = {_value_text(column, expected)}{'' if column.kind == 'datetime' else allowed}"
@@ -987,6 +989,6 @@ def _other_sums(rule: Equation, schema: Schema, X: np.ndarray) -> Iterator[Equat
             own = 1.0 if is_date[rule.column] else 1.0 / unit
             terms = tuple((c * own * (1.0 if is_date[name] else unit), name) for c, name in rule.terms)
             yield replace(rule, terms=terms)
-    off = float(np.nanmax(np.abs(total(rule, schema, X) - X[:, schema.index(rule.column)])))
-    if off <= _SMALL * spread(schema[rule.column]):
+    off = float(np.nanmax(np.abs(equation_total(rule, schema, X) - X[:, schema.index(rule.column)])))
+    if off <= _SMALL * number_span(schema[rule.column]):
         yield replace(rule, tolerance=float(f"{1.05 * off:.1e}"))

@@ -464,10 +464,10 @@ class Parts(NamedTuple):
     variance: np.ndarray
 
 
-Asked = TypeVar("Asked", bound=Callable[..., Any])
+_Asked = TypeVar("_Asked", bound=Callable[..., Any])
 
 
-def of_known(ask: Asked) -> Asked:
+def of_known(ask: _Asked) -> _Asked:
     """The method, which answers about one column or two, asked given that these have values: see `knowing`."""
     n_columns = 2 if ask.__name__ == "covariance" else 1
 

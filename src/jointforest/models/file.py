@@ -26,14 +26,13 @@ from .base import Distribution
 from .box_forest.box_forest import BoxForest
 from .box_forest.files import NAMES, forest_from_arrays
 from .hidden_tree.chow_liu_forest import ChowLiuForest
-from .hidden_tree.files import check_weights, hidden_from_arrays, hidden_names
+from .hidden_tree.files import check_tree_weights, hidden_from_arrays, hidden_names
 from .hidden_tree.hidden_tree import HiddenTree
 from .history.files import history_from_arrays, history_to_arrays
 from .history.history_model import HistoryModel
 from .mixture import Mixture
 from .ruled.files import KIND as RULED
-from .ruled.files import NAMES as RULED_NAMES
-from .ruled.files import ruled_from_arrays
+from .ruled.files import RULED_NAMES, ruled_from_arrays
 from .ruled.ruled import RuledDistribution
 
 FORMAT = 5
@@ -66,7 +65,7 @@ def save_model(model: Distribution | HistoryModel, path: str | os.PathLike[str])
     whatever happens. Raises OSError if the path cannot be written. Raises ValueError if the model itself is broken, has
     a component that files do not know, or has a schema of more than 100 MB.
     """
-    write(pack(*contents(model)), path)
+    write_atomically(pack(*contents(model)), path)
 
 
 def load_model(path: str | os.PathLike[str]) -> Distribution | HistoryModel:
@@ -77,7 +76,7 @@ def load_model(path: str | os.PathLike[str]) -> Distribution | HistoryModel:
     format.
     """
     try:
-        return unpack(read(path))
+        return unpack(read_start(path))
     except ValueError as error:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from error
 
@@ -88,7 +87,7 @@ def contents(model: Distribution | HistoryModel) -> tuple[dict[str, Any], dict[s
         histories, arrays = history_to_arrays(model)
         schema = model.columns.schema.to_dict()
         return {"format": FORMAT, "library": __version__, "histories": histories, "schema": schema}, arrays
-    check_weights(model.log_weight, len(model.components), "the model")
+    check_tree_weights(model.log_weight, len(model.components), "the model")
     schema = model.schema.to_dict()
     components, arrays = [], {_WEIGHT: model.log_weight}
     for k, component in enumerate(model.components):
@@ -145,7 +144,7 @@ def model_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Distributi
     expected = {_WEIGHT} | {f"{k}.{name}" for k, names in enumerate(wanted) for name in names}
     if set(arrays) != expected:
         raise ValueError(f"arrays missing or unknown: {', '.join(sorted(set(arrays) ^ expected))[:200]}")
-    check_weights(arrays[_WEIGHT], len(wanted), "the model")
+    check_tree_weights(arrays[_WEIGHT], len(wanted), "the model")
     components: list[Distribution] = []
     for k, (names, of) in enumerate(zip(wanted, about["components"], strict=True)):
         components.append(_component(schema, of, {name: arrays[f"{k}.{name}"] for name in names}))
@@ -253,7 +252,7 @@ def _checksum(data: bytes, at: int) -> str:
     return digest.hexdigest()
 
 
-def read(path: str | os.PathLike[str]) -> bytes:
+def read_start(path: str | os.PathLike[str]) -> bytes:
     """Bytes of a file that at least starts like a model file."""
     with open(path, "rb") as file:
         status = os.fstat(file.fileno())
@@ -267,7 +266,7 @@ def read(path: str | os.PathLike[str]) -> bytes:
         return start + file.read()
 
 
-def write(data: bytes, path: str | os.PathLike[str]) -> None:
+def write_atomically(data: bytes, path: str | os.PathLike[str]) -> None:
     """Write a file so that there is always either the old one or the new one."""
     target = Path(os.path.realpath(path))
     if target.is_dir():

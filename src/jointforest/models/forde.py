@@ -16,13 +16,13 @@ import numpy as np
 from ..data.schema import Column, Schema, kernel_columns
 from .base import Distribution
 from .box_forest.box_forest import BoxForest
-from .box_forest.check import check
+from .box_forest.check import check_forest
 from .box_forest.leaves.derived import make_leaves
 from .box_forest.leaves.levels import WideLevels, dense_levels, layout, one_column, side_by_side
 from .box_forest.leaves.table import NORMAL, PIECES, UNIFORM, ParameterTables
 from .box_forest.structure import Forest, Trees
 
-FIELDS = {
+_FIELDS = {
     "forest": ("f_idx", "tree", "leaf", "cvg"),
     "cnt": ("f_idx", "variable", "min", "max", "mu", "sigma"),
     "cat": ("f_idx", "variable", "val", "prob"),
@@ -31,9 +31,9 @@ FIELDS = {
 """Tables, and the fields that each must have; ``cnt`` and ``cat`` may have ``NA_share``, ``meta`` ``decimals``."""
 NUMBERS = {int(NORMAL): "truncnorm", int(UNIFORM): "unif"}
 """arf's names of families of numbers."""
-LEVELS = "multinom"
+_LEVELS = "multinom"
 """arf's name of the family of levels."""
-TOLERANCE = 1e-6
+_TOLERANCE = 1e-6
 """By how much probabilities that should sum to 1 may not."""
 
 
@@ -56,17 +56,17 @@ def read_forde(folder: str | os.PathLike[str]) -> Distribution:
     family = dict(zip(tables["meta"]["variable"].tolist(), tables["meta"]["family"].tolist(), strict=True))
     if len(family) < len(tables["meta"]["variable"]) or not family:
         raise ValueError("meta: expected each variable once, at least one")
-    unknown = [name for name, one in family.items() if one not in (*NUMBERS.values(), LEVELS)]
+    unknown = [name for name, one in family.items() if one not in (*NUMBERS.values(), _LEVELS)]
     if unknown:
         raise ValueError(f"variable {unknown[0]!r}: unknown family {family[unknown[0]]!r}")
-    if LEVELS in family.values():
+    if _LEVELS in family.values():
         tables["cat"] = _table(Path(folder), "cat")
-    if set(family.values()) != {LEVELS}:
+    if set(family.values()) != {_LEVELS}:
         tables["cnt"] = _table(Path(folder), "cnt")
     weight, place = _coverage(tables["forest"])
     columns, numbers, masses, absent = [], [], [], np.zeros((len(weight), len(family)))
     for j, (name, one) in enumerate(family.items()):
-        which = "cat" if one == LEVELS else "cnt"
+        which = "cat" if one == _LEVELS else "cnt"
         rows_of_column = {field: of[tables[which]["variable"] == name] for field, of in tables[which].items()}
         leaf = np.array([place.get(f, -1) for f in rows_of_column["f_idx"].tolist()], np.int64)
         if (leaf < 0).any():
@@ -95,16 +95,16 @@ def _table(folder: Path, name: str) -> dict[str, np.ndarray]:
 
     path = folder / f"{name}.parquet"
     if not path.exists():
-        raise FileNotFoundError(f"no file {path}; arf's parameters are {', '.join(FIELDS)}")
+        raise FileNotFoundError(f"no file {path}; arf's parameters are {', '.join(_FIELDS)}")
     try:
         table = parquet.read_table(path)
     except (pa.ArrowException, OSError) as error:
         raise ValueError(f"{path} is not a whole parquet table: {error}") from None
-    lacks = [field for field in FIELDS[name] if field not in table.column_names]
+    lacks = [field for field in _FIELDS[name] if field not in table.column_names]
     if lacks:
         raise ValueError(f"{name}: no field {lacks[0]!r}; it has {', '.join(table.column_names)}")
     columns = {}
-    for field in (*FIELDS[name], "NA_share"):
+    for field in (*_FIELDS[name], "NA_share"):
         if field not in table.column_names:
             continue
         is_text = field in ("variable", "val", "class", "family")
@@ -131,7 +131,7 @@ def _coverage(forest: dict[str, np.ndarray]) -> tuple[np.ndarray, dict[float, in
             f"forest: leaf {f_idx[wrong[0]]:g} has the coverage {cvg[wrong[0]]}, expected a number above 0"
         )
     total = np.bincount(tree.ravel(), cvg)
-    if np.abs(total - 1.0).max() > TOLERANCE:
+    if np.abs(total - 1.0).max() > _TOLERANCE:
         raise ValueError(f"forest: the leaves of a tree cover {total[np.argmax(np.abs(total - 1.0))]:g}, expected 1")
     return cvg / total[tree.ravel()] / len(trees), place
 
@@ -153,7 +153,7 @@ def _levels(
         raise ValueError(f"cat: variable {name!r} has a level without a name, or a probability that is none")
     levels, code = np.unique(val.astype(str), return_inverse=True)
     total = np.bincount(leaf, prob, n)
-    if np.abs(total - 1.0).max() > TOLERANCE:
+    if np.abs(total - 1.0).max() > _TOLERANCE:
         raise ValueError(
             f"cat: probabilities of variable {name!r} sum to {total[np.argmax(np.abs(total - 1.0))]:g} in a leaf"
         )
@@ -224,7 +224,7 @@ def _forest(
         wide=side_by_side(layout(columns), wide, n),
     )  # fmt: skip
     leaves = make_leaves(columns, tables)
-    check(schema, columns, trees, leaves, has_background=False)
+    check_forest(schema, columns, trees, leaves, has_background=False)
     return Forest(schema, columns, trees, leaves, has_background=False)
 
 
@@ -247,7 +247,7 @@ def write_forde(model: Distribution, folder: str | os.PathLike[str]) -> None:
     L, T = len(leaves.log_weight), len(forest.trees.root)
     cvg = np.exp(leaves.log_weight)
     of_tree = np.bincount(leaves.tree, cvg, T)
-    if np.abs(of_tree - 1.0 / T).max() > TOLERANCE:
+    if np.abs(of_tree - 1.0 / T).max() > _TOLERANCE:
         raise ValueError("trees weigh differently; arf gives each the same weight")
     f_idx, first = np.arange(1, L + 1), np.searchsorted(leaves.tree, np.arange(T))
     tables: dict[str, Any] = {
@@ -275,7 +275,7 @@ def write_forde(model: Distribution, folder: str | os.PathLike[str]) -> None:
             cnt.append((f_idx, [column.name] * L, *ends, mu, sigma, absent))
     for name, parts in (("cnt", cnt), ("cat", cat)):
         if parts:
-            fields = (*FIELDS[name], "NA_share")
+            fields = (*_FIELDS[name], "NA_share")
             tables[name] = {
                 field: np.concatenate(of) for field, of in zip(fields, zip(*parts, strict=True), strict=True)
             }
@@ -308,7 +308,7 @@ def _meta(forest: Forest, j: int) -> tuple[str, str, str, int | None]:
     """Variable, R's class, family and decimals of a column."""
     column, slot = forest.schema.columns[j], int(forest.columns.slot[j])
     if column.is_categorical:
-        return column.name, {"boolean": "logical", "ordered": "ordered"}.get(column.kind, "factor"), LEVELS, None
+        return column.name, {"boolean": "logical", "ordered": "ordered"}.get(column.kind, "factor"), _LEVELS, None
     families = np.unique(forest.leaves.family[:, slot])
     if len(families) > 1 or int(families[0]) not in NUMBERS:
         raise ValueError(

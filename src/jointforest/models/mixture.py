@@ -11,6 +11,7 @@ import numpy as np
 from ..data.evidence import Evidence, build, distinct_rows
 from ..data.rules.rule import Rule
 from ..data.schema import Column, Schema
+from ..runtime.arrays import ranges
 from .base import Distribution, Parts, PosteriorState, of_known
 from .box_forest.box_forest import BoxForest
 from .box_forest.merge import merge
@@ -202,7 +203,7 @@ class MixturePosterior(PosteriorState):
         for k, component in enumerate(self.distribution.components):
             rows = np.flatnonzero(number[:, k])
             own = number[rows, k]
-            at = np.repeat(first[rows, k] - (np.cumsum(own) - own), own) + np.arange(own.sum())
+            at = ranges(first[rows, k], own)
             seed_here = int(np.random.SeedSequence([seed, k]).generate_state(1, np.uint64)[0] >> 2)
             out[at] = component.completions(self.evidence.take(rows), own, seed_here)
         return out

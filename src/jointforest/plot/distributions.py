@@ -24,7 +24,7 @@ from ..data.schema import Column, Schema
 from ..inference.histogram import INNER, are_few_cells, even_edges
 from ..models.base import Distribution
 from ..models.box_forest.box_trees import BoxTrees
-from .style import LEVELS, POSTERIOR, PRIOR, TABLE, clean, in_percent, new_axes, short
+from .style import LEVEL_COLORS, POSTERIOR, PRIOR, TABLE, clean, in_percent, new_axes, short
 
 # ---- Distributions as shares of bins and levels, and how they are drawn: what the pictures of joints have in common.
 
@@ -362,13 +362,13 @@ def evidence_sequence(joint: Joint, column: str, evidence: Sequence[str], ax: Ax
 def _draw_stacks(ax: Axes, column: Column, share: np.ndarray) -> None:
     """Probabilities of levels (steps, K) side by side, with what is worth reading written in."""
     most = np.argsort(-share.max(axis=0), kind="stable")
-    some = most if len(most) <= len(LEVELS) else most[: len(LEVELS) - 1]
+    some = most if len(most) <= len(LEVEL_COLORS) else most[: len(LEVEL_COLORS) - 1]
     names = [short(column.levels[k], 20) for k in np.sort(some)]
     parts = share[:, np.sort(some)]
     if len(some) < len(most):
         names, parts = [*names, f"{len(most) - len(some)} others"], np.column_stack([parts, 1.0 - parts.sum(axis=1)])
     left = np.zeros(len(share))
-    colours = [*LEVELS[: len(some)], LEVELS[-1]] if len(some) < len(most) else LEVELS
+    colours = [*LEVEL_COLORS[: len(some)], LEVEL_COLORS[-1]] if len(some) < len(most) else LEVEL_COLORS
     for name, part, colour in zip(names, parts.T, colours, strict=False):
         ax.barh(np.arange(len(share)), part, left=left, height=0.66, color=colour, label=name, edgecolor="white")
         for line, (start, width) in enumerate(zip(left.tolist(), part.tolist(), strict=True)):

@@ -21,7 +21,7 @@ from ..explorer.shown import ShownJoint
 from ..inference.explanation.rules import side_condition
 from ..inference.histogram import even_edges
 from ..models.base import PosteriorState
-from ..report.dependence import dependence as dependence_of
+from ..report.dependence import find_dependence as dependence_of
 from .distributions import (
     BINS,
     check_joint,
@@ -34,9 +34,9 @@ from .distributions import (
 )
 from .style import SHADES, TABLE, clean, in_percent, new_axes, short
 
-MOST_LEVELS = 10
+_MOST_LEVELS = 10
 """Levels of a column that are drawn: the most probable."""
-MOST_COLUMNS = 30
+_MOST_COLUMNS = 30
 _TAILS = np.array([0.05, 0.95])
 _RARE, _FEWEST = 1e-3, 5
 """Bins with a smaller probability, or fewer rows, have no mean."""
@@ -229,7 +229,7 @@ def _of_levels(state: PosteriorState, j: int) -> tuple[np.ndarray, np.ndarray, A
     """The most probable levels in their order, their probabilities, and evidence that each is the case."""
     schema = state.distribution.schema
     share = state.level_probabilities(j)[0]
-    some = np.sort(np.argsort(-share, kind="stable")[:MOST_LEVELS])
+    some = np.sort(np.argsort(-share, kind="stable")[:_MOST_LEVELS])
     some = some[share[some] > 0.0]
     said = tuple(AnyOf(schema.columns[j].levels[code]) for code in some.tolist())
     return some, share[some], intersect(schema, state.evidence, {schema.names[j]: PerRow(said)})
@@ -353,7 +353,7 @@ def dependence(joint: Joint, columns: Sequence[str] | None = None, ax: Axes | No
         raise ValueError("dependence: there is one column only; name at least two")
     strength = found.strength.copy()
     np.fill_diagonal(strength, 0.0)
-    keep = np.sort(np.argsort(-strength.max(axis=1), kind="stable")[:MOST_COLUMNS])
+    keep = np.sort(np.argsort(-strength.max(axis=1), kind="stable")[:_MOST_COLUMNS])
     strength = strength[np.ix_(keep, keep)]
     strength = np.clip((strength + strength.T) / 2.0, 0.0, 1.0)
     far = 1.0 - strength

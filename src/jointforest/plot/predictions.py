@@ -15,11 +15,24 @@ from ..data.schema import snapped
 from ..evaluation.result import Fidelity
 from ..runtime.parameters import check_number
 from .distributions import check_joint
-from .style import LEVELS, LOWER, POSTERIOR, PRIOR, PRIOR_LINE, SHADES, SOFT, TABLE, clean, in_percent, new_axes, short
+from .style import (
+    LEVEL_COLORS,
+    LOWER,
+    POSTERIOR,
+    PRIOR,
+    PRIOR_LINE,
+    SHADES,
+    SOFT,
+    TABLE,
+    clean,
+    in_percent,
+    new_axes,
+    short,
+)
 
 _FEWEST_ROWS = 3
 """A level of fewer rows is not named."""
-MOST_ROWS = 1_000
+_MOST_ROWS = 1_000
 """Rows of a table that are compared with, at most: every so-manyth."""
 
 
@@ -254,7 +267,7 @@ def attribution(joint: Joint, frame: Any, row: int = 0, most: int = 20, ax: Axes
     check_joint(joint)
     X, unseen = encode(joint.schema, frame)
     check_number("row", row, 0, len(X) - 1, whole=True, text=f"the number of a row, 0 to {len(X) - 1}")
-    some = np.unique(np.append(np.linspace(0, len(X) - 1, min(len(X), MOST_ROWS)).astype(np.int64), row))
+    some = np.unique(np.append(np.linspace(0, len(X) - 1, min(len(X), _MOST_ROWS)).astype(np.int64), row))
     cells = joint.distribution.attribution(build(joint.schema, X[some], unseen[some]))
     log_unseen = np.array([column.log_unseen for column in joint.schema.columns])
     cells = np.where(unseen[some], log_unseen, cells)
@@ -347,7 +360,7 @@ def calibration(joint: Joint, frame: Any, target: str, bins: int = 10, ax: Axes 
     known = np.flatnonzero(~np.isnan(X[:, j]))
     if not len(known):
         raise ValueError(f"column {target!r}: no row of the frame knows it")
-    known = known[np.unique(np.linspace(0, len(known) - 1, min(len(known), MOST_ROWS)).astype(np.int64))]
+    known = known[np.unique(np.linspace(0, len(known) - 1, min(len(known), _MOST_ROWS)).astype(np.int64))]
     X, unseen = X[known], unseen[known]
     state = joint.distribution.observe(build(joint.schema, X, unseen).without(j))
     ax = new_axes(4.6, 4.3) if ax is None else ax
@@ -355,7 +368,7 @@ def calibration(joint: Joint, frame: Any, target: str, bins: int = 10, ax: Axes 
     if column.is_categorical:
         p = state.level_probabilities(j)
         order = np.argsort(-p.mean(axis=0), kind="stable")[:3].tolist() if p.shape[1] > 2 else [p.shape[1] - 1]
-        for k, colour in zip(order, LEVELS, strict=False):
+        for k, colour in zip(order, LEVEL_COLORS, strict=False):
             _draw_groups(ax, p[:, k], X[:, j] == k, bins, short(column.levels[k]), colour)
         ax.set(xlabel="predicted probability", ylabel="share of rows")
     else:

@@ -14,7 +14,7 @@ from ..data.evidence import build
 from ..data.frames import encode
 from ..inference.explanation.tree_text import tree_leaves
 from .distributions import span, trees_of
-from .style import LEVELS, TABLE, clean, new_axes, short
+from .style import LEVEL_COLORS, TABLE, clean, new_axes, short
 
 _PIXELS = 150
 
@@ -131,4 +131,4 @@ def _draw_rows(ax: Axes, joint: Joint, axes: list[int], target: str | None, rows
 
 
 def _colour(code: int) -> str:
-    return LEVELS[code % len(LEVELS)]
+    return LEVEL_COLORS[code % len(LEVEL_COLORS)]

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..inference.uncertainty import READINGS, Uncertainty
-from .style import LEVELS, LOWER, POSTERIOR, clean, in_percent, new_axes
+from .style import LEVEL_COLORS, LOWER, POSTERIOR, clean, in_percent, new_axes
 
 _FEWEST = 30
 """An accuracy of fewer rows is left out."""
@@ -107,7 +107,7 @@ def epsilon_against_density(uncertainty: Uncertainty, ax: Axes | None = None) ->
     ('log-density', 'epsilon')
     """
     ax = new_axes(5.4, 3.6) if ax is None else ax
-    for reading, colour in zip(READINGS, LEVELS, strict=False):
+    for reading, colour in zip(READINGS, LEVEL_COLORS, strict=False):
         rows = uncertainty.reading == reading
         if rows.any():
             ax.scatter(uncertainty.log_density[rows], uncertainty.epsilon[rows], s=9, c=colour, label=reading)

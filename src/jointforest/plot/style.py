@@ -11,11 +11,11 @@ from matplotlib.ticker import PercentFormatter
 
 from ..cards.palette import EDGE, LOWER, POSTERIOR, PRIOR, PRIOR_LINE, SOFT, TABLE
 
-__all__ = ["EDGE", "LEVELS", "LOWER", "POSTERIOR", "PRIOR", "PRIOR_LINE", "SHADES", "SOFT", "TABLE"]
+__all__ = ["EDGE", "LEVEL_COLORS", "LOWER", "POSTERIOR", "PRIOR", "PRIOR_LINE", "SHADES", "SOFT", "TABLE"]
 
 SHADES = LinearSegmentedColormap.from_list("jointforest", ["#ffffff", "#b9ddd8", POSTERIOR, "#0b3b38"])
 """From nothing to the most, evenly."""
-LEVELS = (POSTERIOR, LOWER, "#4a6fa5", "#c9a227", "#7b5ea7", PRIOR_LINE)
+LEVEL_COLORS = (POSTERIOR, LOWER, "#4a6fa5", "#c9a227", "#7b5ea7", PRIOR_LINE)
 """Colours of levels side by side, safe for colour-blind readers; the last one is that of all others."""
 
 

@@ -200,7 +200,7 @@ def negate(condition: Condition) -> Condition:
     return Not(condition)
 
 
-def merge(clauses: Iterable[Conditions]) -> Conditions:
+def _merge(clauses: Iterable[Conditions]) -> Conditions:
     """Conditions that all hold: those on one column become one."""
     parts_of: dict[str, list[Condition]] = {}
     for conditions in clauses:
@@ -435,7 +435,7 @@ class SumReader(Cursor):
         """A sum of at least one term; ``of_values``: bare words are columns only where the table has such a one."""
         terms: list[tuple[float, str]] = []
         constant = 0.0
-        sign = self._sign(1.0)
+        sign = self._sign()
         while True:
             coefficient, name = self._term(of_values)
             if name is None:
@@ -444,7 +444,7 @@ class SumReader(Cursor):
                 terms.append((sign * coefficient, name))
             if not self.is_symbol("+", "-"):
                 return _collected(terms, constant)
-            sign = self._sign(1.0)
+            sign = self._sign()
 
     def comparison(self) -> Comparison | None:
         """The comparison of columns that stands here, gone past; None if none does, with the cursor where it was."""
@@ -471,7 +471,8 @@ class SumReader(Cursor):
     def _has_levels(self, name: str) -> bool:
         return self.kinds is not None and self.kinds[name] in ("categorical", "ordered")
 
-    def _sign(self, sign: float) -> float:
+    def _sign(self) -> float:
+        sign = 1.0
         while self.is_symbol("+", "-"):
             sign *= -1.0 if self.advance().value == "-" else 1.0
         return sign
@@ -533,7 +534,7 @@ class ConditionParser(SumReader):
             clauses.append(self.clause())
         if not (self.token.sort == "end" or self.is_symbol("|", ")")):
             raise self.fail(f"expected ',' or 'and', found {self.shown_token()}", hint=self.quoting_hint())
-        return merge(clauses)
+        return _merge(clauses)
 
     def clause(self) -> Conditions:
         """Conditions joined by ``or``, all on one column."""
@@ -546,7 +547,10 @@ class ConditionParser(SumReader):
             return parts[0]
         if not all(parts):
             raise self.fail("a comparison of columns is not joined by 'or'", start, "ask for the parts, and add up")
-        return self.on_one_column(start, parts, "or", "P(A or B) = P(A) + P(B) - P(A, B)")
+        columns = {column for conditions in parts for column, _ in conditions}
+        if len(columns) > 1:
+            raise self.across_columns(start, _merge(parts), "or", "P(A or B) = P(A) + P(B) - P(A, B)")
+        return ((columns.pop(), any_of([conditions[0][1] for conditions in parts])),)
 
     def all(self) -> Conditions:
         """Conditions joined by ``and``."""
@@ -554,7 +558,7 @@ class ConditionParser(SumReader):
         while self.is_keyword("and"):
             self.advance()
             parts.append(self.part())
-        return merge(parts)
+        return _merge(parts)
 
     def part(self) -> Conditions:
         """A condition, its opposite, or conditions in brackets."""
@@ -594,13 +598,6 @@ class ConditionParser(SumReader):
             hint = "compare it with one number: column > 3" if of.terms else "name two columns"
             raise self.fail("a comparison of columns is of two or more", start, hint)
         self.compared.append(comparison)
-
-    def on_one_column(self, start: Token, parts: list[Conditions], word: str, answer: str) -> Conditions:
-        """Conditions of which any may hold; an error at ``start`` if they are on several columns."""
-        columns = {column for conditions in parts for column, _ in conditions}
-        if len(columns) > 1:
-            raise self.across_columns(start, merge(parts), word, answer)
-        return ((columns.pop(), any_of([conditions[0][1] for conditions in parts])),)
 
     def across_columns(self, start: Token, conditions: Conditions, word: str, answer: str) -> QuerySyntaxError:
         """The error that a word joins several columns; ``answer`` is how to ask instead."""

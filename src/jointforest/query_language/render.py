@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..data.conditions import About, AllOf, AnyOf, Interval, Likely, Missing, Not, Soft, normal, width
-from ..data.texts import column_text, number_text, value_text
+from ..data.texts import column_text, plain_number, value_text
 
 
 def conditions_text(conditions: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> str:
@@ -49,10 +49,10 @@ def condition_text(column: str, condition: Any, nested: bool = False) -> str:
 
 def _soft_text(column: str, condition: Likely | About) -> str:
     if isinstance(condition, About):
-        return f"{column} about {value_text(condition.value)} sd {number_text(width(condition.sd))}"
-    parts = [f"{_key_text(column, normal(key))}: {number_text(x)}" for key, x in condition.likelihoods]
+        return f"{column} about {value_text(condition.value)} sd {plain_number(width(condition.sd))}"
+    parts = [f"{_key_text(column, normal(key))}: {plain_number(x)}" for key, x in condition.likelihoods]
     if condition.others:
-        parts.append(f"others: {number_text(condition.others)}")
+        parts.append(f"others: {plain_number(condition.others)}")
     return f"{column} likely {{{', '.join(parts)}}}"
 
 

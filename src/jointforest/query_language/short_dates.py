@@ -12,7 +12,7 @@ from ..data import times
 from ..data.conditions import Interval
 from ..data.schema import Column, shortened
 
-DAY = dt.timedelta(days=1)
+_DAY = dt.timedelta(days=1)
 
 
 class Period(NamedTuple):
@@ -132,14 +132,14 @@ def _first(year: int, month: int) -> dt.datetime:
 
 def _days(day: dt.date, n: int) -> Period:
     start = dt.datetime(day.year, day.month, day.day)
-    return Period(start, None if start > dt.datetime.max - n * DAY else start + n * DAY)
+    return Period(start, None if start > dt.datetime.max - n * _DAY else start + n * _DAY)
 
 
 def _of_clock(word: str) -> Period | None:
     """A minute or a second, or a moment where there are decimals."""
     match = _TIME.fullmatch(word)
     day = _of_calendar(match[1].strip()) if match else None
-    if match is None or day is None or day.stop is None or day.stop - day.start != DAY:
+    if match is None or day is None or day.stop is None or day.stop - day.start != _DAY:
         return None
     micro = int((match[5] or "").ljust(6, "0"))
     start = day.start.replace(hour=int(match[2]), minute=int(match[3]), second=int(match[4] or 0), microsecond=micro)
@@ -157,7 +157,7 @@ def _relative(word: str, today: dt.date) -> Period | None:
     """A period that is counted from today."""
     days = {"today": 0, "yesterday": -1, "tomorrow": 1}
     if word in days:
-        return _days(today + days[word] * DAY, 1)._replace(is_relative=True)
+        return _days(today + days[word] * _DAY, 1)._replace(is_relative=True)
     if match := _LAST.fullmatch(word):
         return _last(int(match[1]), match[2], today)
     match = _NAMED.fullmatch(word)
@@ -167,8 +167,8 @@ def _relative(word: str, today: dt.date) -> Period | None:
     y, m = today.year, today.month
     if match[2] in _SPANS:
         n = _SPANS[match[2]]
-        first = today - (today.weekday() if n == 7 else 0) * DAY  # weeks begin on Mondays
-        return _days(first + by * n * DAY, n)._replace(is_relative=True)
+        first = today - (today.weekday() if n == 7 else 0) * _DAY  # weeks begin on Mondays
+        return _days(first + by * n * _DAY, n)._replace(is_relative=True)
     n = {"month": 1, "quarter": 3, "year": 12}[match[2]]
     start = (m - 1) // n * n + 1 + by * n
     return Period(_first(y, start), _first(y, start + n), True)
@@ -176,9 +176,9 @@ def _relative(word: str, today: dt.date) -> Period | None:
 
 def _last(n: int, unit: str, today: dt.date) -> Period | None:
     """n days, weeks, months or years that end with today."""
-    stop = _days(today + DAY, 1).start
+    stop = _days(today + _DAY, 1).start
     if unit in _SPANS:
-        return Period(stop - n * _SPANS[unit] * DAY, stop, True) if n else None
+        return Period(stop - n * _SPANS[unit] * _DAY, stop, True) if n else None
     months = n * {"month": 1, "quarter": 3, "year": 12}[unit]
     first = _first(stop.year, stop.month - months)
     last_day = calendar.monthrange(first.year, first.month)[1]
@@ -188,16 +188,16 @@ def _last(n: int, unit: str, today: dt.date) -> Period | None:
 # ---- Periods as conditions on a column.
 
 
-def within(column: Column, period: Period) -> Any:
+def within_period(column: Column, period: Period) -> Any:
     """The condition that a moment lies in a period; of at most one cell of the column's grid, the cell."""
     length = math.inf if period.stop is None else (period.stop - period.start).total_seconds()
     if length < times.TIME_STEPS[0] <= column.step:  # a time of day in a column of days
         return _text(period.start.replace(tzinfo=None).date())
     is_cell = length <= column.step and column.step in times.TIME_STEPS
-    return _text(period.start) if is_cell else between(column, period, period, True, True)
+    return _text(period.start) if is_cell else between_periods(column, period, period, True, True)
 
 
-def between(column: Column, low: Period | None, high: Period | None, low_in: bool, high_in: bool) -> Interval:
+def between_periods(column: Column, low: Period | None, high: Period | None, low_in: bool, high_in: bool) -> Interval:
     """The moments from one period to another; without an end, those after the one or before the other."""
     lo = None if low is None else _text(low.start) if low_in else _stop(column, low)
     hi = None if high is None else _stop(column, high) if high_in else _text(high.start)
@@ -233,7 +233,7 @@ def _text(moment: dt.date) -> str:
 def note(column: Column, text: str, period: Period, today: dt.date) -> str:
     """How a text that is counted from today was read."""
     first = period.start.date()
-    last = first if period.stop is None else (period.stop - DAY).date()
+    last = first if period.stop is None else (period.stop - _DAY).date()
     span = f"{first}" if first == last else f"{first} to {last}"
     said = f"{text!r} is {span}, counted from today ({today})."
     ends = [column.scalar(x) for x in (column.minimum, column.maximum) if math.isfinite(x)]

@@ -29,7 +29,7 @@ FORMS = {
 """What a card takes, by what its column holds."""
 
 
-class Reading(NamedTuple):
+class ReadCondition(NamedTuple):
     """The condition that a text stands for.
 
     Attributes
@@ -48,7 +48,7 @@ class _Ambiguous(ValueError):
     """A text that has two meanings; the message names them."""
 
 
-def read_short(column: Column, text: str, today: dt.date | None = None) -> Reading:
+def read_short(column: Column, text: str, today: dt.date | None = None) -> ReadCondition:
     """The condition that a short text says of a column.
 
     Parameters
@@ -164,19 +164,19 @@ class _Reader:
         """The error message for a text that is not understood."""
         return f"cannot read {shortened(text)}"
 
-    def read(self, text: str) -> Reading:
+    def read(self, text: str) -> ReadCondition:
         """The condition of a text."""
         word = text.lower()
         if word in _ANYTHING:
-            return Reading(None)
+            return ReadCondition(None)
         if word in _MISSING or word in _KNOWN:
-            return Reading((_MISSING | _KNOWN)[word])
+            return ReadCondition((_MISSING | _KNOWN)[word])
         condition = self.alternatives(self.prepared(text))
         if condition is None:
             condition = self.in_language(text)
         if condition is None:
             raise ValueError(f"column {self.column.name!r}: {self.problem(text)}; write {FORMS[self.forms]}")
-        return Reading(condition, " ".join(dict.fromkeys(self.notes)))
+        return ReadCondition(condition, " ".join(dict.fromkeys(self.notes)))
 
     def alternatives(self, text: str) -> Any:
         """What is read whole, or as a list of which any may hold; None if neither."""
@@ -416,10 +416,10 @@ class _Dates(_Reader):
         return None
 
     def equal(self, value: Period) -> Any:
-        return short_dates.within(self.column, value)
+        return short_dates.within_period(self.column, value)
 
     def interval(self, low: Period | None, high: Period | None, low_in: bool, high_in: bool) -> Any:
-        return short_dates.between(self.column, low, high, low_in, high_in)
+        return short_dates.between_periods(self.column, low, high, low_in, high_in)
 
     def is_above(self, low: Period, high: Period) -> bool:
         return low.start.replace(tzinfo=None) > high.start.replace(tzinfo=None)
@@ -452,9 +452,9 @@ class _Levels(_Reader):
         self.most_commas = max(len(_LIST.findall(label)) for label in self.labels)
         self.several: dict[str, list[str]] = {}
 
-    def read(self, text: str) -> Reading:
+    def read(self, text: str) -> ReadCondition:
         exact = self._exact(text)
-        return super().read(text) if exact is None else Reading(self.column.levels[exact])
+        return super().read(text) if exact is None else ReadCondition(self.column.levels[exact])
 
     def value(self, text: str) -> Any:
         k = self._exact(text)

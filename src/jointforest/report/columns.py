@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from ..cards.format import percent
-from ..cards.svg import Span, histogram
+from ..cards.svg import Span, histogram_svg
 from ..data.frames import encode
 from ..data.schema import Column
 from ..data.shown_values import axis_ticks, interval_in_words, number_text
 from ..explorer import answers
-from ..explorer.shown import Bins, ShownJoint, from_shown, shares_of_rows
+from ..explorer.shown import ShownBins, ShownJoint, from_shown, shares_of_rows
 from ..inference.histogram import are_few_cells, is_beyond
 
-MOST_LEVELS = 8
+_MOST_LEVELS = 8
 """Levels of a column that have a bar."""
 
 
@@ -37,13 +37,13 @@ def encoded(shown: ShownJoint, frame: Any) -> np.ndarray:
     return encode(shown.joint.schema, frame)[0]
 
 
-def _levels(column: Column, bins: Bins, one: Any, mass: np.ndarray, rows: np.ndarray | None) -> dict[str, Any]:
-    order = np.argsort(-mass, kind="stable") if len(mass) > MOST_LEVELS else np.arange(len(mass))
-    some = order[:MOST_LEVELS].tolist()
+def _levels(column: Column, bins: ShownBins, one: Any, mass: np.ndarray, rows: np.ndarray | None) -> dict[str, Any]:
+    order = np.argsort(-mass, kind="stable") if len(mass) > _MOST_LEVELS else np.arange(len(mass))
+    some = order[:_MOST_LEVELS].tolist()
     bars = [_bar(str(column.levels[k]), mass[k], None if rows is None else rows[k]) for k in some]
     rest = len(mass) - len(some)
     if rest:
-        others = order[MOST_LEVELS:]
+        others = order[_MOST_LEVELS:]
         bars.append(_bar(f"{rest:,} others", mass[others].sum(), None if rows is None else rows[others].sum()))
     return {"bars": bars}
 
@@ -58,7 +58,7 @@ def _bar(label: str, share: float, rows: float | None) -> dict[str, Any]:
     }
 
 
-def _numbers(column: Column, bins: Bins, one: Any, mass: np.ndarray, rows: np.ndarray | None) -> dict[str, Any]:
+def _numbers(column: Column, bins: ShownBins, one: Any, mass: np.ndarray, rows: np.ndarray | None) -> dict[str, Any]:
     first, last = float(bins.edges[0]), float(bins.edges[-1])
     mean, low, high = (
         math.nan if one[key] is None else from_shown(column, one[key]) for key in ("mean", "low", "high")
@@ -69,7 +69,7 @@ def _numbers(column: Column, bins: Bins, one: Any, mass: np.ndarray, rows: np.nd
     ticks = axis_ticks(column, first, last)
     return {
         "bars": None,
-        "picture": histogram(
+        "picture": histogram_svg(
             column.name,
             mass,
             None,

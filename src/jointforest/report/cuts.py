@@ -9,7 +9,7 @@ import numpy as np
 from ..data.discretization import base_density
 from ..data.discretization.discretizer import Scale
 from ..data.schema import Column
-from ..explorer.shown import Bins, ShownJoint, centers_of_cuts
+from ..explorer.shown import ShownBins, ShownJoint, centers_of_cuts
 
 MOST_CUTS, ALL_CUTS = 4_000, 12_000
 """Most cuts of a column, and of all columns together."""
@@ -36,7 +36,7 @@ class ColumnCuts(NamedTuple):
         Number of cuts, or of levels.
     """
 
-    bins: Bins
+    bins: ShownBins
     centers: np.ndarray
     points: np.ndarray
     n: int
@@ -56,7 +56,7 @@ def page_cuts(shown: ShownJoint) -> list[ColumnCuts]:
     ]
 
 
-def _wanted(column: Column, bins: Bins, scales: list[Scale]) -> int:
+def _wanted(column: Column, bins: ShownBins, scales: list[Scale]) -> int:
     """How many cuts would tell everything of a column, at most `MOST_CUTS`."""
     if column.is_categorical:
         return 0
@@ -76,7 +76,7 @@ def _rooms(wanted: list[int], most: int) -> list[int]:
     return rooms
 
 
-def _column(column: Column, bins: Bins, scales: list[Scale], most: int, shown: ShownJoint, j: int) -> ColumnCuts:
+def _column(column: Column, bins: ShownBins, scales: list[Scale], most: int, shown: ShownJoint, j: int) -> ColumnCuts:
     if column.is_categorical:
         return ColumnCuts(bins, np.empty(0), np.empty(0, int), len(column.levels))
     cuts = _finer(column, bins.cuts, scales, most)

@@ -14,7 +14,7 @@ MOST_IN_MATRIX = 30
 """Columns of the matrix."""
 STRONGEST = 12
 """Columns that are named for a target."""
-LEAST = 0.1
+_LEAST = 0.1
 """Weaker dependences are not named: chance is not far."""
 
 
@@ -41,7 +41,7 @@ class Dependence(NamedTuple):
     parent: np.ndarray
 
 
-def dependence(shown: ShownJoint, X: np.ndarray | None = None) -> Dependence | None:
+def find_dependence(shown: ShownJoint, X: np.ndarray | None = None) -> Dependence | None:
     """The dependences of a joint, and of rows X (n, d) of its table; None of a single column."""
     columns = shown.columns
     if len(columns) < 2:
@@ -68,7 +68,7 @@ def matrix(found: Dependence) -> dict[str, Any]:
     return {"rows": rows, "left_out": len(found.names) - len(some)}
 
 
-def tree(found: Dependence) -> dict[str, Any]:
+def dependence_tree(found: Dependence) -> dict[str, Any]:
     """The tree of the strongest dependences: its middle, and the branches of it, which stay whole on a page.
 
     A branch is a list of columns, each below the one that it hangs on.
@@ -108,7 +108,7 @@ def predictors(found: Dependence, target: str) -> list[dict[str, str]]:
             "width": f"{100 * found.strength[i, j]:.1f}",
         }
         for i in best
-        if i != j and found.strength[i, j] >= LEAST
+        if i != j and found.strength[i, j] >= _LEAST
     ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import zlib
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -25,29 +27,28 @@ from ..models.hidden_tree.hidden_trees import HiddenTrees
 from ..models.hidden_tree.tables import TreeTables
 from ..models.mixture import Mixture
 from .cuts import ColumnCuts, code_shares, page_cuts
-from .errors import FEW_PIECES, PIECES, RULED_PIECES, Errors, measured_errors, random_pieces
-from .pack import Packer, distributions, quantized, restored
+from .errors import FEW_PIECES, N_PIECES, RULED_PIECES, Errors, measured_errors, random_pieces
 
 MOST_BYTES = 3 << 20
 """Most bytes of the joint in a file, as text."""
 BITS = 12, 8
 """Bits of an entry of a table: the first number with which the joint fits."""
-SURE = 12
+_SURE = 12
 """With so many bits rounding moves no answer by .02 points (``docs/experiments/report-errors.md``)."""
 MOST_BITS = 16
 """Bits of an entry of a forest's tables of levels, where small masses are those of pseudo-counts."""
 MOST_NUMBERS = 16_000_000
 """Joints of more numbers than this do not fit, whatever they are."""
-DRAWS = 40_000
+_DRAWS = 40_000
 """Most rows that a smaller joint is learned from."""
 FEWEST_DRAWS, DRAWS_A_ROW = 5_000, 2
 """Fewest of them, and how many for each row that the joint was learned from: with twice as many rows the smaller joint
 has less error of sampling than the joint itself."""
-MOST_CELLS = 3_000_000
+_MOST_CELLS = 3_000_000
 """Most cells of these rows."""
 STATES = 128, 96, 64, 48, 32, 24, 16, 8, 4, 2
 """States a column of a smaller joint: the first number whose tables fit."""
-BINS = 64
+_BINS = 64
 """Codes of a number in a smaller joint."""
 PASSES = 3
 
@@ -84,14 +85,14 @@ def embedded(shown: ShownJoint) -> Embedded:
     found = _fitting(shown)
     if found is not None:
         bits, written = found
-        errors = None if bits >= SURE else _errors(shown, rounded(shown.joint.distribution, bits), FEW_PIECES)
+        errors = None if bits >= _SURE else _errors(shown, rounded(shown.joint.distribution, bits), FEW_PIECES)
         return Embedded(shown, True, 0, bits, errors, written)
-    enough = max(FEWEST_DRAWS, DRAWS_A_ROW * int(shown.joint.schema.n_rows or DRAWS))
-    n = max(min(DRAWS, enough, MOST_CELLS // len(shown.columns)), 1)
+    enough = max(FEWEST_DRAWS, DRAWS_A_ROW * int(shown.joint.schema.n_rows or _DRAWS))
+    n = max(min(_DRAWS, enough, _MOST_CELLS // len(shown.columns)), 1)
     X = sample(shown.joint.distribution, shown.nothing.evidence, n, 0)  # cells that are missing would tell nothing
     small, bits, written = _smaller(shown, X)
     has_forest = any(component.is_forest for component in shown.joint.distribution.components)
-    pieces = RULED_PIECES if not _is_plain(shown) else FEW_PIECES if has_forest else PIECES
+    pieces = RULED_PIECES if not _is_plain(shown) else FEW_PIECES if has_forest else N_PIECES
     errors = _errors(shown, rounded(small.joint.distribution, bits), pieces)
     return Embedded(small, False, n, bits, errors, written)
 
@@ -102,7 +103,7 @@ def _errors(shown: ShownJoint, near: Distribution, n: int) -> Errors:
 
 def _smaller(shown: ShownJoint, X: np.ndarray) -> tuple[ShownJoint, int, dict[str, Any]]:
     """A hidden tree learned from draws (n, d) that fits, with as many states as do, its bits, and what is written."""
-    codes = [len(column.levels) or BINS for column in shown.columns]
+    codes = [len(column.levels) or _BINS for column in shown.columns]
     for states in STATES:
         if states != STATES[-1] and sum(states * (states + size) for size in codes) > MOST_BYTES:
             continue
@@ -148,7 +149,7 @@ def _numbers(distribution: Distribution) -> int:
 def _learned(shown: ShownJoint, X: np.ndarray, n_states: int) -> HiddenTrees:
     """A hidden tree with the schema of the joint, from draws (n, d)."""
     columns = shown.columns
-    scales = tuple(learn_scale(column, X[:, j], None, BINS) for j, column in enumerate(columns))
+    scales = tuple(learn_scale(column, X[:, j], None, _BINS) for j, column in enumerate(columns))
     codes = code_table(scales, X)
     is_ordered = np.array([not column.is_categorical for column in columns])
     table = CodeTable(np.ascontiguousarray(codes), np.array([scale.n_codes for scale in scales]), is_ordered)
@@ -245,7 +246,7 @@ def _tree(tree: TreeTables, packer: Packer, bits: int) -> dict[str, Any]:
         "transition": [packer.table(one, bits) for one in tree.transition],
         "emission": [packer.table(one, bits) for one in tree.emission],
         "missing_at": [tree.missing_node[j] if j >= 0 else k for k, j in enumerate(tree.column.tolist())],
-        "blank": [packer.table(one[:, None], max(bits, SURE)) if one.any() else None for one in blank],
+        "blank": [packer.table(one[:, None], max(bits, _SURE)) if one.any() else None for one in blank],
     }
 
 
@@ -294,3 +295,70 @@ def _forest_part(forest: Forest, packer: Packer) -> dict[str, Any]:
         "slots": slots,
         "missing": [packer.array(rate, "f4") if rate.any() else None for rate in missing],
     }
+
+
+# ---- Arrays as one compressed text, which `unpack.js` reads; tables of probabilities with few bits each.
+
+
+SMALLEST = 1e-30
+"""Stands for a column's greatest entry where all its entries are 0."""
+
+
+def quantized(table: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
+    """A table (R, C) as whole numbers of so many bits, uint16 (R, C), and the greatest entry of each column (C,).
+
+    An entry is ``greatest * (number / (2^bits - 1))^2``. The scale is that of the column, because what evidence says
+    of a code is a column of a table: rare codes keep their digits. The square gives small entries more digits.
+    """
+    top = np.maximum(table.max(axis=0, initial=0.0), SMALLEST).astype(np.float32)
+    if bits <= 8:  # its own last digits say nothing then, and bytes of zeros take no room
+        top = (top.view(np.uint32) & np.uint32(0xFFFFF000)).view(np.float32)
+    share = np.clip(table / top.astype(np.float64), 0.0, 1.0)
+    return np.rint(np.sqrt(share) * (2**bits - 1)).astype(np.uint16), top
+
+
+def restored(numbers: np.ndarray, top: np.ndarray, bits: int) -> np.ndarray:
+    """The table that `quantized` wrote, float64 (R, C)."""
+    return np.asarray(top.astype(np.float64) * (numbers / (2.0**bits - 1.0)) ** 2)
+
+
+def distributions(table: np.ndarray) -> np.ndarray:
+    """A table with rows that sum to 1, as they did before they were rounded."""
+    return np.asarray(table / np.maximum(table.sum(axis=1, keepdims=True), SMALLEST))
+
+
+class Packer:
+    """Arrays one after the other, each described by a dict of JSON that says where it lies and of what kind it is."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._at = 0
+
+    def array(self, numbers: np.ndarray, kind: str) -> dict[str, Any]:
+        """Add an array of the kind "f8", "f4", "i4", "u2" or "u1", and describe it."""
+        piece = np.ascontiguousarray(numbers, dtype=f"<{kind}").tobytes()
+        return {"as": kind, "n": int(np.size(numbers))} | self._add(piece)
+
+    def repeated(self, numbers: np.ndarray) -> dict[str, Any]:
+        """Add numbers of which many are equal, exactly, and describe them: the different ones, and which each is."""
+        different, place = np.unique(numbers, return_inverse=True)
+        kind = "u2" if len(different) < 1 << 16 else "i4"
+        return {"different": self.array(different, "f8"), "place": self.array(place.ravel(), kind)}
+
+    def table(self, table: np.ndarray, bits: int) -> dict[str, Any]:
+        """Add a table of probabilities (R, C), quantized, and describe it; the high bytes come before the low ones."""
+        numbers, top = quantized(table, bits)
+        planes = [numbers >> 8] if bits > 8 else []
+        at = self._add(b"".join(plane.astype(np.uint8).tobytes() for plane in [*planes, numbers & 255]))
+        return {"rows": table.shape[0], "columns": table.shape[1], "bits": bits, "top": self.array(top, "f4")} | at
+
+    def text(self) -> str:
+        """All arrays, compressed (zlib), in base 64."""
+        # noise with few repeated runs, which this strategy is made for
+        squeeze = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS, 9, zlib.Z_FILTERED)
+        return base64.b64encode(squeeze.compress(b"".join(self._pieces)) + squeeze.flush()).decode()
+
+    def _add(self, piece: bytes) -> dict[str, Any]:
+        at, self._at = self._at, self._at + len(piece)
+        self._pieces.append(piece)
+        return {"at": at}

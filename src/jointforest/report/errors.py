@@ -10,7 +10,7 @@ import numpy as np
 from ..data.conditions import PerRow
 from ..data.evidence import Evidence, build
 from ..data.schema import Column, Schema
-from ..explorer.shown import Bins, ShownJoint, to_shown
+from ..explorer.shown import ShownBins, ShownJoint, to_shown
 from ..explorer.state import read_evidence
 from ..inference.histogram import histogram
 from ..inference.sampling import sample
@@ -18,17 +18,17 @@ from ..models.base import Distribution
 from ..models.mixture import weighted
 from ..runtime.threads import map_ordered
 
-PIECES = 1_000
+N_PIECES = 1_000
 """Pieces of random evidence."""
 FEW_PIECES = 200
 """Pieces where only the rounding of a joint is measured, and where forests answer one piece after the other."""
 RULED_PIECES = 50
 """Pieces where the joint has enforced rules: an answer about a sum of columns takes up to 0.1 seconds."""
-MOST_COLUMNS = 3
+_MOST_COLUMNS = 3
 """Most columns that a piece says something of."""
 SEVERAL = 0.3
 """Share of conditions on levels that name two."""
-STEPS = 200
+_STEPS = 200
 """Steps of a histogram's axis to which the ends of an interval are rounded, as a drag does."""
 
 
@@ -48,7 +48,7 @@ class Errors(NamedTuple):
     n: int
 
 
-def random_pieces(shown: ShownJoint, n: int = PIECES, seed: int = 0) -> list[list[dict[str, Any]]]:
+def random_pieces(shown: ShownJoint, n: int = N_PIECES, seed: int = 0) -> list[list[dict[str, Any]]]:
     """Evidence on one to three columns, in the form in which a page asks for it.
 
     The conditions of a piece hold for a row that is drawn from the joint: a level or one of two, the bin of a
@@ -62,12 +62,12 @@ def random_pieces(shown: ShownJoint, n: int = PIECES, seed: int = 0) -> list[lis
 
 def _piece(shown: ShownJoint, x: np.ndarray, other: np.ndarray, rng: np.random.Generator) -> list[dict[str, Any]]:
     d = len(shown.columns)
-    places = sorted(rng.choice(d, min(int(rng.integers(1, MOST_COLUMNS + 1)), d), replace=False).tolist())
+    places = sorted(rng.choice(d, min(int(rng.integers(1, _MOST_COLUMNS + 1)), d), replace=False).tolist())
     said = [_condition(shown.columns[j], shown.bins[j], x[j], other[j], rng) | {"column": j} for j in places]
     return [condition for condition in said if len(condition) > 1]
 
 
-def _condition(column: Column, bins: Bins, x: float, other: float, rng: np.random.Generator) -> dict[str, Any]:
+def _condition(column: Column, bins: ShownBins, x: float, other: float, rng: np.random.Generator) -> dict[str, Any]:
     """A condition that the value x meets, none of a cell that a rule makes missing; ``other`` is another value."""
     if np.isnan(x) or np.isnan(other):
         return {}
@@ -93,16 +93,16 @@ def _condition(column: Column, bins: Bins, x: float, other: float, rng: np.rando
 
 
 def _rounded(column: Column, edges: np.ndarray, x: float) -> float:
-    """An end of an interval as a drag gives it: on the grid of the column, or on one of `STEPS` steps."""
+    """An end of an interval as a drag gives it: on the grid of the column, or on one of `_STEPS` steps."""
     if column.step > 0.0:
         return column.center + round((x - column.center) / column.step) * column.step
-    step = (edges[-1] - edges[0]) / STEPS
+    step = (edges[-1] - edges[0]) / _STEPS
     return float(edges[0] + round((x - edges[0]) / step) * step)
 
 
 def measured_errors(shown: ShownJoint, other: Distribution, pieces: Sequence[list[dict[str, Any]]]) -> Errors:
     """How far the answers of a distribution are from those of the joint that is shown, on pieces of evidence."""
-    evidence = evidence_of(shown.joint.schema, pieces)
+    evidence = row_evidence(shown.joint.schema, pieces)
     true, near = (answers_of(model, evidence, shown.bins) for model in (shown.joint.distribution, other))
     worst = np.zeros(len(pieces))
     for mine, theirs in zip(true, near, strict=True):
@@ -110,7 +110,7 @@ def measured_errors(shown: ShownJoint, other: Distribution, pieces: Sequence[lis
     return Errors(float(worst.max()), float(np.median(worst)), len(pieces))
 
 
-def evidence_of(schema: Schema, pieces: Sequence[list[dict[str, Any]]]) -> Evidence:
+def row_evidence(schema: Schema, pieces: Sequence[list[dict[str, Any]]]) -> Evidence:
     """Pieces of evidence as the rows of one."""
     conditions: dict[str, list[Any]] = {name: [None] * len(pieces) for name in schema.names}
     for i, piece in enumerate(pieces):
@@ -120,7 +120,7 @@ def evidence_of(schema: Schema, pieces: Sequence[list[dict[str, Any]]]) -> Evide
     return build(schema, conditions=said, n=len(pieces))
 
 
-def answers_of(model: Distribution, evidence: Evidence, bins: Sequence[Bins]) -> list[np.ndarray]:
+def answers_of(model: Distribution, evidence: Evidence, bins: Sequence[ShownBins]) -> list[np.ndarray]:
     """Shares of the bins, or levels, of each column given each row of evidence, (n, B) each."""
     if not any(component.is_forest for component in model.components):
         state = model.observe(evidence)

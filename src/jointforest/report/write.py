@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import math
 import os
+import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,18 +23,18 @@ from ..evaluation.fidelity import fidelity
 from ..evaluation.result import Fidelity, sections
 from ..explorer.answers import size
 from ..explorer.panels import row
+from ..explorer.scripts import IMPORT, PAGE, reached, script_text
 from ..explorer.shown import ShownJoint
 from ..inference.explanation.tree_text import tree_text
 from ..runtime.parameters import check_number
 from .columns import columns, encoded
-from .dependence import dependence, matrix, predictors, tree
+from .dependence import dependence_tree, find_dependence, matrix, predictors
 from .embed import Embedded, embedded, wire
-from .one_file import render
 from .summary import judged, summary
 
 # ---- What was learned, in words: kinds of columns, what was compared, a small tree.
 
-MOST_LEAVES = 24
+_MOST_LEAVES = 24
 """Leaves of a tree that can be read as text."""
 
 
@@ -52,9 +57,9 @@ def facts(joint: Any) -> list[tuple[str, str]]:
 
 def outline(joint: Any) -> str | None:
     """The tree of a joint of one tree with few leaves, as text; None of any other."""
-    if joint.n_trees != 1 or not 1 < joint.n_leaves <= MOST_LEAVES or joint.n_states:
+    if joint.n_trees != 1 or not 1 < joint.n_leaves <= _MOST_LEAVES or joint.n_states:
         return None
-    return tree_text(joint.distribution.box_trees_for("tree_text"), 0, MOST_LEAVES)
+    return tree_text(joint.distribution.box_trees_for("tree_text"), 0, _MOST_LEAVES)
 
 
 # ---- The rows of a table that the joint finds least probable, and which of their cells make them so.
@@ -105,7 +110,7 @@ def one_in(nats: float) -> str:
     return f"1 in {math.exp(nats):,.0f} is as unlikely" if nats < IMPOSSIBLE else "next to impossible"
 
 
-class Wanted(NamedTuple):
+class WantedSections(NamedTuple):
     """What a report holds besides the joint: see `Joint.report`."""
 
     data: Any = None
@@ -115,7 +120,7 @@ class Wanted(NamedTuple):
     title: str | None = None
 
 
-def write_report(joint: Any, path: str | os.PathLike[str], wanted: Wanted) -> None:
+def write_report(joint: Any, path: str | os.PathLike[str], wanted: WantedSections) -> None:
     """Write the report of a joint: see `Joint.report`."""
     path = Path(path)
     if path.is_dir():  # before the seconds that a report takes
@@ -125,14 +130,14 @@ def write_report(joint: Any, path: str | os.PathLike[str], wanted: Wanted) -> No
     path.write_text(report_text(joint, wanted), encoding="utf-8", newline="\n")
 
 
-def report_text(joint: Any, wanted: Wanted) -> str:
+def report_text(joint: Any, wanted: WantedSections) -> str:
     """The report as HTML."""
     data, holdout, target, examples, title = wanted
     _check(joint, wanted)
     title = "joint" if title is None else title
     shown = ShownJoint(joint, title)
     X = None if data is None else encoded(shown, data)
-    found, depends = embedded(shown), dependence(shown, X)
+    found, depends = embedded(shown), find_dependence(shown, X)
     faithful = None if data is None else fidelity(joint, data, holdout, random_state=0)
     unusual = unusual_rows(shown, data, examples) if examples else None
     suspicious = suspicious_cells(joint, data, examples) if examples else None
@@ -150,7 +155,7 @@ def report_text(joint: Any, wanted: Wanted) -> str:
         columns=columns(shown, X),
         n_rows=None if X is None else len(X),
         matrix=None if depends is None else matrix(depends),
-        tree=None if depends is None else tree(depends),
+        tree=None if depends is None else dependence_tree(depends),
         target=target,
         predictors=[] if depends is None or target is None else predictors(depends, target),
         unusual=unusual,
@@ -164,7 +169,7 @@ def _figures(found: Fidelity) -> dict[str, Any]:
     return {"judged": judged(found), "sections": sections(found), "notes": found.notes}
 
 
-def _check(joint: Any, wanted: Wanted) -> None:
+def _check(joint: Any, wanted: WantedSections) -> None:
     """See that what is wanted can be had.
 
     Raises
@@ -202,3 +207,74 @@ def _source(found: Embedded) -> str:
 
 def _points(share: float) -> str:
     return f"{100 * share:.2g} percentage points"
+
+
+# ---- Scripts, styles and data inside one file of HTML, which a browser runs from disk and which reaches no network.
+
+
+FILES = Path(__file__).parent / "page"
+"""Where the report's own scripts, styles and template are."""
+_HINT = "a report needs Jinja2: pip install 'jointforest[report]'"
+_MAIN = "report_main.js"
+
+
+def render(data: Mapping[str, Any], **told: Any) -> str:
+    """The report: the template filled with ``told`` and, for its scripts, with ``data``.
+
+    Raises
+    ------
+    ImportError
+        Without Jinja2.
+    """
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+        from markupsafe import Markup
+    except ImportError as error:
+        raise ImportError(_HINT) from error
+    page = Environment(
+        autoescape=True, loader=FileSystemLoader(FILES), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    page.filters["breakable"] = _breakable
+    style = script_text(PAGE / "style.css") + script_text(FILES / "report.css")
+    modules = json.dumps({"imports": {f"jf/{name}": _address(text) for name, text in _modules().items()}})
+    start = f'import "jf/{_MAIN}";'
+    policy = (
+        f"default-src 'none'; script-src {_hash(modules)} {_hash(start)} data:; style-src {_hash(style)}; "
+        "img-src data:; connect-src 'none'; base-uri 'none'; form-action 'none'"
+    )
+    return page.get_template("report.html.jinja").render(
+        policy=policy,
+        style=Markup(style),
+        modules=Markup(modules),
+        start=Markup(start),
+        data=Markup(_in_script(data)),
+        **told,
+    )
+
+
+def _breakable(text: Any) -> Any:
+    """A name that may go on in the next line after a "_", ".", "/" or "-", and nowhere inside a word."""
+    from markupsafe import Markup, escape
+
+    return Markup("<wbr>").join(escape(part) for part in re.split(r"(?<=[_./-])(?=[^_./-])", str(text)))
+
+
+def _modules() -> dict[str, str]:
+    """The scripts that the first one reaches, by name; they import each other by bare names."""
+    found = reached(_MAIN, [FILES, PAGE])
+    return {name: IMPORT.sub(r'\1"jf/\2";', found[name]) for name in sorted(found)}
+
+
+def _address(script: str) -> str:
+    return "data:text/javascript;base64," + base64.b64encode(script.encode()).decode()
+
+
+def _hash(text: str) -> str:
+    """What a Content-Security-Policy calls an element with this text."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _in_script(data: Mapping[str, Any]) -> str:
+    """JSON in which nothing ends a script element, or begins a comment."""
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

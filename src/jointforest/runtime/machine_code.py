@@ -36,7 +36,7 @@ from numba.core.environment import Environment
 from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 
-FORMAT = 1
+CODE_FORMAT = 1
 """Of the files; a change of the way to compile shows in the hash of `numba_internals`."""
 
 SHIPPED = Path(__file__).parent / "machine_code"
@@ -91,7 +91,7 @@ def key_of(function: Callable, signature: str, compiler: str) -> str:
     """All that the code of an entry depends on, as a hash; ``compiler`` is the hash of the module that compiles."""
     options = (config.OPT, config.BOUNDSCHECK, config.DEBUGINFO_DEFAULT, config.LOOP_VECTORIZE, config.SLP_VECTORIZE)
     parts = (
-        FORMAT, function.__module__, function.__qualname__, signature, _source_of(function), compiler,
+        CODE_FORMAT, function.__module__, function.__qualname__, signature, _source_of(function), compiler,
         numba.__version__, llvmlite.__version__, EXTENSION_SUFFIXES[0], platform.machine(), baseline(),
         config.USING_SVML, *map(str, options),
     )  # fmt: skip
@@ -289,7 +289,7 @@ def _prune(folder: Path, name: str) -> None:
 _loaded: dict[str, Any] = {}  # by key: an object file is linked into a process once
 
 
-def load(function: Callable, key: str, code: Code) -> Any:
+def load_code(function: Callable, key: str, code: Code) -> Any:
     """The function of Python that calls this code; None if something that the code refers to is not there."""
     if key not in _loaded:
         if not _has_symbols(code.symbols):

@@ -237,7 +237,7 @@ class _Entry(CPUDispatcher):
         asked[self.py_func, text] = signature
         key = machine_code.key_of(self.py_func, text, _COMPILER)
         code, origin = machine_code.find(self.py_func, text, key)
-        if code is not None and (function := machine_code.load(self.py_func, key, code)) is not None:
+        if code is not None and (function := machine_code.load_code(self.py_func, key, code)) is not None:
             self._insert([argument._code for argument in signature], function, False)
             return function, origin
         function = self.compile(signature)

@@ -33,6 +33,22 @@ def lowest_bit(word):
     return _PLACE[((word & (~word + _ONE)) * _DE_BRUIJN) >> _SHIFT]
 
 
+# ---- Kernel: the place of a number among others.
+
+
+@kernel
+def first_at_least(ascending, start, stop, target):
+    """The first place from ``start`` on whose number, which ascend, is at least the target; ``stop`` if none is."""
+    low, high = np.int64(start), np.int64(stop)
+    while low < high:
+        middle = (low + high) >> 1
+        if ascending[middle] < target:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 # ---- Kernel: one step of a bracketed search for the zero of a function.
 
 

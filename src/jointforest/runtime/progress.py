@@ -38,8 +38,7 @@ def bar(total: float, what: str = "") -> Iterator[Steps]:
         return
     if not _outermost.acquire(blocking=False):
         outer = _working[-1] if _working else None
-        # further work of the same part may follow, and moves the bar through half of what is left then
-        room = outer.take_room(0.5) if outer is not None else 0.0
+        room = outer.take_room() if outer is not None else 0.0
         yield (lambda n=1: outer.step(room * n / total)) if outer is not None and room > 0.0 else _nothing
         return
     shown = _Bar(total, what)
@@ -89,11 +88,10 @@ class _Bar:
         self.bar: Any = None
         self.can_show = True
 
-    def take_room(self, share: float) -> float:
-        """A share of the steps that work within this work may do; it is taken from them."""
-        taken = share * self.room
-        self.room -= taken
-        return taken
+    def take_room(self) -> float:
+        """Half of the steps that work within this work may do; later work of the same part takes half of the rest."""
+        self.room /= 2
+        return self.room
 
     def step(self, n: float = 1) -> None:
         self.done += n

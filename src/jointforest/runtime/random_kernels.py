@@ -15,7 +15,7 @@ SCALE = 1.0 / 4503599627370496.0
 
 
 @kernel
-def mix(z):
+def mix_bits(z):
     """Scramble 64 bits (the finaliser of SplitMix64, Steele et al. 2014)."""
     z = (z ^ (z >> _S30)) * _M1
     z = (z ^ (z >> _S27)) * _M2
@@ -25,7 +25,7 @@ def mix(z):
 @kernel
 def start_stream(state, seed, number):
     """Make of ``state`` that of `stream`, where many streams are begun: an array each takes longer than the numbers."""
-    state[0] = mix(mix(np.uint64(seed) + _GAMMA) ^ mix(np.uint64(number) * _M1 + _GAMMA))
+    state[0] = mix_bits(mix_bits(np.uint64(seed) + _GAMMA) ^ mix_bits(np.uint64(number) * _M1 + _GAMMA))
 
 
 @array_kernel
@@ -46,7 +46,7 @@ def stream_state(seed, number):
 def next_bits(state):
     """Next 64 bits of the stream."""
     state[0] = state[0] + _GAMMA
-    return mix(state[0])
+    return mix_bits(state[0])
 
 
 @kernel

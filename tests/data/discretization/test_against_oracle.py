@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jointforest.data.discretization.base_density import cdf, code_log_mass, draw, levels, pdf, quantiles
+from jointforest.data.discretization.base_density import cdf, draw, levels, pdf, quantiles
 from jointforest.data.discretization.discretizer import Scale, codes_of, whole
 from jointforest.data.discretization.restrict import restrict
 
@@ -109,10 +109,10 @@ def test_region(scale: Scale, seed: int) -> None:
     is_levels = bool((scale.lo == scale.hi).all())
     expected = oracle.inside(scale, runs, kept, () if is_levels else atoms_of(scale))
     with np.errstate(divide="ignore"):
-        np.testing.assert_allclose(np.exp(code_log_mass(part)), expected, atol=1e-10)
+        np.testing.assert_allclose(np.exp(part.log_code), expected, atol=1e-10)
     assert np.all(part.hi[:-1] <= part.lo[1:])
-    kept_codes = np.exp(code_log_mass(part)) > 1e-9
-    np.testing.assert_allclose(np.exp(code_log_mass(whole(part)))[kept_codes], 1.0, rtol=1e-12)
+    kept_codes = np.exp(part.log_code) > 1e-9
+    np.testing.assert_allclose(np.exp(whole(part).log_code)[kept_codes], 1.0, rtol=1e-12)
 
 
 @given(scales(NUMERIC), seeds)
@@ -121,7 +121,7 @@ def test_questions_given_a_region(scale: Scale, seed: int) -> None:
     part = cut(scale, runs, kept)
     if len(part.lo) == 0:
         return
-    total = np.exp(code_log_mass(part))
+    total = np.exp(part.log_code)
     known = total > 1e-6
     mean, var = oracle.mean_variance(part)
     np.testing.assert_allclose(part.moments[1][known], mean[known], rtol=1e-8, atol=1e-8)

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from jointforest.data.discretization.counts import count_places
 from jointforest.data.discretization.discretizer import codes_of
-from jointforest.data.discretization.learn import LEAST, MAX_POINTS, Runs, cut, learn_scale, point_rows, runs_of
+from jointforest.data.discretization.learn import (
+    LEAST,
+    MAX_POINTS,
+    PlaceRuns,
+    cut_places,
+    learn_scale,
+    point_rows,
+    runs_of,
+)
 from jointforest.data.schema import Column
 
 WHOLE = Column("x", "integer", "int64", step=1.0)
@@ -52,9 +60,9 @@ def test_the_choice_makes_rows_left_out_likeliest(seed: int, singles: bool) -> N
     """Of the examples each has another discount as the best one."""
     values = values_of(seed)
     tally = count_places(WHOLE, values, None)
-    bins = cut(tally, 1)  # one bin, one run
+    bins = cut_places(tally, 1)  # one bin, one run
     runs = runs_of(tally, bins)
-    runs = Runs(np.zeros(1, np.intp), np.zeros(len(tally.place), np.intp), runs.lo[:1], runs.hi[-1:])
+    runs = PlaceRuns(np.zeros(1, np.intp), np.zeros(len(tally.place), np.intp), runs.lo[:1], runs.hi[-1:])
     if bins.is_heavy.any():
         return
     cells = int(runs.hi[0] - runs.lo[0])
@@ -88,7 +96,7 @@ def test_heaps_are_points_and_chance_ties_are_not() -> None:
     smooth = np.rint(random.normal(0, 2000, 4000))
     assert len(np.unique(smooth)) < 3500
     tally = count_places(WHOLE, smooth, None)
-    bins = cut(tally, 64)
+    bins = cut_places(tally, 64)
     assert point_rows(tally, bins, runs_of(tally, bins)).sum() < 0.02 * len(smooth)
     heaps = np.where(random.random(4000) < 0.5, np.rint(smooth / 100) * 100, smooth)
     share = np.mean(heaps == 200)
@@ -109,7 +117,7 @@ def test_values_of_single_rows_are_points_where_new_rows_share_them() -> None:
     assert fits[1] > best - 0.2
     smooth = np.rint(random.normal(0, 200_000, 4_000))
     tally = count_places(WHOLE, smooth, None)
-    bins = cut(tally, 64)
+    bins = cut_places(tally, 64)
     assert point_rows(tally, bins, runs_of(tally, bins), True).sum() < 0.02 * len(smooth)
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from jointforest.data.rules.functions import _cliques
-from jointforest.learners.base import read_table
+from jointforest.learners.base import read_training_rows
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])
@@ -27,5 +27,5 @@ def test_functions_of_two_columns_are_looked_for_in_tables_of_few_columns(d: int
     X = np.random.default_rng(0).integers(0, 2, (1_000, d))
     X[:, 2] = X[:, 0] ^ X[:, 1]
     frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(d)]).astype(str)
-    found = {str(rule) for rule in read_table(frame, None).schema.rules}
+    found = {str(rule) for rule in read_training_rows(frame, None).schema.rules}
     assert found == ({"c0, c1 -> c2", "c0, c2 -> c1", "c1, c2 -> c0"} if is_found else set())

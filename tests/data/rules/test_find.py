@@ -11,13 +11,13 @@ from jointforest.data.rules.contradictions import contradicted
 from jointforest.data.rules.find import find_rules
 from jointforest.data.rules.plain import rules_from_list
 from jointforest.data.rules.rule import Equation
-from jointforest.learners.base import read_table
+from jointforest.learners.base import read_training_rows
 
 from .tables import RULES, obedient
 
 
 def _found(frame: pd.DataFrame) -> set[str]:
-    return {str(rule) for rule in read_table(frame, None).schema.rules if not rule.exceptions}
+    return {str(rule) for rule in read_training_rows(frame, None).schema.rules if not rule.exceptions}
 
 
 @pytest.mark.parametrize(("n", "seed"), [(800, 0), (3_000, 1), (30_000, 2)])
@@ -34,14 +34,14 @@ def test_few_exceptions_are_counted() -> None:
     frame = obedient(30_000, 0)
     frame.loc[[5, 77], "town"] = ["t0" if town != "t0" else "t1" for town in frame["town"][[5, 77]]]
     frame.loc[[3], "closed"] = frame["opened"][[3]] - pd.Timedelta("9D")
-    rules = {str(rule): rule for rule in read_table(frame, None).schema.rules}
+    rules = {str(rule): rule for rule in read_training_rows(frame, None).schema.rules}
     assert rules["shop -> town"].exceptions == 2 and rules["opened <= closed"].exceptions == 1
     assert all(not rule.is_enforced for rule in rules.values())
 
 
 def test_supporting_rows_are_counted() -> None:
     frame = obedient(3_000, 0)
-    rules = {str(rule): rule for rule in read_table(frame, None).schema.rules}
+    rules = {str(rule): rule for rule in read_training_rows(frame, None).schema.rules}
     assert rules["total = net + fee"].rows == 3_000
     assert rules["shop -> town"].rows == 3_000 - frame["shop"].nunique()
     assert rules["delay, weight missing together"].rows == frame["delay"].isna().sum()
@@ -49,7 +49,7 @@ def test_supporting_rows_are_counted() -> None:
 
 def test_contradictions_are_the_rows_that_were_spoilt() -> None:
     frame = obedient(2_000, 4)
-    rows = read_table(frame, None)
+    rows = read_training_rows(frame, None)
     X = rows.X.copy()
     for rule in rows.schema.rules:
         assert not contradicted(rule, rows.schema, X).any()
@@ -87,12 +87,12 @@ def test_questions_that_were_not_asked_are_found_beside_cells_missing_by_chance(
     )
     frame.loc[(seen == "no") | other, "rank"] = np.nan
     frame.loc[rng.random(n) < np.where(film == "a", 0.9, 0.1), "fan"] = None  # often, but not always
-    rules = {str(rule): rule for rule in read_table(frame, None).schema.rules}
+    rules = {str(rule): rule for rule in read_training_rows(frame, None).schema.rules}
     assert set(rules) == {"rank missing if seen = 'no'"}
     rule, known = rules["rank missing if seen = 'no'"], frame["rank"].notna()
     assert rule.rows == (seen == "no").sum() + known.sum()  # in which it could have failed
     frame.loc[np.flatnonzero(seen == "no")[0], "rank"] = 3.0
-    rows = read_table(frame, None)
+    rows = read_training_rows(frame, None)
     assert not rows.schema.rules
     assert contradicted(rule, rows.schema, rows.X).tolist() == ((seen == "no") & frame["rank"].notna()).tolist()
 
@@ -103,7 +103,7 @@ def test_agreement_by_chance_is_no_rule() -> None:
         frame = pd.DataFrame(rng.integers(0, 2, (n, 30)), columns=[f"x{j}" for j in range(30)])
         frame["key"] = rng.permutation(n)
         frame["steps"] = np.arange(n) // 7
-        rows = read_table(frame, None)
+        rows = read_training_rows(frame, None)
         rules = find_rules(rows.schema, rows.X)
         assert not [rule for rule in rules if "key" in rule.columns]
         assert not rules or n < 40  # of a few rows, equal columns are a fact
@@ -138,7 +138,7 @@ def test_the_reading_says_rules_and_files_keep_them(tmp_path) -> None:
 
 
 def test_rules_from_files_are_checked() -> None:
-    rules = [rule.to_dict() for rule in read_table(obedient(1_000, 0), None).schema.rules]
+    rules = [rule.to_dict() for rule in read_training_rows(obedient(1_000, 0), None).schema.rules]
     names = obedient(1, 0).columns.tolist()
     assert [rule.to_dict() for rule in rules_from_list(rules, names)] == rules
     broken = [rules[0] | {"kind": "law"}, rules[0] | {"more": 1}, rules[0] | {"rows": -1},
@@ -184,7 +184,7 @@ def _pixels(n: int, digits: int, seed: int = 0) -> pd.DataFrame:
 @pytest.mark.parametrize("digits", [5, 6, 7])
 def test_equations_of_cells_with_few_digits_are_found(digits: int) -> None:
     frame = _pixels(3_000, digits)
-    rows = read_table(frame, None)
+    rows = read_training_rows(frame, None)
     assert [column.digits for column in rows.schema.columns] == [digits] * 6
     equations = [rule for rule in rows.schema.rules if isinstance(rule, Equation)]
     assert len(equations) == 2 and {"red", "green", "excess"} in [set(rule.columns) for rule in equations]
@@ -201,4 +201,4 @@ def test_equations_of_cells_with_few_digits_are_found(digits: int) -> None:
 def test_a_change_beyond_the_rounding_is_an_exception() -> None:
     frame = _pixels(3_000, 6)
     frame.loc[17, "excess"] += 0.1
-    assert not any("excess" in rule.columns for rule in read_table(frame, None).schema.rules)
+    assert not any("excess" in rule.columns for rule in read_training_rows(frame, None).schema.rules)

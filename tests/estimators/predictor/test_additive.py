@@ -16,9 +16,9 @@ from jointforest.data.evidence import build
 from jointforest.data.frames import encode
 from jointforest.estimators.predictor import additive
 from jointforest.estimators.predictor.additive import Additive, AdditiveLearner
-from jointforest.estimators.predictor.boosting import Labelled, Table, table_of
+from jointforest.estimators.predictor.boosting import BoostingTable, Labelled, boosting_table
 from jointforest.estimators.predictor.constants import FIXED
-from jointforest.estimators.predictor.members import ExpectedAdditive, ask
+from jointforest.estimators.predictor.members import ExpectedAdditive, ask_members
 from jointforest.learners.generative.targets import read_training
 
 from ...oracle import additive as oracle
@@ -28,7 +28,7 @@ def learner(X: pd.DataFrame, y: np.ndarray, kind: str) -> tuple[AdditiveLearner,
     training = read_training(X, y, kind)
     n_classes = len(training.schema.columns[-1].levels) if kind == "categorical" else 0
     rows = Labelled(training.X[:, :-1], training.X[:, -1])
-    return AdditiveLearner(table_of(training.schema), n_classes, 0), rows
+    return AdditiveLearner(boosting_table(training.schema), n_classes, 0), rows
 
 
 def mixed(n: int, seed: int) -> pd.DataFrame:
@@ -122,7 +122,7 @@ def test_hard_columns(kind: str) -> None:
     y = rng.choice(["a", "b"], n) if kind == "categorical" else rng.normal(size=n) * 1e6
     one, rows = learner(frame, y, kind)
     rows = Labelled(np.column_stack([rows.X, np.full(n, np.nan)]), rows.y)  # a column without a known cell
-    table = Table(one.table.columns, np.append(one.table.n_levels, 0), np.append(one.table.is_ordered, False))
+    table = BoostingTable(one.table.columns, np.append(one.table.n_levels, 0), np.append(one.table.is_ordered, False))
     model = one._replace(table=table).learn(rows, 1.0)
     X = np.vstack(
         [
@@ -169,7 +169,7 @@ def test_expected_answers_are_means_over_completions() -> None:
         share = p * np.all(np.isnan(row) | (cells == row), axis=1)
         evidence = build(joint.schema, np.tile(row, (1, 1)))
         member = {"it": ExpectedAdditive(model, is_level)}
-        found = [ask(member, joint.distribution, evidence, seed)["it"].value[0] for seed in range(40)]
+        found = [ask_members(member, joint.distribution, evidence, seed)["it"].value[0] for seed in range(40)]
         error = answers_of_all.std() / np.sqrt(40 * FIXED.draws)
         wanted = share @ answers_of_all / share.sum()
         np.testing.assert_allclose(np.mean(found, axis=0), wanted, atol=5 * error if not all(known) else 1e-9)

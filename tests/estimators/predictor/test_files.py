@@ -131,7 +131,7 @@ def test_a_file_of_a_joint_alone_says_so(tmp_path: Path, saved: dict[str, tuple[
 
 def changed(path: Path, about: dict[str, Any] | None = None, **arrays: Any) -> bytes:
     """The file with other metadata of the predictor, and other arrays by name (None: without it)."""
-    old, tensors = store.opened(store.read(path))
+    old, tensors = store.opened(store.read_start(path))
     old["predictor"] |= about or {}
     del old["checksum"]
     for name, array in arrays.items():
@@ -145,7 +145,7 @@ def changed(path: Path, about: dict[str, Any] | None = None, **arrays: Any) -> b
 def arrays_of(path: Path) -> dict[str, np.ndarray]:
     return {
         k.removeprefix("predictor."): v
-        for k, v in store.opened(store.read(path))[1].items()
+        for k, v in store.opened(store.read_start(path))[1].items()
         if k.startswith("predictor.")
     }
 
@@ -230,6 +230,6 @@ def test_nodes_out_of_order_are_refused(saved: dict[str, tuple[Any, Path]]) -> N
 
 
 def test_metadata_hold_no_rows(saved: dict[str, tuple[Any, Path]]) -> None:
-    about, _ = store.opened(store.read(saved["regressor"][1]))
+    about, _ = store.opened(store.read_start(saved["regressor"][1]))
     assert set(about["predictor"]) == {"kind", "members", "links", "has_background", "beta", "labels", "seed", "alone"}
     assert len(json.dumps(about["predictor"])) < 1_000

@@ -17,22 +17,22 @@ from jointforest.data.evidence import build
 from jointforest.data.frames import encode
 from jointforest.estimators.predictor import boosting
 from jointforest.estimators.predictor.boosting import (
+    BoostingTable,
     HistBoosting,
     Labelled,
-    Table,
     adopted,
     boosted,
-    grow,
-    table_of,
+    boosting_table,
+    grow_boosting,
     try_shape,
     weights_towards_complete,
 )
 from jointforest.estimators.predictor.constants import FIXED, Shape
-from jointforest.estimators.predictor.hiding import copies, hide_at_random, hide_blocks, validation_rows
+from jointforest.estimators.predictor.learn import hidden_copies, hide_at_random, hide_blocks, validation_rows
 from jointforest.estimators.predictor.members import (
     Conditional,
     ExpectedBoosting,
-    ask,
+    ask_members,
     grid_of,
     quantiles_of,
 )
@@ -95,13 +95,13 @@ def test_the_joint_answers_by_the_sum_over_completions(joint: jf.Joint, every: t
 
 def test_expected_boosting_is_the_mean_over_completions(joint: jf.Joint, every: tuple[np.ndarray, np.ndarray]) -> None:
     cells, p = every
-    table, seen = table_of(joint.schema), encode(joint.schema, levels(seed=1))[0]
-    model, ranks = grow(table, SHAPE, Labelled(seen[:, :3], seen[:, 3]), 2, 10, 0)
+    table, seen = boosting_table(joint.schema), encode(joint.schema, levels(seed=1))[0]
+    model, ranks = grow_boosting(table, SHAPE, Labelled(seen[:, :3], seen[:, 3]), 2, 10, 0)
     trees, rows = boosted(table, model, ranks), holed(every)
     own = model.predict_proba(cells[:, :3])
     evidence = build(joint.schema, rows)
     member = {"it": ExpectedBoosting(trees, joint.distribution)}
-    answers = np.stack([ask(member, joint.distribution, evidence, seed)["it"].value for seed in range(40)])
+    answers = np.stack([ask_members(member, joint.distribution, evidence, seed)["it"].value for seed in range(40)])
     for i, row in enumerate(rows):
         share = p * fits(row, cells)
         wanted = share @ own / share.sum()
@@ -127,9 +127,9 @@ def test_boosted_trees_answer_as_scikit_learn(n_levels: int, in_order: bool) -> 
     """Missing cells, columns of many levels, levels that no row to learn from has."""
     frame, y = wide(1_500, n_levels, seed=2)
     training = read_training(frame, y, "continuous")
-    table, X = table_of(training.schema), training.X
+    table, X = boosting_table(training.schema), training.X
     rows = Labelled(X[:1_000, :-1], X[:1_000, -1])
-    model, ranks = grow(table, replace(SHAPE, in_order=in_order), rows, 0, 20, 0)
+    model, ranks = grow_boosting(table, replace(SHAPE, in_order=in_order), rows, 0, 20, 0)
     assert (model.is_categorical_ is None) == (in_order or n_levels > FIXED.most_levels)
     assert (0 in ranks) == (n_levels > FIXED.most_levels)
     numbers = X[:, :-1].copy()
@@ -146,7 +146,9 @@ def test_boosted_trees_answer_as_scikit_learn(n_levels: int, in_order: bool) -> 
 def test_mean_target_orders_many_levels() -> None:
     frame, y = wide(6_000, 300, seed=3)
     training = read_training(frame, y, "continuous")
-    _, ranks = grow(table_of(training.schema), SHAPE, Labelled(training.X[:, :-1], training.X[:, -1]), 0, 1, 0)
+    _, ranks = grow_boosting(
+        boosting_table(training.schema), SHAPE, Labelled(training.X[:, :-1], training.X[:, -1]), 0, 1, 0
+    )
     own = np.array([np.sin(int(level[1:]) / 20) for level in training.schema.columns[0].levels])
     assert np.corrcoef(ranks[0], own)[0, 1] > 0.9
 
@@ -154,8 +156,8 @@ def test_mean_target_orders_many_levels() -> None:
 def test_several_classes_come_in_the_order_of_the_target(joint: jf.Joint) -> None:
     frame = levels(seed=4)
     training = read_training(frame.drop(columns="b"), frame["b"], "categorical")
-    table = table_of(training.schema)
-    model, ranks = grow(table, SHAPE, Labelled(training.X[:, :-1], training.X[:, -1]), 3, 5, 0)
+    table = boosting_table(training.schema)
+    model, ranks = grow_boosting(table, SHAPE, Labelled(training.X[:, :-1], training.X[:, -1]), 3, 5, 0)
     evidence = build(training.schema, np.column_stack([training.X[:, :-1], np.full(len(frame), np.nan)]))
     np.testing.assert_allclose(boosted(table, model, ranks).native(evidence), model.predict_proba(training.X[:, :-1]))
 
@@ -183,11 +185,11 @@ def test_expected_boosting_without_support_is_native(joint: jf.Joint) -> None:
             nowhere = np.full((len(evidence.value) * FIXED.draws, 4), np.nan)
             return SimpleNamespace(evidence=evidence, completions=lambda count, seed: nowhere)
 
-    table, seen = table_of(joint.schema), encode(joint.schema, levels(seed=6))[0]
-    model, ranks = grow(table, SHAPE, Labelled(seen[:, :3], seen[:, 3]), 2, 3, 0)
+    table, seen = boosting_table(joint.schema), encode(joint.schema, levels(seed=6))[0]
+    model, ranks = grow_boosting(table, SHAPE, Labelled(seen[:, :3], seen[:, 3]), 2, 3, 0)
     trees = boosted(table, model, ranks)
     evidence = build(joint.schema, np.full((1, 4), np.nan))
-    answer = ask({"it": ExpectedBoosting(trees, Nowhere())}, Nowhere(), evidence, 0)["it"]
+    answer = ask_members({"it": ExpectedBoosting(trees, Nowhere())}, Nowhere(), evidence, 0)["it"]
     np.testing.assert_array_equal(answer.value, trees.native(evidence))
 
 
@@ -232,7 +234,7 @@ def test_validation_rows_are_there_at_every_rate() -> None:
 
 def test_copies_hide_any_share() -> None:
     rows = np.array([4, 7, 9])
-    learn = copies(rows, 50, np.random.default_rng(0))
+    learn = hidden_copies(rows, 50, np.random.default_rng(0))
     assert learn.row.tolist() == rows.tolist() * (FIXED.copies + 1) and not learn.mask[:3].any()
     np.testing.assert_allclose(learn.mask.mean(axis=1), learn.rate, atol=0.25)
 
@@ -246,7 +248,7 @@ def test_levels_are_in_order_where_that_validates_better() -> None:
         y = target + rng.normal(size=3_000)
         training = read_training(frame, y, "continuous")
         third = [Labelled(training.X[rows, :-1], training.X[rows, -1]) for rows in np.split(np.arange(3_000), 3)]
-        boosting = HistBoosting(table_of(training.schema), 0, 0)
+        boosting = HistBoosting(boosting_table(training.schema), 0, 0)
         trees, settings = boosting.cross_fit([(third[0], third[1]), (third[1], third[2])])
         assert len(trees) == 2 and settings is not None and settings[0].in_order == wanted
         again = boosting.cross_fit([(third[2], third[0])], settings)[1]
@@ -274,7 +276,7 @@ def test_trees_in_expectation_are_chosen_by_the_loss_of_more_complete_rows(monke
     frame = pd.DataFrame(rng.normal(size=(900, 3)), columns=list("abc"))
     y = np.where(np.sin(2 * frame["a"]) + frame["c"] > 0.5, "yes", "no")
     training = read_training(frame.mask(rng.random(frame.shape) < 0.3), y, "categorical")
-    rows, table = Labelled(training.X[:, :-1], training.X[:, -1]), table_of(training.schema)
+    rows, table = Labelled(training.X[:, :-1], training.X[:, -1]), boosting_table(training.schema)
     held = rows.take(np.arange(600, 900))
     pairs = [(rows.take(np.arange(0, 600)), held)]
     trial = try_shape(table, SHAPE, pairs, 2, 0, True)[0]
@@ -300,18 +302,18 @@ def test_some_rows_choose_the_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = [Labelled(training.X[rows, :-1], training.X[rows, -1]) for rows in np.split(np.arange(600), [450])]
     seen: list[tuple[int, Shape]] = []
 
-    def counted(table: Table, shape: Shape, rows: Labelled, *others: Any) -> Any:
+    def counted(table: BoostingTable, shape: Shape, rows: Labelled, *others: Any) -> Any:
         seen.append((len(rows.y), shape))
-        return grow(table, shape, rows, *others)
+        return grow_boosting(table, shape, rows, *others)
 
-    monkeypatch.setattr(boosting, "grow", counted)
+    monkeypatch.setattr(boosting, "grow_boosting", counted)
     monkeypatch.setattr(boosting, "FIXED", replace(FIXED, shape_rows=200, most_iterations=50))
-    trees, settings = HistBoosting(table_of(training.schema), 0, 0).cross_fit([(parts[0], parts[1])])
+    trees, settings = HistBoosting(boosting_table(training.schema), 0, 0).cross_fit([(parts[0], parts[1])])
     assert [n for n, _ in seen] == [200, 200, 200, 450] and settings is not None
     assert seen[-1][1] == settings[0] and seen[-1][1] in [shape for _, shape in seen[:-1]] and len(trees) == 1
 
 
 def test_an_ordered_column_is_a_number_to_boosted_trees() -> None:
     frame, y = wide(300, 5, seed=7)
-    table: Table = table_of(read_training(frame, y, "continuous").schema)
+    table: BoostingTable = boosting_table(read_training(frame, y, "continuous").schema)
     assert table.is_ordered.tolist() == [False, True, True] and table.n_levels.tolist() == [5, 0, 3]

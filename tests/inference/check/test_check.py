@@ -15,7 +15,7 @@ import jointforest as jf
 from jointforest.data.evidence import Evidence
 from jointforest.inference.check.keys import vote
 from jointforest.inference.check.partners import Counts
-from jointforest.inference.check.rest import Tree, of_joint
+from jointforest.inference.check.rest import RestTree, of_joint
 from jointforest.inference.check.texts import Slips
 
 from ...oracle.errors import truths
@@ -77,7 +77,7 @@ def test_posteriors_of_all_cells_are_those_of_an_enumeration(n_estimators: int) 
     every = pd.DataFrame(list(product(*values)), columns=["kind", "color", "size"])
     p = np.exp(joint.log_density(every)).reshape(3, 3, 12)
     tree = of_joint(joint.distribution, Evidence.of_values(np.empty((0, 3))))
-    assert isinstance(tree, Tree)
+    assert isinstance(tree, RestTree)
     coded = [tree.coder(j)(np.array(of if j == 2 else range(3), float)) for j, of in enumerate(values)]
     rng = np.random.default_rng(3)
     errors = [rng.random((5, len(of))) ** 4 for of in values]  # p(seen | truth) of five things seen

@@ -197,8 +197,8 @@ def test_rows_of_a_learned_joint_keep_their_promises(name: str) -> None:
 
 
 def test_draws_do_where_rows_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counterfactual, "MOST_ROWS", 0)
-    monkeypatch.setattr(counterfactual, "MOST_SETS", 5)
+    monkeypatch.setattr(counterfactual, "_MOST_ROWS", 0)
+    monkeypatch.setattr(counterfactual, "_MOST_SETS", 5)
     monkeypatch.setattr(problem, "LARGEST_PRODUCT", 0)
     joint = learned("hidden")
     found = joint.counterfactual(PENGUINS.iloc[[0]], "species", "Gentoo", fixed=["sex"], random_state=0)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jointforest.inference.expectation.expectation import Rows, expected, leaf_probability, with_table
+from jointforest.inference.expectation.expectation import MatchedRows, expected, leaf_probability, with_table
 from jointforest.inference.expectation.match import match_ensemble
 from jointforest.runtime.threads import use_jobs
 
@@ -25,7 +25,7 @@ def case(seed, n=6, **options):
     model = random_model(seed, **{"max_depth": 2, **options})
     ensemble = random_ensemble(rng, model, n_outputs=1 + seed % 3)
     cells, rows, X, other = random_rows(rng, model, ensemble, n)
-    return model, ensemble, cells, rows, Rows(make_evidence(cells), X, other)
+    return model, ensemble, cells, rows, MatchedRows(make_evidence(cells), X, other)
 
 
 @settings(max_examples=40, deadline=None)
@@ -71,7 +71,7 @@ def test_table_threads_and_repeated_rows_change_nothing():
     model, ensemble, _, _, rows = case(5, n=40)
     matched = match_ensemble(ensemble, model)
     mean, error = use_jobs(1)(expected)(matched, rows, 1e-3)
-    again = Rows(
+    again = MatchedRows(
         rows.evidence._replace(value=np.tile(rows.evidence.value, (3, 1)), log_penalty=np.zeros(120)),
         np.tile(rows.X, (3, 1)),
         np.tile(rows.other, (3, 1)),
@@ -90,7 +90,7 @@ def test_rows_of_probability_zero_are_not_predicted(seed, mixed):
     assert oracle.log_density(model, evidence)[0] == -np.inf
     ensemble = random_ensemble(np.random.default_rng(0), model, n_trees=20)
     X = np.array([[1e9 if name == "c0" else np.nan for name in ensemble.names]])
-    rows = Rows(evidence, X, np.zeros(X.shape, dtype=bool))
+    rows = MatchedRows(evidence, X, np.zeros(X.shape, dtype=bool))
     mean, error = expected(match_ensemble(ensemble, model), rows)
     assert np.isnan(mean).all() and np.isnan(error).all()
     assert len(leaf_probability(match_ensemble(ensemble, model), rows).leaf) == 0

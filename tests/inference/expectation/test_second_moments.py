@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from jointforest.ensembles.evaluate import apply_link
-from jointforest.inference.expectation.expectation import Rows, by_cells, by_pairs, completed, expected
+from jointforest.inference.expectation.expectation import MatchedRows, by_cells, by_pairs, completed_sums, expected
 from jointforest.inference.expectation.match import match_ensemble
 from jointforest.runtime.threads import use_jobs
 
@@ -26,7 +26,7 @@ def case(seed, link="identity", n=4, n_trees=2, **options):
     n_outputs = {"logistic": 1, "exp": 1, "softmax": 3}.get(link, 1 + seed % 2)
     ensemble = random_ensemble(rng, model, n_trees=n_trees, max_depth=2, n_outputs=n_outputs, link=link)
     cells, rows, X, other = random_rows(rng, model, ensemble, n)
-    return model, ensemble, match_ensemble(ensemble, model), cells, rows, Rows(make_evidence(cells), X, other)
+    return model, ensemble, match_ensemble(ensemble, model), cells, rows, MatchedRows(make_evidence(cells), X, other)
 
 
 @settings(max_examples=8, deadline=None)
@@ -82,7 +82,7 @@ def test_completions_are_as_probable_as_they_should(mixed):
     for seed in range(6):
         _, _, matched, _, _, rows = case(seed, mixed=mixed, n=8, n_trees=3)
         _, moments = by_cells(matched, rows, most=10**6)
-        total = completed(matched, rows, 2000, seed)
+        total = completed_sums(matched, rows, 2000, seed)
         variance = np.einsum("nkk->nk", moments.second) - moments.mean**2
         error = np.abs(total.mean(axis=1) - moments.mean)
         assert (error <= 5 * np.sqrt(np.maximum(variance, 0) / 2000) + 1e-9).all()
@@ -92,12 +92,12 @@ def test_completions_are_as_probable_as_they_should(mixed):
 def test_completions_do_not_depend_on_threads():
     _, _, matched, _, _, rows = case(1, n=40)
     np.testing.assert_array_equal(
-        use_jobs(1)(completed)(matched, rows, 7, 3), use_jobs(2)(completed)(matched, rows, 7, 3)
+        use_jobs(1)(completed_sums)(matched, rows, 7, 3), use_jobs(2)(completed_sums)(matched, rows, 7, 3)
     )
 
 
 def test_completions_do_not_depend_on_how_many_are_held_at_once(monkeypatch):
     _, _, matched, _, _, rows = case(1, n=5)
-    whole = completed(matched, rows, 7, 3)
+    whole = completed_sums(matched, rows, 7, 3)
     monkeypatch.setattr("jointforest.inference.expectation.expectation._DRAWN", 3)  # fewer than one row's
-    np.testing.assert_array_equal(completed(matched, rows, 7, 3), whole)
+    np.testing.assert_array_equal(completed_sums(matched, rows, 7, 3), whole)

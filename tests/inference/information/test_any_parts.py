@@ -114,7 +114,7 @@ def test_many_columns_are_estimated_with_less_noise_than_plain_draws(monkeypatch
     of = hidden_joint(numbers(), 1, n_bins=6)
     exact = of.entropy()
     assert exact.method == "exact"
-    monkeypatch.setattr("jointforest.models.hidden_tree.condition.MOST", 100)
+    monkeypatch.setattr("jointforest.models.hidden_tree.condition._MOST", 100)
     found = of.entropy(n_samples=2000, random_state=1)
     minus = -of.log_density(of.sample(2000, random_state=1))
     assert found.method == "sampling" and abs(found.value - exact.value) < 4.5 * found.standard_error

@@ -14,7 +14,7 @@ import jointforest as jf
 from jointforest import plot
 from jointforest.explorer import panels
 from jointforest.explorer.shown import ShownJoint
-from jointforest.report.dependence import dependence
+from jointforest.report.dependence import find_dependence
 
 from ...explorer import tables
 
@@ -41,7 +41,7 @@ def shown_joints() -> list[ShownJoint]:
 def test_dependence_is_the_same_on_every_surface() -> None:
     for shown in shown_joints():
         joint, d = shown.joint, len(shown.columns)
-        found = dependence(shown, shown.encoded)
+        found = find_dependence(shown, shown.encoded)
         assert found is not None and found.rows is not None
         drawn = plot.dependence(joint)
         names = [label.get_text() for label in drawn.get_yticklabels()]

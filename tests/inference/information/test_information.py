@@ -17,7 +17,7 @@ from jointforest.data.evidence import build
 from jointforest.inference.information import divergence, entropy, integral
 from jointforest.inference.information.divergence import AREA, SUP
 from jointforest.inference.information.entropy_kernels import density_entropy as density_entropy_kernel
-from jointforest.inference.information.projection import Estimate, View, views
+from jointforest.inference.information.projection import Estimate, ModelView, views
 from jointforest.models.box_forest.leaves import grid_kernels
 from jointforest.models.box_forest.leaves.table import NORMAL, STUDENT, UNIFORM, ParameterTables
 from jointforest.models.box_forest.posterior import cdf, log_density
@@ -248,7 +248,7 @@ def test_one_learned_tree(leaf: str) -> None:
     one = jf.JointTree(leaf=leaf, epsilon=0.0, min_samples_leaf=0.6).fit(penguins).joint_
     for name in ("bill_length_mm", "body_mass_g", "species"):
         j = one.schema.index(name)
-        v = View(one.distribution, (j,), (None,), (0.0,), (np.empty(0),))
+        v = ModelView(one.distribution, (j,), (None,), (0.0,), (np.empty(0),))
         by_sum = integral.integral((v,), (0,), entropy.minus_p_log_p)
         assert entropy.tree_entropy(one.distribution.forest, [j]) == pytest.approx(by_sum, abs=1e-7)
 
@@ -494,7 +494,7 @@ def test_models_whose_columns_are_written_differently() -> None:
     np.testing.assert_allclose(v.log_density(Y, (0, 1, 2)), a.log_density(there), rtol=1e-12)
 
 
-def information_views(a: jf.Joint, b: jf.Joint) -> tuple[View, View]:
+def information_views(a: jf.Joint, b: jf.Joint) -> tuple[ModelView, ModelView]:
     return views(a.distribution, b.distribution, tuple(range(len(a.columns))))
 
 

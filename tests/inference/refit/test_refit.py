@@ -18,7 +18,7 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import jointforest as jf
-from jointforest.inference.expectation.expectation import Rows
+from jointforest.inference.expectation.expectation import MatchedRows
 from jointforest.inference.expectation.match import match_ensemble
 from jointforest.inference.refit.refit import refit_log_loss, refit_squared
 from jointforest.inference.refit.sums import complete, gather, pair_matrix, pair_product
@@ -43,7 +43,7 @@ class Case:
         n_outputs = {"logistic": 1, "softmax": 3}.get(link, 1 + seed % 2)
         self.ensemble = random_ensemble(rng, self.model, n_trees=n_trees, n_outputs=n_outputs, link=link)
         cells, rows, X, other = random_rows(rng, self.model, self.ensemble, n)
-        self.rows = Rows(make_evidence(cells), X, other)
+        self.rows = MatchedRows(make_evidence(cells), X, other)
         self.matched = match_ensemble(self.ensemble, self.model)
         self.y = rng.normal(size=(n, n_outputs))
         if link != "identity":
@@ -138,7 +138,7 @@ def test_pairs_by_regions(seed):
     ensemble = random_ensemble(rng, model, n_trees=2, max_depth=2)
     cells, rows, X, other = random_rows(rng, model, ensemble, 3)
     n, matched = len(ensemble.value), match_ensemble(ensemble, model)
-    sample = gather(matched, Rows(make_evidence(cells), X, other), np.zeros((3, 1)), np.ones(3))
+    sample = gather(matched, MatchedRows(make_evidence(cells), X, other), np.zeros((3, 1)), np.ones(3))
     pairs = np.zeros((n, n))
     for row, known in zip(rows, cells, strict=True):
         tests = [leaf for root in ensemble.root for leaf in oracle.expectation.leaf_tests(ensemble, root, row)]
@@ -313,7 +313,7 @@ def test_rows_of_probability_zero_are_refused():
     model = random_model(12, kinds=("continuous", "categorical"), background=False, mixed=0.0)
     ensemble = random_ensemble(np.random.default_rng(0), model, n_trees=20)
     X = np.array([[1e9 if name == "c0" else np.nan for name in ensemble.names]])
-    rows = Rows(make_evidence([[1e9, None]]), X, np.zeros(X.shape, dtype=bool))
+    rows = MatchedRows(make_evidence([[1e9, None]]), X, np.zeros(X.shape, dtype=bool))
     with pytest.raises(ValueError, match="probability 0"):
         refit_squared(match_ensemble(ensemble, model), rows, np.zeros((1, 1)), "bagging")
     log_odds = match_ensemble(ensemble._replace(link="logistic"), model)

@@ -19,7 +19,7 @@ from jointforest.data.schema import Schema, kernel_columns, snap
 from jointforest.learners.adversarial import adversarial_forest
 from jointforest.learners.adversarial.adversarial_forest import RoundSettings, prune_forest, run
 from jointforest.learners.adversarial.rounds_kernels import from_leaves, from_marginals
-from jointforest.learners.base import count_features, draw_rows
+from jointforest.learners.base import count_features, draw_bootstrap
 from jointforest.learners.growing.grow import Ranks, find_leaves, grow, rank
 from jointforest.models.box_forest.box_forest import BoxForest
 from jointforest.models.box_forest.structure import Forest
@@ -130,12 +130,12 @@ def test_leaf_rows_have_the_leaf_marginals() -> None:
 
 
 def test_rows_drawn_for_a_tree() -> None:
-    with_replacement = draw_rows(50, 70, True, 1, 2)
+    with_replacement = draw_bootstrap(50, 70, True, 1, 2)
     assert with_replacement.sum() == 70
     assert with_replacement.max() > 1
-    without = draw_rows(50, 20, False, 1, 2)
+    without = draw_bootstrap(50, 20, False, 1, 2)
     assert sorted(without) == [0.0] * 30 + [1.0] * 20
-    assert (draw_rows(50, 20, False, 1, 3) != without).any()
+    assert (draw_bootstrap(50, 20, False, 1, 3) != without).any()
 
 
 # -- rounds
@@ -159,7 +159,7 @@ def test_accuracy_counts_rows_that_some_tree_did_not_draw() -> None:
     y = np.r_[np.ones(n), np.zeros(n)]
     vote, judged = np.zeros(2 * n), np.zeros(2 * n, bool)
     for t, tree in enumerate(forest.trees):
-        weight = draw_rows(2 * n, 2 * n, True, 0, t)
+        weight = draw_bootstrap(2 * n, 2 * n, True, 0, t)
         node = find_leaves(tree, both)
         for i in np.flatnonzero(weight == 0):
             mates = node == node[i]
@@ -324,7 +324,8 @@ def test_out_of_bag_density_against_a_slow_computation(frame: pd.DataFrame, monk
     n = len(frame)
     turns = len(forest.oob_accuracy_)
     draws = [
-        np.array([draw_rows(2 * n, 2 * n, True, seed, 4 * turn + t)[:n] > 0 for t in range(4)]) for turn in range(turns)
+        np.array([draw_bootstrap(2 * n, 2 * n, True, seed, 4 * turn + t)[:n] > 0 for t in range(4)])
+        for turn in range(turns)
     ]
     assert any((drawn == d).all() for d in draws)
     # leaf weights of the in-bag model are shares of the rows drawn
@@ -419,11 +420,11 @@ def test_oob_rows_were_not_drawn(frame: pd.DataFrame, monkeypatch: pytest.Monkey
     ids=str,
 )
 def test_settings_give_models_that_pass_their_checks(frame: pd.DataFrame, settings: dict) -> None:
-    from jointforest.models.box_forest.check import check
+    from jointforest.models.box_forest.check import check_forest
 
     forest = jf.AdversarialForest(**({"n_estimators": 3, "random_state": 0} | settings)).fit(frame)
     model = forest.joint_.distribution.forest
-    check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
+    check_forest(model.schema, model.columns, model.trees, model.leaves, model.has_background)
     density = forest.joint_.log_density(frame)
     assert np.isfinite(density).all() or (settings.get("epsilon") == 0 and not np.isnan(density).any())
     if settings.get("min_samples_leaf") == 10_000:

@@ -9,9 +9,9 @@ import pytest
 import jointforest as jf
 from jointforest.data.evidence import build
 from jointforest.learners.adversarial.adversarial_forest import _Trial
-from jointforest.learners.base import read_table
+from jointforest.learners.base import read_training_rows
 from jointforest.learners.leaf_fitting.densities import as_forest, fit_trees, quantile_trees
-from jointforest.learners.leaf_fitting.fit import prepare
+from jointforest.learners.leaf_fitting.fit import prepare_table
 from jointforest.models.box_forest.posterior import log_density
 
 
@@ -24,10 +24,10 @@ def test_gains_are_those_of_forests_with_quantile_leaves(missing: float) -> None
     frame["atom"] = np.where(rng.random(n) < 0.4, 0.0, rng.normal(size=n) + 5 * (x > 1))
     frame["tied"] = np.where(rng.random(n) < 0.5, 7, rng.integers(0, 40, n))  # a grid with an atom
     frame = frame.mask(rng.random(frame.shape) < missing)
-    rows = read_table(frame, None).completed(None, 0)
+    rows = read_training_rows(frame, None).completed(None, 0)
     learner = jf.AdversarialForest(n_estimators=3, random_state=0)
     learner.n_features_in_ = len(frame.columns)
-    cells, settings = prepare(rows.columns, rows.filled, rows.drawn), learner._leaf_settings()
+    cells, settings = prepare_table(rows.columns, rows.filled, rows.drawn), learner._leaf_settings()
     trial = _Trial(rows, cells, learner._grow(rows, None, 0).filled, settings, None, 0)
     trees = trial._normal[0]
     none = np.zeros(len(rows.columns.step), bool)

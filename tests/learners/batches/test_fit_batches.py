@@ -27,7 +27,7 @@ from jointforest.learners.batches.passes import fold_of
 from jointforest.learners.generative import base as generative
 from jointforest.learners.hidden_tree import hidden_tree_forest
 from jointforest.learners.joint_tree import joint_tree
-from jointforest.models.box_forest.check import check
+from jointforest.models.box_forest.check import check_forest
 from jointforest.models.hidden_tree.files import check_hidden
 
 pytestmark = pytest.mark.filterwarnings("ignore:the joint has lost")
@@ -99,7 +99,7 @@ def test_joint_does_not_depend_on_cuts_order_or_threads(name, cuts, seed, n_jobs
     frame = table()
     learned = LEARNERS[name]().fit_batches(frame).joint_
     forest = learned.distribution.components[0].forest
-    check(forest.schema, forest.columns, forest.trees, forest.leaves, forest.has_background)
+    check_forest(forest.schema, forest.columns, forest.trees, forest.leaves, forest.has_background)
     other = otherwise(LEARNERS[name](), frame, cuts, seed, n_jobs)
     assert other.schema == learned.schema or str(other.schema) == str(learned.schema)
     assert np.array_equal(answers(other, frame), answers(learned, frame))
@@ -479,7 +479,7 @@ def test_generative_forests(target, most, monkeypatch):
     assert np.array_equal(*(of.predict(test.drop(columns=target)) for of in found))
     first = found[0]
     forest = first.joint_.distribution.components[0].forest
-    check(forest.schema, forest.columns, forest.trees, forest.leaves, forest.has_background)
+    check_forest(forest.schema, forest.columns, forest.trees, forest.leaves, forest.has_background)
     assert first.joint_.columns[-1] == target and first.n_features_in_ == 4
     whole = kind(20, random_state=0).fit(frame.drop(columns=target), frame[target])
     X, y = test.drop(columns=target), test[target]

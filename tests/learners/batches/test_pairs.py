@@ -13,7 +13,7 @@ from jointforest.data.discretization.discretizer import codes_of
 from jointforest.data.frames import encode
 from jointforest.data.schema import kernel_columns
 from jointforest.learners.batches.fill import Route
-from jointforest.learners.batches.pair_counts import Pairs, count_pairs
+from jointforest.learners.batches.pair_counts import CodePairs, count_pairs
 from jointforest.learners.batches.passes import Pass
 from jointforest.learners.batches.sample import Weights
 
@@ -28,7 +28,7 @@ def test_counts_are_those_of_rows_one_at_a_time(weights: Weights | None) -> None
     trees, first = hidden.grown.trees, hidden.trees[0]
     cuts = np.sort(trees.threshold[trees.feature >= 0])
     route = Route(hidden.schema, kernel_columns(hidden.schema), trees, 0, weights, None)
-    pairs = Pairs(route, hidden.scales, first.column, first.parent)
+    pairs = CodePairs(route, hidden.scales, first.column, first.parent)
     weight = np.random.default_rng(0).integers(1, 5, len(frame)).astype(float)
     source = frame if weights is None else frame.assign(w=weight)
 

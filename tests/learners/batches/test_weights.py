@@ -17,7 +17,7 @@ from jointforest.data.frames import read
 from jointforest.data.sample_rows import row_keys
 from jointforest.learners.batches.passes import Pass
 from jointforest.learners.batches.sample import Weights, take_weighed
-from jointforest.models.box_forest.check import check
+from jointforest.models.box_forest.check import check_forest
 
 from .test_fit_batches import FewRows, batches, table
 
@@ -75,7 +75,7 @@ def test_joint_does_not_depend_on_cuts_or_order(name: str, cuts: list[int], seed
     test = frame.drop(columns="w")
     learned = SAMPLED[name]().fit_batches(frame, sample_weight="w").joint_
     forest = learned.distribution.components[0].forest
-    check(forest.schema, forest.columns, forest.trees, forest.leaves, forest.has_background)
+    check_forest(forest.schema, forest.columns, forest.trees, forest.leaves, forest.has_background)
     shuffled = frame.sample(frac=1, random_state=seed).reset_index(drop=True)
     other = SAMPLED[name]().fit_batches(batches(shuffled, sorted(cuts)), sample_weight="w").joint_
     assert np.array_equal(other.log_density(test), learned.log_density(test))

@@ -12,8 +12,8 @@ import jointforest as jf
 from jointforest.data.frames import encode
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.schema import kernel_columns, snap
-from jointforest.learners.base import Rows
-from jointforest.learners.chow_liu_leaves.leaves import coded
+from jointforest.learners.base import TableRows
+from jointforest.learners.chow_liu_leaves.leaves import on_own_scales
 from jointforest.models.hidden_tree.files import check_hidden
 from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
 
@@ -39,7 +39,7 @@ def test_coded_rows_are_whole_numbers_and_levels() -> None:
     schema = infer_schema(frame)
     columns = kernel_columns(schema)
     X = snap(columns, encode(schema, frame)[0])
-    table = coded(Rows(schema, columns, X, X))
+    table = on_own_scales(TableRows(schema, columns, X, X))
     assert table.codes.shape == frame.shape
     np.testing.assert_array_equal(np.isnan(table.rows.X), frame.isna())
     for j, (column, scale) in enumerate(zip(table.rows.schema.columns, table.scales, strict=True)):

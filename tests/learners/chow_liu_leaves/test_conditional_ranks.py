@@ -12,9 +12,9 @@ import jointforest as jf
 from jointforest.data.frames import encode
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.schema import kernel_columns, snap
-from jointforest.learners.base import Rows
+from jointforest.learners.base import TableRows
 from jointforest.learners.chow_liu_leaves.conditional_ranks import ConditionalRanks, conditional_ranks
-from jointforest.learners.chow_liu_leaves.leaves import CodedRows, coded
+from jointforest.learners.chow_liu_leaves.leaves import CodedRows, on_own_scales
 from jointforest.learners.joint_tree.constants import FIXED
 from jointforest.learners.joint_tree.joint_tree import BY_RANKS
 
@@ -23,7 +23,7 @@ def table_of(frame: pd.DataFrame) -> CodedRows:
     schema = infer_schema(frame)
     columns = kernel_columns(schema)
     X = snap(columns, encode(schema, frame)[0])
-    return coded(Rows(schema, columns, X, X))
+    return on_own_scales(TableRows(schema, columns, X, X))
 
 
 def chain(n: int, seed: int = 0) -> pd.DataFrame:

@@ -47,7 +47,7 @@ def test_sets_are_those_of_the_paper_where_probabilities_tie(level: float) -> No
     rng = np.random.default_rng(0)
     own, asked = rng.integers(0, 4, (19, 3)) / 4, rng.integers(0, 4, (19, 5, 3)) / 4
     y = rng.integers(0, 3, 19)
-    found = conformal.label_set(conformal.Pairs(own, y.astype(float), asked), level)
+    found = conformal.label_set(conformal.CalibrationPairs(own, y.astype(float), asked), level)
     for r in range(5):
         mine = own[np.arange(19), y].tolist()
         assert found[r].tolist() == oracle.label_set(asked[:, r].tolist(), mine, 1 - level)

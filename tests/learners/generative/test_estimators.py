@@ -26,7 +26,7 @@ from sklearn.utils import get_tags
 import jointforest as jf
 from jointforest.data.evidence import build
 from jointforest.data.frames import encode
-from jointforest.models.box_forest.check import check
+from jointforest.models.box_forest.check import check_forest
 from jointforest.models.box_forest.posterior import cdf, tree_answers
 
 Classifier, Regressor = jf.GenerativeForestClassifier, jf.GenerativeForestRegressor
@@ -515,7 +515,7 @@ def test_odd_tables(kind: str, leaf: str) -> None:
         for params in (FIXED, {"min_samples_leaf": "auto", "min_spread": "auto", "beta": "auto"}):
             forest = forest_of(kind, **{**params, "leaf": leaf, "min_spn_samples": 5}).fit(X, y)
             model = forest.joint_.distribution.forest
-            check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
+            check_forest(model.schema, model.columns, model.trees, model.leaves, model.has_background)
             assert np.isfinite(answers(forest, X)).all(), name
             if kind == "regressor":
                 assert forest.predict(X).min() >= y.min() - 1e-9 and forest.predict(X).max() <= y.max() + 1e-9

@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from jointforest.api.joint import Joint
 from jointforest.data.evidence import build
-from jointforest.learners.base import draw_rows
+from jointforest.learners.base import draw_bootstrap
 from jointforest.learners.generative.classifier import GenerativeForestClassifier
 from jointforest.learners.generative.constants import FIXED
 from jointforest.learners.generative.regressor import GenerativeForestRegressor
@@ -156,7 +156,7 @@ def test_a_grown_classifier_averages_the_shares_of_classes_in_its_boxes(criterio
         kinds={"x2": "categorical"},
     ).fit(x, y, weight)  # fmt: skip
     assert ours.joint_.distribution.forest.trees.left_levels.any()
-    drawn = [weight * (draw_rows(200, 200, True, SEED, t) if bootstrap else 1.0) for t in range(6)]
+    drawn = [weight * (draw_bootstrap(200, 200, True, SEED, t) if bootstrap else 1.0) for t in range(6)]
     rows = np.vstack([x, numbers(100, 9)[0]])
     want = by_boxes(ours.joint_, x, np.eye(3)[y], drawn, rows)
     np.testing.assert_allclose(ours.predict_proba(rows), want, rtol=0, atol=1e-12)
@@ -168,7 +168,7 @@ def test_a_grown_regressor_averages_the_means_in_its_boxes(bootstrap: bool) -> N
     y = 50 + x[:, 0] * x[:, 1] + x[:, 2]
     ours = GenerativeForestRegressor(6, bootstrap=bootstrap, min_samples_leaf=2, combine="trees", random_state=0)
     ours.fit(x, y, weight)
-    drawn = [weight * (draw_rows(200, 200, True, SEED, t) if bootstrap else 1.0) for t in range(6)]
+    drawn = [weight * (draw_bootstrap(200, 200, True, SEED, t) if bootstrap else 1.0) for t in range(6)]
     rows = np.vstack([x, numbers(100, 11)[0]])
     want = by_boxes(ours.joint_, x, y[:, None], drawn, rows)[:, 0]
     np.testing.assert_allclose(ours.predict(rows), want, rtol=1e-9)

@@ -23,13 +23,13 @@ from jointforest.learners.growing.grow import (
     find_leaves,
     grow,
     join_trees,
-    node_weights,
     prune,
     rank,
     scratch_for,
 )
-from jointforest.learners.growing.grow_kernels import best_levels, best_threshold, cut_ranks, describe
+from jointforest.learners.growing.grow_kernels import best_levels, best_threshold, cut_ranks, describe_node
 from jointforest.models.box_forest.structure import Trees, add_stump, leaf_boxes
+from jointforest.models.box_forest.structure_kernels import rows_below
 
 from ...compiled import compiled
 
@@ -106,7 +106,7 @@ def make_node(
     target, both = y.astype(float), np.full(2, n_codes, np.int32)  # scratch for either kind of column
     table = GrowthRows(codes[None], both, np.array([0, 1], np.uint8), np.zeros(2, np.uint8), target, weight)
     scratch = scratch_for(table, rows, n_classes or 2, 0, 0)
-    compiled(describe)(criterion, target, weight, rows, scratch)
+    compiled(describe_node)(criterion, target, weight, rows, scratch)
     return Node(codes, rows, limits, scratch, codes[rows], y[rows], weight[rows])
 
 
@@ -490,8 +490,8 @@ def test_class_limits_and_split_size() -> None:
         assert (count[tree.left < 0] >= least).all()
     tree = table.grow(min_samples_split=20)
     leaf = find_leaves(tree, table.ranks.codes)
-    below = node_weights(tree.left, tree.right, np.bincount(leaf, table.weight, len(tree.left)))
-    assert (below[tree.left >= 0] * table.weight.sum() >= 20 - 1e-9).all()
+    below = rows_below(tree.left, tree.right, np.bincount(leaf, table.weight, len(tree.left)))
+    assert (below[tree.left >= 0] >= 20 - 1e-9).all()
 
 
 def test_known_leaves_stay_and_the_others_are_found() -> None:
@@ -677,10 +677,10 @@ def test_pruning_against_a_recursive_version(seed: int, least: int) -> None:
         assert len(small.left) == 1
 
 
-def test_node_weights_add_up() -> None:
+def test_rows_below_add_up() -> None:
     left = np.array([1, 3, -1, -1, -1], np.int32)
     right = np.array([2, 4, -1, -1, -1], np.int32)
-    assert node_weights(left, right, np.array([0, 0, 5, 2, 3])).tolist() == [1.0, 0.5, 0.5, 0.2, 0.3]
+    assert rows_below(left, right, np.array([0.0, 0, 5, 2, 3])).tolist() == [10.0, 5, 5, 2, 3]
 
 
 def test_add_stump() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jointforest.data.schema import Columns, snap
-from jointforest.learners.growing.grow import GrowthSettings, between, grow, rank
+from jointforest.learners.growing.grow import GrowthSettings, grow, rank, thresholds_between
 
 from .test_grow import make_columns
 
@@ -27,7 +27,7 @@ from .test_grow import make_columns
 def test_thresholds_lie_halfway_or_at_the_edge_of_a_cell(
     low: float, high: float, step: float, origin: float, expected: float
 ) -> None:
-    found = between(np.array([low]), np.array([high]), step, origin)
+    found = thresholds_between(np.array([low]), np.array([high]), step, origin)
     assert found.tolist() == [expected]
     assert low <= found[0] < high
 
@@ -51,7 +51,7 @@ def test_cells_of_other_rows_go_where_the_sampled_splits_send_them(seed: int) ->
         assert ranks.values[ranks.value_start[j] : ranks.value_start[j + 1]].tolist() == values
         assert ranks.n_codes[j] == len(values)
         step = 0.5 if j == 2 else 0.0
-        cuts = [between(np.array([a]), np.array([b]), step, 0.0)[0] for a, b in itertools.pairwise(values)]
+        cuts = [thresholds_between(np.array([a]), np.array([b]), step, 0.0)[0] for a, b in itertools.pairwise(values)]
         for cell, code in zip(x[:, j], ranks.codes[j], strict=True):
             assert code == sum(cell > cut for cut in cuts)
     assert (ranks.codes[1] == x[:, 1]).all()

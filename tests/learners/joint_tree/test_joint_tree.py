@@ -18,7 +18,7 @@ import jointforest as jf
 from jointforest.data.frames import encode
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.schema import Columns
-from jointforest.learners.base import count_rows
+from jointforest.learners.base import fewest_rows
 from jointforest.learners.growing.criterion_kernels import ENTROPY, GINI
 from jointforest.learners.growing.grow import Ranks, RankTree, rank, thresholds
 from jointforest.learners.joint_tree.constants import FIXED
@@ -38,7 +38,7 @@ from jointforest.learners.joint_tree.grow import (
 )
 from jointforest.learners.joint_tree.joint_tree import judging
 from jointforest.learners.joint_tree.split_kernels import count_groups, list_groups, partition
-from jointforest.models.box_forest.check import check
+from jointforest.models.box_forest.check import check_forest
 
 from ...compiled import compiled
 from ..adversarial.test_adversarial import assert_same_joint
@@ -509,7 +509,7 @@ def make_frame(n: int = 200, missing: float = 0.0, seed: int = 0) -> pd.DataFram
 
 def assert_valid(joint: jf.Joint) -> None:
     model = joint.distribution.forest
-    check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
+    check_forest(model.schema, model.columns, model.trees, model.leaves, model.has_background)
 
 
 def rows_of_leaves(joint: jf.Joint, n: int) -> np.ndarray:
@@ -553,7 +553,7 @@ def test_a_share_of_the_rows_is_a_number_of_rows() -> None:
     share, number = (quantile_tree(min_samples_leaf=m, min_impurity_decrease=0).fit(frame) for m in (0.07, 21))
     assert_same_joint(share.joint_, number.joint_)
     assert rows_of_leaves(share.joint_, 300).min() >= 21 - 1e-9
-    assert [count_rows(0.07, n) for n in (100, 101, 3)] == [7, 8, 1]
+    assert [fewest_rows(0.07, n) for n in (100, 101, 3)] == [7, 8, 1]
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.1])

@@ -16,7 +16,7 @@ from jointforest.learners.leaf_fitting.densities import (
     learn_densities,
     quantile_trees,
 )
-from jointforest.learners.leaf_fitting.fit import Settings, prepare
+from jointforest.learners.leaf_fitting.fit import Settings, prepare_table
 
 
 def test_quantile_leaves_of_fitted_trees_are_those_of_one_go() -> None:
@@ -33,7 +33,7 @@ def test_quantile_leaves_of_fitted_trees_are_those_of_one_go() -> None:
     node = np.where(ranks.codes[0] <= cut, 1, 2).astype(np.int32)
     assigned, cells, settings = (
         assign_rows(columns, ranks, [tree], [node], [np.ones(60)]),
-        prepare(columns, X),
+        prepare_table(columns, X),
         Settings(),
     )
     slots = np.array([False, True])

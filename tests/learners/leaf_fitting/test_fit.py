@@ -8,7 +8,15 @@ from scipy import optimize, stats
 
 from jointforest.data.schema import Columns
 from jointforest.learners.leaf_fitting.densities import join_leaves
-from jointforest.learners.leaf_fitting.fit import Settings, Table, TreeLeaves, background, fit_tree, leaf_sums, prepare
+from jointforest.learners.leaf_fitting.fit import (
+    Settings,
+    Table,
+    TreeLeaves,
+    background,
+    fit_tree,
+    leaf_sums,
+    prepare_table,
+)
 from jointforest.learners.leaf_fitting.statistics_kernels import (
     mass_beyond,
     rows_by_leaf,
@@ -66,7 +74,7 @@ class Case:
         self.lo[3, 3], self.hi[4, 3] = -0.5, 25.5
         self.allowed = np.ones((LEAVES, 4), dtype=bool)
         self.allowed[0, 0] = False
-        self.table = prepare(COLUMNS, X)
+        self.table = prepare_table(COLUMNS, X)
 
     def fit(self, leaf_of: np.ndarray | None = None, **settings: object) -> TreeLeaves:
         leaf_of = self.leaf_of if leaf_of is None else leaf_of
@@ -117,7 +125,7 @@ def test_atoms_on_a_grid_match_whatever_noise_the_values_carry() -> None:
         np.zeros(1, np.uint8), np.zeros(1, np.int32), np.array([0.1]), np.zeros(1), np.array([0, 1], np.int32),
         np.array([0.3]), np.zeros(1, np.int32),
     )  # fmt: skip
-    table = prepare(columns, np.array([[0.1 * 3], [0.3], [0.30000000000000004], [0.4], [np.nan]]))
+    table = prepare_table(columns, np.array([[0.1 * 3], [0.3], [0.30000000000000004], [0.4], [np.nan]]))
     assert table.codes.tolist() == [[0, 0, 0, -1, -1]]
     assert table.atom_share[0] == 0.75
 
@@ -297,7 +305,7 @@ def test_auto_bounds_cut_hard_edges_only() -> None:
     X = np.column_stack([rng.exponential(size=1000), rng.normal(size=1000)])
     box = np.full((1, 2), np.inf)
     leaves = fit(
-        columns, prepare(columns, X), np.zeros(1000, np.int32), -box, box, np.ones((1, 0), dtype=bool), Settings()
+        columns, prepare_table(columns, X), np.zeros(1000, np.int32), -box, box, np.ones((1, 0), dtype=bool), Settings()
     )
     assert leaves.lo[0, 0] == pytest.approx(X[:, 0].min(), abs=1e-6) and leaves.lo[0, 0] < X[:, 0].min()
     assert leaves.hi[0, 0] == np.inf
@@ -366,7 +374,7 @@ def test_any_scale(scale: float, bounds: str, leaf: str) -> None:
     leaf_of = (x > 0.2).astype(np.int32)
     fits = []
     for c in (1.0, scale):
-        table = prepare(columns, (x * c)[:, None])
+        table = prepare_table(columns, (x * c)[:, None])
         lo, hi = np.array([[-np.inf], [0.2 * c]]), np.array([[0.2 * c], [np.inf]])
         fits.append(fit(columns, table, leaf_of, lo, hi, np.ones((2, 0), bool), Settings(leaf, bounds)))
     one, scaled = fits
@@ -386,7 +394,7 @@ def test_narrow_spread_far_from_zero(case: Case) -> None:
         origin=np.zeros(1), atom_start=np.zeros(2, np.int32), atom_value=np.empty(0), level_start=np.zeros(1, np.int32),
     )  # fmt: skip
     x = 1e9 + np.arange(20) * 1e-6
-    table = prepare(columns, x[:, None])
+    table = prepare_table(columns, x[:, None])
     box = np.full((1, 1), np.inf)
     settings = Settings(spread_rows=0.0)
     leaves = fit(columns, table, np.zeros(20, np.int32), -box, box, np.ones((1, 0), bool), settings)

@@ -11,10 +11,10 @@ from sklearn.cluster import KMeans
 
 from jointforest.data.schema import Columns
 from jointforest.learners.leaf_fitting import learnspn, learnspn_kernels
-from jointforest.learners.leaf_fitting.fit import Table, prepare
+from jointforest.learners.leaf_fitting.fit import Table, prepare_table
 from jointforest.learners.leaf_fitting.learnspn import (
-    Cells,
-    Nodes,
+    CircuitNodes,
+    SpnRows,
     SpnSettings,
     class_components,
     make_views,
@@ -52,16 +52,16 @@ def learn(
     apart: tuple[int, ...] = (),
     spn: SpnSettings = SPN,
     seed: int = 0,
-) -> dict[int, Nodes]:
+) -> dict[int, CircuitNodes]:
     n, d = X.shape
     weight = np.ones(n) if weight is None else weight
     leaf_of = np.zeros(n, np.int32) if leaf_of is None else leaf_of
     rows, start = rows_by_leaf(np.where(weight > 0, leaf_of, -1).astype(np.int32), int(leaf_of.max()) + 1)
     inside = ~np.isin(np.arange(d), apart)
-    return dict(spn_circuits(columns, prepare(columns, X), rows, start, weight, spn, inside, seed, 3))
+    return dict(spn_circuits(columns, prepare_table(columns, X), rows, start, weight, spn, inside, seed, 3))
 
 
-def children(nodes: Nodes, node: int) -> list[int]:
+def children(nodes: CircuitNodes, node: int) -> list[int]:
     found, child = [], node + 1
     while child < nodes.end[node]:
         found.append(child)
@@ -69,12 +69,12 @@ def children(nodes: Nodes, node: int) -> list[int]:
     return found
 
 
-def group(nodes: Nodes, f: int) -> list[int]:
+def group(nodes: CircuitNodes, f: int) -> list[int]:
     """Rows of a FACTORS node."""
     return nodes.group_rows[nodes.group_start[f] : nodes.group_start[f + 1]].tolist()
 
 
-def cells(nodes: Nodes, node: int) -> set[tuple[int, int]]:
+def cells(nodes: CircuitNodes, node: int) -> set[tuple[int, int]]:
     """The (row, column) cells of all FACTORS nodes under a node; fails if one is there twice."""
     found: list[tuple[int, int]] = []
     factors = np.cumsum(nodes.kind == FACTORS) - 1
@@ -87,7 +87,7 @@ def cells(nodes: Nodes, node: int) -> set[tuple[int, int]]:
     return set(found)
 
 
-def check(circuits: dict[int, Nodes], leaf_of: np.ndarray, weight: np.ndarray, d: int, spn: SpnSettings) -> None:
+def check(circuits: dict[int, CircuitNodes], leaf_of: np.ndarray, weight: np.ndarray, d: int, spn: SpnSettings) -> None:
     """Every circuit cuts its leaf's rows x columns in pieces; sums cut rows in their shares, products columns."""
     for leaf, nodes in circuits.items():
         own = np.flatnonzero((leaf_of == leaf) & (weight > 0)).tolist()
@@ -108,7 +108,7 @@ def check(circuits: dict[int, Nodes], leaf_of: np.ndarray, weight: np.ndarray, d
                 np.testing.assert_allclose(np.exp(nodes.log_weight[children(nodes, q)]), shares, rtol=1e-12)
 
 
-def value(nodes: Nodes, node: int, of_cell: np.ndarray) -> float:
+def value(nodes: CircuitNodes, node: int, of_cell: np.ndarray) -> float:
     """The value of a node when column j has the value ``of_cell[f, j]`` in FACTORS node f, from the definition."""
     if nodes.kind[node] == FACTORS:
         f = int(np.sum(nodes.kind[:node] == FACTORS))
@@ -119,7 +119,7 @@ def value(nodes: Nodes, node: int, of_cell: np.ndarray) -> float:
     return float(np.exp(nodes.log_weight[children(nodes, node)]) @ below)
 
 
-def check_components(nodes: Nodes, rng: np.random.Generator) -> None:
+def check_components(nodes: CircuitNodes, rng: np.random.Generator) -> None:
     """The mixture of products has the value of the circuit, whatever the factors are."""
     mixture = multiplied_out(nodes)
     d = nodes.scope.shape[1]
@@ -174,7 +174,7 @@ def test_components(seed: int, missing: float) -> None:
     X[:, 1] = np.round(X[:, 1])
     X[X[:, 2] < 1, 2] = 0.0  # mostly zeros
     X[rng.random(X.shape) < missing] = np.nan
-    prepared = prepare(layout(n_levels), X)
+    prepared = prepare_table(layout(n_levels), X)
     d = len(n_levels)
     significance = 0.05
     graph = np.zeros((d, d))
@@ -184,7 +184,7 @@ def test_components(seed: int, missing: float) -> None:
     _, expected = connected_components(graph, directed=False)
     rows, columns = rng.permutation(n).astype(np.int32), np.arange(d, dtype=np.int32)
     none = np.empty(0)
-    cells = Cells(
+    cells = SpnRows(
         prepared.values, prepared.codes, layout(n_levels).is_categorical, none, none, none, np.empty(0, np.int32)
     )
     got = components(cells, rows, columns, significance, make_views(d, n))
@@ -352,7 +352,7 @@ def test_class_components() -> None:
     X[leaf_of == 1, 1] = 2.0
     X[::9, 1] = np.nan
     weight = rng.integers(0, 3, n).astype(float)
-    prepared: Table = prepare(columns, X)
+    prepared: Table = prepare_table(columns, X)
     rows, start = rows_by_leaf(np.where(weight > 0, leaf_of, -1).astype(np.int32), 3)
     found = class_components(columns, prepared, rows, start, weight, 1)
     assert found.leaf.tolist() == found.group_leaf.tolist() == [0, 0, 0, 2, 2, 2]
@@ -367,6 +367,6 @@ def test_class_components() -> None:
 def test_no_leaf_of_two_classes() -> None:
     columns, X = layout([2]), np.array([[0.0, 0.0, 1.0, np.nan]]).T
     found = class_components(
-        columns, prepare(columns, X), np.arange(4, dtype=np.int32), np.array([0, 2, 4]), np.ones(4), 0
+        columns, prepare_table(columns, X), np.arange(4, dtype=np.int32), np.array([0, 2, 4]), np.ones(4), 0
     )
     assert found.leaf.tolist() == [] and found.group.shape == (0, 1)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from jointforest.data.frames import encode
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.schema import kernel_columns
-from jointforest.learners.leaf_fitting.fit import codes_of, leaf_sums, marginals, prepare
-from jointforest.learners.leaf_fitting.running import add_rows, add_sums, leaf_sums_of, no_rows, one_leaf
+from jointforest.learners.leaf_fitting.fit import kernel_codes, leaf_sums, marginals, prepare_table
+from jointforest.learners.leaf_fitting.running import add_leaf_rows, add_sums, leaf_sums_of, no_leaf_rows, one_leaf
 from jointforest.learners.leaf_fitting.statistics_kernels import rows_by_leaf
 
 
@@ -42,22 +42,22 @@ def ones(rows):
 
 def added(columns, X, leaf_of, parts, centre, unit):
     """Sums of the rows, batch after batch, every second one by way of sums of its own."""
-    sums = no_rows(columns, 5, centre, unit, {})
+    sums = no_leaf_rows(columns, 5, centre, unit, {})
     for k, rows in enumerate(parts):
         values = np.ascontiguousarray(X[rows].T)
         if k % 2:
-            own = no_rows(columns, 5, centre, unit, {})
-            add_rows(own, columns, values, codes_of(columns, values), leaf_of[rows], ones(rows))
+            own = no_leaf_rows(columns, 5, centre, unit, {})
+            add_leaf_rows(own, columns, values, kernel_codes(columns, values), leaf_of[rows], ones(rows))
             add_sums(sums, own)
         else:
-            add_rows(sums, columns, values, codes_of(columns, values), leaf_of[rows], ones(rows))
+            add_leaf_rows(sums, columns, values, kernel_codes(columns, values), leaf_of[rows], ones(rows))
     return sums
 
 
 @given(st.integers(0, 50), st.integers(1, 6))
 def test_sums_are_those_of_the_rows_in_any_order(seed, n_parts):
     columns, X, leaf_of = case(300, seed)
-    table = prepare(columns, X)
+    table = prepare_table(columns, X)
     order = np.random.default_rng(seed).permutation(300)
     once = added(columns, X, leaf_of, [np.arange(300)], table.centre, table.spread)
     parts = added(columns, X, leaf_of, np.array_split(order, n_parts), table.centre, table.spread)
@@ -79,11 +79,11 @@ def test_rows_that_count_several_times(seed, parts_of_one):
     """As many rows; and, counted in parts of a row, what sums of rows with weights are."""
     columns, X, leaf_of = case(200, seed)
     times = np.random.default_rng(seed + 1).integers(1, 5, 200)
-    table, values = prepare(columns, X), np.ascontiguousarray(X.T)
-    sums = no_rows(columns, 5, table.centre, table.spread, {})
+    table, values = prepare_table(columns, X), np.ascontiguousarray(X.T)
+    sums = no_leaf_rows(columns, 5, table.centre, table.spread, {})
     for rows in np.array_split(np.random.default_rng(seed).permutation(200), 3):
         some = np.ascontiguousarray(values[:, rows])
-        add_rows(sums, columns, some, codes_of(columns, some), leaf_of[rows], times[rows] * parts_of_one)
+        add_leaf_rows(sums, columns, some, kernel_codes(columns, some), leaf_of[rows], times[rows] * parts_of_one)
     found = leaf_sums_of(columns, sums, 1 / parts_of_one)
     several = added(columns, X, leaf_of, [np.repeat(np.arange(200), times)], table.centre, table.spread)
     cells = table.values, table.codes
@@ -100,9 +100,9 @@ def test_rows_that_count_several_times(seed, parts_of_one):
 def test_narrow_spread_far_from_the_centre_is_exact():
     x = 1e8 + np.random.default_rng(0).normal(size=500) * 1e-3
     columns = kernel_columns(infer_schema(pd.DataFrame({"x": x}), {"x": "continuous"}))
-    sums = no_rows(columns, 1, np.array([3.0]), np.array([7.0]), {})
+    sums = no_leaf_rows(columns, 1, np.array([3.0]), np.array([7.0]), {})
     values = x[None]
-    add_rows(sums, columns, values, codes_of(columns, values), np.zeros(500, np.int32), ones(x))
+    add_leaf_rows(sums, columns, values, kernel_codes(columns, values), np.zeros(500, np.int32), ones(x))
     _, mean, deviations, low, high = leaf_sums_of(columns, sums).off_atoms[0, 0]
     exact = [Fraction((v - 3.0) / 7.0) for v in x]
     centre = sum(exact) / 500
@@ -113,7 +113,7 @@ def test_narrow_spread_far_from_the_centre_is_exact():
 
 def test_what_is_known_of_columns_is_what_the_rows_say():
     columns, X, leaf_of = case(400, 7)
-    table = prepare(columns, X)
+    table = prepare_table(columns, X)
     sums = added(columns, X, leaf_of, np.array_split(np.arange(400), 3), np.zeros(3), np.ones(3))
     found = marginals(columns, leaf_sums_of(columns, one_leaf(columns, sums)))
     for field in ("centre", "spread", "low", "high", "atom_share", "level_share", "missing"):
@@ -122,8 +122,8 @@ def test_what_is_known_of_columns_is_what_the_rows_say():
 
 def test_column_of_atoms_alone():
     columns = kernel_columns(infer_schema(pd.DataFrame({"x": [np.pi] * 9})))
-    table, values = prepare(columns, np.full((9, 1), np.pi)), np.full((1, 9), np.pi)
-    sums = no_rows(columns, 1, np.zeros(1), np.ones(1), {})
-    add_rows(sums, columns, values, codes_of(columns, values), np.zeros(9, np.int32), ones(range(9)))
+    table, values = prepare_table(columns, np.full((9, 1), np.pi)), np.full((1, 9), np.pi)
+    sums = no_leaf_rows(columns, 1, np.zeros(1), np.ones(1), {})
+    add_leaf_rows(sums, columns, values, kernel_codes(columns, values), np.zeros(9, np.int32), ones(range(9)))
     found = marginals(columns, leaf_sums_of(columns, sums))
     assert found.centre == table.centre and found.spread == table.spread and found.low == table.low == np.pi

@@ -11,7 +11,7 @@ from jointforest.evaluation import two_sample_test
 from jointforest.learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
 from jointforest.learners.selection.budget import budget_of
 from jointforest.learners.selection.candidates import Candidate
-from jointforest.learners.selection.choose import Compared, Split, Task, _splits, choose, compare
+from jointforest.learners.selection.choose import Compared, Split, Task, _splits, choose, compare_candidate
 from jointforest.learners.selection.folds import Fold
 
 RNG = np.random.default_rng(0)
@@ -24,7 +24,7 @@ def by_states(n_states: int, rows: int = 2_000, folds: int = 1, objective: str =
     learner = HiddenTreeForest(n_states=n_states, max_leaf_nodes=1, start="shared", smoothing=30.0, max_iter=2)
     splits = [Split(X[:rows], X[rows:])] * folds
     task = Task(SCHEMA, X, None, budget_of("default"), 0, 0.0, print, objective=objective)
-    return compare(Candidate("", learner, 1.0), task, splits)
+    return compare_candidate(Candidate("", learner, 1.0), task, splits)
 
 
 def test_draws_that_lose_dependence_are_told_apart() -> None:

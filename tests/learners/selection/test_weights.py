@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from jointforest.learners.selection.mixture_weights import mixed, mixture_weights, sparse_weights, validate_mixture
+from jointforest.learners.selection.choose import (
+    members_log_density,
+    mixture_weights,
+    sparse_weights,
+    validate_mixture,
+)
 
 
 def table(seed: int, n: int = 60, k: int = 3) -> np.ndarray:
@@ -35,14 +40,14 @@ def test_weights_are_those_a_search_finds(seed: int) -> None:
 def test_mixed_is_the_log_of_the_weighted_sum() -> None:
     log_density, weight = table(7), np.array([0.2, 0.0, 0.8])
     expected = np.log(0.2 * np.exp(log_density[:, 0]) + 0.8 * np.exp(log_density[:, 2]))
-    np.testing.assert_allclose(mixed(log_density, weight), expected, rtol=1e-12)
+    np.testing.assert_allclose(members_log_density(log_density, weight), expected, rtol=1e-12)
 
 
 def test_rows_that_are_impossible_to_all_say_nothing() -> None:
     log_density = table(3)
     more = np.vstack([log_density, np.full((5, 3), -np.inf)])
     np.testing.assert_array_equal(mixture_weights(more), mixture_weights(log_density))
-    assert np.isneginf(mixed(more, np.full(3, 1 / 3))[-5:]).all()
+    assert np.isneginf(members_log_density(more, np.full(3, 1 / 3))[-5:]).all()
     np.testing.assert_array_equal(mixture_weights(np.full((4, 2), -np.inf)), [0.5, 0.5])
 
 

@@ -162,7 +162,7 @@ def test_tables_are_made_where_they_pay_and_stay_within_their_limit(monkeypatch:
     want = [histogram(model, tables, nothing, 0, c) for c in cuts]
     assert tables.nbytes == 0  # rows that nobody has weighed before
     for limit, kept in ((1 << 20, 4 + 5 + 6), (4 * R * 11, 5 + 6), (4 * R * 4, 4), (0, 0)):
-        monkeypatch.setattr(histograms, "LIMIT", limit)
+        monkeypatch.setattr(histograms, "_LIMIT", limit)
         tables = BinTables(model)
         for c, mass in zip(cuts, want, strict=True):
             for n_jobs in (1, 2):

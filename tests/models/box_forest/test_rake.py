@@ -10,8 +10,8 @@ import pytest
 
 import jointforest as jf
 from jointforest.models.box_forest import rake as raking
-from jointforest.models.box_forest.check import check
-from jointforest.models.box_forest.condition import Parts, joined
+from jointforest.models.box_forest.check import check_forest
+from jointforest.models.box_forest.condition import ColumnParts, joined_parts
 
 
 def skewed(n: int, seed: int) -> pd.DataFrame:
@@ -62,7 +62,7 @@ def test_held_out_rows_are_not_less_likely(learned: tuple[pd.DataFrame, jf.Joint
 def test_a_raked_forest_is_sound_and_keeps_the_rest(learned: tuple[pd.DataFrame, jf.Joint, jf.Joint]) -> None:
     _, joint, raked = learned
     before, after = joint.distribution.forest, raked.distribution.forest
-    check(after.schema, after.columns, after.trees, after.leaves, after.has_background)
+    check_forest(after.schema, after.columns, after.trees, after.leaves, after.has_background)
     assert np.exp(after.leaves.log_weight).sum() == pytest.approx(1.0, abs=1e-12)
     assert after.leaves.log_weight[-1] == before.leaves.log_weight[-1]
     np.testing.assert_array_equal(after.leaves.missing_rate, before.leaves.missing_rate)
@@ -156,7 +156,7 @@ def test_joined_pieces_are_near(within: float) -> None:
     log_weight = -rng.exponential(0.3, n_runs)
     mass = plain * np.exp(log_weight)
     row, run = np.nonzero(mass)
-    found = joined(Parts(row, run + 4, run + 4, np.log(mass[row, run])), n_rows, 4, log_weight, within)
+    found = joined_parts(ColumnParts(row, run + 4, run + 4, np.log(mass[row, run])), n_rows, 4, log_weight, within)
     assert len(found.first) <= len(row) and np.all(np.diff(found.piece) >= 0)
     for r in range(n_rows):
         own = found.piece == r

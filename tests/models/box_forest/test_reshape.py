@@ -24,7 +24,7 @@ from ...wrapped import joint_of
 
 def checked(model: Forest) -> Forest:
     """The model, once every array of it has been checked."""
-    _validate.check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
+    _validate.check_forest(model.schema, model.columns, model.trees, model.leaves, model.has_background)
     return model
 
 

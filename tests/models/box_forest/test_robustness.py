@@ -18,7 +18,7 @@ from jointforest.data.evidence import Evidence
 from jointforest.models.box_forest.leaves.table import UNIFORM
 from jointforest.models.box_forest.posterior import level_probability, mean_variance
 from jointforest.models.box_forest.robustness import robustness, worst_margin
-from jointforest.models.box_forest.robustness_bound_kernels import best_mean, normal_density_bound, trend
+from jointforest.models.box_forest.robustness_kernels import best_mean, normal_density_bound, trend
 from jointforest.models.box_forest.structure import Forest
 from jointforest.runtime.threads import use_jobs
 

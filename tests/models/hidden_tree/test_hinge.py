@@ -7,9 +7,9 @@ import pytest
 
 from jointforest.models.hidden_tree.hinge import (
     AtHinge,
+    CodeRuns,
     LastPart,
     Part,
-    Runs,
     RunsAtHinge,
     ShortParts,
     last_of,
@@ -100,5 +100,5 @@ def test_known_sums_by_runs(sizes: tuple[int, ...], first: int, likelihood: np.n
         if is_turned:  # the part with two values at one place comes last
             parts, by_code, one = parts[::-1], by_code[::-1], one._replace(places=one.places[::-1])
         short = [listed_by(part.code, len(table)) for part, table in zip(parts[:-1], by_code[:-1], strict=True)]
-        runs = Runs(one, parts, short, last_of(parts[-1], one.places[-1]), tuple(map(len, by_code)))
+        runs = CodeRuns(one, parts, short, last_of(parts[-1], one.places[-1]), tuple(map(len, by_code)))
         _compare(RunsAtHinge(state, by_code, runs), state, by_code, parts, one)

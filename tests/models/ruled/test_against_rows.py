@@ -230,8 +230,8 @@ def test_sums_without_few_cells_are_estimated(monkeypatch: pytest.MonkeyPatch) -
     from jointforest.models.ruled import sums, translate
 
     exact = [(case, evidence, case.ruled.log_density(evidence)) for case, evidence in _cases(10, 8)]
-    monkeypatch.setattr(translate, "MOST_ROWS", 2)
-    monkeypatch.setattr(sums, "MOST_ROWS", 2)
+    monkeypatch.setattr(translate, "_MOST_ROWS", 2)
+    monkeypatch.setattr(sums, "_MOST_ROWS", 2)
     for case, evidence, log_p in exact:
         if all(rows.is_exact.all() for _, rows in case.ruled.rows(evidence)):
             continue

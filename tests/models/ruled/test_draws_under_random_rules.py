@@ -12,7 +12,7 @@ from jointforest.data.conditions import AnyOf, Interval
 from jointforest.data.evidence import Evidence, build
 from jointforest.data.rules.contradictions import contradicted
 from jointforest.data.schema import Schema
-from jointforest.learners.base import read_table
+from jointforest.learners.base import read_training_rows
 from jointforest.learners.rules import reduce_table, wanted_rules
 from jointforest.models.ruled.ruled import RuledDistribution
 
@@ -71,7 +71,7 @@ def _evidence(schema: Schema, x: np.ndarray, X: np.ndarray, rng: np.random.Gener
 @pytest.mark.parametrize("seed", range(4))
 def test_conditional_draws_obey_and_have_the_law_of_rejection(seed: int) -> None:
     frame, rules = _ruled_table(seed)
-    rows = read_table(frame, None)
+    rows = read_training_rows(frame, None)
     reduced = reduce_table(wanted_rules([jf.rule(rule) for rule in rules], rows.schema, rows.X), rows.X)
     assert reduced is not None
     coordinates = reduced.coordinates

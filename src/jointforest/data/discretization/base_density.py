@@ -1,6 +1,6 @@
 """What the codes are like as distributions: shares, means and variances, distribution function, density.
 
-Of a scale cut to a region all but `code_log_mass` is given the region.
+Of a scale cut to a region all is given the region.
 """
 
 from __future__ import annotations
@@ -19,19 +19,6 @@ from .discretizer import (
     part_below,
     point_at,
 )
-
-
-def code_log_mass(scale: Scale) -> np.ndarray:
-    """Log of the share of each code that the scale has, (K,): 0 in a whole scale, -inf where a region leaves nothing.
-
-    Examples
-    --------
-    >>> from jointforest.data.schema import Column
-    >>> from jointforest.data.discretization.learn import learn_scale
-    >>> code_log_mass(learn_scale(Column("s", "categorical", "str", levels=("f", "m")), np.zeros(9), None, 8))
-    array([0., 0.])
-    """
-    return scale.log_code
 
 
 def cdf(scale: Scale, x: np.ndarray) -> np.ndarray:
@@ -95,7 +82,7 @@ def pdf(scale: Scale, x: np.ndarray) -> np.ndarray:
 
 # ---- From probabilities of codes back to values: quantiles, draws, levels.
 
-INSIDE = 2.0**-53
+_INSIDE = 2.0**-53
 
 
 def quantiles(scale: Scale, weights: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -169,7 +156,7 @@ def draw(scale: Scale, code: np.ndarray, u: np.ndarray) -> np.ndarray:
     """
     segment, part = _located(scale, np.asarray(code), np.asarray(u, dtype=np.float64))
     limit = np.finfo(float).max
-    return np.clip(_value(scale, segment, np.clip(part, INSIDE, 1 - INSIDE)), -limit, limit)
+    return np.clip(_value(scale, segment, np.clip(part, _INSIDE, 1 - _INSIDE)), -limit, limit)
 
 
 def levels(scale: Scale, weights: np.ndarray, n_levels: int) -> np.ndarray:

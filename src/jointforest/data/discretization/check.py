@@ -8,7 +8,7 @@ from ..schema import Column
 from .discretizer import Scale
 from .restrict import cell_edge
 
-SUM_ERROR = 1e-6
+_SUM_ERROR = 1e-6
 
 
 def check_scale(scale: Scale, column: Column) -> None:
@@ -64,7 +64,7 @@ def _check_fields(scale: Scale, what: str) -> None:
         raise ValueError(f"{what}: codes must be from 0 to {scale.n_codes - 1}")
     if not np.isfinite(scale.rate).all() or not np.isfinite(scale.log_mass).all():
         raise ValueError(f"{what}: rate and log_mass must be finite")
-    if np.any(np.abs(scale.log_code[np.unique(scale.code)]) > SUM_ERROR):
+    if np.any(np.abs(scale.log_code[np.unique(scale.code)]) > _SUM_ERROR):
         raise ValueError(f"{what}: the shares of a code must sum to 1")
 
 

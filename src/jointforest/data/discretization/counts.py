@@ -9,7 +9,7 @@ import numpy as np
 from ..schema import Column
 
 
-class Tally(NamedTuple):
+class PlaceTally(NamedTuple):
     """m distinct observed places of a numeric column, ascending.
 
     Attributes
@@ -42,10 +42,10 @@ class Tally(NamedTuple):
         return float(self.rows.sum())
 
 
-def mirrored(tally: Tally) -> Tally:
+def mirrored(tally: PlaceTally) -> PlaceTally:
     """The tally of the column's negative."""
     place, rows, weight, is_atom = (field[::-1] for field in tally[:4])
-    return Tally(-place, rows, weight, is_atom, tally.half, -tally.upper, -tally.lower)
+    return PlaceTally(-place, rows, weight, is_atom, tally.half, -tally.upper, -tally.lower)
 
 
 def cell_number(x: np.ndarray, step: float, origin: float) -> np.ndarray:
@@ -57,7 +57,7 @@ def cell_number(x: np.ndarray, step: float, origin: float) -> np.ndarray:
     return np.asarray(np.where(off, np.ceil(cells - 0.5), near))
 
 
-def count_places(column: Column, values: np.ndarray, weight: np.ndarray | None) -> Tally:
+def count_places(column: Column, values: np.ndarray, weight: np.ndarray | None) -> PlaceTally:
     """The tally of a numeric column; rows without a value or without weight say nothing."""
     used = ~np.isnan(values)
     if weight is not None:
@@ -83,7 +83,7 @@ def count_places(column: Column, values: np.ndarray, weight: np.ndarray | None) 
     else:
         place, rows, mass = _with_atoms(atoms, place, rows, mass)
     lower, upper = min(lower, float(place[0])), max(upper, float(place[-1]))
-    return Tally(place + 0.0, rows, np.maximum(mass, 1e-300), np.isin(place, atoms), half, lower, upper)
+    return PlaceTally(place + 0.0, rows, np.maximum(mass, 1e-300), np.isin(place, atoms), half, lower, upper)
 
 
 def _with_atoms(

@@ -13,7 +13,7 @@ from .counts import cell_number
 
 # ---- One segment: density proportional to exp(-rate x) on (lo, hi]; shares, inverse, moments. All vectorised.
 
-FLAT = 1e-14
+_FLAT = 1e-14
 """A segment with a L below this is uniform to the last digit."""
 SHORT = 0.5
 """Below this a L moments are taken from series."""
@@ -34,7 +34,7 @@ def log_norm(rate: np.ndarray, length: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         decay = a * length
         flat = np.log(length) - 0.5 * decay
-        return np.asarray(np.where(decay < FLAT, flat, np.log(-np.expm1(-decay)) - np.log(a)))
+        return np.asarray(np.where(decay < _FLAT, flat, np.log(-np.expm1(-decay)) - np.log(a)))
 
 
 def log_density(lo: np.ndarray, hi: np.ndarray, rate: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -65,7 +65,7 @@ def part_below(lo: np.ndarray, hi: np.ndarray, rate: np.ndarray, x: np.ndarray) 
         # in a lower tail the share is that of the distance from hi, without a difference of ones
         open_low = np.exp(rate * distance(hi, x))
     share = np.where(rate >= 0, falling, np.where(np.isinf(lo), open_low, rising))
-    return np.clip(np.where(decay < FLAT, flat, share), 0.0, 1.0)
+    return np.clip(np.where(decay < _FLAT, flat, share), 0.0, 1.0)
 
 
 def from_anchor(rate: np.ndarray, length: np.ndarray, share: np.ndarray) -> np.ndarray:
@@ -79,7 +79,7 @@ def from_anchor(rate: np.ndarray, length: np.ndarray, share: np.ndarray) -> np.n
         decay = a * length
         # of a lower tail: exp(-a s) = share
         s = np.where((rate < 0) & np.isinf(length), -np.log(share), -np.log1p(near * np.expm1(-decay))) / a
-        return np.where(decay < FLAT, near * length, s)
+        return np.where(decay < _FLAT, near * length, s)
 
 
 def point_at(lo: np.ndarray, hi: np.ndarray, rate: np.ndarray, share: np.ndarray) -> np.ndarray:

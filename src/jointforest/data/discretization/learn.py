@@ -8,7 +8,7 @@ import numpy as np
 
 from ..ends import PILE
 from ..schema import Column
-from .counts import ABSENT, Tally, count_places, mirrored
+from .counts import ABSENT, PlaceTally, count_places, mirrored
 from .discretizer import Scale, codes_of, decay_of_mean, log_part, mean_variance
 
 # ---- At most K ordered bins of a numeric column: heavy places alone, the others cut at equal mass.
@@ -17,7 +17,7 @@ FEW_ROWS = 10
 """Rows below which a place has no bin of its own: they may have met there by chance."""
 
 
-class Bins(NamedTuple):
+class _Bins(NamedTuple):
     """Bins of m places.
 
     Attributes
@@ -37,7 +37,7 @@ class Bins(NamedTuple):
     begins: np.ndarray
 
 
-def cut(tally: Tally, n_codes: int, fine_ends: float = 0.0) -> Bins:
+def cut_places(tally: PlaceTally, n_codes: int, fine_ends: float = 0.0) -> _Bins:
     """At most ``n_codes`` bins.
 
     On a grid and for atoms a place that holds 1/K of the weight and 10 rows is alone in its bin (where there are no
@@ -54,16 +54,16 @@ def cut(tally: Tally, n_codes: int, fine_ends: float = 0.0) -> Bins:
     heavy = _affordable(tally.weight, heavy, gap, n_codes)
     gap &= ~heavy[:-1] & ~heavy[1:]
     bins = _number(tally.weight, heavy, gap, n_codes, fine_ends)
-    return Bins(bins, heavy, *_edges(tally, heavy, gap))
+    return _Bins(bins, heavy, *_edges(tally, heavy, gap))
 
 
 AROUND = (3, 5, 10, 20)
 """Places on each side of a space that tell whether it is a gap."""
-SURE = 8.0
+_SURE = 8.0
 """Log of the odds against chance that a gap needs, beside twice the log of the number of rows."""
 
 
-def _gaps(tally: Tally, most: int) -> np.ndarray:
+def _gaps(tally: PlaceTally, most: int) -> np.ndarray:
     """Whether place i + 1 lies beyond a gap, bool (m - 1,): at most so many, the clearest.
 
     Of a + b places spread evenly over two stretches and the space g between them, none lies in that space with
@@ -78,7 +78,7 @@ def _gaps(tally: Tally, most: int) -> np.ndarray:
                 i = np.arange(a - 1, m - b)  # the last place before the space
                 length = place[i] - place[i - a + 1] + place[i + b] - place[i + 1]
                 score[i] = np.fmax(score[i], (a + b - 2) * np.log1p(space[i] / length))
-    clear = np.flatnonzero(score > SURE + 2.0 * np.log(tally.n))
+    clear = np.flatnonzero(score > _SURE + 2.0 * np.log(tally.n))
     gap = np.zeros(len(score), dtype=bool)
     gap[clear[np.argsort(-score[clear], kind="stable")[:most]]] = True
     return gap
@@ -136,7 +136,7 @@ def _number(weight: np.ndarray, heavy: np.ndarray, gap: np.ndarray, n_codes: int
     return (np.cumsum(begins_bin) - 1).astype(np.int32)
 
 
-def _edges(tally: Tally, heavy: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _edges(tally: PlaceTally, heavy: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where places end and the next ones begin: tight around heavy ones, half-way between light ones.
 
     At a gap, and beside a heavy place, light ones reach as far as they lie apart there.
@@ -153,7 +153,7 @@ def _edges(tally: Tally, heavy: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray
     return ends, begins
 
 
-def _reach(tally: Tally, first: int, last: int) -> float:
+def _reach(tally: PlaceTally, first: int, last: int) -> float:
     """How far some places apart from each other reach beyond the outermost of them: as far as they lie apart."""
     apart = float(tally.place[last] - tally.place[first]) / (last - first)
     return np.floor(apart) + tally.half if tally.half > 0 else apart
@@ -175,10 +175,10 @@ HARD_ROWS = 1e-6
 """Rows beyond a hard end."""
 TAIL_VARIANCE = 0.04
 """Most that a tail adds to the variance of the column, as a share of it."""
-MOST = 0.2 * float(np.finfo(float).max)
+_MOST = 0.2 * float(np.finfo(float).max)
 
 
-def upper_tail(tally: Tally, start: float, bin_rows: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _upper_tail(tally: PlaceTally, start: float, bin_rows: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What lies beyond the greatest place: t = 1 or 2 segments from ``start`` to inf; ends (t + 1,), rates, rows (t,).
 
     Beyond a hard end of the column is next to nothing. ``bin_rows`` are the rows of the outermost bin.
@@ -193,7 +193,7 @@ def upper_tail(tally: Tally, start: float, bin_rows: float) -> tuple[np.ndarray,
     return np.array([start, np.inf]), np.array([rate]), np.array([rows])
 
 
-def is_hard(tally: Tally) -> bool:
+def is_hard(tally: PlaceTally) -> bool:
     """Whether the column ends hard at its greatest place: at its end, at an atom, or where rows should lie beyond.
 
     Should lie: as many as in the last place, less by the factor by which that has fewer than the one before.
@@ -204,7 +204,7 @@ def is_hard(tally: Tally) -> bool:
     return bool(is_end) or last * last > PILE * max(last, before)
 
 
-def _rows(tally: Tally, bin_rows: float) -> float:
+def _rows(tally: PlaceTally, bin_rows: float) -> float:
     """Rows that the tail counts for in its bin.
 
     The chance that one row more lies beyond the greatest of n is 1 / (n + 1). Half of that is taken, as if the greatest
@@ -216,17 +216,17 @@ def _rows(tally: Tally, bin_rows: float) -> float:
     return bin_rows * share / (1 - share)
 
 
-def _longest(tally: Tally, rows: float) -> float:
+def _longest(tally: PlaceTally, rows: float) -> float:
     """Mean distance of so many rows beyond the end that adds `TAIL_VARIANCE` to the variance of the column."""
     weight, place = tally.weight / tally.weight.sum(), 0.25 * tally.place
     with np.errstate(over="ignore", invalid="ignore"):
         below = place[-1] - float(weight @ place)
         added = TAIL_VARIANCE * float(weight @ (place[-1] - below - place) ** 2) * tally.n / rows
         length = 2.0 * (np.sqrt(below**2 + 2.0 * added) - below)
-    return float(length) if 0.0 < length < MOST else MOST
+    return float(length) if 0.0 < length < _MOST else _MOST
 
 
-def _scale(tally: Tally) -> float:
+def _scale(tally: PlaceTally) -> float:
     """Mean distance, in places, of what lies beyond the end: the mean excess of the outermost sqrt(n) rows.
 
     Where they do not differ: the column's spread over sqrt(n), else one unit.
@@ -236,15 +236,15 @@ def _scale(tally: Tally) -> float:
     first = max(int(np.searchsorted(-beyond, -np.sqrt(weight.sum()), side="right")) - 1, 0)
     # quarters, because the distance of two floats may be too large for one
     excess = 0.25 * place[first:] - 0.25 * place[max(first - 1, 0)]
-    mean = 4 * min(float(excess @ (weight[first:] / weight[first:].sum())), MOST)
-    spread = 4 * min(float(0.25 * place[-1] - 0.25 * place[0]) / float(np.sqrt(weight.sum())), MOST)
+    mean = 4 * min(float(excess @ (weight[first:] / weight[first:].sum())), _MOST)
+    spread = 4 * min(float(0.25 * place[-1] - 0.25 * place[0]) / float(np.sqrt(weight.sum())), _MOST)
     least = 1.0 if tally.half > 0 else 1e-300
     return max(mean if mean > least else spread if spread > least else 1.0, least)
 
 
 # ---- Runs of places within bins: what a piece of density covers.
 
-RUN = 64
+_RUN = 64
 """Places in a run."""
 GAIN, FEWEST = 6.0, 5.0
 """Gain in log-likelihood from which on a run is cut in two, and the rows that each part then has."""
@@ -252,7 +252,7 @@ GAIN_AT_ENDS, FEWEST_AT_ENDS = 2.0, 1.0
 """The same of the outermost runs, which are the widest of a skewed column."""
 
 
-class Runs(NamedTuple):
+class PlaceRuns(NamedTuple):
     """R runs of m places.
 
     Attributes
@@ -272,7 +272,7 @@ class Runs(NamedTuple):
     hi: np.ndarray
 
 
-def runs_of(tally: Tally, bins: Bins) -> Runs:
+def runs_of(tally: PlaceTally, bins: _Bins) -> PlaceRuns:
     """Each bin cut into runs of about RUN places, as many places each as can be; and where the density changes."""
     m = len(tally.place)
     first, last = _ends(tally)
@@ -280,7 +280,7 @@ def runs_of(tally: Tally, bins: Bins) -> Runs:
     new_bin = np.concatenate([[True], np.diff(bins.of_place) != 0])
     start = np.flatnonzero(new_bin)
     size = np.diff(np.append(start, m))
-    n_runs = np.maximum(np.rint(size / RUN), 1)
+    n_runs = np.maximum(np.rint(size / _RUN), 1)
     rank = np.arange(m) - np.repeat(start, size)
     run = np.floor(rank * np.repeat(n_runs / size, size) + 1e-9)
     begins = _cut_by_density(
@@ -289,7 +289,7 @@ def runs_of(tally: Tally, bins: Bins) -> Runs:
     of_place = np.repeat(np.arange(len(begins)), np.diff(np.append(begins, m)))
     lo, hi = begin[begins], end[np.append(begins[1:], m) - 1]
     lo = np.where(bins.is_heavy[begins], tally.place[begins] + tally.half, lo)
-    return Runs(begins, of_place, lo, hi)
+    return PlaceRuns(begins, of_place, lo, hi)
 
 
 def _cut_by_density(weight: np.ndarray, begin: np.ndarray, end: np.ndarray, begins: np.ndarray) -> np.ndarray:
@@ -314,7 +314,7 @@ def _cut_by_density(weight: np.ndarray, begin: np.ndarray, end: np.ndarray, begi
     return np.sort(np.array(found))
 
 
-def _ends(tally: Tally) -> tuple[float, float]:
+def _ends(tally: PlaceTally) -> tuple[float, float]:
     """Where the pieces begin and end; a single value without mass gets an interval around it."""
     first, last = float(tally.place[0]) - tally.half, float(tally.place[-1]) + tally.half
     if tally.half > 0:
@@ -335,12 +335,12 @@ DISCOUNTS = (1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 13.0, 21.0, 34.0)
 """Rows taken off each value that are tried beside the Good-Turing discount."""
 DISCOUNTS_OF_SINGLES = (0.0, 0.25, 0.5, 0.75)
 """Those that leave something of a single row, tried before the others where that is wanted."""
-FACTORS = (1.0, 0.75, 0.5, 0.25, 0.0)
+_FACTORS = (1.0, 0.75, 0.5, 0.25, 0.0)
 """Shares of what is left that are tried."""
 LEAST = 0.01
 
 
-def point_rows(tally: Tally, bins: Bins, runs: Runs, singles: bool = False) -> np.ndarray:
+def point_rows(tally: PlaceTally, bins: _Bins, runs: PlaceRuns, singles: bool = False) -> np.ndarray:
     """Rows at each place that are a point of their own, (m,); the others are spread over the place's run.
 
     Without a grid atoms are points and nothing else is. On a grid a value of c rows keeps c - D of them if it is heavy,
@@ -375,7 +375,7 @@ def _most_likely(rows: np.ndarray, run: np.ndarray, cells: np.ndarray, turing: f
         point = _left(rows, discount, fewest)
         fewer = _left(rows - 1, discount, fewest)
         points = np.bincount(run, point, len(cells))[run]
-        for factor in FACTORS:
+        for factor in _FACTORS:
             spread = in_run - 1 - factor * (points - point + fewer)
             share = factor * fewer + np.maximum(spread, LEAST) / n_cells
             fit = float(rows @ np.log(share / np.maximum(in_run - 1, LEAST)))
@@ -414,7 +414,7 @@ class Segments(NamedTuple):
         return Segments(*(field[order] for field in self))
 
 
-def segments_of(tally: Tally, bins: Bins, singles: bool = False) -> Segments:
+def segments_of(tally: PlaceTally, bins: _Bins, singles: bool = False) -> Segments:
     """All segments of a column, from -inf to inf."""
     runs = runs_of(tally, bins)
     inner = _inside(tally, bins, runs, point_rows(tally, bins, runs, singles))
@@ -422,7 +422,7 @@ def segments_of(tally: Tally, bins: Bins, singles: bool = False) -> Segments:
     return segments if singles else _with_moments(tally, bins, segments)
 
 
-def _inside(tally: Tally, bins: Bins, runs: Runs, point: np.ndarray) -> Segments:
+def _inside(tally: PlaceTally, bins: _Bins, runs: PlaceRuns, point: np.ndarray) -> Segments:
     """Segments between the outermost places: points, and pieces that fill what is between them."""
     pieces = _pieces(tally, bins, runs, tally.weight - point)
     at = np.flatnonzero(point > 0)
@@ -438,7 +438,7 @@ def _inside(tally: Tally, bins: Bins, runs: Runs, point: np.ndarray) -> Segments
     return Segments(*(np.concatenate(both) for both in zip(whole, points, strict=True))).ordered()
 
 
-def _pieces(tally: Tally, bins: Bins, runs: Runs, spread: np.ndarray) -> Segments:
+def _pieces(tally: PlaceTally, bins: _Bins, runs: PlaceRuns, spread: np.ndarray) -> Segments:
     """A piece for every run, with the rows that are spread over it, and one with hardly any for every gap."""
     begins, lo, hi = runs.begins, runs.lo, runs.hi
     rows = np.maximum(np.add.reduceat(spread, begins), GAP_ROWS)
@@ -450,7 +450,7 @@ def _pieces(tally: Tally, bins: Bins, runs: Runs, spread: np.ndarray) -> Segment
     return Segments(*(np.concatenate(both) for both in zip(runs_alone, gaps, strict=True))).ordered()
 
 
-def _slopes(place: np.ndarray, spread: np.ndarray, runs: Runs) -> np.ndarray:
+def _slopes(place: np.ndarray, spread: np.ndarray, runs: PlaceRuns) -> np.ndarray:
     """Rates of pieces whose rows are clearly nearer to one end: the rate that gives the piece the mean of its rows."""
     rows = np.add.reduceat(spread, runs.begins)
     width = _width(runs.lo, runs.hi)
@@ -492,13 +492,13 @@ def _split_cells(pieces: Segments, cell: np.ndarray, code: np.ndarray, rows: np.
     return Segments(*(np.concatenate(both) for both in zip(parts, cells, strict=True))).ordered()
 
 
-def _with_tails(tally: Tally, bins: Bins, inner: Segments) -> Segments:
+def _with_tails(tally: PlaceTally, bins: _Bins, inner: Segments) -> Segments:
     """The segments, with open tails before and after them."""
     n_codes = int(bins.of_place[-1]) + 1
     bin_rows = np.bincount(inner.code, inner.rows, n_codes)
-    ends, rate, rows = upper_tail(tally, float(inner.hi[-1]), float(bin_rows[-1]))
+    ends, rate, rows = _upper_tail(tally, float(inner.hi[-1]), float(bin_rows[-1]))
     above = Segments(ends[:-1], ends[1:], rate, np.full(len(rate), n_codes - 1), rows)
-    ends, rate, rows = upper_tail(mirrored(tally), -float(inner.lo[0]), float(bin_rows[0]))
+    ends, rate, rows = _upper_tail(mirrored(tally), -float(inner.lo[0]), float(bin_rows[0]))
     below = Segments(-ends[:0:-1], -ends[-2::-1], -rate[::-1], np.zeros(len(rate), dtype=np.int32), rows[::-1])
     return Segments(*(np.concatenate(all_three) for all_three in zip(below, inner, above, strict=True)))
 
@@ -507,7 +507,7 @@ def _with_tails(tally: Tally, bins: Bins, inner: Segments) -> Segments:
 
 MOMENT_STEPS = 20
 """Most steps of Newton's method."""
-CLOSE = 1e-6
+_CLOSE = 1e-6
 """Error of the mean, in standard deviations, and of the variance, as a share of it, at which these end."""
 SINGULAR = 1e9
 """Condition number from which on the two numbers cannot be told apart."""
@@ -515,7 +515,7 @@ STEEPER = 3.0
 """Most that a piece becomes steeper from end to end, in nats: likelihood matters more than the last digit."""
 
 
-def _with_moments(tally: Tally, bins: Bins, segments: Segments) -> Segments:
+def _with_moments(tally: PlaceTally, bins: _Bins, segments: Segments) -> Segments:
     """The segments with other rates, so that the column has the mean and the variance of its rows.
 
     Each piece is multiplied by exp(-(a + b m) x), where m is the distance of its middle from the mean. The two numbers
@@ -548,7 +548,7 @@ def _with_moments(tally: Tally, bins: Bins, segments: Segments) -> Segments:
         change = (share * v)[free] * is_moving
         slope = np.array([[change.sum(), change @ middle], [2 * change @ m[free], 2 * change @ (m[free] * middle)]])
         units = np.outer([1.0, np.sqrt(variance)], [1.0, np.sqrt(variance)])
-        if now < CLOSE or not np.linalg.cond(slope / units) < SINGULAR:
+        if now < _CLOSE or not np.linalg.cond(slope / units) < SINGULAR:
             break
         tilt += np.linalg.solve(slope, off)
         steeper = tilt[0] + tilt[1] * middle
@@ -615,7 +615,7 @@ def learn_scale(
     if column.is_categorical:
         return _of_levels(len(column.levels), values, weight, column.parts)
     tally = count_places(column, values, weight)
-    bins = cut(tally, n_codes, fine_ends)
+    bins = cut_places(tally, n_codes, fine_ends)
     segments = segments_of(tally, bins, singles)
     lo, hi, rate = segments.lo, segments.hi, segments.rate
     if column.step > 0:

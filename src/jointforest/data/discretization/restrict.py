@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...runtime.arrays import ranges
 from .discretizer import Scale, log_part
 
 
@@ -45,7 +46,7 @@ def restrict(
     last = np.searchsorted(lo, run_hi, side="left")
     n = np.maximum(last - first, 0)
     run = np.repeat(np.arange(len(n)), n)
-    place = np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n) + np.repeat(first, n)
+    place = ranges(first, n)
     segment = scale.intervals[place]
     cut_lo, cut_hi = np.maximum(lo[place], run_lo[run]), np.minimum(hi[place], run_hi[run])
     log_part_ = log_part(lo[place], hi[place], scale.rate[segment], cut_lo, cut_hi)

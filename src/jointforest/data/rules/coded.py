@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from ..schema import Schema
-from .contradictions import numbered, ranked
+from .contradictions import numbers_of_distinct, ranked
 
 SAMPLE = 20_000
 """Rows of the sample."""
 CHANCE = 1e-3
 """Most rules that are expected to be found by chance, of each kind, in a whole table."""
-MOST_EXCEPTIONS = 1e-3
+MOST_EXCEPTION_SHARE = 1e-3
 """Largest share of exceptions of a rule that is told."""
 
 
@@ -76,5 +76,5 @@ def _on_grid(x: np.ndarray, step: float) -> np.ndarray:
     low = x[known].min()
     out = np.full(len(x), -1)
     cell = np.rint((x[known] - low) / step)
-    out[known] = numbered(cell.astype(np.int64)) if cell.max() < 2**53 else ranked(cell)
+    out[known] = numbers_of_distinct(cell.astype(np.int64)) if cell.max() < 2**53 else ranked(cell)
     return out

@@ -46,7 +46,7 @@ def _(rule: Combinations, schema: Schema, X: np.ndarray) -> np.ndarray:
 @contradicted.register
 def _(rule: Equation, schema: Schema, X: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore"):
-        rest = total(rule, schema, X) - X[:, schema.index(rule.column)]
+        rest = equation_total(rule, schema, X) - X[:, schema.index(rule.column)]
         return np.asarray(np.abs(rest) > tolerance(rule, schema))
 
 
@@ -79,7 +79,7 @@ def _(rule: MissingWhere, schema: Schema, X: np.ndarray) -> np.ndarray:
 # ---- Sums and gaps in the numbers of a table.
 
 
-def total(rule: Equation, schema: Schema, X: np.ndarray) -> np.ndarray:
+def equation_total(rule: Equation, schema: Schema, X: np.ndarray) -> np.ndarray:
     """The sum in numbers of the equation's column, (n,), not rounded to its grid; NaN where a part is missing."""
     out = np.full(len(X), rule.constant - schema[rule.column].zero)
     for coefficient, name in rule.terms:
@@ -101,7 +101,7 @@ def tolerance(rule: Equation, schema: Schema) -> float:
     column = schema[rule.column]
     if column.step > 0.0 or rule.tolerance:
         return max(column.step * 0.5, rule.tolerance) + NEAR * column.step
-    return ROUNDED * sum(abs(c) * spread(schema[name]) for c, name in ((1.0, rule.column), *rule.terms))
+    return ROUNDED * sum(abs(c) * number_span(schema[name]) for c, name in ((1.0, rule.column), *rule.terms))
 
 
 def with_tolerance(rule: Equation, schema: Schema) -> Equation:
@@ -113,7 +113,7 @@ def with_tolerance(rule: Equation, schema: Schema) -> Equation:
     return replace(rule, tolerance=float(f"{1.05 * half:.1e}"))  # two digits are enough, and never too little
 
 
-def spread(column: Column) -> float:
+def number_span(column: Column) -> float:
     """Largest less least number."""
     return column.maximum - column.minimum
 
@@ -129,7 +129,7 @@ def ranked(x: np.ndarray) -> np.ndarray:
     return out
 
 
-def numbered(key: np.ndarray) -> np.ndarray:
+def numbers_of_distinct(key: np.ndarray) -> np.ndarray:
     """The number of each whole number of at least 0 among the distinct ones, ascending, int64 (n,)."""
     if key.max(initial=0) > 8 * len(key) + 1_000:
         return np.unique(key, return_inverse=True)[1].reshape(-1)
@@ -138,9 +138,9 @@ def numbered(key: np.ndarray) -> np.ndarray:
 
 def combined(codes: Sequence[np.ndarray]) -> np.ndarray:
     """The number of each combination of codes (n,) among the distinct ones, int64 (n,); none is -1."""
-    key = numbered(codes[0].astype(np.int64))
+    key = numbers_of_distinct(codes[0].astype(np.int64))
     for other in codes[1:]:
-        key = numbered(key * (int(other.max(initial=0)) + 1) + other)
+        key = numbers_of_distinct(key * (int(other.max(initial=0)) + 1) + other)
     return key
 
 

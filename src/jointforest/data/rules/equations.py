@@ -11,7 +11,7 @@ import numpy as np
 
 from .coded import CHANCE, CodedTable
 from .contradictions import ROUNDED, contradicted, tolerance, with_tolerance
-from .contradictions import spread as range_of
+from .contradictions import number_span as range_of
 from .rule import Equation
 
 _ROWS = 2_000

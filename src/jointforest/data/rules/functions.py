@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from .coded import CHANCE, MOST_EXCEPTIONS, CodedTable
-from .contradictions import combined, minority, numbered
+from .coded import CHANCE, MOST_EXCEPTION_SHARE, CodedTable
+from .contradictions import combined, minority, numbers_of_distinct
 from .rule import Combinations, Function
 
 _PAIRS = 4_000
@@ -79,7 +79,7 @@ def _repeats(code: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
 def _agreeing(sample: np.ndarray, first: np.ndarray, second: np.ndarray) -> list[int]:
     """Columns in which hardly any of these pairs of rows differ."""
     differ, known = _differences(sample, first, second)
-    return np.flatnonzero((differ <= 10 * MOST_EXCEPTIONS * known) & (known > 0)).tolist()
+    return np.flatnonzero((differ <= 10 * MOST_EXCEPTION_SHARE * known) & (known > 0)).tolist()
 
 
 def _differences(sample: np.ndarray, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -94,7 +94,7 @@ def _judged(table: CodedTable, of: Sequence[int], y: int, needed: float) -> Func
     codes = [table.codes(x) for x in of]
     known = np.logical_and.reduce([code >= 0 for code in (*codes, table.codes(y))])
     parts = [code[known] for code in codes]
-    y_code = numbered(table.codes(y)[known])
+    y_code = numbers_of_distinct(table.codes(y)[known])
     n = len(y_code)
     if not n or y_code.max() == 0:
         return None
@@ -105,10 +105,10 @@ def _judged(table: CodedTable, of: Sequence[int], y: int, needed: float) -> Func
     wrong = value[group] != y_code
     n_wrong = 0
     if wrong.any():
-        if wrong.sum() > 10 * MOST_EXCEPTIONS * n:
+        if wrong.sum() > 10 * MOST_EXCEPTION_SHARE * n:
             return None
         n_wrong = int(minority(group, y_code).sum())
-        if n_wrong > min(MOST_EXCEPTIONS * n, _FEW * (n - np.bincount(y_code).max())):
+        if n_wrong > min(MOST_EXCEPTION_SHARE * n, _FEW * (n - np.bincount(y_code).max())):
             return None
     repeats = size - 1.0
     if 2 * repeats.sum() < n:
@@ -211,7 +211,7 @@ def _holds(sample: np.ndarray, a: int, b: int, y: int) -> bool:
     group, code = combined([sample[known, a], sample[known, b]]), sample[known, y]
     value = np.zeros(int(group.max(initial=-1)) + 1, np.int32)
     value[group] = code
-    return bool(np.count_nonzero(value[group] != code) <= 10 * MOST_EXCEPTIONS * len(code))
+    return bool(np.count_nonzero(value[group] != code) <= 10 * MOST_EXCEPTION_SHARE * len(code))
 
 
 # ---- Combinations of two to four columns of few values.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..schema import Schema
-from .coded import CHANCE, MOST_EXCEPTIONS, CodedTable
+from .coded import CHANCE, MOST_EXCEPTION_SHARE, CodedTable
 from .contradictions import NEAR, gap
 from .rule import Equation, Order
 
@@ -69,7 +69,7 @@ def _likely(table: CodedTable, numeric: list[int]) -> Iterator[tuple[int, int]]:
         known = ~(np.isnan(x) | np.isnan(y))
         above = (known & (x > y)).sum(axis=0)
         meet = np.nanmax(x, initial=-np.inf) >= np.nanmin(np.where(known, y, np.inf), axis=0)
-        for k in np.flatnonzero((above <= 10 * MOST_EXCEPTIONS * known.sum(axis=0)) & known.any(axis=0) & meet):
+        for k in np.flatnonzero((above <= 10 * MOST_EXCEPTION_SHARE * known.sum(axis=0)) & known.any(axis=0) & meet):
             is_time = {table.schema.columns[j].kind == "datetime" for j in (a, numeric[k])}
             if numeric[k] != a and len(is_time) == 1:
                 yield a, numeric[k]
@@ -84,7 +84,7 @@ def _judged(table: CodedTable, a: int, b: int) -> Order | None:
     step = max(schema.columns[a].step, schema.columns[b].step)
     wrong = apart < -NEAR * step
     n, n_wrong = len(apart), int(wrong.sum())
-    if n < _FEWEST or n_wrong > MOST_EXCEPTIONS * n:
+    if n < _FEWEST or n_wrong > MOST_EXCEPTION_SHARE * n:
         return None
     by_chance = _share_against(table, a, b)
     if by_chance < _WRONG or -np.log1p(-by_chance) * n < np.log(table.d**2 / CHANCE):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any
 
-from .rule import KINDS, Rule
+from .rule import RULE_KINDS, Rule
 
 MOST_RULES = 10_000
 MOST_VALUES = 10_000
@@ -28,9 +28,9 @@ def rules_from_list(entries: Any, names: Sequence[str]) -> tuple[Rule, ...]:
 
 def rule_from_dict(entry: Any, at: str, names: Sequence[str]) -> Rule:
     """One rule; see `rules_from_list`."""
-    if not isinstance(entry, dict) or not isinstance(entry.get("kind"), str) or entry["kind"] not in KINDS:
-        raise ValueError(f"{at}.kind: expected one of {', '.join(KINDS)}")
-    made = KINDS[entry["kind"]]
+    if not isinstance(entry, dict) or not isinstance(entry.get("kind"), str) or entry["kind"] not in RULE_KINDS:
+        raise ValueError(f"{at}.kind: expected one of {', '.join(RULE_KINDS)}")
+    made = RULE_KINDS[entry["kind"]]
     wanted = {field.name for field in fields(made)}
     wrong = (set(entry) - {"kind"}) ^ wanted
     if wrong:
@@ -66,14 +66,14 @@ def _names(value: Any, at: str) -> tuple[str, ...]:
     return tuple(_name(one, at) for one in _items(value, at))
 
 
-def _number(value: Any, at: str) -> float:
+def finite_number(value: Any, at: str) -> float:
     if type(value) not in (int, float) or not math.isfinite(value):
         raise ValueError(f"{at}: expected a finite number, got {value!r:.80}")
     return float(value)
 
 
 def _tolerance(value: Any, at: str) -> float:
-    number = _number(value, at)
+    number = finite_number(value, at)
     if number < 0.0:
         raise ValueError(f"{at}: expected a number >= 0, got {value!r:.80}")
     return number
@@ -83,7 +83,7 @@ def _terms(value: Any, at: str) -> tuple[tuple[float, str], ...]:
     pairs = [_items(pair, at) for pair in _items(value, at)]
     if not all(len(pair) == 2 for pair in pairs):
         raise ValueError(f"{at}: expected pairs of a number and a column")
-    terms = tuple((_number(c, at), _name(name, at)) for c, name in pairs)
+    terms = tuple((finite_number(c, at), _name(name, at)) for c, name in pairs)
     if not all(c for c, _ in terms):
         raise ValueError(f"{at}: a coefficient is 0")
     return terms
@@ -114,7 +114,7 @@ _READERS: dict[str, Callable[[Any, str], Any]] = {
     "high": _name,
     "of": _names,
     "terms": _terms,
-    "constant": _number,
+    "constant": finite_number,
     "tolerance": _tolerance,
     "values": _values,
 }

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from ..texts import column_text, number_text, sum_text, value_text
+from ..texts import column_text, plain_number, sum_text, value_text
 
 ENOUGH_ROWS = 300
 """Rows that support a rule that is enforced without being declared: by the rule of three, then fewer than 1 % of the
@@ -109,7 +109,7 @@ class Equation(Rule):
         return (self.column, *(name for _, name in self.terms))
 
     def __str__(self) -> str:
-        within = f" within {number_text(self.tolerance)}" if self.tolerance else ""
+        within = f" within {plain_number(self.tolerance)}" if self.tolerance else ""
         return f"{column_text(self.column)} = {sum_text(self.terms, self.constant)}{within}"
 
 
@@ -172,7 +172,7 @@ class MissingWhere(Rule):
         return f"{column_text(self.column)} missing {'iff' if self.is_mutual else 'if'} {names} {where}"
 
 
-KINDS: dict[str, type[Rule]] = {
+RULE_KINDS: dict[str, type[Rule]] = {
     one.kind: one for one in (Function, Combinations, Equation, Order, MissingTogether, MissingWhere)
 }
 """The class of each kind of rule."""

@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from ...runtime.threads import one_blas_thread
-from .boosting import Labelled, Pair, Table
+from .boosting import BoostingTable, Labelled, LabelledPair
 from .constants import FIXED
 
 
@@ -99,11 +99,11 @@ class AdditiveLearner(NamedTuple):
     seed : int
     """
 
-    table: Table
+    table: BoostingTable
     n_classes: int
     seed: int
 
-    def cross_fit(self, pairs: list[Pair]) -> tuple[list[Additive], float | None]:
+    def cross_fit(self, pairs: list[LabelledPair]) -> tuple[list[Additive], float | None]:
         """Models of each fold, and the penalty with the least validation loss of the first ones; None without folds."""
         if not pairs:
             return [], None
@@ -141,7 +141,7 @@ class AdditiveLearner(NamedTuple):
         return models
 
 
-def _basis(table: Table, x: np.ndarray, j: int) -> tuple[np.ndarray, np.ndarray]:
+def _basis(table: BoostingTable, x: np.ndarray, j: int) -> tuple[np.ndarray, np.ndarray]:
     """Points (m,) of a column, and functions (m, c) at them whose weighted sum is its effect; their means are 0.
 
     Of numbers: the number itself, its rank, and a hat at each knot. Of levels: one of each that is frequent, and the

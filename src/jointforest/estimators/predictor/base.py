@@ -16,20 +16,20 @@ from ...api.joint import Joint
 from ...api.shapley import ShapleyValues, find_players, to_result
 from ...data.evidence import Evidence, build
 from ...data.schema import Frame
-from ...inference.shapley.coalition_values import distinct
+from ...inference.shapley.coalition_values import distinct_words
 from ...inference.shapley.game import Asked, shapley_values
 from ...learners.base import Learner
-from ...learners.generative.targets import Training, as_table, read_cells, read_training
+from ...learners.generative.targets import Training, as_table, read_feature_cells, read_training
 from ...learners.selection.budget import budget_of
 from ...runtime.parameters import VERBOSE, Number, parameter
 from ...runtime.progress import be_quiet, write_line
 from ...runtime.random_state import seed_of
 from ...runtime.threads import chunks, threaded
-from .boosting import Boosting, GivenBoosting, HistBoosting, adopted, check_estimator, table_of
+from .boosting import Boosting, GivenBoosting, HistBoosting, adopted, boosting_table, check_estimator
 from .constants import FIXED
 from .files import Saved, save_predictor
-from .learn import Learned, Problem, learn_predictor, missing_share
-from .members import ADDITIVE, EXPECTED, Member, ask
+from .learn import LearnedMembers, PredictorProblem, learn_predictor, missing_share
+from .members import ADDITIVE, EXPECTED, Member, ask_members
 from .pooling import Pool, Stack, stack
 from .report import MemberReport, PredictorReport
 
@@ -134,11 +134,11 @@ class JointPredictor(Learner):
         seed, schema, start = self._draw_seed(), training.schema, time.monotonic()
         n_classes = len(schema.columns[-1].levels) if self._target_kind == "categorical" else 0
         fitted = None if model is None else adopted(model, schema)
-        boosting: Boosting = HistBoosting(table_of(schema), n_classes, seed)
+        boosting: Boosting = HistBoosting(boosting_table(schema), n_classes, seed)
         if self.boosting is not None or fitted is not None:
             boosting = GivenBoosting(self.boosting, schema, fitted)
         tell = write_line if self.verbose else be_quiet
-        problem = Problem(training, n_classes, boosting, fitted, budget_of(self.budget), seed, tell)
+        problem = PredictorProblem(training, n_classes, boosting, fitted, budget_of(self.budget), seed, tell)
         learned = learn_predictor(problem)
         chosen, pool = learned.chosen, learned.comparison.pool
         how = chosen.report(self.budget, time.monotonic() - start)
@@ -201,13 +201,13 @@ class JointPredictor(Learner):
         X = self._same_columns(as_table(X))
         schema = self.joint_.schema
         last = len(schema.columns) - 1
-        cells, unseen = read_cells(schema, last, X, self.extra)
+        cells, unseen = read_feature_cells(schema, last, X, self.extra)
         return build(schema, np.insert(cells, last, np.nan, axis=1), np.insert(unseen, last, False, axis=1))
 
     def _stacked(self, evidence: Evidence, with_spread: bool = False) -> tuple[Stack, np.ndarray]:
         """The members' answers, and the share of each row that is missing (n,)."""
         joint = self.joint_.distribution
-        answers = ask(self._members, joint, evidence, self._seed, with_spread)
+        answers = ask_members(self._members, joint, evidence, self._seed, with_spread)
         return stack(list(answers.values())), missing_share(evidence.value[:, :-1], self._known)
 
     def _predict(self, evidence: Evidence) -> np.ndarray:
@@ -266,7 +266,7 @@ class JointPredictor(Learner):
 
         def value(row: np.ndarray, known: np.ndarray) -> Asked:
             asked = np.where(known, cells[row], np.nan)
-            first, place = distinct(asked)
+            first, place = distinct_words(asked)
             mean = self._predict(Evidence.of_values(asked[first]))
             return Asked(mean[place], np.zeros_like(mean[place]))
 
@@ -286,7 +286,7 @@ def answer_in_blocks(ask_block: Callable[[Evidence], np.ndarray], evidence: Evid
     return np.concatenate([ask_block(evidence.take(np.arange(*ends))) for ends in blocks])
 
 
-def _report_of(learned: Learned, joint: FitReport, is_class: bool) -> PredictorReport:
+def _report_of(learned: LearnedMembers, joint: FitReport, is_class: bool) -> PredictorReport:
     """What was compared and chosen."""
     settings = {
         name: f"{chosen[1]} iterations, {chosen[0].leaf_nodes} leaves{', levels in order' * chosen[0].in_order}"

@@ -16,13 +16,13 @@ from ...ensembles.evaluate import apply_link, raw
 from ...ensembles.read import read_ensemble
 from ...ensembles.scikit_learn import read_histogram_boosting
 from ...inference.expectation.by_draws import expected_by_completions, needs_draws
-from ...inference.expectation.expectation import Rows
+from ...inference.expectation.expectation import MatchedRows
 from ...inference.expectation.match import Features, filled, match_features
 from ...models.base import Distribution
 from .constants import FIXED, Shape
 
 
-class Table(NamedTuple):
+class BoostingTable(NamedTuple):
     """Features to boost on: each column of the joint but the target, which is the last.
 
     Attributes
@@ -50,11 +50,11 @@ class Table(NamedTuple):
         return (self.n_levels > 0) & ~self.is_ordered & (self.n_levels <= FIXED.most_levels)
 
 
-def table_of(schema: Schema) -> Table:
+def boosting_table(schema: Schema) -> BoostingTable:
     """What boosted trees need to know of a schema whose last column is the target."""
     features = schema.columns[:-1]
     n_levels = np.array([len(column.levels) for column in features])
-    return Table(kernel_columns(schema), n_levels, np.array([column.is_ordered for column in features]))
+    return BoostingTable(kernel_columns(schema), n_levels, np.array([column.is_ordered for column in features]))
 
 
 class Boosted(NamedTuple):
@@ -92,10 +92,12 @@ class Boosted(NamedTuple):
             answer[lost] = self.native(evidence.take(lost))
         return answer
 
-    def _rows(self, evidence: Evidence) -> Rows:
+    def _rows(self, evidence: Evidence) -> MatchedRows:
         """The rows as the ensemble sees them."""
         n, f = len(evidence.value), len(self.features.column)
-        return Rows(evidence, *filled(self.features, np.full((n, f), np.nan), np.zeros((n, f), bool), evidence.value))
+        return MatchedRows(
+            evidence, *filled(self.features, np.full((n, f), np.nan), np.zeros((n, f), bool), evidence.value)
+        )
 
     def _in_order(self, answer: np.ndarray) -> np.ndarray:
         """Probabilities of the target's classes from those of the ensemble, which may tell that of the second alone."""
@@ -116,7 +118,7 @@ class Labelled(NamedTuple):
         return Labelled(self.X[rows], self.y[rows])
 
 
-Pair = tuple[Labelled, Labelled]
+LabelledPair = tuple[Labelled, Labelled]
 """Rows to learn from, and validation rows."""
 
 
@@ -155,14 +157,14 @@ def weights_towards_complete(X: np.ndarray) -> np.ndarray:
 
 
 def try_shape(
-    table: Table, shape: Shape, pairs: list[Pair], n_classes: int, seed: int, for_complete: bool = False
+    table: BoostingTable, shape: Shape, pairs: list[LabelledPair], n_classes: int, seed: int, for_complete: bool = False
 ) -> list[Trial]:
     """Trees of each fold, all with as many iterations as the first fold has tried."""
     trials: list[Trial] = []
     for rows, held in pairs:
         weight = weights_towards_complete(held.X) if for_complete else np.ones(len(held.y))
         n_iter = len(trials[0].loss) if trials else FIXED.iterations_at_once
-        model, ranks = grow(table, shape, rows, n_classes, n_iter, seed)
+        model, ranks = grow_boosting(table, shape, rows, n_classes, n_iter, seed)
         X, X_held = _numbers(rows.X, ranks), _numbers(held.X, ranks)
         loss, plain = _losses(model, X_held, held.y, weight, n_classes)
         while not trials and loss.argmin() + FIXED.patience > len(loss) and len(loss) < FIXED.most_iterations:
@@ -172,8 +174,8 @@ def try_shape(
     return trials
 
 
-def grow(
-    table: Table, shape: Shape, rows: Labelled, n_classes: int, n_iter: int, seed: int
+def grow_boosting(
+    table: BoostingTable, shape: Shape, rows: Labelled, n_classes: int, n_iter: int, seed: int
 ) -> tuple[Any, dict[int, np.ndarray]]:
     """Boosted trees and their ranks of levels, see `Trial`; ``n_classes`` is 0 of numbers."""
     levels = enumerate(table.n_levels.tolist())
@@ -193,7 +195,7 @@ def grow(
     return model.fit(_numbers(rows.X, ranks), rows.y), ranks
 
 
-def boosted(table: Table, model: Any, ranks: dict[int, np.ndarray], n_iter: int | None = None) -> Boosted:
+def boosted(table: BoostingTable, model: Any, ranks: dict[int, np.ndarray], n_iter: int | None = None) -> Boosted:
     """The first iterations of fitted boosted trees, as a member asks them."""
     ensemble = read_histogram_boosting(model, n_iter)
     columns, d = table.columns, len(table.n_levels)
@@ -210,11 +212,11 @@ def boosted(table: Table, model: Any, ranks: dict[int, np.ndarray], n_iter: int 
     return Boosted(Features(ensemble, every.astype(np.int32), every, d, level_value, columns), classes)
 
 
-Settings = tuple[Shape, int] | None
+BoostingSettings = tuple[Shape, int] | None
 """Shape and number of iterations, where they are chosen."""
 
 
-class Tried(NamedTuple):
+class _Tried(NamedTuple):
     """Trees of each fold, the settings with the least validation loss, and that loss."""
 
     trials: list[Trial]
@@ -222,7 +224,7 @@ class Tried(NamedTuple):
     loss: float
 
 
-Fitted = tuple[list[Boosted], Settings]
+Fitted = tuple[list[Boosted], BoostingSettings]
 """Trees of each fold, and their settings."""
 
 
@@ -233,23 +235,23 @@ class Boosting(Protocol):
     def learns(self) -> bool:
         """Whether trees are learned, and are not those of a fitted model alone."""
 
-    def cross_fit(self, pairs: list[Pair], like: Settings = None) -> Fitted:
+    def cross_fit(self, pairs: list[LabelledPair], like: BoostingSettings = None) -> Fitted:
         """Trees of each fold, and the settings with the least validation loss, if they were chosen.
 
         With ``like``, of its shape. No trees if the estimator refuses rows with missing cells.
         """
 
-    def cross_fit_twice(self, pairs: list[Pair]) -> tuple[Fitted, Fitted]:
+    def cross_fit_twice(self, pairs: list[LabelledPair]) -> tuple[Fitted, Fitted]:
         """As `cross_fit`: trees that are best for completed rows, and trees that are best for rows as they are."""
 
-    def learn(self, rows: Labelled, settings: Settings) -> Boosted:
+    def learn(self, rows: Labelled, settings: BoostingSettings) -> Boosted:
         """Trees of all rows."""
 
 
 class HistBoosting(NamedTuple):
     """scikit-learn's HistGradientBoosting, whose shape and number of iterations are chosen."""
 
-    table: Table
+    table: BoostingTable
     n_classes: int
     seed: int
 
@@ -257,15 +259,17 @@ class HistBoosting(NamedTuple):
     def learns(self) -> bool:
         return True
 
-    def cross_fit(self, pairs: list[Pair], like: Settings = None) -> Fitted:
+    def cross_fit(self, pairs: list[LabelledPair], like: BoostingSettings = None) -> Fitted:
         """As declared; the first folds alone choose the settings. Of many rows some choose the shape."""
         return self._cross_fit(pairs, like, False)[0]
 
-    def cross_fit_twice(self, pairs: list[Pair]) -> tuple[Fitted, Fitted]:
+    def cross_fit_twice(self, pairs: list[LabelledPair]) -> tuple[Fitted, Fitted]:
         """As declared; both have one shape, and the iterations of one are the first ones of the other."""
         return self._cross_fit(pairs, None, True)
 
-    def _cross_fit(self, pairs: list[Pair], like: Settings, for_complete: bool) -> tuple[Fitted, Fitted]:
+    def _cross_fit(
+        self, pairs: list[LabelledPair], like: BoostingSettings, for_complete: bool
+    ) -> tuple[Fitted, Fitted]:
         """Trees that are chosen by the loss of more complete rows, if that is wanted, and by the plain loss."""
         if not pairs:
             return ([], None), ([], None)
@@ -279,13 +283,13 @@ class HistBoosting(NamedTuple):
         n_plain = 1 + int(np.sum([one.plain for one in chosen.trials], axis=0).argmin())
         grown = [(one.model, one.ranks) for one in chosen.trials]
         most = max(n_iter, n_plain)
-        grown += [grow(self.table, shape, rows, self.n_classes, most, self.seed) for rows, _ in rest]
+        grown += [grow_boosting(self.table, shape, rows, self.n_classes, most, self.seed) for rows, _ in rest]
         found = [
             ([boosted(self.table, *one, k) for one in grown], (shape, k)) for k in dict.fromkeys((n_iter, n_plain))
         ]
         return found[0], found[-1]
 
-    def _choose(self, pairs: list[Pair], for_complete: bool) -> Tried:
+    def _choose(self, pairs: list[LabelledPair], for_complete: bool) -> _Tried:
         """The best shape, and the same with levels in order if that is better."""
         n = len(pairs[0][0].y)
         best = self._best([shape for shape in FIXED.shapes if shape.fewest <= n <= shape.most], pairs, for_complete)
@@ -294,18 +298,18 @@ class HistBoosting(NamedTuple):
             best = min(best, ordered, key=lambda one: one.loss)
         return best
 
-    def _best(self, shapes: list[Shape], pairs: list[Pair], for_complete: bool) -> Tried:
+    def _best(self, shapes: list[Shape], pairs: list[LabelledPair], for_complete: bool) -> _Tried:
         """The shape, and its number of iterations, with the least loss."""
         found = []
         for shape in shapes:
             trials = try_shape(self.table, shape, pairs, self.n_classes, self.seed, for_complete)
             loss = np.sum([trial.loss for trial in trials], axis=0)
-            found.append(Tried(trials, (shape, 1 + int(loss.argmin())), float(loss.min())))
+            found.append(_Tried(trials, (shape, 1 + int(loss.argmin())), float(loss.min())))
         return min(found, key=lambda one: one.loss)
 
-    def learn(self, rows: Labelled, settings: Settings) -> Boosted:
+    def learn(self, rows: Labelled, settings: BoostingSettings) -> Boosted:
         shape, n_iter = settings or (FIXED.shapes[0], FIXED.iterations_at_once)
-        return boosted(self.table, *grow(self.table, shape, rows, self.n_classes, n_iter, self.seed))
+        return boosted(self.table, *grow_boosting(self.table, shape, rows, self.n_classes, n_iter, self.seed))
 
 
 class GivenBoosting(NamedTuple):
@@ -329,7 +333,7 @@ class GivenBoosting(NamedTuple):
     def learns(self) -> bool:
         return self.estimator is not None
 
-    def cross_fit(self, pairs: list[Pair], like: Settings = None) -> Fitted:
+    def cross_fit(self, pairs: list[LabelledPair], like: BoostingSettings = None) -> Fitted:
         try:
             return [self._grow(rows) for rows, _ in pairs], None
         except ValueError:  # of missing cells, it seems; if not, it is raised again by rows without
@@ -337,12 +341,12 @@ class GivenBoosting(NamedTuple):
                 raise
             return [], None
 
-    def cross_fit_twice(self, pairs: list[Pair]) -> tuple[Fitted, Fitted]:
+    def cross_fit_twice(self, pairs: list[LabelledPair]) -> tuple[Fitted, Fitted]:
         """As declared; an estimator has settings of its own, so the trees are the same."""
         both = self.cross_fit(pairs)
         return both, both
 
-    def learn(self, rows: Labelled, settings: Settings) -> Boosted:
+    def learn(self, rows: Labelled, settings: BoostingSettings) -> Boosted:
         return self._grow(rows)
 
     def _grow(self, rows: Labelled) -> Boosted:

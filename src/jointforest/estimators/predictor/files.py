@@ -17,9 +17,19 @@ from ...inference.expectation.match import Features
 from ...models.base import Distribution
 from ...models.box_forest.box_forest import BoxForest
 from ...models.box_forest.files import NAMES, forest_from_arrays, forest_to_arrays
-from ...models.file import PREDICTOR, ModelFileError, contents, model_of, opened, pack, read, read_about, write
+from ...models.file import (
+    PREDICTOR,
+    ModelFileError,
+    contents,
+    model_of,
+    opened,
+    pack,
+    read_about,
+    read_start,
+    write_atomically,
+)
 from .additive import Additive
-from .boosting import Boosted, table_of
+from .boosting import Boosted, boosting_table
 from .members import (
     ADDITIVE,
     COMPLETED,
@@ -89,18 +99,18 @@ def save_predictor(saved: Saved, path: str | os.PathLike[str]) -> None:
         "seed": saved.seed,
         "alone": saved.alone,
     }
-    write(pack(about, arrays | {f"{PREDICTOR}.{name}": array for name, array in own.items()}), path)
+    write_atomically(pack(about, arrays | {f"{PREDICTOR}.{name}": array for name, array in own.items()}), path)
 
 
 def has_predictor(path: str | os.PathLike[str]) -> bool:
     """Whether a model file holds a predictor beside its joint."""
-    return PREDICTOR in read_about(read(path))
+    return PREDICTOR in read_about(read_start(path))
 
 
 def read_predictor(path: str | os.PathLike[str]) -> Saved:
     """What a file holds of a predictor, every field checked; a `ModelFileError` if it is not as it must be."""
     try:
-        about, arrays = opened(read(path))
+        about, arrays = opened(read_start(path))
         if PREDICTOR not in about:
             raise ValueError("the file holds a joint and no predictor; read it by jf.load")
         return _saved_of(about, arrays)
@@ -162,7 +172,7 @@ def _saved_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Saved:
             members[name] = Conditional(distribution, float(own["beta"]) if name == FOREST else 1.0, grid)
             continue
         if name == ADDITIVE:
-            members[name] = ExpectedAdditive(_additive_of(schema, part, K), table_of(schema).is_level)
+            members[name] = ExpectedAdditive(_additive_of(schema, part, K), boosting_table(schema).is_level)
             continue
         trees = _boosted_of(schema, part, own["links"][name], K if is_class else 0)
         members[name] = ExpectedBoosting(trees, joint) if name in (EXPECTED, COMPLETED) else NativeBoosting(trees)

@@ -18,9 +18,8 @@ from ...learners.selection.folds import Fold
 from ...models.base import Distribution
 from ...runtime.threads import n_threads
 from .additive import Additive, AdditiveLearner
-from .boosting import Boosted, Boosting, Labelled, Pair, Settings, table_of
+from .boosting import Boosted, Boosting, BoostingSettings, Labelled, LabelledPair, boosting_table
 from .constants import FIXED
-from .hiding import Hidden, copies, validation_rows
 from .members import (
     ADDITIVE,
     COMPLETED,
@@ -34,16 +33,80 @@ from .members import (
     ExpectedBoosting,
     Member,
     NativeBoosting,
-    ask,
+    ask_members,
     evidence_of,
     grid_of,
     learn_forest,
-    take_rows,
+    take_training,
 )
-from .pooling import Answer, ClassGoal, Goal, NumberGoal, Pool, ValidationRows, joined, stack
+from .pooling import Answer, ClassGoal, Goal, NumberGoal, Pool, ValidationRows, joined_stacks, stack
+
+# ---- Which cells are hidden from rows: at random, or a block of neighbouring columns.
 
 
-class Problem(NamedTuple):
+class Hidden(NamedTuple):
+    """Rows that are there several times, each time with other cells hidden.
+
+    Attributes
+    ----------
+    row : int64 array (m,)
+        The number of each row in the table.
+    mask : bool array (m, d)
+        Which of its cells are hidden.
+    rate : float64 array (m,)
+        About which share of its cells that is.
+    """
+
+    row: np.ndarray
+    mask: np.ndarray
+    rate: np.ndarray
+
+
+def hide_at_random(n: int, d: int, rate: float | np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Cells hidden completely at random, bool (n, d); ``rate`` is one number, or one for each row (n,)."""
+    return np.asarray(rng.random((n, d)) < np.broadcast_to(rate, n)[:, None])
+
+
+def hide_blocks(n: int, d: int, rate: float | np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """About this share of neighbouring columns hidden from each row, bool (n, d); the last column is beside the first.
+
+    Columns that stand together are often missing together, such as those of one questionnaire or one device.
+    """
+    width = np.floor(np.broadcast_to(rate, n) * d + rng.random(n))
+    first = rng.integers(0, d, n)
+    return np.asarray((np.arange(d) - first[:, None]) % d < width[:, None])
+
+
+def validation_rows(rows: np.ndarray, d: int, rng: np.random.Generator, most: int) -> Hidden:
+    """All rows as they are, and at most so many, drawn anew, at each of the other rates.
+
+    Of half of them the cells are hidden at random, of the others in a block.
+    """
+    n = min(len(rows), most)
+    parts = [Hidden(rows, np.zeros((len(rows), d), dtype=bool), np.zeros(len(rows)))]
+    for rate in FIXED.rates[1:]:
+        parts.append(Hidden(rng.permutation(rows)[:n], _either(n, d, rate, rng), np.full(n, rate)))
+    return Hidden(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def hidden_copies(rows: np.ndarray, d: int, rng: np.random.Generator) -> Hidden:
+    """Each row as it is, and copies of which any share is hidden."""
+    n = len(rows)
+    k = int(np.clip(FIXED.copied_rows // max(n, 1) - 1, 1, FIXED.copies))
+    rate = np.concatenate([np.zeros(n), rng.random(n * k)])
+    return Hidden(np.tile(rows, k + 1), _either(n * (k + 1), d, rate, rng), rate)
+
+
+def _either(n: int, d: int, rate: float | np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Cells hidden at random, or in a block, from each of n rows, bool (n, d)."""
+    is_block = rng.permutation(n) % 2 == 0
+    return np.where(is_block[:, None], hide_blocks(n, d, rate, rng), hide_at_random(n, d, rate, rng))
+
+
+# ---- What a predictor learns from, and what it finds.
+
+
+class PredictorProblem(NamedTuple):
     """What a predictor learns from, and how.
 
     Attributes
@@ -116,7 +179,7 @@ class MemberLoss(NamedTuple):
     weight: np.ndarray
 
 
-class Comparison(NamedTuple):
+class _Comparison(NamedTuple):
     """The pool, the names of the members that are kept, in its order, and what validation rows say.
 
     Attributes
@@ -135,7 +198,7 @@ class Comparison(NamedTuple):
     pool_loss: np.ndarray
 
 
-class Learned(NamedTuple):
+class LearnedMembers(NamedTuple):
     """Members that are kept, in the order of the pool; the joint, and what was compared.
 
     Attributes
@@ -156,10 +219,10 @@ class Learned(NamedTuple):
 
     members: dict[str, Member]
     chosen: Chosen
-    comparison: Comparison
+    comparison: _Comparison
     n_held: int
     n_folds: int
-    settings: dict[str, Settings]
+    settings: dict[str, BoostingSettings]
     penalty: float | None
     seconds: dict[str, float]
 
@@ -198,14 +261,14 @@ def _needed(X: np.ndarray, n_classes: int) -> list[int]:
 # ---- Learning.
 
 
-def learn_predictor(problem: Problem) -> Learned:
+def learn_predictor(problem: PredictorProblem) -> LearnedMembers:
     """The members, learned from all rows, and their pool, by validation rows."""
     threads = n_threads() if problem.training.X.size >= FIXED.thread_cells else 1
     with threadpool_limits(limits=threads, user_api="openmp"):
         return _learn(problem)
 
 
-def _learn(problem: Problem) -> Learned:
+def _learn(problem: PredictorProblem) -> LearnedMembers:
     """The stages one after the other; the random numbers of hidden cells are drawn in this order."""
     training, seed, clock = problem.training, problem.seed, _Clock(problem.tell)
     d, rng = training.X.shape[1] - 1, np.random.default_rng([seed, 2])
@@ -218,7 +281,7 @@ def _learn(problem: Problem) -> Learned:
     clock.stop("joint")
     n_hidden = min(FIXED.most_hidden, int(FIXED.hidden_share * len(training.X)))
     hidden = [validation_rows(fold.held, d, rng, -(-n_hidden // len(folds))) for fold in folds]
-    forest = learn_forest(take_rows(training, rows), seed)
+    forest = learn_forest(take_training(training, rows), seed)
     clock.stop("generative forest")
     joints = [chosen.model] if are_final else _joints_of_folds(problem, chosen, folds)
     clock.stop("joints of the folds")
@@ -229,15 +292,15 @@ def _learn(problem: Problem) -> Learned:
     ]
     learned_from, trees = _cross_fit(problem, completed, pairs, folds, hidden, rng)
     clock.stop("boosted trees of the folds")
-    additive = AdditiveLearner(table_of(training.schema), problem.n_classes, seed)
+    additive = AdditiveLearner(boosting_table(training.schema), problem.n_classes, seed)
     sums, penalty = additive.cross_fit(pairs)
     clock.stop("additive models of the folds")
     answers = []
     for k, fold in enumerate(folds):
-        own = forest if are_final else learn_forest(take_rows(training, fold.learn), seed, forest)
+        own = forest if are_final else learn_forest(take_training(training, fold.learn), seed, forest)
         team = _members(own, joints[k], {name: found[k] for name, (found, _) in trees.items()}, sums[k], problem.grid())
         evidence = evidence_of(training, hidden[k].row, hidden[k].mask)
-        answers.append(ask(team, joints[k], evidence, seed))
+        answers.append(ask_members(team, joints[k], evidence, seed))
     clock.stop("validation")
 
     comparison = _compare(problem, list(trees), answers, hidden)
@@ -247,7 +310,7 @@ def _learn(problem: Problem) -> Learned:
     total = sums[0] if are_final or ADDITIVE not in kept else additive.learn(completed, penalty)
     clock.stop("additive model")
     members = _members(forest, chosen.model, final, total, problem.grid())
-    return Learned(
+    return LearnedMembers(
         {name: members[name] for name in kept},
         chosen,
         comparison,
@@ -259,7 +322,7 @@ def _learn(problem: Problem) -> Learned:
     )
 
 
-def _choose_joint(problem: Problem, folds: list[Fold], rows: np.ndarray) -> Chosen:
+def _choose_joint(problem: PredictorProblem, folds: list[Fold], rows: np.ndarray) -> Chosen:
     """The joint of these rows; candidates are compared in the folds, so that the joints of folds are learned once.
 
     Forests are no candidates: a generative forest is a member already, and answers of a second one take long.
@@ -274,11 +337,11 @@ def _choose_joint(problem: Problem, folds: list[Fold], rows: np.ndarray) -> Chos
     return choose(task)
 
 
-Trees = dict[str, tuple[list[Boosted], Settings]]
+_Trees = dict[str, tuple[list[Boosted], BoostingSettings]]
 """By the names of members: boosted trees of each fold, and what was chosen."""
 
 
-def _joints_of_folds(problem: Problem, chosen: Chosen, folds: list[Fold]) -> list[Distribution]:
+def _joints_of_folds(problem: PredictorProblem, chosen: Chosen, folds: list[Fold]) -> list[Distribution]:
     """The joint of each fold, which has not seen the rows that are held out."""
     if chosen.of_folds:
         return list(chosen.of_folds)
@@ -286,7 +349,7 @@ def _joints_of_folds(problem: Problem, chosen: Chosen, folds: list[Fold]) -> lis
     return [chosen.recipe.learn(schema, X[fold.learn], problem.seed) for fold in folds]
 
 
-def _completed(problem: Problem, joint: Distribution, rows: np.ndarray) -> Labelled:
+def _completed(problem: PredictorProblem, joint: Distribution, rows: np.ndarray) -> Labelled:
     """The rows of these numbers, whose missing cells are draws given the row and its target."""
     known = problem.training.X[rows]
     if not np.isnan(known).any():
@@ -297,13 +360,13 @@ def _completed(problem: Problem, joint: Distribution, rows: np.ndarray) -> Label
 
 
 def _cross_fit(
-    problem: Problem,
+    problem: PredictorProblem,
     completed: Labelled,
-    completed_pairs: list[Pair],
+    completed_pairs: list[LabelledPair],
     folds: list[Fold],
     hidden: list[Hidden],
     rng: np.random.Generator,
-) -> tuple[dict[str, Labelled], Trees]:
+) -> tuple[dict[str, Labelled], _Trees]:
     """Rows that boosted trees learn from in the end, and those of the folds: as they are, and copies with cells hidden.
 
     The rows to learn from in ``completed_pairs`` are completed by the joint of their fold: else validation rows would
@@ -315,7 +378,7 @@ def _cross_fit(
     model that cannot be learned anew answers by its own rule instead of from copies.
     """
     every, d = np.arange(len(problem.training.X)), problem.training.X.shape[1] - 1
-    rows, trees = {EXPECTED: problem.labelled(every), MASKED: problem.hidden(copies(every, d, rng))}, {}
+    rows, trees = {EXPECTED: problem.labelled(every), MASKED: problem.hidden(hidden_copies(every, d, rng))}, {}
 
     pairs = [(problem.labelled(fold.learn), problem.labelled(fold.held)) for fold in folds]
     trees[EXPECTED], native = problem.boosting.cross_fit_twice(pairs)
@@ -327,7 +390,7 @@ def _cross_fit(
     if not problem.boosting.learns:
         return rows, trees
     of_copies = [
-        (problem.hidden(copies(fold.learn, d, rng)), problem.hidden(these))
+        (problem.hidden(hidden_copies(fold.learn, d, rng)), problem.hidden(these))
         for fold, these in zip(folds, hidden, strict=True)
     ]
     masked = problem.boosting.cross_fit(of_copies, trees[EXPECTED][1])
@@ -340,7 +403,7 @@ def _cross_fit(
 
 
 def _learn_again(
-    problem: Problem, kept: list[str], learned_from: dict[str, Labelled], trees: Trees, are_final: bool
+    problem: PredictorProblem, kept: list[str], learned_from: dict[str, Labelled], trees: _Trees, are_final: bool
 ) -> dict[str, Boosted]:
     """Boosted trees of the kept members, learned from all rows; those of the same rows and settings only once."""
     as_given = {} if problem.fitted is None else {EXPECTED: problem.fitted, NATIVE: problem.fitted}
@@ -361,8 +424,8 @@ def _learn_again(
 
 
 def _compare(
-    problem: Problem, boosted: list[str], answers: list[dict[str, Answer]], hidden: list[Hidden]
-) -> Comparison:
+    problem: PredictorProblem, boosted: list[str], answers: list[dict[str, Answer]], hidden: list[Hidden]
+) -> _Comparison:
     """The pool by the answers of each fold, the members that are kept, and what validation rows say of each."""
     goal, names = problem.goal(), [FOREST, JOINT, *boosted, ADDITIVE]
     anchor = None if problem.fitted is None else EXPECTED
@@ -370,9 +433,9 @@ def _compare(
         pool = goal.equal(len(names), len((FOREST, JOINT)), names.index(anchor) if anchor else None)
         nothing = np.full(len(FIXED.rates), np.nan)
         losses = tuple(MemberLoss(name, nothing, pool.weight[:, k]) for k, name in enumerate(names))
-        return Comparison(pool, names, losses, nothing)
+        return _Comparison(pool, names, losses, nothing)
     validation = _validation(problem, hidden)
-    each = {name: joined([found[name] for found in answers]) for name in names}
+    each = {name: joined_stacks([found[name] for found in answers]) for name in names}
     rate = np.searchsorted(FIXED.rates, np.concatenate([h.rate for h in hidden]))
 
     def at_rates(loss: np.ndarray) -> np.ndarray:
@@ -399,10 +462,10 @@ def _compare(
         weight = pool.weight[:, kept.index(name)] if name in kept else np.zeros(len(FIXED.knots))
         members.append(MemberLoss(name, loss, weight))
     pool_loss = goal.shown(at_rates(pool.losses(stack([each[name] for name in kept]), validation)))
-    return Comparison(pool, kept, tuple(members), pool_loss)
+    return _Comparison(pool, kept, tuple(members), pool_loss)
 
 
-def _validation(problem: Problem, hidden: list[Hidden]) -> ValidationRows:
+def _validation(problem: PredictorProblem, hidden: list[Hidden]) -> ValidationRows:
     """The validation rows of all folds, one after the other."""
     X = problem.training.X
     rows, mask = np.concatenate([h.row for h in hidden]), np.vstack([h.mask for h in hidden])
@@ -417,7 +480,7 @@ def _members(
     found: dict[str, Member] = {
         FOREST: Conditional(forest.joint_.distribution, forest._query_beta, grid),
         JOINT: Conditional(joint, 1.0, grid),
-        ADDITIVE: ExpectedAdditive(additive, table_of(joint.schema).is_level),
+        ADDITIVE: ExpectedAdditive(additive, boosting_table(joint.schema).is_level),
     }
     for name in (EXPECTED, COMPLETED):
         if name in trees:

@@ -14,13 +14,13 @@ from ...learners.generative.classifier import GenerativeForestClassifier
 from ...learners.generative.regressor import GenerativeForestRegressor
 from ...learners.generative.targets import Training
 from ...learners.leaf_fitting.densities import first_leaves, first_trees
-from ...learners.leaf_fitting.fit import prepare
+from ...learners.leaf_fitting.fit import prepare_table
 from ...models.base import Distribution, PosteriorState
 from ...runtime.threads import chunks
 from .additive import Additive
 from .boosting import Boosted
 from .constants import FIXED
-from .pooling import LEVELS, Answer, half_cell, joined, point_masses
+from .pooling import LEVELS, Answer, half_cell, joined_stacks, point_masses
 
 FOREST, JOINT, ADDITIVE = "generative forest", "joint", "expected additive model"
 EXPECTED, MASKED, NATIVE = "expected boosting", "boosting on masked copies", "boosting"
@@ -138,7 +138,7 @@ class NativeBoosting:
         return Answer(self.trees.native(known.evidence))
 
 
-def ask(
+def ask_members(
     members: Mapping[str, Member],
     joint: Distribution,
     evidence: Evidence,
@@ -164,7 +164,7 @@ def ask(
         said |= {name: member.answer(known, completed, with_spread) for name, member in others.items()}
         parts.append(said)
     back = np.argsort(np.concatenate(pieces))[place]
-    return {name: joined([part[name] for part in parts]).take(back) for name in members}
+    return {name: joined_stacks([part[name] for part in parts]).take(back) for name in members}
 
 
 def quantiles_of(cdf: np.ndarray, grid: np.ndarray) -> np.ndarray:
@@ -195,10 +195,10 @@ def grid_of(y: np.ndarray, step: float) -> np.ndarray:
     return np.concatenate([[min(y.min(), cuts[0]) - beyond], cuts, [max(y.max(), cuts[-1]) + beyond]])
 
 
-def take_rows(training: Training, rows: np.ndarray) -> Training:
+def take_training(training: Training, rows: np.ndarray) -> Training:
     """The rows of these numbers, as a table to learn from."""
     X = training.X[rows]
-    return training._replace(X=X, filled=X, table=prepare(training.columns, X, None, training.table.edges))
+    return training._replace(X=X, filled=X, table=prepare_table(training.columns, X, None, training.table.edges))
 
 
 def learn_forest(training: Training, seed: int, like: Any = None) -> Any:

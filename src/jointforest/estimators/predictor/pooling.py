@@ -40,7 +40,7 @@ class Answer(NamedTuple):
         return Answer(self.value[rows], None if self.quantiles is None else self.quantiles[rows])
 
 
-def joined(parts: Sequence[Answer]) -> Answer:
+def joined_stacks(parts: Sequence[Answer]) -> Answer:
     """The answers for several sets of rows, one after the other."""
     known = [part.quantiles for part in parts if part.quantiles is not None]
     return Answer(np.concatenate([part.value for part in parts]), np.concatenate(known) if known else None)

@@ -10,7 +10,7 @@ from ...api.fit_report import FitReport
 from ...cards import html
 from ...cards.html import Html
 
-TOGETHER = "all together"
+_TOGETHER = "all together"
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class PredictorReport:
         return words + (f"; not kept, as they gain too little: {', '.join(left)}" if left else "")
 
     def __str__(self) -> str:
-        losses = [(one.name, one.loss) for one in self.members] + [(TOGETHER, self.together)]
+        losses = [(one.name, one.loss) for one in self.members] + [(_TOGETHER, self.together)]
         width = max(len(name) for name, _ in losses)
         lines = [f"{sum(self.seconds.values()):.1f} s; joint: {self.joint.in_words}"]
         head = "".join(f"{rate:>9.0%}" for rate in self.rates)
@@ -111,11 +111,11 @@ class PredictorReport:
     def _repr_html_(self) -> str:
         header = ["member", *(f"{rate:.0%} hidden" for rate in self.rates)]
         losses = [[one.name, *map(_figure, one.loss)] for one in self.members]
-        losses.append([Html(f"<b>{TOGETHER}</b>"), *map(_figure, self.together)])
+        losses.append([Html(f"<b>{_TOGETHER}</b>"), *map(_figure, self.together)])
         weights = [[one.name, *(f"{weight:.2f}" for weight in one.weight)] for one in self.members if one.is_kept]
-        tables = [html.table(losses, header)] if self.n_held else []
-        tables.append(html.table(weights, ["weight", *(f"{share:.0%} missing" for share in self.shares)]))
-        return html.view(f"Predictor: {self.measure}", [f"chosen: {self.in_words}"], tables)
+        tables = [html.table_html(losses, header)] if self.n_held else []
+        tables.append(html.table_html(weights, ["weight", *(f"{share:.0%} missing" for share in self.shares)]))
+        return html.view_html(f"Predictor: {self.measure}", [f"chosen: {self.in_words}"], tables)
 
 
 def _figure(loss: float) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 
 from .columns import RANDOM, TYPING, CheckedColumn
 from .keys import Votes, agreement, find_key, source_of, vote
-from .partners import PRIOR, PRIOR_OF_FUNCTIONS, Counts, Partners, codes_of_partner
+from .partners import PRIOR_OF_FUNCTIONS, PRIOR_ROWS, Counts, Partners, codes_of_partner
 from .texts import WAYS
 
 _ROUNDS = 4  # most passes over all columns
@@ -32,7 +32,7 @@ _STRUCTURE = 0.1  # blank cells are no errors if another column explains more th
 _STILL = 2e-4  # rounds end when the mean change of probabilities is below this in every column
 _SMALLEST = 1e-300  # avoids divisions by 0
 
-Joint = Callable[[Sequence[np.ndarray], Callable[[slice, int, np.ndarray], np.ndarray]], np.ndarray]
+_Joint = Callable[[Sequence[np.ndarray], Callable[[slice, int, np.ndarray], np.ndarray]], np.ndarray]
 """A function that asks the joint about every cell, given all other cells of its row.
 
 Its first argument is the likelihood (U + 1, K) of each column: p(value in the cell | code). Its second one is called as
@@ -41,7 +41,7 @@ of them. The result has the kept numbers of all columns side by side, (n, A).
 """
 
 
-class Posterior(NamedTuple):
+class _Posterior(NamedTuple):
     """The posterior of the cells of one column; all arrays are (n,).
 
     Attributes
@@ -79,7 +79,7 @@ class ErrorModel:
         The votes on the columns that the entity determines.
     """
 
-    def __init__(self, joint: Joint, columns: Sequence[CheckedColumn], key: int | None = None) -> None:
+    def __init__(self, joint: _Joint, columns: Sequence[CheckedColumn], key: int | None = None) -> None:
         self.columns, self._joint = list(columns), joint
         self.n = len(columns[0].item)
         self.item = np.column_stack([column.item for column in columns])
@@ -93,10 +93,10 @@ class ErrorModel:
         self.votes: dict[int, Votes] = {}
         self._vote()
         n = self.n
-        self.posterior = [Posterior(np.zeros(n), c.item, np.ones(n), np.full(n, RANDOM)) for c in columns]
+        self.posterior = [_Posterior(np.zeros(n), c.item, np.ones(n), np.full(n, RANDOM)) for c in columns]
         for j, votes in self.votes.items():
             p_wrong = np.where(self.columns[j].item >= 0, 1.0 - votes.seen, votes.probability)
-            self.posterior[j] = Posterior(p_wrong, votes.best, votes.probability, np.full(n, RANDOM))
+            self.posterior[j] = _Posterior(p_wrong, votes.best, votes.probability, np.full(n, RANDOM))
         self._weight: dict[int, np.ndarray] = {}
         self._is_value = [np.ones(len(c.values)) for c in columns]
         for k in range(_ROUNDS if n else 0):
@@ -188,7 +188,7 @@ class ErrorModel:
         """
         column, right = self.columns[j], 1.0 - self.posterior[j].p_wrong
         groups = [np.zeros(self.n, np.int64), *self.partners[j].group]
-        prior = PRIOR_OF_FUNCTIONS if self.partners[j].is_function(float(self.rate.mean())) else PRIOR
+        prior = PRIOR_OF_FUNCTIONS if self.partners[j].is_function(float(self.rate.mean())) else PRIOR_ROWS
         return [Counts(group, column.item, len(column.values), right, prior) for group in groups]
 
     def _candidates(self, j: int, counts: Sequence[Counts]) -> np.ndarray:
@@ -252,7 +252,7 @@ class ErrorModel:
         joint: tuple[np.ndarray, np.ndarray],
         counts: Sequence[Counts],
         pooled: float,
-    ) -> tuple[Posterior, np.ndarray]:
+    ) -> tuple[_Posterior, np.ndarray]:
         """The posterior of one column's cells, and its expected number of errors of each kind, (E,).
 
         ``pooled`` is the mean share of wrong cells of all columns.
@@ -337,7 +337,7 @@ class ErrorModel:
 
     def _posterior(
         self, j: int, values: np.ndarray, p: np.ndarray, q: np.ndarray, by_error: np.ndarray, seen: np.ndarray
-    ) -> Posterior:
+    ) -> _Posterior:
         """The posterior of all cells; for missing and blank cells it comes from the predictions alone."""
         column, share, e = self.columns[j], self.share[j], self.rate[j]
         known, C, every = column.item >= 0, column.truth.shape[1], np.arange(self.n)
@@ -355,4 +355,4 @@ class ErrorModel:
         p_wrong, kind = np.zeros(self.n), np.full(self.n, RANDOM)
         p_wrong[known] = 1.0 - by_error[:, 0]
         kind[known] = column.kinds[by_error[:, 1:].argmax(axis=1)] if len(u) else RANDOM
-        return Posterior(p_wrong, values[every, choice], p_best, kind)
+        return _Posterior(p_wrong, values[every, choice], p_best, kind)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .partners import Counts, joined
+from .partners import Counts, joined_partners
 
 _AGREE = 0.4  # least agreement within entities, beyond chance, of a column that supports a possible key
 _COLUMNS = 2  # least number of such columns
@@ -30,7 +30,7 @@ def source_of(key: np.ndarray, code: Sequence[np.ndarray], k: int) -> int | None
     for i, other in enumerate(code):
         if i == k or not (other >= 0).all() or len(np.unique(other)) > len(other) / 3:
             continue
-        distinct = len(np.unique(joined([key, other])))
+        distinct = len(np.unique(joined_partners([key, other])))
         if distinct >= 0.99 * len(other):
             found.append((len(np.unique(other)), i))
     return min(found)[1] if found else None

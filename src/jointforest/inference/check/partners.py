@@ -7,7 +7,7 @@ from copy import copy
 
 import numpy as np
 
-PRIOR = 0.5  # pseudo-rows with the shares of the whole column, which are added to each group
+PRIOR_ROWS = 0.5  # pseudo-rows with the shares of the whole column, which are added to each group
 PRIOR_OF_FUNCTIONS = 0.02  # the same of near-functions
 _NEW = 0.5  # share of new values in the pseudo-rows
 _ROWS = 5_000  # most rows by which partners are chosen
@@ -16,7 +16,7 @@ _NEAR = 0.8  # least accuracy of a near-function, beyond chance
 _SOME = 0.3  # the same, where the share of wrong cells can explain its exceptions
 
 
-def joined(codes: Sequence[np.ndarray]) -> np.ndarray:
+def joined_partners(codes: Sequence[np.ndarray]) -> np.ndarray:
     """Group of each row by its values in several columns, (n,); -1 where one of them is missing."""
     known = np.all([code >= 0 for code in codes], axis=0)
     group = np.full(len(known), -1)
@@ -43,7 +43,7 @@ class Counts:
     """
 
     def __init__(
-        self, group: np.ndarray, item: np.ndarray, n_values: int, weight: np.ndarray, prior: float = PRIOR
+        self, group: np.ndarray, item: np.ndarray, n_values: int, weight: np.ndarray, prior: float = PRIOR_ROWS
     ) -> None:
         self._prior = prior
         self.group, self.item, self.n_values = group, item, max(n_values, 1)
@@ -150,10 +150,10 @@ class Partners:
         if chosen:
             best = chosen[0][0][0]
             pairs = [(best, i) for i in others if i != best]
-            double = sorted(((*gain(joined([code[a], code[b]])), (a, b)) for a, b in pairs), reverse=True)
+            double = sorted(((*gain(joined_partners([code[a], code[b]])), (a, b)) for a, b in pairs), reverse=True)
             chosen += [(pair, of, right) for of, right, pair in double[:1] if of > chosen[0][1] + 1e-2]
         self.columns = [columns for columns, _, _ in chosen]
-        self.group = [joined([code[i] for i in columns]) for columns in self.columns]
+        self.group = [joined_partners([code[i] for i in columns]) for columns in self.columns]
         base = np.bincount(item[item >= 0]).max() / (item >= 0).sum()
         beyond = [(right - base) / (1.0 - base) if base < 1.0 else 0.0 for _, _, right in chosen]
         self.accuracy = max(beyond, default=0.0)

@@ -1,6 +1,6 @@
 """Predictions of a joint for each cell of a row, given all other cells, each of which may be wrong.
 
-Here *code* is a code of the joint: a level, or a bin of a number. See `check.Joint` for the functions that are passed.
+Here *code* is a code of the joint: a level, or a bin of a number. See `check._Joint` for the functions that are passed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Read = Callable[[slice, int, np.ndarray], np.ndarray]
 """Called with a batch of rows, a column and the probabilities of its codes, (b, K); returns what to keep, (b, A)."""
 
 
-class Tree:
+class RestTree:
     """Hidden trees: one pass up and one down each tree gives the predictions of all cells of a row."""
 
     def __init__(self, hidden: HiddenTrees) -> None:
@@ -99,12 +99,12 @@ def _cuts(column: Column, prior: PosteriorState, j: int) -> np.ndarray:
     return cuts[(cuts > column.minimum) & (cuts < column.maximum)]
 
 
-def of_joint(distribution: Distribution, evidence: Evidence) -> Tree | Other:
+def of_joint(distribution: Distribution, evidence: Evidence) -> RestTree | Other:
     """The hidden trees of a joint, in a mixture those of greatest weight, or the joint itself if it has none."""
     for k in np.argsort(-np.asarray(distribution.log_weight), kind="stable").tolist():
         hidden = distribution.components[k].hidden_trees()
         if hidden is not None:
-            return Tree(hidden)
+            return RestTree(hidden)
     return Other(distribution, evidence)
 
 

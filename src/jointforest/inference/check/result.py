@@ -19,7 +19,7 @@ from ...runtime.parameters import check_number
 from ...runtime.warnings import warn
 from .check import ErrorModel
 from .columns import ANY, FACTORS, SHIFT, TYPING, UNIT, CheckedColumn
-from .partners import Counts, joined
+from .partners import Counts, joined_partners
 from .rest import Other, of_joint
 from .texts import plain_form
 
@@ -179,7 +179,7 @@ class Check:
         columns = []
         for j, column in enumerate(model.columns):
             found = model.posterior[j]
-            texts = np.array([*(shown(column, i) for i in range(len(column.values))), None], object)
+            texts = np.array([*(_shown(column, i) for i in range(len(column.values))), None], object)
             value = texts[np.where(column.item >= 0, column.item, -1)]
             value[column.is_blank] = ""
             reason = np.full(n, "", object)
@@ -217,13 +217,13 @@ class Check:
         model = self._model
         assert model is not None
         if (j, partners) not in self._tallies:
-            group = joined([model.item[:, i] for i in partners])
+            group = joined_partners([model.item[:, i] for i in partners])
             counts = Counts(group, model.item[:, j], len(model.columns[j].values), np.ones(model.n))
             has, all_rows = counts.tally(model.posterior[j].best[:, None])
             self._tallies[j, partners] = np.column_stack([has, all_rows]).astype(np.int64)
         has, all_rows = self._tallies[j, partners][r].tolist()
         given = ", ".join(
-            f"{model.columns[i].column.name} = {shown(model.columns[i], int(model.item[r, i]))!r}" for i in partners
+            f"{model.columns[i].column.name} = {_shown(model.columns[i], int(model.item[r, i]))!r}" for i in partners
         )
         return f"{has} of {all_rows} other rows with {given} have {best!r}" if has else f"unlikely with {given}"
 
@@ -297,7 +297,7 @@ def check(distribution: Distribution, frame: Any, key: str | None) -> Check:
     return Check(left_out, wrong, key, source, frame, schema, library, places, model)
 
 
-def shown(column: CheckedColumn, i: int) -> str | None:
+def _shown(column: CheckedColumn, i: int) -> str | None:
     """Value i as text; None if there is none."""
     value = column.value(i)
     return None if value is None else str(value)

@@ -28,19 +28,19 @@ from .problem import (
     gower,
     rows_for,
     unlike,
-    within,
+    within_range,
 )
 from .result import Counterfactuals
 
 # ---- From many rows that will do a few near ones that differ from each other.
 
-STEPS = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
+_STEPS = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
 """Places on the way from a row's number to another that are tried, the nearest first."""
-LOST = 1.0
+_LOST = 1.0
 """Nats of log-density that a row may lose when its numbers come nearer."""
 
 
-def choose(p: Problem, X: np.ndarray, n: int) -> np.ndarray:
+def _choose(p: Problem, X: np.ndarray, n: int) -> np.ndarray:
     """At most n of the rows X (m, d), fewest changes first, then nearest, then most probable.
 
     Needless changes are taken back, and numbers brought nearer. First one row for each set of columns that holds no
@@ -91,34 +91,34 @@ def _simpler(p: Problem, X: np.ndarray) -> np.ndarray:
 
 
 def _nearer(p: Problem, X: np.ndarray) -> np.ndarray:
-    """Rows whose numbers are as near to the row's as one of `STEPS` on the way, at about the same density."""
-    X, least = X.copy(), np.maximum(p.log_density(X) - LOST, p.log_floor)
+    """Rows whose numbers are as near to the row's as one of `_STEPS` on the way, at about the same density."""
+    X, least = X.copy(), np.maximum(p.log_density(X) - _LOST, p.log_floor)
     for j in p.free:
         rows = np.flatnonzero(X[:, j] != p.row[j])
         if p.columns[j].is_categorical or not len(rows):
             continue
-        trial = np.repeat(X[rows], len(STEPS), axis=0)
-        way = p.row[j] + np.tile(STEPS, len(rows)) * (trial[:, j] - p.row[j])
-        trial[:, j] = within((p.columns[j],), way[:, None])[:, 0]
-        fits = (trial[:, j] != p.row[j]) & (p.log_density(trial) >= np.repeat(least[rows], len(STEPS)))
+        trial = np.repeat(X[rows], len(_STEPS), axis=0)
+        way = p.row[j] + np.tile(_STEPS, len(rows)) * (trial[:, j] - p.row[j])
+        trial[:, j] = within_range((p.columns[j],), way[:, None])[:, 0]
+        fits = (trial[:, j] != p.row[j]) & (p.log_density(trial) >= np.repeat(least[rows], len(_STEPS)))
         fits[fits] = p.outcome.judge(trial[fits]).valid if fits.any() else False
-        for i, one in enumerate(fits.reshape(len(rows), len(STEPS))):
+        for i, one in enumerate(fits.reshape(len(rows), len(_STEPS))):
             if one.any():
-                X[rows[i], j] = trial[i * len(STEPS) + int(one.argmax()), j]
+                X[rows[i], j] = trial[i * len(_STEPS) + int(one.argmax()), j]
     return X
 
 
 # ---- Search over sets of columns to change, small sets first.
 
-MOST_SETS = 96
+_MOST_SETS = 96
 """Sets of one size that are tried, the most promising first, where not all rows can be."""
-MOST_ROWS = 20_000
+_MOST_ROWS = 20_000
 """Rows of one size that are all tried."""
 MORE = 1
 """How many changes more than the least rows may have."""
 
 
-class Found(NamedTuple):
+class _Found(NamedTuple):
     """Plausible rows with the wanted outcome.
 
     Attributes
@@ -132,7 +132,7 @@ class Found(NamedTuple):
     is_fewest: bool
 
 
-def search(p: Problem, n: int, seed: int) -> Found:
+def _search(p: Problem, n: int, seed: int) -> _Found:
     """Rows with few changes: sets of columns of size 1, 2, ... until n sets without a needless column are found.
 
     A set that holds a smaller one that did is not tried. Where the rows of a size are too many to try them all, the
@@ -151,7 +151,7 @@ def search(p: Problem, n: int, seed: int) -> Found:
         sets, all_sets = _sets(free, size, minimal, score)
         if not sets:
             break
-        rows = every_row(p, sets, values, MOST_ROWS) if all_sets else []
+        rows = every_row(p, sets, values, _MOST_ROWS) if all_sets else []
         if rows:
             X, owner = np.vstack(rows), np.repeat(np.arange(len(sets)), [len(one) for one in rows])
         else:
@@ -169,7 +169,7 @@ def search(p: Problem, n: int, seed: int) -> Found:
             is_fewest = complete or bool((p.changed(X[valid]).sum(axis=1) == 1).any())
         minimal = _minimal([*minimal, *(frozenset(np.flatnonzero(one).tolist()) for one in p.changed(X[valid]))])
         complete = complete and bool(rows)
-    return Found(np.vstack(hits) if hits else np.empty((0, len(p.row))), is_fewest and bool(minimal))
+    return _Found(np.vstack(hits) if hits else np.empty((0, len(p.row))), is_fewest and bool(minimal))
 
 
 def _number(p: Problem, hits: list[np.ndarray]) -> int:
@@ -180,7 +180,7 @@ def _number(p: Problem, hits: list[np.ndarray]) -> int:
 def _tried(p: Problem, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Which rows (n, d) will do, which are plausible and changed, and how near each is to the outcome, each (n,)."""
     valid, score = np.zeros(len(X), bool), np.full(len(X), -np.inf)
-    cells = ~p.changed(X) | (within(p.columns, X) == X)  # draws of tails beyond the range, cells that lack a draw
+    cells = ~p.changed(X) | (within_range(p.columns, X) == X)  # draws of tails beyond the range, cells that lack a draw
     X_once, place = np.unique(X, axis=0, return_inverse=True)
     ok = p.plausible(X_once)[0][place.ravel()] & cells.all(axis=1) & p.changed(X).any(axis=1)
     accepted = np.flatnonzero(ok)
@@ -194,7 +194,7 @@ def _sets(
     free: tuple[int, ...], size: int, minimal: list[frozenset[int]], score: dict[Columns, float]
 ) -> tuple[list[Columns], bool]:
     """Sets of a size that hold none of the minimal ones, and whether these are all; else those above sets tried."""
-    few = size == 1 or math.comb(len(free), size) <= MOST_ROWS
+    few = size == 1 or math.comb(len(free), size) <= _MOST_ROWS
     sets: Iterable[Columns] = itertools.combinations(free, size) if few else ()
     if not few:
         sets = {tuple(sorted({*s, j})) for s in score if len(s) == size - 1 for j in free if j not in s}
@@ -202,14 +202,14 @@ def _sets(
 
 
 def _most_promising(sets: list[Columns], score: dict[Columns, float]) -> list[Columns]:
-    """At most `MOST_SETS` of them: by the best of the subsets tried that lack one column, then by the other's own."""
+    """At most `_MOST_SETS` of them: by the best of the subsets tried that lack one column, then by the other's own."""
 
     def promise(columns: Columns) -> tuple[float, float]:
         subsets = [(score.get(tuple(k for k in columns if k != j), -np.inf), j) for j in columns]
         top, j = max(subsets)
         return top, score.get((j,), -np.inf)
 
-    return sets if len(sets) <= MOST_SETS else sorted(sets, key=promise, reverse=True)[:MOST_SETS]
+    return sets if len(sets) <= _MOST_SETS else sorted(sets, key=promise, reverse=True)[:_MOST_SETS]
 
 
 def _best(values: np.ndarray, nearness: np.ndarray) -> list[float]:
@@ -263,8 +263,8 @@ def counterfactual(
     pool = drawn_pool(model, outcome, x, is_fixed & known, seed)
     log_floor = floor_of(model, x, pool, float(unlikely))
     problem = Problem(model, outcome, x, tuple(np.flatnonzero(free).tolist()), pool, log_floor)
-    rows = search(problem, int(n), seed)
-    return _result(problem, choose(problem, rows.X, int(n)), rows.is_fewest)
+    rows = _search(problem, int(n), seed)
+    return _result(problem, _choose(problem, rows.X, int(n)), rows.is_fewest)
 
 
 def _row(schema: Schema, row: Any) -> np.ndarray:

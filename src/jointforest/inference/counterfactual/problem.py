@@ -15,7 +15,7 @@ from .outcome import Outcome
 
 POOL = 1000
 """Rows drawn given the fixed cells and the wanted outcome."""
-BINS = 10
+_BINS = 10
 """Rows that agree in all levels and in these parts of the ranges are alike."""
 
 
@@ -70,7 +70,7 @@ def drawn_pool(model: Distribution, outcome: Outcome, row: np.ndarray, fixed: np
     X = sample(model, evidence, POOL, seed)
     X = X[~np.isnan(X).all(axis=1)]
     if outcome.target is None and len(X):
-        X = np.where(fixed, row, within(model.schema.columns, X))
+        X = np.where(fixed, row, within_range(model.schema.columns, X))
         valid = outcome.judge(np.where(np.isnan(row), np.nan, X)).valid
         X = X[valid] if valid.sum() >= 50 else X
     return X
@@ -85,7 +85,7 @@ def floor_of(model: Distribution, row: np.ndarray, pool: np.ndarray, unlikely: f
     return float(min(log_density[0], np.quantile(log_density[1:], unlikely / 100.0)))
 
 
-def within(columns: tuple[Column, ...], X: np.ndarray) -> np.ndarray:
+def within_range(columns: tuple[Column, ...], X: np.ndarray) -> np.ndarray:
     """Rows (n, d) with numbers on their grids and within the range that learning saw."""
     out = X.copy()
     for j, column in enumerate(columns):
@@ -99,7 +99,7 @@ def unlike(p: Problem, X: np.ndarray) -> np.ndarray:
     key = X.copy()
     for j, column in enumerate(p.columns):
         if not column.is_categorical and column.maximum > column.minimum:
-            part = np.floor((X[:, j] - column.minimum) / (column.maximum - column.minimum) * BINS)
+            part = np.floor((X[:, j] - column.minimum) / (column.maximum - column.minimum) * _BINS)
             key[:, j] = np.where(X[:, j] == p.row[j], -1.0, part)
     return np.sort(np.unique(np.nan_to_num(key, nan=-2.0), axis=0, return_index=True)[1])
 
@@ -110,7 +110,7 @@ Columns = tuple[int, ...]
 
 FEW_VALUES = 64
 """A column of more cells between its least and greatest number is not tried value by value."""
-DRAWS = 32
+_DRAWS = 32
 """Draws for a set of several columns; for one column twice as many."""
 BEST = 2
 """Values of a column that are combined with those of other columns."""
@@ -126,7 +126,7 @@ def every_value(column: Column, value: float) -> np.ndarray | None:
         return None
     else:
         n = round((column.maximum - column.minimum) / column.step) + 1
-        values = within((column,), (column.minimum + column.step * np.arange(n))[:, None])[:, 0]
+        values = within_range((column,), (column.minimum + column.step * np.arange(n))[:, None])[:, 0]
     return values[values != value]
 
 
@@ -167,7 +167,7 @@ def rows_for(
     """
     few = [_product(columns, values) <= LARGEST_PRODUCT for columns in sets]
     many = [i for i, is_few in enumerate(few) if not is_few]
-    n = DRAWS if len(sets[0]) > 1 else 2 * DRAWS
+    n = _DRAWS if len(sets[0]) > 1 else 2 * _DRAWS
     rows, owner = [], []
     if many:
         rows.append(drawn_rows(p, [sets[i] for i in many], n, seed))

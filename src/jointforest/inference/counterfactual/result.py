@@ -71,10 +71,10 @@ class Counterfactuals:
                 for name, (old, new) in changes.items()
             )
             share = float(self.validity[k])
-            row = [_short(self.outcome[k]), svg.percent(share), Html(svg.bar(share)), f"{self.distance[k]:.3f}"]
+            row = [_short(self.outcome[k]), svg.percent(share), Html(svg.bar_svg(share)), f"{self.distance[k]:.3f}"]
             rows.append([*row, f"{self.log_density[k]:.1f}", Html("<br>".join(said))])
         header = ("outcome", "validity", "", "distance", "log-density", "changes")
-        return html.view(self.text, [], [html.table(rows, header)] if rows else [])
+        return html.view_html(self.text, [], [html.table_html(rows, header)] if rows else [])
 
     def _table(self) -> list[tuple[str, ...]]:
         """Titles, and a line a row."""

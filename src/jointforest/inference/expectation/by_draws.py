@@ -11,10 +11,10 @@ from ...ensembles.evaluate import apply_link, raw
 from ...models.base import Distribution
 from ...runtime.parameters import check
 from ..sampling import sample
-from .expectation import Rows, distinct, knows_splits, take
+from .expectation import MatchedRows, distinct, knows_splits, take_matched
 from .match import Features, filled, split_features
 
-METHODS = ("auto", "exact", "sample")
+_METHODS = ("auto", "exact", "sample")
 _DRAWN = 100_000
 """Completions at once."""
 _CELLS = 4096
@@ -41,18 +41,20 @@ class Answers(NamedTuple):
     variance: np.ndarray
 
 
-def expected_by_draws(features: Features, model: Distribution, rows: Rows, method: str, m: int, seed: int) -> Answers:
+def expected_by_draws(
+    features: Features, model: Distribution, rows: MatchedRows, method: str, m: int, seed: int
+) -> Answers:
     """Expectations over the completions of each row, each as probable as the joint says given the known cells.
 
     Rows that know all features that are split have the ensemble's own answers. Rows that lack one of them are exact:
     its splits cut the column into cells, whose probabilities the joint knows. Others are means over ``m`` draws.
     """
-    check("method", method, METHODS)
+    check("method", method, _METHODS)
     out = _plain(features, rows)
     part = np.flatnonzero(~knows_splits(features, rows))
     if not len(part):
         return out
-    few, place = distinct(take(rows, part))
+    few, place = distinct(take_matched(rows, part))
     lacks = _lacking(features, few)
     alone = _alone(features, lacks) if method != "sample" else np.full(len(lacks), -1)
     many = np.flatnonzero(alone < 0)
@@ -63,35 +65,40 @@ def expected_by_draws(features: Features, model: Distribution, rows: Rows, metho
             "is not one forest only one is summed exactly; use method='auto'"
         )
     of_few = Answers(*np.empty((5, len(few.X), out.mean.shape[1])))
-    for f in np.unique(alone[alone >= 0]).tolist():
-        rows_here = np.flatnonzero(alone == f)
-        _put(of_few, rows_here, _by_cells(features, model, take(few, rows_here), f))
+    _sum_lone(of_few, features, model, few, alone)
     size = max(1, _DRAWN // m)
     for first in range(0, len(many), size):
         rows_here = many[first : first + size]
         own_seed = int(np.random.default_rng([seed, first]).integers(2**62))
-        _put(of_few, rows_here, _drawn(features, model, take(few, rows_here), m, own_seed))
+        _put(of_few, rows_here, _drawn(features, model, take_matched(few, rows_here), m, own_seed))
     _put(out, part, Answers(*(answers[place] for answers in of_few)))
     return out
 
 
-def needs_draws(features: Features, rows: Rows) -> np.ndarray:
+def _sum_lone(out: Answers, features: Features, model: Distribution, rows: MatchedRows, alone: np.ndarray) -> None:
+    """Put the answers of rows that lack one feature alone, ``alone`` (n,), into their places; -1: not such a row."""
+    for f in np.unique(alone[alone >= 0]).tolist():
+        rows_here = np.flatnonzero(alone == f)
+        _put(out, rows_here, _by_cells(features, model, take_matched(rows, rows_here), f))
+
+
+def needs_draws(features: Features, rows: MatchedRows) -> np.ndarray:
     """Rows whose expectations are means over draws, bool (n,): they lack several of the features that are split."""
     lacks = _lacking(features, rows)
     return lacks.any(axis=1) & (_alone(features, lacks) < 0)
 
 
-def expected_by_completions(features: Features, model: Distribution, rows: Rows, completed: np.ndarray) -> Answers:
+def expected_by_completions(
+    features: Features, model: Distribution, rows: MatchedRows, completed: np.ndarray
+) -> Answers:
     """As `expected_by_draws`, over draws (n, m, d) that are there already, of the rows that need them."""
     out = _plain(features, rows)
     lacks = _lacking(features, rows)
-    alone, lacks_any = _alone(features, lacks), lacks.any(axis=1)
-    for f in np.unique(alone[alone >= 0]).tolist():
-        rows_here = np.flatnonzero(alone == f)
-        _put(out, rows_here, _by_cells(features, model, take(rows, rows_here), f))
-    many = np.flatnonzero(lacks_any & (alone < 0))
+    alone = _alone(features, lacks)
+    _sum_lone(out, features, model, rows, alone)
+    many = np.flatnonzero(lacks.any(axis=1) & (alone < 0))
     if len(many):
-        _put(out, many, _over(features, take(rows, many), completed[many]))
+        _put(out, many, _over(features, take_matched(rows, many), completed[many]))
     return out
 
 
@@ -100,14 +107,14 @@ def _put(out: Answers, at: np.ndarray, answers_there: Answers) -> None:
         answers[at] = new
 
 
-def _plain(features: Features, rows: Rows) -> Answers:
+def _plain(features: Features, rows: MatchedRows) -> Answers:
     """The ensemble's own answers."""
     total = raw(features.ensemble, rows.X, rows.other)
     nothing = np.zeros((3, *total.shape))
     return Answers(apply_link(features.ensemble.link, total).copy(), nothing[0], total, nothing[1], nothing[2])
 
 
-def _lacking(features: Features, rows: Rows) -> np.ndarray:
+def _lacking(features: Features, rows: MatchedRows) -> np.ndarray:
     """Which of the features that are split each row lacks, bool (n, n_features)."""
     split = np.zeros(rows.X.shape[1], bool)
     split[split_features(features)] = True
@@ -142,7 +149,7 @@ def _cells(features: Features, f: int) -> tuple[np.ndarray, np.ndarray]:
     return edges, np.append(value[first], np.nextafter(value[-1], np.inf))
 
 
-def _by_cells(features: Features, model: Distribution, rows: Rows, f: int) -> Answers:
+def _by_cells(features: Features, model: Distribution, rows: MatchedRows, f: int) -> Answers:
     """Exact answers for rows that lack feature f alone."""
     j = int(features.column[f])
     edges, value = _cells(features, f)
@@ -157,18 +164,18 @@ def _by_cells(features: Features, model: Distribution, rows: Rows, f: int) -> An
         here = slice(first, first + size)
         cells = np.full((len(mass[here]), len(value), rows.evidence.value.shape[1]), np.nan)
         cells[:, :, j] = value
-        total = _totals(features, take(rows, np.arange(len(mass))[here]), cells)
+        total = _totals(features, take_matched(rows, np.arange(len(mass))[here]), cells)
         _put(out, np.arange(len(mass))[here], _moments(features, total, mass[here][:, :, None], exact=True))
     return out
 
 
-def _drawn(features: Features, model: Distribution, rows: Rows, m: int, seed: int) -> Answers:
+def _drawn(features: Features, model: Distribution, rows: MatchedRows, m: int, seed: int) -> Answers:
     """Means over m draws for each row, and their standard errors."""
     n, d = rows.evidence.value.shape
     return _over(features, rows, sample(model, rows.evidence, m, seed, False).reshape(n, m, d))
 
 
-def _over(features: Features, rows: Rows, completed: np.ndarray) -> Answers:
+def _over(features: Features, rows: MatchedRows, completed: np.ndarray) -> Answers:
     """Means over m draws for each row, ``completed`` (n, m, d), and their standard errors."""
     n, m, _ = completed.shape
     total = _totals(features, rows, completed)
@@ -176,7 +183,7 @@ def _over(features: Features, rows: Rows, completed: np.ndarray) -> Answers:
     return _moments(features, total, np.full((n, m, 1), 1.0 / m), exact=False)
 
 
-def _totals(features: Features, rows: Rows, cells: np.ndarray) -> np.ndarray:
+def _totals(features: Features, rows: MatchedRows, cells: np.ndarray) -> np.ndarray:
     """F of each row with its missing cells from each of c rows, ``cells`` (n, c, d): (n, c, K)."""
     n, c, d = cells.shape
     X, other = filled(features, np.repeat(rows.X, c, axis=0), np.repeat(rows.other, c, axis=0), cells.reshape(-1, d))

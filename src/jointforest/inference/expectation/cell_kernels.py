@@ -12,9 +12,9 @@ import numpy as np
 from ...models.box_forest.posterior_kernels import row_mixture
 from ...models.box_forest.sampling_kernels import draw_row
 from ...runtime.compile import entry, kernel
-from ...runtime.random_kernels import mix, stream, uniform
-from .component_kernels import BLOCK
-from .descent_kernels import load, row_sum, start_row
+from ...runtime.random_kernels import mix_bits, stream, uniform
+from .component_kernels import COMPONENTS_AT_ONCE
+from .descent_kernels import load_block, row_sum, start_row
 from .split_regions import ONE, ZERO
 
 IDENTITY, LOGISTIC, SOFTMAX, EXP = 0, 1, 2, 3
@@ -62,12 +62,12 @@ def level_cells(columns, regions, used, u, stop, most, cells):
         key[k] = 0
     for v in range(u, stop):
         for at in range(regions.level_start[used[v]], regions.level_start[used[v] + 1]):
-            key[start + regions.level[at]] += mix(np.uint64(v + 1))
-    return number_keys(key, start, end, cells.level_cell, most)
+            key[start + regions.level[at]] += mix_bits(np.uint64(v + 1))
+    return _number_keys(key, start, end, cells.level_cell, most)
 
 
 @kernel
-def number_keys(key, start, end, number, most):
+def _number_keys(key, start, end, number, most):
     """Number the distinct keys from ``start`` to ``end`` in the order in which they come; return how many."""
     n = 0
     for k in range(start, end):
@@ -157,8 +157,8 @@ def weigh_combinations(arrays, rows, row, post, at, most, scratch, grid):
         grid.probability[combination] = 0.0
     if total < 0:
         return total
-    for block in range(0, active.n[0], BLOCK):
-        n, _ = load(arrays, rows.evidence, n_used, block, scratch)
+    for block in range(0, active.n[0], COMPONENTS_AT_ONCE):
+        n, _ = load_block(arrays, rows.evidence, n_used, block, scratch)
         cell_masses(arrays.columns, cells, n, scratch.mass, scratch.level_mass, grid.mass)
         add_block(total, n, scratch.vector[0], grid)
     start_combinations(cells, grid.combination)
@@ -184,7 +184,7 @@ def end_node(splits, residual, cells, index, tree):
 
 
 @kernel
-def apply_link(link, total, out):
+def _apply_link(link, total, out):
     """The link of sums (K,), into ``out`` (K,)."""
     n = total.shape[0]
     if link == SOFTMAX:
@@ -231,7 +231,7 @@ def cell_rows(arrays, rows, first, post, most, link, base, scratch, grid, out):
                     node = end_node(splits, scratch.residual, grid.cells, grid.combination, tree)
                     for o in range(n_outputs):
                         total[o] += value[node, o]
-                apply_link(link, total, answer)
+                _apply_link(link, total, answer)
                 for a in range(n_outputs):
                     linked[row, a] += p * answer[a]
                     mean[row, a] += p * total[a]
@@ -244,7 +244,7 @@ def cell_rows(arrays, rows, first, post, most, link, base, scratch, grid, out):
 
 
 @entry
-def complete_rows(columns, leaves, evidence, post, m, seed, offset, out):
+def complete_stratified(columns, leaves, evidence, post, m, seed, offset, out):
     """m completions of each row of the evidence, into ``out`` (n * m, d).
 
     The leaf of draw k is that at a random place of the k-th of m equal parts of the cumulated weights, so that leaves

@@ -35,9 +35,9 @@ def fill_region_masses(columns, leaves, evidence, regions, region, first, stop, 
 
 # ---- Kernels: the components of a joint that count for a row, and the masses that they give to split regions.
 
-BLOCK = 128
+COMPONENTS_AT_ONCE = 128
 """Components a block."""
-STRIDE = BLOCK + 8
+STRIDE = COMPONENTS_AT_ONCE + 8
 """Entries a row of a block: no power of two, whose rows would fall into the same few cache lines."""
 _BUCKETS = 128
 """Halvings of the greatest weight until the lightest components are found: 2^-128 is far below any tolerance."""

@@ -10,15 +10,15 @@ import math
 
 import numpy as np
 
-from ...models.box_forest.leaves.level_kernels import has_level
+from ...models.box_forest.descent_kernels import goes_left
 from ...models.box_forest.posterior_kernels import widened
 from ...runtime.compile import entry, kernel
-from .component_kernels import BLOCK, find_active, gather_masses
+from .component_kernels import COMPONENTS_AT_ONCE, find_active, gather_masses
 from .split_regions import ONE, ZERO
 
 
 @kernel
-def split(vector, mass, lo, mid, hi, n, source, left, right):
+def _split(vector, mass, lo, mid, hi, n, source, left, right):
     """Divide the vector in row ``source`` between the rows ``left`` and ``right``; return the left one's sum."""
     if hi == ONE and lo == ZERO:
         for i in range(n):
@@ -93,7 +93,7 @@ def descend(arrays, tree, mass, n, total, budget, scratch):
         if is_split and not residual.one_column[k]:
             lo, mid, hi = local[splits.lo[node]], local[splits.mid[node]], local[splits.hi[node]]
             keep = max(row, 1)
-            part = split(vector, mass, lo, mid, hi, n, row, keep + 1, keep)
+            part = _split(vector, mass, lo, mid, hi, n, row, keep + 1, keep)
             stack[2 * depth], stack[2 * depth + 1] = right, keep
             stack_mass[depth] = max(here - part, 0.0)
             depth += 1
@@ -160,16 +160,10 @@ def descend_one_column(arrays, k, row, here, mass, n, spent, budget, scratch):
 def next_open(splits, rows, row, node):
     """The first node from ``node`` on that the row cannot pass, because it is a leaf or its column is missing."""
     while splits.leaf[node] < 0:
-        f = splits.feature[node]
-        x = rows.X[row, f]
-        if rows.other[row, f]:
-            left = splits.other_left[node]
-        elif x != x:
+        x, is_other = rows.X[row, splits.feature[node]], rows.other[row, splits.feature[node]]
+        if x != x and not is_other:
             return node
-        elif splits.levels_at[node] < 0:
-            left = x <= splits.threshold[node]
-        else:
-            left = has_level(splits.left_levels, splits.levels_at[node], int(x))
+        left = splits.other_left[node] if is_other else goes_left(splits, node, x)
         node = splits.left[node] if left else splits.right[node]
     return node
 
@@ -243,10 +237,10 @@ def start_row(arrays, rows, row, post, at, scratch):
 
 
 @kernel
-def load(arrays, evidence, n_used, first, scratch):
+def load_block(arrays, evidence, n_used, first, scratch):
     """Gather a block of components, from the first on; return their number, rounded up to 8, and their weight."""
     vector, root_mass, weight = scratch.vector, scratch.root_mass, scratch.active.weight
-    size = min(BLOCK, scratch.active.n[0] - first)
+    size = min(COMPONENTS_AT_ONCE, scratch.active.n[0] - first)
     gather_masses(arrays, evidence, n_used, first, size, scratch)
     for u in range(n_used):
         root_mass[u] = math.nan
@@ -263,9 +257,9 @@ def fill_node_probabilities(arrays, evidence, tolerance, n, n_used, scratch):
     residual, active, splits, half_most = scratch.residual, scratch.active, arrays.splits, arrays.half_most
     for k in range(n):
         residual.mass[k] = 0.0
-    blocks = (active.n[0] + BLOCK - 1) // BLOCK
+    blocks = (active.n[0] + COMPONENTS_AT_ONCE - 1) // COMPONENTS_AT_ONCE
     for b in range(blocks):
-        end, total = load(arrays, evidence, n_used, b * BLOCK, scratch)
+        end, total = load_block(arrays, evidence, n_used, b * COMPONENTS_AT_ONCE, scratch)
         for tree in range(splits.root.shape[0]):
             budget = 0.5 * tolerance * half_most[splits.root[tree]] / blocks
             descend(arrays, tree, scratch.mass, end, total, budget, scratch)
@@ -314,7 +308,7 @@ def expected_rows(arrays, rows, first, post, tolerance, scratch, out, error):
 
 
 @entry
-def leaf_rows(arrays, rows, first, post, scratch):
+def leaf_probabilities(arrays, rows, first, post, scratch):
     """Start, leaf and probability of the ensemble's leaves that rows first.. can reach."""
     residual, leaf_of = scratch.residual, arrays.splits.leaf
     start = np.zeros(post.log_evidence.shape[0] + 1, np.int64)

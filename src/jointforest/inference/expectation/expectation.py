@@ -15,12 +15,12 @@ from ...models.box_forest.structure import Forest
 from ...runtime.parameters import check
 from ...runtime.records import record
 from ...runtime.threads import chunks, map_ordered
-from .cell_kernels import EXP, IDENTITY, LOGISTIC, SOFTMAX, cell_rows, complete_rows
+from .cell_kernels import EXP, IDENTITY, LOGISTIC, SOFTMAX, cell_rows, complete_stratified
 from .component_kernels import STRIDE, fill_region_masses
-from .descent_kernels import expected_rows, leaf_rows
+from .descent_kernels import expected_rows, leaf_probabilities
 from .match import Features, MatchedEnsemble, filled, split_features
 from .pair_kernels import pair_rows
-from .scratch import cell_scratch, row_scratch
+from .scratch import cell_scratch, expectation_scratch
 
 _MEAN_ROWS = 128
 """Rows of a chunk for a thread, where only the mean is computed."""
@@ -46,7 +46,7 @@ class LeafProbabilities(NamedTuple):
 
 
 @record
-class Rows(NamedTuple):
+class MatchedRows(NamedTuple):
     """n rows as the joint and as the ensemble see them.
 
     Attributes
@@ -88,7 +88,7 @@ def with_table(matched: MatchedEnsemble, most_bytes: int = _TABLE_BYTES) -> Matc
 
 def expected(
     matched: MatchedEnsemble,
-    rows: Rows,
+    rows: MatchedRows,
     tolerance: float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray]:
     """E[F | known cells] of the sums F before the link, and a certified bound of the error of each, both (n, K).
@@ -105,28 +105,28 @@ def expected(
     part = np.flatnonzero(~complete)
     if not len(part):
         return mean, error
-    few, place = distinct(take(rows, part))
+    few, place = distinct(take_matched(rows, part))
     of_few, bounds = np.empty((len(few.X), n_outputs)), np.empty((len(few.X), n_outputs))
 
     arrays = matched.arrays()
 
     def work(first: int, stop: int) -> None:
         post = chunk_posterior(matched.model, few.evidence, first, stop)
-        expected_rows(arrays, few, first, post, float(tolerance), row_scratch(arrays), of_few, bounds)
+        expected_rows(arrays, few, first, post, float(tolerance), expectation_scratch(arrays), of_few, bounds)
 
     list(map_ordered(work, row_chunks(matched.model, few.evidence, _MEAN_ROWS)))
     mean[part], error[part] = (of_few + matched.ensemble.base)[place], bounds[place]
     return mean, error
 
 
-def leaf_probability(matched: MatchedEnsemble, rows: Rows) -> LeafProbabilities:
+def leaf_probability(matched: MatchedEnsemble, rows: MatchedRows) -> LeafProbabilities:
     """P(X in box of the leaf | known cells) of every leaf of every tree, exactly."""
     # every leaf counts, also beside one of the same value
     arrays = matched.arrays()._replace(half_most=np.ones(len(matched.half)))
 
     def work(first: int, stop: int) -> Any:
         post = chunk_posterior(matched.model, rows.evidence, first, stop)
-        return leaf_rows(arrays, rows, first, post, row_scratch(arrays))
+        return leaf_probabilities(arrays, rows, first, post, expectation_scratch(arrays))
 
     parts = list(map_ordered(work, row_chunks(matched.model, rows.evidence, _MEAN_ROWS)))
     ends = np.cumsum([0] + [len(leaf) for _, leaf, _ in parts])
@@ -138,18 +138,20 @@ def leaf_probability(matched: MatchedEnsemble, rows: Rows) -> LeafProbabilities:
     )
 
 
-def knows_splits(features: Features, rows: Rows) -> np.ndarray:
+def knows_splits(features: Features, rows: MatchedRows) -> np.ndarray:
     """Whether each row knows every feature that is split, bool (n,)."""
     split = split_features(features)
     return np.asarray((~np.isnan(rows.X[:, split]) | rows.other[:, split]).all(axis=1))
 
 
-def take(rows: Rows, index: np.ndarray) -> Rows:
+def take_matched(rows: MatchedRows, index: np.ndarray) -> MatchedRows:
     """The rows of these numbers."""
-    return Rows(rows.evidence.take(index), np.ascontiguousarray(rows.X[index]), np.ascontiguousarray(rows.other[index]))
+    return MatchedRows(
+        rows.evidence.take(index), np.ascontiguousarray(rows.X[index]), np.ascontiguousarray(rows.other[index])
+    )
 
 
-def distinct(rows: Rows) -> tuple[Rows, np.ndarray | slice]:
+def distinct(rows: MatchedRows) -> tuple[MatchedRows, np.ndarray | slice]:
     """Rows without repetition, and which of them each row is; see `data.evidence`."""
     d, f = rows.evidence.value.shape[1], rows.X.shape[1]
     both = np.ascontiguousarray(np.hstack([rows.evidence.value, rows.X, rows.other]))
@@ -158,7 +160,7 @@ def distinct(rows: Rows) -> tuple[Rows, np.ndarray | slice]:
         return rows, place
     value = few.value
     evidence = few._replace(value=np.ascontiguousarray(value[:, :d]))
-    return Rows(evidence, np.ascontiguousarray(value[:, d : d + f]), value[:, d + f :] != 0), place
+    return MatchedRows(evidence, np.ascontiguousarray(value[:, d : d + f]), value[:, d + f :] != 0), place
 
 
 def _nothing_known(model: Forest) -> Evidence:
@@ -174,14 +176,14 @@ _LINK_ROWS = 32
 """Rows of a chunk for a thread, where there is a link: a row takes longer than one of `_MEAN_ROWS`."""
 _DRAWN = 100_000
 """Completed rows that a thread holds at a time."""
-MOST_CELLS = 4096
+_MOST_CELLS = 4096
 """Combinations of cells up to which a row is answered by going through them: some 4 ms."""
-MOST_PAIRS = 4e6
+_MOST_PAIRS = 4e6
 """Numbers up to which a row is answered by pairs of leaves: about what completions of it take."""
 
 
 @record
-class Moments(NamedTuple):
+class _Moments(NamedTuple):
     """Moments of n rows' sums F before the link.
 
     Attributes
@@ -219,7 +221,7 @@ class CellMoments(NamedTuple):
     n_combinations: np.ndarray
 
 
-def by_cells(matched: MatchedEnsemble, rows: Rows, most: int = MOST_CELLS) -> tuple[np.ndarray, Moments]:
+def by_cells(matched: MatchedEnsemble, rows: MatchedRows, most: int = _MOST_CELLS) -> tuple[np.ndarray, _Moments]:
     """E[link(F) | known cells] and moments of F, by all combinations of cells of the missing columns.
 
     The ensemble's splits cut each column into cells (levels that no split tells apart are one); in a combination of
@@ -227,22 +229,24 @@ def by_cells(matched: MatchedEnsemble, rows: Rows, most: int = MOST_CELLS) -> tu
     """
     k, base = len(matched.ensemble.base), matched.ensemble.base
 
-    def one(few: Rows) -> tuple[np.ndarray, ...]:
+    def one(few: MatchedRows) -> tuple[np.ndarray, ...]:
         n, arrays, link = len(few.X), matched.arrays(), _LINKS[matched.ensemble.link]
         out = CellMoments(np.empty((n, k)), np.empty((n, k)), np.empty((n, k, k)), np.empty(n, dtype=np.int64))
 
         def work(first: int, stop: int) -> None:
             post = chunk_posterior(matched.model, few.evidence, first, stop)
-            cell_rows(arrays, few, first, post, most, link, base, row_scratch(arrays), cell_scratch(arrays, most), out)
+            cell_rows(
+                arrays, few, first, post, most, link, base, expectation_scratch(arrays), cell_scratch(arrays, most), out
+            )
 
         list(map_ordered(work, row_chunks(matched.model, few.evidence, _LINK_ROWS)))
         return out.linked, out.mean, out.second, out.n_combinations >= 0
 
     linked, mean, second, is_exact = _incomplete(matched, rows, one)
-    return linked, Moments(mean, second, is_exact)
+    return linked, _Moments(mean, second, is_exact)
 
 
-def by_pairs(matched: MatchedEnsemble, rows: Rows, most: float = MOST_PAIRS) -> Moments:
+def by_pairs(matched: MatchedEnsemble, rows: MatchedRows, most: float = _MOST_PAIRS) -> _Moments:
     """Moments of F by pairs of leaves: Lemma 2 of Khosravi and others.
 
     E[f g] of two trees is the sum over pairs of their leaves of both values times P(in both leaves | known cells);
@@ -251,14 +255,14 @@ def by_pairs(matched: MatchedEnsemble, rows: Rows, most: float = MOST_PAIRS) -> 
     """
     base = matched.ensemble.base
 
-    def one(few: Rows) -> tuple[np.ndarray, ...]:
+    def one(few: MatchedRows) -> tuple[np.ndarray, ...]:
         n, k, arrays = len(few.X), len(base), matched.arrays()
-        out = Moments(np.empty((n, k)), np.empty((n, k, k)), np.empty(n, dtype=bool))
+        out = _Moments(np.empty((n, k)), np.empty((n, k, k)), np.empty(n, dtype=bool))
 
         def work(first: int, stop: int) -> None:
             post = chunk_posterior(matched.model, few.evidence, first, stop)
             narrow = np.empty((len(arrays.regions.column), STRIDE))
-            pair_rows(arrays, few, first, post, float(most), row_scratch(arrays), narrow, np.empty(k), out)
+            pair_rows(arrays, few, first, post, float(most), expectation_scratch(arrays), narrow, np.empty(k), out)
 
         list(map_ordered(work, row_chunks(matched.model, few.evidence, _LINK_ROWS)))
         cross = out.mean[:, :, None] * base
@@ -266,10 +270,10 @@ def by_pairs(matched: MatchedEnsemble, rows: Rows, most: float = MOST_PAIRS) -> 
         return out.mean, out.mean + base, out.second, out.is_exact  # the first is not read
 
     _, mean, second, is_exact = _incomplete(matched, rows, one)
-    return Moments(mean, second, is_exact)
+    return _Moments(mean, second, is_exact)
 
 
-def completed(matched: MatchedEnsemble, rows: Rows, m: int, seed: int) -> np.ndarray:
+def completed_sums(matched: MatchedEnsemble, rows: MatchedRows, m: int, seed: int) -> np.ndarray:
     """F of m random completions of each row, float64 (n, m, K); NaN where the known cells have probability 0.
 
     Stratified: among a row's completions, those from each leaf of the joint are as many as its posterior weight says,
@@ -282,10 +286,10 @@ def completed(matched: MatchedEnsemble, rows: Rows, m: int, seed: int) -> np.nda
     posterior_of = shared_posteriors(model, rows.evidence)
 
     def work(first: int, stop: int) -> None:
-        part = take(rows, np.arange(first, stop))
+        part = take_matched(rows, np.arange(first, stop))
         post = posterior_of(first, stop)
         drawn = np.empty(((stop - first) * m, d))
-        complete_rows(model.columns, model.leaves, part.evidence, post, m, seed, first, drawn)
+        complete_stratified(model.columns, model.leaves, part.evidence, post, m, seed, first, drawn)
         X, other = filled(matched.features, np.repeat(part.X, m, axis=0), np.repeat(part.other, m, axis=0), drawn)
         total = raw_blocks(matched.ensemble, X, other, ~np.isnan(part.X) | part.other)
         total[np.isnan(drawn).all(axis=1)] = np.nan
@@ -296,7 +300,7 @@ def completed(matched: MatchedEnsemble, rows: Rows, m: int, seed: int) -> np.nda
 
 
 def _incomplete(
-    matched: MatchedEnsemble, rows: Rows, one: Callable[[Rows], tuple[np.ndarray, ...]]
+    matched: MatchedEnsemble, rows: MatchedRows, one: Callable[[MatchedRows], tuple[np.ndarray, ...]]
 ) -> tuple[np.ndarray, ...]:
     """Link, mean, second moments and exactness of all rows: plain ones of complete rows, by ``one`` of the others."""
     total = raw(matched.ensemble, rows.X, rows.other)
@@ -308,13 +312,13 @@ def _incomplete(
     ]
     part = np.flatnonzero(~knows_splits(matched.features, rows))
     if len(part):
-        few, place = distinct(take(rows, part))
+        few, place = distinct(take_matched(rows, part))
         for answer, of_few in zip(answers, one(few), strict=True):
             answer[part] = of_few[place]
     return tuple(answers)
 
 
-METHODS = ("auto", "exact", "probit", "sample")
+_METHODS = ("auto", "exact", "probit", "sample")
 _EXACT_CELLS = 10**6
 """Most combinations of cells with ``method="exact"``: about a second for a row."""
 _AT_ONCE = 4096
@@ -332,7 +336,7 @@ class Answered(NamedTuple):
 
 def expected_answer(
     matched: MatchedEnsemble,
-    rows: Rows,
+    rows: MatchedRows,
     method: str = "auto",
     m: int = 128,
     seed: int = 0,
@@ -344,7 +348,7 @@ def expected_answer(
     "exact" of a row with more than a million combinations of cells are ValueErrors.
     """
     link = matched.ensemble.link
-    check("method", method, METHODS)
+    check("method", method, _METHODS)
     if method == "probit" and link not in ("logistic", "identity"):
         raise ValueError(
             f"method='probit' is for the log-odds of two classes; the model's link is {link!r}: use 'auto'"
@@ -357,7 +361,7 @@ def expected_answer(
         return _sure(apply_link(link, mean / np.sqrt(1.0 + np.pi / 8.0 * variance)))
     if method == "sample":
         return _by_completions(matched, rows, m, seed, tolerance)
-    answer, moments = by_cells(matched, rows, _EXACT_CELLS if method == "exact" else MOST_CELLS)
+    answer, moments = by_cells(matched, rows, _EXACT_CELLS if method == "exact" else _MOST_CELLS)
     many = np.flatnonzero(~moments.is_exact)
     if method == "exact" and len(many):
         raise ValueError(
@@ -365,7 +369,7 @@ def expected_answer(
             "use method='auto'"
         )
     answered = _sure(answer)
-    answered.answer[many], answered.error[many] = _by_completions(matched, take(rows, many), m, seed, tolerance)
+    answered.answer[many], answered.error[many] = _by_completions(matched, take_matched(rows, many), m, seed, tolerance)
     return answered
 
 
@@ -373,33 +377,33 @@ def _sure(answer: np.ndarray) -> Answered:
     return Answered(answer, np.where(np.isnan(answer), np.nan, 0.0))
 
 
-def spread(matched: MatchedEnsemble, rows: Rows, m: int = 128, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def spread(matched: MatchedEnsemble, rows: MatchedRows, m: int = 128, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of F over the completions of each row, both (n, K).
 
     Exact where a row has few combinations of cells, or few pairs of leaves (`by_pairs`); else the variance
     is that of ``8 m`` completions around the exact mean.
     """
-    _, moments = by_cells(matched, rows, MOST_CELLS)
+    _, moments = by_cells(matched, rows, _MOST_CELLS)
     mean, variance = moments.mean, _variance(moments)
     many = np.flatnonzero(~moments.is_exact)
     if len(many):
-        pairs = by_pairs(matched, take(rows, many), MOST_PAIRS)
+        pairs = by_pairs(matched, take_matched(rows, many), _MOST_PAIRS)
         mean[many], variance[many] = pairs.mean, _variance(pairs)
         many = many[~pairs.is_exact]
     for first in range(0, len(many), _AT_ONCE // _DRAWS_OF_SPREAD):
         part = many[first : first + _AT_ONCE // _DRAWS_OF_SPREAD]
-        mean[part] = expected(matched, take(rows, part), 0.0)[0]
-        total = completed(matched, take(rows, part), _DRAWS_OF_SPREAD * m, seed)
+        mean[part] = expected(matched, take_matched(rows, part), 0.0)[0]
+        total = completed_sums(matched, take_matched(rows, part), _DRAWS_OF_SPREAD * m, seed)
         variance[part] = ((total - mean[part][:, None]) ** 2).mean(axis=1)
     return mean, variance
 
 
-def _variance(moments: Moments) -> np.ndarray:
+def _variance(moments: _Moments) -> np.ndarray:
     variance: np.ndarray = np.maximum(np.einsum("nkk->nk", moments.second) - moments.mean**2, 0.0)
     return variance
 
 
-def _by_completions(matched: MatchedEnsemble, rows: Rows, m: int, seed: int, tolerance: float) -> Answered:
+def _by_completions(matched: MatchedEnsemble, rows: MatchedRows, m: int, seed: int, tolerance: float) -> Answered:
     """Mean of the link over completions, corrected by how far the completions' mean of F is from the exact one.
 
     The regression estimator (a control variate): W. G. Cochran, "Sampling Techniques" (1977), chapter 7. The
@@ -410,7 +414,7 @@ def _by_completions(matched: MatchedEnsemble, rows: Rows, m: int, seed: int, tol
     exact, _ = expected(matched, rows, tolerance)
     for first in range(0, len(out), _AT_ONCE):
         here = slice(first, first + _AT_ONCE)
-        total = completed(matched, take(rows, np.arange(len(out))[here]), m, seed)
+        total = completed_sums(matched, take_matched(rows, np.arange(len(out))[here]), m, seed)
         answer = apply_link(link, total.reshape(-1, total.shape[2])).reshape(total.shape)
         mean = total.mean(axis=1)
         off = total - mean[:, None]

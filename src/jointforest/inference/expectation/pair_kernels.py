@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 from ...runtime.compile import entry, kernel
-from .component_kernels import BLOCK
-from .descent_kernels import descend, load, start_row
+from .component_kernels import COMPONENTS_AT_ONCE
+from .descent_kernels import descend, load_block, start_row
 from .split_regions import ONE
 
 
@@ -40,7 +40,7 @@ def leaf_box(splits, residual, k, box, column):
 
 
 @kernel
-def in_region(regions, m, level):
+def _in_region(regions, m, level):
     """Whether a level is in a split region."""
     if m <= ONE:
         return m == ONE
@@ -71,7 +71,7 @@ def restrict_column(arrays, j, n, n_used, scratch, narrow):
                 narrow[u, i] = 0.0
             for at in range(regions.level_start[used[u]], regions.level_start[used[u] + 1]):
                 level = regions.level[at]
-                if in_region(regions, used[high], level) and not in_region(regions, used[low], level):
+                if _in_region(regions, used[high], level) and not _in_region(regions, used[low], level):
                     for i in range(n):
                         narrow[u, i] += level_mass[first + level, i]
         else:
@@ -90,7 +90,7 @@ def restrict_to_leaf(arrays, k, block, n, n_used, factor, scratch, narrow):
     """
     vector, weight = scratch.vector, scratch.active.weight
     n_box = leaf_box(arrays.splits, scratch.residual, k, scratch.box, scratch.box_column)
-    size = min(BLOCK, scratch.active.n[0] - block)
+    size = min(COMPONENTS_AT_ONCE, scratch.active.n[0] - block)
     for i in range(n):
         vector[0, i] = factor * weight[block + i] if i < size else 0.0
     for c in range(n_box):
@@ -175,8 +175,8 @@ def pair_rows(arrays, rows, first, post, most, scratch, narrow, others, out):
             out.is_exact[row] = False
             continue
         out.mean[row], out.second[row] = 0.0, 0.0
-        for block in range(0, active.n[0], BLOCK):
-            end, _ = load(arrays, rows.evidence, n_used, block, scratch)
+        for block in range(0, active.n[0], COMPONENTS_AT_ONCE):
+            end, _ = load_block(arrays, rows.evidence, n_used, block, scratch)
             copy_masses(arrays.regions, residual.used, n_used, -1, end, scratch.mass, narrow)
             for tree in range(residual.start.shape[0] - 1):
                 for k in range(residual.start[tree], residual.start[tree + 1]):

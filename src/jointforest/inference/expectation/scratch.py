@@ -66,7 +66,7 @@ class ActiveComponents(NamedTuple):
 
 
 @record
-class RowScratch(NamedTuple):
+class _RowScratch(NamedTuple):
     """Scratch for one row.
 
     Attributes
@@ -100,7 +100,7 @@ class RowScratch(NamedTuple):
     root_mass: np.ndarray
 
 
-def row_scratch(arrays: MatchedArrays) -> RowScratch:
+def expectation_scratch(arrays: MatchedArrays) -> _RowScratch:
     """Scratch for the rows of one thread; memory is only taken for what a row writes."""
     n_nodes, n_trees, d = len(arrays.splits.feature), len(arrays.splits.root), len(arrays.columns.slot)
     n_regions, n_components = len(arrays.regions.column), len(arrays.leaves.log_weight)
@@ -117,7 +117,7 @@ def row_scratch(arrays: MatchedArrays) -> RowScratch:
     active = ActiveComponents(
         integers(n_components), np.empty(n_components), np.zeros(1, dtype=np.int64), np.zeros(1),
     )  # fmt: skip
-    return RowScratch(
+    return _RowScratch(
         residual=residual,
         active=active,
         box=integers(d, 2),

@@ -10,6 +10,7 @@ import numpy as np
 from ...data.schema import Columns
 from ...ensembles.adopt import cell_edges
 from ...ensembles.table import Ensemble
+from ...models.box_forest.leaves.levels import members
 from ...runtime.records import record
 
 ZERO, ONE = 0, 1
@@ -184,6 +185,5 @@ def levels_left(ensemble: Ensemble, node: int, values: np.ndarray) -> np.ndarray
     if ensemble.levels_at[node] < 0:
         return (values <= ensemble.threshold[node]).astype(np.uint8)
     code = np.where(np.isnan(values), 0, values).astype(np.int64)
-    words = ensemble.left_levels[ensemble.levels_at[node] + (code >> 6)]
-    bit = (words >> (code & 63).astype(np.uint64)) & np.uint64(1)
-    return np.where(np.isnan(values), ensemble.other_left[node], bit).astype(np.uint8)
+    is_left = members(ensemble.left_levels[ensemble.levels_at[node] :], int(code.max()) + 1)[code]
+    return np.where(np.isnan(values), ensemble.other_left[node], is_left).astype(np.uint8)

@@ -14,10 +14,10 @@ from ...data.evidence import Evidence, build
 from ...data.schema import Column, Schema
 from ...models.base import Distribution, PosteriorState
 from ...models.box_forest.box_trees import BoxTrees
-from ...models.hidden_tree.states import HiddenState, divergence
+from ...models.hidden_tree.states import HiddenState, state_divergence
 from ...query_language.parser import tokenize
 from ...runtime.parameters import check_number
-from .leaf_summaries import LEVEL, column_summary, leaf_summaries, summary_text
+from .leaf_summaries import SUMMARY_LEVEL, column_summary, leaf_summaries, summary_text
 from .rules import box_conditions, levels_condition, rule_text, side_condition
 
 # ---- What every explanation is: rules as plain data, and as a table to print.
@@ -48,7 +48,7 @@ class Explanation:
         share = "weight" if any("weight" in rule for rule in self.rules) else "event_probability"
         rows = [_html_row(rule, share) for rule in self.rules]
         header = (share.replace("_", " "), "", "rule, and what holds there")
-        return html.view(title, [], [html.table(rows, header, wraps=True)] if rows else [])
+        return html.view_html(title, [], [html.table_html(rows, header, wraps=True)] if rows else [])
 
 
 def _html_row(rule: dict[str, Any], share: str) -> list[str]:
@@ -58,7 +58,7 @@ def _html_row(rule: dict[str, Any], share: str) -> list[str]:
     if "lift" in rule:
         said = f"{rule['lift']:.3g} times as probable as elsewhere; the region has {svg.percent(rule['probability'])}"
     text = f"<b>{html.words(shown)}</b><br>{html.soft(said)}" if said else f"<b>{html.words(shown)}</b>"
-    return [svg.percent(rule[share]), Html(svg.bar(rule[share])), Html(text)]
+    return [svg.percent(rule[share]), Html(svg.bar_svg(rule[share])), Html(text)]
 
 
 def _plain_text(summary: dict[str, Any]) -> str:
@@ -74,13 +74,13 @@ def _plain_text(summary: dict[str, Any]) -> str:
 
 # ---- Hidden states as rules: what sets a state apart in the query language, and a summary of the columns in it.
 
-COLUMNS = 3
+_COLUMNS = 3
 """Most columns in a rule."""
 APART = 0.1
 """Least divergence, in nats, of a column that a rule names."""
-CUTS = np.linspace(0.05, 0.95, 19)
+_CUTS = np.linspace(0.05, 0.95, 19)
 """Levels of the quantiles between which bins of a column of numbers lie, in which distributions are compared."""
-TAILS = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+_TAILS = np.array([(1 - SUMMARY_LEVEL) / 2, (1 + SUMMARY_LEVEL) / 2])
 
 
 def _state_rules(model: Distribution, evidence: Evidence, states: list[HiddenState]) -> list[dict[str, Any]]:
@@ -91,13 +91,13 @@ def _state_rules(model: Distribution, evidence: Evidence, states: list[HiddenSta
     """
     schema, nothing = model.schema, build(model.schema)
     whole = model.observe(nothing)
-    cuts = [None if c.is_categorical else np.unique(whole.quantile(j, CUTS)) for j, c in enumerate(schema.columns)]
+    cuts = [None if c.is_categorical else np.unique(whole.quantile(j, _CUTS)) for j, c in enumerate(schema.columns)]
     marginal = [_shares(whole, j, cut) for j, cut in enumerate(cuts)]
     found = []
     for one in states:
         alone, given = one.distribution.observe(nothing), one.distribution.observe(evidence)
-        apart = [divergence(_shares(alone, j, cut), marginal[j]) for j, cut in enumerate(cuts)]
-        named = sorted(np.argsort(-np.array(apart), kind="stable")[:COLUMNS].tolist())
+        apart = [state_divergence(_shares(alone, j, cut), marginal[j]) for j, cut in enumerate(cuts)]
+        named = sorted(np.argsort(-np.array(apart), kind="stable")[:_COLUMNS].tolist())
         conditions = {
             schema.names[j]: _condition_of(schema.columns[j], _numbers(alone, j)) for j in named if apart[j] >= APART
         }
@@ -121,7 +121,7 @@ def _numbers(state: PosteriorState, j: int) -> np.ndarray:
     """Probabilities of the levels of a column, or its mean and the ends of the interval that holds 90 %."""
     if state.distribution.schema.columns[j].is_categorical:
         return state.level_probabilities(j)[0]
-    return np.append(state.moments(j)[0], state.quantile(j, TAILS)[0])
+    return np.append(state.moments(j)[0], state.quantile(j, _TAILS)[0])
 
 
 def _condition_of(column: Column, numbers: np.ndarray) -> Any:
@@ -129,7 +129,7 @@ def _condition_of(column: Column, numbers: np.ndarray) -> Any:
     if column.is_categorical:
         order = np.argsort(-numbers, kind="stable")
         allowed = np.zeros(len(numbers), bool)
-        allowed[order[: int(np.searchsorted(np.cumsum(numbers[order]), LEVEL * numbers.sum())) + 1]] = True
+        allowed[order[: int(np.searchsorted(np.cumsum(numbers[order]), SUMMARY_LEVEL * numbers.sum())) + 1]] = True
         return levels_condition(column, allowed)
     lo, hi = numbers[1:].tolist()
     below = lo - 0.5 * column.step if column.step > 0.0 else float(np.nextafter(lo, -np.inf))

@@ -14,7 +14,7 @@ from ...data.schema import Column, Schema
 from ...models.box_forest.box_trees import BoxTrees
 from .rules import grid_value
 
-LEVEL = 0.9
+SUMMARY_LEVEL = 0.9
 """Share of a column's distribution in a leaf that its interval holds."""
 _NOISE = 1e-9
 """A smaller share of a column's range is no number of it."""
@@ -29,7 +29,7 @@ def leaf_summaries(trees: BoxTrees, evidence: Evidence, leaf: np.ndarray) -> lis
     of equal tails that holds 90 % of it. A column of levels has ``{"levels": {level: probability}}``, at most three.
     """
     summaries: list[dict[str, dict[str, Any]]] = [{} for _ in leaf]
-    tails = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    tails = np.array([(1 - SUMMARY_LEVEL) / 2, (1 + SUMMARY_LEVEL) / 2])
     for j, column in enumerate(trees.schema.columns):
         if not len(leaf) or not math.isnan(evidence.value[0, j]):
             continue

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...data.conditions import AnyOf, Interval, Not
-from ...data.schema import Column, Columns, Schema, place
+from ...data.schema import Column, Columns, Schema, place_on_grid
 from ...data.texts import column_text
 from ...query_language.render import condition_text
 
@@ -58,9 +58,9 @@ def side_condition(column: Column, lo: float, hi: float) -> Any:
     if column.step == 0.0:
         return Interval(first, last, "neither" if last is None else "right")
     if first is not None:
-        first = grid_value(column, column.center + (math.floor(place(column, lo)) + 1) * column.step)
+        first = grid_value(column, column.center + (math.floor(place_on_grid(column, lo)) + 1) * column.step)
     if last is not None:
-        last = grid_value(column, column.center + math.floor(place(column, hi)) * column.step)
+        last = grid_value(column, column.center + math.floor(place_on_grid(column, hi)) * column.step)
     if first is not None and first == last:
         return first
     return Interval(first, last, "left" if last is None else "right" if first is None else "both")

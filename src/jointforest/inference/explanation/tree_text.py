@@ -11,6 +11,7 @@ from ...cards.html import text_html
 from ...data.evidence import build
 from ...data.texts import column_text
 from ...models.box_forest.box_trees import BoxTrees
+from ...models.box_forest.leaves.levels import members
 from ...models.box_forest.structure_kernels import MIXED
 from ...query_language.render import condition_text
 from ...runtime.parameters import check_number
@@ -106,9 +107,7 @@ def _sides(forest: BoxTrees, node: int, allowed: np.ndarray) -> list[tuple[int, 
         reach = [allowed, allowed]
     else:
         first, end = int(columns.level_start[slot]), int(columns.level_start[slot + 1])
-        k = np.arange(end - first)
-        words = trees.left_levels[trees.levels_at[node] + k // 64]
-        goes_left = (words >> (k % 64).astype(np.uint64)) & np.uint64(1) == 1
+        goes_left = members(trees.left_levels[trees.levels_at[node] :], end - first)
         reach = [allowed.copy(), allowed.copy()]
         reach[0][first:end] &= goes_left
         reach[1][first:end] &= ~goes_left

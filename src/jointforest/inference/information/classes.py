@@ -16,7 +16,7 @@ from ...data.schema import Column
 from ...models.base import Distribution, PosteriorState
 from ..explanation.rules import side_condition
 
-BINS = 16
+CLASS_BINS = 16
 """Bins of a column of numbers, as where learners measure dependence."""
 _ROWS = 512
 """Classes that are observed at once."""
@@ -67,7 +67,7 @@ def informations(state: PosteriorState, a: int, others: Sequence[int], cuts: Map
         groups.setdefault(id(given), (given, []))[1].append(i)
     for given, places in groups.values():
         for i, table in zip(places, _tables(given, state.evidence, a, [others[i] for i in places], cuts), strict=True):
-            found[i] = information_of(table)
+            found[i] = _information_of(table)
     return found
 
 
@@ -93,7 +93,7 @@ def _tables(
     return tables
 
 
-def information_of(table: np.ndarray) -> float:
+def _information_of(table: np.ndarray) -> float:
     """Mutual information of a table of probabilities, in nats; NaN of an impossible one."""
     total = table.sum()
     table = table / total if total > 0.0 else np.full_like(table, np.nan)

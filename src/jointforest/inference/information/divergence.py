@@ -15,7 +15,7 @@ from ...runtime.threads import chunks, map_ordered
 from .entropy import is_partition, tree_entropy
 from .entropy_kernels import column_log_densities
 from .integral import breaks, cell_range, ends, integral
-from .projection import Columns, Estimate, View, averaged, exact
+from .projection import Columns, Estimate, ModelView, averaged, exact
 
 # ---- Cross entropy of two single trees in closed form over pairs of leaves, one column at a time.
 
@@ -26,7 +26,7 @@ _WORK = 5e7
 """Most points times parameter rows to visit for a column."""
 
 
-def cross_entropy(p: View, q: View, of: Columns) -> float | None:
+def cross_entropy(p: ModelView, q: ModelView, of: Columns) -> float | None:
     """-E_p log q, where both are one tree whose leaves are apart in the columns; None otherwise, or if it is costly.
 
     With M the mass of a column of p's leaf l in the box of q's leaf m, and C the mean there of log of q's density,
@@ -59,7 +59,7 @@ def _dot(weight: np.ndarray, value: np.ndarray) -> float:
     return float(np.sum(weight[is_used] * value[is_used]))
 
 
-def _column(p: View, q: View, k: int) -> tuple[np.ndarray, np.ndarray] | None:
+def _column(p: ModelView, q: ModelView, k: int) -> tuple[np.ndarray, np.ndarray] | None:
     """M and C of a column for all pairs of leaves; None if that is costly or not precise."""
     points = _points(p, q, k)
     if points is None:
@@ -74,7 +74,7 @@ def _column(p: View, q: View, k: int) -> tuple[np.ndarray, np.ndarray] | None:
     return share @ inside.T.astype(np.float64), np.where(share @ never.T > 0, -np.inf, mean)
 
 
-def _points(p: View, q: View, k: int) -> tuple[np.ndarray, np.ndarray] | None:
+def _points(p: ModelView, q: ModelView, k: int) -> tuple[np.ndarray, np.ndarray] | None:
     """Points of a column and their measure: levels, cells, atoms, and Gauss rules between the breaks of both models."""
     column, rows = p.columns[k], len(p.forest.leaves.tree) + len(q.forest.leaves.tree)
     if column.is_categorical:
@@ -108,14 +108,14 @@ def _points(p: View, q: View, k: int) -> tuple[np.ndarray, np.ndarray] | None:
     return np.concatenate([x, atoms]), np.concatenate([weight, np.ones(len(atoms))])
 
 
-def _log_densities(v: View, k: int, x: np.ndarray) -> np.ndarray:
+def _log_densities(v: ModelView, k: int, x: np.ndarray) -> np.ndarray:
     """Log density of the column in every leaf at points in the reference's numbers, (L, q)."""
     j = v.number[k]
     log_density = column_log_densities(v.forest.columns, v.forest.leaves, j, _own(v, k, x))
     return np.where(np.isin(x, v.foreign[k]), -np.inf, log_density)
 
 
-def _in_boxes(v: View, k: int, x: np.ndarray) -> np.ndarray:
+def _in_boxes(v: ModelView, k: int, x: np.ndarray) -> np.ndarray:
     """Whether points lie in the boxes of the leaves, bool (L, q)."""
     lo, hi, allowed = leaf_boxes(v.forest.trees, v.forest.columns)
     s, values = v.forest.columns.slot[v.number[k]], _own(v, k, x)
@@ -125,13 +125,13 @@ def _in_boxes(v: View, k: int, x: np.ndarray) -> np.ndarray:
     return np.asarray((lo[:, s, None] < values) & (values <= hi[:, s, None]))
 
 
-def _own(v: View, k: int, x: np.ndarray) -> np.ndarray:
+def _own(v: ModelView, k: int, x: np.ndarray) -> np.ndarray:
     """Points in the model's own numbers."""
     code = v.code[k]
     return x + v.shift[k] if code is None else code[x.astype(np.int64)].astype(np.float64)
 
 
-def kl_divergence(p: View, q: View, of: Columns, n: int, seed: int) -> Estimate:
+def kl_divergence(p: ModelView, q: ModelView, of: Columns, n: int, seed: int) -> Estimate:
     """Divergence of Kullback and Leibler, E_p log(p / q), in nats; infinite where q gives rows of p probability 0.
 
     If it is not exact, ``n`` rows are drawn from p.
@@ -145,7 +145,7 @@ def kl_divergence(p: View, q: View, of: Columns, n: int, seed: int) -> Estimate:
     return averaged(p.log_density(X, of) - q.log_density(X, of))
 
 
-def tree_divergence(p: View, q: View, of: Columns) -> float | None:
+def tree_divergence(p: ModelView, q: ModelView, of: Columns) -> float | None:
     """KL(p || q) of two single trees, -H(p) - E_p log q; None where one of them is none, or it takes too much work."""
     if not (p.model.is_forest and q.model.is_forest):
         return None
@@ -154,18 +154,18 @@ def tree_divergence(p: View, q: View, of: Columns) -> float | None:
     return cross - entropy_of_p if entropy_of_p is not None and cross is not None else None
 
 
-def jensen_shannon(p: View, q: View, of: Columns, n: int, seed: int) -> Estimate:
+def jensen_shannon(p: ModelView, q: ModelView, of: Columns, n: int, seed: int) -> Estimate:
     """Divergence of Jensen and Shannon, the mean of KL(p || m) and KL(q || m) with m = (p + q) / 2: 0 to log 2 nats."""
     most = np.log(2.0)
     return _of_shares(p, q, of, lambda s: most + _x_log_x(s) + _x_log_x(1.0 - s), most, n, seed)
 
 
-def total_variation(p: View, q: View, of: Columns, n: int, seed: int) -> Estimate:
+def _total_variation(p: ModelView, q: ModelView, of: Columns, n: int, seed: int) -> Estimate:
     """Total variation, the largest difference of the probabilities of an event: 0 to 1."""
     return _of_shares(p, q, of, lambda s: np.abs(2.0 * s - 1.0), 1.0, n, seed)
 
 
-def hellinger(p: View, q: View, of: Columns, n: int, seed: int) -> Estimate:
+def hellinger(p: ModelView, q: ModelView, of: Columns, n: int, seed: int) -> Estimate:
     """Hellinger distance, the root of 1 - int sqrt(p q): 0 to 1."""
     # 1 - 2 sqrt(s (1 - s)) without cancellation
     estimate = _of_shares(p, q, of, lambda s: (np.sqrt(s) - np.sqrt(1.0 - s)) ** 2, 1.0, n, seed)
@@ -177,14 +177,14 @@ def hellinger(p: View, q: View, of: Columns, n: int, seed: int) -> Estimate:
 MEASURES: dict[str, Callable[..., Estimate]] = {
     "kl": kl_divergence,
     "jensen-shannon": jensen_shannon,
-    "total-variation": total_variation,
+    "total-variation": _total_variation,
     "hellinger": hellinger,
 }
 
 
 def _of_shares(
-    p: View,
-    q: View,
+    p: ModelView,
+    q: ModelView,
     of: Columns,
     function: Callable[[np.ndarray], np.ndarray],
     most: float,
@@ -247,7 +247,7 @@ class ColumnDistance(NamedTuple):
     wasserstein: float | None
 
 
-def column_distance(p: View, q: View, k: int) -> ColumnDistance:
+def column_distance(p: ModelView, q: ModelView, k: int) -> ColumnDistance:
     """Distance of the distributions of column k of two views."""
     if not p.columns[k].is_categorical:
         return _of_numbers(p, q, k)
@@ -257,7 +257,7 @@ def column_distance(p: View, q: View, k: int) -> ColumnDistance:
     return ColumnDistance(0.5 * float(np.abs(ours - theirs[code]).sum()), None)
 
 
-def _of_numbers(p: View, q: View, k: int) -> ColumnDistance:
+def _of_numbers(p: ModelView, q: ModelView, k: int) -> ColumnDistance:
     """Both distances by bounds: between two points F - G lies between its ends' F_0 - G_1 and F_1 - G_0.
 
     Intervals are halved until these bounds are tight. On a grid both are constant from one centre to the next.
@@ -292,17 +292,17 @@ def _deviation(width: np.ndarray, F: np.ndarray) -> float:
     return float((least @ width).max())
 
 
-def _cdfs(both: tuple[View, View], k: int, x: np.ndarray) -> np.ndarray:
+def _cdfs(both: tuple[ModelView, ModelView], k: int, x: np.ndarray) -> np.ndarray:
     """The two CDFs at points, (2, q)."""
 
-    def work(v: View, first: int, stop: int) -> np.ndarray:
+    def work(v: ModelView, first: int, stop: int) -> np.ndarray:
         return v.marginals.cdf(v.number[k], x[first:stop] + v.shift[k])[0]
 
     parts = list(map_ordered(work, [(v, *part) for v in both for part in chunks(len(x), _POINTS)]))
     return np.concatenate(parts).reshape(2, -1)
 
 
-def _start(both: tuple[View, View], k: int) -> np.ndarray:
+def _start(both: tuple[ModelView, ModelView], k: int) -> np.ndarray:
     """First points: the ends and some quantiles of both; atoms, and what is just below them."""
     column = both[0].columns[k]
     if column.step > 0.0:
@@ -316,13 +316,13 @@ def _start(both: tuple[View, View], k: int) -> np.ndarray:
     return np.unique(np.concatenate([*points, atoms, np.nextafter(atoms, -np.inf), [np.nextafter(low, -np.inf)]]))
 
 
-def _quantiles(v: View, k: int) -> np.ndarray:
+def _quantiles(v: ModelView, k: int) -> np.ndarray:
     tail = 10.0 ** -np.arange(2, 10)  # in wide tails few points would do badly
     q = np.concatenate([np.arange(1, 32) / 32, tail, 1.0 - tail, [0.05, 0.95]])
     return v.marginals.quantile(v.number[k], q)[0] - v.shift[k]
 
 
-def _spread(both: tuple[View, View], k: int) -> float:
+def _spread(both: tuple[ModelView, ModelView], k: int) -> float:
     """How far apart the 5 % quantiles on either side are, over both; the whole range if that is nothing."""
     points = np.concatenate([_quantiles(v, k)[-2:] for v in both])
     if np.ptp(points) == 0.0:

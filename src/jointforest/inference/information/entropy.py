@@ -14,7 +14,7 @@ from ...models.hidden_tree.condition import joint_codes
 from ...models.hidden_tree.hidden_trees import HiddenTrees
 from .entropy_kernels import column_entropies, leaf_divergence
 from .integral import integral
-from .projection import Columns, Estimate, View, averaged, exact
+from .projection import Columns, Estimate, ModelView, averaged, exact
 
 # ---- Trees whose leaves are apart in some columns: then there are closed forms.
 
@@ -28,7 +28,7 @@ def is_partition(model: Forest, columns: list[int]) -> bool:
 # ---- Entropies under hidden trees: of the codes, and of what lies inside each code.
 
 
-def hidden_entropy(v: View, hidden: HiddenTrees, of: Columns) -> float | None:
+def hidden_entropy(v: ModelView, hidden: HiddenTrees, of: Columns) -> float | None:
     """Entropy of a few columns, exact: H(codes) + sum_j sum_c p(code_j = c) H(x_j | c); None if they are too many."""
     p = joint_codes(hidden, [v.number[k] for k in of])
     if p is None:
@@ -41,7 +41,7 @@ def hidden_entropy(v: View, hidden: HiddenTrees, of: Columns) -> float | None:
     return total
 
 
-def inside_codes(v: View, hidden: HiddenTrees, of: Columns, X: np.ndarray) -> tuple[float, np.ndarray]:
+def inside_codes(v: ModelView, hidden: HiddenTrees, of: Columns, X: np.ndarray) -> tuple[float, np.ndarray]:
     """Entropy that lies inside the columns' codes, exact, and its log density for rows X (n, k) of the view, (n,)."""
     total, log_inside = 0.0, np.zeros(len(X))
     for k in of:
@@ -53,7 +53,7 @@ def inside_codes(v: View, hidden: HiddenTrees, of: Columns, X: np.ndarray) -> tu
     return total, log_inside
 
 
-def entropy(v: View, of: Columns, n: int, seed: int) -> Estimate:
+def entropy(v: ModelView, of: Columns, n: int, seed: int) -> Estimate:
     """Entropy of some columns against the measure of `Joint.log_density`: -E log p; from n draws if it is not exact."""
     value = exact_entropy(v, of)
     if value is not None:
@@ -81,12 +81,12 @@ def _leaf_divergence(model: Forest, evidence: Evidence) -> np.ndarray:
     return by_chunks(model, evidence, read)
 
 
-def conditional_entropy(v: View, of: Columns, given: Columns, n: int, seed: int) -> Estimate:
+def conditional_entropy(v: ModelView, of: Columns, given: Columns, n: int, seed: int) -> Estimate:
     """Entropy of some columns given others, H(of, given) - H(given); ``n`` rows are drawn if it is not exact."""
     return _signed(v, [(1.0, of + given), (-1.0, given)], n, seed)
 
 
-def mutual_information(v: View, a: Columns, b: Columns, given: Columns, n: int, seed: int) -> Estimate:
+def mutual_information(v: ModelView, a: Columns, b: Columns, given: Columns, n: int, seed: int) -> Estimate:
     """Mutual information of columns a and b given others: H(a, c) + H(b, c) - H(a, b, c) - H(c).
 
     a, b and ``given`` have no column in common; ``n`` rows are drawn if it is not exact.
@@ -96,7 +96,7 @@ def mutual_information(v: View, a: Columns, b: Columns, given: Columns, n: int, 
     return exact(max(estimate.value, 0.0)) if estimate.method == "exact" else estimate
 
 
-def _signed(v: View, terms: list[tuple[float, Columns]], n: int, seed: int) -> Estimate:
+def _signed(v: ModelView, terms: list[tuple[float, Columns]], n: int, seed: int) -> Estimate:
     """A sum of entropies with signs: exact if all are, else all from the same draws, so that much noise cancels."""
     terms = [(sign, of) for sign, of in terms if of]
     total = 0.0
@@ -111,7 +111,7 @@ def _signed(v: View, terms: list[tuple[float, Columns]], n: int, seed: int) -> E
     return averaged(np.sum([-sign * v.log_density(X, of) for sign, of in terms], axis=0))
 
 
-def exact_entropy(v: View, of: Columns) -> float | None:
+def exact_entropy(v: ModelView, of: Columns) -> float | None:
     """Entropy of some columns in closed form (one tree, hidden trees), or else by quadrature; None if neither can."""
     hidden = v.model.hidden_trees()
     if hidden is not None:

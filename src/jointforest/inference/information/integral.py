@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...models.base import Distribution
-from .projection import Columns, View
+from .projection import Columns, ModelView
 
 # the rule of Gauss and Kronrod with 15 points, and the 7 points of Gauss inside (Piessens et al., QUADPACK, 1983)
 _HALF_NODE = [
@@ -38,7 +38,7 @@ WORK = 5e7
 _ROWS = 100_000
 """Rows at once."""
 
-Function = Callable[..., np.ndarray]
+_Function = Callable[..., np.ndarray]
 """Of the log-densities (n,) of every view: what is summed, (n,)."""
 
 
@@ -49,7 +49,7 @@ class _Combinations(NamedTuple):
     weight: np.ndarray
 
 
-def integral(views: tuple[View, ...], of: Columns, function: Function) -> float | None:
+def integral(views: tuple[ModelView, ...], of: Columns, function: _Function) -> float | None:
     """Integral of a function of densities over some columns, to about 1e-6; None if too slow, or estimated.
 
     As in `Joint.log_density` levels and atoms count 1, cells of a grid their width, numbers their length.
@@ -83,7 +83,7 @@ def integral(views: tuple[View, ...], of: Columns, function: Function) -> float 
     return _line(views, k, on_line, budget / n, max(_ROWS // (15 * n), 1))
 
 
-def _combinations(views: tuple[View, ...], of: Columns, width: int, budget: float) -> _Combinations | None:
+def _combinations(views: tuple[ModelView, ...], of: Columns, width: int, budget: float) -> _Combinations | None:
     """All combinations of levels and cells of these columns; None if they are more than ``budget``."""
     axes, weight, size = [], 1.0, 1
     for k in of:
@@ -104,20 +104,20 @@ def _combinations(views: tuple[View, ...], of: Columns, width: int, budget: floa
     return _Combinations(rows, np.full(size, weight))
 
 
-def cell_range(views: tuple[View, ...], k: int) -> tuple[int, int]:
+def cell_range(views: tuple[ModelView, ...], k: int) -> tuple[int, int]:
     """Numbers of the first and the last cell of a grid that any of the models needs."""
     column, all_ends = views[0].columns[k], np.array([ends(v, k) for v in views])
     first, last = ((x - column.center) / column.step for x in (all_ends.min(), all_ends.max()))
     return round(float(first)), round(float(last))
 
 
-def ends(v: View, k: int) -> np.ndarray:
+def ends(v: ModelView, k: int) -> np.ndarray:
     """The quantiles that all but `BEYOND` on either side lies between, in the reference's numbers."""
     q = np.array([BEYOND, 1.0 - BEYOND])
     return v.marginals.quantile(v.number[k], q)[0] - v.shift[k]
 
 
-def breaks(views: tuple[View, ...], k: int) -> np.ndarray:
+def breaks(views: tuple[ModelView, ...], k: int) -> np.ndarray:
     """Points of a column between which densities are smooth: ends of supports, atoms; and some quantiles."""
     both = np.array([ends(v, k) for v in views])
     ends_and_atoms = [both.ravel()]
@@ -133,7 +133,7 @@ def _work(model: Distribution) -> float:
     return max(model.density_cost(), 1.0)
 
 
-def _line(views: tuple[View, ...], k: int, on_line: Callable, budget: float, at_once: int) -> float | None:
+def _line(views: tuple[ModelView, ...], k: int, on_line: Callable, budget: float, at_once: int) -> float | None:
     """The integral along the free column: its atoms, and intervals between the breaks, halved until they are exact."""
     atoms = np.unique(np.concatenate([v.columns[k].atoms for v in views]))
     total = float(on_line(atoms)[0].sum()) if len(atoms) else 0.0
@@ -170,7 +170,7 @@ def _kronrod(lo: np.ndarray, hi: np.ndarray, on_line: Callable) -> tuple[np.ndar
     return value, error, half * (densities.reshape(len(densities), len(lo), -1) @ _KRONROD)
 
 
-def _mass(v: View, k: int, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+def _mass(v: ModelView, k: int, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
     """P(lo < column < hi) of a view's column without grid, (m,)."""
     inside = np.concatenate([lo, np.nextafter(hi, -np.inf)])
     below = v.marginals.cdf(v.number[k], inside)[0]

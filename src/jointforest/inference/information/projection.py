@@ -20,7 +20,7 @@ Columns = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class View:
+class ModelView:
     """k columns of a model, in the numbers of a reference schema (its own, or another model's).
 
     Attributes
@@ -87,13 +87,13 @@ class View:
         return drawn
 
 
-def view(model: Distribution, number: tuple[int, ...]) -> View:
+def view(model: Distribution, number: tuple[int, ...]) -> ModelView:
     """Columns of a model, by number, in its own numbers."""
     k = len(number)
-    return View(model, number, (None,) * k, (0.0,) * k, (np.empty(0),) * k)
+    return ModelView(model, number, (None,) * k, (0.0,) * k, (np.empty(0),) * k)
 
 
-def views(model: Distribution, other: Distribution, number: tuple[int, ...]) -> tuple[View, View]:
+def views(model: Distribution, other: Distribution, number: tuple[int, ...]) -> tuple[ModelView, ModelView]:
     """Columns, by number in the first model, of two models, both in the first one's numbers.
 
     Raises ValueError if a column is absent in the other model, or of another sort, grid, or set of levels there.
@@ -114,7 +114,7 @@ def views(model: Distribution, other: Distribution, number: tuple[int, ...]) -> 
     ours = replace(view(model, number), foreign=tuple(_foreign(column, twin) for column, twin in pairs))
     theirs = tuple(other.schema.index(column.name) for column in columns)
     foreign = tuple(_foreign(twin, column) for column, twin in pairs)
-    return ours, View(other, theirs, code, shift, foreign)
+    return ours, ModelView(other, theirs, code, shift, foreign)
 
 
 def _twin(column: Column, schema: Schema) -> Column:
@@ -180,7 +180,7 @@ class Estimate(NamedTuple):
 
     def _repr_html_(self) -> str:
         error = "" if self.method == "exact" else f" ± {self.standard_error:.2g} (standard error of draws)"
-        return html.view(f"{self.value:.6g}{error}", [self.method] if self.method == "exact" else [], [])
+        return html.view_html(f"{self.value:.6g}{error}", [self.method] if self.method == "exact" else [], [])
 
 
 def exact(value: float) -> Estimate:

@@ -9,25 +9,27 @@ import numpy as np
 
 from ...ensembles.evaluate import apply_link
 from ...ensembles.table import Ensemble
+from ...models.box_forest.structure import leaf_nodes
 from ...runtime.parameters import check, check_number
-from ..expectation.expectation import Rows
+from ..expectation.expectation import MatchedRows
 from ..expectation.match import MatchedEnsemble
 from .refit_kernels import curvature, means_above
-from .sums import Completions, Sample, complete, gather, leaf_sums, pair_matrix, pair_product
+from .sums import Completions, RefitSample, complete, gather, pair_matrix, pair_product, refit_sums
 
 # ---- Conjugate gradients, for equations whose matrix is known by its products alone.
 
+_TOLERANCE = 1e-12
+"""Relative length of what a solution leaves of the right side."""
 
-def conjugate_gradients(
-    times: Callable[[np.ndarray], np.ndarray], right: np.ndarray, tolerance: float = 1e-12
-) -> np.ndarray:
+
+def conjugate_gradients(times: Callable[[np.ndarray], np.ndarray], right: np.ndarray) -> np.ndarray:
     """x (n, K) with A x = b for K right sides at once; of several solutions the one of least norm.
 
-    An ArithmeticError if the tolerance is not reached in 10 n steps.
+    An ArithmeticError if `_TOLERANCE` is not reached in 10 n steps.
     """
     x, residual = np.zeros_like(right), right.copy()
     direction, square = residual.copy(), (residual**2).sum(axis=0)
-    goal = tolerance**2 * square
+    goal = _TOLERANCE**2 * square
     for _ in range(10 * len(right) + 1):
         if (square <= goal).all():
             return x
@@ -44,8 +46,8 @@ def conjugate_gradients(
 
 # ---- New leaf values of an ensemble's trees, by the expected squared loss over what the rows lack.
 
-METHODS = ("bagging", "forest", "boosting")
-MOST_LEAVES = 6000
+_METHODS = ("bagging", "forest", "boosting")
+_MOST_LEAVES = 6000
 """Leaves up to which pairs have a matrix: 288 MB."""
 NO_MASS = 1e-12
 """Share of the rows' weight up to which a leaf counts as one without mass: what rounding leaves of an empty one."""
@@ -53,12 +55,12 @@ NO_MASS = 1e-12
 
 def refit_squared(
     matched: MatchedEnsemble,
-    rows: Rows,
+    rows: MatchedRows,
     y: np.ndarray,
     method: str,
     weight_decay: float = 0.0,
     weight: np.ndarray | None = None,
-    most_leaves: int = MOST_LEAVES,
+    most_leaves: int = _MOST_LEAVES,
 ) -> np.ndarray:
     """Leaf values (L, K) that minimise the expected squared loss, plus a penalty, the trees' weights folded in.
 
@@ -70,7 +72,7 @@ def refit_squared(
     ensemble = matched.ensemble
     weight = np.ones(len(y)) if weight is None else weight
     sample = gather(matched, rows, y - ensemble.base, weight)
-    mass, target = leaf_sums(matched, sample)
+    mass, target = refit_sums(matched, sample)
     total = float(weight.sum())
     is_known = mass > NO_MASS * total
     mass, target = np.where(is_known, mass, 0.0), np.where(is_known[:, None], target, 0.0)
@@ -86,10 +88,8 @@ def refit_squared(
 
 def with_means(ensemble: Ensemble, mass: np.ndarray, value: np.ndarray) -> np.ndarray:
     """The values (L, K), but at leaves of mass 0 the mean by mass below the nearest node above that has mass."""
-    nodes = np.flatnonzero(ensemble.leaf >= 0)
-    nodes = nodes[np.argsort(ensemble.leaf[nodes])]
-    means: np.ndarray = means_above(ensemble.left, ensemble.right, ensemble.leaf, mass, value)[nodes]
-    return means
+    means: np.ndarray = means_above(ensemble.left, ensemble.right, ensemble.leaf, mass, value)
+    return means[leaf_nodes(ensemble.leaf)]
 
 
 def is_average(ensemble: Ensemble) -> bool:
@@ -98,17 +98,14 @@ def is_average(ensemble: Ensemble) -> bool:
     return ensemble.link == "identity" and name.startswith(("DecisionTree", "ExtraTree", "RandomForest", "XGBRF"))
 
 
-def tree_leaves(ensemble: Ensemble) -> np.ndarray:
+def _tree_leaves(ensemble: Ensemble) -> np.ndarray:
     """The tree of each leaf, (L,)."""
     tree = np.empty(len(ensemble.feature), dtype=np.int64)
     tree[ensemble.root] = np.arange(len(ensemble.root))
     for node in range(len(tree)):  # children come after their parent
         if ensemble.leaf[node] < 0:
             tree[ensemble.left[node]] = tree[ensemble.right[node]] = tree[node]
-    out = np.empty(len(ensemble.value), dtype=np.int64)
-    is_leaf = ensemble.leaf >= 0
-    out[ensemble.leaf[is_leaf]] = tree[is_leaf]
-    return out
+    return tree[leaf_nodes(ensemble.leaf)]
 
 
 def _ratio(target: np.ndarray, mass: np.ndarray) -> np.ndarray:
@@ -117,7 +114,7 @@ def _ratio(target: np.ndarray, mass: np.ndarray) -> np.ndarray:
 
 def _forest_by_squared_loss(
     matched: MatchedEnsemble,
-    sample: Sample,
+    sample: RefitSample,
     mass: np.ndarray,
     target: np.ndarray,
     decay: float,
@@ -157,7 +154,7 @@ def _least_norm(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 def _boosting_by_squared_loss(
     matched: MatchedEnsemble,
-    sample: Sample,
+    sample: RefitSample,
     mass: np.ndarray,
     target: np.ndarray,
     decay: float,
@@ -165,7 +162,7 @@ def _boosting_by_squared_loss(
 ) -> np.ndarray:
     """Proposition 4, tree after tree."""
     matrix = pair_matrix(matched, sample) if len(mass) <= most_leaves else None
-    tree = tree_leaves(matched.ensemble)
+    tree = _tree_leaves(matched.ensemble)
     value = np.zeros(target.shape)
     for t in range(len(matched.ensemble.root)):
         leaves = np.flatnonzero(tree == t)
@@ -188,7 +185,7 @@ _SMALL = 1e-10
 
 def refit_log_loss(
     matched: MatchedEnsemble,
-    rows: Rows,
+    rows: MatchedRows,
     y: np.ndarray,
     method: str,
     weight_decay: float,
@@ -231,7 +228,7 @@ def outputs_of_trees(matched: MatchedEnsemble) -> np.ndarray:
     """Which outputs each tree adds to, bool (T, K); all of them if there is one."""
     ensemble = matched.ensemble
     out = np.zeros((len(ensemble.root), len(ensemble.base)), dtype=bool)
-    np.logical_or.at(out, tree_leaves(ensemble), ensemble.value != 0)
+    np.logical_or.at(out, _tree_leaves(ensemble), ensemble.value != 0)
     return out | (len(ensemble.base) == 1)
 
 
@@ -318,7 +315,7 @@ def _penalised(
 
 def refit_values(
     matched: MatchedEnsemble,
-    rows: Rows,
+    rows: MatchedRows,
     y: np.ndarray,
     method: str = "auto",
     weight_decay: float | None = None,
@@ -332,7 +329,7 @@ def refit_values(
     """
     ensemble = matched.ensemble
     link = ensemble.link
-    check("method", method, ("auto", *METHODS))
+    check("method", method, ("auto", *_METHODS))
     if link == "exp":
         raise ValueError(
             f"the {ensemble.library} predicts the exponential of a sum, by one of several losses (Poisson, gamma, "
@@ -396,7 +393,7 @@ def _is_missing(cell: Any) -> bool:
     return cell is None or type(cell).__name__ == "NAType" or cell != cell  # pandas.NA compares to nothing
 
 
-def row_weights(weight: Any, n: int) -> np.ndarray:
+def weights_or_ones(weight: Any, n: int) -> np.ndarray:
     """Weights of n rows, (n,): 1 if None.
 
     Raises ValueError for another number of them, negative ones, or none above 0.

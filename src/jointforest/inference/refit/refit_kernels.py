@@ -8,8 +8,8 @@ import numpy as np
 
 from ...runtime.compile import entry, kernel
 from ..expectation.cell_kernels import advance, end_node, weigh_combinations
-from ..expectation.component_kernels import BLOCK
-from ..expectation.descent_kernels import descend, load, row_sum, start_row
+from ..expectation.component_kernels import COMPONENTS_AT_ONCE
+from ..expectation.descent_kernels import descend, load_block, row_sum, start_row
 from ..expectation.pair_kernels import copy_masses, lift_restriction, restrict_to_leaf
 
 
@@ -30,7 +30,7 @@ def add_pair(a, b, mass, is_mutual, sums):
 
 
 @entry
-def pair_rows(arrays, rows, first, post, weight, sums, scratch, narrow):
+def leaf_pair_rows(arrays, rows, first, post, weight, sums, scratch, narrow):
     """Add weight times P(in leaf a and in leaf b | known cells) of the rows of a posterior (rows first.. of all).
 
     To ``sums.matrix`` (L, L) at [a, b], each pair once, and pairs of a leaf and itself; if it is empty, times
@@ -45,8 +45,8 @@ def pair_rows(arrays, rows, first, post, weight, sums, scratch, narrow):
         if post.log_evidence[at] == -math.inf or weight[row] == 0.0:
             continue
         _, n_used = start_row(arrays, rows, row, post, at, scratch)
-        for block in range(0, active.n[0], BLOCK):
-            n, _ = load(arrays, rows.evidence, n_used, block, scratch)
+        for block in range(0, active.n[0], COMPONENTS_AT_ONCE):
+            n, _ = load_block(arrays, rows.evidence, n_used, block, scratch)
             copy_masses(arrays.regions, residual.used, n_used, -1, n, scratch.mass, narrow)
             for t in range(begin, end):
                 for k in range(residual.start[t], residual.start[t + 1]):
@@ -144,14 +144,14 @@ def cell_leaves(arrays, rows, first, post, most, scratch, grid):
         count[at] = weigh_combinations(arrays, rows, first + at, post, at, most, scratch, grid)
         for combination in range(count[at]):
             probability[end] = grid.probability[combination]
-            route(arrays.splits, scratch.residual, grid, leaf[end])
+            _route(arrays.splits, scratch.residual, grid, leaf[end])
             advance(grid.cells, grid.combination)
             end += 1
     return count, probability[:end].copy(), leaf[:end].copy()
 
 
 @kernel
-def route(splits, residual, grid, out):
+def _route(splits, residual, grid, out):
     """The leaf of the current combination of cells in each tree, into ``out`` (T,)."""
     for tree in range(residual.start.shape[0] - 1):
         out[tree] = splits.leaf[end_node(splits, residual, grid.cells, grid.combination, tree)]

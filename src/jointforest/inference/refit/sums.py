@@ -11,12 +11,12 @@ from ...ensembles.evaluate import leaves
 from ...models.box_forest.posterior import chunk_posterior, row_chunks
 from ...runtime.records import record
 from ...runtime.threads import map_ordered
-from ..expectation.cell_kernels import complete_rows
+from ..expectation.cell_kernels import complete_stratified
 from ..expectation.component_kernels import STRIDE
-from ..expectation.expectation import Rows, distinct, knows_splits, leaf_probability, take
+from ..expectation.expectation import MatchedRows, distinct, knows_splits, leaf_probability, take_matched
 from ..expectation.match import MatchedEnsemble, filled
-from ..expectation.scratch import cell_scratch, row_scratch
-from .refit_kernels import cell_leaves, pair_leaves, pair_rows
+from ..expectation.scratch import cell_scratch, expectation_scratch
+from .refit_kernels import cell_leaves, leaf_pair_rows, pair_leaves
 
 _ROWS = 32
 """Rows of a chunk for a thread."""
@@ -28,7 +28,7 @@ _PART_BYTES = 2**28
 """Memory that all parts of a sum may have."""
 
 
-class Sample(NamedTuple):
+class RefitSample(NamedTuple):
     """Weighted rows with targets; rows that are alike are one.
 
     Attributes
@@ -47,13 +47,13 @@ class Sample(NamedTuple):
     leaf: np.ndarray
     leaf_weight: np.ndarray
     leaf_target: np.ndarray
-    part: Rows
+    part: MatchedRows
     part_weight: np.ndarray
     part_target: np.ndarray
 
 
 @record
-class PairSums(NamedTuple):
+class _PairSums(NamedTuple):
     """What pairs of leaves are added to, see `pair_kernels.pair_rows`.
 
     Attributes
@@ -69,18 +69,18 @@ class PairSums(NamedTuple):
     product: np.ndarray
 
 
-def gather(matched: MatchedEnsemble, rows: Rows, y: np.ndarray, weight: np.ndarray) -> Sample:
+def gather(matched: MatchedEnsemble, rows: MatchedRows, y: np.ndarray, weight: np.ndarray) -> RefitSample:
     """n rows with targets (n, K) and weights (n,)."""
     counts = weight > 0
     complete = knows_splits(matched.features, rows) & counts
     known_rows, incomplete_rows = np.flatnonzero(complete), np.flatnonzero(~complete & counts)
     leaf = leaves(matched.ensemble, rows.X[known_rows], rows.other[known_rows])
-    part, place = take(rows, incomplete_rows), np.arange(len(incomplete_rows))
+    part, place = take_matched(rows, incomplete_rows), np.arange(len(incomplete_rows))
     if len(incomplete_rows):
         part, same = distinct(part)
         place = place[same] if isinstance(same, slice) else same
     total = weight[:, None] * y
-    return Sample(
+    return RefitSample(
         leaf,
         weight[known_rows],
         total[known_rows],
@@ -90,7 +90,7 @@ def gather(matched: MatchedEnsemble, rows: Rows, y: np.ndarray, weight: np.ndarr
     )
 
 
-def leaf_sums(matched: MatchedEnsemble, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
+def refit_sums(matched: MatchedEnsemble, sample: RefitSample) -> tuple[np.ndarray, np.ndarray]:
     """Sums over rows of weight times P(in the leaf | known cells), (L,), and of this times the target, (L, K).
 
     Raises ValueError if the joint gives a row's known cells probability 0.
@@ -103,7 +103,7 @@ def leaf_sums(matched: MatchedEnsemble, sample: Sample) -> tuple[np.ndarray, np.
             target[:, k] += np.bincount(leaf, sample.leaf_target[:, k], n_leaves)
     for first in range(0, len(sample.part_weight), _AT_ONCE):
         here = np.arange(first, min(first + _AT_ONCE, len(sample.part_weight)))
-        reached = leaf_probability(matched, take(sample.part, here))
+        reached = leaf_probability(matched, take_matched(sample.part, here))
         size = np.diff(reached.start)
         if not size.all():
             raise ValueError(
@@ -117,7 +117,7 @@ def leaf_sums(matched: MatchedEnsemble, sample: Sample) -> tuple[np.ndarray, np.
     return mass, target
 
 
-def pair_matrix(matched: MatchedEnsemble, sample: Sample) -> np.ndarray:
+def pair_matrix(matched: MatchedEnsemble, sample: RefitSample) -> np.ndarray:
     """Sums over rows of weight times P(in leaf a and in leaf b | known cells), (L, L)."""
     n_leaves, n_outputs = matched.ensemble.value.shape
     nothing = np.empty((0, n_outputs))
@@ -125,7 +125,7 @@ def pair_matrix(matched: MatchedEnsemble, sample: Sample) -> np.ndarray:
     def add(first: int, stop: int, rows: list[tuple[int, int]]) -> np.ndarray:
         out = np.zeros((n_leaves, n_leaves))
         pair_leaves(sample.leaf, sample.leaf_weight, first, stop, out)
-        _add_rows(matched, sample, rows, PairSums(-1, 0, nothing, out, nothing))
+        _add_rows(matched, sample, rows, _PairSums(-1, 0, nothing, out, nothing))
         return out
 
     out = _sum_parts(matched, sample, n_leaves**2, add)
@@ -134,7 +134,7 @@ def pair_matrix(matched: MatchedEnsemble, sample: Sample) -> np.ndarray:
 
 
 def pair_product(
-    matched: MatchedEnsemble, sample: Sample, value: np.ndarray, tree: int = -1, stop: int = 0
+    matched: MatchedEnsemble, sample: RefitSample, value: np.ndarray, tree: int = -1, stop: int = 0
 ) -> np.ndarray:
     """`pair_matrix` times value (L, K), without the matrix; (L, K).
 
@@ -154,24 +154,24 @@ def pair_product(
         for s in trees if tree < 0 else [tree]:
             for k in range(value.shape[1]):
                 out[:, k] += np.bincount(leaf[:, s], total[:, k], len(value))
-        _add_rows(matched, sample, rows, PairSums(tree, stop, value, nothing, out))
+        _add_rows(matched, sample, rows, _PairSums(tree, stop, value, nothing, out))
         return out
 
     return _sum_parts(matched, sample, value.size, add)
 
 
-def _add_rows(matched: MatchedEnsemble, sample: Sample, rows: list[tuple[int, int]], sums: PairSums) -> None:
+def _add_rows(matched: MatchedEnsemble, sample: RefitSample, rows: list[tuple[int, int]], sums: _PairSums) -> None:
     """Add the pairs of leaves of these chunks of the rows with missing cells."""
     part = sample.part
     # every leaf counts, also beside one of its value
     arrays = matched.arrays()._replace(half_most=np.ones(len(matched.half)))
-    scratch, narrow = row_scratch(arrays), np.empty((len(arrays.regions.column), STRIDE))
+    scratch, narrow = expectation_scratch(arrays), np.empty((len(arrays.regions.column), STRIDE))
     for first, end in rows:
         post = chunk_posterior(matched.model, part.evidence, first, end)
-        pair_rows(arrays, part, first, post, sample.part_weight, sums, scratch, narrow)
+        leaf_pair_rows(arrays, part, first, post, sample.part_weight, sums, scratch, narrow)
 
 
-def _sum_parts(matched: MatchedEnsemble, sample: Sample, size: int, add: Callable[..., np.ndarray]) -> np.ndarray:
+def _sum_parts(matched: MatchedEnsemble, sample: RefitSample, size: int, add: Callable[..., np.ndarray]) -> np.ndarray:
     """Sum of what some parts of the rows have: parts that do not depend on the number of threads, few if large."""
     n = max(1, min(_MOST_PARTS, _PART_BYTES // (8 * size)))
     chunks = row_chunks(matched.model, sample.part.evidence, _ROWS) if len(sample.part_weight) else []
@@ -207,7 +207,7 @@ class Completions(NamedTuple):
     target: np.ndarray
 
 
-def complete(matched: MatchedEnsemble, sample: Sample, m: int, seed: int) -> Completions:
+def complete(matched: MatchedEnsemble, sample: RefitSample, m: int, seed: int) -> Completions:
     """Rows of a sample completed: those of at most ``m`` combinations of cells to all of these, the others to m draws.
 
     Raises ValueError if the joint gives a row's known cells probability 0.
@@ -218,7 +218,7 @@ def complete(matched: MatchedEnsemble, sample: Sample, m: int, seed: int) -> Com
     def work(first: int, stop: int) -> tuple[np.ndarray, ...]:
         post = chunk_posterior(matched.model, part.evidence, first, stop)
         count, probability, leaf = cell_leaves(
-            arrays, part, first, post, m, row_scratch(arrays), cell_scratch(arrays, m)
+            arrays, part, first, post, m, expectation_scratch(arrays), cell_scratch(arrays, m)
         )
         row = np.repeat(np.arange(first, stop), np.maximum(count, 0))
         if not (count < 0).any():
@@ -250,11 +250,11 @@ def complete(matched: MatchedEnsemble, sample: Sample, m: int, seed: int) -> Com
     )
 
 
-def _draw(matched: MatchedEnsemble, sample: Sample, row: np.ndarray, m: int, seed: int) -> np.ndarray:
+def _draw(matched: MatchedEnsemble, sample: RefitSample, row: np.ndarray, m: int, seed: int) -> np.ndarray:
     """Leaves of m completions of each of some rows, (m * rows, T)."""
-    model, rows = matched.model, take(sample.part, row)
+    model, rows = matched.model, take_matched(sample.part, row)
     drawn = np.empty((m * len(row), rows.evidence.value.shape[1]))
     post = chunk_posterior(model, rows.evidence, 0, len(row))
-    complete_rows(model.columns, model.leaves, rows.evidence, post, m, seed, int(row[0]), drawn)
+    complete_stratified(model.columns, model.leaves, rows.evidence, post, m, seed, int(row[0]), drawn)
     X, other = filled(matched.features, np.repeat(rows.X, m, axis=0), np.repeat(rows.other, m, axis=0), drawn)
     return leaves(matched.ensemble, X, other)

@@ -12,16 +12,16 @@ from ...ensembles.evaluate import apply_link, raw, routing
 from ...ensembles.table import Ensemble
 from ...models.base import Distribution
 from ...runtime.threads import chunks, map_ordered
-from ..expectation.expectation import Rows, completed, knows_splits, take
+from ..expectation.expectation import MatchedRows, completed_sums, knows_splits, take_matched
 from ..expectation.match import MatchedEnsemble
 from ..sampling import sample
-from .game import Asked, Solved, Value
+from .game import Asked, Solved, ValueFunction
 from .leaf_kernels import Facing, interventional_rows
 
 # ---- Coalitions that know the same cells of the same values are answered once, whichever rows they are of.
 
 
-def distinct(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def distinct_words(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Distinct rows of (q, w) 64-bit words: the number of the first of each, ascending, and which each row is (q,)."""
     rows = np.ascontiguousarray(words).view(np.dtype((np.void, words.shape[1] * 8))).ravel()
     _, first, place = np.unique(rows, return_index=True, return_inverse=True)
@@ -31,11 +31,11 @@ def distinct(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return first[order], rank[place.ravel()]
 
 
-Expect = Callable[[Rows, int], tuple[np.ndarray, np.ndarray]]
+Expect = Callable[[MatchedRows, int], tuple[np.ndarray, np.ndarray]]
 """``expect(rows, seed)``: expected answers of rows with missing cells, and their standard errors, each (n, K)."""
 
 
-def known_cells(rows: Rows, column: np.ndarray) -> np.ndarray:
+def known_cells(rows: MatchedRows, column: np.ndarray) -> np.ndarray:
     """Which of the joint's columns each row knows, bool (n, d); ``column`` (n_features,) is that of each feature."""
     known = ~np.isnan(rows.evidence.value)
     for f, j in enumerate(column.tolist()):  # a level that only the model knows
@@ -43,25 +43,25 @@ def known_cells(rows: Rows, column: np.ndarray) -> np.ndarray:
     return known
 
 
-def conditional(rows: Rows, column: np.ndarray, expect: Expect, seed: int) -> Value:
+def conditional(rows: MatchedRows, column: np.ndarray, expect: Expect, seed: int) -> ValueFunction:
     """v(S) = E[f(X) | X_S = x_S] under the joint, for coalitions of rows."""
     calls = np.random.SeedSequence(seed)
 
     def value(row: np.ndarray, known: np.ndarray) -> Asked:
         hidden = hide(rows, column, row, known)
         key = np.hstack([hidden.evidence.value, hidden.X, hidden.other])
-        first, place = distinct(key)
-        few = Rows(hidden.evidence.take(first), hidden.X[first], hidden.other[first])
+        first, place = distinct_words(key)
+        few = MatchedRows(hidden.evidence.take(first), hidden.X[first], hidden.other[first])
         mean, error = expect(few, int(calls.spawn(1)[0].generate_state(1, np.uint64)[0] >> 2))
         return Asked(mean[place], error[place] ** 2)
 
     return value
 
 
-def hide(rows: Rows, column: np.ndarray, row: np.ndarray, known: np.ndarray) -> Rows:
+def hide(rows: MatchedRows, column: np.ndarray, row: np.ndarray, known: np.ndarray) -> MatchedRows:
     """Rows of these numbers (q,) with nothing but these cells known, bool (q, d)."""
     seen = known[:, column]
-    return Rows(
+    return MatchedRows(
         Evidence.of_values(np.where(known, rows.evidence.value[row], np.nan)),
         np.where(seen, rows.X[row], np.nan),
         rows.other[row] & seen,
@@ -76,13 +76,13 @@ _CELLS = 4_000_000
 Background = tuple[np.ndarray, np.ndarray]
 """R complete rows: float64 and bool array (R, f)."""
 
-Answer = Callable[[np.ndarray, np.ndarray], np.ndarray]
+_Answer = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """``answer(X, other)``: the model's answers (n, K) to complete rows (n, f)."""
 
 
 def interventional(
-    X: np.ndarray, other: np.ndarray, column: np.ndarray, background: Background, answer: Answer
-) -> Value:
+    X: np.ndarray, other: np.ndarray, column: np.ndarray, background: Background, answer: _Answer
+) -> ValueFunction:
     """v(S) = mean over background rows b of f(x_S, b_rest)."""
     X_there, other_there = background
     R, f = X_there.shape
@@ -107,11 +107,13 @@ def interventional(
 _DRAWN_ROWS = 200_000
 """Most rows that the function gets at once."""
 
-Function = Callable[[np.ndarray], np.ndarray]
+_Function = Callable[[np.ndarray], np.ndarray]
 """Answers (n, K) to complete rows of the joint (n, d); of all NaN rows NaN."""
 
 
-def by_function(function: Function, model: Distribution, X: np.ndarray, needed: np.ndarray, m: int, seed: int) -> Value:
+def by_function(
+    function: _Function, model: Distribution, X: np.ndarray, needed: np.ndarray, m: int, seed: int
+) -> ValueFunction:
     """v(S) = E[f(X) | X_S = x_S] as the mean of f over m draws given the coalition's cells.
 
     Coalitions that know all that f needs have its own answer.
@@ -119,7 +121,7 @@ def by_function(function: Function, model: Distribution, X: np.ndarray, needed: 
     calls = np.random.SeedSequence(seed)
 
     def value(row: np.ndarray, known: np.ndarray) -> Asked:
-        first, place = distinct(np.where(known, X[row], np.nan))
+        first, place = distinct_words(np.where(known, X[row], np.nan))
         cells = np.where(known[first], X[row[first]], np.nan)
         is_complete = known[first][:, needed].all(axis=1)
         parts, size = [], max(1, _DRAWN_ROWS // m)
@@ -151,12 +153,12 @@ def _moments(answer: np.ndarray, n: int, m: int) -> np.ndarray:
 # ---- The value of a coalition as the mean, or the level probabilities, of a column under the joint.
 
 
-def by_posterior(model: Distribution, X: np.ndarray, j: int) -> Value:
+def by_posterior(model: Distribution, X: np.ndarray, j: int) -> ValueFunction:
     """v(S) = P(level of column j | X_S = x_S) for each level, or E[column j | X_S = x_S]; exact."""
     column = model.schema.columns[j]
 
     def value(row: np.ndarray, known: np.ndarray) -> Asked:
-        first, place = distinct(np.where(known, X[row], np.nan))
+        first, place = distinct_words(np.where(known, X[row], np.nan))
         cells = np.where(known[first], X[row[first]], np.nan)
         state = model.observe(Evidence.of_values(cells))
         mean = state.level_probabilities(j) if column.is_categorical else state.moments(j)[0][:, None]
@@ -171,7 +173,9 @@ _DRAWN = 200_000
 """Completions at once."""
 
 
-def by_completions(matched: MatchedEnsemble, rows: Rows, m: int, seed: int, link: str) -> tuple[np.ndarray, np.ndarray]:
+def by_completions(
+    matched: MatchedEnsemble, rows: MatchedRows, m: int, seed: int, link: str
+) -> tuple[np.ndarray, np.ndarray]:
     """Means over m stratified completions of each row and their standard errors, each (n, K).
 
     Rows that know all that is split have the ensemble's own answers. The errors are those of neighbouring strata
@@ -186,7 +190,7 @@ def by_completions(matched: MatchedEnsemble, rows: Rows, m: int, seed: int, link
     for block, first in enumerate(range(0, len(part), size)):
         rows_here = part[first : first + size]
         seed_here = int(np.random.SeedSequence([seed, block]).generate_state(1, np.uint64)[0] >> 2)
-        total = completed(matched, take(rows, rows_here), m, seed_here)
+        total = completed_sums(matched, take_matched(rows, rows_here), m, seed_here)
         answer = apply_link(link, total.reshape(-1, total.shape[2])).reshape(total.shape)
         mean[rows_here] = answer.mean(axis=1)
         error[rows_here] = np.sqrt(((answer[:, 0::2] - answer[:, 1::2]) ** 2).sum(axis=1)) / m
@@ -199,7 +203,7 @@ _BACKGROUND_ROWS = 8
 """Rows of a chunk for a thread."""
 
 
-def by_leaves(
+def values_by_leaves(
     ensemble: Ensemble,
     X: np.ndarray,
     other: np.ndarray,

@@ -9,7 +9,7 @@ from ...data.evidence import Evidence
 from ...models.base import Distribution
 from ..sampling import sample
 
-TOGETHER = 0.5
+_TOGETHER = 0.5
 """Columns as dependent as normals of this correlation are put together."""
 _DRAWS = 8192
 """Rows that are drawn to compare columns: the standard error of a correlation is about .01."""
@@ -34,7 +34,7 @@ def dependent_groups(model: Distribution, columns: list[int], most: int, seed: i
     apart = 1.0 - np.sqrt(-np.expm1(-2.0 * np.maximum(information, 0.0)))
     tree = linkage(apart[np.triu_indices(len(columns), 1)], "average")
     height = tree[:, 2]
-    cut = max(1.0 - TOGETHER, height[len(columns) - most - 1] if len(columns) > most else 0.0)
+    cut = max(1.0 - _TOGETHER, height[len(columns) - most - 1] if len(columns) > most else 0.0)
     label = fcluster(tree, cut * (1 + 1e-12), "distance")
     members: dict[int, list[int]] = {}
     for j, one in zip(columns, label.tolist(), strict=True):

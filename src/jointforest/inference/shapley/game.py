@@ -176,7 +176,7 @@ class Asked(NamedTuple):
     replicates: np.ndarray | None = None
 
 
-Value = Callable[[np.ndarray, np.ndarray], Asked]
+ValueFunction = Callable[[np.ndarray, np.ndarray], Asked]
 """``value(row, known)``: of q coalitions, by row numbers (q,) and the columns that are known, bool (q, d)."""
 
 
@@ -198,7 +198,7 @@ class Solved(NamedTuple):
 
 
 def shapley_values(
-    value: Value,
+    value: ValueFunction,
     base: Asked,
     players: np.ndarray,
     known: np.ndarray,
@@ -241,7 +241,9 @@ def _seed(seed: int, pattern: np.ndarray) -> int:
     return int(np.random.SeedSequence([seed, *pattern.tolist()]).generate_state(1, np.uint64)[0])
 
 
-def _block(plan: Plan, value: Value, base: Asked, rows: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _block(
+    plan: Plan, value: ValueFunction, base: Asked, rows: np.ndarray, known: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Values and variances (r, p, K) of r rows with one plan; ``known`` (r, m, d)."""
     r, m, d = known.shape
     asked = value(np.repeat(rows, m - 1), known[:, 1:].reshape(-1, d))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ensembles.evaluate_kernels import goes_left
+from ...ensembles.evaluate_kernels import row_goes_left
 from ...runtime.compile import entry
 from ...runtime.records import record
 
@@ -67,10 +67,10 @@ def interventional_rows(ensemble, facing, share, start, stop, phi, square):
                     while ensemble.leaf[node] < 0:
                         j = ensemble.feature[node]
                         k = facing.player[j]
-                        theirs = goes_left(ensemble, node, there, other_there, b)
+                        theirs = row_goes_left(ensemble, node, there, other_there, b)
                         left = theirs
                         if k >= 0 and facing.known[i, j] and side[k] != 2:
-                            left = goes_left(ensemble, node, X, other, i)
+                            left = row_goes_left(ensemble, node, X, other, i)
                             if left != theirs and side[k] == 0:
                                 waiting[n_waiting, 0] = ensemble.left[node] if theirs else ensemble.right[node]
                                 waiting[n_waiting, 1], waiting[n_waiting, 2], waiting[n_waiting, 3] = length, k, 2

@@ -14,8 +14,8 @@ from dask.delayed import delayed
 from ...api.history_joint import HistoryJoint
 from ...api.joint import Joint
 from ...data.frames import decode, read
-from ...data.history_rows import check_names
-from ...inference.sampling import BLOCK, sample_block
+from ...data.history_rows import check_history_names
+from ...inference.sampling import DRAWS_AT_ONCE, sample_block
 from ...runtime.parameters import check_number
 from ...runtime.random_state import seed_of
 from ...runtime.threads import chunks, use_jobs
@@ -176,7 +176,7 @@ def sample(joint: Joint, n: int, random_state: Any = None, missing: bool = False
     """
     check_number("n", n, 0, whole=True, text="a non-negative integer")
     seed, whole_joint = seed_of(random_state), delayed(joint, pure=False, traverse=False)
-    blocks = chunks(n, BLOCK) or [(0, 0)]
+    blocks = chunks(n, DRAWS_AT_ONCE) or [(0, 0)]
     parts = [delayed(_sample, pure=False)(whole_joint, first, stop, seed, missing) for first, stop in blocks]
     ends = (*(first for first, _ in blocks), max(n - 1, 0))
     return dd.from_delayed(parts, meta=_sample(joint, 0, 0, seed, missing), divisions=ends, verify_meta=False)
@@ -211,7 +211,7 @@ def _subjects_of(joint: HistoryJoint, frame: Any) -> dd.DataFrame:
         raise TypeError(f"expected a Dask DataFrame, got {type(frame).__name__}; ask the joint itself about others")
     if joint.order is None:
         raise ValueError("the joint was learned without order=, but rows of a Dask frame stand in no order")
-    check_names(read(frame._meta), joint.group, joint.order)
+    check_history_names(read(frame._meta), joint.group, joint.order)
     return frame
 
 
@@ -279,7 +279,7 @@ def _impute(part: pd.DataFrame, joint: Joint, method: str, seed: int, number: in
 def _sample(joint: Joint, first: int, stop: int, seed: int, missing: bool) -> pd.DataFrame:
     evidence = joint.given().state.evidence
     with use_jobs(1):
-        rows = sample_block(joint.distribution, evidence, stop - first, seed, first // BLOCK, missing)
+        rows = sample_block(joint.distribution, evidence, stop - first, seed, first // DRAWS_AT_ONCE, missing)
     frame = _as_pandas(decode(joint.schema, rows))
     frame.index = pd.RangeIndex(first, stop)
     return frame

@@ -18,7 +18,7 @@ from ...learners.hidden_tree import hidden_tree_forest
 from ...learners.history import history_forest
 from ...learners.joint_tree import joint_tree
 from .answers import by_partition, series
-from .rows import DaskRows, table_of
+from .rows import DaskRows, dask_table
 
 
 def with_client(init: Callable[..., None]) -> Callable[..., None]:
@@ -103,7 +103,7 @@ class DaskLearner(DaskEstimator):
             the column), or the frame has other rows when it is computed again.
         """
         _check_weight(sample_weight)
-        return self.fit_batches(DaskRows(table_of(X), client_of(self.client)), sample_weight)
+        return self.fit_batches(DaskRows(dask_table(X), client_of(self.client)), sample_weight)
 
 
 class DaskPredictor(DaskEstimator):
@@ -139,7 +139,7 @@ class DaskPredictor(DaskEstimator):
             raise ValueError(f"y: the series needs a name of text, that of the target's column, got {target!r}")
         if not is_name and target in getattr(X, "columns", ()):
             raise ValueError(f"y: X has a column {target!r}, too; give its name as y, or drop it from X")
-        rows = DaskRows(table_of(X, None if is_name else y), client_of(self.client))
+        rows = DaskRows(dask_table(X, None if is_name else y), client_of(self.client))
         return self.fit_batches(rows, target, sample_weight)
 
     def predict(self, X: Any) -> Any:
@@ -216,7 +216,7 @@ class HistoryForest(WithClient, history_forest.HistoryForest):
         ValueError
             As `HistoryForest.fit_batches` raises it.
         """
-        return self.fit_batches(DaskRows(table_of(X), client_of(self.client)), group=group, order=order)
+        return self.fit_batches(DaskRows(dask_table(X), client_of(self.client)), group=group, order=order)
 
 
 class ForestOutlierDetector(DaskLearner, outliers.ForestOutlierDetector):

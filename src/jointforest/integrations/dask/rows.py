@@ -42,7 +42,7 @@ class DaskRows:
         return dask.compute(_tree(sums, lambda a, b: delayed(merge_sums, pure=False)(one.merge, a, b)))[0]
 
 
-def table_of(X: Any, y: Any = None) -> dd.DataFrame:
+def dask_table(X: Any, y: Any = None) -> dd.DataFrame:
     """The Dask frame X, a series ``y`` as its last column.
 
     Raises

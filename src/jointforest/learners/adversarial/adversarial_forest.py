@@ -20,25 +20,25 @@ from ...models.hidden_tree.hidden_tree import HiddenTree
 from ...runtime.parameters import FLAG, VERBOSE, Number, parameter
 from ...runtime.progress import write_line
 from ...runtime.threads import map_ordered
-from ..base import BOUNDS, MAX_FEATURES, PRIORS, Rows, TableLearner, count_features, draw_rows, warn_leaf_size
+from ..base import BOUNDS, MAX_FEATURES, PRIORS, TableLearner, TableRows, count_features, draw_bootstrap, warn_leaf_size
 from ..batches.fill import Sizes, Structure, leaf_sizes
 from ..batches.sample import Sampled
 from ..chow_liu_leaves.constants import FIXED as CHOW_LIU
-from ..chow_liu_leaves.leaves import chow_liu_part, coded, fill_chow_liu, trees_of_values
+from ..chow_liu_leaves.leaves import chow_liu_part, fill_chow_liu, on_own_scales, trees_of_values
 from ..growing.grow import GrowthSettings, Ranks, RankTree, find_leaves, grow, prune, rank
 from ..leaf_fitting.densities import (
     AssignedRows,
     as_forest,
     assign_rows,
-    columns_of,
     first_trees,
     fit_trees,
     learn_densities,
     prune_small_leaves,
     quantile_trees,
+    slots_and_columns,
     tree_cdfs,
 )
-from ..leaf_fitting.fit import LEAF_DENSITIES, Settings, Table, TreeLeaves, prepare
+from ..leaf_fitting.fit import LEAF_DENSITIES, Settings, Table, TreeLeaves, prepare_table
 from ..leaf_fitting.quantile import LeafCdfs, choose_slots, misfit_slots, n_pieces, small_enough
 from ..leaf_fitting.quantile_kernels import gains_of_slot
 from ..leaf_fitting.statistics_kernels import rows_by_leaf
@@ -206,12 +206,12 @@ class AdversarialForest(TableLearner):
         if self.oob_score and self.leaf == "chow_liu":
             raise ValueError("oob_score=True needs another leaf than 'chow_liu', whose trees share the table's pairs")
 
-    def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> BoxForest | HiddenTree:
+    def _learn(self, rows: TableRows, weight: np.ndarray | None, seed: int) -> BoxForest | HiddenTree:
         if self.leaf == "chow_liu":
-            table = coded(rows, weight)
+            table = on_own_scales(rows, weight)
             return chow_liu_part(table, self._grow(table.rows, weight, seed).filled, self.epsilon)
         grown = self._grow(rows, weight, seed)
-        cells = prepare(rows.columns, rows.filled, rows.drawn, edges(rows.schema))
+        cells = prepare_table(rows.columns, rows.filled, rows.drawn, edges(rows.schema))
         quantile, model, plain = self._quantile(rows, cells, grown.filled, weight, seed)
         if grown.in_bag is not None:  # before the model, where that is to come: two forests take twice the memory
             plain = None
@@ -234,10 +234,10 @@ class AdversarialForest(TableLearner):
             raise ValueError(f"max_samples={most!r}: fit_batches keeps a sample of the rows; give a whole number")
         return int(most)
 
-    def _learn_batches(self, sampled: Sampled, rows: Rows, seed: int) -> Distribution:
+    def _learn_batches(self, sampled: Sampled, rows: TableRows, seed: int) -> Distribution:
         if self.leaf != "chow_liu":
             return super()._learn_batches(sampled, rows, seed)
-        table = coded(rows, sampled.weight)
+        table = on_own_scales(rows, sampled.weight)
 
         def sizes(trees: Trees) -> np.ndarray:
             fold, sample, _, weights = sampled
@@ -247,15 +247,15 @@ class AdversarialForest(TableLearner):
         trees = self._grow(table.rows, sampled.weight, seed, sizes).filled.trees
         return fill_chow_liu(sampled, table, trees, seed, self.epsilon)
 
-    def _structure(self, rows: Rows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
+    def _structure(self, rows: TableRows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
         assigned = self._grow(rows, weight, seed, sizes).filled
-        cells = prepare(rows.columns, rows.filled, rows.drawn, edges(rows.schema))
+        cells = prepare_table(rows.columns, rows.filled, rows.drawn, edges(rows.schema))
         quantile, _, _ = self._quantile(rows, cells, assigned, weight, seed)
         settings = self._leaf_settings()
         return Structure(rows.schema, rows.columns, cells, assigned, settings, quantile, seed, first=rows.first)
 
     def _quantile(
-        self, rows: Rows, cells: Table, assigned: AssignedRows, weight: np.ndarray | None, seed: int
+        self, rows: TableRows, cells: Table, assigned: AssignedRows, weight: np.ndarray | None, seed: int
     ) -> tuple[np.ndarray | None, Forest | None, list[TreeLeaves] | None]:
         """Slots that "auto" gives quantile leaves (None: ``leaf`` says it), the forest, if it is known by then, and its
         trees with normal leaves."""
@@ -269,7 +269,7 @@ class AdversarialForest(TableLearner):
         slots = choose_slots(misfit, trial.fits, trial.gains, trial.weight, FIXED.trial_groups)
         return slots, None if slots.any() else normal, plain
 
-    def _grow(self, rows: Rows, weight: np.ndarray | None, seed: int, sizes: Sizes | None = None) -> _Grown:
+    def _grow(self, rows: TableRows, weight: np.ndarray | None, seed: int, sizes: Sizes | None = None) -> _Grown:
         """The generator of the last round, pruned, and where the rows end in it.
 
         Rows that leaves need are counted among these rows, or, by ``sizes``, among those of the table that they are of.
@@ -336,7 +336,7 @@ class AdversarialForest(TableLearner):
 
     def _densities(
         self,
-        rows: Rows,
+        rows: TableRows,
         cells: Table,
         assigned: AssignedRows,
         quantile: np.ndarray | None = None,
@@ -459,7 +459,7 @@ def _discriminate(
     )
 
     def one(t: int) -> tuple[RankTree, np.ndarray, np.ndarray, np.ndarray]:
-        weight = draw_rows(2 * n, settings.n_draws, settings.bootstrap, seed, first + t)
+        weight = draw_bootstrap(2 * n, settings.n_draws, settings.bootstrap, seed, first + t)
         how = {"seed": seed, "number": first + t}
         tree, node = grow(both, is_categorical, is_ordered, y, 2, weight, growth, **how)
         of_class = [np.bincount(node[y == c], weight[y == c], len(tree.feature)) for c in (0, 1)]
@@ -550,7 +550,7 @@ def _changed(forest: Discriminator, one: Callable[[int], tuple[RankTree, np.ndar
 # ---- Which rows an adversarial forest is grown on, and which fill its leaves.
 
 
-class Samples(NamedTuple):
+class _Samples(NamedTuple):
     """Rows of a table of n, by what they are for.
 
     Attributes
@@ -570,7 +570,7 @@ class Samples(NamedTuple):
 
 def take_samples(
     n: int, weight: np.ndarray | None, honest: bool, max_samples: int | float | None, seed: int
-) -> Samples:
+) -> _Samples:
     """Which of n rows grow trees, ``max_samples`` at most, and which fill leaves: all, unless ``honest``.
 
     Rows with weights (n,) grow trees as often as these say, evenly. ``honest``: rows that grow trees, half of all at
@@ -591,7 +591,7 @@ def take_samples(
     filling = np.ones(n, dtype=bool)
     if honest:
         filling[growing if is_part else candidates] = False
-    return Samples(growing, filling, is_part)
+    return _Samples(growing, filling, is_part)
 
 
 def _at_most(max_samples: int | float | None, n: int) -> int:
@@ -626,7 +626,7 @@ class _Trial:
 
     def __init__(
         self,
-        rows: Rows,
+        rows: TableRows,
         cells: Table,
         assigned: AssignedRows,
         settings: Settings,
@@ -682,7 +682,7 @@ class _Trial:
         trees, forest, normal = self._normal
         columns, row = self.rows.columns, np.repeat(self.asked, np.diff(normal.start))
         by_tree, found = self._cdfs(trees, slots), {}
-        for k, (slot, j) in enumerate(columns_of(columns, slots)):
+        for k, (slot, j) in enumerate(slots_and_columns(columns, slots)):
             cdfs = [of[k] for of in by_tree]
             size = np.concatenate([*(np.diff(of.start) for of in cdfs), [0]])  # none in the background
             start = np.concatenate([[0], np.cumsum(size)])

@@ -10,22 +10,21 @@ import numpy as np
 
 from ...data.sample_rows import row_keys
 from ...data.schema import Columns, Schema, edges
-from ...ensembles.adopt import with_weights
-from ...models.box_forest.structure import Forest, Trees, tree_boxes
-from ...models.box_forest.structure_kernels import route_by_key
+from ...models.box_forest.descent_kernels import route_by_key
+from ...models.box_forest.structure import Forest, Trees, tree_boxes, with_weights
 from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ...runtime.threads import map_ordered
 from ..hidden_tree.first_joint import fill_in
 from ..leaf_fitting.densities import (
     AssignedRows,
     as_forest,
-    columns_of,
     first_leaves,
     fit_leaves,
     quantile_leaves,
     rows_in_leaves,
+    slots_and_columns,
 )
-from ..leaf_fitting.fit import Settings, Table, TreeLeaves, codes_of, marginals
+from ..leaf_fitting.fit import Settings, Table, TreeLeaves, kernel_codes, marginals
 from ..leaf_fitting.quantile import (
     LeafValues,
     Marks,
@@ -35,9 +34,9 @@ from ..leaf_fitting.quantile import (
     values_of_rows,
     with_cdfs,
 )
-from ..leaf_fitting.running import Running, add_rows, add_sums, leaf_sums_of, no_rows, one_leaf
-from .passes import Fold, Pass
-from .sample import Weights, cells_of, check_number
+from ..leaf_fitting.running import Running, add_leaf_rows, add_sums, leaf_sums_of, no_leaf_rows, one_leaf
+from .passes import FoldBatches, Pass
+from .sample import Weights, batch_cells, check_row_count
 
 # ---- Assigns the rows of a batch to the leaves of trees that were grown on a sample, and counts them.
 
@@ -85,7 +84,7 @@ class Routed(NamedTuple):
 def routed(route: Route, batch: Any) -> Routed:
     """The rows of a batch, a frame, and where they end."""
     weights = route.weights
-    reader, X = cells_of(route.schema, batch, weights.name if weights else None)
+    reader, X = batch_cells(route.schema, batch, weights.name if weights else None)
     values, first = np.ascontiguousarray(X.T), first_leaves(route.trees)
     keys, filled = np.zeros(len(X), np.uint64), values
     if np.isnan(X).any():
@@ -99,11 +98,11 @@ def routed(route: Route, batch: Any) -> Routed:
         return out
 
     times = weights.counts(reader) if weights else np.ones(len(X), np.int64)
-    return Routed(values, codes_of(route.columns, values), times, leaf_of)
+    return Routed(values, kernel_codes(route.columns, values), times, leaf_of)
 
 
 def leaf_sizes(
-    fold: Fold,
+    fold: FoldBatches,
     n: int,
     schema: Schema,
     columns: Columns,
@@ -121,7 +120,7 @@ def leaf_sizes(
     sizes: np.ndarray = fold(
         Pass(partial(np.zeros, first[-1], np.int64), partial(_count, route), np.add, "looking at rows"), n
     )
-    check_number(n, int(sizes[: first[1]].sum()))
+    check_row_count(n, int(sizes[: first[1]].sum()))
     return sizes
 
 
@@ -193,7 +192,7 @@ def filling_of(structure: Structure) -> Filling:
     """What batches need of a structure."""
     assigned, table = structure.assigned, structure.cells
     first = first_leaves(assigned.trees)
-    slots, n_trees = columns_of(structure.columns, _modelled(structure)), len(first) - 1
+    slots, n_trees = slots_and_columns(structure.columns, _modelled(structure)), len(first) - 1
     placed = [rows_in_leaves(assigned, first, t) for t in range(n_trees if slots else 0)]
 
     def one(t: int, j: int) -> Marks:
@@ -212,7 +211,7 @@ def empty(filling: Filling) -> list[Running]:
     sizes = np.diff(first_leaves(trees)).tolist()
     no_counts_of_trees = [{slot: no_counts(marks) for slot, marks in of.items()} for of in filling.marks]
     return [
-        no_rows(columns, n, filling.centre, filling.spread, marks)
+        no_leaf_rows(columns, n, filling.centre, filling.spread, marks)
         for n, marks in zip(sizes, no_counts_of_trees, strict=True)
     ]
 
@@ -222,7 +221,7 @@ def add_batch(filling: Filling, sums: list[Running], batch: Any) -> list[Running
     rows = routed(filling.route, batch)
 
     def one(t: int) -> None:
-        add_rows(sums[t], filling.route.columns, rows.values, rows.codes, rows.leaf_of(t), rows.times)
+        add_leaf_rows(sums[t], filling.route.columns, rows.values, rows.codes, rows.leaf_of(t), rows.times)
 
     list(map_ordered(one, [(t,) for t in range(len(sums))]))
     return sums
@@ -268,12 +267,12 @@ def _modelled(structure: Structure) -> np.ndarray:
     return quantile_leaves(structure.columns, structure.settings, structure.quantile, has_target)
 
 
-def fill(fold: Fold, n: int, structure: Structure, epsilon: float) -> Forest:
+def fill_leaves(fold: FoldBatches, n: int, structure: Structure, epsilon: float) -> Forest:
     """The forest of a table of n rows, by a pass over it.
 
     Raises ValueError if the batches have other rows than they had before.
     """
     filling = filling_of(structure)
     sums = fold(Pass(partial(empty, filling), partial(add_batch, filling), merge, "counting rows"), n)
-    check_number(n, int(sums[0].rows))
+    check_row_count(n, int(sums[0].rows))
     return finish(structure, sums, epsilon)

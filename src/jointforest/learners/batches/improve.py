@@ -12,8 +12,8 @@ from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ...runtime.threads import one_blas_thread, workers
 from ..hidden_tree.em import Smoothing
 from ..hidden_tree.totals import Totals, add_rows, add_totals, improved, no_rows, scaled
-from .passes import Fold, Pass
-from .sample import Weights, cells_of, check_number
+from .passes import FoldBatches, Pass
+from .sample import Weights, batch_cells, check_row_count
 
 
 class Expected(NamedTuple):
@@ -36,7 +36,7 @@ def add_batch(
     batch: Any,
 ) -> Expected:
     """Add the rows of a batch; trees of one of the members, int64 (T,), share each row out."""
-    reader, X = cells_of(hidden.schema, batch, weights.name if weights else None)
+    reader, X = batch_cells(hidden.schema, batch, weights.name if weights else None)
     codes = code_table(hidden.scales, X)
     with one_blas_thread(in_kernels=True), workers() as run:
         add_rows(expected.totals, hidden, member, codes, run, weights.shares(reader) if weights else None)
@@ -50,7 +50,7 @@ def merge(expected: Expected, other: Expected) -> Expected:
 
 
 def improve(
-    fold: Fold, n: int, first: HiddenTrees, n_members: int, smoothing: Smoothing, weights: Weights | None = None
+    fold: FoldBatches, n: int, first: HiddenTrees, n_members: int, smoothing: Smoothing, weights: Weights | None = None
 ) -> HiddenTrees:
     """The trees with the tables of all rows of a table of n; they are those of ``n_members``, one after the other.
 
@@ -60,7 +60,7 @@ def improve(
     before = np.concatenate([[0.0], np.cumsum(np.exp(first.log_weight))[:-1]])
     member = np.minimum(np.floor(before * n_members + 1e-9), n_members - 1).astype(np.int64)
     expected = fold(Pass(partial(empty, first), partial(add_batch, first, member, weights), merge, "counting rows"), n)
-    check_number(n, expected.n)
+    check_row_count(n, expected.n)
     is_ordered = np.array([not column.is_categorical for column in first.schema.columns])
     totals = expected.totals if weights is None else scaled(expected.totals, n * n_members / expected.totals.mass.sum())
     return improved(first, member, totals, is_ordered, smoothing)

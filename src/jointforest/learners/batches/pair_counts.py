@@ -11,11 +11,11 @@ from ...data.discretization.discretizer import Scale, code_table
 from ...runtime.threads import map_ordered
 from ..leaf_fitting.densities import first_leaves
 from .fill import Route, routed
-from .passes import Fold, Pass
-from .sample import check_number
+from .passes import FoldBatches, Pass
+from .sample import check_row_count
 
 
-class Pairs(NamedTuple):
+class CodePairs(NamedTuple):
     """Trees with L leaves, and the codes that are counted in them.
 
     Attributes
@@ -39,17 +39,17 @@ class PairSums(NamedTuple):
     counts: list[np.ndarray]
 
 
-def count_pairs(fold: Fold, n: int, pairs: Pairs) -> list[np.ndarray]:
+def count_pairs(fold: FoldBatches, n: int, pairs: CodePairs) -> list[np.ndarray]:
     """The counts of a table of n rows, by a pass over it.
 
     Raises ValueError if the batches have other rows than they had before.
     """
     sums = fold(Pass(partial(empty, pairs), partial(add_batch, pairs), merge, "counting rows"), n)
-    check_number(n, sums.n)
+    check_row_count(n, sums.n)
     return list(sums.counts)
 
 
-def empty(pairs: Pairs) -> PairSums:
+def empty(pairs: CodePairs) -> PairSums:
     """Counts of no rows."""
     n_leaves = int(first_leaves(pairs.route.trees)[-1])
     size = [pairs.scales[j].n_codes + 1 for j in pairs.order.tolist()]
@@ -57,7 +57,7 @@ def empty(pairs: Pairs) -> PairSums:
     return PairSums(0, [np.zeros((n_leaves, H, K), np.int64) for H, K in zip(above, size, strict=True)])
 
 
-def add_batch(pairs: Pairs, sums: PairSums, batch: Any) -> PairSums:
+def add_batch(pairs: CodePairs, sums: PairSums, batch: Any) -> PairSums:
     """Add the rows of a batch."""
     rows, first = routed(pairs.route, batch), first_leaves(pairs.route.trees)
     codes = code_table(pairs.scales, rows.values.T).T.astype(np.int64)

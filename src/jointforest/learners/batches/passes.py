@@ -46,7 +46,7 @@ class Pass(NamedTuple):
         return sums
 
 
-Fold = Callable[[Pass, int | None], Any]
+FoldBatches = Callable[[Pass, int | None], Any]
 """Makes a pass over all rows of a table, of which it may have so many: gives their sums."""
 
 
@@ -56,7 +56,7 @@ def has_own_passes(source: Any) -> bool:
     return callable(getattr(type(source), "fold", None)) and not nw.dependencies.is_into_dataframe(source)
 
 
-def fold_of(source: Any) -> Fold:
+def fold_of(source: Any) -> FoldBatches:
     """How passes over a source are made: by its own method ``fold``, or here, one batch after the other.
 
     Parameters

@@ -12,7 +12,7 @@ import numpy as np
 from ...data.cells import FrameReader, without
 from ...data.frames import encode_cells, read, row_weights, take_rows
 from ...data.infer_schema import NoRows, check_kinds, doubt_values, schema_of, to_count
-from ...data.observe_table import Look, Wanted, add_counts, count, look, merge_looks
+from ...data.observe_table import Look, WantedValues, add_table_counts, count, look, merge_looks
 from ...data.rules.find import with_rules
 from ...data.sample_rows import (
     CommonRows,
@@ -22,24 +22,24 @@ from ...data.sample_rows import (
     merge_common,
     merge_samples,
     sample_rows,
-    size_of,
+    sample_size,
     weighed_rows,
 )
 from ...data.schema import Schema, kernel_columns, near, snap
-from .passes import Fold, Pass
+from .passes import FoldBatches, Pass
 
 MOST_ROWS = 200_000
 """Rows of the sample, unless the learner asks for another number."""
 
 
-class Seen(NamedTuple):
+class _Seen(NamedTuple):
     """What one pass over some batches sees: mergeable, by `merge_seen`, in any order."""
 
     look: Look
     rows: RowSample
 
 
-class Counted(NamedTuple):
+class _Counted(NamedTuple):
     """What a second pass counts: mergeable, by `merge_counted`, in any order."""
 
     values: dict[str, np.ndarray]
@@ -74,32 +74,32 @@ def held(reader: FrameReader) -> FrameReader:
     return replace(reader, cells=cells.__getitem__)
 
 
-def see(batch: Any, seed: int, n_rows: int, ignored: Set[str] = frozenset()) -> Seen:
+def see(batch: Any, seed: int, n_rows: int, ignored: Set[str] = frozenset()) -> _Seen:
     """Look at one batch, and sample at most so many of its rows; columns to be ignored may be of any type."""
     reader = held(without(read(batch), ignored))
-    return Seen(look(reader), sample_rows(reader, seed, size_of(n_rows)))
+    return _Seen(look(reader), sample_rows(reader, seed, sample_size(n_rows)))
 
 
-def merge_seen(a: Seen, b: Seen, n_rows: int) -> Seen:
+def merge_seen(a: _Seen, b: _Seen, n_rows: int) -> _Seen:
     """What was seen of two parts of a table as one."""
-    return Seen(merge_looks(a.look, b.look), merge_samples(a.rows, b.rows, size_of(n_rows)))
+    return _Seen(merge_looks(a.look, b.look), merge_samples(a.rows, b.rows, sample_size(n_rows)))
 
 
 def count_again(
-    batch: Any, wanted: Mapping[str, Wanted], keys: np.ndarray, seed: int, ignored: Set[str] = frozenset()
-) -> Counted:
+    batch: Any, wanted: Mapping[str, WantedValues], keys: np.ndarray, seed: int, ignored: Set[str] = frozenset()
+) -> _Counted:
     """Count in one batch what the first pass left open: values that may be atoms, rows that may be common."""
     reader = held(without(read(batch), ignored))
-    return Counted(count(reader, wanted), count_common(reader, keys, seed))
+    return _Counted(count(reader, wanted), count_common(reader, keys, seed))
 
 
-def merge_counted(a: Counted, b: Counted) -> Counted:
+def merge_counted(a: _Counted, b: _Counted) -> _Counted:
     """What was counted in two parts of a table as one."""
-    return Counted(add_counts(a.values, b.values), merge_common(a.rows, b.rows))
+    return _Counted(add_table_counts(a.values, b.values), merge_common(a.rows, b.rows))
 
 
 def take_sample(
-    fold: Fold, kinds: Mapping[str, str] | None, n_rows: int, seed: int, target: tuple[str, str] | None = None
+    fold: FoldBatches, kinds: Mapping[str, str] | None, n_rows: int, seed: int, target: tuple[str, str] | None = None
 ) -> Sample:
     """The schema of a table, and at most so many rows of it, in one or two passes; a ``target`` has a name and a kind.
 
@@ -117,7 +117,7 @@ def take_sample(
         if name not in seen.look.names:
             raise ValueError(f"target: there is no column {name!r}; {near(name, seen.look.names)}")
         kinds = {name: kind} | kinds
-    wanted, keys = to_count(seen.look, kinds), common_keys(seen.rows, size_of(n_rows))
+    wanted, keys = to_count(seen.look, kinds), common_keys(seen.rows, sample_size(n_rows))
     counted = None
     if wanted or len(keys):
         again = partial(count_again, wanted=wanted, keys=keys, seed=seed, ignored=ignored)
@@ -142,7 +142,7 @@ def _merge(merge: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     return b if a is None else a if b is None else merge(a, b)
 
 
-def sample_of(seen: Seen, counted: Counted | None, kinds: Mapping[str, str], n_rows: int, seed: int) -> Sample:
+def sample_of(seen: _Seen, counted: _Counted | None, kinds: Mapping[str, str], n_rows: int, seed: int) -> Sample:
     """The sample of a table, from what was seen of all of it and counted."""
     schema = schema_of(seen.look, {} if counted is None else counted.values, kinds)
     doubt_values(schema, seen.look)
@@ -205,14 +205,14 @@ class Sampled(NamedTuple):
         Of all rows; None: all alike.
     """
 
-    fold: Fold
+    fold: FoldBatches
     sample: Sample
     weight: np.ndarray | None
     weights: Weights | None
 
 
 def take_weighed(
-    fold: Fold,
+    fold: FoldBatches,
     kinds: Mapping[str, str] | None,
     n_rows: int,
     seed: int,
@@ -246,7 +246,7 @@ def take_weighed(
     return Sampled(fold, sample, weight if np.ptp(weight) > 0.0 else None, weights)
 
 
-def _with_weight(fold: Fold, name: str) -> Fold:
+def _with_weight(fold: FoldBatches, name: str) -> FoldBatches:
     """Passes over the rows whose weight is not 0."""
 
     def some(one: Pass, n: int | None = None) -> Any:
@@ -291,7 +291,7 @@ class BatchRows(NamedTuple):
     X: np.ndarray
 
 
-def cells_of(schema: Schema, batch: Any, ignored: str | None = None) -> BatchRows:
+def batch_cells(schema: Schema, batch: Any, ignored: str | None = None) -> BatchRows:
     """The rows of a batch, which may have one column more.
 
     Raises ValueError if it has levels that the table did not have when it was looked at.
@@ -308,7 +308,7 @@ def cells_of(schema: Schema, batch: Any, ignored: str | None = None) -> BatchRow
     return BatchRows(reader, snap(kernel_columns(schema), X))
 
 
-def check_number(n: int, n_now: int) -> None:
+def check_row_count(n: int, n_now: int) -> None:
     """Raise ValueError if a source gave other rows than before."""
     if n_now != n:
         raise ValueError(

@@ -10,13 +10,12 @@ import numpy as np
 from ...data.discretization.discretizer import Scale, code_table
 from ...data.discretization.learn import learn_scale
 from ...data.schema import Column, Columns, Schema, kernel_columns
-from ...ensembles.adopt import with_weights
-from ...models.box_forest.structure import Trees, add_stump, leaf_boxes
+from ...models.box_forest.structure import Trees, add_stump, leaf_boxes, with_weights
 from ...models.hidden_tree.chow_liu_forest import ChowLiuForest
 from ...models.hidden_tree.hidden_trees import Grown, HiddenTrees, value_trees
-from ..base import Rows
+from ..base import TableRows
 from ..batches.fill import Route
-from ..batches.pair_counts import Pairs, count_pairs
+from ..batches.pair_counts import CodePairs, count_pairs
 from ..batches.sample import Sampled
 from ..leaf_fitting.densities import AssignedRows, first_leaves
 from .constants import FIXED
@@ -40,10 +39,10 @@ class CodedRows(NamedTuple):
     schema: Schema
     scales: tuple[Scale, ...]
     codes: np.ndarray
-    rows: Rows
+    rows: TableRows
 
 
-def coded(rows: Rows, weight: np.ndarray | None = None) -> CodedRows:
+def on_own_scales(rows: TableRows, weight: np.ndarray | None = None) -> CodedRows:
     """The rows on each column's own scale; their weights (n,) count in it."""
     scales = tuple(
         learn_scale(c, rows.X[:, j], weight, FIXED.codes, FIXED.fine_ends) for j, c in enumerate(rows.schema.columns)
@@ -53,7 +52,7 @@ def coded(rows: Rows, weight: np.ndarray | None = None) -> CodedRows:
     schema = Schema(columns, rows.schema.frame)
     filled = np.where(codes == [scale.n_codes for scale in scales], np.nan, codes)
     X = np.where(np.isnan(rows.X), np.nan, filled)
-    return CodedRows(rows.schema, scales, codes, Rows(schema, kernel_columns(schema), X, filled, rows.first))
+    return CodedRows(rows.schema, scales, codes, TableRows(schema, kernel_columns(schema), X, filled, rows.first))
 
 
 def _code_column(column: Column, scale: Scale) -> Column:
@@ -85,7 +84,7 @@ def fill_chow_liu(sampled: Sampled, table: CodedRows, trees: Trees, seed: int, e
     edges, n = _edges(table), sampled.sample.n
     of_values = trees_of_values(table, trees)
     route = Route(table.schema, kernel_columns(table.schema), of_values, seed, sampled.weights, table.rows.first)
-    counts = count_pairs(sampled.fold, n, Pairs(route, table.scales, edges.order, edges.parent))
+    counts = count_pairs(sampled.fold, n, CodePairs(route, table.scales, edges.order, edges.parent))
     size = counts[0].sum(axis=(1, 2))
     unit = n / float(size[: first_leaves(trees)[1]].sum())  # weights have a mean of 1
 

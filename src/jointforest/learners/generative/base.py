@@ -18,7 +18,7 @@ from ...models.box_forest.structure import Forest
 from ...runtime.parameters import FLAG, Number, parameter
 from ...runtime.threads import threaded, use_jobs
 from ..base import BOUNDS, MAX_FEATURES, PRIORS, Learner, count_features, warn_leaf_size
-from ..batches.fill import Structure, fill
+from ..batches.fill import Structure, fill_leaves
 from ..batches.passes import fold_of
 from ..batches.sample import take_weighed
 from ..chow_liu_leaves.constants import FIXED as CHOW_LIU
@@ -36,7 +36,7 @@ from .targets import (
     as_table,
     check_weights,
     coded_training,
-    read_cells,
+    read_feature_cells,
     read_others,
     read_training,
     sampled_training,
@@ -182,7 +182,7 @@ class GenerativeForest(Learner):
         def filled(settings: Settings, of_target: Settings, quantile: np.ndarray | None) -> Forest:
             table = training.schema, training.columns, training.table
             structure = Structure(*table, assigned, settings, quantile, seed, of_target, weights, training.first)
-            return fill(fold, sample.n, structure, self.epsilon)
+            return fill_leaves(fold, sample.n, structure, self.epsilon)
 
         return self._learn(training, assigned, seed, None if sample.is_whole else filled)
 
@@ -419,7 +419,7 @@ class GenerativeForest(Learner):
         if not self.conformal or not hasattr(self, "_calibration"):
             raise ValueError("no rows were kept to calibrate: set conformal=True before fit")
         X = self._same_columns(as_table(X))
-        return read_cells(self.joint_.schema, self._target, X, self.extra)[0]
+        return read_feature_cells(self.joint_.schema, self._target, X, self.extra)[0]
 
     def _components(self, training: Training, seed: int) -> LearnComponents | None:
         """How the components of leaves that are mixtures are learned, if they are."""

@@ -40,7 +40,7 @@ class Calibration(NamedTuple):
     n: int
 
 
-class Pairs(NamedTuple):
+class CalibrationPairs(NamedTuple):
     """Of c rows that calibrate, and m that are asked about: the predictions of both by the trees grown without the
     former.
 
@@ -75,8 +75,8 @@ def calibration_rows(training: Training, assigned: AssignedRows, seed: int) -> C
 
 def pairs_by_pattern(
     forest: Forest, kept: Calibration, X: np.ndarray, beta: float, centre: float | None
-) -> Iterator[tuple[np.ndarray, Pairs]]:
-    """Numbers of rows of X (n, d; encoded, NaN where missing) with one pattern of missing cells, and their `Pairs`."""
+) -> Iterator[tuple[np.ndarray, CalibrationPairs]]:
+    """Rows of X (n, d; encoded, NaN where missing) with one pattern of missing cells, and their `CalibrationPairs`."""
 
     def ask(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         evidence = know_features(forest.schema, cells)
@@ -93,7 +93,7 @@ def pairs_by_pattern(
             calibrating = own_average(*ask(np.where(pattern, np.nan, kept.X[within])), out)
             for start in range(0, len(rows), FIXED.pattern_rows):
                 block = rows[start : start + FIXED.pattern_rows]
-                yield block, Pairs(calibrating, kept.y[within], left_out_averages(*ask(X[block]), out))
+                yield block, CalibrationPairs(calibrating, kept.y[within], left_out_averages(*ask(X[block]), out))
             continue
         unions, of_row = np.unique(gaps[: FIXED.union_rows] | pattern, axis=0, return_inverse=True)
         of_row, out, y = of_row.ravel(), kept.out_of_bag[: len(of_row)], kept.y[: len(of_row)]
@@ -105,7 +105,7 @@ def pairs_by_pattern(
             asked = np.empty((len(of_row), len(block), answer.shape[-1]))
             for u in range(len(unions)):
                 asked[of_row == u] = left_out_averages(log_weight[u], answer[u], out[of_row == u])
-            yield block, Pairs(calibrating, y, asked)
+            yield block, CalibrationPairs(calibrating, y, asked)
 
 
 def own_average(log_weight: np.ndarray, answer: np.ndarray, out_of_bag: np.ndarray) -> np.ndarray:
@@ -127,7 +127,7 @@ def left_out_averages(log_weight: np.ndarray, answer: np.ndarray, out_of_bag: np
     return averages
 
 
-def interval(pairs: Pairs, level: float, centre: float, least: float) -> tuple[np.ndarray, np.ndarray]:
+def interval(pairs: CalibrationPairs, level: float, centre: float, least: float) -> tuple[np.ndarray, np.ndarray]:
     """Ends (m,) of jackknife+ intervals of scores |y - mean| / standard deviation; ``least``: smallest deviation."""
     spread = _deviation(pairs.calibrating, centre, least)
     score = np.abs(pairs.y - pairs.calibrating[:, 0]) / spread
@@ -138,7 +138,7 @@ def interval(pairs: Pairs, level: float, centre: float, least: float) -> tuple[n
     return np.minimum(low, high), np.maximum(low, high)
 
 
-def label_set(pairs: Pairs, level: float) -> np.ndarray:
+def label_set(pairs: CalibrationPairs, level: float) -> np.ndarray:
     """Which classes are in the set of each row, bool (m, K): fewer than level (c + 1) rows fit theirs better."""
     probability = pairs.calibrating[np.arange(len(pairs.y)), pairs.y.astype(np.intp)]
     fits_better = (probability[:, None, None] > pairs.asked).sum(axis=0)

@@ -12,8 +12,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from ...data.schema import Column, Schema, near
-from ...ensembles.adopt import SplitTree, find_leaf, to_trees, with_weights, without_leaves
-from ...models.box_forest.structure import Trees
+from ...ensembles.adopt import SplitTree, find_leaf, to_trees
+from ...models.box_forest.structure import Trees, keep_leaves, with_weights
 from ..leaf_fitting.densities import AssignedRows, first_leaves
 from .targets import Training
 
@@ -129,10 +129,12 @@ def adopt(forest: Any, training: Training, sample_weight: np.ndarray, seed: int)
         at = node[leaf] if is_complete else np.zeros(n, dtype=np.int64)
         ends = node[of_tree[t] : of_tree[t + 1]] if is_complete else np.zeros(1, dtype=np.int64)
         drawn[t] = _weights(read, t, at, ends, y, counts[t], sample_weight)
-    while not (has_rows := _rows_in_leaves(leaf_of, drawn, trees) > 0).all():
-        trees, _ = without_leaves(trees, has_rows)
+    trees = with_weights(trees, rows := _rows_in_leaves(leaf_of, drawn, trees))
+    while not (rows > 0).all():
+        trees, _, _ = keep_leaves(trees, rows > 0)
         leaf_of = find_leaf(trees, training.X, drawn, seed)
-    return AssignedRows(with_weights(trees, _rows_in_leaves(leaf_of, drawn, trees)), leaf_of, drawn)
+        trees = with_weights(trees, rows := _rows_in_leaves(leaf_of, drawn, trees))
+    return AssignedRows(trees, leaf_of, drawn)
 
 
 def _rows_in_leaves(leaf_of: np.ndarray, weight: np.ndarray, trees: Trees) -> np.ndarray:

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...models.box_forest.structure import Trees
+from ...models.box_forest.structure import Trees, leaf_nodes
 from ...runtime.threads import map_ordered
-from ..base import draw_rows
+from ..base import draw_bootstrap
 from ..growing.criterion_kernels import ENTROPY, VARIANCE
 from ..growing.grow import GrowthSettings, RankTree, grow, rank
 from ..leaf_fitting.densities import AssignedRows, assign_rows
@@ -53,7 +53,7 @@ def grow_forest(training: Training, weight: np.ndarray, settings: GrowSettings, 
     )
 
     def one(t: int) -> tuple[RankTree, np.ndarray, np.ndarray]:
-        drawn = weight * draw_rows(n, settings.n_draws, True, seed, t) if settings.bootstrap else weight.copy()
+        drawn = weight * draw_bootstrap(n, settings.n_draws, True, seed, t) if settings.bootstrap else weight.copy()
         how = {"seed": seed, "number": t}
         tree, node = grow(of_features, is_categorical, is_ordered, y, n_classes, drawn, growth, **how)
         return tree, node, drawn
@@ -77,8 +77,7 @@ def feature_importances(training: Training, assigned: AssignedRows, criterion: i
     n_classes = len(target.levels) if target.is_categorical else 0
     levels = _levels(trees)
     ends = np.append(trees.root, len(trees.feature))
-    node_of_leaf = np.empty(int(trees.leaf.max()) + 1, np.int64)
-    node_of_leaf[trees.leaf[trees.leaf >= 0]] = np.flatnonzero(trees.leaf >= 0)
+    node_of_leaf = leaf_nodes(trees.leaf)
     total = np.zeros(d)
     for t in range(len(trees.root)):
         first, end = int(ends[t]), int(ends[t + 1])

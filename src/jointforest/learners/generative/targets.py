@@ -17,10 +17,10 @@ from ...data.infer_schema import infer_schema
 from ...data.rules.find import with_rules
 from ...data.schema import Column, Columns, Schema, edges, kernel_columns, snap
 from ...models.hidden_tree.hidden_trees import HiddenTrees
-from ..base import Rows, as_frame, check_cells
+from ..base import TableRows, as_frame, check_cells
 from ..batches.sample import Sample
-from ..chow_liu_leaves.leaves import CodedRows, coded
-from ..leaf_fitting.fit import Table, prepare
+from ..chow_liu_leaves.leaves import CodedRows, on_own_scales
+from ..leaf_fitting.fit import Table, prepare_table
 
 
 class Training(NamedTuple):
@@ -57,10 +57,10 @@ class Training(NamedTuple):
     def completed(self, weight: np.ndarray, seed: int) -> Training:
         """The same rows, which have weights (n,), with missing cells drawn."""
         even = weight / weight.mean() if np.ptp(weight) > 0.0 else None
-        rows = Rows(self.schema, self.columns, self.X, self.X).completed(even, seed)
+        rows = TableRows(self.schema, self.columns, self.X, self.X).completed(even, seed)
         if rows.first is None:
             return self
-        table = prepare(self.columns, rows.filled, rows.drawn, edges(self.schema))
+        table = prepare_table(self.columns, rows.filled, rows.drawn, edges(self.schema))
         return self._replace(filled=rows.filled, table=table, first=rows.first)
 
 
@@ -92,7 +92,7 @@ def read_training(
     columns = kernel_columns(schema)
     X = snap(columns, both)
     schema = with_rules(schema, X)
-    return Training(schema, columns, X, X, prepare(columns, X, None, edges(schema)), cells.dtype)
+    return Training(schema, columns, X, X, prepare_table(columns, X, None, edges(schema)), cells.dtype)
 
 
 def sampled_training(sample: Sample, target: str, kind: str) -> Training:
@@ -118,7 +118,9 @@ def sampled_training(sample: Sample, target: str, kind: str) -> Training:
     X = np.column_stack([np.delete(sample.X, j, axis=1), sample.X[:, j]])
     check_cells(schema.names, X)
     columns = kernel_columns(schema)
-    return Training(schema, columns, X, X, prepare(columns, X, None, edges(schema)), np.array(column.levels).dtype)
+    return Training(
+        schema, columns, X, X, prepare_table(columns, X, None, edges(schema)), np.array(column.levels).dtype
+    )
 
 
 def as_table(X: Any) -> Any:
@@ -242,13 +244,13 @@ def check_weights(sample_weight: Any, n: int) -> np.ndarray:
 def coded_training(training: Training, weight: np.ndarray) -> Training:
     """The features as codes, between which trees split; the target, which is not split, as it is."""
     even = weight if np.ptp(weight) > 0.0 else None
-    table = coded(Rows(training.schema, training.columns, training.X, training.filled), even)
+    table = on_own_scales(TableRows(training.schema, training.columns, training.X, training.filled), even)
     schema = training.schema
     columns_of_codes = (*table.rows.schema.columns[:-1], schema.columns[-1])
     schema = Schema(columns_of_codes, schema.frame, n_rows=schema.n_rows)
     columns = kernel_columns(schema)
     X, filled = (np.column_stack([of[:, :-1], training.X[:, -1]]) for of in (table.rows.X, table.rows.filled))
-    cells = prepare(columns, filled, table.rows.drawn, edges(schema))
+    cells = prepare_table(columns, filled, table.rows.drawn, edges(schema))
     return Training(schema, columns, X, filled, cells, training.label_dtype, table, training.first)
 
 
@@ -273,11 +275,11 @@ def read_others(schema: Schema, target: int, X: Any, extra: str = "refuse") -> E
 
     Columns that the joint does not have are refused, or with ``extra="ignore"`` left aside.
     """
-    cells, unseen = read_cells(schema, target, X, extra)
+    cells, unseen = read_feature_cells(schema, target, X, extra)
     return build(schema, np.insert(cells, target, np.nan, axis=1), np.insert(unseen, target, False, axis=1))
 
 
-def read_cells(schema: Schema, target: int, X: Any, extra: str = "refuse") -> tuple[np.ndarray, np.ndarray]:
+def read_feature_cells(schema: Schema, target: int, X: Any, extra: str = "refuse") -> tuple[np.ndarray, np.ndarray]:
     """Numbers and codes of all columns but one (n, d - 1), and which levels were never seen, as `read_others` reads."""
     others = schema.without(target)
     cells, unseen = encode(others, X, None if extra == "ignore" else (schema.names[target],))

@@ -38,19 +38,16 @@ def choose_leaf_size(
     for size in FIXED.leaf_sizes:
         few = grow._replace(n_estimators=min(FIXED.pilot_trees, grow.n_estimators), min_samples_leaf=size)
         assigned = grow_forest(training, weight, few, seed)
-        model = learn_densities(
-            training.schema,
-            training.columns,
-            training.table,
-            assigned,
-            settings,
-            FIXED.pilot_epsilon,
-            TARGET,
-        )
-        loss = choose_beta(model, training, assigned, seed)[1]
+        loss = _pilot_loss(training, assigned, settings, seed)
         losses.append(loss.mean() if len(loss) else np.nan)
     best = 0 if np.isnan(losses).all() else int(np.nanargmin(losses))
     return grow._replace(min_samples_leaf=FIXED.leaf_sizes[best])
+
+
+def _pilot_loss(training: Training, assigned: AssignedRows, settings: Settings, seed: int) -> np.ndarray:
+    """Losses of out-of-bag rows, as of `choose_beta`, by leaf densities with these settings."""
+    rows = training.schema, training.columns, training.table, assigned
+    return choose_beta(learn_densities(*rows, settings, FIXED.pilot_epsilon, TARGET), training, assigned, seed)[1]
 
 
 def choose_smoothing(training: Training, assigned: AssignedRows, settings: Settings, seed: int) -> Settings:
@@ -67,10 +64,7 @@ def choose_smoothing(training: Training, assigned: AssignedRows, settings: Setti
         return candidates[0]
     best, least = candidates[0], np.empty(0)
     for candidate in candidates:
-        model = learn_densities(
-            training.schema, training.columns, training.table, few, candidate, FIXED.pilot_epsilon, TARGET
-        )
-        loss = choose_beta(model, training, few, seed)[1]
+        loss = _pilot_loss(training, few, candidate, seed)
         if len(least) == 0 or (least - loss).mean() > FIXED.smoothing_sigmas * (least - loss).std() / np.sqrt(
             len(loss)
         ):

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data.schema import Columns
-from ...models.box_forest.structure import Trees, pruned, rows_below
+from ...models.box_forest.structure import Trees, with_weights
+from ...models.box_forest.structure_kernels import restrict_trees
 from ...runtime.random_kernels import stream_state
 from ...runtime.records import record
 from .criterion_kernels import GINI, VARIANCE, Limits
@@ -37,7 +38,9 @@ class Ranks(NamedTuple):
     values: np.ndarray
 
 
-def between(low: np.ndarray, high: np.ndarray, step: np.ndarray | float, origin: np.ndarray | float) -> np.ndarray:
+def thresholds_between(
+    low: np.ndarray, high: np.ndarray, step: np.ndarray | float, origin: np.ndarray | float
+) -> np.ndarray:
     """Thresholds between pairs of values, ``low <= threshold < high``: halfway; on a grid the cell edge next to it."""
     middle = low / 2 + high / 2
     middle = np.where((middle >= low) & (middle < high), middle, low)
@@ -52,7 +55,8 @@ def rank(columns: Columns, X: np.ndarray, rows: np.ndarray | None = None) -> Ran
     """Ranks of the cells of X (n, d), NaN where missing; grid columns must be snapped.
 
     Ranked are the values of all rows, or of ``rows`` (numbers, (m,)): then a cell of another row has the rank of the
-    value on its side of every threshold `between` two neighbours, so that it goes where a split of these sends it.
+    value on its side of every threshold between two neighbours (`thresholds_between`), so that it goes where a split of
+    these sends it.
     """
     n, d = X.shape
     codes = np.empty((d, n), dtype=np.int32)
@@ -72,7 +76,7 @@ def rank(columns: Columns, X: np.ndarray, rows: np.ndarray | None = None) -> Ran
         else:
             distinct = np.unique(X[rows[known[rows]], j])
             slot = columns.slot[j]
-            thresholds = between(distinct[:-1], distinct[1:], columns.step[slot], columns.origin[slot])
+            thresholds = thresholds_between(distinct[:-1], distinct[1:], columns.step[slot], columns.origin[slot])
             codes[j, known] = np.searchsorted(thresholds, X[known, j])
         n_codes[j] = len(distinct)
         values.append(distinct)
@@ -127,7 +131,10 @@ def prune(tree: RankTree, rows_at: np.ndarray, min_rows: int) -> tuple[RankTree,
     sibling of such a leaf takes the place of their parent, so its box grows to hold both. Where both children are too
     small, so is their parent.
     """
-    left, right, order = pruned(tree.left, tree.right, rows_at, min_rows)
+    counted = np.where(tree.left < 0, rows_at, -1)
+    stays = (counted >= min_rows).astype(np.uint8)
+    stays[counted.argmax()] = 1  # a tree of few rows is a leaf
+    order, left, right, _, _ = restrict_trees(tree.left, tree.right, np.zeros(1, np.int32), stays)
     inner = left >= 0
     number = np.full(len(tree.left), -1, dtype=np.int32)
     number[order] = np.arange(len(order), dtype=np.int32)
@@ -469,7 +476,7 @@ def thresholds(columns: Columns, ranks: Ranks, tree: RankTree) -> np.ndarray:
     low = ranks.values[first + tree.below_rank[numeric]]
     high = ranks.values[first + tree.below_rank[numeric] + 1]
     slot = columns.slot[tree.feature[numeric]]
-    out[numeric] = between(low, high, columns.step[slot], columns.origin[slot])
+    out[numeric] = thresholds_between(low, high, columns.step[slot], columns.origin[slot])
     return out
 
 
@@ -477,27 +484,21 @@ def join_trees(columns: Columns, ranks: Ranks, trees: list[RankTree], rows_at: l
     """The node table of a forest; ``rows_at[t]`` (N_t,) counts the rows that end in each node of tree t."""
     node_at = np.cumsum([0] + [len(t.feature) for t in trees])
     word_at = np.cumsum([0] + [len(t.level_words) for t in trees])
-    leaf_at = np.cumsum([0] + [int((t.left < 0).sum()) for t in trees])
 
     def shifted(field: str, by: np.ndarray) -> np.ndarray:
         parts = [getattr(t, field) for t in trees]
         return np.concatenate([np.where(p >= 0, p + by[i], -1) for i, p in enumerate(parts)]).astype(np.int32)
 
-    leaf_parts = [np.where(t.left < 0, np.cumsum(t.left < 0) - 1 + leaf_at[i], -1) for i, t in enumerate(trees)]
-    return Trees(
+    is_leaf = np.concatenate([t.left < 0 for t in trees])
+    table = Trees(
         feature=np.concatenate([t.feature for t in trees]),
         threshold=np.concatenate([thresholds(columns, ranks, t) for t in trees]),
         levels_at=shifted("levels_at", word_at),
         left_levels=np.concatenate([t.level_words for t in trees]),
         left=shifted("left", node_at),
         right=shifted("right", node_at),
-        leaf=np.concatenate(leaf_parts).astype(np.int32),
-        weight=np.concatenate([node_weights(t.left, t.right, r) for t, r in zip(trees, rows_at, strict=True)]),
+        leaf=np.where(is_leaf, np.cumsum(is_leaf) - 1, -1).astype(np.int32),
+        weight=np.zeros(len(is_leaf)),
         root=node_at[:-1].astype(np.int32),
     )
-
-
-def node_weights(left: np.ndarray, right: np.ndarray, rows_at: np.ndarray) -> np.ndarray:
-    """Share of the rows below each node (N,), from the number of rows that end in each leaf."""
-    rows = rows_below(left, right, rows_at)
-    return np.asarray(rows / rows[0])
+    return with_weights(table, np.concatenate(rows_at)[is_leaf])

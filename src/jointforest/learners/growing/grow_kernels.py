@@ -21,7 +21,7 @@ from .criterion_kernels import (
 
 
 @kernel
-def goes_left(code, below_rank, levels_at, words):
+def _goes_left(code, below_rank, levels_at, words):
     """Whether a rank or level goes left."""
     if levels_at < 0:
         return code <= below_rank
@@ -29,7 +29,7 @@ def goes_left(code, below_rank, levels_at, words):
 
 
 @kernel
-def partition(tree, node, codes, rows, spare):
+def _partition(tree, node, codes, rows, spare):
     """Bring the rows of a node that go left before the others, keeping their order; return how many go left.
 
     ``codes`` (n,) are those of the split's column, ``rows`` (int32) the node's rows and ``spare`` as long at least.
@@ -39,7 +39,7 @@ def partition(tree, node, codes, rows, spare):
     n_right = 0
     for k in range(rows.shape[0]):  # without a branch that nobody can predict
         i = rows[k]
-        is_left = 1 if goes_left(codes[i], below_rank, levels_at, words) else 0
+        is_left = 1 if _goes_left(codes[i], below_rank, levels_at, words) else 0
         rows[n_left] = i
         spare[n_right] = i
         n_left += is_left
@@ -65,7 +65,7 @@ def route(codes, tree, rows, spare, start, stop, out):
             continue
         a, b = left[node], right[node]
         start[a] = start[node]
-        stop[a] = start[b] = start[node] + partition(tree, node, codes[tree.feature[node]], here, spare)
+        stop[a] = start[b] = start[node] + _partition(tree, node, codes[tree.feature[node]], here, spare)
         stop[b] = stop[node]
 
 
@@ -311,7 +311,7 @@ def grow_tree(table, rules, growing, scratch):
             break
         if counts[N_NODES] + 2 > tree.feature.shape[0] or counts[N_WORDS] + 2 * most_words > tree.level_words.shape[0]:
             return False
-        split(pop(growing), table, growing, scratch)
+        _split(pop(growing), table, growing, scratch)
     for node in range(counts[N_NODES]):  # queued but never split
         if tree.left[node] < 0:
             tree.feature[node] = -1
@@ -325,11 +325,11 @@ def examine(node, table, rules, growing, scratch):
     """Find the best split of a node, and queue the node if there is one."""
     criterion, tree = rules.criterion, growing.tree
     rows = scratch.rows[growing.start[node] : growing.stop[node]]
-    size, spread = describe(criterion, table.target, table.weight, rows, scratch)
+    size, spread = describe_node(criterion, table.target, table.weight, rows, scratch)
     if size < rules.min_weight or spread <= _PURE * size or 0 <= rules.max_depth <= growing.depth[node]:
         return
     least = rules.min_gain * (spread if criterion == VARIANCE else size)
-    gain, feature, below_rank, above_rank = best_split(table, rules, rows, least, scratch)
+    gain, feature, below_rank, above_rank = _best_split(table, rules, rows, least, scratch)
     if feature < 0:
         return
     tree.feature[node] = feature
@@ -347,7 +347,7 @@ def examine(node, table, rules, growing, scratch):
 
 
 @kernel
-def best_split(table, rules, rows, least_gain, scratch):
+def _best_split(table, rules, rows, least_gain, scratch):
     """The split of a node that gains most, of some columns drawn at random: (gain, column, below, above).
 
     The column is -1 if none gains more than ``least_gain``. A categorical split's levels are ``scratch.chosen``; a
@@ -379,12 +379,12 @@ def best_split(table, rules, rows, least_gain, scratch):
 
 
 @kernel
-def split(parent, table, growing, scratch):
+def _split(parent, table, growing, scratch):
     """Divide the rows of a node between two new nodes."""
     tree, counts = growing.tree, growing.counts
     start, stop = growing.start[parent], growing.stop[parent]
     codes, rows = table.codes[tree.feature[parent]], scratch.rows[start:stop]
-    middle = start + partition(tree, parent, codes, rows, scratch.spare)
+    middle = start + _partition(tree, parent, codes, rows, scratch.spare)
     left = counts[N_NODES]
     right = left + 1
     tree.left[parent] = left
@@ -397,7 +397,7 @@ def split(parent, table, growing, scratch):
 
 
 @kernel
-def describe(criterion, target, weight, rows, scratch):
+def describe_node(criterion, target, weight, rows, scratch):
     """Put the rows of a node into ``scratch``, numbers less their mean; its weight and how far it is from pure.
 
     For classes that is the weight of all but the largest, for VARIANCE the sum of squares around the mean.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...data.discretization.dependence import spanning_tree
-from ...evaluation.columns_and_pairs import Cells
+from ...evaluation.columns_and_pairs import TableCells
 from ...evaluation.two_sample_test import QUICK_ROWS, quick_score
 from .constants import FIXED
 from .em import is_light
@@ -180,7 +180,7 @@ def draw_score(table: CodeTable, learned: Learned, seed: int) -> float:
     n_levels = np.where(table.is_ordered, 0, table.n_codes + 1)
     names = tuple(map(str, range(len(n_levels))))
     real, synthetic = (
-        Cells(names, n_levels, np.where(table.is_ordered & (codes == table.n_codes), np.nan, codes))
+        TableCells(names, n_levels, np.where(table.is_ordered & (codes == table.n_codes), np.nan, codes))
         for codes in (rows, drawn)
     )
     return quick_score(real, synthetic, seed)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...data.evidence import build
-from ...data.observe_table import mixed
+from ...data.observe_table import mix_all_bits
 from ...data.schema import Schema
 from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ...models.hidden_tree.sampling import completed
@@ -30,7 +30,7 @@ def fill_in(hidden: HiddenTrees, X: np.ndarray, keys: np.ndarray) -> np.ndarray:
 
 def keys_of(n: int, seed: int) -> np.ndarray:
     """Keys of n rows in their order."""
-    return mixed(np.arange(n, dtype=np.uint64) ^ mixed(np.full(1, seed, dtype=np.uint64)))
+    return mix_all_bits(np.arange(n, dtype=np.uint64) ^ mix_all_bits(np.full(1, seed, dtype=np.uint64)))
 
 
 def first_joint(schema: Schema, X: np.ndarray, weight: np.ndarray | None, seed: int) -> HiddenTrees:

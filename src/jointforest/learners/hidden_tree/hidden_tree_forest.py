@@ -14,7 +14,7 @@ from ...api.joint import Joint
 from ...data.discretization.refine import refined
 from ...data.evidence import build
 from ...data.schema import Schema
-from ...evaluation.columns_and_pairs import cells_of, some
+from ...evaluation.columns_and_pairs import some, table_cells
 from ...evaluation.misfit import lost_pairs
 from ...evaluation.two_sample_test import quick_score
 from ...models.base import Distribution
@@ -23,7 +23,7 @@ from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ...runtime.parameters import VERBOSE, Number, parameter
 from ...runtime.progress import write_line
 from ...runtime.threads import one_blas_thread, threaded
-from ..base import TableScores, as_frame, check_cells, read_table, warn_lost_dependence, weighed_rows
+from ..base import TableScores, as_frame, check_cells, read_training_rows, rows_with_weight, warn_lost_dependence
 from ..batches.improve import improve
 from ..batches.passes import fold_of
 from ..batches.sample import take_weighed
@@ -165,8 +165,8 @@ class HiddenTreeForest(TableScores):
             If columns that depend on each other in the table do so less in ``joint_``; it names them.
         """
         self._check()
-        X, weight = weighed_rows(as_frame(X), sample_weight)
-        rows = read_table(X, self.kinds)
+        X, weight = rows_with_weight(as_frame(X), sample_weight)
+        rows = read_training_rows(X, self.kinds)
         self._name_columns(rows.schema.all_columns.names, rows.schema.frame)
         model = self._learn_ruled(rows.schema, rows.X, weight, self._draw_seed())
         self.joint_ = Joint(model)
@@ -398,7 +398,7 @@ def compound_trial(schema: Schema, X: np.ndarray, seed: int) -> Callable[[Reduce
         else:
             model = reduced.ruled(HiddenTree(short._learn(reduced.schema, reduced.of_rows(learned), None, seed)))
         drawn = model.sample(build(schema), len(rows), seed, True)
-        score = quick_score(cells_of(schema, rows, unseen), cells_of(schema, drawn, unseen), seed)
+        score = quick_score(table_cells(schema, rows, unseen), table_cells(schema, drawn, unseen), seed)
         return float(model.log_density(build(schema, held)).mean()), score
 
     seen: list[tuple[Reduced | None, tuple[float, float]]] = []

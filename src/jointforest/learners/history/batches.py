@@ -16,13 +16,13 @@ import numpy as np
 
 from ...data.cells import ColumnCells, FrameReader, joined, taken
 from ...data.frames import read
-from ...data.history_rows import check_names, check_subjects
+from ...data.history_rows import check_history_names, check_subjects
 from ...data.observe_table import check_alike
 from ...data.sample_rows import Cells, row_keys
-from ..batches.passes import Fold, Pass
+from ..batches.passes import FoldBatches, Pass
 
 
-class Part(NamedTuple):
+class _Part(NamedTuple):
     """Rows of a batch: the keys of their subjects, uint64 (n,), and their cells."""
 
     keys: np.ndarray
@@ -45,7 +45,7 @@ class SubjectSample(NamedTuple):
 
     reader: FrameReader
     below: np.uint64
-    parts: list[Part]
+    parts: list[_Part]
     n_rows: int
 
     @property
@@ -54,7 +54,9 @@ class SubjectSample(NamedTuple):
         return sum(len(part.keys) for part in self.parts)
 
 
-def sample_subjects(fold: Fold, group: str, order: str | None, most_rows: int, seed: int) -> tuple[FrameReader, int]:
+def sample_subjects(
+    fold: FoldBatches, group: str, order: str | None, most_rows: int, seed: int
+) -> tuple[FrameReader, int]:
     """The rows of some subjects, in the order of their keys, and how many rows the table has, in one pass.
 
     Parameters
@@ -96,12 +98,12 @@ def _add(
 ) -> SubjectSample:
     """The sample with the rows of a batch."""
     reader = read(batch)
-    check_names(reader, group, order)
+    check_history_names(reader, group, order)
     cells = {name: reader.cells(name) for name in reader.names}
     check_subjects(cells[group], group)
     keys = row_keys([(group, cells[group])], reader.n, seed)
     none = replace(reader, n=0, cells=partial(_no_cells, {name: taken(of, np.arange(0)) for name, of in cells.items()}))
-    one = SubjectSample(none, np.uint64(2**64 - 1), [Part(keys, cells)] if reader.n else [], reader.n)
+    one = SubjectSample(none, np.uint64(2**64 - 1), [_Part(keys, cells)] if reader.n else [], reader.n)
     return one if sums is None else merge_subjects(sums, one, most_rows)
 
 
@@ -141,7 +143,7 @@ def _kept(sample: SubjectSample, most_rows: int) -> SubjectSample:
         if len(rows) == len(part.keys):
             parts.append(part)
         elif len(rows):
-            parts.append(Part(part.keys[rows], {name: taken(of, rows) for name, of in part.cells.items()}))
+            parts.append(_Part(part.keys[rows], {name: taken(of, rows) for name, of in part.cells.items()}))
     return sample._replace(below=below, parts=parts)
 
 

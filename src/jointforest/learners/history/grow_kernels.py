@@ -13,7 +13,7 @@ from ...runtime.records import record
 
 
 @record
-class Grown(NamedTuple):
+class GrownTree(NamedTuple):
     """Nodes of one tree, parents before children, and the rows in them; arrays longer than the tree.
 
     Attributes
@@ -42,7 +42,7 @@ class Grown(NamedTuple):
 
 
 @record
-class Limits(NamedTuple):
+class SplitLimits(NamedTuple):
     """When a node is split.
 
     Attributes
@@ -87,7 +87,7 @@ class Room(NamedTuple):
 
 
 @kernel
-def take_sample(rows, start, stop, n, state):
+def _take_sample(rows, start, stop, n, state):
     """Move a random part of a node's rows, n of them, to its front."""
     for i in range(n):
         k = start + i + below(state, stop - start - i)
@@ -97,7 +97,7 @@ def take_sample(rows, start, stop, n, state):
 
 
 @kernel
-def divide(grown, node, n_nodes, values, feature, threshold):
+def _divide(grown, node, n_nodes, values, feature, threshold):
     """Split a node: rows with a value up to the threshold go left, in their order."""
     left, right = grown.start[node], 0
     for i in range(grown.start[node], grown.stop[node]):
@@ -153,7 +153,7 @@ def grow_value_tree(values, code, grown, limits, room, seed, number):
             continue
         m = min(n, limits.max_rows)
         if m < n:
-            take_sample(grown.rows, start, stop, m, state)
+            _take_sample(grown.rows, start, stop, m, state)
         for c in range(n_codes):
             right[c] = 0
         for i in range(start, start + m):
@@ -171,7 +171,7 @@ def grow_value_tree(values, code, grown, limits, room, seed, number):
                 if gain > best:
                     best, best_feature, best_threshold = gain, f, threshold
         if best_feature >= 0:
-            divide(grown, node, n_nodes, values[best_feature], best_feature, best_threshold)
+            _divide(grown, node, n_nodes, values[best_feature], best_feature, best_threshold)
             n_nodes += 2
         node += 1
     return n_nodes
@@ -267,9 +267,9 @@ def grow_ratio_tree(values, observed, expected, grown, limits, ratio, counts, su
             continue
         m = min(n, limits.max_rows)
         if m < n:
-            take_sample(grown.rows, start, stop, m, state)
+            _take_sample(grown.rows, start, stop, m, state)
             count_classes(observed, expected, grown.rows, start, start + m, total)
-        base, types = divergence(total[0], total[1]), 0
+        base, types = _divergence(total[0], total[1]), 0
         for c in range(n_classes):
             types += 1 if total[0, c] > 0.0 else 0
         best, best_feature, best_threshold = (limits.least_gain + limits.gain_a_type * types) * m / n, -1, -1
@@ -281,7 +281,7 @@ def grow_ratio_tree(values, observed, expected, grown, limits, ratio, counts, su
             if gain > best:
                 best, best_feature, best_threshold = gain, f, threshold
         if best_feature >= 0:
-            divide(grown, node, n_nodes, values[best_feature], best_feature, best_threshold)
+            _divide(grown, node, n_nodes, values[best_feature], best_feature, best_threshold)
             n_nodes += 2
         node += 1
     return n_nodes
@@ -301,7 +301,7 @@ def count_classes(observed, expected, rows, start, stop, total):
 
 
 @kernel
-def divergence(observed, expected):
+def _divergence(observed, expected):
     """sum O log(O / E)."""
     found = 0.0
     for c in range(observed.shape[0]):
@@ -344,7 +344,7 @@ def best_ratio_cut(values, observed, expected, rows, start, m, fewest, base, cou
         if m - done < fewest:
             break
         if done >= fewest:
-            gain = divergence(total[2], total[3]) - base
+            gain = _divergence(total[2], total[3]) - base
             for c in range(n_classes):
                 left = total[0, c] - total[2, c]
                 if left > 0.0:

@@ -17,7 +17,7 @@ from ..batches.passes import fold_of, has_own_passes
 from .batches import sample_subjects
 from .constants import FIXED, Constants
 from .learn import learn_histories
-from .prepare import prepare
+from .prepare import prepare_histories
 
 
 @dataclass(eq=False, repr=False)
@@ -159,7 +159,7 @@ class HistoryForest(Estimator):
     def _learn(self, reader: FrameReader, group: str, order: str | None, seed: int, start: float) -> Self:
         """Learn from a frame that is read."""
         self._name_columns(reader.names, reader.frame)
-        prepared = prepare(reader, group, order, self.kinds, self.ends)
+        prepared = prepare_histories(reader, group, order, self.kinds, self.ends)
         size = len(prepared.rows.labels), *prepared.X.shape
         self._tell("{} subjects, {} rows, {} columns".format(*size))
         constants = smoothed(self.smoothing, len(prepared.X))

@@ -10,7 +10,7 @@ import numpy as np
 from ...data.discretization.discretizer import codes_of
 from ...models.history.columns import Coded, HistoryColumns, code_histories, last_known, no_expectations
 from ...models.history.history_model import HistoryModel
-from ...models.history.known_kernels import log_probabilities
+from ...models.history.known_kernels import cell_log_probabilities
 from ...models.history.records import Histories, empty_state, of_subjects
 from ...runtime.threads import map_ordered
 from .constants import Constants
@@ -19,7 +19,7 @@ from .lines import learn_line_shares
 from .order import order_rows, others_of, take_subjects
 from .prepare import Prepared, with_changes
 from .targets import targets_of
-from .trees import Target, Tree, conditionals_of, learn_target
+from .trees import HistoryTree, Target, conditionals_of, learn_target
 
 Tell = Callable[[str], None]
 
@@ -68,12 +68,12 @@ def _learn_all(
     targets: list[Target],
     seed: int,
     constants: Constants,
-) -> list[tuple[Target, list[Tree]]]:
+) -> list[tuple[Target, list[HistoryTree]]]:
     """The trees of all targets, those with most work first."""
     layout = columns.layout
     ranked = sorted(range(len(targets)), key=lambda k: -targets[k].number)
 
-    def work(k: int) -> list[Tree]:
+    def work(k: int) -> list[HistoryTree]:
         return learn_target(layout, histories, targets[k], seed, constants)
 
     found = dict(zip(ranked, map_ordered(work, [(k,) for k in ranked], "learning histories"), strict=True))
@@ -138,7 +138,7 @@ def _judge(columns: HistoryColumns, prepared: Prepared, seed: int, constants: Co
     learned = [(target, learn_target(layout, train, target, seed, constants)) for target in targets]
     conditionals = conditionals_of(learned, layout)
     of_head, of_cell = np.zeros(test.head.shape), np.zeros(test.code.shape)
-    log_probabilities(layout, conditionals, test, empty_state(1, layout.n_head, 1), np.empty(66), of_head, of_cell)
+    cell_log_probabilities(layout, conditionals, test, empty_state(1, layout.n_head, 1), np.empty(66), of_head, of_cell)
     length = np.diff(coded.histories.start)[judged]
     start = np.concatenate([[0], np.cumsum(length)])
     rows = np.repeat(coded.histories.start[judged] - start[:-1], length) + np.arange(start[-1])

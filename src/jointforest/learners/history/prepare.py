@@ -11,21 +11,22 @@ import numpy as np
 from ...data.cells import FrameReader
 from ...data.discretization.discretizer import Scale, codes_of
 from ...data.discretization.learn import learn_scale
-from ...data.history_rows import HistoryRows, check_names, group_rows, order_column, some_columns
+from ...data.history_rows import HistoryRows, check_history_names, group_rows, order_column, some_columns
 from ...data.schema import Column, Schema, shortened
-from ...models.history.coding import Coding, single_values
 from ...models.history.columns import (
     GAP,
-    LENGTH,
+    LENGTH_COLUMN,
     START,
+    Coding,
     HistoryColumns,
     Variable,
     first_known,
     last_known,
     no_expectations,
+    single_values,
 )
 from ...runtime.warnings import warn
-from ..base import read_table
+from ..base import read_training_rows
 from .constants import FIXED
 
 
@@ -45,7 +46,9 @@ class Prepared(NamedTuple):
     X: np.ndarray
 
 
-def prepare(reader: FrameReader, group: Any, order: Any, kinds: Mapping[str, str] | None, ends: bool) -> Prepared:
+def prepare_histories(
+    reader: FrameReader, group: Any, order: Any, kinds: Mapping[str, str] | None, ends: bool
+) -> Prepared:
     """The histories of a frame with several rows for each subject.
 
     Raises
@@ -54,7 +57,7 @@ def prepare(reader: FrameReader, group: Any, order: Any, kinds: Mapping[str, str
         If a column is not there, a subject or time is missing, no subject has two rows, all rows of each subject have
         one time, or there is no other column that varies within subjects.
     """
-    group, order = check_names(reader, group, order)
+    group, order = check_history_names(reader, group, order)
     time = None if order is None else order_column(reader, order)
     rows = group_rows(reader, group, time)
     if int(rows.length.max()) < 2:
@@ -67,9 +70,9 @@ def prepare(reader: FrameReader, group: Any, order: Any, kinds: Mapping[str, str
     drop = [group] if order is None else [group, order]
     if len(reader.names) == len(drop):
         raise ValueError(f"there is no column beside {' and '.join(drop)}")
-    schema, _, X, *_ = read_table(some_columns(reader, set(reader.names) - set(drop)), kinds)
+    schema, _, X, *_ = read_training_rows(some_columns(reader, set(reader.names) - set(drop)), kinds)
     X = np.ascontiguousarray(X[rows.place])
-    columns = columns_of(schema, tuple(reader.names), _group_column(reader, group), time, rows, X, ends)
+    columns = _columns_of(schema, tuple(reader.names), _group_column(reader, group), time, rows, X, ends)
     if not columns.rows:
         raise ValueError(
             "every column is constant within subjects, so a history says no more than one of its rows; "
@@ -108,7 +111,7 @@ def _group_column(reader: FrameReader, group: str) -> Column:
                   has_number_name=group in reader.number_names, n_observed=reader.n)  # fmt: skip
 
 
-def columns_of(
+def _columns_of(
     schema: Schema,
     names: tuple[str, ...],
     group: Column,
@@ -124,22 +127,21 @@ def columns_of(
     head, varying = [], []
     for j, column in enumerate(schema.columns):
         if is_constant(start, X[:, j]):
-            head.append(Variable(j, coding_of(column, first_known(start, X[:, j]))))
+            head.append(Variable(j, _coding_of(column, first_known(start, X[:, j]))))
         else:
-            varying.append(Variable(j, coding_of(column, X[:, j], is_first)))
+            varying.append(Variable(j, _coding_of(column, X[:, j], is_first)))
     step = begin = np.nan
     if time is not None and rows.time is not None:
         gap = np.where(is_first, np.nan, np.diff(rows.time, prepend=0.0))
         step, begin = _single(gap), _single(rows.time[start[:-1]])
         if np.isnan(begin):
-            head.insert(0, Variable(START, coding_of(time, rows.time[start[:-1]])))
+            head.insert(0, Variable(START, _coding_of(time, rows.time[start[:-1]])))
         if np.isnan(step):
-            varying.insert(0, Variable(GAP, coding_of(_gap_column(time, gap), gap, is_first)))
+            varying.insert(0, Variable(GAP, _coding_of(_gap_column(time, gap), gap, is_first)))
     if ends:
         length = rows.length.astype(np.float64)
-        head.append(Variable(LENGTH, coding_of(_length_column(length), length)))
-    subject = np.cumsum(is_first) - 1
-    variables = in_order_of_likeness([*head, *varying], X, subject)
+        head.append(Variable(LENGTH_COLUMN, _coding_of(_length_column(length), length)))
+    variables = in_order_of_likeness([*head, *varying], X)
     return HistoryColumns(schema, names, group, time, step, begin, tuple(variables[: len(head)]),
                           tuple(variables[len(head) :]), no_expectations(len(varying)))  # fmt: skip
 
@@ -147,7 +149,7 @@ def columns_of(
 # ---- Codes of levels in an order in which neighbours are alike: splits then divide them better.
 
 
-def in_order_of_likeness(variables: list[Variable], X: np.ndarray, subject: np.ndarray) -> list[Variable]:
+def in_order_of_likeness(variables: list[Variable], X: np.ndarray) -> list[Variable]:
     """The variables, with codes of levels without order in that of the first axis of correspondence analysis.
 
     Levels are compared by their counts with the codes of all other columns (Greenacre, "Theory and applications of
@@ -215,7 +217,7 @@ def is_constant(start: np.ndarray, x: np.ndarray) -> bool:
     return bool(share >= FIXED.constant_share)
 
 
-def coding_of(column: Column, x: np.ndarray, is_first: np.ndarray | None = None) -> Coding:
+def _coding_of(column: Column, x: np.ndarray, is_first: np.ndarray | None = None) -> Coding:
     """Codes of a variable with these values; of a variable of rows, with the probabilities of repeated values."""
     scale = _few_levels(column, x) if column.is_categorical else learn_scale(column, x, None, FIXED.codes)
     repeat = np.zeros(scale.n_codes)

@@ -10,12 +10,12 @@ import numpy as np
 
 from ...models.history.contexts import CODE, HEAD, N_CLASSES, N_VALUES, NOW, OF_ROW, PREVIOUS, VALUE
 from ...models.history.known_kernels import collect_contexts, expected_classes, target_codes_of
-from ...models.history.records import Conditionals, Histories, Layout, empty_state
+from ...models.history.records import Conditionals, Histories, HistoryLayout, empty_state
 from .constants import FIXED, Constants
-from .grow_kernels import Grown, Limits, Room, grow_ratio_tree, grow_value_tree, smooth_values
+from .grow_kernels import GrownTree, Room, SplitLimits, grow_ratio_tree, grow_value_tree, smooth_values
 
 
-class Tree(NamedTuple):
+class HistoryTree(NamedTuple):
     """One tree of a target.
 
     Attributes
@@ -70,7 +70,7 @@ class TargetRows(NamedTuple):
     code: np.ndarray
 
 
-def rows_of(layout: Layout, histories: Histories, target: Target) -> TargetRows:
+def rows_of(layout: HistoryLayout, histories: Histories, target: Target) -> TargetRows:
     """The rows of a target."""
     state = empty_state(1, layout.n_head, len(layout.n_codes))
     most = max(len(histories.code), len(histories.length))
@@ -82,8 +82,8 @@ def rows_of(layout: Layout, histories: Histories, target: Target) -> TargetRows:
 
 
 def learn_target(
-    layout: Layout, histories: Histories, target: Target, seed: int, constants: Constants = FIXED
-) -> list[Tree]:
+    layout: HistoryLayout, histories: Histories, target: Target, seed: int, constants: Constants = FIXED
+) -> list[HistoryTree]:
     """The trees of a target: a value tree, then a ratio tree for each sort of classes."""
     rows = rows_of(layout, histories, target)
     trees = [value_tree(rows, target, seed, constants)]
@@ -92,19 +92,19 @@ def learn_target(
     return trees
 
 
-def _grown(n_rows: int, min_rows: int, constants: Constants) -> Grown:
+def _grown(n_rows: int, min_rows: int, constants: Constants) -> GrownTree:
     """Room for a tree."""
     m = max(3, 2 * min(constants.leaves, n_rows // max(min_rows, 1) + 2))
     feature, threshold, child, parent = np.zeros((4, m), dtype=np.int32)
     start, stop = np.zeros((2, m), dtype=np.int64)
     rows, spare = np.zeros((2, n_rows), dtype=np.int64)
-    return Grown(feature, threshold, child, parent, start, stop, rows, spare)
+    return GrownTree(feature, threshold, child, parent, start, stop, rows, spare)
 
 
-def grow_values(rows: TargetRows, n_codes: int, number: int, seed: int, constants: Constants) -> tuple[Grown, int]:
+def grow_values(rows: TargetRows, n_codes: int, number: int, seed: int, constants: Constants) -> tuple[GrownTree, int]:
     """The nodes of a value tree, and their number."""
     grown = _grown(len(rows.code), constants.min_rows, constants)
-    limits = Limits(
+    limits = SplitLimits(
         constants.min_rows, constants.value_gain, constants.gain_a_type, len(grown.feature), constants.split_rows, 0.0
     )
     count = np.arange(constants.split_rows + 2)
@@ -119,7 +119,7 @@ def grow_values(rows: TargetRows, n_codes: int, number: int, seed: int, constant
     return grown, n_nodes
 
 
-def value_tree(rows: TargetRows, target: Target, seed: int, constants: Constants) -> Tree:
+def value_tree(rows: TargetRows, target: Target, seed: int, constants: Constants) -> HistoryTree:
     """A tree whose leaves hold distributions over the codes."""
     n_codes = target.n_codes
     grown, n_nodes = grow_values(rows, n_codes, target.number, seed, constants)
@@ -135,15 +135,15 @@ def value_tree(rows: TargetRows, target: Target, seed: int, constants: Constants
 
 
 def ratio_tree(
-    layout: Layout,
+    layout: HistoryLayout,
     histories: Histories,
     target: Target,
     rows: TargetRows,
-    trees: Sequence[Tree],
+    trees: Sequence[HistoryTree],
     sort: int,
     seed: int,
     constants: Constants,
-) -> Tree:
+) -> HistoryTree:
     """A tree whose leaves multiply the classes of the codes by observed over expected rows."""
     n, n_classes = len(rows.code), N_CLASSES[sort]
     kept = np.arange(len(target.kinds))
@@ -155,7 +155,7 @@ def ratio_tree(
     so_far = conditionals_of([(target, trees)], layout)
     expected_classes(layout, so_far, histories, target.number, sort, state, np.empty(64), observed, expected)
     grown = _grown(n, constants.ratio_rows, constants)
-    limits = Limits(
+    limits = SplitLimits(
         constants.ratio_rows, constants.ratio_gain, constants.gain_a_type, len(grown.feature), constants.split_rows,
         constants.ratio_pseudo,
     )  # fmt: skip
@@ -175,7 +175,7 @@ def of_others(target: Target, j: int) -> np.ndarray:
     return np.flatnonzero(np.isin(kinds, (NOW, HEAD, *OF_ROW)) | ((kinds == PREVIOUS) & (columns != j)))
 
 
-def _tree(sort: int, grown: Grown, n_nodes: int, table: np.ndarray) -> Tree:
+def _tree(sort: int, grown: GrownTree, n_nodes: int, table: np.ndarray) -> HistoryTree:
     feature = grown.feature[:n_nodes]
     order = depth_first(np.where(feature < 0, -1, grown.child[:n_nodes]))
     number = np.empty(n_nodes, dtype=np.int32)
@@ -183,7 +183,7 @@ def _tree(sort: int, grown: Grown, n_nodes: int, table: np.ndarray) -> Tree:
     feature = feature[order]
     leaf = feature < 0
     child = np.where(leaf, -1, number[grown.child[:n_nodes][order]]).astype(np.int32)
-    return Tree(sort, feature, grown.threshold[:n_nodes][order], child, table[order[leaf]].astype(np.float32))
+    return HistoryTree(sort, feature, grown.threshold[:n_nodes][order], child, table[order[leaf]].astype(np.float32))
 
 
 def depth_first(child: np.ndarray) -> np.ndarray:
@@ -207,7 +207,7 @@ def depth_first(child: np.ndarray) -> np.ndarray:
     return np.array(order, dtype=np.int64)
 
 
-def conditionals_of(learned: Sequence[tuple[Target, Sequence[Tree]]], layout: Layout) -> Conditionals:
+def conditionals_of(learned: Sequence[tuple[Target, Sequence[HistoryTree]]], layout: HistoryLayout) -> Conditionals:
     """All trees as the arrays of kernels; targets without trees have none."""
     n_targets = layout.n_head + 2 * len(layout.n_codes)
     by_number = {target.number: (target, trees) for target, trees in learned}

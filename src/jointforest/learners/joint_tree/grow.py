@@ -10,13 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data.schema import Columns
+from ...models.box_forest.leaves.levels import bits
 from ...runtime.progress import bar
 from ...runtime.records import record
 from ...runtime.threads import map_ordered, one_by_one
 from ..growing.grow import Ranks, RankTree
 from ..growing.grow_kernels import cut_ranks
 from .constants import FIXED
-from .split_kernels import describe, log_chance_of_tables, partition, split_rows
+from .split_kernels import describe_targets, log_chance_of_tables, partition, split_rows
 
 # ---- The rows of a table as joint trees want them, row by row.
 
@@ -297,7 +298,7 @@ class SplitScratch(NamedTuple):
     order: np.ndarray
 
 
-class Split(NamedTuple):
+class _Split(NamedTuple):
     """A split of a node by one column.
 
     Attributes
@@ -326,7 +327,7 @@ def node_statistics(
 ) -> NodeStatistics:
     """Statistics of the rows (int32 array) of a node; for categorical targets by ENTROPY or GINI."""
     node = NodeStatistics(np.zeros(len(data.owner)), *np.zeros((3, data.bins.shape[1])))
-    describe(data, rows, weight, targets, criterion, node)
+    describe_targets(data, rows, weight, targets, criterion, node)
     return node
 
 
@@ -338,7 +339,7 @@ def best_split(
     node: NodeStatistics,
     criterion: int,
     min_weight: float,
-) -> Split:
+) -> _Split:
     """Best split of a node by one column, with at least ``min_weight`` on either side."""
     groups = empty_groups(len(rows), by)
     goes_left = np.zeros(by.n_levels, dtype=np.uint8)
@@ -349,7 +350,7 @@ def best_split(
     log_cuts = math.log(n_groups - 1.0) if n_groups > 1 else 0.0
     if by.is_nominal and n_groups > 2:
         log_cuts = (n_groups - 1) * math.log(2.0) + math.log1p(-(2.0 ** (1.0 - n_groups)))
-    return Split(score / by.n_others, by.column, below, above, goes_left, log_cuts)
+    return _Split(score / by.n_others, by.column, below, above, goes_left, log_cuts)
 
 
 def split_scratch(n_statistics: int, n_columns: int, n_groups: int) -> SplitScratch:
@@ -424,7 +425,7 @@ class _Node:
     start: int
     stop: int
     depth: int
-    split: Split | None
+    split: _Split | None
     left: int = -1
     right: int = -1
 
@@ -489,7 +490,7 @@ def grow_joint(
     return _rank_tree(nodes, ranks), leaf_node
 
 
-def _examine(task: _Task, rows: np.ndarray, node: int, depth: int) -> Split | None:
+def _examine(task: _Task, rows: np.ndarray, node: int, depth: int) -> _Split | None:
     """The split of a node with these rows, or None: of those by each column, the most improving one that is allowed."""
     data, weight, settings = task.data, task.weight, task.settings
     size = float(weight[rows].sum())
@@ -503,7 +504,7 @@ def _examine(task: _Task, rows: np.ndarray, node: int, depth: int) -> Split | No
     if not statistics.impurity.any():
         return None
 
-    def split_by(by: SplitColumn) -> Split:
+    def split_by(by: SplitColumn) -> _Split:
         return best_split(data, rows, weight, by, statistics, settings.criterion, settings.min_weight)
 
     work = len(rows) * len(tried) * len(task.targets)
@@ -530,8 +531,7 @@ def _rank_tree(nodes: list[_Node], ranks: Ranks) -> RankTree:
     for node, split in enumerate(splits):
         if split is not None and split.below < 0:
             levels_at[node] = len(words)
-            for at in range(0, len(split.goes_left), 64):
-                words.append(sum(1 << k for k, bit in enumerate(split.goes_left[at : at + 64].tolist()) if bit))
+            words += bits(split.goes_left).tolist()
     return RankTree(
         feature,
         below_rank,

@@ -15,15 +15,24 @@ from ...models.base import Distribution
 from ...models.box_forest.box_forest import BoxForest
 from ...runtime.parameters import FLAG, Number, parameter
 from ...runtime.threads import map_ordered
-from ..base import MAX_FEATURES, Rows, TableLearner, count_features, count_rows, draw_rows, trial_rows, warn_leaf_size
+from ..base import (
+    MAX_FEATURES,
+    TableLearner,
+    TableRows,
+    count_features,
+    draw_bootstrap,
+    fewest_rows,
+    trial_rows,
+    warn_leaf_size,
+)
 from ..batches.fill import Sizes, Structure
 from ..batches.sample import MOST_ROWS, Sampled
 from ..chow_liu_leaves.conditional_ranks import ConditionalRanks, conditional_ranks
-from ..chow_liu_leaves.leaves import CodedRows, chow_liu_part, coded, fill_chow_liu
+from ..chow_liu_leaves.leaves import CodedRows, chow_liu_part, fill_chow_liu, on_own_scales
 from ..growing.criterion_kernels import ENTROPY, GINI
 from ..growing.grow import RankTree, rank
 from ..leaf_fitting.densities import AssignedRows, assign_rows, learn_densities
-from ..leaf_fitting.fit import LEAF_DENSITIES, Settings, prepare
+from ..leaf_fitting.fit import LEAF_DENSITIES, Settings, prepare_table
 from .constants import FIXED
 from .grow import JointSettings, grow_joint, joint_rows, with_targets
 
@@ -126,19 +135,19 @@ class JointTree(TableLearner):
 
     def _check(self) -> None:
         super()._check()
-        count_rows(self.min_samples_leaf, 1)
+        fewest_rows(self.min_samples_leaf, 1)
 
-    def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Distribution:
-        least = count_rows(self.min_samples_leaf, len(rows.X))
+    def _learn(self, rows: TableRows, weight: np.ndarray | None, seed: int) -> Distribution:
+        least = fewest_rows(self.min_samples_leaf, len(rows.X))
         way = self._preferred(CHOW_LIU_WAYS, rows, weight, seed, least) if self.leaf == "chow_liu" else INDEPENDENT
         return self._made(way, rows, weight, seed, self.n_estimators, least)
 
     def _learn_and_compare(
-        self, rows: Rows, weight: np.ndarray | None, seed: int
+        self, rows: TableRows, weight: np.ndarray | None, seed: int
     ) -> tuple[Distribution, list[LostPair]]:
         if self.leaf != "auto":
             return super()._learn_and_compare(rows, weight, seed)
-        least = count_rows(self.min_samples_leaf, len(rows.X))
+        least = fewest_rows(self.min_samples_leaf, len(rows.X))
         first = self._made(INDEPENDENT, rows, weight, seed, 1, least)
         lost = lost_pairs(first, rows.X, weight)
         way = self._preferred(ALL_WAYS, rows, weight, seed, least) if lost else INDEPENDENT
@@ -147,7 +156,7 @@ class JointTree(TableLearner):
         model = self._made(way, rows, weight, seed, self.n_estimators, least)
         return model, lost_pairs(model, rows.X, weight)
 
-    def _learn_batches(self, sampled: Sampled, rows: Rows, seed: int) -> Distribution:
+    def _learn_batches(self, sampled: Sampled, rows: TableRows, seed: int) -> Distribution:
         weight, least = sampled.weight, self._least_of_sample(rows, sampled.sample.n)
         way = INDEPENDENT
         if self.leaf == "chow_liu":
@@ -161,7 +170,9 @@ class JointTree(TableLearner):
         table, assigned = self._grow_on_codes(way, rows, weight, seed, self.n_estimators, least)
         return fill_chow_liu(sampled, table, assigned.trees, seed, self.epsilon)
 
-    def _preferred(self, ways: Sequence[str], rows: Rows, weight: np.ndarray | None, seed: int, least: float) -> str:
+    def _preferred(
+        self, ways: Sequence[str], rows: TableRows, weight: np.ndarray | None, seed: int, least: float
+    ) -> str:
         """The way to learn with so many rows in a leaf that held-out rows prefer, on trial; the first where rows are
         few."""
         kept, held = trial_rows(len(rows.X), seed)
@@ -176,35 +187,38 @@ class JointTree(TableLearner):
         return ways[int(np.argmax([np.average(one, weights=of_held) for one in log_densities]))]
 
     def _made(
-        self, way: str, rows: Rows, weight: np.ndarray | None, seed: int, n_trees: int, least: float
+        self, way: str, rows: TableRows, weight: np.ndarray | None, seed: int, n_trees: int, least: float
     ) -> Distribution:
         """The first trees, with so many rows in a leaf."""
         if way != INDEPENDENT:
             table, assigned = self._grow_on_codes(way, rows, weight, seed, n_trees, least)
             return chow_liu_part(table, assigned, self.epsilon)
         assigned = self._grow(rows, weight, seed, n_trees, least)
-        cells, settings = prepare(rows.columns, rows.filled, rows.drawn, edges(rows.schema)), self._leaf_settings()
+        cells, settings = (
+            prepare_table(rows.columns, rows.filled, rows.drawn, edges(rows.schema)),
+            self._leaf_settings(),
+        )
         forest = learn_densities(rows.schema, rows.columns, cells, assigned, settings, self.epsilon)
         return BoxForest(forest)
 
     def _grow_on_codes(
-        self, way: str, rows: Rows, weight: np.ndarray | None, seed: int, n_trees: int, least: float
+        self, way: str, rows: TableRows, weight: np.ndarray | None, seed: int, n_trees: int, least: float
     ) -> tuple[CodedRows, AssignedRows]:
         """The first trees for Chow-Liu leaves, and the codes that they are grown on."""
-        table = coded(rows, weight)
+        table = on_own_scales(rows, weight)
         more = conditional_ranks(table, weight, seed) if way == BY_RANKS else None
         return table, self._grow(table.rows, weight, seed, n_trees, least, more)
 
     def _sampled_rows(self) -> int:
         return MOST_ROWS
 
-    def _least_of_sample(self, rows: Rows, n: int) -> float:
+    def _least_of_sample(self, rows: TableRows, n: int) -> float:
         """Fewest rows in a leaf, of a sample whose table of n fills it."""
-        return max(count_rows(self.min_samples_leaf, n) * len(rows.X) / n, 1.0)
+        return max(fewest_rows(self.min_samples_leaf, n) * len(rows.X) / n, 1.0)
 
-    def _structure(self, rows: Rows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
+    def _structure(self, rows: TableRows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
         assigned = self._grow(rows, weight, seed, self.n_estimators, self._least_of_sample(rows, n))
-        cells = prepare(rows.columns, rows.filled, rows.drawn, edges(rows.schema))
+        cells = prepare_table(rows.columns, rows.filled, rows.drawn, edges(rows.schema))
         settings = self._leaf_settings()
         return Structure(rows.schema, rows.columns, cells, assigned, settings, None, seed, first=rows.first)
 
@@ -214,7 +228,7 @@ class JointTree(TableLearner):
 
     def _grow(
         self,
-        rows: Rows,
+        rows: TableRows,
         of_rows: np.ndarray | None,
         seed: int,
         n_trees: int,
@@ -246,7 +260,7 @@ class JointTree(TableLearner):
         is_forest = self.n_estimators > 1
 
         def one(t: int) -> tuple[RankTree, np.ndarray, np.ndarray]:
-            weight = draw_rows(n, n, True, seed, t) if is_forest and self.bootstrap else np.ones(n)
+            weight = draw_bootstrap(n, n, True, seed, t) if is_forest and self.bootstrap else np.ones(n)
             weight = weight if of_rows is None else weight * of_rows
             tree, node = grow_joint(data, ranks, weight, judges, settings, seed, t)
             return tree, node, weight

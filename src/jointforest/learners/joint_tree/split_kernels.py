@@ -418,7 +418,7 @@ _PURE = 1e-14
 
 
 @entry
-def describe(data, rows, weight, targets, criterion, node):
+def describe_targets(data, rows, weight, targets, criterion, node):
     """Fill ``node``, a `grow.NodeStatistics` of zeros, from the rows of a node.
 
     Parameters

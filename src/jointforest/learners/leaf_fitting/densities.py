@@ -136,7 +136,7 @@ TARGET = Settings(leaf="normal", bounds="no", smoothing=0.0, spread_rows=1e-6)
 """Classes are not smoothed and means are the rows' own, so that on complete rows a tree's conditional is its own
 prediction (Correia et al. 2020, Theorem 1); leaves of a single row take the spread of the others."""
 
-Box = tuple[np.ndarray, np.ndarray, np.ndarray]
+_Box = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Lower and upper sides, and levels allowed, of the leaves of a tree: see `models.box_forest.structure`."""
 
 
@@ -200,7 +200,7 @@ def quantile_trees(
         lo, hi, _ = tree_boxes(trees, columns, t)
         values = {
             slot: values_of_rows(table.values[j], table.codes[j], rows, start, assigned.weight[t])
-            for slot, j in columns_of(columns, slots)
+            for slot, j in slots_and_columns(columns, slots)
         }
         return with_cdfs(columns, table, values, fitted[t], lo, hi, epsilon)
 
@@ -217,7 +217,7 @@ def tree_cdfs(
         rows, start = rows_in_leaves(assigned, first, t)
         lo, hi, _ = tree_boxes(assigned.trees, columns, t)
         found = []
-        for slot, j in columns_of(columns, slots):
+        for slot, j in slots_and_columns(columns, slots):
             values = values_of_rows(table.values[j], table.codes[j], rows, start, assigned.weight[t])
             found.append(leaf_cdfs(columns, table, slot, values, (lo, hi), epsilon))
         return found
@@ -225,7 +225,7 @@ def tree_cdfs(
     return list(map_ordered(one, [(t,) for t in range(len(assigned.trees.root))], "fitting leaves"))
 
 
-def columns_of(columns: Columns, modelled: np.ndarray) -> list[tuple[int, int]]:
+def slots_and_columns(columns: Columns, modelled: np.ndarray) -> list[tuple[int, int]]:
     """Slots among the ``modelled`` ones, bool (p,), and the number of the column of each."""
     numbers = np.flatnonzero(columns.is_categorical == 0)
     return [(int(columns.slot[j]), int(j)) for j in numbers if modelled[columns.slot[j]]]
@@ -245,7 +245,7 @@ def fit_rows(
     rows: np.ndarray,
     start: np.ndarray,
     weight: np.ndarray,
-    box: Box,
+    box: _Box,
     settings: Settings,
     target: Settings | None,
 ) -> TreeLeaves:
@@ -259,7 +259,7 @@ def fit_leaves(
     columns: Columns,
     table: Table,
     sums: LeafSums,
-    box: Box,
+    box: _Box,
     settings: Settings,
     target: Settings | None,
 ) -> TreeLeaves:

@@ -34,7 +34,7 @@ from .statistics_kernels import (
 # ---- What the rows of each leaf of a tree add up to: all that leaf densities of independent columns are made from.
 
 
-class Listed(NamedTuple):
+class ListedLevels(NamedTuple):
     """Levels of one column that occur in leaves, by leaf, then by level, and the weight of their rows; arrays (k,)."""
 
     leaf: np.ndarray
@@ -69,10 +69,10 @@ class LeafSums(NamedTuple):
     off_atoms: np.ndarray
     unit: np.ndarray
     levels: np.ndarray
-    wide: tuple[Listed, ...]
+    wide: tuple[ListedLevels, ...]
 
 
-NONE = Listed(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+NONE = ListedLevels(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 
 
 def leaf_sums(
@@ -106,9 +106,9 @@ def leaf_sums(
             numeric_statistics(values[j], codes[j], rows, start, weight, unit[slot], on, off_atoms[slot], absent)
             atoms[:, at] = on
         elif where.place[slot] < 0:
-            wide[-1 - where.place[slot]] = _listed(codes[j], rows, start, weight, size_of(columns, slot), absent)
+            wide[-1 - where.place[slot]] = _listed(codes[j], rows, start, weight, n_levels_of(columns, slot), absent)
         else:
-            counts = np.zeros((n_leaves, size_of(columns, slot)))
+            counts = np.zeros((n_leaves, n_levels_of(columns, slot)))
             level_counts(codes[j], rows, start, weight, counts, absent)
             levels[:, narrow_at(columns, where, slot)] = counts
         missing[:, j] = absent
@@ -118,23 +118,23 @@ def leaf_sums(
     return LeafSums(size, missing, atoms, off_atoms, unit, levels, tuple(wide))
 
 
-def size_of(columns: Columns, slot: int) -> int:
+def n_levels_of(columns: Columns, slot: int) -> int:
     """Number of levels of a categorical slot."""
     return int(columns.level_start[slot + 1] - columns.level_start[slot])
 
 
 def narrow_at(columns: Columns, where: Layout, slot: int) -> slice:
     """Place of a column's levels among those of the columns that are not wide."""
-    return slice(int(where.place[slot]), int(where.place[slot]) + size_of(columns, slot))
+    return slice(int(where.place[slot]), int(where.place[slot]) + n_levels_of(columns, slot))
 
 
 def _listed(
     codes: np.ndarray, rows: np.ndarray, start: np.ndarray, weight: np.ndarray, n_levels: int, missing: np.ndarray
-) -> Listed:
+) -> ListedLevels:
     """Levels of one column of many levels; weights of missing cells (l,) are written."""
     listed = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64), np.empty(len(rows))
     n = wide_level_counts(codes, rows, start, weight, np.zeros(n_levels), listed, missing)
-    return Listed(*(x[:n].copy() for x in listed))
+    return ListedLevels(*(x[:n].copy() for x in listed))
 
 
 # ---- A table prepared for learning leaf densities, and what is known of each of its columns as a whole.
@@ -179,13 +179,15 @@ class Table(NamedTuple):
     drawn: np.ndarray | None = None
 
 
-def prepare(columns: Columns, X: np.ndarray, drawn: np.ndarray | None = None, edges: np.ndarray | None = None) -> Table:
+def prepare_table(
+    columns: Columns, X: np.ndarray, drawn: np.ndarray | None = None, edges: np.ndarray | None = None
+) -> Table:
     """`Table` of X (n, d), whose grid columns are snapped (see `data.schema.snap`), and whose cells ``drawn`` (n, d)
     were missing, and whose columns have these ``edges``, None for open ones."""
     edges = _open(columns) if edges is None else edges
     values = np.ascontiguousarray(X.T)
     drawn = None if drawn is None or not drawn.any() else np.ascontiguousarray(drawn.T)
-    codes = codes_of(columns, values)
+    codes = kernel_codes(columns, values)
     scale, atom_share = _no_scale(columns), np.zeros(int(columns.atom_start[-1]))
     level_share = np.zeros(int(columns.level_start[-1]))
     for j in range(len(values)):
@@ -270,7 +272,7 @@ def _level_share(count: np.ndarray) -> np.ndarray:
     return np.asarray((count + 1 / len(count)) / (count.sum() + 1))
 
 
-def codes_of(columns: Columns, values: np.ndarray) -> np.ndarray:
+def kernel_codes(columns: Columns, values: np.ndarray) -> np.ndarray:
     """`Table`'s codes of cells (d, n)."""
     codes = np.full(values.shape, -1, dtype=np.int32)
     for j, slot in enumerate(columns.slot.tolist()):
@@ -427,7 +429,7 @@ def fit_tree(
     )
 
 
-def _wide_column(listed: Listed, pseudo: float, prior: np.ndarray, allowed: np.ndarray) -> WideLevels:
+def _wide_column(listed: ListedLevels, pseudo: float, prior: np.ndarray, allowed: np.ndarray) -> WideLevels:
     """Level masses of one column of many levels."""
     scale, mass = np.empty(len(allowed)), np.empty(len(listed.weight))
     wide_level_masses(*listed, pseudo, prior, allowed, scale, mass)

@@ -19,7 +19,7 @@ from .statistics_kernels import rows_by_leaf
 
 
 @record
-class Cells(NamedTuple):
+class SpnRows(NamedTuple):
     """The n rows to learn from, of d columns.
 
     Attributes
@@ -61,7 +61,7 @@ class Views(NamedTuple):
 
 
 @record
-class Nodes(NamedTuple):
+class CircuitNodes(NamedTuple):
     """The nodes of one leaf's circuit (q,) in preorder, its FACTORS nodes (f,), and a stack of nodes to come.
 
     A line of ``stack`` is a range of rows, one of columns, what is known, and the parent; ranges are reordered inside,
@@ -105,11 +105,11 @@ def make_views(d: int, n: int) -> Views:
     )
 
 
-def make_nodes(d: int, n: int, min_rows: int) -> Nodes:
+def make_nodes(d: int, n: int, min_rows: int) -> CircuitNodes:
     """Room for the circuit of a leaf of n rows."""
     # The FACTORS nodes are disjoint in the table, each of at least min_rows rows (or all) and a column.
     most = max(n // min_rows, 1) * d
-    return Nodes(
+    return CircuitNodes(
         kind=np.empty(2 * most, np.uint8),
         end=np.empty(2 * most, np.int32),
         log_weight=np.zeros(2 * most),
@@ -166,7 +166,7 @@ class Components(NamedTuple):
     group_leaf: np.ndarray
 
 
-class Mixture(NamedTuple):
+class _Mixture(NamedTuple):
     """The components of one leaf: log weights (m,), the group of each column (m, d), and the rows of each group."""
 
     log_weight: np.ndarray
@@ -174,7 +174,7 @@ class Mixture(NamedTuple):
     rows: list[np.ndarray]
 
 
-def joined(mixtures: dict[int, Mixture], d: int) -> Components:
+def _joined(mixtures: dict[int, _Mixture], d: int) -> Components:
     """The mixtures of some leaves of d columns, by the number of the leaf in ascending order."""
     rows = [group for mixture in mixtures.values() for group in mixture.rows]
     n_groups = np.array([len(mixture.rows) for mixture in mixtures.values()], np.int64)
@@ -200,7 +200,7 @@ _MOST_COMPONENTS = 4096
 """Components of a product of mixtures; of those beyond, the columns become independent."""
 
 
-def multiplied_out(nodes: Nodes) -> Mixture:
+def multiplied_out(nodes: CircuitNodes) -> _Mixture:
     """A circuit as a mixture of products: every product of sums is a sum.
 
     Where that would be more than `_MOST_COMPONENTS`, the mixtures of the fewest columns become products of all rows.
@@ -226,7 +226,7 @@ def multiplied_out(nodes: Nodes) -> Mixture:
                 weight = (weight[:, None] + child_weight).ravel()
                 group = np.maximum(group[:, None], child_group).reshape(-1, d)
         waiting.append((node, weight + nodes.log_weight[node], group))
-    return Mixture(*waiting[0][1:], rows)
+    return _Mixture(*waiting[0][1:], rows)
 
 
 def _as_product(group: np.ndarray, rows: list[np.ndarray]) -> np.ndarray:
@@ -247,7 +247,7 @@ def spn_circuits(
     scope_columns: np.ndarray,
     seed: int,
     number: int,
-) -> Iterator[tuple[int, Nodes]]:
+) -> Iterator[tuple[int, CircuitNodes]]:
     """The leaves of one tree that become circuits by LearnSPN, and the nodes of each (Gens and Domingos 2013,
     Algorithm 1; Correia et al. 2020, section 4).
 
@@ -270,7 +270,7 @@ def spn_circuits(
     order = np.concatenate([np.flatnonzero(~scope_columns), np.flatnonzero(scope_columns)]).astype(np.int32)
     n_apart = int(d - np.sum(scope_columns))
     state = stream_state(seed, number)
-    cells = Cells(table.values, table.codes, columns.is_categorical, weight, centre, unit, n_levels)
+    cells = SpnRows(table.values, table.codes, columns.is_categorical, weight, centre, unit, n_levels)
     views = make_views(d, int(np.diff(start).max(initial=0)))
     for leaf in np.flatnonzero(np.diff(start) >= spn.min_samples).tolist():
         here = rows[start[leaf] : start[leaf + 1]].copy()
@@ -290,9 +290,9 @@ def spn_circuits(
             )
 
 
-def spn_components(columns: Columns, circuits: Iterator[tuple[int, Nodes]]) -> Components:
+def spn_components(columns: Columns, circuits: Iterator[tuple[int, CircuitNodes]]) -> Components:
     """The components of leaves that become circuits, of `spn_circuits`."""
-    return joined({leaf: multiplied_out(nodes) for leaf, nodes in circuits}, len(columns.slot))
+    return _joined({leaf: multiplied_out(nodes) for leaf, nodes in circuits}, len(columns.slot))
 
 
 def class_components(
@@ -305,7 +305,7 @@ def class_components(
     """
     d, slot = len(columns.slot), columns.slot[target]
     n_classes = int(columns.level_start[slot + 1] - columns.level_start[slot])
-    mixtures: dict[int, Mixture] = {}
+    mixtures: dict[int, _Mixture] = {}
     for leaf in range(len(start) - 1):
         here = rows[start[leaf] : start[leaf + 1]]
         by_class, at = rows_by_leaf(table.codes[target][here], n_classes)
@@ -313,5 +313,5 @@ def class_components(
         if len(groups) > 1:
             share = np.array([weight[group].sum() for group in groups])
             group = np.repeat(np.arange(len(groups))[:, None], d, axis=1)
-            mixtures[leaf] = Mixture(np.log(share / share.sum()), group, groups)
-    return joined(mixtures, d)
+            mixtures[leaf] = _Mixture(np.log(share / share.sum()), group, groups)
+    return _joined(mixtures, d)

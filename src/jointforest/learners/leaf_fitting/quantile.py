@@ -14,6 +14,7 @@ from ...models.box_forest.box_forest import BoxForest
 from ...models.box_forest.leaves.pieces import pieces_of
 from ...models.box_forest.leaves.table import PIECES, UNIFORM
 from ...models.box_forest.structure import Forest
+from ...runtime.arrays import ranges
 from ...runtime.threads import map_ordered
 from .constants import FIXED
 from .fit import LeafSums, Table, TreeLeaves
@@ -72,77 +73,13 @@ def values_of_rows(
     return LeafValues(x, w, first, np.diff(first).astype(np.float64), mean, var)
 
 
-def piecewise_cdf(
-    x: np.ndarray, weight: np.ndarray, epsilon: float, resolution: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """A continuous piecewise-linear CDF near the empirical one, of few pieces, with its mean and variance.
+def cdfs(samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Knots of each leaf's continuous CDF near the empirical one, of few pieces: (knot_start (l + 1,), knot_x, knot_p).
 
-    A line within ``epsilon`` is changed as little as it takes to have the mean exactly and the variance within 5 %,
-    which can move it by about as much again.
-
-    Parameters
-    ----------
-    x : float64 array (n,)
-        Values in any order, finite, at least one.
-    weight : float64 array (n,)
-        How much each counts, positive.
-    epsilon : float
-        Largest distance of the line from the empirical CDF, more than 0. No continuous function is that close to a step
-        of more than ``2 * epsilon``: such a value is spread over ``resolution``.
-    resolution : float
-        Values closer than this are not told apart, and no piece is narrower than half of it.
-
-    Returns
-    -------
-    knot_x : float64 array (k,)
-        Ascending; half a resolution beyond the values at either end.
-    knot_p : float64 array (k,)
-        Not falling, from 0 to 1.
-
-    Raises
-    ------
-    ValueError
-        If there are no values, or epsilon or resolution are not above 0.
-
-    References
-    ----------
-    D. Nyga, M. Picklum, T. Schierenbeck, M. Beetz, "Joint probability trees" (2023), section 3. The pieces: a greedy
-    pass, each as long as any that begins within reach (H. Imai and M. Iri, "An optimal algorithm for approximating a
-    piecewise linear function", Journal of Information Processing, 1986), with knots at the values.
-
-    Examples
-    --------
-    A hundred even values are one piece; when half of them move to the first value, a narrow piece has most of these:
-
-    >>> import numpy as np
-    >>> x = np.linspace(0, 1, 100)
-    >>> knot_x, knot_p = piecewise_cdf(x, np.ones(100), 0.05, 1e-3)
-    >>> knot_x.round(3).tolist(), knot_p.tolist()
-    ([-0.0, 1.0], [0.0, 1.0])
-    >>> x[:50] = 0
-    >>> knot_x, knot_p = piecewise_cdf(x, np.ones(100), 0.05, 1e-3)
-    >>> knot_x[:2].round(4).tolist(), bool(knot_p[1] >= 0.45)
-    ([-0.0005, 0.0005], True)
+    The pieces come from a greedy pass, each as long as any that begins within reach, with knots at the values (H. Imai
+    and M. Iri, "An optimal algorithm for approximating a piecewise linear function", Journal of Information Processing,
+    1986). The line is then changed as little as it takes to have the mean exactly and the variance within 5 %.
     """
-    if not (epsilon > 0 and resolution > 0 and len(x)):
-        raise ValueError(f"expected values, epsilon > 0 and resolution > 0, got {len(x)}, {epsilon!r}, {resolution!r}")
-    order = np.argsort(x)
-    share = weight[order] / weight.sum()
-    extra = np.array([float(resolution) * float(resolution)])
-    x = x[order]
-    mean = share @ x
-    with np.errstate(over="ignore"):  # of the largest floats
-        var = share @ (x - mean) ** 2
-    one = (
-        np.full(1, float(len(x))), np.array([min(epsilon, 1.0)]), np.zeros(1), extra,
-        np.array([mean]), np.array([var]), np.full(1, -np.inf), np.full(1, np.inf),
-    )  # fmt: skip
-    _, knot_x, knot_p = _cdfs(Samples(x, share, np.array([0, len(x)]), *one, 0.0, 0.0, float(resolution)))
-    return knot_x, knot_p
-
-
-def _cdfs(samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Knots of each leaf's CDF: (knot_start (l + 1,), knot_x, knot_p)."""
     size = np.diff(samples.start)
     knot_start = np.empty(len(samples.start), np.int64)
     most = int(2 * size.sum() + 32 * len(size))
@@ -194,7 +131,7 @@ def leaf_cdfs(
     lo, hi = _support(columns, table, slot, box[0][:, slot], box[1][:, slot])
     width = column_resolution(table.values[j][table.codes[j] < 0], float(table.spread[slot]))
     place = {"lo": lo, "hi": hi, "step": columns.step[slot], "origin": columns.origin[slot], "width": width}
-    return LeafCdfs(*_cdfs(_samples(values, epsilon, float(table.spread[slot]), **place)), lo, hi)
+    return LeafCdfs(*cdfs(_samples(values, epsilon, float(table.spread[slot]), **place)), lo, hi)
 
 
 def n_pieces(cdfs: Sequence[LeafCdfs]) -> int:
@@ -250,8 +187,7 @@ def _pieces(knot_start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Leaf of every piece of a column, and the knot that it begins at; CDFs that are one line have none."""
     count = np.diff(knot_start) - 1
     count[count == 1] = 0
-    first = np.repeat(knot_start[:-1] - np.cumsum(count) + count, count)
-    return np.repeat(np.arange(len(count)), count), first + np.arange(len(first))
+    return np.repeat(np.arange(len(count)), count), ranges(knot_start[:-1], count)
 
 
 def _samples(values: LeafValues, epsilon: float, spread: float, **place: Any) -> Samples:

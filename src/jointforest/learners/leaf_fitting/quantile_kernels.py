@@ -10,6 +10,7 @@ import numpy as np
 from ...models.box_forest.leaves.grid_kernels import cell_centre
 from ...models.box_forest.leaves.slot_kernels import safe_log, value_log_density
 from ...runtime.compile import entry, kernel
+from ...runtime.numeric_kernels import first_at_least
 from ...runtime.records import record
 
 # ---- Kernels that give a piecewise-linear CDF the mean and the variance of the values that it stands for.
@@ -104,7 +105,7 @@ _LEAST = 2.0
 """To either side gates have so many rows, where these are not all of the variance."""
 _FAR = 0.05
 """Share of the variance that the mass far beyond the values may add on either side."""
-VARIANCE = 0.05
+_VARIANCE = 0.05
 """By how much, relatively, the variance of the values may be missed, beside what is allowed in addition."""
 _FEW = 12
 """Pieces of which each is halved where they are too few for the moments."""
@@ -547,7 +548,7 @@ def _fit_cdf(samples, leaf, gates, polygons, knot_x, knot_p):
         return _line(samples, leaf, mean, math.inf, gates, polygons, knot_x, knot_p)[0]
     size, near, near_end = _line(samples, leaf, mean, spread, gates, polygons, knot_x, knot_p)
     pieces = polygons.p, polygons.slope, polygons.half_p
-    close, any_ = ((1.0 - VARIANCE) * var, (1.0 + VARIANCE) * var + extra), (-math.inf, math.inf)
+    close, any_ = ((1.0 - _VARIANCE) * var, (1.0 + _VARIANCE) * var + extra), (-math.inf, math.inf)
     while not keep_moments(knot_x, knot_p, (near, near_end, size), mean, spread, close, samples.step, pieces):
         n_new = _halve(samples, knot_x, knot_p, size, near, near_end) if near_end - near <= _FEW else 0
         if n_new == 0:
@@ -588,13 +589,8 @@ def gains_of_slot(columns, leaves, s, leaf, x, atom, start, knot_x, knot_p):
         if x[e] != x[e] or start[l] == start[l + 1] or (step == 0.0 and atom[e] >= 0):
             continue
         at = cell_centre(step, columns.origin[s], x[e]) if step > 0.0 else x[e]
-        first, last = start[l], start[l + 1] - 1
-        while first + 1 < last:  # the piece whose end is at the number or beyond
-            middle = (first + last) // 2
-            if knot_x[middle] < at:
-                first = middle
-            else:
-                last = middle
+        last = first_at_least(knot_x, start[l] + 1, start[l + 1] - 1, at)  # the end of the piece with the number
+        first = last - 1
         new = -math.inf
         if knot_x[first] < at <= knot_x[last]:
             new = leaves.log_rest[l, s] + safe_log((knot_p[last] - knot_p[first]) / (knot_x[last] - knot_x[first]))

@@ -13,9 +13,10 @@ import numpy as np
 
 from ...data.schema import Columns
 from ...models.box_forest.leaves.levels import layout
-from .fit import LeafSums, Listed, size_of
+from ...runtime.arrays import sums_by_key
+from .fit import LeafSums, ListedLevels, n_levels_of
 from .quantile import Marks, add_marks, add_values
-from .running_kernels import add_levels, add_numbers, add_pairs, moments_of
+from .running_kernels import add_numbers, add_pairs, count_levels, moments_of
 
 _WAITING = 2_000_000
 """Levels of a wide column that wait to be counted, which bounds memory."""
@@ -64,7 +65,7 @@ class Running(NamedTuple):
     marks: Mapping[int, Marks]
 
 
-def no_rows(
+def no_leaf_rows(
     columns: Columns, n_leaves: int, centre: np.ndarray, unit: np.ndarray, marks: Mapping[int, Marks]
 ) -> Running:
     """Sums without any row."""
@@ -87,7 +88,7 @@ def no_rows(
     )
 
 
-def add_rows(
+def add_leaf_rows(
     sums: Running, columns: Columns, values: np.ndarray, codes: np.ndarray, leaf_of: np.ndarray, count: np.ndarray
 ) -> None:
     """Add rows, as in `fit.Table` (d, n), that end in these leaves, int32 (n,), so many times each, int64 (n,)."""
@@ -103,12 +104,12 @@ def add_rows(
             if slot in sums.marks:
                 add_values(sums.marks[slot], values[j], codes[j], leaf_of, count)
         elif place[slot] >= 0:
-            add_levels(codes[j], leaf_of, count, next(narrow), sums.absent[slot])
+            count_levels(codes[j], leaf_of, count, next(narrow), sums.absent[slot])
         else:
             known = codes[j] >= 0
             np.add.at(sums.absent[slot], leaf_of[~known], count[~known])
-            keys = leaf_of[known].astype(np.int64) * size_of(columns, slot) + codes[j][known]
-            _add_wide(sums.wide[-1 - place[slot]], *_summed(keys, count[known]))
+            keys = leaf_of[known].astype(np.int64) * n_levels_of(columns, slot) + codes[j][known]
+            _add_wide(sums.wide[-1 - place[slot]], *sums_by_key(keys, count[known]))
 
 
 def add_sums(sums: Running, other: Running) -> None:
@@ -146,7 +147,7 @@ def leaf_sums_of(columns: Columns, sums: Running, unit: float = 1.0) -> LeafSums
     wide = []
     for slot, parts in zip(layout(columns).slots.tolist(), sums.wide, strict=True):
         keys, counts = _counted(parts)
-        wide.append(Listed(*np.divmod(keys, size_of(columns, slot)), counts * unit))
+        wide.append(ListedLevels(*np.divmod(keys, n_levels_of(columns, slot)), counts * unit))
     atoms, levels = (np.concatenate([np.empty((n_leaves, 0)), *of], axis=1) for of in (sums.atoms, sums.levels))
     return LeafSums(sums.size * unit, missing * unit, atoms * unit, off_atoms, sums.unit, levels * unit, tuple(wide))
 
@@ -156,7 +157,7 @@ def one_leaf(columns: Columns, sums: Running) -> Running:
     wide = []
     for parts, slot in zip(sums.wide, layout(columns).slots.tolist(), strict=True):
         keys, counts = _counted(parts)
-        wide.append([_summed(keys % size_of(columns, slot), counts)])
+        wide.append([sums_by_key(keys % n_levels_of(columns, slot), counts)])
     return sums._replace(
         size=sums.size.sum(keepdims=True),
         atoms=[of.sum(axis=0, keepdims=True) for of in sums.atoms],
@@ -191,11 +192,4 @@ def _counted(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np
     """All keys, ascending, and their counts."""
     if not parts:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    return _summed(*(np.concatenate(each) for each in zip(*parts, strict=True)))
-
-
-def _summed(keys: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    distinct, place = np.unique(keys, return_inverse=True)
-    total = np.zeros(len(distinct), np.int64)
-    np.add.at(total, place, counts)
-    return distinct, total
+    return sums_by_key(*(np.concatenate(each) for each in zip(*parts, strict=True)))

@@ -79,7 +79,7 @@ def add_numbers(x, atom, leaf_of, times, scale, atoms, count, ends, total, squar
 
 
 @entry
-def add_levels(codes, leaf_of, times, count, missing):
+def count_levels(codes, leaf_of, times, count, missing):
     """Add one column of levels, codes (n,) with -1 where missing, to ``count`` (l, K) and ``missing`` (l,), int64.
 
     Each row counts ``times``, int64 (n,).

@@ -10,7 +10,7 @@ from ...data.schema import Schema, kernel_columns
 from ...models.base import Distribution
 from ...models.hidden_tree.hidden_tree import HiddenTree
 from ..adversarial.adversarial_forest import AdversarialForest
-from ..base import Rows
+from ..base import TableRows
 from ..hidden_tree.constants import FIXED as HIDDEN
 from ..hidden_tree.hidden_tree_forest import HiddenTreeForest
 from .budget import Budget
@@ -137,5 +137,5 @@ def learn(learner: AdversarialForest | HiddenTreeForest, schema: Schema, cells: 
     if isinstance(learner, HiddenTreeForest):
         settings = getattr(learner, "settings_", None) if len(cells) < HIDDEN.many_rows else None
         return HiddenTree(learner._learn(schema, cells, None, seed, settings))
-    rows = Rows(schema, kernel_columns(schema), cells, cells).completed(None, seed)
+    rows = TableRows(schema, kernel_columns(schema), cells, cells).completed(None, seed)
     return learner._learn(rows, None, seed)

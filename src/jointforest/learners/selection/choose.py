@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from ...api.fit_report import CandidateReport, FitReport
 from ...data.evidence import build
 from ...data.schema import Schema
-from ...evaluation.columns_and_pairs import cells_of, some
+from ...evaluation.columns_and_pairs import some, table_cells
 from ...evaluation.statements import Statements
 from ...evaluation.two_sample_test import told_apart
 from ...inference.sampling import sample
@@ -26,9 +26,8 @@ from ..rules import Reduced
 from .budget import Budget
 from .candidates import Candidate, candidates, learn
 from .constants import FIXED
-from .folds import Fold, cut, known_levels, sample_rows
+from .folds import Fold, known_levels, pick_rows, split_folds
 from .matching import is_nearer, matched_distances, matching_costs, spreads
-from .mixture_weights import mixed, sparse_weights, validate_mixture
 
 _BAR = 1_000
 """Steps of a progress bar for each second that is expected: a bar needs two steps at least."""
@@ -223,11 +222,11 @@ def _splits(task: Task) -> tuple[list[Split], str]:
         first = task.candidates(budget)[0]
         rows = min(rows, max(FIXED.fewest_rows, int(FIXED.first_share * budget.seconds / first.seconds_per_row)))
     if task.holdout is not None:
-        chosen = sample_rows(cells, rows, task.seed)
+        chosen = pick_rows(cells, rows, task.seed)
         return [Split(cells[chosen], task.holdout)], f"the {len(task.holdout):,} rows of holdout"
     wanted = int(np.ceil(budget.held_rows / (FIXED.held_share * n)))
     is_in_folds = n < FIXED.few_rows and wanted > 1 and FIXED.folds * n <= rows
-    folds = cut(cells, rows, FIXED.folds if is_in_folds else 1, FIXED.held_share, task.seed)[: max(wanted, 1)]
+    folds = split_folds(cells, rows, FIXED.folds if is_in_folds else 1, FIXED.held_share, task.seed)[: max(wanted, 1)]
     if not folds:
         return [], "no rows: all are equal"
     return _in_folds(cells, folds)
@@ -292,7 +291,7 @@ def _compare_all(task: Task, splits: list[Split]) -> tuple[list[Compared], list[
         if budget.is_clock:
             _compile(candidate)
         with progress.part(_BAR * candidate.seconds_per_row * rows):
-            one = compare(candidate, task, splits)
+            one = compare_candidate(candidate, task, splits)
         if budget.is_clock:
             speed = one.seconds / (rows * candidate.seconds_per_row)
         compared.append(one)
@@ -305,7 +304,7 @@ def _compile(candidate: Candidate) -> None:
     clone(candidate.learner).fit(np.random.default_rng(0).standard_normal((20, 2)))
 
 
-def compare(candidate: Candidate, task: Task, splits: list[Split]) -> Compared:
+def compare_candidate(candidate: Candidate, task: Task, splits: list[Split]) -> Compared:
     """Learn a candidate from each split, and validate it."""
     start = time.monotonic()
     schema, seed = task.schema, task.seed_of_learners()
@@ -337,7 +336,7 @@ def _score(model: Distribution, learned: np.ndarray, seed: int) -> float:
     rows = learned[some(n, max(FIXED.told_apart_cells // d, FIXED.told_apart_rows), np.random.default_rng(seed))]
     drawn = sample(model, build(model.schema, n=1), len(rows), seed, True)
     unseen = np.zeros(rows.shape, bool)
-    real, synthetic = (cells_of(model.schema, X, unseen) for X in (rows, drawn))
+    real, synthetic = (table_cells(model.schema, X, unseen) for X in (rows, drawn))
     return told_apart(real, synthetic, seed, may_xgboost=False).score
 
 
@@ -382,10 +381,10 @@ def decide(compared: list[Compared], d: int, seed: int, may_mix: bool = True) ->
         each = zip(*(one.costs for one in compared), strict=True)
         return np.concatenate([matched_distances(costs, weight, seed) for costs in each])
 
-    least, before = mixed(table, without.weight).mean(), distance(without.weight)
+    least, before = members_log_density(table, without.weight).mean(), distance(without.weight)
     for share in FIXED.shares_of_factors:
         weight = np.append((1.0 - share) * decision.weight, share)
-        now = float(mixed(table, weight).mean())
+        now = float(members_log_density(table, weight).mean())
         if now >= least - FIXED.mixture_gain * d and is_nearer(after := distance(weight), before):
             nearer = 1.0 - after.mean() / before.mean()
             why = (
@@ -480,5 +479,56 @@ def _in_time(task: Task, compared: list[Compared], decision: Decision, splits: l
     rows = int(n * FIXED.careful * task.left() / seconds[best])
     if rows <= seen:
         return _Ending(alone, None, [f"{n - seen:,} of {n:,} rows"])
-    chosen = sample_rows(task.cells, rows, task.seed)
+    chosen = pick_rows(task.cells, rows, task.seed)
     return _Ending(alone, chosen, [f"{n - rows:,} of {n:,} rows"])
+
+
+# ---- Weights of a mixture of models, by EM on the log-densities of validation rows.
+
+
+def mixture_weights(log_density: np.ndarray) -> np.ndarray:
+    """Weights (K,) that maximise the mean of log sum_k weight[k] exp(log_density[:, k]), log_density: (n, K).
+
+    The mean is concave in the weights, so EM from equal ones ends at its maximum. Rows that are impossible to all
+    members say nothing.
+    """
+    top = log_density.max(axis=1)
+    known = np.isfinite(top)
+    density = np.exp(log_density[known] - top[known, None])
+    weight = np.full(log_density.shape[1], 1.0 / log_density.shape[1])
+    for _ in range(FIXED.em_steps if len(density) else 0):
+        share = density * weight
+        new = (share / share.sum(axis=1, keepdims=True)).mean(axis=0)
+        if np.abs(new - weight).max() < 1e-9:
+            return new
+        weight = new
+    return weight
+
+
+def members_log_density(log_density: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Log-density (n,) of the mixture; -inf where all members say so. Members of weight 0 do not count."""
+    used = weight > 0
+    with np.errstate(divide="ignore"):
+        log_mixture: np.ndarray = np.logaddexp.reduce(log_density[:, used] + np.log(weight[used]), axis=1)
+    return log_mixture
+
+
+def sparse_weights(log_density: np.ndarray) -> np.ndarray:
+    """As `mixture_weights`, with 0 for members that would have next to none."""
+    weight = np.zeros(log_density.shape[1])
+    used = np.arange(len(weight))
+    while True:
+        weights = mixture_weights(log_density[:, used])
+        if len(used) == 1 or weights.min() >= FIXED.least_weight:
+            weight[used] = weights
+            return weight
+        used = np.delete(used, weights.argmin())
+
+
+def validate_mixture(log_density: np.ndarray, seed: int) -> np.ndarray:
+    """Log-density (n,) of each validation row by the mixture whose weights were found on the other half of the rows."""
+    half = np.random.default_rng(seed).permutation(len(log_density)) % 2 == 0
+    found = np.empty(len(log_density))
+    for side in (half, ~half):
+        found[side] = members_log_density(log_density[side], sparse_weights(log_density[~side]))
+    return found

@@ -19,7 +19,7 @@ from ...runtime.progress import be_quiet, write_line
 from ...runtime.random_state import seed_of
 from ...runtime.threads import threaded
 from ...runtime.warnings import warn
-from ..base import read_table
+from ..base import read_training_rows
 from ..hidden_tree.hidden_tree_forest import compound_trial
 from ..history.history_forest import HistoryForest
 from ..rules import reduce_table, wanted_rules
@@ -172,7 +172,7 @@ def fit(
         raise ValueError(f"order={order!r} goes with group, the column that names the subject of each row")
     start = time.monotonic()
     allowed = budget_of(budget)
-    table = read_table(frame, kinds)
+    table = read_training_rows(frame, kinds)
     wanted = wanted_rules(rules, table.schema, table.X, objective)
     seed = seed_of(random_state)
     reduced = reduce_table(wanted, table.X, compound_trial(wanted.schema, table.X, seed))

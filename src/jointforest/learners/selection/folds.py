@@ -16,7 +16,7 @@ class Fold(NamedTuple):
     held: np.ndarray
 
 
-def cut(cells: np.ndarray, rows: int, folds: int, share: float, seed: int) -> list[Fold]:
+def split_folds(cells: np.ndarray, rows: int, folds: int, share: float, seed: int) -> list[Fold]:
     """Folds of at most ``rows`` of the rows of cells (n, d): as many as asked for, each row held out once.
 
     One fold holds out a ``share`` of the rows. There is none where all rows are equal, as none of them can be held out.
@@ -24,7 +24,7 @@ def cut(cells: np.ndarray, rows: int, folds: int, share: float, seed: int) -> li
     in new rows too, and held-out rows that equal no learned row would not be like new rows.
     """
     random = np.random.default_rng(seed)
-    chosen = sample_rows(cells, rows, seed)
+    chosen = pick_rows(cells, rows, seed)
     group = _same(cells[chosen])
     if group.max() == 0:
         return []
@@ -41,7 +41,7 @@ def cut(cells: np.ndarray, rows: int, folds: int, share: float, seed: int) -> li
     return [fold for fold in folded if len(fold.held)]
 
 
-def sample_rows(cells: np.ndarray, rows: int, seed: int) -> np.ndarray:
+def pick_rows(cells: np.ndarray, rows: int, seed: int) -> np.ndarray:
     """Numbers of at most ``rows`` rows of cells (n, d), ascending, and of those that give each column a known cell."""
     if rows >= len(cells):
         return np.arange(len(cells))

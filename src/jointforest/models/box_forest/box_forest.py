@@ -15,13 +15,12 @@ from ...runtime.numeric_kernels import mix_rows
 from ..base import Distribution, Parts, PosteriorState
 from .box_trees import ForestTrees, box_trees
 from .condition import condition, given_missing
-from .covariance import covariance
 from .files import forest_to_arrays
 from .histogram import BinTables, histogram, mean_and_histogram
 from .leaves.pieces import pieces_of_slot
 from .marginalize import marginalize
 from .modes import modes
-from .parts import parts
+from .parts import covariance, parts
 from .posterior import (
     OneRow,
     background_weight,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...data.schema import Columns, Schema, kernel_columns
+from ...runtime.arrays import ranges
 from .leaves.family_kernels import MODULES, NO_SCALE
 from .leaves.level_kernels import fill_wide
 from .leaves.levels import WideLevels, layout, words_of
@@ -244,7 +245,7 @@ def _check_rows(wide: WideLevels, k: int, slot: int, rows: np.ndarray, allowed: 
         )
 
 
-TOLERANCE = 1e-6
+_TOLERANCE = 1e-6
 """By how much a sum of weights or masses may differ from 1."""
 
 _MOST_CELLS = 2.0**52
@@ -285,7 +286,7 @@ PIECE_FIELDS = {
 """Type and shape of the fields of `Pieces` that are not derived from others."""
 
 
-def check(schema: Schema, columns: Columns, trees: Trees, leaves: Leaves, has_background: bool) -> None:
+def check_forest(schema: Schema, columns: Columns, trees: Trees, leaves: Leaves, has_background: bool) -> None:
     """Check every array of a model. A background is its last tree, without splits.
 
     Raises ValueError naming the first field, and the entry of it, that is not as `Columns`, `Trees` and `Leaves`
@@ -315,9 +316,9 @@ def check_leaves(columns: Columns, trees: Trees, fields: Mapping[str, Any]) -> N
         check_array(f"leaves.{name}", fields[name], dtype, tuple(sizes[s] for s in shape))
     _check_trees_of_leaves(trees, fields["tree"])
     log_weight = fields["log_weight"]
-    need_all("leaves.log_weight", log_weight <= TOLERANCE, log_weight, "a logarithm of at most 1")
+    need_all("leaves.log_weight", log_weight <= _TOLERANCE, log_weight, "a logarithm of at most 1")
     total = float(np.exp(log_weight).sum())
-    need(abs(total - 1) <= TOLERANCE, f"leaves.log_weight: the weights sum to {total:.9g}, expected 1")
+    need(abs(total - 1) <= _TOLERANCE, f"leaves.log_weight: the weights sum to {total:.9g}, expected 1")
 
     check_wide(columns, fields["wide"], n_leaves)
     lo, hi, allowed = _boxes(trees, columns)
@@ -337,8 +338,8 @@ def check_derived(columns: Columns, leaves: Leaves) -> None:
     for name, (dtype, shape) in DERIVED_FIELDS.items():
         check_array(f"leaves.{name}", getattr(leaves, name), dtype, tuple(sizes[s] for s in shape))
     need_all("leaves.log_norm", np.isfinite(leaves.log_norm), leaves.log_norm, "finite: the support has mass")
-    need_all("leaves.log_rest", leaves.log_rest <= TOLERANCE, leaves.log_rest, "a logarithm of at most 1")
-    need_all("leaves.log_level", leaves.log_level <= TOLERANCE, leaves.log_level, "a logarithm of at most 1")
+    need_all("leaves.log_rest", leaves.log_rest <= _TOLERANCE, leaves.log_rest, "a logarithm of at most 1")
+    need_all("leaves.log_level", leaves.log_level <= _TOLERANCE, leaves.log_level, "a logarithm of at most 1")
     norm = leaves.pieces.log_norm
     need_all("leaves.pieces.log_norm", np.isfinite(norm), norm, "finite: the support has mass")
 
@@ -409,15 +410,15 @@ def _check_pieces(columns: Columns, fields: Mapping[str, Any]) -> None:
     need_all("leaves.b", count >= 2, count, "two pieces at least")
     need(count.sum() == n, f"leaves.pieces: expected {count.sum():.0f}, all that leaves name, got {n}")
     first, count = first.astype(np.int64), count.astype(np.int64)
-    number = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
+    number = ranges(first, count)
     used = np.bincount(number, minlength=n)
     need_all("leaves.pieces", used == 1, used, "a piece of one leaf")
     weight = pieces.log_weight
-    need_all("leaves.pieces.log_weight", weight <= TOLERANCE, weight, "a logarithm of at most 1")
+    need_all("leaves.pieces.log_weight", weight <= _TOLERANCE, weight, "a logarithm of at most 1")
     owner = np.empty(n, np.int64)
     owner[number] = np.repeat(np.arange(len(first)), count)
     total = np.bincount(owner, np.exp(weight), minlength=len(first))
-    need_all("leaves.pieces.log_weight", np.abs(total - 1) <= TOLERANCE, total, "weights that sum to 1")
+    need_all("leaves.pieces.log_weight", np.abs(total - 1) <= _TOLERANCE, total, "weights that sum to 1")
     lo, hi = pieces.lo[:, 0], pieces.hi[:, 0]
     need_all("leaves.pieces.lo", lo < hi, lo, "a bound below leaves.pieces.hi")
     slot = np.nonzero(cut)[1]
@@ -452,7 +453,7 @@ def _check_densities(table: str, step: np.ndarray, origin: np.ndarray, fields: M
             with np.errstate(over="ignore", invalid="ignore"):
                 cells = (value - origin[s]) / step[s] + 0.5
                 size = (np.abs(value) + abs(origin[s])) / step[s]
-                on_edge = np.abs(cells - np.rint(cells)) <= TOLERANCE + 1e-15 * size
+                on_edge = np.abs(cells - np.rint(cells)) <= _TOLERANCE + 1e-15 * size
             free = no_scale[:, s] if name == "a" else np.isinf(value)
             at = f"{table}.{name} of numeric slot {s}"
             need_all(at, (size <= _MOST_CELLS) | free, value, "a number that the grid can resolve")
@@ -467,7 +468,9 @@ def _check_atoms(columns: Columns, mass: np.ndarray, lo: np.ndarray, hi: np.ndar
     for s in np.flatnonzero(np.diff(columns.atom_start)):
         atoms = slice(columns.atom_start[s], columns.atom_start[s + 1])
         total = mass[:, atoms].sum(axis=1)
-        need_all(f"leaves.atom_mass of numeric slot {s}", total <= 1 + TOLERANCE, total, "masses that sum to at most 1")
+        need_all(
+            f"leaves.atom_mass of numeric slot {s}", total <= 1 + _TOLERANCE, total, "masses that sum to at most 1"
+        )
         value = columns.atom_value[atoms]
         inside = (lo[:, s, None] < value) & (value <= hi[:, s, None])
         need_all("leaves.atom_mass", inside | (mass[:, atoms] == 0), mass[:, atoms], "0 outside the leaf's box")
@@ -479,5 +482,5 @@ def _check_levels(columns: Columns, mass: np.ndarray, allowed: np.ndarray) -> No
     place = layout(columns).place
     for s in np.flatnonzero(place >= 0):
         total = mass[:, place[s] : place[s] + columns.level_start[s + 1] - columns.level_start[s]].sum(axis=1)
-        off = np.abs(total - 1) <= TOLERANCE
+        off = np.abs(total - 1) <= _TOLERANCE
         need_all(f"leaves.level_mass of categorical slot {s}", off, total, "masses that sum to 1")

@@ -11,7 +11,7 @@ from ...data.evidence import Evidence
 from ...data.schema import Columns, Schema, kernel_columns
 from .condition_kernels import runs_inside
 from .leaves.derived import make_leaves
-from .leaves.levels import WideLevels, apart, layout, side_by_side, weighed
+from .leaves.levels import WideLevels, apart, layout, side_by_side, weighed_levels
 from .leaves.pieces import pieces_of, pieces_of_slot, taken_pieces
 from .leaves.table import PIECES, UNIFORM, ParameterTables, Pieces
 from .marginalize import restricted_trees
@@ -21,7 +21,7 @@ from .structure import Forest
 # ---- The pieces that likelihoods of runs cut a column into, and fewer of them where a leaf hardly tells.
 
 
-class Parts(NamedTuple):
+class ColumnParts(NamedTuple):
     """Parts of one numeric column that are left, of U pieces of leaves.
 
     Attributes
@@ -40,7 +40,9 @@ class Parts(NamedTuple):
     log_mass: np.ndarray
 
 
-def joined(parts: Parts, n_pieces: int, first_run: int, log_weight: np.ndarray, within: float) -> Parts:
+def joined_parts(
+    parts: ColumnParts, n_pieces: int, first_run: int, log_weight: np.ndarray, within: float
+) -> ColumnParts:
     """Neighbours joined as long as no piece's CDF moves by more than ``within``; ``log_weight`` is of the runs."""
     n_runs, top = len(log_weight), np.full(n_pieces, -np.inf)
     np.maximum.at(top, parts.piece, parts.log_mass)
@@ -54,7 +56,7 @@ def joined(parts: Parts, n_pieces: int, first_run: int, log_weight: np.ndarray, 
     below = np.concatenate([np.zeros((n_pieces, 1)), np.cumsum(share, axis=1)], axis=1)
     mass = below[piece, stop] - below[piece, run]
     with np.errstate(divide="ignore"):
-        return Parts(piece, run + first_run, stop - 1 + first_run, np.log(mass) + top[piece])
+        return ColumnParts(piece, run + first_run, stop - 1 + first_run, np.log(mass) + top[piece])
 
 
 def _begins(weighed: np.ndarray, plain: np.ndarray, within: float) -> np.ndarray:
@@ -256,10 +258,10 @@ def _cut_column(
     columns, leaves = forest.columns, forest.leaves
     of, number = pieces_of_slot(leaves, slot, leaf)
     start, run, log_mass = runs_inside(columns, leaves, evidence, leaf[of], slot, number, region)
-    parts = Parts(np.repeat(np.arange(len(of)), np.diff(start)), run, run, log_mass)
+    parts = ColumnParts(np.repeat(np.arange(len(of)), np.diff(start)), run, run, log_mass)
     if within > 0.0:
         runs = slice(evidence.run_start[region], evidence.run_start[region + 1])
-        parts = joined(parts, len(of), int(runs.start), evidence.run_log_weight[runs], within)
+        parts = joined_parts(parts, len(of), int(runs.start), evidence.run_log_weight[runs], within)
     held = (evidence.atoms[region] >> np.arange(mass.shape[1], dtype=np.uint64)) & np.uint64(1)
     likelihood = np.zeros(mass.shape[1])
     if evidence.atom_log_weight.size:
@@ -267,7 +269,7 @@ def _cut_column(
     at, unit = of[parts.piece], number[parts.piece]
     log_rest = leaves.log_rest[leaf, slot]
     possible = log_rest[at] > -np.inf
-    parts, at, unit = Parts(*(field[possible] for field in parts)), at[possible], unit[possible]
+    parts, at, unit = ColumnParts(*(field[possible] for field in parts)), at[possible], unit[possible]
     log_total = np.full(len(leaf), -np.inf)
     np.logaddexp.at(log_total, at, parts.log_mass)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -298,7 +300,7 @@ def _cut_levels(
             likelihood = _of_levels(evidence, region, int(columns.level_start[slot + 1] - columns.level_start[slot]))
             place = int(where.place[slot])
             if place < 0:
-                wide[-1 - place] = weighed(wide[-1 - place], likelihood)
+                wide[-1 - place] = weighed_levels(wide[-1 - place], likelihood)
                 continue
             at = slice(place, place + len(likelihood))
             inside = mass[:, at] * likelihood

@@ -12,9 +12,9 @@ from .check import (
     PIECE_FIELDS,
     TREE_FIELDS,
     WIDE_FIELDS,
-    check,
     check_columns,
     check_derived,
+    check_forest,
     check_leaves,
     check_trees,
 )
@@ -35,7 +35,7 @@ NAMES = frozenset(
 
 def forest_to_arrays(forest: Forest) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The metadata of a forest, and its arrays; a ValueError if the forest is broken."""
-    check(forest.schema, forest.columns, forest.trees, forest.leaves, forest.has_background)
+    check_forest(forest.schema, forest.columns, forest.trees, forest.leaves, forest.has_background)
     arrays = {f"trees.{name}": getattr(forest.trees, name) for name in TREE_FIELDS}
     arrays |= {f"leaves.{name}": getattr(forest.leaves, name) for name in LEAF_FIELDS}
     arrays |= {f"leaves.wide.{name}": getattr(forest.leaves.wide, name) for name in WIDE_FIELDS}

@@ -97,7 +97,7 @@ def mass_in_leaves(forest: Forest, evidence: Evidence, j: int, leaf: np.ndarray,
     return mass_in_rows(forest, evidence, j, post, 0, bins)
 
 
-LIMIT = 256 << 20
+_LIMIT = 256 << 20
 """Bytes that the tables of a forest may take together; what does not fit is computed from the leaves each time."""
 FEW = 16
 """A table is made where evidence leaves more than one in so many parameter rows: below, it costs more than it saves."""
@@ -124,8 +124,8 @@ class BinTables:
         """The table of a column's bins; None if there is none, and it does not pay for n_asked rows of it, or fit."""
         key, R = (j, bins.hi.tobytes()), len(self._forest.leaves.tree)
         size = 4 * R * len(bins.hi)
-        if key not in self._tables and n_asked * FEW > R and size <= LIMIT:
-            while self._tables and self.nbytes + size > LIMIT:
+        if key not in self._tables and n_asked * FEW > R and size <= _LIMIT:
+            while self._tables and self.nbytes + size > _LIMIT:
                 self._tables.pop(next(iter(self._tables)), None)
             self._tables[key] = self._made(j, bins, R)
         return self._tables.get(key)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ...runtime.compile import entry, kernel
+from ...runtime.numeric_kernels import first_at_least
 from .leaves.family_kernels import log_mass
 from .leaves.piece_kernels import piece, piece_at, piece_numbers
 from .leaves.slot_kernels import cut_to_support, has_atom, is_line, region_log_mass, weighed_atom
@@ -14,22 +15,9 @@ from .region_kernels import cell_region, known_number
 
 
 @kernel
-def first_up_to(hi, x):
-    """Number of the first bin that ends at x or above; the number of bins if none does."""
-    low, high = 0, hi.shape[0]
-    while low < high:
-        middle = (low + high) // 2
-        if hi[middle] >= x:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-@kernel
-def bin_of(lo, hi, x):
+def _bin_of(lo, hi, x):
     """Number of the bin ``(lo, hi]`` that holds x, -1 if none does."""
-    b = first_up_to(hi, x)
+    b = first_at_least(hi, 0, hi.shape[0], x)
     return b if b < hi.shape[0] and lo[b] < x else -1
 
 
@@ -52,7 +40,7 @@ def add_run(columns, leaves, l, s, run, log_weight, bins, out):  # noqa: E741
     _, stop = piece_numbers(leaves, l, s)
     for at in range(piece_at(leaves, l, s, u), stop):
         d, log_share = piece(leaves, l, s, at)
-        for k in range(first_up_to(hi, max(u, d.lo)), lo.shape[0]):
+        for k in range(first_at_least(hi, 0, hi.shape[0], max(u, d.lo)), hi.shape[0]):
             if lo[k] >= min(v, d.hi):
                 break
             mass = log_mass(d, max(u, lo[k]), min(v, hi[k]))
@@ -73,7 +61,7 @@ def add_bins(columns, leaves, evidence, leaf, slot, region, log_weight, bins, ou
     first = columns.atom_start[slot]
     for k in range(columns.atom_start[slot + 1] - first):
         if has_atom(evidence, region, k):
-            b = bin_of(lo, hi, columns.atom_value[first + k])
+            b = _bin_of(lo, hi, columns.atom_value[first + k])
             if b >= 0:
                 mass = weighed_atom(evidence, region, k, leaves.atom_mass[leaf, first + k])
                 out[b] += math.exp(log_weight - total) * mass
@@ -103,7 +91,7 @@ def bin_rows(columns, leaves, evidence, j, post, first, lo, hi):
         if log_evidence == -math.inf:
             out[i] = math.nan
         elif value == value:
-            b = bin_of(lo, hi, known_number(columns, slot, value))
+            b = _bin_of(lo, hi, known_number(columns, slot, value))
             if b >= 0:
                 out[i, b] = 1.0
         else:

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data.schema import Columns, Schema, kernel_columns
-from .condition_kernels import new_nodes, restrict, weights_below
+from ...runtime.arrays import ranges
 from .leaves.derived import make_leaves
-from .leaves.levels import layout, take
+from .leaves.levels import layout, take_levels, words_of
 from .leaves.pieces import taken_pieces
 from .leaves.table import ParameterTables
-from .structure import Forest, Trees
+from .structure import Forest, Trees, keep_leaves, with_weights
 from .structure_kernels import MIXED
 
 
@@ -38,40 +38,21 @@ class Restricted(NamedTuple):
     leaf: np.ndarray
 
 
-def ranges(first: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """The numbers ``first[k], ..., first[k] + count[k] - 1`` of every k, one after the other."""
-    return np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
-
-
 def restricted_trees(columns: Columns, trees: Trees, log_weight: np.ndarray) -> Restricted:
-    """The trees of the leaves with weight; see `condition_kernels.restrict`."""
-    alive = (log_weight > -np.inf).astype(np.uint8)
-    made = new_nodes(len(trees.feature), len(alive), len(trees.root))
-    n, n_trees, n_leaves = restrict(trees, alive, made)
-    node, left, right, number = (field[:n].copy() for field in made[:4])
-    root, old_tree, leaf = made.root[:n_trees].copy(), made.old_tree[:n_trees].copy(), made.leaf[:n_leaves].copy()
+    """The trees of the leaves with weight, and the sets of levels of their splits alone."""
+    kept, leaf, old_tree = keep_leaves(trees, log_weight > -np.inf)
     of_leaf = log_weight[leaf] - np.logaddexp.reduce(log_weight[leaf])
-    weight, _ = weights_below(left, right, number, root, of_leaf)
-    is_leaf = number >= 0
-    feature = trees.feature[node]
-    by_levels = ~is_leaf & (trees.levels_at[node] >= 0)
-    n_words = np.zeros(len(node), np.int64)
-    slot = columns.slot[feature[by_levels]]
-    n_words[by_levels] = (np.diff(columns.level_start)[slot] + 63) // 64
-    words = ranges(trees.levels_at[node[by_levels]].astype(np.int64), n_words[by_levels])
-    new = Trees(
-        feature=feature,
-        threshold=trees.threshold[node],
+    by_levels = kept.levels_at >= 0
+    n_words = np.zeros(len(by_levels), np.int64)
+    n_words[by_levels] = words_of(np.diff(columns.level_start)[columns.slot[kept.feature[by_levels]]])
+    kept = kept._replace(
         levels_at=np.where(by_levels, np.cumsum(n_words) - n_words, -1).astype(np.int32),
-        left_levels=trees.left_levels[words],
-        left=left,
-        right=right,
-        leaf=number,
-        weight=weight,
-        root=root,
+        left_levels=trees.left_levels[ranges(kept.levels_at[by_levels].astype(np.int64), n_words[by_levels])],
     )
-    tree_of_node = np.searchsorted(root, np.arange(len(node)), side="right") - 1
-    return Restricted(new, of_leaf, tree_of_node[is_leaf], old_tree, leaf)
+    tree = (np.searchsorted(kept.root, np.arange(len(by_levels)), side="right") - 1)[kept.leaf >= 0]
+    top = np.full(len(old_tree), -np.inf)
+    np.maximum.at(top, tree, of_leaf)
+    return Restricted(with_weights(kept, np.exp(of_leaf - top[tree])), of_leaf, tree, old_tree, leaf)
 
 
 def marginalize(forest: Forest, columns: Sequence[int]) -> Forest:
@@ -112,7 +93,9 @@ def marginalize(forest: Forest, columns: Sequence[int]) -> Forest:
                 leaves.atom_mass[:, atoms],
                 leaves.level_mass[:, levels],
                 leaves.missing_rate[:, kept],
-                take(layout(columns_kept), leaves.wide, np.arange(len(leaves.tree)), (-1 - place[place < 0]).tolist()),
+                take_levels(
+                    layout(columns_kept), leaves.wide, np.arange(len(leaves.tree)), (-1 - place[place < 0]).tolist()
+                ),
                 pieces,
             ),
         ),

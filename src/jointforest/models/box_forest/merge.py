@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .leaves.derived import make_leaves
-from .leaves.levels import layout, stacked, take
+from .leaves.levels import layout, stacked, take_levels
 from .leaves.pieces import stacked_pieces, taken_pieces
 from .leaves.table import ParameterTables
 from .structure import Forest, Trees, add_stump, mix_leaves
@@ -57,7 +57,7 @@ def merge(forests: Sequence[Forest], log_weight: np.ndarray) -> Forest:
                 tree=tree,
                 log_weight=of_leaf,
                 **{name: np.concatenate(parts) for name, parts in table.items()},
-                wide=take(layout(forests[0].columns), wide, np.concatenate(rows)),
+                wide=take_levels(layout(forests[0].columns), wide, np.concatenate(rows)),
                 pieces=pieces,
             ),
         ),

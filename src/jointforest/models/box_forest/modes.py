@@ -11,12 +11,20 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data.evidence import Evidence, build
-from ...data.schema import Columns
+from ...data.schema import Columns, Schema
 from ...runtime.progress import bar
 from ...runtime.records import record
-from .bound_kernels import bound_halves, choose_cut, mixture_bound
 from .leaves.table import Leaves
-from .mode_kernels import best_level, best_number, leaf_modes, leaves_of_rows, tried_scratch
+from .mode_kernels import (
+    best_level,
+    best_number,
+    bound_halves,
+    choose_cut,
+    leaf_modes,
+    leaves_of_rows,
+    mixture_bound,
+    tried_scratch,
+)
 from .posterior import log_density
 from .posterior_kernels import posterior_rows, row_scratch
 from .structure import Forest, Trees
@@ -25,7 +33,7 @@ from .structure import Forest, Trees
 
 
 @record
-class Problem(NamedTuple):
+class _Problem(NamedTuple):
     """The search for the mode of a model under one row of evidence.
 
     Attributes
@@ -43,7 +51,7 @@ class Problem(NamedTuple):
     point : float64 array (d,)
         Scratch: a point.
     loss, worst : float64 arrays (d,), culprit : int32 array (d,)
-        Scratch, of columns; see `bound_kernels.choose_cut`.
+        Scratch, of columns; see `mode_kernels.choose_cut`.
     """
 
     columns: Columns
@@ -61,11 +69,11 @@ class Problem(NamedTuple):
     culprit: np.ndarray
 
 
-def problem_of(forest: Forest, evidence: Evidence) -> Problem:
+def problem_of(forest: Forest, evidence: Evidence) -> _Problem:
     """The search for the mode of a model under one row of evidence, with scratch of its own."""
     d, (layer, n_layers) = len(forest.columns.slot), forest.layers
     n_leaves = len(forest.leaves.log_weight)
-    return Problem(
+    return _Problem(
         columns=forest.columns,
         trees=forest.trees,
         leaves=forest.leaves,
@@ -86,7 +94,7 @@ def problem_of(forest: Forest, evidence: Evidence) -> Problem:
 
 
 @record
-class Box(NamedTuple):
+class _Box(NamedTuple):
     """A set of rows: an interval for each number, and some of the levels.
 
     Attributes
@@ -102,7 +110,7 @@ class Box(NamedTuple):
     allowed: np.ndarray
 
 
-def largest_box(columns: Columns, evidence: Evidence) -> Box:
+def largest_box(columns: Columns, evidence: Evidence) -> _Box:
     """The box of everything, with just those levels that the one row of evidence admits."""
     p, allowed = len(columns.step), np.ones(columns.level_start[-1], np.uint8)
     for j in np.flatnonzero(columns.is_categorical):
@@ -113,10 +121,10 @@ def largest_box(columns: Columns, evidence: Evidence) -> Box:
         for run in range(evidence.run_start[region], evidence.run_start[region + 1]) if region >= 0 else ():
             held |= (evidence.run_lo[run] < level) & (level <= evidence.run_hi[run])
         allowed[columns.level_start[slot] + level] = held
-    return Box(np.full(p, -np.inf), np.full(p, np.inf), allowed)
+    return _Box(np.full(p, -np.inf), np.full(p, np.inf), allowed)
 
 
-def halves(columns: Columns, box: Box, j: int, cut: float, goes_left: np.ndarray) -> tuple[Box, Box]:
+def halves(columns: Columns, box: _Box, j: int, cut: float, goes_left: np.ndarray) -> tuple[_Box, _Box]:
     """The two parts of a box: column j up to ``cut`` and above, or the levels that go left and the others."""
     slot = columns.slot[j]
     if columns.is_categorical[j]:
@@ -138,7 +146,7 @@ _SWEEPS = 100
 """Most rounds over all columns. The density rises in each, so the bound only ends rounding noise."""
 
 
-def ascend(forest: Forest, problem: Problem, box: Box, x: np.ndarray) -> np.ndarray:
+def _ascend(forest: Forest, problem: _Problem, box: _Box, x: np.ndarray) -> np.ndarray:
     """A row at least as probable as x, of which no single column can be changed for the better (as far as tried).
 
     Given the other columns a column's density is a mixture of leaves: of levels the best is taken, of numbers the best
@@ -177,8 +185,8 @@ _MOST_HELD = 50_000_000
 
 
 def search(
-    problem: Problem,
-    box: Box,
+    problem: _Problem,
+    box: _Box,
     leaf: np.ndarray,
     log_bound: np.ndarray,
     best: float,
@@ -219,7 +227,7 @@ def search(
 
 CANDIDATES = 256
 """Modes of leaves that are compared by the density of the whole mixture, at least."""
-STARTS = 16
+_STARTS = 16
 """The best of them from which better rows are sought."""
 BUDGET = 10_000
 """Boxes that branch and bound may cut unless another number is asked for."""
@@ -245,6 +253,16 @@ class ModePoints(NamedTuple):
     log_bound: float
 
 
+def refuse_soft(schema: Schema, evidence: Evidence) -> None:
+    """Raise ValueError if evidence is soft."""
+    soft = np.flatnonzero(evidence.soft_columns())
+    if len(soft):
+        raise ValueError(
+            f"mode: the evidence on column {schema.names[soft[0]]!r} is soft (likely or about), which outweighs "
+            "rows and does not select them; ask joint.condition(...) with it, then .given().mode()"
+        )
+
+
 def modes(forest: Forest, evidence: Evidence, k: int, budget: int = BUDGET) -> ModePoints:
     """The k best rows that were found under evidence, by the density of the forest, and a bound.
 
@@ -252,12 +270,7 @@ def modes(forest: Forest, evidence: Evidence, k: int, budget: int = BUDGET) -> M
     the two are equal, and the k rows are the modes of the k best leaves. Soft evidence and evidence of probability 0
     are ValueErrors: the row of greatest density given soft evidence is the mode of the conditioned forest.
     """
-    soft = np.flatnonzero(evidence.soft_columns())
-    if len(soft):
-        raise ValueError(
-            f"mode: the evidence on column {forest.schema.names[soft[0]]!r} is soft (likely or about), which outweighs "
-            "rows and does not select them; ask joint.condition(...) with it, then .given().mode()"
-        )
+    refuse_soft(forest.schema, evidence)
     problem, box = problem_of(forest, evidence), largest_box(forest.columns, evidence)
     leaf, points, log_bound = leaf_modes(problem, box)
     if not len(leaf):
@@ -268,8 +281,8 @@ def modes(forest: Forest, evidence: Evidence, k: int, budget: int = BUDGET) -> M
     X = points[np.sort(order[log_bound[order] >= least])]
     density = _density(forest, X)
     if bound > density.max() + TOLERANCE:
-        starts = X[np.argsort(-density, kind="stable")[:STARTS]]
-        candidates = _Rows(forest, problem, box, [*X, *(ascend(forest, problem, box, x) for x in starts)])
+        starts = X[np.argsort(-density, kind="stable")[:_STARTS]]
+        candidates = _Rows(forest, problem, box, [*X, *(_ascend(forest, problem, box, x) for x in starts)])
         if budget > 0 and bound > candidates.best + TOLERANCE:
             bound = min(bound, search(problem, box, leaf, log_bound, candidates.best, candidates.visit, budget))
         X = np.array(candidates.rows)
@@ -286,7 +299,7 @@ def modes(forest: Forest, evidence: Evidence, k: int, budget: int = BUDGET) -> M
 class _Rows:
     """Rows that were found so far, and the greatest log density among them."""
 
-    def __init__(self, forest: Forest, problem: Problem, box: Box, rows: list[np.ndarray]) -> None:
+    def __init__(self, forest: Forest, problem: _Problem, box: _Box, rows: list[np.ndarray]) -> None:
         self._forest, self._problem, self._box = forest, problem, box
         self.rows = rows
         self.best = float(_density(forest, np.array(rows)).max())
@@ -296,7 +309,7 @@ class _Rows:
         self.rows.append(x)
         density = float(_density(self._forest, x[None])[0])
         if density > self.best + _EQUAL:
-            self.rows.append(ascend(self._forest, self._problem, self._box, x))
+            self.rows.append(_ascend(self._forest, self._problem, self._box, x))
             self.best = max(density, float(_density(self._forest, self.rows[-1][None])[0]))
         return self.best
 

@@ -10,6 +10,7 @@ import numpy as np
 from ...data.evidence import Evidence, distinct_rows
 from ...runtime.records import record
 from ...runtime.threads import chunks, map_ordered
+from .descent_kernels import routed_rows
 from .leaves.levels import mixed_level_masses
 from .posterior_kernels import (
     cdf_rows,
@@ -25,7 +26,7 @@ from .quantile_kernels import quantile_rows
 from .sampling_kernels import Draws, complete_rows, draw_rows, draw_scratch, impute_rows
 from .structure import Forest
 from .structure_kernels import MIXED
-from .tree_weight_kernels import routed_rows, shared_rows, weigh_trees, with_routed
+from .tree_weight_kernels import shared_rows, weigh_trees, with_routed
 
 _ENTRIES = 2_000_000
 """Most pairs of a row and a leaf in a chunk: some 50 MB."""

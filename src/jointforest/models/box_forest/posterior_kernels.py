@@ -13,6 +13,7 @@ import numpy as np
 
 from ...runtime.compile import array_kernel, entry, kernel
 from ...runtime.records import record
+from .descent_kernels import reachable
 from .leaves.grid_kernels import cell_centre
 from .leaves.level_kernels import add_levels, log_level
 from .leaves.piece_kernels import rest_log_density
@@ -25,10 +26,10 @@ from .leaves.slot_kernels import (
     slot_mean_variance,
     value_log_density,
 )
-from .region_kernels import cell_region, known_number, log_likelihood, reachable
+from .region_kernels import cell_region, known_number, log_likelihood
 from .structure import Forest
 
-BLOCK = 256
+_BLOCK = 256
 """Leaves a block."""
 _CERTAIN = 5e-324
 """What stands for the log density 0 among those at atoms, where 0 is one not yet known."""
@@ -117,7 +118,7 @@ def add_cells(columns, leaves, evidence, row, leaf, first, end, at_atoms, log_we
 
 
 @record
-class RowScratch(NamedTuple):
+class _RowScratch(NamedTuple):
     """What weighing a row of evidence writes to, used again from row to row; see `row_scratch`.
 
     Attributes
@@ -136,11 +137,11 @@ class RowScratch(NamedTuple):
     at_atoms: np.ndarray
 
 
-def row_scratch(forest: Forest) -> RowScratch:
+def row_scratch(forest: Forest) -> _RowScratch:
     """Scratch for weighing rows under this forest."""
     leaves = forest.leaves
     n_leaves = len(leaves.log_weight)
-    return RowScratch(
+    return _RowScratch(
         stack=np.empty(len(forest.trees.feature), np.int32),
         leaf=np.empty(n_leaves, np.int32),
         log_weight=np.empty(n_leaves),
@@ -164,8 +165,8 @@ def weigh_row(columns, trees, leaves, evidence, row, scratch):
     n = reachable(columns, trees, evidence, row, scratch.stack, leaf)
     for i in range(n):
         log_weight[i] = leaves.log_weight[leaf[i]]
-    for first in range(0, n, BLOCK):
-        end = min(first + BLOCK, n)
+    for first in range(0, n, _BLOCK):
+        end = min(first + _BLOCK, n)
         add_cells(columns, leaves, evidence, row, leaf, first, end, scratch.at_atoms, log_weight)
     kept = 0
     for i in range(n):
@@ -228,7 +229,7 @@ def widened(x, n, size):
 # ---- One column given evidence: mixtures of its distributions in the leaves that the evidence meets.
 
 
-class Mixture(NamedTuple):
+class RowMixture(NamedTuple):
     """Leaves and their weights.
 
     Attributes
@@ -249,7 +250,7 @@ def row_mixture(post, i):
     weight = np.empty(leaf.shape[0], np.float64)
     for k in range(leaf.shape[0]):
         weight[k] = math.exp(post.log_weight[post.start[i] + k] - post.log_evidence[i])
-    return Mixture(leaf, weight)
+    return RowMixture(leaf, weight)
 
 
 # ---- Kernels of level probabilities.

@@ -14,7 +14,7 @@ from ...runtime.compile import array_kernel, entry, kernel
 from ...runtime.numeric_kernels import chandrupatla
 from .leaves.slot_kernels import cell_end, find_atom, line_cdf, slot_cdf
 from .leaves.table import UNIFORM
-from .posterior_kernels import Mixture, mixed_cdf, mixed_moments, row_mixture
+from .posterior_kernels import RowMixture, mixed_cdf, mixed_moments, row_mixture
 from .region_kernels import cell_region, known_number
 
 _SAMPLE = 256
@@ -66,7 +66,7 @@ def thinned(mixture):
     few[taken:] = leaf[last]
     share = np.empty(_SAMPLE, np.float64)
     share[:] = 1.0 / _SAMPLE
-    return Mixture(few, share)
+    return RowMixture(few, share)
 
 
 @kernel

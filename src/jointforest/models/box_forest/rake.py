@@ -16,11 +16,11 @@ from .leaves.levels import WideLevels, levels_of_slot, mixed_over_rows, weighed_
 from .posterior import LeafPosterior, OneRow
 from .structure import Forest
 
-FAR = 0.015
+_FAR = 0.015
 """Columns whose marginal is farther than this from the wanted one are raked."""
-LOST = 0.1
+_LOST = 0.1
 """Columns whose marginal stays farther than this from the wanted one are warned of."""
-CLOSE = 0.008
+_CLOSE = 0.008
 """How close a raked column's CDF is inside of its bins."""
 WITHIN = 0.02
 """By how much the CDF in a leaf may be off, so that fewer leaves are cut into pieces."""
@@ -28,7 +28,7 @@ POINTS = 512
 """Most places at which CDFs are held against each other, even in probability, beside the atoms."""
 ROUNDS = 3
 """Most times that a forest is raked: what is raked late may move the others."""
-SWEEPS = 100
+_SWEEPS = 100
 """Most times that each column is raked."""
 _DONE = 1e-4
 """Largest distance of the CDFs at the bins' ends at which the sweeps end."""
@@ -62,7 +62,7 @@ def rake(forest: Forest, X: np.ndarray) -> Forest:
     """The distribution nearest to this one whose columns have the marginals of rows X (n, d).
 
     Nearest in Kullback-Leibler divergence KL(raked, forest): the density times a factor of each level, or of each bin
-    of a number, found by iterative proportional fitting. Raked are the columns whose marginal is more than `FAR` from
+    of a number, found by iterative proportional fitting. Raked are the columns whose marginal is more than `_FAR` from
     that of the rows' known cells. Leaf weights follow; a column of several bins is cut into pieces in a leaf.
     """
     for _ in range(ROUNDS):
@@ -77,7 +77,7 @@ def rake(forest: Forest, X: np.ndarray) -> Forest:
 
 def _warn_of_far(forest: Forest, raked: dict[int, Raked]) -> None:
     """Warn of columns whose marginals could not be had: there is no mass to move, or they contradict each other."""
-    far = [f"{forest.schema.names[j]!r} ({one.distance:.2f} off)" for j, one in raked.items() if one.distance > LOST]
+    far = [f"{forest.schema.names[j]!r} ({one.distance:.2f} off)" for j, one in raked.items() if one.distance > _LOST]
     if far:
         warn(
             f"rake: marginals stay apart from the table's: {', '.join(far)}; the joint has no rows that have them all, "
@@ -122,7 +122,7 @@ def _levels(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray) -> Raked
     mass = levels_of_slot(forest.columns, forest.leaves, int(slot), post.leaf.astype(np.int64))
     have = mixed_over_rows(mass, of_entry)
     distance = 0.5 * float(np.abs(have - wanted).sum())
-    if distance <= FAR:
+    if distance <= _FAR:
         return None
     end = np.arange(stop - first) + 0.5
     return Raked(Bins(end - 1.0, end), wanted, mass, distance)
@@ -136,7 +136,7 @@ def _column(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray) -> Raked
     mass = _mass(forest, j, post.leaf, bins)
     have = np.cumsum(np.exp(post.log_weight) @ mass)
     distance = float(np.abs(have - wanted).max(initial=0.0))
-    if distance <= FAR:
+    if distance <= _FAR:
         return None
     ends = _ends(have / have[-1], wanted)
     mass = np.add.reduceat(mass, np.append(0, ends[:-1] + 1), axis=1)
@@ -163,7 +163,7 @@ def _mass(forest: Forest, j: int, rows: np.ndarray, bins: Bins) -> np.ndarray:
 
 
 def _ends(have: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Places (k,) of (m,) at which bins end, the last m - 1: CDFs that are equal there are `CLOSE` in between.
+    """Places (k,) of (m,) at which bins end, the last m - 1: CDFs that are equal there are `_CLOSE` in between.
 
     Greedy: each bin is as long as it can be.
     """
@@ -176,7 +176,7 @@ def _ends(have: np.ndarray, wanted: np.ndarray) -> np.ndarray:
             if end == first + 1 or (
                 mass > _LEAST
                 and aim > 0.0
-                and np.abs(wanted[first] + (have[inside] - have[first]) / mass * aim - wanted[inside]).max() <= CLOSE
+                and np.abs(wanted[first] + (have[inside] - have[first]) / mass * aim - wanted[inside]).max() <= _CLOSE
             ):
                 break
         ends.append(end - 1)
@@ -189,7 +189,7 @@ def _factors(weight: np.ndarray, columns: dict[int, Raked]) -> dict[int, np.ndar
     factors = {j: np.ones(len(column.wanted)) for j, column in columns.items()}
     log_weight = np.log(np.maximum(weight, 1e-300))
     norm: dict[int, np.ndarray] = {j: np.ones(len(weight)) for j in columns}
-    for _ in range(SWEEPS):
+    for _ in range(_SWEEPS):
         farthest = 0.0
         for j, column in columns.items():
             now = np.exp(log_weight - log_weight.max())

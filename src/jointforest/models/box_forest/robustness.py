@@ -14,8 +14,9 @@ from ...runtime.records import record
 from ...runtime.threads import chunks, map_ordered
 from .leaves.table import Leaves
 from .posterior import level_probability, log_density, mean_variance
-from .robustness_kernels import allowed_levels, epsilon_rows, margin_rows, node_weights
-from .structure import Forest, Trees
+from .robustness_kernels import allowed_levels, epsilon_rows, margin_rows
+from .structure import Forest, Trees, at_leaves
+from .structure_kernels import rows_below
 
 # ---- What is asked of robustness, the same for all rows, and whether it can be asked.
 
@@ -23,7 +24,7 @@ _SHIFTS = ("leaf", "column")
 
 
 @record
-class Problem(NamedTuple):
+class _Problem(NamedTuple):
     """The model and what is asked of it: L leaves of N nodes, K classes, p numeric slots.
 
     Attributes
@@ -93,14 +94,14 @@ def without_target(model: Forest, evidence: Evidence, j: int) -> Evidence:
     return evidence._replace(region=np.empty((0, 0), np.int32))
 
 
-def make_problem(model: Forest, j: int, beta: float, c: float, shift: str) -> Problem:
+def make_problem(model: Forest, j: int, beta: float, c: float, shift: str) -> _Problem:
     """What is asked of every row; a ValueError if c or shift is out of range."""
     check("shift", shift, _SHIFTS)
     check_number("c", c, 0, math.inf, without="high", text="a number of at least 0")
     trees, leaves = model.trees, model.leaves
-    allowed, weight = _allowed(model, j), np.empty(len(trees.feature))
-    node_weights(trees, leaves, weight)
-    return Problem(
+    allowed = _allowed(model, j)
+    weight = rows_below(trees.left, trees.right, at_leaves(trees, np.exp(leaves.log_weight)))
+    return _Problem(
         columns=model.columns,
         trees=trees,
         leaves=leaves,
@@ -199,7 +200,7 @@ class Worst(NamedTuple):
     lower, upper : float64 arrays (L,)
         Log bounds of the evidence in the reached leaves, NaN until asked for.
     best_mean : float64 array (L, p)
-        `robustness_bound_kernels.best_mean` of each reached leaf and slot, NaN until asked for.
+        `robustness_kernels.best_mean` of each reached leaf and slot, NaN until asked for.
     value, mass, log_scale : float64 arrays (L,)
         Of the reached leaves.
     node_value, node_mass : float64 arrays (N,)
@@ -226,7 +227,7 @@ class Worst(NamedTuple):
     is_impossible: np.ndarray
 
 
-def make_scratch(problem: Problem) -> tuple[Reached, Worst]:
+def _make_scratch(problem: _Problem) -> tuple[Reached, Worst]:
     """Arrays for one row; memory that no row touches is never claimed from the system."""
     n_nodes, n_leaves, n_trees = len(problem.trees.feature), len(problem.leaves.log_weight), len(problem.trees.root)
     d, p = len(problem.columns.slot), len(problem.columns.step)
@@ -312,7 +313,7 @@ def robustness(
         if problem.n_classes == 1:
             return np.where(predicted[first:stop] < 0, math.nan, 1.0)
         out, of = np.full(stop - first, math.nan), slice(first, stop)
-        epsilon_rows(problem, rows, *make_scratch(problem), first, predicted[of], second[of], p[of], float(tol), out)
+        epsilon_rows(problem, rows, *_make_scratch(problem), first, predicted[of], second[of], p[of], float(tol), out)
         return out
 
     parts = list(map_ordered(work, chunks(len(rows.value), _ROWS)))
@@ -347,7 +348,7 @@ def worst_margin(
             np.full((stop - first, problem.n_classes), math.nan),
             (predicted[first:stop], log_evidence[first:stop]),
         )
-        margin_rows(problem, evidence, *make_scratch(problem), first, *answers, float(epsilon), out)
+        margin_rows(problem, evidence, *_make_scratch(problem), first, *answers, float(epsilon), out)
         return out
 
     parts = list(map_ordered(work, chunks(len(evidence.value), _ROWS)))

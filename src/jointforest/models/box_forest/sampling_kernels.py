@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...runtime.compile import array_kernel, entry, kernel
+from ...runtime.numeric_kernels import first_at_least
 from ...runtime.random_kernels import start_stream, uniform
 from ...runtime.records import record
 from .leaves.slot_kernels import level_draw, slot_draw, slot_mean_variance
@@ -87,19 +88,6 @@ def draw_scratch(most: int, draws: int) -> DrawScratch:
     )
 
 
-@kernel
-def first_at_least(ascending, n, target):
-    """The first of the n numbers, which ascend, that is at least the target; n if none is."""
-    low, high = np.int64(0), np.int64(n)
-    while low < high:
-        middle = (low + high) // 2
-        if ascending[middle] < target:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
 @array_kernel
 def choose_leaves(post, i, draws, number, scratch):
     """Choose the leaf of each draw of row i of the posterior; lists by leaf go to ``newest`` and ``before``.
@@ -112,7 +100,7 @@ def choose_leaves(post, i, draws, number, scratch):
         scratch.weight[k], scratch.newest[k] = total, -1
     for k in range(draws.first, draws.stop):
         start_stream(scratch.state, draws.seed, number + k)
-        at = first_at_least(scratch.weight, n, uniform(scratch.state) * total)
+        at = first_at_least(scratch.weight, 0, n, uniform(scratch.state) * total)
         scratch.before[k - draws.first], scratch.newest[at] = scratch.newest[at], k - draws.first
     return n
 

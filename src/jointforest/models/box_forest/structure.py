@@ -11,7 +11,7 @@ import numpy as np
 from ...data.schema import Columns, Schema
 from ...runtime.records import record
 from .leaves.table import Leaves
-from .structure_kernels import MIXED, add_rows, fill_boxes, number_layers, number_nodes, replace_small
+from .structure_kernels import MIXED, fill_boxes, number_layers, restrict_trees, rows_below
 
 
 @record
@@ -73,6 +73,12 @@ def add_stump(trees: Trees) -> Trees:
     )
 
 
+def leaf_nodes(leaf: np.ndarray) -> np.ndarray:
+    """The node of each leaf, (L,), from the leaf of each node, (N,)."""
+    nodes = np.flatnonzero(leaf >= 0)
+    return nodes[np.argsort(leaf[nodes])]
+
+
 def mix_leaves(trees: Trees, leaf: np.ndarray, share: np.ndarray) -> Trees:
     """The trees in which each leaf is a mixture: new leaf k has the share ``share[k]`` of leaf ``leaf[k]``, ascending.
 
@@ -85,8 +91,7 @@ def mix_leaves(trees: Trees, leaf: np.ndarray, share: np.ndarray) -> Trees:
     start = np.cumsum(count) - count
     k = np.arange(len(leaf)) - start[leaf]
     is_last = k == count[leaf] - 1
-    node_of = np.empty(len(count), np.int64)
-    node_of[trees.leaf[trees.leaf >= 0]] = np.flatnonzero(trees.leaf >= 0)
+    node_of = leaf_nodes(trees.leaf)
     mixed = at[node_of[leaf]] + 2 * k  # the node above component k, and the last component itself
     below = np.cumsum(share[::-1])[::-1]  # of this component and all after it; of its leaf, without those after that
     below = below - np.append(below, 0.0)[start + count][leaf]
@@ -137,33 +142,48 @@ def _boxes(trees: Trees, columns: Columns, start: int, stop: int) -> tuple[np.nd
     return lo, hi, allowed.view(np.bool_)
 
 
-# ---- Removing leaves with too few rows, and counting rows below nodes.
+# ---- Trees of some of the leaves, and the weights of nodes.
 
 
-def pruned(
-    left: np.ndarray, right: np.ndarray, rows_at: np.ndarray, min_rows: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Children (M,) of the tree without leaves that fewer than ``min_rows`` rows reach, and which old node each one is.
+def keep_leaves(trees: Trees, keep: np.ndarray) -> tuple[Trees, np.ndarray, np.ndarray]:
+    """The trees with the leaves ``keep`` (bool (L,)) alone, numbered anew; and which leaf and tree each one was.
 
-    The sibling of such a leaf takes the place of their parent. Where both children are too small, so is their parent.
+    The sibling of a leaf that goes takes their parent's place. Trees without leaves go. Weights have no meaning then.
     """
-    new_left, new_right = left.astype(np.int64), right.astype(np.int64)
-    n_nodes = len(left)
-    stands_for = np.arange(n_nodes)
-    replace_small(new_left, new_right, rows_at.astype(np.int64), min_rows, stands_for)
-    order, number, stack = (np.empty(n_nodes, dtype=np.int64) for _ in range(3))
-    stack[0] = stands_for[0]
-    kept = order[: number_nodes(new_left, new_right, stack, order, number)].copy()
-    inner = new_left[kept] >= 0
-    children = (np.where(inner, number[child[kept]], -1).astype(np.int32) for child in (new_left, new_right))
-    return *children, kept  # type: ignore[return-value]  # two children
+    stays = at_leaves(trees, keep).astype(np.uint8)
+    node, left, right, root, old_tree = restrict_trees(trees.left, trees.right, trees.root, stays)
+    kept = Trees(
+        feature=trees.feature[node],
+        threshold=trees.threshold[node],
+        levels_at=trees.levels_at[node],
+        left_levels=trees.left_levels,
+        left=left,
+        right=right,
+        leaf=np.where(left < 0, np.cumsum(left < 0) - 1, -1).astype(np.int32),
+        weight=np.zeros(len(node)),
+        root=root,
+    )
+    return kept, trees.leaf[node[left < 0]], old_tree
 
 
-def rows_below(left: np.ndarray, right: np.ndarray, rows_at: np.ndarray) -> np.ndarray:
-    """Rows below each node (float64, N), from the number of rows that end in each leaf."""
-    rows = rows_at.astype(np.float64)
-    add_rows(left, right, rows)
-    return rows
+def at_leaves(trees: Trees, number: np.ndarray) -> np.ndarray:
+    """Numbers of leaves, (L,), at their nodes, float64 (N,); 0 at the others."""
+    is_leaf = trees.leaf >= 0
+    out = np.zeros(len(is_leaf))
+    out[is_leaf] = number[trees.leaf[is_leaf]]
+    return out
+
+
+def with_weights(trees: Trees, rows_in_leaf: np.ndarray) -> Trees:
+    """The trees, each node's weight the share of its tree's rows below it; ``rows_in_leaf`` (L,) has their number.
+
+    Raises ValueError if no row ends in some tree.
+    """
+    rows = rows_below(trees.left, trees.right, at_leaves(trees, rows_in_leaf))
+    total = rows[trees.root]
+    if not (total > 0).all():
+        raise ValueError(f"tree {int(np.argmin(total))}: no row of positive weight ends in it")
+    return trees._replace(weight=rows / np.repeat(total, np.diff(np.append(trees.root, len(rows)))))
 
 
 # ---- A forest: its schema, trees and leaves.

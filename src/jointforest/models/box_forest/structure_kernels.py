@@ -1,11 +1,10 @@
-"""Kernel: the box of each leaf."""
+"""Kernels: the boxes and layers of leaves, trees of some of the leaves, and rows below nodes."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ...runtime.compile import entry, kernel
-from ...runtime.random_kernels import stream, uniform
 from .leaves.level_kernels import has_level
 
 MIXED = -2
@@ -76,93 +75,58 @@ def number_layers(trees, width, first, layer):
     return total
 
 
-# ---- Kernels: remove leaves with too few rows, and count rows below nodes; children come after their parent.
+# ---- Kernels: trees restricted to some of their leaves, and rows below nodes; children come after their parent.
 
 
 @entry
-def replace_small(left, right, rows_at, min_rows, stands_for):
-    """Take leaves with fewer than ``min_rows`` rows out of a tree; arrays are int64 (N,).
+def restrict_trees(left, right, root, stays):
+    """The trees of the leaves that stay (uint8 (N,), 1 at their nodes); others are gone, and trees without leaves.
 
-    ``left`` and ``right`` become the children of what is kept, ``stands_for[node]`` (at first the node itself) the
-    node that takes its place.
+    The sibling of what goes takes their parent's place. Returns of each node which one it was, parents first, and its
+    children; of each tree its root, and which one it was.
     """
-    for node in range(left.shape[0] - 1, -1, -1):
-        if left[node] < 0:
+    n_nodes, n_trees = left.shape[0], root.shape[0]
+    node, new_left = np.empty(n_nodes, np.int64), np.full(n_nodes, -1, np.int32)
+    new_right = new_left.copy()
+    new_root, old_tree = np.empty(n_trees, np.int32), np.empty(n_trees, np.int32)
+    stack, parent = np.empty(n_nodes + 1, np.int64), np.empty(n_nodes + 1, np.int64)  # a right child is negative
+    below = stays.astype(np.float64)
+    add_below(left, right, below)
+    n, t = 0, 0
+    for tree in range(n_trees):
+        if below[root[tree]] == 0:
             continue
-        a = stands_for[left[node]]
-        b = stands_for[right[node]]
-        small_a = left[a] < 0 and rows_at[a] < min_rows
-        small_b = left[b] < 0 and rows_at[b] < min_rows
-        if small_a and small_b:  # so is the node: no row ends there, its own sibling takes its place
-            left[node] = -1
-            right[node] = -1
-        elif small_a or small_b:
-            stands_for[node] = b if small_a else a
-        else:
-            left[node] = a
-            right[node] = b
+        new_root[t], old_tree[t] = n, tree
+        t += 1
+        stack[0], parent[0], height = root[tree], -1, 1
+        while height > 0:
+            height -= 1
+            q, above = abs(stack[height]), parent[height]
+            side = new_right if stack[height] < 0 else new_left
+            while left[q] >= 0 and (below[left[q]] == 0 or below[right[q]] == 0):
+                q = np.int64(right[q] if below[left[q]] == 0 else left[q])
+            node[n] = q
+            if above >= 0:
+                side[above] = n
+            if left[q] >= 0:
+                stack[height], parent[height] = -right[q], n
+                stack[height + 1], parent[height + 1] = left[q], n
+                height += 2
+            n += 1
+    return node[:n].copy(), new_left[:n].copy(), new_right[:n].copy(), new_root[:t].copy(), old_tree[:t].copy()
 
 
-@entry
-def number_nodes(left, right, stack, order, number):
-    """Number the nodes below the root ``stack[0]``, depth first: ``order[number[node]] = node``; returns how many."""
-    height = 1
-    kept = 0
-    while height > 0:
-        height -= 1
-        node = stack[height]
-        order[kept] = node
-        number[node] = kept
-        kept += 1
-        if left[node] >= 0:
-            stack[height] = right[node]
-            stack[height + 1] = left[node]
-            height += 2
-    return kept
-
-
-@entry
-def add_rows(left, right, rows):
-    """Rows that end in each leaf (float64, N) become the rows below each node."""
+@kernel
+def add_below(left, right, rows):
+    """What is counted at each leaf (N,) becomes what is below each node."""
     for node in range(left.shape[0] - 1, -1, -1):
         if left[node] >= 0:
             rows[node] = rows[left[node]] + rows[right[node]]
 
 
-# ---- Kernels: the side that a row takes at a node of the node table, and the leaf where it ends by its key.
-
-
-@kernel
-def goes_left(trees, node, x):
-    """Whether a value, or a level's code, goes left."""
-    at = np.int64(trees.levels_at[node])
-    if at < 0:
-        return x <= trees.threshold[node]
-    return has_level(trees.left_levels, at, np.int64(x))
-
-
 @entry
-def route_by_key(trees, values, keys, t, first_leaf, out):
-    """Leaf of each row of ``values`` (d, n) in tree t, counted from the tree's first one, ``first_leaf``, into ``out``
-    (int32, n).
-
-    A row without the split's value goes left as often as the tree's rows do, by a draw that depends on its key, uint64
-    (n,), alone: rows of equal cells end in one leaf, wherever they stand in a table.
-    """
-    tree_key = stream(1, t)[0]
-    state = stream(0, 0)
-    for i in range(values.shape[1]):
-        node = trees.root[t]
-        drawn = False
-        while trees.left[node] >= 0:
-            x = values[trees.feature[node], i]
-            if np.isnan(x):
-                if not drawn:
-                    state[0] = keys[i] ^ tree_key
-                    drawn = True
-                share = trees.weight[trees.left[node]] / trees.weight[node] if trees.weight[node] > 0.0 else 0.5
-                is_left = uniform(state) < share
-            else:
-                is_left = goes_left(trees, node, x)
-            node = trees.left[node] if is_left else trees.right[node]
-        out[i] = trees.leaf[node] - first_leaf
+def rows_below(left, right, rows_at):
+    """Rows below each node, float64 (N,), from those that end in each leaf."""
+    rows = rows_at.copy()
+    add_below(left, right, rows)
+    return rows

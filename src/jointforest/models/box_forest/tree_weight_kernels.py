@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from ...runtime.compile import entry, kernel
-from .leaves.level_kernels import has_level
+from .descent_kernels import reachable
 from .leaves.slot_kernels import level_region_log_mass, region_log_mass
 from .posterior_kernels import log_sum, widened
-from .region_kernels import cell_region, reachable
+from .region_kernels import cell_region
 
 
 @entry
@@ -53,27 +53,6 @@ def weigh_trees(start, log_weight, fallen, tree, n_trees, beta):
             if tree[k] < n_trees and power[tree[k]] > -math.inf:
                 out[k] = log_weight[k] - log_tree[tree[k]] + power[tree[k]] - log_total
     return out, log_sum
-
-
-@entry
-def routed_rows(trees, value, first, stop, n_trees):
-    """The leaf of each of the first ``n_trees`` trees in which each of the rows first..stop-1 of ``value`` ends.
-
-    The rows know the values of all splits. Trees are the outer loop: one tree's nodes stay in the processor's cache.
-    """
-    out = np.empty((stop - first, n_trees), np.int32)
-    for t in range(n_trees):
-        for row in range(first, stop):
-            node = trees.root[t]
-            while trees.feature[node] >= 0:
-                x = value[row, trees.feature[node]]
-                if trees.levels_at[node] < 0:
-                    left = x <= trees.threshold[node]
-                else:
-                    left = has_level(trees.left_levels, trees.levels_at[node], int(x))
-                node = trees.left[node] if left else trees.right[node]
-            out[row - first, t] = trees.leaf[node]
-    return out.ravel()
 
 
 @entry

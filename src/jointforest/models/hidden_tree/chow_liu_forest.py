@@ -34,7 +34,7 @@ class ChowLiuTrees(BoxTrees):
         met = log_weight > -np.inf
         return self.grown.leaf[met], log_weight[met]
 
-    def column_in_groups(self, evidence: Evidence, groups: Sequence[np.ndarray] | np.ndarray, j: int) -> CodeColumn:
+    def column_in_groups(self, evidence: Evidence, groups: Sequence[np.ndarray] | np.ndarray, j: int) -> _CodeColumn:
         hidden = self.hidden
         group_of = np.full(int(self.grown.leaf.max()) + 1, -1)
         for number, leaves in enumerate(groups):
@@ -52,7 +52,7 @@ class ChowLiuTrees(BoxTrees):
             p[number] = np.exp(log_weight[own] - np.logaddexp.reduce(log_weight[own])) @ codes[own]
         known, scale = code_evidence(hidden, evidence)[j], hidden.scales[j]
         region = int(known.code[0]) - scale.n_codes - 1
-        return CodeColumn(known.regions[region] if region >= 0 else scale, len(hidden.schema.columns[j].levels), p)
+        return _CodeColumn(known.regions[region] if region >= 0 else scale, len(hidden.schema.columns[j].levels), p)
 
     def leaf_kind(self, leaf: int) -> str:
         return "background" if self.is_background(leaf) else "Chow-Liu leaf"
@@ -91,7 +91,7 @@ class ChowLiuForest(HiddenTree):
 
 
 @dataclass(frozen=True)
-class CodeColumn:
+class _CodeColumn:
     """A column in k groups of leaves with Chow-Liu trees; ``p`` (k, n_codes) is p(code) in each group."""
 
     scale: Scale

@@ -225,17 +225,17 @@ def missing_shares(hidden: HiddenTrees, kept: KeptRows, columns: list[int]) -> n
 
 # ---- The joint distribution of the codes of a few columns, exact: pairs, mostly.
 
-MOST = 1 << 24
+_MOST = 1 << 24
 """Most entries of a table, states included: 128 MB."""
 
 
 def joint_codes(hidden: HiddenTrees, columns: Sequence[int]) -> np.ndarray | None:
-    """p(codes of m columns), an array (K_1, ..., K_m) that sums to 1; None if it were larger than `MOST`.
+    """p(codes of m columns), an array (K_1, ..., K_m) that sums to 1; None if it were larger than `_MOST`.
 
     Codes given evidence are those of the conditioned trees: see `condition`.
     """
     size = math.prod(int(hidden.scales[j].n_codes) for j in columns)  # of many columns it exceeds the largest float
-    if size * max(int(tree.n_states.max()) for tree in hidden.trees) > MOST:
+    if size * max(int(tree.n_states.max()) for tree in hidden.trees) > _MOST:
         return None
     few = marginalize(hidden, columns)
     with one_blas_thread():

@@ -22,7 +22,7 @@ from .tables import TreeTables
 
 # ---- What must be true of hidden trees that come from a file.
 
-SUM_ERROR = 1e-4
+_SUM_ERROR = 1e-4
 """Most that a row of a table may be off 1: what float32 leaves of a sum of thousands of entries, with room."""
 
 
@@ -39,7 +39,7 @@ def check_hidden(hidden: HiddenTrees) -> None:
         raise ValueError(f"hidden trees: {len(hidden.scales)} scales for {len(columns)} columns")
     for scale, column in zip(hidden.scales, columns, strict=True):
         check_scale(scale, column)
-    check_weights(hidden.log_weight, len(hidden.trees), "hidden trees")
+    check_tree_weights(hidden.log_weight, len(hidden.trees), "hidden trees")
     for t, tree in enumerate(hidden.trees):
         what = f"hidden tree {t}"
         _check_shape(tree, len(columns), what)
@@ -63,7 +63,7 @@ def _check_leaves(grown: Grown, n: int) -> None:
         raise ValueError("hidden trees: the last one must stand in the background")
 
 
-def check_weights(log_weight: np.ndarray, n: int, what: str) -> None:
+def check_tree_weights(log_weight: np.ndarray, n: int, what: str) -> None:
     """See that there are n logarithms of weights, at least one, and that the weights sum to 1.
 
     Raises
@@ -126,7 +126,7 @@ def _check_shares(table: np.ndarray, shape: tuple[int, int], dtype: np.dtype, wh
     if not (table >= 0.0).all():
         raise ValueError(f"{what} has an entry below 0 or NaN")
     total = table.sum(axis=1, dtype=np.float64)
-    if not (np.abs(total - 1.0) <= SUM_ERROR).all():
+    if not (np.abs(total - 1.0) <= _SUM_ERROR).all():
         raise ValueError(f"{what}: rows must sum to 1")
 
 

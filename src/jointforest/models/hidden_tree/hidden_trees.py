@@ -11,6 +11,7 @@ import numpy as np
 
 from ...data.discretization.discretizer import Scale
 from ...data.schema import Column, Columns, Schema
+from ..box_forest.leaves.levels import bits, members
 from ..box_forest.structure import Trees
 from .tables import TreeTables
 
@@ -47,7 +48,7 @@ def value_trees(trees: Trees, scales: Sequence[Scale], columns: Columns, of_code
         n_codes, n_levels = (int(np.diff(c.level_start)[c.slot[j]]) for c in (of_codes, columns))
         code = np.empty(n_levels, np.int64)
         code[scales[j].lo.astype(np.int64)] = scales[j].code  # level k is the point k
-        words.append(_words(_has(trees.left_levels[levels_at[node] :], n_codes)[code]))
+        words.append(bits(members(trees.left_levels[levels_at[node] :], n_codes)[code]))
         levels_at[node] = used
         used += len(words[-1])
     return trees._replace(threshold=threshold, levels_at=levels_at, left_levels=np.concatenate(words))
@@ -59,20 +60,6 @@ def _cut(scale: Scale, code: int) -> float:
     is_beyond = scale.is_point & (scale.code > code) & (scale.lo == end)
     # off a grid a point takes its number from the interval that it ends
     return float(np.nextafter(end, -np.inf)) if scale.step == 0.0 and is_beyond.any() else end
-
-
-def _has(words: np.ndarray, n: int) -> np.ndarray:
-    """Which of n members are in a set of bits, bool (n,)."""
-    k = np.arange(n)
-    return np.asarray((words[k // 64] >> (k % 64).astype(np.uint64)) & np.uint64(1) == 1)
-
-
-def _words(members: np.ndarray) -> np.ndarray:
-    """Members (bool (n,)) as bits of words, uint64."""
-    words = np.zeros((len(members) + 63) // 64, np.uint64)
-    k = np.flatnonzero(members)
-    np.bitwise_or.at(words, k // 64, np.uint64(1) << (k % 64).astype(np.uint64))
-    return words
 
 
 # ---- Trees whose states are codes: Chow-Liu trees, of which a forest has one in each leaf, all of one structure.
@@ -93,7 +80,7 @@ def log_probability_of_codes(tree: TreeTables, codes: Sequence[np.ndarray]) -> n
     return total
 
 
-def stack(trees: Sequence[TreeTables], n_codes: Sequence[int]) -> TreeTables | None:
+def _stack(trees: Sequence[TreeTables], n_codes: Sequence[int]) -> TreeTables | None:
     """T trees as one whose transitions have a table a tree, (T, K_parent, K_k), over all codes of each column.
 
     It answers one row of evidence in all trees at once, which take the place of rows. None if the trees are few, are
@@ -161,8 +148,8 @@ class HiddenTrees:
 
     @cached_property
     def stacked(self) -> TreeTables | None:
-        """All trees as one, for one row of evidence: see `stack`."""
-        return stack(self.trees, [scale.n_codes for scale in self.scales])
+        """All trees as one, for one row of evidence: see `_stack`."""
+        return _stack(self.trees, [scale.n_codes for scale in self.scales])
 
 
 def lost_atoms(scale: Scale, column: Column) -> np.ndarray:

@@ -27,7 +27,7 @@ values that make a possible total have the same codes c_1, ..., c_m. Such a *run
     W(c_1, ..., c_m) = sum over its values of L(s_1 + ... + s_m) prod_i w_i(s_i),        so that
     p(L | e) = sum over the runs of W f,   with the factor f(c_1, ..., c_m) = sum_h p(h | e) prod_i p(c_i | h, e).
 
-Runs and weights are found once for all trees (`Runs`), and factors in each (`RunsAtHinge`). The posterior of some
+Runs and weights are found once for all trees (`CodeRuns`), and factors in each (`RunsAtHinge`). The posterior of some
 values is the product of their weights and the factor of their run. It is linear in the factors, which are therefore
 mixed over the trees first.
 """
@@ -47,7 +47,7 @@ from .hidden_trees import HiddenTrees
 from .linked_kernels import (
     Last,
     Listed,
-    Pieces,
+    TotalPieces,
     convolved,
     correlated,
     factors_of_runs,
@@ -109,7 +109,7 @@ class PartPosterior(NamedTuple):
         return PartPosterior(int(some[0]), p[some[0] : some[-1] + 1].copy())
 
 
-class Runs:
+class CodeRuns:
     """Values of two or three parts that make a possible total, in one row: runs of those that have the same codes.
 
     Of a sum of two parts, the first one of three has one value, 0.
@@ -155,14 +155,14 @@ class Runs:
 _ZERO, _ONE = np.zeros(1, np.int64), np.ones(1)
 
 
-def _pieces(one: LinkedSum) -> Pieces:
+def _pieces(one: LinkedSum) -> TotalPieces:
     """Totals of one likelihood; of a known total each for itself."""
     if one.has_few_totals:
         some = np.flatnonzero(one.likelihood)
-        return Pieces(one.first + some, one.first + some + 1, one.likelihood[some])
+        return TotalPieces(one.first + some, one.first + some + 1, one.likelihood[some])
     edges = np.flatnonzero(np.diff(one.likelihood, prepend=0.0, append=0.0))
     some = np.flatnonzero(one.likelihood[edges[:-1]])
-    return Pieces(one.first + edges[some], one.first + edges[some + 1], one.likelihood[edges[some]])
+    return TotalPieces(one.first + edges[some], one.first + edges[some + 1], one.likelihood[edges[some]])
 
 
 class RunsMaker:
@@ -172,10 +172,10 @@ class RunsMaker:
         self._hidden = hidden
         self._kept: dict[tuple[int, ...], tuple[Any, Any]] = {}  # by the identity of arrays, which are kept with it
 
-    def runs(self, sums: Sequence[LinkedSum], parts: Sequence[tuple[Part, ...]]) -> list[Runs | None]:
+    def runs(self, sums: Sequence[LinkedSum], parts: Sequence[tuple[Part, ...]]) -> list[CodeRuns | None]:
         """Runs of the rows whose sum is taken by codes, None of others; equal rows share them."""
-        made: dict[tuple[Any, ...], Runs] = {}
-        found: list[Runs | None] = []
+        made: dict[tuple[Any, ...], CodeRuns] = {}
+        found: list[CodeRuns | None] = []
         for one, of in zip(sums, parts, strict=True):
             if not one.is_by_codes:
                 found.append(None)
@@ -184,7 +184,7 @@ class RunsMaker:
             if key not in made:
                 sizes = tuple(self._hidden.scales[j].n_codes for j in one.columns)
                 short = [self._of(listed_by, part.code, K) for part, K in zip(of[:-1], sizes[:-1], strict=True)]
-                made[key] = Runs(one, of, short, self._of(last_of, of[-1], one.places[-1]), sizes)
+                made[key] = CodeRuns(one, of, short, self._of(last_of, of[-1], one.places[-1]), sizes)
             found.append(made[key])
         return found
 
@@ -221,7 +221,7 @@ class RunsAtHinge:
         Posterior of the codes of each run, divided by its weight.
     """
 
-    def __init__(self, state: np.ndarray, by_code: list[np.ndarray], of: Runs) -> None:
+    def __init__(self, state: np.ndarray, by_code: list[np.ndarray], of: CodeRuns) -> None:
         self.runs = of
         self._none = 3 - len(by_code)
         self._state, self._by_code = state, (np.ones((1, len(state))),) * self._none + tuple(by_code)

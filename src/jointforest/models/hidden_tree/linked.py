@@ -31,10 +31,10 @@ from .evidence import CodeEvidence, own_messages, possible_rows
 from .hidden_trees import HiddenTrees
 from .hinge import (
     AtHinge,
+    CodeRuns,
     LastPart,
     Part,
     PartPosterior,
-    Runs,
     RunsAtHinge,
     RunsMaker,
     ShortParts,
@@ -309,7 +309,7 @@ class _TreeRows:
         known: list[CodeEvidence],
         sums: Sequence[LinkedSum],
         parts: list[tuple[Part, ...]],
-        runs: list[Runs | None],
+        runs: list[CodeRuns | None],
         reach: int,
     ) -> None:
         self.tree, self.known, self.sums, self.parts, self.runs = tree, known, sums, parts, runs
@@ -378,7 +378,7 @@ class _TreeRows:
             self._short[key] = ShortParts(one, parts, by_code, self._reach)
         return self._short[key]
 
-    def probabilities(self, i: int, asked: list[LinkedSum], runs: list[Runs | None]) -> list[float]:
+    def probabilities(self, i: int, asked: list[LinkedSum], runs: list[CodeRuns | None]) -> list[float]:
         """Probabilities of what several rows say of the total, given all other evidence of row i.
 
         ``runs`` are those of two parts, or empty.

@@ -63,22 +63,27 @@ def correlated(ahead, low, high, other, size):
 def laws_of_values(weight, code, place, likelihood, by_state):
     """weight * sum_h likelihood[place, h] by_state[code, h] of S values, (S,); 0 of places beyond the likelihood."""
     out = np.zeros(weight.shape[0])
-    H = by_state.shape[1]
     for s in range(weight.shape[0]):
         if place[s] >= likelihood.shape[0]:
             continue
-        a, b = likelihood[place[s]], by_state[code[s]]
-        p0, p1, p2, p3 = 0.0, 0.0, 0.0, 0.0  # four sums, which the processor adds up at once
-        for i in range(H // 4):
-            h = 4 * i
-            p0 += a[h] * b[h]
-            p1 += a[h + 1] * b[h + 1]
-            p2 += a[h + 2] * b[h + 2]
-            p3 += a[h + 3] * b[h + 3]
-        for h in range(H // 4 * 4, H):
-            p0 += a[h] * b[h]
-        out[s] = weight[s] * ((p0 + p1) + (p2 + p3))
+        out[s] = weight[s] * _dot(likelihood[place[s]], by_state[code[s]])
     return out
+
+
+@kernel
+def _dot(a, b):
+    """Sum of the products of two vectors."""
+    p0, p1, p2, p3 = 0.0, 0.0, 0.0, 0.0  # four sums, which the processor adds up at once
+    H = a.shape[0]
+    for i in range(H // 4):
+        h = 4 * i
+        p0 += a[h] * b[h]
+        p1 += a[h + 1] * b[h + 1]
+        p2 += a[h + 2] * b[h + 2]
+        p3 += a[h + 3] * b[h + 3]
+    for h in range(H // 4 * 4, H):
+        p0 += a[h] * b[h]
+    return (p0 + p1) + (p2 + p3)
 
 
 # ---- Values of three parts that add up to a possible total. Of two parts, the first of three has one value.
@@ -118,7 +123,7 @@ class Last(NamedTuple):
 
 
 @record
-class Pieces(NamedTuple):
+class TotalPieces(NamedTuple):
     """Totals of one likelihood: the first one (P,), the one after the last one (P,), and the likelihood (P,)."""
 
     first: np.ndarray
@@ -241,17 +246,7 @@ def factors_of_runs(code, by_code, state):
             a, b = by_code[0][code[0, r]], by_code[1][code[1, r]]
             for h in range(H):
                 both[h] = state[h] * a[h] * b[h]
-        c = by_code[2][code[2, r]]
-        p0, p1, p2, p3 = 0.0, 0.0, 0.0, 0.0
-        for i in range(H // 4):
-            h = 4 * i
-            p0 += both[h] * c[h]
-            p1 += both[h + 1] * c[h + 1]
-            p2 += both[h + 2] * c[h + 2]
-            p3 += both[h + 3] * c[h + 3]
-        for h in range(H // 4 * 4, H):
-            p0 += both[h] * c[h]
-        out[r] = (p0 + p1) + (p2 + p3)
+        out[r] = _dot(both, by_code[2][code[2, r]])
     return out
 
 

@@ -121,10 +121,10 @@ def times(a: Message, b: Message) -> tuple[Message, np.ndarray | float]:
     """The product of two scaled messages, scaled, and the log of its scale."""
     if a is None or b is None:
         return b if a is None else a, 0.0
-    return scaled(a * b)
+    return _scaled(a * b)
 
 
-def scaled(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _scaled(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows divided by their greatest entry, and the log of that; rows of zeros become ones, with -inf."""
     top = x.max(axis=1, keepdims=True)
     if top.min() > _TINY:
@@ -141,7 +141,7 @@ def _by_sum(x: np.ndarray) -> np.ndarray:
     total = (x @ np.ones(x.shape[1], x.dtype))[:, None]
     if total.min() > _TINY:
         return x * (1.0 / total)
-    return x / total if total.all() else scaled(x)[0]
+    return x / total if total.all() else _scaled(x)[0]
 
 
 def _towards(x: np.ndarray, table: np.ndarray) -> np.ndarray:
@@ -169,7 +169,7 @@ def _up(tree: TreeTables, own: Sequence[Message], n: int, keep: bool) -> Upward:
         here = inside[k]
         if here is None:
             continue
-        sent, log_top = scaled(_towards(here, tree.transition[k]))
+        sent, log_top = _scaled(_towards(here, tree.transition[k]))
         log_scale += log_top
         above = int(tree.parent[k])
         if above >= 0:

@@ -23,12 +23,12 @@ from .tables import TreeTables
 
 # ---- The mode of hidden trees as a choice of codes, and its bound over boxes of codes.
 
-STEPS = 200
+_STEPS = 200
 """Most steps of all columns at once."""
 _TINY = 1e-300
 _FEW_COLUMNS = 40
 """Of more columns cuts and starts take longer in proportion: there are fewer, and they change several columns."""
-Box = tuple[np.ndarray, ...]
+_Box = tuple[np.ndarray, ...]
 """Which codes of each column are allowed: d bool arrays (n, K_j), for n boxes at once."""
 
 
@@ -99,12 +99,12 @@ def code_problem(hidden: HiddenTrees, evidence: Evidence) -> CodeProblem:
     return CodeProblem(trees, table, hidden.log_weight[possible], float(sum(factor)), value)
 
 
-def everything(problem: CodeProblem) -> Box:
+def everything(problem: CodeProblem) -> _Box:
     """The box of all codes."""
     return tuple(~np.isnan(value)[None] for value in problem.value)
 
 
-def bounds(problem: CodeProblem, box: Box) -> Bounds:
+def bounds(problem: CodeProblem, box: _Box) -> Bounds:
     """Bounds of n boxes: within a sum over states each state takes its own best code of each column.
 
     sum_z max_c <= what is maximised, for max_c sum_z is. By one pass up, and one down for where it is lost.
@@ -186,7 +186,7 @@ def _all_at_once(problem: CodeProblem, codes: np.ndarray) -> np.ndarray:
     """Rows (n, d) after steps that change all columns, none of which makes a row less probable."""
     logs = [[None if table is None else np.log(np.maximum(table, _TINY)) for table in each] for each in problem.table]
     codes, open_ = codes.copy(), np.arange(len(codes))
-    for _ in range(STEPS):
+    for _ in range(_STEPS):
         score = [np.zeros((len(open_), len(value))) for value in problem.value]
         own = [_at(problem, t, codes[open_]) for t in range(len(problem.trees))]
         for t, (tree, share, downward) in enumerate(_states(problem, own, len(open_))):
@@ -241,7 +241,7 @@ def _at(problem: CodeProblem, t: int, codes: np.ndarray) -> list[np.ndarray | No
     ]
 
 
-def _best(table: np.ndarray | None, box: Box, j: int) -> np.ndarray | None:
+def _best(table: np.ndarray | None, box: _Box, j: int) -> np.ndarray | None:
     """The best allowed code's share in each state, (n, H)."""
     if table is None:
         return None
@@ -259,10 +259,10 @@ def _in_float64(tree: TreeTables) -> TreeTables:
     )
 
 
-STARTS = 8, 32
+_STARTS = 8, 32
 """Draws from which better rows are sought: of a small budget, and of a large one."""
 _BOXES_A_START = 60
-CUTS = 10
+_CUTS = 10
 """A box cut here counts as so many boxes of a forest for each tree: it takes as long."""
 _AT_ONCE = 16
 
@@ -276,13 +276,13 @@ def hidden_modes(hidden: HiddenTrees, evidence: Evidence, budget: int) -> tuple[
         problem = code_problem(hidden, evidence)
         found = _Found(problem)
         width = max(len(hidden.scales) / _FEW_COLUMNS, 1.0)
-        n_starts = min(max(int(budget / (_BOXES_A_START * width)), STARTS[0]), STARTS[1])
+        n_starts = min(max(int(budget / (_BOXES_A_START * width)), _STARTS[0]), _STARTS[1])
         drawn = sample(hidden, evidence, n_starts, 0)
         codes = [codes_of(scale, drawn[:, j])[0] for j, scale in enumerate(hidden.scales)]
         root = everything(problem)
         starts = np.vstack([np.column_stack(codes).astype(np.int64), bounds(problem, root).star])
         found.add(ascend(problem, starts))
-        log_bound = _search(problem, root, found, int(budget / (CUTS * len(problem.trees) * width)))
+        log_bound = _search(problem, root, found, int(budget / (_CUTS * len(problem.trees) * width)))
     codes_found, log_density = found.all()
     order = np.argsort(-log_density, kind="stable")
     X = np.column_stack([value[codes_found[order, j]] for j, value in enumerate(problem.value)])
@@ -313,7 +313,7 @@ class _Found:
         return codes, np.concatenate(self._log_density)[first]
 
 
-def _search(problem: CodeProblem, root: Box, found: _Found, budget: int) -> float:
+def _search(problem: CodeProblem, root: _Box, found: _Found, budget: int) -> float:
     """A bound of everything in the box, closed by at most ``budget`` cuts: the box of greatest bound is cut first.
 
     A box is cut in the column in which fixing a single code loses most: that code, and all others.
@@ -325,7 +325,7 @@ def _search(problem: CodeProblem, root: Box, found: _Found, budget: int) -> floa
     reached = -np.inf  # bounds of boxes that cannot be cut any more
     with bar(budget, "searching boxes") as step:
         while heap and budget > 0 and -heap[0][0] > found.best + TOLERANCE:
-            halves: list[Box] = []
+            halves: list[_Box] = []
             parents: list[float] = []
             while heap and budget > 0 and len(parents) < _AT_ONCE and -heap[0][0] > found.best + TOLERANCE:
                 minus, _, box, star, loss = heapq.heappop(heap)

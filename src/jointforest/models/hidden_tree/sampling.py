@@ -9,7 +9,7 @@ import numpy as np
 from ...data.discretization.base_density import draw, levels
 from ...data.discretization.discretizer import Scale
 from ...data.evidence import Evidence
-from ...data.observe_table import mixed
+from ...data.observe_table import mix_all_bits
 from ...runtime.threads import chunks, map_ordered, one_blas_thread
 from .column import at_center, groups
 from .evidence import CodeEvidence, code_evidence, own_messages, possible_rows
@@ -231,10 +231,10 @@ def completed(hidden: HiddenTrees, evidence: Evidence, keys: np.ndarray) -> np.n
     n, d = evidence.value.shape
     out = np.empty((n, d))
     uses = 1 + 2 * max(len(tree) for tree in hidden.trees) + d
-    of_use = mixed(np.arange(1, uses + 1, dtype=np.uint64))[:, None]
+    of_use = mix_all_bits(np.arange(1, uses + 1, dtype=np.uint64))[:, None]
 
     def work(first: int, stop: int) -> None:
-        number = (mixed(keys[first:stop] ^ of_use) >> np.uint64(11)) * 2.0**-53
+        number = (mix_all_bits(keys[first:stop] ^ of_use) >> np.uint64(11)) * 2.0**-53
         rows, part = np.arange(stop - first), [of.take(slice(first, stop)) for of in known]
         out[first:stop] = _complete(hidden, part, len(rows), rows, _Spread(number, rows))
 

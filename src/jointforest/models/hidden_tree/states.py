@@ -61,7 +61,7 @@ def most_informed_nodes(
             prior = node_states(tree, nothing)[0]
             posterior, log_p = node_states(tree, known) if posteriors is None else posteriors[t]
             apart = [
-                divergence(p, q) if j >= 0 else -1.0
+                state_divergence(p, q) if j >= 0 else -1.0
                 for p, q, j in zip(posterior, prior, tree.column.tolist(), strict=True)
             ]
             node = int(np.argmax(np.round(apart, 9)))
@@ -78,7 +78,7 @@ def node_states(tree: TreeTables, known: list[CodeEvidence]) -> tuple[list[np.nd
     return shares, float(upward.log_probability[0])
 
 
-def divergence(p: np.ndarray, q: np.ndarray) -> float:
+def state_divergence(p: np.ndarray, q: np.ndarray) -> float:
     """Kullback-Leibler divergence of two discrete distributions, in nats."""
     some = p > 0.0
     return float(p[some] @ np.log(p[some] / np.maximum(q[some], np.finfo(float).tiny)))

@@ -12,12 +12,13 @@ import math
 import numpy as np
 
 from ...runtime.compile import kernel
+from ...runtime.numeric_kernels import first_at_least
 
 OUT_OF_RANGE = 1e-6
 """Factor of the density of values beyond the range of their column."""
-FLAT = 1e-14
+_FLAT = 1e-14
 """Decay of a density over a segment below which it counts as uniform."""
-INSIDE = 2.0**-53
+_INSIDE = 2.0**-53
 """Least distance of a draw from the ends of its segment, as a share."""
 
 
@@ -39,7 +40,7 @@ def origin_of(layout, k, g):
 def decayed(rate, length):
     """Integral of exp(-abs(rate) s) over a length."""
     decay = abs(rate) * length
-    return length if decay < FLAT else -math.expm1(-decay) / abs(rate)
+    return length if decay < _FLAT else -math.expm1(-decay) / abs(rate)
 
 
 @kernel
@@ -107,15 +108,9 @@ def range_factor(layout, k, g, before, x):
 
 
 @kernel
-def segment_of(layout, k, first, last, x):
+def segment_of(layout, first, last, x):
     """The segment with x in it, of those from ``first`` to ``last``; of a point and an interval, the point."""
-    low, high = first, last
-    while low < high:
-        middle = (low + high) // 2
-        if layout.seg_hi[middle] < x:
-            low = middle + 1
-        else:
-            high = middle
+    low = first_at_least(layout.seg_hi, first, last, x)
     if low < last and layout.seg_lo[low + 1] == x and layout.seg_hi[low + 1] == x:
         return low + 1
     return low
@@ -127,7 +122,7 @@ def change_of(layout, k, change):
     g, after = layout.change_start[k], layout.change_start[k + 1]
     step = layout.step[k]
     x = cell_of(layout, k, change, 0.0) * step if step > 0.0 else change
-    s = segment_of(layout, k, layout.seg_start[g], layout.seg_start[after] - 1, x)
+    s = segment_of(layout, layout.seg_start[g], layout.seg_start[after] - 1, x)
     lo, hi, rate, share = layout.seg_lo[s], layout.seg_hi[s], layout.seg_rate[s], layout.seg_share[s]
     code = layout.seg_code[s] + 1
     if lo == hi:
@@ -148,11 +143,11 @@ def value_inside(layout, k, g, before, u):
     while s < last and share > layout.seg_share[s]:
         share -= layout.seg_share[s]
         s += 1
-    part = min(max(share / layout.seg_share[s], INSIDE), 1.0 - INSIDE)
+    part = min(max(share / layout.seg_share[s], _INSIDE), 1.0 - _INSIDE)
     lo, hi, rate = layout.seg_lo[s], layout.seg_hi[s], layout.seg_rate[s]
     if lo == hi:
         return before + lo
-    x = point_at(lo, hi, rate, part)
+    x = _point_at(lo, hi, rate, part)
     step = layout.step[k]
     if step > 0.0:
         origin = origin_of(layout, k, g)
@@ -164,10 +159,10 @@ def value_inside(layout, k, g, before, u):
 
 
 @kernel
-def point_at(lo, hi, rate, part):
+def _point_at(lo, hi, rate, part):
     """The point of a segment with this share at or below it."""
     length = hi - lo
-    if abs(rate) * length < FLAT:
+    if abs(rate) * length < _FLAT:
         return lo + part * length
     if rate > 0.0:
         return min(lo - math.log1p(part * math.expm1(-rate * length)) / rate, hi)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ...runtime.compile import kernel
+from ...runtime.numeric_kernels import first_at_least
 from .base_kernels import range_weight
 from .contexts import CENTER, CODE, OFFSET_EDGES, OFFSET_FIRST, OFFSET_USUAL, SOURCE
 from .memory_kernels import M_BACK, M_FIRST, M_PREVIOUS, N_MEMORY, context, mean_code, usual_code
@@ -32,15 +33,8 @@ def leaf_node(conditionals, tree, state, h, row, layout):
 @kernel
 def bin_of(layout, k, x):
     """Code of a value of column of changes k."""
-    low, high = layout.edge_start[k], layout.edge_start[k + 1] - 1
-    first = low
-    while low < high:
-        middle = (low + high) // 2
-        if layout.edge[middle] < x:
-            low = middle + 1
-        else:
-            high = middle
-    return low - first + 1
+    first = layout.edge_start[k]
+    return first_at_least(layout.edge, first, layout.edge_start[k + 1] - 1, x) - first + 1
 
 
 @kernel

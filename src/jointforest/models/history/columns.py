@@ -2,25 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...data.csv_files import numbered
 from ...data.discretization.base_density import quantiles
 from ...data.discretization.discretizer import Scale, codes_of
+from ...data.frames import decode
 from ...data.schema import Column, Schema
-from .coding import UNKNOWN, Coding
 from .contexts import MAX_CODES
-from .records import Histories, Layout
+from .records import Histories, HistoryLayout
+
+# ---- How the cells of a column become codes: 0 for a missing cell, 1, 2, ... for the bins or levels of its scale.
+
+
+UNKNOWN = -1
+"""Code of a cell of which nothing is known, not even whether it is missing."""
+PRESENT = -2
+"""Code of an unknown cell that is not missing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Coding:
+    """The codes of one variable of a history.
+
+    Attributes
+    ----------
+    column : Column
+    scale : Scale
+        Of its values.
+    change : Scale or None
+        Of the changes from its last known value, where these are predicted.
+    change_column : Column or None
+        The changes as a column.
+    has_missing : bool
+        Whether cells were missing at learning; if so, an empty cell is a fact like any other.
+    repeat : float64 array (K,)
+        Of each code of several values: probability that a cell with the code of the cell before has its value, too.
+    """
+
+    column: Column
+    scale: Scale
+    change: Scale | None
+    change_column: Column | None
+    has_missing: bool
+    repeat: np.ndarray
+
+    @property
+    def n_codes(self) -> int:
+        """Codes of values, that of missing cells included."""
+        return self.scale.n_codes + 1
+
+    @property
+    def n_targets(self) -> int:
+        """Codes that are predicted in later rows."""
+        return self.n_codes if self.change is None else self.change.n_codes + 1
+
+    @cached_property
+    def is_single(self) -> np.ndarray:
+        """Which codes of the scale hold a single value, bool (K,)."""
+        return single_values(self.scale)
+
+
+def single_values(scale: Scale) -> np.ndarray:
+    """Which codes hold one value: a point, or one cell of a grid."""
+    pieces = np.bincount(scale.code, minlength=scale.n_codes)
+    width = np.zeros(scale.n_codes)
+    np.maximum.at(width, scale.code, np.where(np.isfinite(scale.hi - scale.lo), scale.hi - scale.lo, np.inf))
+    alone = width <= scale.step * 1.000001 if scale.step > 0 else width == 0.0
+    return np.asarray((pieces == 1) & alone)
+
+
+# ---- The variables of a table of histories.
 
 START = -1
 """Source of the variable that is the time of a subject's first row."""
 GAP = -2
 """Source of the variable that is the time since the row before."""
-LENGTH = -3
+LENGTH_COLUMN = -3
 """Source of the variable that is the number of rows."""
 
 
@@ -31,7 +95,7 @@ class Variable:
     Attributes
     ----------
     source : int
-        Number of its column in the schema, or `START`, `GAP`, `LENGTH`.
+        Number of its column in the schema, or `START`, `GAP`, `LENGTH_COLUMN`.
     coding : Coding
     """
 
@@ -40,7 +104,7 @@ class Variable:
 
 
 class Expectations(NamedTuple):
-    """Trees that tell the expected code of columns of a row from the columns before it: see `Layout`."""
+    """Trees that tell the expected code of columns of a row from the columns before it: see `HistoryLayout`."""
 
     root: np.ndarray
     kind: np.ndarray
@@ -73,8 +137,8 @@ class HistoryColumns:
     begin : float
         Time of every first row; NaN if it varies or there is no time.
     head : tuple of Variable
-        Variables that are constant within a subject, in the order in which they are drawn; the last one is `LENGTH` if
-        the number of rows is modelled.
+        Variables that are constant within a subject, in the order in which they are drawn; the last one is
+        `LENGTH_COLUMN` if the number of rows is modelled.
     rows : tuple of Variable
         Variables of a row, in the order in which they are drawn.
     expectations : Expectations
@@ -93,7 +157,7 @@ class HistoryColumns:
     @property
     def has_length(self) -> bool:
         """Whether the number of rows is modelled."""
-        return bool(self.head) and self.head[-1].source == LENGTH
+        return bool(self.head) and self.head[-1].source == LENGTH_COLUMN
 
     @property
     def least_gap(self) -> float:
@@ -124,7 +188,7 @@ class HistoryColumns:
         return tuple(j for j, v in enumerate(self.rows) if v.coding.repeat.any())
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> HistoryLayout:
         """What kernels know of the columns."""
         codings = [v.coding for v in self.rows]
         change = np.full(len(codings), -1, dtype=np.int64)
@@ -141,7 +205,7 @@ class HistoryColumns:
         starts = _starts([scale.by_code for scale in both])
         segments = [(starts[i] + scale.code_start[:-1], scale) for i, scale in enumerate(both)]
         medians = [quantiles(scale, np.eye(scale.n_codes), np.array([0.5]))[:, 0] for scale in both]
-        return Layout(
+        return HistoryLayout(
             n_head=len(self.head),
             has_length=int(self.has_length),
             n_codes=np.array([c.n_codes for c in codings], dtype=np.int64),
@@ -249,7 +313,7 @@ def code_histories(
     head_value = np.full((n, len(columns.head)), np.nan)
     head, head_base = np.zeros((n, len(columns.head)), dtype=np.int16), np.zeros((n, len(columns.head)))
     for v, variable in enumerate(columns.head):
-        if variable.source == LENGTH:
+        if variable.source == LENGTH_COLUMN:
             value = np.where(length < 0, np.nan, length).astype(np.float64)
         elif variable.source == START:
             value = np.full(n, np.nan) if time is None else time[first]
@@ -358,3 +422,32 @@ def _add_repeats(
     log_base[at] = np.log((1.0 - repeat[at]) * fresh[at] + repeat[at] * again[at])
     scale = np.exp(-log_base)
     return np.where(code > 0, fresh * scale, 1.0), np.where(code > 0, again * scale, 0.0)
+
+
+# ---- Frames like the table of histories that was learned from.
+
+
+def frame_of(
+    columns: HistoryColumns,
+    group: Column,
+    subject: np.ndarray,
+    time: np.ndarray | None,
+    X: np.ndarray,
+    counts: Mapping[str, np.ndarray] = MappingProxyType({}),
+    first_new: int | None = None,
+) -> Any:
+    """A frame like the table of histories, behind columns of counts; ``subject`` holds cells of the column group."""
+    schema = columns.frame_schema
+    cells = {group.name: subject} | {name: X[:, j] for j, name in enumerate(columns.schema.names)}
+    if columns.time is not None and time is not None:
+        cells[columns.time.name] = time
+    names = numbered([*schema.all_columns.names, *counts], doubt=False)[len(schema.all_columns.names) :]
+    whole = "Int64" if schema.frame == "polars" else "int64"
+    of_counts = tuple(Column(name, "integer", whole, 1.0) for name in names)
+    of_frame = tuple(group if column.name == group.name else column for column in schema.columns)
+    unknown = tuple((at + len(counts), column) for at, column in schema.unknown)
+    return decode(
+        replace(schema, columns=(*of_counts, *of_frame), unknown=unknown),
+        np.column_stack([*counts.values(), *(cells[name] for name in schema.names)]),
+        first_new,
+    )

@@ -18,7 +18,7 @@ from ...runtime.compile import entry, kernel
 from ...runtime.random_kernels import start_stream, uniform
 from ...runtime.records import record
 from .cell_kernels import distribution, leaf_node, target_of
-from .memory_kernels import expect, forget, remember
+from .memory_kernels import forget, note_expected, remember
 from .walk_kernels import GOLDEN, drawn_value, take_code
 
 
@@ -94,7 +94,7 @@ def fill_shares(conditionals, layout, drawing, state, target, row, n):
 
 
 @kernel
-def draw_codes(drawing, n, n_codes):
+def _draw_codes(drawing, n, n_codes):
     """Draw a code for each of the first n subjects of ``order``, into ``key``.
 
     The codes are halved again and again; each half is drawn systematically: u, u + p_1, u + p_1 + p_2, ... take it
@@ -155,14 +155,14 @@ def draw_heads(conditionals, layout, drawing, state, seed, number, head):
         drawing.order[h] = h
     for v in range(layout.n_head):
         sort_by_leaf(conditionals, layout, drawing, state, v, 0, n)
-        draw_codes(drawing, n, fill_shares(conditionals, layout, drawing, state, v, 0, n))
+        _draw_codes(drawing, n, fill_shares(conditionals, layout, drawing, state, v, 0, n))
         for h in range(n):
             state.head[h, v] = drawing.key[h]
             head[h, v] = drawing.key[h]
 
 
 @entry
-def draw_rows(conditionals, layout, drawing, state, start, code, value):
+def draw_subject_rows(conditionals, layout, drawing, state, start, code, value):
     """Draw the rows of n new subjects after `draw_heads`.
 
     Parameters
@@ -200,7 +200,7 @@ def draw_cell(conditionals, layout, drawing, state, j, row, n, start, code, valu
     """Draw column j of a row of the first n subjects of ``order``, those of each target together."""
     d = layout.n_codes.shape[0]
     for i in range(n):
-        expect(layout, state, drawing.order[i], j, row)
+        note_expected(layout, state, drawing.order[i], j, row)
     for later in range(2):
         target = layout.n_head + later * d + j
         # subjects of this target come first
@@ -218,7 +218,7 @@ def draw_cell(conditionals, layout, drawing, state, j, row, n, start, code, valu
         if first == 0:
             continue
         sort_by_leaf(conditionals, layout, drawing, state, target, row, first)
-        draw_codes(drawing, first, fill_shares(conditionals, layout, drawing, state, target, row, first))
+        _draw_codes(drawing, first, fill_shares(conditionals, layout, drawing, state, target, row, first))
         u = uniform(drawing.random)
         for i in range(first):
             h = drawing.order[i]

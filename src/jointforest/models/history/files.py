@@ -14,8 +14,7 @@ from ...data.discretization.check import check_scale
 from ...data.discretization.discretizer import Scale
 from ...data.schema import Column, Schema
 from ...data.schema_check import column_from_dict, schema_from_dict
-from .coding import Coding
-from .columns import GAP, LENGTH, START, Expectations, HistoryColumns, Variable
+from .columns import GAP, LENGTH_COLUMN, START, Coding, Expectations, HistoryColumns, Variable
 from .contexts import (
     CHANGED,
     CODE,
@@ -33,11 +32,11 @@ from .contexts import (
 from .history_model import HistoryModel
 from .records import MOST_TREES, Conditionals
 
-FIELDS = {"names", "group", "time", "step", "begin", "head", "rows"}
+_FIELDS = {"names", "group", "time", "step", "begin", "head", "rows"}
 """Fields of the object ``histories`` of a file; the schema stands beside it."""
-MOST_ROWS = 10_000_000
+_MOST_ROWS = 10_000_000
 """Most rows of a history in a file: the model has a table of all lengths."""
-SUM_ERROR = 1e-3
+_SUM_ERROR = 1e-3
 """Most that a distribution in a leaf may be off 1: entries are float32."""
 
 _VARIABLE = {"source", "column", "n_codes", "change", "has_missing"}
@@ -115,7 +114,8 @@ def history_from_arrays(schema_data: Any, about: Any, arrays: dict[str, np.ndarr
     """
     schema = schema_from_dict(schema_data)
     _need(
-        isinstance(about, dict) and set(about) == FIELDS, f"histories: expected the fields {', '.join(sorted(FIELDS))}"
+        isinstance(about, dict) and set(about) == _FIELDS,
+        f"histories: expected the fields {', '.join(sorted(_FIELDS))}",
     )
     for name in ("head", "rows"):
         _need(isinstance(about[name], list), f"histories.{name}: expected a list")
@@ -196,13 +196,16 @@ def _variable(
     """One variable; its own column is in the schema, or for time and length in the entry."""
     at = f"histories: variable {k}"
     source = entry["source"]
-    _need(type(source) is int and LENGTH <= source < len(schema.columns), f"{at}: source: expected a column's number")
+    _need(
+        type(source) is int and LENGTH_COLUMN <= source < len(schema.columns),
+        f"{at}: source: expected a column's number",
+    )
     _need(type(entry["has_missing"]) is bool, f"{at}: has_missing: expected true or false")
     if source >= 0:
         _need(entry["column"] is None, f"{at}: column: expected null")
         column = schema.columns[source]
     else:
-        _need(source == LENGTH or time is not None, f"{at}: there is no column of times")
+        _need(source == LENGTH_COLUMN or time is not None, f"{at}: there is no column of times")
         # columns that the model makes are stored as pandas does, whatever the frame
         column = time if source == START and time is not None else column_from_dict(entry["column"], at, "pandas")
         _need(not column.is_categorical, f"{at}: expected numbers")
@@ -241,7 +244,8 @@ def _check_columns(columns: HistoryColumns) -> None:
     _need(named == list(range(len(columns.schema.columns))), "histories: expected each column as one variable")
     _need(len(rows) > 0, "histories.rows: expected a variable at least")
     _need(
-        head.count(LENGTH) == (head[-1:] == [LENGTH]) and LENGTH not in rows, "histories: the length is the last head"
+        head.count(LENGTH_COLUMN) == (head[-1:] == [LENGTH_COLUMN]) and LENGTH_COLUMN not in rows,
+        "histories: the length is the last head",
     )
     _need(START not in rows and GAP not in head, "histories: a variable of time is in the wrong place")
     _need(head.count(START) <= 1 and rows.count(GAP) <= 1, "histories: a variable of time is there twice")
@@ -254,7 +258,7 @@ def _check_columns(columns: HistoryColumns) -> None:
 
 def _check_lengths(columns: HistoryColumns, lengths: np.ndarray, counts: np.ndarray) -> None:
     _need(len(lengths) > 0 and len(lengths) == len(counts), "lengths: expected one at least, and a count for each")
-    _need((np.diff(lengths, prepend=0) > 0).all() and lengths[-1] <= MOST_ROWS, f"lengths: expected 1 to {MOST_ROWS}")
+    _need((np.diff(lengths, prepend=0) > 0).all() and lengths[-1] <= _MOST_ROWS, f"lengths: expected 1 to {_MOST_ROWS}")
     _need((counts > 0).all() and float(counts.astype(np.float64).sum()) < 2**53, "length_counts: expected 1 at least")
     if columns.has_length:
         column = columns.head[-1].coding.column
@@ -345,7 +349,7 @@ def _check_nodes(trees: Conditionals, first: int, end: int, width: int, t: int) 
     _need(len(at) > 0 and (at <= len(trees.table) - width).all(), f"child of tree {t}: expected entries of the table")
     entries = trees.table[at[:, None] + np.arange(width)].astype(np.float64)
     if trees.tree_class[t] == VALUE:
-        _need((np.abs(entries.sum(axis=1) - 1.0) < SUM_ERROR).all(), f"table: leaves of tree {t} must sum to 1")
+        _need((np.abs(entries.sum(axis=1) - 1.0) < _SUM_ERROR).all(), f"table: leaves of tree {t} must sum to 1")
     else:
         _need((entries > 0.0).all(), f"table: leaves of tree {t} must be above 0")
 

@@ -10,7 +10,7 @@ import numpy as np
 from ...runtime.compile import kernel
 from .cell_kernels import by_leaves, find_classes, is_alike, target_of
 from .contexts import CHANGED, EXPECTED, FROM_EXPECTED, FROM_USUAL, HEAD, LENGTH, N_KINDS, NOW, REMAINING
-from .memory_kernels import UNBINNED, context, expect
+from .memory_kernels import UNBINNED, context, note_expected
 
 NOTHING, PAST, ALL_BUT_LENGTH = range(3)
 """What all hypotheses have in common; with the last one they are in the order of their numbers of rows."""
@@ -72,7 +72,7 @@ def find_groups_in_order(conditionals, layout, scratch, state, n, j, row):
     first = conditionals.tree_start[target]
     n_trees = conditionals.tree_start[target + 1] - first
     for t in range(n_trees):
-        cut(conditionals, layout, scratch, state, first + t, t, row, begin, n)
+        _cut(conditionals, layout, scratch, state, first + t, t, row, begin, n)
     groups, before = 0, begin
     for h in range(begin, n):
         if begins[h] != 0:
@@ -89,7 +89,7 @@ def find_groups_in_order(conditionals, layout, scratch, state, n, j, row):
 
 
 @kernel
-def cut(conditionals, layout, scratch, state, tree, t, row, start, stop):
+def _cut(conditionals, layout, scratch, state, tree, t, row, start, stop):
     """Note the leaves of a tree that hypotheses ``start`` to ``stop`` - 1 reach, each at its first hypothesis."""
     stack, child = scratch.stack, conditionals.child
     stack[0, 0], stack[0, 1], stack[0, 2] = conditionals.root[tree], start, stop
@@ -119,12 +119,12 @@ def expect_all(layout, scratch, state, n, j, row):
     """Note the expected code of column j under every hypothesis."""
     if layout.expect_root[j] < 0:
         return
-    expect(layout, state, 0, j, row)
+    note_expected(layout, state, 0, j, row)
     for h in range(1, n):
         if scratch.common[0] == ALL_BUT_LENGTH:
             state.expected[h, j] = state.expected[0, j]
         else:
-            expect(layout, state, h, j, row)
+            note_expected(layout, state, h, j, row)
 
 
 @kernel
@@ -174,7 +174,7 @@ def sort_through(conditionals, layout, scratch, state, tree, t, row, n):
                 is_right = context(kind, column, state, order[start], row, layout) > threshold
                 node = child[node] + (1 if is_right else 0)
                 continue
-            middle = divide(layout, scratch, state, kind, column, threshold, row, start, stop)
+            middle = _divide(layout, scratch, state, kind, column, threshold, row, start, stop)
             node = child[node]
             if middle == start:
                 node += 1
@@ -221,7 +221,7 @@ def first_beyond(layout, state, kind, column, threshold, row, start, stop):
 
 
 @kernel
-def divide(layout, scratch, state, kind, column, threshold, row, start, stop):
+def _divide(layout, scratch, state, kind, column, threshold, row, start, stop):
     """Put hypotheses with a context up to the threshold first; where the others begin."""
     order, spare = scratch.order, scratch.spare
     left, right = start, 0

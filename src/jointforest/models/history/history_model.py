@@ -12,12 +12,20 @@ import numpy as np
 from ...data.discretization.base_density import draw
 from ...data.discretization.discretizer import codes_of
 from ...runtime.threads import map_ordered
-from .coding import Coding
-from .columns import HistoryColumns, repeated_density
+from .columns import Coding, HistoryColumns, repeated_density
 from .contexts import MAX_CODES
-from .draw_kernels import Drawing, draw_heads, draw_rows, fill_repeats
-from .known_kernels import log_probabilities
-from .records import OF_ROWS, Conditionals, Found, Histories, Task, empty_scratch, empty_state, with_pasts_of
+from .draw_kernels import Drawing, draw_heads, draw_subject_rows, fill_repeats
+from .known_kernels import cell_log_probabilities
+from .records import (
+    ROW_FIELDS,
+    Conditionals,
+    Histories,
+    HistoryTask,
+    SubjectAnswers,
+    empty_scratch,
+    empty_state,
+    with_pasts_of,
+)
 from .walk_kernels import ENDLESS, GOLDEN, walk
 
 CHUNK_SUBJECTS = 512
@@ -97,7 +105,9 @@ class HistoryModel:
             rows = slice(histories.start[a], histories.start[b])
             state = empty_state(1, *self._size)
             head, cell = np.zeros((b - a, self._size[0])), np.zeros((len(part.code), self._size[1]))
-            log_probabilities(self.columns.layout, self.conditionals, part, state, np.empty(MAX_CODES + 2), head, cell)
+            cell_log_probabilities(
+                self.columns.layout, self.conditionals, part, state, np.empty(MAX_CODES + 2), head, cell
+            )
             of_head[a:b], of_cell[rows] = head, cell
 
         list(map_ordered(work, _chunks(len(histories.length))))
@@ -119,7 +129,7 @@ class HistoryModel:
         n_draws: int = 0,
         marginals: bool = True,
         looks_ahead: bool = False,
-        each: Callable[[int, int, Found], Any],
+        each: Callable[[int, int, SubjectAnswers], Any],
     ) -> list[Any]:
         """Answers about subjects, chunk after chunk.
 
@@ -136,7 +146,7 @@ class HistoryModel:
         marginals : bool
             Whether the distributions of unknown cells are wanted.
         looks_ahead : bool
-            Whether draws of unknown cells take account of the next known value in the column: see `records.Task`.
+            Whether draws of unknown cells heed the next known value in the column: see `records.HistoryTask`.
         each : function of (a, b, found)
             Called with the answers about subjects a to b - 1; its results are returned.
 
@@ -186,7 +196,7 @@ class HistoryModel:
             state.length[:] = length
         start = np.concatenate([[0], np.cumsum(length)])
         code, value = np.zeros((start[-1], d), dtype=np.int16), np.full((start[-1], d), np.nan)
-        draw_rows(trees, layout, drawing, state, start, code, value)
+        draw_subject_rows(trees, layout, drawing, state, start, code, value)
         return Drawn(length, head, code, value)
 
     def _draw_lengths(self, code: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -221,9 +231,9 @@ class HistoryModel:
         of_rows = up_to[histories.start[1:]] - up_to[histories.start[:-1]]
         return np.asarray((histories.head < 0).sum(axis=1) + of_rows + steps * self._size[1])
 
-    def _room(self, part: Histories, n_cells: np.ndarray, steps: int, n_draws: int, marginals: bool) -> Found:
+    def _room(self, part: Histories, n_cells: np.ndarray, steps: int, n_draws: int, marginals: bool) -> SubjectAnswers:
         n, total = len(part.length), int(n_cells.sum())
-        return Found(
+        return SubjectAnswers(
             log_likelihood=np.zeros(n),
             exact=np.zeros(n, dtype=np.uint8),
             ends=np.zeros((n, steps + 2)),
@@ -248,14 +258,14 @@ class HistoryModel:
         marginals: bool,
         looks_ahead: bool,
         first: int,
-    ) -> Task:
+    ) -> HistoryTask:
         number, code, share = self._lengths
         n_rows = np.diff(part.start).astype(np.float64)
         own_code, own_share = np.zeros(len(n_rows), dtype=np.int64), np.zeros(len(n_rows))
         if self.columns.has_length:
             found, log_base = codes_of(self.columns.head[-1].coding.scale, n_rows)
             own_code, own_share = found.astype(np.int64) + 1, np.where(n_rows > 0, np.exp(log_base), 0.0)
-        return Task(
+        return HistoryTask(
             steps=steps.astype(np.int64), number=first + np.arange(len(n_rows)), length_number=number,
             length_code=code, length_share=share, own_code=own_code, own_share=own_share, cap=cap, seed=seed,
             n_draws=n_draws, marginals=int(marginals), looks_ahead=int(looks_ahead),
@@ -303,7 +313,7 @@ def part_of(histories: Histories, a: int, b: int) -> Histories:
         start=histories.start[a : b + 1] - histories.start[a],
         head=np.ascontiguousarray(histories.head[a:b]),
         length=histories.length[a:b],
-        **{name: np.ascontiguousarray(getattr(histories, name)[rows]) for name in OF_ROWS},
+        **{name: np.ascontiguousarray(getattr(histories, name)[rows]) for name in ROW_FIELDS},
     )
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...data.discretization.base_density import levels
-from .coding import PRESENT, UNKNOWN, Coding
-from .columns import Coded, HistoryColumns
+from .columns import PRESENT, UNKNOWN, Coded, Coding, HistoryColumns
 from .history_model import HistoryModel, draw_values
-from .records import Found, Histories
+from .records import Histories, SubjectAnswers
 
 IMPUTE_CAP = 1024
 """Hypotheses when cells are imputed: of the first row of a history there must be some that fit the rows after it."""
@@ -56,7 +55,7 @@ def impute_codes(
     h, d = histories.head.shape[1], histories.code.shape[1]
     rng = np.random.default_rng([seed, 1])
 
-    def each(a: int, b: int, found: Found) -> tuple[np.ndarray, ...]:
+    def each(a: int, b: int, found: SubjectAnswers) -> tuple[np.ndarray, ...]:
         subject = np.repeat(np.arange(a, b), np.diff(found.cell_start))
         number = np.where(found.cell < h, found.cell, h + (found.cell - h) % d)
         answer = _mean_answers if method == "mean" else _drawn_answers
@@ -119,7 +118,7 @@ def line_of(start: np.ndarray, time: np.ndarray | None, x: np.ndarray) -> tuple[
     return found, np.where(has_before == has_after, BETWEEN, np.where(has_before, AFTER, BEFORE))
 
 
-def _mean_answers(columns: HistoryColumns, number: np.ndarray, found: Found) -> np.ndarray:
+def _mean_answers(columns: HistoryColumns, number: np.ndarray, found: SubjectAnswers) -> np.ndarray:
     """Means or most probable levels of unknown cells, (U, 1); ``number`` says of which variable each cell is."""
     answer = np.full((len(number), 1), np.nan)
     for v, variable in enumerate((*columns.head, *columns.rows)):
@@ -131,7 +130,7 @@ def _mean_answers(columns: HistoryColumns, number: np.ndarray, found: Found) -> 
     return answer
 
 
-def _drawn_answers(columns: HistoryColumns, number: np.ndarray, found: Found) -> np.ndarray:
+def _drawn_answers(columns: HistoryColumns, number: np.ndarray, found: SubjectAnswers) -> np.ndarray:
     """Draws of unknown cells, (U, m): values where changes are predicted, codes elsewhere."""
     if not columns.changes:
         return found.draw_code

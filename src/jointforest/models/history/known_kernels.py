@@ -7,7 +7,7 @@ import math
 from ...runtime.compile import entry, kernel
 from .base_kernels import range_factor
 from .cell_kernels import FLOOR, class_of, distribution, target_of, value_code
-from .memory_kernels import context, expect, forget, mean_code, remember, usual_code
+from .memory_kernels import context, forget, mean_code, note_expected, remember, usual_code
 
 
 @kernel
@@ -56,7 +56,7 @@ def collect_contexts(layout, histories, kinds, columns, target, state, out):
             for j in range(d):
                 take_cell(layout, histories, r, j, state)
             j = (target - layout.n_head) % d
-            expect(layout, state, 0, j, row)
+            note_expected(layout, state, 0, j, row)
             if target_of(layout, state, 0, j, row) == target:
                 for f in range(kinds.shape[0]):
                     out[f, found] = context(kinds[f], columns[f], state, 0, row, layout)
@@ -113,7 +113,7 @@ def expected_classes(layout, conditionals, histories, target, sort, state, share
             row = r - histories.start[i]
             for other in range(d):
                 take_cell(layout, histories, r, other, state)
-            expect(layout, state, 0, j, row)
+            note_expected(layout, state, 0, j, row)
             if target_of(layout, state, 0, j, row) == target:
                 n = distribution(conditionals, layout, target, state, 0, row, share)
                 memory, seen = state.memory[0, j], state.seen[0, j]
@@ -132,7 +132,7 @@ def expected_classes(layout, conditionals, histories, target, sort, state, share
 
 
 @entry
-def log_probabilities(layout, conditionals, histories, state, share, of_head, of_cell):
+def cell_log_probabilities(layout, conditionals, histories, state, share, of_head, of_cell):
     """Log-probability of the code of every cell given all before it.
 
     Parameters
@@ -155,7 +155,7 @@ def log_probabilities(layout, conditionals, histories, state, share, of_head, of
             row = r - histories.start[i]
             for j in range(d):
                 take_cell(layout, histories, r, j, state)
-                expect(layout, state, 0, j, row)
+                note_expected(layout, state, 0, j, row)
                 target = target_of(layout, state, 0, j, row)
                 distribution(conditionals, layout, target, state, 0, row, share)
                 k = layout.change[j]

@@ -95,7 +95,7 @@ def usual_code(memory, expected, n_codes):
 
 
 @kernel
-def expect(layout, state, h, j, row):
+def note_expected(layout, state, h, j, row):
     """Note the code that the earlier columns of the row suggest for column j, if it has an expectation tree."""
     node = layout.expect_root[j]
     if node < 0:

@@ -14,7 +14,7 @@ MOST_TREES = 8
 
 
 @record
-class Layout(NamedTuple):
+class HistoryLayout(NamedTuple):
     """The columns of a history: h head variables, then d columns in the order in which a row is drawn.
 
     Attributes
@@ -161,7 +161,7 @@ class Histories(NamedTuple):
     again: np.ndarray
 
 
-OF_ROWS = ("code", "change", "value", "base", "fresh", "again")
+ROW_FIELDS = ("code", "change", "value", "base", "fresh", "again")
 """Fields of histories that have an entry for each row."""
 
 
@@ -170,7 +170,7 @@ def of_subjects(histories: Histories, subjects: np.ndarray) -> Histories:
     length = np.diff(histories.start)[subjects]
     start = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
     rows = np.repeat(histories.start[subjects] - start[:-1], length) + np.arange(start[-1])
-    of_rows = {name: getattr(histories, name)[rows] for name in OF_ROWS}
+    of_rows = {name: getattr(histories, name)[rows] for name in ROW_FIELDS}
     return Histories(start, histories.head[subjects], histories.length[subjects], **of_rows)
 
 
@@ -234,7 +234,7 @@ class State(NamedTuple):
 
 
 @record
-class Task(NamedTuple):
+class HistoryTask(NamedTuple):
     """What is asked of n subjects.
 
     Attributes
@@ -278,7 +278,7 @@ class Task(NamedTuple):
 
 
 @record
-class Scratch(NamedTuple):
+class _Scratch(NamedTuple):
     """Room for hypotheses that one cell splits into at most C each, and for E unknown cells of a subject.
 
     Attributes
@@ -350,7 +350,7 @@ class Scratch(NamedTuple):
 
 
 @record
-class Found(NamedTuple):
+class SubjectAnswers(NamedTuple):
     """Answers about n subjects with N known rows and U unknown cells.
 
     Attributes
@@ -394,10 +394,10 @@ class Found(NamedTuple):
     draw_length: np.ndarray
 
 
-def empty_scratch(cap: int, n_candidates: int, n_events: int, n_head: int, d: int) -> Scratch:
+def empty_scratch(cap: int, n_candidates: int, n_events: int, n_head: int, d: int) -> _Scratch:
     """Room for hypotheses."""
     e = max(n_events, 1)
-    return Scratch(
+    return _Scratch(
         share=np.zeros((cap, n_candidates + 1)),
         mass=np.zeros(cap),
         of_code=np.zeros(MAX_CODES + 2),

@@ -23,17 +23,17 @@ from .base_kernels import (
     value_inside,
 )
 from .cell_kernels import FLOOR, bin_of, distribution, target_of, total_of
-from .coding import PRESENT
+from .columns import PRESENT
 from .group_kernels import ALL_BUT_LENGTH, NOTHING, PAST, find_groups, has_ended
 from .memory_kernels import M_PREVIOUS, forget, move_past, remember
 
 ENDLESS = 10**9
 """Number of rows of a history that goes on beyond all that were seen."""
-LEAST = 1e-12
+_LEAST = 1e-12
 """Share of all weight below which a hypothesis is dropped."""
 LAG = 64
 """Unknown cells after an unknown cell whose evidence counts for its distribution."""
-BLOCK = 8
+_BLOCK = 8
 """Codes that a draw may skip at once."""
 GOLDEN = 0.6180339887498949
 """Steps of this size spread over the unit interval evenly."""
@@ -59,7 +59,7 @@ def copy_hypothesis(layout, source, a, target, b, n_known):
 
 
 @kernel
-def rescale(state, n):
+def _rescale(state, n):
     """Divide the weights by their sum, which is returned."""
     total = 0.0
     for h in range(n):
@@ -81,18 +81,18 @@ def keep_candidates(scratch, state, n, n_codes, cap, is_drawn):
     total = 0.0
     for h in range(n):
         total += state.weight[h] * mass_of(scratch, h, n_codes)
-    if not is_drawn and count_candidates(scratch, state, n, n_codes, LEAST * total, cap) <= cap:
+    if not is_drawn and count_candidates(scratch, state, n, n_codes, _LEAST * total, cap) <= cap:
         kept = 0
         for h in range(n):
             for c in range(codes_of_group(scratch, h, n_codes)):
                 weight = candidate(scratch, state, h, c)
-                if weight > LEAST * total:
-                    keep(scratch, kept, h, c, weight)
+                if weight > _LEAST * total:
+                    _keep(scratch, kept, h, c, weight)
                     kept += 1
         return kept, True
     # a point of its own in each of ``cap`` strata: evenly spaced points would take the same code under hypotheses of
     # equal weight
-    last_h, last_c = last_candidate(scratch, state, n, n_codes, LEAST * total)
+    last_h, last_c = last_candidate(scratch, state, n, n_codes, _LEAST * total)
     stratum = total / cap
     before, drawn, point, kept = 0.0, 0, stratum * uniform(scratch.random), 0
     for h in range(last_h + 1):
@@ -103,20 +103,20 @@ def keep_candidates(scratch, state, n, n_codes, cap, is_drawn):
             if point >= before and h < last_h:
                 break
             c += 1
-            if h < last_h and c + BLOCK <= n_codes and up_to + block_mass(scratch, state, h, c) <= point:
+            if h < last_h and c + _BLOCK <= n_codes and up_to + block_mass(scratch, state, h, c) <= point:
                 up_to += block_mass(scratch, state, h, c)
-                c += BLOCK - 1
+                c += _BLOCK - 1
                 continue
             up_to += candidate(scratch, state, h, c)
             is_last, first = h == last_h and c == last_c, drawn
             while drawn < cap and (point < up_to or is_last):
                 if is_drawn:
-                    keep(scratch, kept, h, c, stratum)
+                    _keep(scratch, kept, h, c, stratum)
                     kept += 1
                 drawn += 1
                 point = stratum * (drawn + uniform(scratch.random))
             if drawn > first and not is_drawn:
-                keep(scratch, kept, h, c, (drawn - first) * stratum)
+                _keep(scratch, kept, h, c, (drawn - first) * stratum)
                 kept += 1
             if is_last:
                 break
@@ -186,7 +186,7 @@ def last_candidate(scratch, state, n, n_codes, least):
 
 
 @kernel
-def keep(scratch, k, h, c, weight):
+def _keep(scratch, k, h, c, weight):
     """Note hypothesis h with code c as kept hypothesis k."""
     scratch.parent[k], scratch.code[k], scratch.kept[k] = h, c, weight
 
@@ -221,7 +221,7 @@ def meet_head(conditionals, layout, scratch, state, n, v, code):
         distribution(conditionals, layout, v, state, h, 0, scratch.share[h])
         state.weight[h] *= max(scratch.share[h, code], FLOOR)
         state.head[h, v] = code
-    return rescale(state, n)
+    return _rescale(state, n)
 
 
 @kernel
@@ -287,7 +287,7 @@ def split_length(conditionals, layout, task, scratch, state, other, n, i, n_rows
 
 
 @kernel
-def place_of(layout, k, code, is_change):
+def _place_of(layout, k, code, is_change):
     """Place of a code of column of changes k in the lists of codes of the layout."""
     return (layout.change_start[k] if is_change else layout.edge_start[k]) + code - 1
 
@@ -299,7 +299,7 @@ def drawn_value(layout, state, h, j, code, is_change, u):
     if k < 0 or code == 0:
         return math.nan
     before = state.value[state.past[h], j] if is_change else 0.0
-    return value_inside(layout, k, place_of(layout, k, code, is_change), before, u)
+    return value_inside(layout, k, _place_of(layout, k, code, is_change), before, u)
 
 
 @kernel
@@ -351,7 +351,7 @@ def look_ahead(layout, scratch, state, n, j, row):
         before = state.value[state.past[h], j] if is_change else 0.0
         scratch.factor[h, 0] = 1.0
         for c in range(1, n_codes):
-            x = before + layout.middle[place_of(layout, k, c, is_change)]
+            x = before + layout.middle[_place_of(layout, k, c, is_change)]
             z = (x - scratch.next_known[0]) * scratch.next_known[1]
             scratch.factor[h, c] = 1.0 / (1.0 + z * z)
 
@@ -396,16 +396,16 @@ def keep_cells(layout, scratch, state, n, j, row, n_codes, cap):
         before = state.value[state.past[h], j] if is_change else 0.0
         for c in range(codes_of_group(scratch, h, n_codes)):
             weight = candidate(scratch, state, h, c)
-            if weight <= LEAST * total:
+            if weight <= _LEAST * total:
                 continue
             if c == 0:
                 if kept == cap:
                     return 0
                 scratch.kept_value[kept] = math.nan
-                keep(scratch, kept, h, c, weight)
+                _keep(scratch, kept, h, c, weight)
                 kept += 1
                 continue
-            g = place_of(layout, k, c, is_change)
+            g = _place_of(layout, k, c, is_change)
             inside = share_in_range(layout, k, g, before)
             for s in range(layout.seg_start[g], layout.seg_start[g + 1]):
                 first, last = cells_within(layout, k, g, s, before)
@@ -415,10 +415,10 @@ def keep_cells(layout, scratch, state, n, j, row, n_codes, cap):
                     return 0
                 for i in range(int(last - first) + 1):
                     share = cell_share(layout, k, g, s, first + i) / inside
-                    if weight * share > LEAST * total:
+                    if weight * share > _LEAST * total:
                         centre = origin_of(layout, k, g) + (first + i) * layout.step[k]
                         scratch.kept_value[kept] = before + centre
-                        keep(scratch, kept, h, c, weight * share)
+                        _keep(scratch, kept, h, c, weight * share)
                         kept += 1
     return kept
 
@@ -490,13 +490,13 @@ def meet_cell(conditionals, layout, histories, scratch, state, n, r, j, row):
                     code, density = change_of(layout, k, x - before)
                     density /= math.exp(histories.base[r, k])
                 state.change[h, j] = code
-            density *= range_factor(layout, k, place_of(layout, k, code, is_change), before, x)
+            density *= range_factor(layout, k, _place_of(layout, k, code, is_change), before, x)
         elif layout.repeat_at[j] >= 0:
             q, stays = layout.repeat_at[j], state.stay[h, j] * repeat_of(layout, state, h, j, code)
             density = (1.0 - stays) * histories.fresh[r, q] + stays * histories.again[r, q]
             state.stay[h, j] = 1.0 if code > 0 else 0.0
         state.weight[h] *= max(scratch.share[scratch.group[0, h], code] * density, FLOOR)
-    return rescale(state, n)
+    return _rescale(state, n)
 
 
 @kernel
@@ -556,7 +556,7 @@ def go_on(layout, state, n, n_rows):
             state.length[h] = n_rows + ENDLESS
         elif state.length[h] <= n_rows:
             state.weight[h] = 0.0
-    rescale(state, n)
+    _rescale(state, n)
 
 
 @kernel
@@ -675,7 +675,7 @@ def walk(conditionals, layout, histories, task, scratch, state, other, found):
             found.cell[first + event] = v
             event += 1
             exact = exact if is_all else 0
-            total = rescale(state, n)
+            total = _rescale(state, n)
             if layout.has_length == 1 and v == layout.n_head - 1:
                 found.of_head[i, v] = math.log(total)  # there are as many rows as are known
             log_likelihood += math.log(total)
@@ -704,7 +704,7 @@ def walk(conditionals, layout, histories, task, scratch, state, other, found):
                 found.cell[first + event] = layout.n_head + row * d + j
                 event += 1
                 exact = exact if is_all else 0
-                log_likelihood += math.log(rescale(state, n))
+                log_likelihood += math.log(_rescale(state, n))
             if row < n_rows + task.steps[i] - 1:
                 base = remember_row(layout, scratch, state, n, row, event > so_far, base, task.cap + 1)
         if task.steps[i] == 0:

@@ -9,14 +9,14 @@ import numpy as np
 
 from ...data.conditions import AnyOf, Not
 from ...data.evidence import Evidence, RegionTable
-from ...data.meaning import NOWHERE, Region, intersected, log_likelihood, log_likelihoods, meaning_of, weighed
-from ...data.rules.contradictions import NEAR, ROUNDED, combined, ranked, spread
+from ...data.meaning import NOWHERE, Region, intersected, log_likelihoods, meaning_of, region_log_likelihood, weighed
+from ...data.rules.contradictions import NEAR, ROUNDED, combined, number_span, ranked
 from ...data.rules.rule import Combinations, Function
 from ...data.schema import Column, snapped
 from .coordinates import Coordinates, Term
 
 
-class Cells:
+class CoordinateCells:
     """What n rows of evidence say of the coordinates, worked out sum by sum.
 
     Attributes
@@ -41,7 +41,7 @@ class Cells:
         self.is_new = fields["is_new"]
 
     @staticmethod
-    def of(coordinates: Coordinates, evidence: Evidence) -> Cells:
+    def of(coordinates: Coordinates, evidence: Evidence) -> CoordinateCells:
         """What evidence says of plain columns and compounds; sums are pending."""
         n, m = len(evidence.value), len(coordinates.inner.columns)
         said, said_region = evidence.value, evidence.cell_regions()
@@ -57,7 +57,7 @@ class Cells:
             "owner": np.arange(n),
             "is_new": np.zeros(n, bool),
         }
-        cells = Cells(coordinates, RegionTable(evidence), fields)
+        cells = CoordinateCells(coordinates, RegionTable(evidence), fields)
         for j, at in coordinates.plain.items():
             cells.value[:, at], cells.region[:, at] = said[:, j], said_region[:, j]
         for at, members in coordinates.compounds.items():
@@ -69,17 +69,17 @@ class Cells:
 
     _FIELDS = ("said", "said_region", "value", "region", "log_weight", "pending", "owner", "is_new")
 
-    def take(self, rows: np.ndarray) -> Cells:
+    def take(self, rows: np.ndarray) -> CoordinateCells:
         """Some of the rows, by their numbers."""
-        return Cells(self.coordinates, self.table, {name: getattr(self, name)[rows] for name in self._FIELDS})
+        return CoordinateCells(self.coordinates, self.table, {name: getattr(self, name)[rows] for name in self._FIELDS})
 
-    def alone(self, rows: np.ndarray) -> Cells:
+    def alone(self, rows: np.ndarray) -> CoordinateCells:
         """Some of the rows, which are the owners of themselves."""
         found = self.take(rows)
         found.owner = np.arange(len(rows))
         return found
 
-    def without_parts(self, j: int) -> Cells:
+    def without_parts(self, j: int) -> CoordinateCells:
         """The rows without what they say of the unknown parts of a sum."""
         found = self.take(np.arange(len(self.owner)))
         for term in self.coordinates.sources[j].terms:
@@ -87,10 +87,10 @@ class Cells:
         return found
 
     @staticmethod
-    def joined(parts: list[Cells]) -> Cells:
+    def joined(parts: list[CoordinateCells]) -> CoordinateCells:
         """The rows of several parts, which have one table of regions."""
-        fields = {name: np.concatenate([getattr(part, name) for part in parts]) for name in Cells._FIELDS}
-        return Cells(parts[0].coordinates, parts[0].table, fields)
+        fields = {name: np.concatenate([getattr(part, name) for part in parts]) for name in CoordinateCells._FIELDS}
+        return CoordinateCells(parts[0].coordinates, parts[0].table, fields)
 
     def evidence(self) -> Evidence:
         """The rows as evidence about the coordinates, without penalties."""
@@ -234,10 +234,10 @@ class Cells:
             return half + NEAR * column.step
         inner = self.coordinates.inner.columns
         ranges = [
-            abs(term.coefficient) * (spread(inner[term.at]) if term.table is None else float(np.ptp(term.table)))
+            abs(term.coefficient) * (number_span(inner[term.at]) if term.table is None else float(np.ptp(term.table)))
             for term in source.terms
         ]
-        return ROUNDED * (spread(column) + sum(ranges))
+        return ROUNDED * (number_span(column) + sum(ranges))
 
     def fits(self, j: int, total: np.ndarray, said: np.ndarray | float) -> np.ndarray:
         """Whether sums are known values of column j, bool (n,)."""
@@ -255,27 +255,20 @@ class Cells:
         self.log_weight[rows[is_value]] += np.where(fits[is_value], self.coordinates.unit(j), -np.inf)
         total = self.coordinates.made(j, total)
         for i, x in zip(rows[~is_value].tolist(), total[~is_value].tolist(), strict=True):
-            self.log_weight[i] += log_likelihood(column, self.table.regions[int(self.said_region[i, j])], x)
+            self.log_weight[i] += region_log_likelihood(column, self.table.regions[int(self.said_region[i, j])], x)
 
     def _solve_levels(self, j: int, term: Term, rows: np.ndarray, rest: np.ndarray) -> None:
         """Take up what rows say of a sum of which the level of a compound is unknown."""
         column, table = self.coordinates.schema.columns[j], term.table
         assert table is not None
-        kept: dict[tuple[float, float, int], Region] = {}
 
         def region_of(i: int, of: float) -> Region:
-            key = (of, float(self.said[i, j]), int(self.said_region[i, j]))
-            if key not in kept:
-                totals = of + term.coefficient * table
-                if math.isnan(key[1]):
-                    log_like = self._log_like(column, self.coordinates.made(j, totals), i, j)
-                else:
-                    log_like = np.where(self.fits(j, totals, key[1]), 0.0, -np.inf)
-                kept[key] = levels_region(log_like)
-            return kept[key]
+            totals, x = of + term.coefficient * table, float(self.said[i, j])
+            if math.isnan(x):
+                return levels_region(self._log_like(column, self.coordinates.made(j, totals), i, j))
+            return levels_region(np.where(self.fits(j, totals, x), 0.0, -np.inf))
 
-        of_row = dict(zip(rows.tolist(), rest.tolist(), strict=True))
-        self.narrow(rows, term.at, lambda i: region_of(i, of_row[i]))
+        self._narrow_each(j, term, rows, rest, region_of)
         self.log_weight[rows] += np.where(np.isnan(self.said[rows, j]), 0.0, self.coordinates.unit(j))
 
     def _solve_number(self, j: int, term: Term, rows: np.ndarray, rest: np.ndarray) -> None:
@@ -289,19 +282,30 @@ class Cells:
             self._set(j, term, rows[some], rest[some], said[some])
             rows, rest, is_value = rows[~is_value], rest[~is_value], is_value[~is_value]
         self.log_weight[rows[is_value]] += self.coordinates.unit(j)
-        kept: dict[tuple[float, float, int], Region] = {}
 
         def region_of(i: int, of: float) -> Region:
-            key = (of, float(self.said[i, j]), int(self.said_region[i, j]))
+            x = float(self.said[i, j])
+            atoms = sum(1 << k for k, atom in enumerate(column.atoms) if abs(atom - x) <= half)
+            is_region = math.isnan(x)
+            asked = self.table.regions[self.said_region[i, j]] if is_region else Region(((x - half, x + half),), atoms)
+            return self._turned(j, asked, term, of)
+
+        self._narrow_each(j, term, rows, rest, region_of)
+
+    def _narrow_each(
+        self, j: int, term: Term, rows: np.ndarray, rest: np.ndarray, region_of: Callable[[int, float], Region]
+    ) -> None:
+        """Narrow a coordinate of each row to a region of the row and its rest, once for rows with the same sum j."""
+        kept: dict[tuple[float, float, int], Region] = {}
+        of_row = dict(zip(rows.tolist(), rest.tolist(), strict=True))
+
+        def region(i: int) -> Region:
+            key = of_row[i], float(np.nan_to_num(self.said[i, j])), int(self.said_region[i, j])
             if key not in kept:
-                x, number = key[1:]
-                atoms = sum(1 << k for k, atom in enumerate(column.atoms) if abs(atom - x) <= half)
-                asked = self.table.regions[number] if math.isnan(x) else Region(((x - half, x + half),), atoms)
-                kept[key] = self._turned(j, asked, term, of)
+                kept[key] = region_of(i, of_row[i])
             return kept[key]
 
-        of_row = dict(zip(rows.tolist(), rest.tolist(), strict=True))
-        self.narrow(rows, term.at, lambda i: region_of(i, of_row[i]))
+        self.narrow(rows, term.at, region)
 
     def _turned(self, j: int, asked: Region, term: Term, rest: float) -> Region:
         """Where a coordinate has to be for column j, made of rest + c * coordinate, to lie in a region."""
@@ -326,7 +330,7 @@ class Cells:
         if column.step == 0.0:
             close = [atom for atom in column.atoms if math.isclose(atom, value, rel_tol=1e-9, abs_tol=1e-12)]
             value = close[0] if close else value
-        return log_likelihood(column, asked, value)
+        return region_log_likelihood(column, asked, value)
 
     def pattern(self, rows: np.ndarray) -> np.ndarray:
         """The number of the pattern of some rows: which sums are pending or known, and which parts are, int64 (n,)."""

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ...data.rules.plain import rules_from_list
+from ...data.rules.plain import finite_number, rules_from_list
 from ...data.schema import Column, Schema
 from ...data.schema_check import schema_from_dict
 from ..base import Distribution
 from .coordinates import Absence, Coordinates, Source, Term
 
 KIND = "ruled"
-NAMES = frozenset({"ruled.table", "ruled.table_start"})
+RULED_NAMES = frozenset({"ruled.table", "ruled.table_start"})
 """Names of the arrays beside those of the coordinates' distribution."""
 _MOST = 100_000
 
@@ -88,7 +88,7 @@ def ruled_from_arrays(
     enforced = rules_from_list(about["rules"], schema.names)
     coordinates = Coordinates(schema, inner, sources, absences, enforced)
     check_coordinates(coordinates)
-    of_inner = {name: array for name, array in arrays.items() if name not in NAMES}
+    of_inner = {name: array for name, array in arrays.items() if name not in RULED_NAMES}
     return coordinates, component(inner, about["inner"], of_inner)
 
 
@@ -124,11 +124,11 @@ def _source(entry: Any, table: np.ndarray, start: np.ndarray) -> Source:
         if not -1 <= number < len(start) - 1:
             raise ValueError(f"rules.sources: there is no table {number}")
         of = None if number < 0 else np.ascontiguousarray(table[start[number] : start[number + 1]])
-        terms.append(Term(at, _finite(coefficient, "rules.sources"), of))
-    tolerance = _finite(entry["tolerance"], "rules.sources")
+        terms.append(Term(at, finite_number(coefficient, "rules.sources"), of))
+    tolerance = finite_number(entry["tolerance"], "rules.sources")
     if tolerance < 0.0:
         raise ValueError(f"rules.sources: expected a tolerance >= 0, got {tolerance}")
-    return Source(tuple(terms), _finite(entry["constant"], "rules.sources"), tolerance)
+    return Source(tuple(terms), finite_number(entry["constant"], "rules.sources"), tolerance)
 
 
 def _absence(entry: Any) -> Absence:
@@ -138,14 +138,8 @@ def _absence(entry: Any) -> Absence:
         raise ValueError("rules.absences: like, where and besides are whole numbers, by_rule is true or false")
     if not isinstance(entry["values"], list) or len(entry["values"]) > _MOST:
         raise ValueError("rules.absences: expected a list of values")
-    values = tuple(_finite(x, "rules.absences") for x in entry["values"])
+    values = tuple(finite_number(x, "rules.absences") for x in entry["values"])
     return Absence(**entry | {"values": values})
-
-
-def _finite(x: Any, at: str) -> float:
-    if type(x) not in (int, float) or not math.isfinite(x):
-        raise ValueError(f"{at}: expected a finite number, got {x!r:.80}")
-    return float(x)
 
 
 def check_coordinates(coordinates: Coordinates) -> None:

@@ -14,7 +14,7 @@ from ...data.schema import Column, snapped
 from ...runtime.memory import at_once
 from ..hidden_tree.hidden_tree import HiddenTree, LinkedPosterior
 from ..hidden_tree.linked_sum import LinkedSum
-from .cells import Cells
+from .cells import CoordinateCells
 from .coordinates import Coordinates, Term
 
 _MOST_PLACES = 1 << 16
@@ -50,7 +50,7 @@ class Linker:
         self._adds: dict[tuple[int, int, int, float], tuple[np.ndarray, float, int]] = {}
         self._nothing: dict[int, np.ndarray] = {}
 
-    def sums(self, cells: Cells, j: int) -> list[LinkedSum | None]:
+    def sums(self, cells: CoordinateCells, j: int) -> list[LinkedSum | None]:
         """The sum that makes column j in each row; None where its unknown parts are not two or three short ones."""
         terms = self.coordinates.sources[j].terms
         unknown = np.column_stack([np.isnan(term.values(cells.value)) for term in terms])
@@ -60,7 +60,7 @@ class Linker:
         """The posterior of the coordinates given a sum in each row besides."""
         return LinkedPosterior(self.inner, evidence, sums)
 
-    def rows_at_once(self, cells: Cells) -> int:
+    def rows_at_once(self, cells: CoordinateCells) -> int:
         """How many of the rows, all of one pattern, may have their sums side by side."""
         j = self.coordinates.sums[int(np.argmax(cells.pending[0]))]
         unknown = [t for t, term in enumerate(self.coordinates.sources[j].terms) if term.at in cells.unknown()]
@@ -71,7 +71,7 @@ class Linker:
         kept = one.likelihood.nbytes + sum(x.nbytes for x, told in zip(one.log_like, is_told, strict=True) if told)
         return at_once(_COPIES * kept, share=0.25)
 
-    def again(self, cells: Cells, j: int) -> list[LinkedSum]:
+    def again(self, cells: CoordinateCells, j: int) -> list[LinkedSum]:
         """The same of rows that have such a sum, and of which more is known now."""
         terms = self.coordinates.sources[j].terms
         unknown = np.column_stack([np.isnan(term.values(cells.value)) for term in terms])
@@ -88,7 +88,7 @@ class Linker:
         is_long |= len(sizes) == 3 and sizes[0] * sizes[1] > _MOST_PAIRS
         return None if is_long else one
 
-    def _sum(self, cells: Cells, i: int, j: int, unknown: np.ndarray) -> LinkedSum | None:
+    def _sum(self, cells: CoordinateCells, i: int, j: int, unknown: np.ndarray) -> LinkedSum | None:
         lattice = self._lattice(j, tuple(unknown.tolist())) if 2 <= len(unknown) <= 3 else None
         if lattice is None:
             return None
@@ -101,14 +101,14 @@ class Linker:
         columns = tuple(term.at for term in lattice.terms)
         return LinkedSum(columns, tuple(values), tuple(log_like), tuple(x for x, _, _ in added), first, likelihood)
 
-    def totals(self, cells: Cells, j: int, one: LinkedSum) -> np.ndarray:
+    def totals(self, cells: CoordinateCells, j: int, one: LinkedSum) -> np.ndarray:
         """The totals of the sum of a single row on its lattice, (L,)."""
         unknown = tuple(t for t, term in enumerate(self.coordinates.sources[j].terms) if term.at in one.columns)
         lattice = self._lattice(j, unknown)
         assert lattice is not None
         return self._least(cells, 0, j, lattice, one.values) + lattice.step * np.arange(one.size)
 
-    def _least(self, cells: Cells, i: int, j: int, lattice: Lattice, values: Sequence[np.ndarray]) -> float:
+    def _least(self, cells: CoordinateCells, i: int, j: int, lattice: Lattice, values: Sequence[np.ndarray]) -> float:
         """The least total in row i."""
         source = self.coordinates.sources[j]
         unknown = {term.at for term in lattice.terms}
@@ -162,7 +162,7 @@ class Linker:
                 self._ends[at] = float(np.fmin(law[0], column.minimum)), float(np.fmax(law[1], column.maximum))
         return self._ends[at]
 
-    def _values(self, cells: Cells, i: int, at: int) -> np.ndarray:
+    def _values(self, cells: CoordinateCells, i: int, at: int) -> np.ndarray:
         """All values that a coordinate may have in row i, ascending; at least one."""
         column, (low, high) = self.inner.schema.columns[at], self.ends(at)
         runs = cells.table.regions[number].runs if (number := int(cells.region[i, at])) >= 0 else ()
@@ -178,7 +178,7 @@ class Linker:
             self._grids[at, low, high] = _grid(column, low, high)
         return self._grids[at, low, high]
 
-    def _log_like(self, cells: Cells, i: int, at: int, values: np.ndarray) -> np.ndarray:
+    def _log_like(self, cells: CoordinateCells, i: int, at: int, values: np.ndarray) -> np.ndarray:
         """What row i says of the values of a coordinate."""
         number = int(cells.region[i, at])
         if number < 0:
@@ -187,7 +187,9 @@ class Linker:
             return self._nothing[len(values)]
         return log_likelihoods(self.inner.schema.columns[at], cells.table.regions[number], values)
 
-    def _likelihood(self, cells: Cells, i: int, j: int, least: float, step: float, size: int) -> tuple[int, np.ndarray]:
+    def _likelihood(
+        self, cells: CoordinateCells, i: int, j: int, least: float, step: float, size: int
+    ) -> tuple[int, np.ndarray]:
         """Likelihood of totals, by what row i says of column j, and the place of the first of these."""
         column, said, number = self.coordinates.schema.columns[j], cells.said[i, j], int(cells.said_region[i, j])
         if math.isnan(said):

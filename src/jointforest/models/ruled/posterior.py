@@ -14,11 +14,11 @@ from ...runtime.warnings import warn_of_draws
 from ..base import Distribution, PosteriorState, of_known
 from ..hidden_tree.hidden_tree import LinkedPosterior
 from ..points import Points, SumDistribution, inverted
-from .cells import Cells, levels_region
+from .cells import CoordinateCells, levels_region
 from .coordinates import Coordinates, Term
 from .linked import Linker
 from .sums import distribution_of_sum, grouped
-from .translate import TAIL, Rows, spread_out
+from .translate import TAIL, CoordinateRows, spread_out
 
 _LEFT_OUT = 1e-9
 """Posterior probability of the rows that are left out, of those that stand for one row; tables are in float32."""
@@ -32,7 +32,12 @@ class RuledPosterior(PosteriorState):
     """Answers about the table from those about its coordinates, mixed over the rows that stand for each row."""
 
     def __init__(
-        self, distribution: Distribution, of_inner: Distribution, evidence: Evidence, rows: Rows, linker: Linker | None
+        self,
+        distribution: Distribution,
+        of_inner: Distribution,
+        evidence: Evidence,
+        rows: CoordinateRows,
+        linker: Linker | None,
     ) -> None:
         super().__init__(distribution, evidence)
         self.of_inner, self.rows, self.linker = of_inner, rows, linker
@@ -100,13 +105,13 @@ class RuledPosterior(PosteriorState):
     def background_weight(self) -> np.ndarray:
         return self.mixed(np.nan_to_num(self.inner.background_weight()))
 
-    def with_cells(self, cells: Cells) -> RuledPosterior:
+    def with_cells(self, cells: CoordinateCells) -> RuledPosterior:
         """The posterior of rows that say something else of the coordinates."""
-        rows = Rows(cells, self.rows.is_exact)
+        rows = CoordinateRows(cells, self.rows.is_exact)
         if self.rows.sums is not None:
             column, linker = self.rows.column, self.linker
             assert linker is not None
-            rows = Rows(cells, self.rows.is_exact, linker.again(cells, column), column)
+            rows = CoordinateRows(cells, self.rows.is_exact, linker.again(cells, column), column)
         return RuledPosterior(self.distribution, self.of_inner, self.evidence, rows, self.linker)
 
     @cached_property
@@ -458,7 +463,7 @@ class RuledPosterior(PosteriorState):
         before = sums - share[order]
         before -= before[self.rows.start][owner]  # rows of an owner stay together in this order
         kept = np.sort(order[(before < 1.0 - _LEFT_OUT) & ((share[order] > 0.0) | (before == 0.0))])
-        rows = Rows(self.rows.cells.take(kept), self.rows.is_exact)
+        rows = CoordinateRows(self.rows.cells.take(kept), self.rows.is_exact)
         state = RuledPosterior(self.distribution, self.of_inner, self.evidence, rows, self.linker)
         state.log_rows = self.log_rows[kept]
         return state

@@ -18,12 +18,12 @@ from ..base import Distribution, PosteriorState
 from ..hidden_tree.hidden_tree import HiddenTree, LinkedPosterior
 from ..hidden_tree.states import HiddenState
 from ..mixture import Mixture
-from .cells import Cells
+from .cells import CoordinateCells
 from .coordinates import NEVER, Coordinates
 from .files import ruled_to_arrays
 from .linked import Linker
 from .posterior import GroupedPosterior, RuledPosterior
-from .translate import Rows, known_values, open_rows, representatives, spread_out, translate
+from .translate import CoordinateRows, known_values, open_rows, representatives, spread_out, translate
 
 _ROWS = 128
 """Drawn rows by which it is judged whether densities are exact."""
@@ -113,7 +113,7 @@ class RuledDistribution(Distribution):
         """Makes sums that stay beside rows, where the coordinates' distribution knows their law."""
         return Linker(self.coordinates, self.inner) if isinstance(self.inner, HiddenTree) else None
 
-    def rows(self, evidence: Evidence) -> Iterator[tuple[np.ndarray, Rows]]:
+    def rows(self, evidence: Evidence) -> Iterator[tuple[np.ndarray, CoordinateRows]]:
         """The evidence as rows about the coordinates: numbers of some rows at a time, and what stands for them."""
         return translate(self.coordinates, self.inner, evidence, self.linker)
 
@@ -211,7 +211,7 @@ class RuledDistribution(Distribution):
             out[some] = X.reshape(len(some), m, -1)
         return out.reshape(len(out) * m, -1), draws
 
-    def _sampled(self, evidence: Evidence, rows: Rows, m: int, seed: int, missing: bool) -> np.ndarray:
+    def _sampled(self, evidence: Evidence, rows: CoordinateRows, m: int, seed: int, missing: bool) -> np.ndarray:
         """Draws of rows of evidence that are one row about coordinates each."""
         Z = self.inner.sample(rows.evidence, m, seed, False)
         Z[np.repeat(rows.log_weight == -np.inf, m)] = np.nan
@@ -230,7 +230,7 @@ class RuledDistribution(Distribution):
         rows = cells.take(np.repeat(np.arange(len(count)), count))
         X = np.full((len(state.evidence.value) * m, len(self.schema.columns)), np.nan)
         if len(rows.owner):
-            each = Rows(rows.alone(np.arange(len(rows.owner))), np.ones(len(rows.owner), bool))
+            each = CoordinateRows(rows.alone(np.arange(len(rows.owner))), np.ones(len(rows.owner), bool))
             drawn = self._sampled(state.evidence.take(rows.owner), each, 1, seed, missing)
             order = np.lexsort((rng.random(len(drawn)), rows.owner))
             X[np.repeat(~np.isnan(state.share), m)] = drawn[order]
@@ -338,7 +338,7 @@ class RuledDistribution(Distribution):
         return RuledDistribution(coordinates, self.inner.marginalize(kept))
 
     def is_seen(self, evidence: Evidence) -> np.ndarray:
-        return ~Cells.of(self.coordinates, evidence).is_new
+        return ~CoordinateCells.of(self.coordinates, evidence).is_new
 
     def given_known(self, columns: Sequence[int]) -> Distribution:
         absences = [self.coordinates.absences[j] for j in columns]
@@ -506,7 +506,9 @@ def sum_in_parts(
     return PartsOfSum(model.inner, state.rows.evidence, state.share, bool(state.rows.is_exact[0]), *combined)
 
 
-def _with_drawn_part(state: RuledPosterior, count: np.ndarray, rng: np.random.Generator) -> tuple[Cells, np.ndarray]:
+def _with_drawn_part(
+    state: RuledPosterior, count: np.ndarray, rng: np.random.Generator
+) -> tuple[CoordinateCells, np.ndarray]:
     """Rows with a value of the shortest unknown part of their sum, for as many draws of it; and how many each."""
     cells, sums = state.rows.cells, state.rows.sums
     assert sums is not None

@@ -9,13 +9,13 @@ import numpy as np
 from ...data.schema import Column, snapped
 from ..base import Distribution, PosteriorState
 from ..points import Points, SumDistribution, inverted
-from .cells import Cells
+from .cells import CoordinateCells
 from .coordinates import Coordinates, Term
 from .translate import supports
 
-MOST_ROWS = 1 << 17
+_MOST_ROWS = 1 << 17
 """Most rows that the distribution of a sum is added up from."""
-DRAWS = 1 << 14
+_DRAWS = 1 << 14
 """Draws that stand for the distribution of a sum that is not added up."""
 _PAIRS = 1 << 22
 """Most pairs of a row and a grid cell, or a point, that are looked at at once."""
@@ -92,7 +92,7 @@ class Shifted(SumDistribution):
 
 
 def distribution_of_sum(
-    coordinates: Coordinates, inner: Distribution, j: int, cells: Cells, log_weight: np.ndarray
+    coordinates: Coordinates, inner: Distribution, j: int, cells: CoordinateCells, log_weight: np.ndarray
 ) -> SumDistribution:
     """The distribution of the sum j in rows about the coordinates that have weights (R,)."""
     terms, constant, _ = coordinates.sources[j]
@@ -105,7 +105,7 @@ def distribution_of_sum(
     open_ = sorted(open_, key=size.__getitem__)
     for t in open_[:-1]:
         grid = grids[t]
-        if grid is None or len(grid) * len(cells.owner) > MOST_ROWS:
+        if grid is None or len(grid) * len(cells.owner) > _MOST_ROWS:
             return _drawn(coordinates, inner, j, cells, log_weight)
         cells, log_weight = _spread_out(inner, cells, terms[t].at, grid)
     weight = np.exp(log_weight - log_weight.max())
@@ -130,7 +130,9 @@ def _support(state: PosteriorState, column: Column, at: int) -> np.ndarray | Non
     return values if len(values) else None
 
 
-def _spread_out(inner: Distribution, cells: Cells, at: int, grid: np.ndarray) -> tuple[Cells, np.ndarray]:
+def _spread_out(
+    inner: Distribution, cells: CoordinateCells, at: int, grid: np.ndarray
+) -> tuple[CoordinateCells, np.ndarray]:
     """Rows with each value of a grid for a coordinate, and their weights, without those of next to no weight."""
     n = len(cells.owner)
     cells = cells.take(np.repeat(np.arange(n), len(grid)))
@@ -175,13 +177,15 @@ def grouped(coordinates: Coordinates, j: int, total: np.ndarray, mass: np.ndarra
     return Points(column, distinct, np.bincount(place.reshape(-1), mass))
 
 
-def _drawn(coordinates: Coordinates, inner: Distribution, j: int, cells: Cells, log_weight: np.ndarray) -> Points:
+def _drawn(
+    coordinates: Coordinates, inner: Distribution, j: int, cells: CoordinateCells, log_weight: np.ndarray
+) -> Points:
     """The distribution in draws, which weigh alike."""
     terms, constant, _ = coordinates.sources[j]
     share = np.exp(log_weight - log_weight.max())
     chosen = np.zeros(1, np.int64)
     if len(share) > 1:
-        chosen = np.sort(np.random.default_rng(0).choice(len(share), DRAWS, p=share / share.sum()))
-    Z = inner.sample(cells.take(chosen).evidence(), DRAWS // len(chosen), 0, False)
+        chosen = np.sort(np.random.default_rng(0).choice(len(share), _DRAWS, p=share / share.sum()))
+    Z = inner.sample(cells.take(chosen).evidence(), _DRAWS // len(chosen), 0, False)
     total = constant + np.sum([term.coefficient * term.values(Z) for term in terms], axis=0)
     return replace(grouped(coordinates, j, total, np.full(len(Z), 1.0 / len(Z))), draws=len(Z))

@@ -15,16 +15,17 @@ from functools import cached_property
 import numpy as np
 
 from ...data.evidence import Evidence
-from ...data.rules.contradictions import spread
+from ...data.rules.contradictions import number_span
 from ...data.schema import Column, snapped
+from ...runtime.arrays import ranges
 from ...runtime.threads import chunks
 from ..base import Distribution, PosteriorState
 from ..hidden_tree.linked_sum import LinkedSum
-from .cells import Cells
+from .cells import CoordinateCells
 from .coordinates import Coordinates
 from .linked import Linker
 
-MOST_ROWS = 1 << 14
+_MOST_ROWS = 1 << 14
 """Most rows that the sums over grids make of one row of evidence; of one that would become more, draws are made."""
 DRAWS = 1 << 10
 """Draws in place of a sum over grids, for each row."""
@@ -37,7 +38,7 @@ TAIL = 1e-12
 """Share of a part's distribution beyond either end of the sum over its grid."""
 
 
-class Rows:
+class CoordinateRows:
     """Rows of evidence about coordinates that stand for n rows of evidence about a table.
 
     Attributes
@@ -53,7 +54,7 @@ class Rows:
     """
 
     def __init__(
-        self, cells: Cells, is_exact: np.ndarray, sums: list[LinkedSum] | None = None, column: int = -1
+        self, cells: CoordinateCells, is_exact: np.ndarray, sums: list[LinkedSum] | None = None, column: int = -1
     ) -> None:
         self.cells, self.is_exact, self.sums, self.column = cells, is_exact, sums, column
 
@@ -113,18 +114,18 @@ def translate(
     evidence: Evidence,
     linker: Linker | None = None,
     few: int | None = None,
-) -> Iterator[tuple[np.ndarray, Rows]]:
+) -> Iterator[tuple[np.ndarray, CoordinateRows]]:
     """The rows about coordinates that stand for rows of evidence about the table: numbers of some of these, and theirs.
 
     With a ``linker`` sums stay beside the rows where it makes them, if they are known sums of two parts, or grids would
     be more than ``few`` rows (default `FEW_PLACES`). Groups of rows that become many are small.
     """
-    cells = Cells.of(coordinates, evidence)
+    cells = CoordinateCells.of(coordinates, evidence)
     cells.solve()
     is_open = cells.pending.any(axis=1)
     closed, opened = np.flatnonzero(~is_open), np.flatnonzero(is_open)
     if len(closed) or not len(opened):
-        yield closed, Rows(cells.alone(closed), np.ones(len(closed), bool))
+        yield closed, CoordinateRows(cells.alone(closed), np.ones(len(closed), bool))
     pattern = cells.pattern(opened) if len(opened) else opened
     for k in range(int(pattern.max(initial=-1)) + 1):
         some = opened[pattern == k]
@@ -144,18 +145,18 @@ def translate(
             yield piece, _spread_out(cells.alone(piece), inner)
 
 
-def spread_out(coordinates: Coordinates, inner: Distribution, evidence: Evidence) -> Rows:
+def spread_out(coordinates: Coordinates, inner: Distribution, evidence: Evidence) -> CoordinateRows:
     """The rows about coordinates that stand for all rows of evidence, without sums beside them."""
     groups = list(translate(coordinates, inner, evidence))
     is_exact = np.ones(len(evidence.value), bool)
     for numbers, rows in groups:
         rows.cells.owner = numbers[rows.cells.owner]
         is_exact[numbers] = rows.is_exact
-    cells = Cells.joined([rows.cells for _, rows in groups])
-    return Rows(cells.take(np.argsort(cells.owner, kind="stable")), is_exact)
+    cells = CoordinateCells.joined([rows.cells for _, rows in groups])
+    return CoordinateRows(cells.take(np.argsort(cells.owner, kind="stable")), is_exact)
 
 
-def _with_sums(linker: Linker, cells: Cells, few: int) -> tuple[np.ndarray, Rows | None]:
+def _with_sums(linker: Linker, cells: CoordinateCells, few: int) -> tuple[np.ndarray, CoordinateRows | None]:
     """Which rows, all of one pattern, have a linked sum, and these with it; None if there are none."""
     none = np.empty(0, np.int64)
     if cells.pending[0].sum() != 1:
@@ -169,7 +170,7 @@ def _with_sums(linker: Linker, cells: Cells, few: int) -> tuple[np.ndarray, Rows
         return none, None
     found = cells.alone(linked)
     found.log_weight += np.where(np.isnan(found.said[:, column]), 0.0, cells.coordinates.unit(column))
-    return linked, Rows(found, np.ones(len(linked), bool), [one for one in sums if one is not None], column)
+    return linked, CoordinateRows(found, np.ones(len(linked), bool), [one for one in sums if one is not None], column)
 
 
 def _is_fast(one: LinkedSum, few: int) -> bool:
@@ -177,20 +178,20 @@ def _is_fast(one: LinkedSum, few: int) -> bool:
     return (len(one.columns) == 2 and one.has_few_totals) or math.prod(map(len, one.values[:-1])) > few
 
 
-def _rows_each(cells: Cells, inner: Distribution) -> int:
+def _rows_each(cells: CoordinateCells, inner: Distribution) -> int:
     """About how many rows grids, or draws, make of a row."""
-    sizes = sorted(min(_size(inner.schema.columns[at]), MOST_ROWS) for at in cells.unknown())
-    return int(min(max(math.prod(sizes[:-1]), DRAWS), MOST_ROWS))
+    sizes = sorted(min(_size(inner.schema.columns[at]), _MOST_ROWS) for at in cells.unknown())
+    return int(min(max(math.prod(sizes[:-1]), DRAWS), _MOST_ROWS))
 
 
-def _spread_out(cells: Cells, inner: Distribution) -> Rows:
+def _spread_out(cells: CoordinateCells, inner: Distribution) -> CoordinateRows:
     """Many rows for each of a few of one pattern: by the grids of parts, or draws."""
     found = _by_grids(cells, inner)
     many = np.setdiff1d(cells.owner, found.owner)
     is_exact = ~np.isin(cells.owner, many)
     if len(many):
-        found = Cells.joined([found, _by_draws(cells.take(many), inner)])
-    return Rows(found.take(np.argsort(found.owner, kind="stable")), is_exact)
+        found = CoordinateCells.joined([found, _by_draws(cells.take(many), inner)])
+    return CoordinateRows(found.take(np.argsort(found.owner, kind="stable")), is_exact)
 
 
 def representatives(evidence: Evidence, is_open: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -213,14 +214,14 @@ def representatives(evidence: Evidence, is_open: np.ndarray) -> tuple[np.ndarray
 
 def open_rows(coordinates: Coordinates, evidence: Evidence) -> np.ndarray:
     """Which rows become several, as they say something of a sum of which two parts or more are unknown, bool (n,)."""
-    cells = Cells.of(coordinates, evidence)
+    cells = CoordinateCells.of(coordinates, evidence)
     cells.solve()
     return np.asarray(cells.pending.any(axis=1))
 
 
 def known_values(coordinates: Coordinates, X: np.ndarray) -> np.ndarray:
     """Rows of coordinates (n, m) from rows of the table (n, d), as far as these determine them; NaN elsewhere."""
-    cells = Cells.of(coordinates, Evidence.of_values(X))
+    cells = CoordinateCells.of(coordinates, Evidence.of_values(X))
     cells.solve()
     return cells.value
 
@@ -229,7 +230,7 @@ def known_values(coordinates: Coordinates, X: np.ndarray) -> np.ndarray:
 # ---- All rows of a group say something of the same sums and know the same parts, so that they take the same steps.
 
 
-def _by_grids(group: Cells, inner: Distribution) -> Cells:
+def _by_grids(group: CoordinateCells, inner: Distribution) -> CoordinateCells:
     """All rows that grids of unknown parts make of n rows; none of a row without a grid, or with more than fit."""
     state = inner.observe(group.evidence())
     found, impossible = group, np.empty(0, np.int64)
@@ -238,19 +239,17 @@ def _by_grids(group: Cells, inner: Distribution) -> Cells:
         row, values = supports(state, inner.schema.columns[at], at)
         count = np.bincount(row, minlength=len(group.owner))
         after = np.bincount(found.owner, count[found.owner], len(group.owner))
-        fits = (count > 0) & (after <= MOST_ROWS)
+        fits = (count > 0) & (after <= _MOST_ROWS)
         found = found.take(np.flatnonzero(fits[found.owner]))
         count, start = count[found.owner], (np.cumsum(count) - count)[found.owner]
-        which = np.repeat(np.arange(len(count)), count)
-        place = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
-        found = found.take(which)
-        found.assign(at, values[start[which] + place])
+        found = found.take(np.repeat(np.arange(len(count)), count))
+        found.assign(at, values[ranges(start, count)])
         found.log_weight += math.log(inner.schema.columns[at].step or 1.0)  # the mass of each cell
         found.solve()
         possible = found.log_weight > -np.inf
         impossible = np.union1d(impossible, np.setdiff1d(found.owner, found.owner[possible]))
         found = found.take(np.flatnonzero(possible))
-    return Cells.joined([found, _impossible(group.take(impossible))])
+    return CoordinateCells.joined([found, _impossible(group.take(impossible))])
 
 
 def supports(state: PosteriorState, column: Column, at: int) -> tuple[np.ndarray, np.ndarray]:
@@ -267,13 +266,13 @@ def supports(state: PosteriorState, column: Column, at: int) -> tuple[np.ndarray
     ends = state.quantile(at, np.array([TAIL, 1.0 - TAIL]))
     low, high = np.fmin(ends[:, 0], column.minimum), np.fmax(ends[:, 1], column.maximum)
     first, last = np.rint((low - column.center) / column.step), np.rint((high - column.center) / column.step)
-    count = np.where(last - first < MOST_ROWS, last - first + 1.0, 0.0).astype(np.int64)
+    count = np.where(last - first < _MOST_ROWS, last - first + 1.0, 0.0).astype(np.int64)
     row = np.repeat(np.arange(len(count)), count)
-    place = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-    return row, np.asarray(snapped(column, column.center + (first[row] + place) * column.step))
+    place = first[row] + ranges(np.zeros(len(count), np.int64), count)
+    return row, np.asarray(snapped(column, column.center + place * column.step))
 
 
-def _by_draws(group: Cells, inner: Distribution) -> Cells:
+def _by_draws(group: CoordinateCells, inner: Distribution) -> CoordinateCells:
     """Rows for each of n, with drawn values of the unknown parts but the last, weighed by the inverse density.
 
     Each row has the same random numbers, so that its draws do not depend on the others.
@@ -291,10 +290,10 @@ def _by_draws(group: Cells, inner: Distribution) -> Cells:
         found.value[:, at], found.region[:, at] = Z[:, at], -1
     found.log_weight -= inner.log_density(found.evidence()) - np.repeat(before[possible], DRAWS) + math.log(DRAWS)
     found.solve()
-    return Cells.joined([found, impossible])
+    return CoordinateCells.joined([found, impossible])
 
 
-def _to_draw(group: Cells, inner: Distribution, Z: np.ndarray) -> list[int]:
+def _to_draw(group: CoordinateCells, inner: Distribution, Z: np.ndarray) -> list[int]:
     """Coordinates whose values make all pending sums solvable; Z (1, m) is any row that the first one may stand for."""
     trial, drawn = group.take(np.zeros(1, np.int64)), []
     while trial.pending.any():
@@ -309,10 +308,10 @@ def _size(column: Column) -> float:
     """About how many values a coordinate has."""
     if column.is_categorical:
         return len(column.levels)
-    return spread(column) / column.step if column.step > 0.0 else math.inf
+    return number_span(column) / column.step if column.step > 0.0 else math.inf
 
 
-def _impossible(rows: Cells) -> Cells:
+def _impossible(rows: CoordinateCells) -> CoordinateCells:
     """The rows, of probability 0."""
     rows.log_weight[:] = -np.inf
     rows.pending[:] = False

@@ -1,4 +1,4 @@
-/** Reads the arrays that `pack.py` wrote. */
+/** Reads the arrays that `embed.py` wrote. */
 
 const KINDS = { f8: Float64Array, f4: Float32Array, i4: Int32Array, u2: Uint16Array, u1: Uint8Array };
 

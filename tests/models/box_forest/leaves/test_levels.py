@@ -15,8 +15,8 @@ from jointforest.models.box_forest.leaves.levels import (
     mixed_level_masses,
     one_column,
     stacked,
-    take,
-    weighed,
+    take_levels,
+    weighed_levels,
     weighed_sums,
 )
 
@@ -81,11 +81,11 @@ def test_tables_of_rows_and_columns(seed: int) -> None:
     np.testing.assert_array_equal(narrow, mass[:, [70, 71, 72, -1]])
     np.testing.assert_allclose(dense(columns, wide), want, atol=1e-15)
     rows = np.array([5, 0, 5, 11])
-    taken = take(where, wide, rows)
+    taken = take_levels(where, wide, rows)
     np.testing.assert_allclose(dense(columns, taken), want[rows], atol=1e-15)
     assert len(taken.words) <= len(wide.words)
     fewer = columns_of((3, 128, 70))
-    order = take(layout(fewer), wide, rows, [2, 0])
+    order = take_levels(layout(fewer), wide, rows, [2, 0])
     np.testing.assert_allclose(dense(fewer, order), want[rows][:, [*range(135, 263), *range(70)]], atol=1e-15)
     both = stacked([wide, taken])
     np.testing.assert_allclose(dense(columns, both), np.concatenate([want, want[rows]]), atol=1e-15)
@@ -103,7 +103,7 @@ def test_likelihoods_of_levels(seed: int) -> None:
     product = mass * likelihood
     total = product.sum(axis=1, keepdims=True)
     want = np.where(total > 0, product / np.where(total > 0, total, 1), mass)
-    np.testing.assert_allclose(dense(columns, weighed(wide, likelihood)), want, atol=1e-14)
+    np.testing.assert_allclose(dense(columns, weighed_levels(wide, likelihood)), want, atol=1e-14)
 
 
 @pytest.mark.parametrize("seed", range(3))

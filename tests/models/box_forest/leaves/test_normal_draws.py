@@ -16,7 +16,7 @@ from ....compiled import compiled
 from ....densities import density
 from ....oracle.leaf import NORMAL, STUDENT, UNIFORM, normal_log_mass
 
-_normal, _draw = normal_kernels.normal, normal_kernels.standard_draw
+_normal, _draw = normal_kernels.draw_normal, normal_kernels.standard_draw
 draw_of_family = compiled(family_kernels.draw)
 INF = math.inf
 

@@ -100,7 +100,7 @@ def _few(d, first, last, step, origin):
 
 
 @kernel
-def pool(log_w1, mean1, var1, log_w2, mean2, var2):
+def pool_moments(log_w1, mean1, var1, log_w2, mean2, var2):
     """Log weight, mean and variance of two parts together."""
     if log_w2 == -math.inf:
         return log_w1, mean1, var1
@@ -151,7 +151,7 @@ def _core_and_tails(d, u, v, first, last, step, origin):
         w = log_mass(d, x, y) if y - x > 0.5 * step else -math.inf
         if w > log_w - _NOTHING:
             part_mean, part_var = _smooth(d, w + d.log_norm, x, y, step)
-            log_w, mean, var = pool(log_w, mean, var, w, part_mean, part_var)
+            log_w, mean, var = pool_moments(log_w, mean, var, w, part_mean, part_var)
     return mean, var
 
 

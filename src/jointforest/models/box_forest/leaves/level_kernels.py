@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ....runtime.compile import entry, kernel
+from ....runtime.numeric_kernels import first_at_least
 
 # ---- Kernel: is a level in a set of levels that is kept as bits?
 
@@ -32,14 +33,7 @@ def shared_mass(wide, row, t, level):
 def first_listed(wide, row, t, level):
     """Place of the first level of a row's list of wide column t that is not below ``level``; its end if none is."""
     at = row * wide.scale.shape[1] + t
-    low, high = wide.own_start[at], wide.own_start[at + 1]
-    while low < high:
-        middle = (low + high) >> 1
-        if wide.own_level[middle] < level:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return first_at_least(wide.own_level, wide.own_start[at], wide.own_start[at + 1], level)
 
 
 @kernel

@@ -101,11 +101,16 @@ def words_of(size: Any) -> Any:
 
 
 def bits(member: np.ndarray) -> np.ndarray:
-    """Sets of levels, bool (n, K), as words, uint64 (n, words)."""
-    n, size = member.shape
-    padded = np.zeros((n, 64 * words_of(size)), bool)
-    padded[:, :size] = member
-    return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+    """Sets of levels, bool (..., K), as words, uint64 (..., words): see `level_kernels.has_level`."""
+    *shape, size = member.shape
+    padded = np.zeros((*shape, 64 * words_of(size)), bool)
+    padded[..., :size] = member
+    return np.packbits(padded, axis=-1, bitorder="little").view("<u8").astype(np.uint64)
+
+
+def members(words: np.ndarray, size: int) -> np.ndarray:
+    """Which of so many levels are in the set that begins with the first word, bool (size,)."""
+    return np.unpackbits(words[: words_of(size)].astype("<u8").view(np.uint8), bitorder="little")[:size].astype(bool)
 
 
 def one_column(
@@ -184,7 +189,7 @@ def apart(wide: WideLevels, t: int, rows: np.ndarray | None = None) -> WideLevel
     )
 
 
-def take(where: Layout, wide: WideLevels, rows: np.ndarray, columns: Sequence[int] | None = None) -> WideLevels:
+def take_levels(where: Layout, wide: WideLevels, rows: np.ndarray, columns: Sequence[int] | None = None) -> WideLevels:
     """These rows, and these wide columns (default: all), which ``where`` has; without what nobody needs any more."""
     numbers = range(wide.scale.shape[1]) if columns is None else columns
     return side_by_side(where, [apart(wide, t, rows) for t in numbers], len(rows))
@@ -308,7 +313,7 @@ def _row_of_entry(column: WideLevels) -> np.ndarray:
     return np.repeat(np.arange(len(column.scale)), np.diff(column.own_start))
 
 
-def weighed(column: WideLevels, likelihood: np.ndarray) -> WideLevels:
+def weighed_levels(column: WideLevels, likelihood: np.ndarray) -> WideLevels:
     """The masses of one wide column given likelihoods (K,) of its levels; a row that has none of these stays."""
     row = _row_of_entry(column)
     share, listed = column.share * likelihood, column.own_mass * likelihood[column.own_level]

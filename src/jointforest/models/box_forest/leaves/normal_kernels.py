@@ -226,7 +226,7 @@ _END, _HEIGHT = _layers()
 
 
 @kernel
-def normal(state):
+def draw_normal(state):
     """A standard normal number by the ziggurat of Marsaglia and Tsang (2000)."""
     while True:
         bits = next_bits(state)
@@ -282,9 +282,9 @@ def standard_draw(za, zb, h, state):
     elif za >= 1.0:
         t = _tail(za, h, state)
     else:
-        t = normal(state)
+        t = draw_normal(state)
         while not za < t <= zb:
-            t = normal(state) if za < 0.0 else abs(normal(state))
+            t = draw_normal(state) if za < 0.0 else abs(draw_normal(state))
         return 0, (-t if flip else t)
     return (2 if flip else 1), t
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ....runtime.arrays import ranges
 from .table import PIECES, Leaves, Pieces
 
 
@@ -30,8 +31,7 @@ def pieces_of_slot(leaves: Leaves, slot: int, leaf: np.ndarray) -> tuple[np.ndar
     cut = leaves.family[leaf, slot] == PIECES
     count = np.where(cut, leaves.b[leaf, slot], 1.0).astype(np.int64)
     first = np.where(cut, leaves.a[leaf, slot], -1.0).astype(np.int64)
-    number = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
-    return np.repeat(np.arange(len(leaf)), count), number
+    return np.repeat(np.arange(len(leaf)), count), ranges(first, count)
 
 
 def stacked_pieces(parts: Sequence[Pieces], family: Sequence[np.ndarray], a: Sequence[np.ndarray]) -> Pieces:

@@ -14,7 +14,7 @@ from ....runtime.compile import kernel
 from ....runtime.random_kernels import uniform
 from .density_kernels import density_of
 from .family_kernels import draw, log_mass, mean_variance
-from .grid_kernels import cell_centre, grid_mean_variance, pool
+from .grid_kernels import cell_centre, grid_mean_variance, pool_moments
 from .level_kernels import level_mass, levels_mass
 from .piece_kernels import piece, piece_at, piece_numbers, rest_log_density
 from .table import UNIFORM
@@ -197,7 +197,7 @@ def _run_moments(columns, leaves, l, s, u, v):  # noqa: E741
             m, w = grid_mean_variance(d, u, v, step, origin) if step > 0.0 else mean_variance(d, u, v)
             if first < 0:
                 return m, w
-            log_w, mean, var = pool(log_w, mean, var, log_share + log_mass(d, u, v), m, w)
+            log_w, mean, var = pool_moments(log_w, mean, var, log_share + log_mass(d, u, v), m, w)
     return mean, var
 
 
@@ -217,12 +217,12 @@ def slot_mean_variance(columns, leaves, evidence, l, s, region):  # noqa: E741
                 if mass > -math.inf:
                     m, w = _run_moments(columns, leaves, l, s, u, v)
                     mass += log_rest + evidence.run_log_weight[run]
-                    log_w, mean, var = pool(log_w, mean, var, mass, m, w)
+                    log_w, mean, var = pool_moments(log_w, mean, var, mass, m, w)
     first = columns.atom_start[s]
     for k in range(columns.atom_start[s + 1] - first):
         if has_atom(evidence, region, k):
             log_atom = safe_log(weighed_atom(evidence, region, k, leaves.atom_mass[l, first + k]))
-            log_w, mean, var = pool(log_w, mean, var, log_atom, columns.atom_value[first + k], 0.0)
+            log_w, mean, var = pool_moments(log_w, mean, var, log_atom, columns.atom_value[first + k], 0.0)
     return mean, var
 
 
