@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import times
+from .conditions import Interval
 from .csv_files import SPREADSHEET_ERRORS
 from .schema import CATEGORICAL_KINDS, Column, Frame
 
@@ -38,6 +39,9 @@ class ColumnCells:
         Whether the frame's type says that this order has a meaning.
     per_second : float
         Ticks in a second, if ``datetime``.
+    range_of : int32 array (n,) or None
+        Place in ``intervals`` of a cell that is a range, which counts as missing; -1 of all others.
+    intervals : tuple of Interval
     """
 
     sort: str
@@ -49,6 +53,8 @@ class ColumnCells:
     declared: bool = False
     ordered: bool = False
     per_second: float = 1.0
+    range_of: np.ndarray | None = None
+    intervals: tuple[Interval, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -123,6 +129,42 @@ def coded(
 def ticks(dtype: str, values: np.ndarray, missing: np.ndarray, per_second: float) -> ColumnCells:
     """Cells of a column of moments: int64 ticks since 1970-01-01 (UTC if there is a time zone)."""
     return ColumnCells("datetime", dtype, values, missing, per_second=per_second)
+
+
+def ranged(cells: ColumnCells, is_range: np.ndarray, intervals: Sequence[Interval]) -> ColumnCells:
+    """The cells, some of them (n,) ranges, whose intervals are given in their order."""
+    number = np.full(len(is_range), -1, np.int32) if cells.range_of is None else cells.range_of.copy()
+    place = {interval: k for k, interval in enumerate(cells.intervals)}
+    number[is_range] = [place.setdefault(interval, len(place)) for interval in intervals]
+    values = cells.values
+    if cells.codes is None and cells.sort != "datetime":
+        values = np.where(is_range, np.nan, values)
+    missing = cells.missing | is_range
+    return replace(cells, values=values, missing=missing, range_of=number, intervals=tuple(place))
+
+
+def is_interval(value: Any) -> bool:
+    """Whether a Python object is an interval: `between`, or one of pandas."""
+    return isinstance(value, Interval) or (type(value).__name__ == "Interval" and hasattr(value, "closed_left"))
+
+
+def with_intervals(cells: ColumnCells, objects: np.ndarray, is_range: np.ndarray, dtype: str) -> ColumnCells:
+    """Cells of a column of objects, of which some are intervals and the others were read; alone they have this dtype."""
+    found = [x if isinstance(x, Interval) else Interval(x.left, x.right, x.closed) for x in objects[is_range]]
+    if cells.sort == "empty":
+        has_dates = any(hasattr(end, "year") for x in found[:1] for end in (x.lo, x.hi))
+        n, gone = len(objects), np.ones(len(objects), bool)
+        cells = ticks("datetime64[us]", np.zeros(n, np.int64), gone, 1e6) if has_dates else numbers(
+            "number", dtype, np.full(n, np.nan))  # fmt: skip
+    return ranged(cells, is_range, found)
+
+
+def ranges_refused(name: str, n: int, why: str) -> str:
+    """Message of an error about n cells of a column that are ranges."""
+    return (
+        f"column {name!r} has {n:,} {'cell that is a range' if n == 1 else 'cells that are ranges'}, {why}; fill them "
+        "first by joint.impute(frame, ranges='fill') of a HiddenTreeForest, or make them missing"
+    )
 
 
 def taken(cells: ColumnCells, rows: np.ndarray) -> ColumnCells:

@@ -505,12 +505,15 @@ class Seen:
         Cells that are not missing.
     what : Numbers, Moments or Labels
         Of a column without any known cell: None, or the labels that its type lists.
+    n_ranges : int
+        Cells that are ranges, and not known.
     """
 
     sort: str
     dtype: str
     n_known: int
     what: Numbers | Moments | Labels | None
+    n_ranges: int = 0
 
 
 @dataclass(frozen=True)

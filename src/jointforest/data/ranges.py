@@ -1,0 +1,337 @@
+"""Cells of which only a range is known: how texts write them, flags that say so, and values in their place.
+
+A range is an `Interval`. The cells of a column keep the number of their range beside values that are missing. Learners
+that need a value get one from a self-consistent estimate of the column's distribution (`completed`).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from .cells import ColumnCells, ranged
+from .conditions import Closed, Interval
+from .meaning import Region, meaning_of
+from .schema import Column, Schema, snapped
+
+
+class Ranges(NamedTuple):
+    """Cells of a table that are ranges.
+
+    Attributes
+    ----------
+    number : int32 array (n, d)
+        Which interval a cell has; -1 of cells that are no range.
+    intervals : tuple of Interval
+    """
+
+    number: np.ndarray
+    intervals: tuple[Interval, ...]
+
+    def take(self, rows: np.ndarray) -> Ranges:
+        """Those of some rows."""
+        return self._replace(number=self.number[rows])
+
+    def select(self, columns: Sequence[int]) -> Ranges | None:
+        """Those of some columns (-1: a column without ranges), in this order; None if there is none."""
+        number = np.column_stack([self.number, np.full(len(self.number), -1, np.int32)])[:, list(columns)]
+        return self._replace(number=number) if (number >= 0).any() else None
+
+    def of_column(self, j: int, column: Column) -> tuple[np.ndarray, np.ndarray, list[Region]]:
+        """Rows with a range in column j, which of its R regions each has, and these."""
+        rows = np.flatnonzero(self.number[:, j] >= 0)
+        used, place = np.unique(self.number[rows, j], return_inverse=True)
+        return rows, place.reshape(-1), [cast(Region, meaning_of(column, self.intervals[k])) for k in used.tolist()]
+
+
+# ---- Ranges as texts.
+
+_NUMBER = r"[^\s\d<>≤≥()\[\]]{0,4}\s?\d(?:[\d.,'’  ]*\d)?(?:\s?[^\W\d_%‰]{1,5}|\s?[%‰])?"
+_SIGNED = rf"[+\-−]?{_NUMBER}"
+_ENDS: tuple[tuple[str, str, Closed], ...] = (
+    (rf"(?:<=|=<|≤|up to|at most|max\.?)\s*(?P<hi>{_SIGNED})", "", "right"),
+    (rf"(?P<hi>{_SIGNED})\s*(?:and|or) (?:under|below|younger|less|fewer|lower)", "", "right"),
+    (rf"(?:<|under|below|less than|fewer than)\s*(?P<hi>{_SIGNED})", "", "neither"),
+    (rf"(?:>=|=>|≥|at least|min\.?)\s*(?P<lo>{_SIGNED})", "", "left"),
+    (rf"(?P<lo>{_SIGNED})\s*(?:\+|(?:and|or) (?:over|above|older|more|up|greater|higher))", "", "left"),
+    (rf"(?:>|over|above|more than|greater than)\s*(?P<lo>{_SIGNED})", "", "neither"),
+    (rf"(?P<lo>{_SIGNED})\s*(?:to|\.\.\.?|…)\s*(?P<hi>{_SIGNED})", "", "both"),
+    (rf"(?P<lo>{_NUMBER})\s*[-–—]\s*(?P<hi>{_NUMBER})", "dash", "both"),
+)
+_FORMS = tuple((re.compile(rf"\s*{regex}\s*", re.IGNORECASE), mark, closed) for regex, mark, closed in _ENDS)
+_BRACKETS = re.compile(rf"\s*(?P<open>[\[(])\s*(?P<lo>{_SIGNED}|-inf)?\s*[,;]\s*(?P<hi>{_SIGNED}|\+?inf)?\s*(?P<end>[\])])\s*")
+_CLOSED: Mapping[str, Closed] = {"[]": "both", "[)": "left", "(]": "right", "()": "neither"}
+
+
+class RangeText(NamedTuple):
+    """The texts of the ends of a range, empty where it is open; and whether a dash stands between them."""
+
+    lo: str
+    hi: str
+    closed: Closed
+    has_dash: bool = False
+
+    @property
+    def ends(self) -> list[str]:
+        """The ends that it has."""
+        return [end for end in (self.lo, self.hi) if end]
+
+
+def range_text(text: str) -> RangeText | None:
+    """A text taken apart that may be a range; None of any other.
+
+    Examples
+    --------
+    >>> range_text("<0.25"), range_text("10-20").ends, range_text("2020-01-05")
+    (RangeText(lo='', hi='0.25', closed='neither', has_dash=False), ['10', '20'], None)
+    """
+    if not any(map(str.isdigit, text)):
+        return None
+    if (match := _BRACKETS.fullmatch(text)) is not None:
+        lo, hi = (end if end and end[-1:].isdigit() else "" for end in (match["lo"], match["hi"]))
+        return RangeText(lo, hi, _CLOSED[match["open"] + match["end"]]) if lo or hi else None
+    for regex, mark, closed in _FORMS:
+        if (match := regex.fullmatch(text)) is not None:
+            found = match.groupdict()
+            return RangeText(found.get("lo") or "", found.get("hi") or "", closed, bool(mark))
+    return None
+
+
+def interval_of(text: RangeText, numbers: Mapping[str, float]) -> Interval | None:
+    """The interval of a text, by the numbers of the texts of its ends; None where one is no number, or it is empty."""
+    lo, hi = (numbers[end] if end else None for end in (text.lo, text.hi))
+    if any(end is not None and math.isnan(end) for end in (lo, hi)) or (lo is not None and hi is not None and lo > hi):
+        return None
+    return Interval(lo, hi, text.closed)
+
+
+def in_order(found: Sequence[Interval]) -> np.ndarray | None:
+    """The order of brackets that do not overlap; None if some do."""
+    ends = np.array([(-math.inf if x.lo is None else x.lo, math.inf if x.hi is None else x.hi) for x in found])
+    order = np.lexsort((ends[:, 1], ends[:, 0]))
+    is_apart = ends[order[:-1], 1] <= ends[order[1:], 0]
+    return order if is_apart.all() else None
+
+
+# ---- A column that says whether the numbers of another one are exact.
+
+
+@dataclass(frozen=True)
+class Censored:
+    """Numbers that another column calls inexact; made by `censored`.
+
+    Attributes
+    ----------
+    event : str
+        The column that is true or 1 where a number is exact; elsewhere the value is above it.
+    below : str
+        The column that is true or 1 where the value is below the number; elsewhere it is exact.
+    """
+
+    event: str = ""
+    below: str = ""
+
+    @property
+    def flag(self) -> str:
+        """The column that says so."""
+        return self.event or self.below
+
+
+def censored(event: str = "", below: str = "") -> Censored:
+    """Kind of a column of numbers of which another column says whether they are exact.
+
+    It goes where kinds of columns go: ``kinds={"months": jf.censored(event="died")}``. The other column takes no part
+    in the joint. A missing cell of it leaves the number a bound.
+
+    Parameters
+    ----------
+    event : str
+        Column of booleans, or 0 and 1: where it is false the value is above the number, as of a time that is not over.
+    below : str
+        Column of booleans, or 0 and 1: where it is true the value is below the number, a limit of detection.
+
+    Returns
+    -------
+    Censored
+
+    Raises
+    ------
+    ValueError
+        If not exactly one column is named.
+
+    Examples
+    --------
+    >>> censored(event="died")
+    Censored(event='died', below='')
+    """
+    if bool(event) == bool(below):
+        raise ValueError("censored: expected one of event= and below=, the name of the column that says which are exact")
+    return Censored(str(event), str(below))
+
+
+def with_flag(cells: ColumnCells, flag: ColumnCells, name: str, of: Censored) -> ColumnCells:
+    """The cells of a column, those of which its flag says so as ranges."""
+    if cells.codes is not None or cells.sort == "datetime":
+        got = "dates" if cells.sort == "datetime" else "text"
+        raise ValueError(f"column {name!r}: jf.censored expects numbers, got {got}; give durations in place of dates")
+    truth = flag.values if flag.codes is None else np.append([_truth(x) for x in flag.labels], np.nan)[flag.codes]
+    if flag.sort == "datetime" or (~np.isnan(truth) & (truth != 0.0) & (truth != 1.0)).any():
+        raise ValueError(f"column {of.flag!r}: expected true and false, or 1 and 0, to say which {name!r} are exact")
+    is_range = ~cells.missing & (truth != (1.0 if of.event else 0.0))
+    ends = cells.values[is_range].tolist()
+    return ranged(
+        cells, is_range, [Interval(x, None, "neither") if of.event else Interval(None, x, "neither") for x in ends]
+    )
+
+
+def _truth(label: Any) -> float:
+    """A label as 0 or 1; 2 if it is neither."""
+    return {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}.get(str(label).strip().casefold(), 2.0)
+
+
+# ---- Values in place of ranges, from a self-consistent estimate of the column's distribution.
+
+_MOST_STEPS, _CLOSE = 500, 1e-7
+_KNOTS = 200
+"""Quantiles of exact values that show the shape of the distribution."""
+_NEAR = 1.0
+"""Standard normal units within which values beside an end tell how it goes on beyond them."""
+
+
+def completed(column: Column, x: np.ndarray, rows: np.ndarray, place: np.ndarray, regions: Sequence[Region]) -> np.ndarray:
+    """Numbers x (n,) with values in place of ranges: ``rows`` have the regions ``place``.
+
+    The masses between the ends of all ranges maximise the likelihood (Turnbull 1976). Between two ends lie quantiles of
+    the exact values there. Where there are none, values are those of a curve through the ends of known mass: it is a
+    line against normal scores, of the numbers, their roots or their logarithms, whichever is straightest.
+    """
+    out, exact = x.copy(), np.sort(x[~np.isnan(x)])
+    ends = np.array([_ends(column, region) for region in regions])
+    limits = np.unique(ends[np.isfinite(ends)])
+    bins = np.searchsorted(limits, exact)  # bin b lies above limit b - 1, up to limit b
+    first = np.where(np.isinf(ends[:, 0]), 0, np.searchsorted(limits, ends[:, 0]) + 1)
+    last = np.where(np.isinf(ends[:, 1]), len(limits), np.searchsorted(limits, ends[:, 1]))
+    counts = np.bincount(place, minlength=len(regions)).astype(float)
+    mass = _turnbull(np.bincount(bins, minlength=len(limits) + 1).astype(float), first, np.maximum(last, first), counts)
+    below = np.concatenate([[0.0], np.cumsum(mass)])
+    order = np.lexsort((rows, ends[place, 1], ends[place, 0]))
+    own = place[order]
+    # evenly spread for equal ranges, as for others
+    share = np.modf(0.5 + np.arange(len(order)) * 0.6180339887498949)[0]
+    at = below[first[own]] + share * (below[np.maximum(last, first)[own] + 1] - below[first[own]])
+    bin_of = np.clip(np.searchsorted(below, at, side="right") - 1, first[own], np.maximum(last, first)[own])
+    inside = (at - below[bin_of]) / np.where(mass[bin_of] > 0.0, mass[bin_of], 1.0)
+    values = np.interp(at, *_curve(exact, limits, below, len(x)))
+    start, size = np.searchsorted(bins, bin_of), np.bincount(bins, minlength=len(limits) + 1)[bin_of]
+    some = np.flatnonzero(size)
+    place_in = np.clip(np.clip(inside[some], 0.0, 1.0) * size[some] - 0.5, 0.0, size[some] - 1.0)
+    left = start[some] + np.floor(place_in).astype(int)
+    right = np.minimum(left + 1, start[some] + size[some] - 1)
+    values[some] = exact[left] + (place_in - np.floor(place_in)) * (exact[right] - exact[left])
+    out[rows[order]] = _inside(column, values, ends[own])
+    return out
+
+
+def _ends(column: Column, region: Region) -> tuple[float, float]:
+    """Where a region begins and ends; atoms that are its ends lie inside."""
+    held = [atom for k, atom in enumerate(column.atoms) if region.atoms >> k & 1]
+    lows, highs = [lo for lo, _ in region.runs], [hi for _, hi in region.runs]
+    if column.step == 0.0:
+        lows, highs = lows + [math.nextafter(atom, -math.inf) for atom in held], highs + held
+    if not lows:
+        raise ValueError(f"column {column.name!r}: a range holds none of the values that the column can have")
+    return min(lows), max(highs)
+
+
+def _turnbull(known: np.ndarray, first: np.ndarray, last: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Mass of each of m bins: of so many exact values (m,), and ranges from bin ``first`` to ``last`` that occur so often."""
+    m = len(known)
+
+    def spread(weight: np.ndarray) -> np.ndarray:
+        return np.cumsum(np.bincount(first, weight, m + 1) - np.bincount(last + 1, weight, m + 1))[:m]
+
+    mass = known + np.maximum(spread(counts / (last - first + 1)), 0.0)
+    mass /= mass.sum()
+    for _ in range(_MOST_STEPS):
+        below = np.concatenate([[0.0], np.cumsum(mass)])
+        inside = np.maximum(below[last + 1] - below[first], 1e-300)
+        new = known + mass * np.maximum(spread(counts / inside), 0.0)
+        new /= new.sum()
+        step, mass = np.abs(new - mass).max(), new
+        if step < _CLOSE:
+            break
+    return mass
+
+
+def _curve(exact: np.ndarray, limits: np.ndarray, below: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Shares ascending, and the numbers with such a share below them: a curve through the limits and exact values."""
+    from scipy.special import ndtr, ndtri
+
+    some = exact[np.linspace(0, len(exact) - 1, min(len(exact), _KNOTS)).astype(int)] if len(exact) else exact
+    knots = np.union1d(limits, some)
+    # the share below a knot, by the limits on either side of it and the exact values between them
+    bin_of = np.searchsorted(limits, knots)
+    count = np.searchsorted(exact, knots, side="right")
+    first, total = np.searchsorted(exact, np.append(-np.inf, limits), side="right"), np.diff(
+        np.append(np.searchsorted(exact, np.append(-np.inf, limits), side="right"), len(exact))
+    )
+    within = np.where(total[bin_of] > 0, (count - first[bin_of] - 0.5) / np.maximum(total[bin_of], 1), 1.0)
+    is_limit = np.isin(knots, limits)
+    share = below[bin_of] + np.where(is_limit, 1.0, np.clip(within, 0.0, 1.0)) * np.diff(below)[bin_of]
+    share = np.maximum.accumulate(np.clip(share, 0.25 / n, 1.0 - 0.25 / n))
+    kept = np.append(np.diff(share) > 1e-12, True)
+    knots, share = knots[kept], share[kept]
+    z = ndtri(share)
+    to, back = _straightest(z, knots)
+    y = to(knots)
+    fine, values = [], []
+    for side, reach in ((0, -8.0), (-1, 8.0)):
+        near = np.abs(z - z[side]) <= _NEAR
+        if np.count_nonzero(near) < 3:
+            near = np.argsort(np.abs(z - z[side]))[:3]
+        dz, dy = z[near] - z[side], y[near] - y[side]
+        slope = float(dz @ dy / max(dz @ dz, 1e-300)) or float(abs(y[side]) or 1.0)
+        beyond = z[side] + np.linspace(0.0, 1.0, 400)[1:] * reach
+        more = back(y[side] + slope * (beyond - z[side]))
+        if side:  # no heavier than a tail of constant hazard
+            rate = (more[0] - knots[side]) / -np.log(ndtr(-beyond[0]) / ndtr(-z[side]))
+            more = np.minimum(more, knots[side] - rate * np.log(ndtr(-beyond) / ndtr(-z[side])))
+        fine.append(beyond)
+        values.append(more)
+    # fine steps between knots, as shares are no linear function of normal scores
+    inner = np.interp(np.linspace(0.0, len(z) - 1.0, 20 * len(z)), np.arange(len(z)), z)
+    shares = ndtr(np.concatenate([fine[0][::-1], inner, fine[1]]))
+    return shares, np.concatenate([values[0][::-1], back(np.interp(inner, z, y)), values[1]])
+
+
+def _straightest(z: np.ndarray, x: np.ndarray) -> tuple[Any, Any]:
+    """A transformation of numbers, and its inverse, that makes them most like a line against normal scores."""
+    choices: list[tuple[Any, Any]] = [(np.asarray, np.asarray)]
+    if x[0] > 0.0:  # numbers above 0 have no values below it in place of ranges
+        choices += [(np.sqrt, lambda y: np.maximum(y, 0.0) ** 2), (np.log, lambda y: np.exp(np.minimum(y, 700.0)))]
+        choices[0] = (np.asarray, lambda y: np.maximum(y, 0.0))
+    if len(x) < 3 or np.ptp(z) == 0.0:
+        return choices[0]
+    return max(choices, key=lambda one: float(np.corrcoef(z, one[0](x))[0, 1]))
+
+
+def _inside(column: Column, values: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Values that the column can have, inside their ranges (lo, hi]."""
+    lo, hi = ends.T
+    half = 0.5 * column.step
+    low, high = (lo + half, hi - half) if half > 0.0 else (np.nextafter(lo, np.inf), hi)
+    with np.errstate(invalid="ignore"):
+        return np.clip(snapped(column, np.clip(values, low, high)), low, high)
+
+
+def completed_table(schema: Schema, X: np.ndarray, ranges: Ranges) -> np.ndarray:
+    """Numbers X (n, d) with values in place of ranges, column by column."""
+    X = X.copy()
+    for j in np.flatnonzero((ranges.number >= 0).any(axis=0)).tolist():
+        X[:, j] = completed(schema.columns[j], X[:, j], *ranges.of_column(j, schema.columns[j]))
+    return X
