@@ -13,7 +13,7 @@ import numpy as np
 
 from ..data.conditions import AllOf, PerRow, without_missing
 from ..data.evidence import Evidence, build, intersect
-from ..data.frames import encode, fill, warn_unseen
+from ..data.frames import encode, encode_ranges, fill, warn_unseen
 from ..data.meaning import refuse_pair
 from ..data.reading import Reading, reading_of
 from ..data.rules.rule import Rule
@@ -1334,7 +1334,9 @@ class Joint:
         return state if beta == 1.0 else self.distribution.observe_by_trees(evidence, beta)
 
     def _evidence(self, frame: Any) -> Evidence:
-        return build(self.schema, *self._encode(frame))
+        X, unseen, ranges = encode_ranges(self.schema, frame)
+        warn_unseen(self.schema, frame, unseen)
+        return build(self.schema, X, unseen, ranges=ranges)
 
     def _encode(self, frame: Any) -> tuple[np.ndarray, np.ndarray]:
         X, unseen = encode(self.schema, frame)

@@ -148,15 +148,15 @@ def is_interval(value: Any) -> bool:
     return isinstance(value, Interval) or (type(value).__name__ == "Interval" and hasattr(value, "closed_left"))
 
 
-def with_intervals(cells: ColumnCells, objects: np.ndarray, is_range: np.ndarray, dtype: str) -> ColumnCells:
-    """Cells of a column of objects, of which some are intervals and the others were read; alone they have this dtype."""
+def with_intervals(cells: ColumnCells, objects: np.ndarray, is_range: np.ndarray) -> ColumnCells:
+    """Cells of a column of objects of which some are intervals, and the others were read: numbers come back as floats."""
     found = [x if isinstance(x, Interval) else Interval(x.left, x.right, x.closed) for x in objects[is_range]]
     if cells.sort == "empty":
         has_dates = any(hasattr(end, "year") for x in found[:1] for end in (x.lo, x.hi))
         n, gone = len(objects), np.ones(len(objects), bool)
-        cells = ticks("datetime64[us]", np.zeros(n, np.int64), gone, 1e6) if has_dates else numbers(
-            "number", dtype, np.full(n, np.nan))  # fmt: skip
-    return ranged(cells, is_range, found)
+        dated = ticks("datetime64[us]", np.zeros(n, np.int64), gone, 1e6)
+        cells = dated if has_dates else numbers("number", "float64", np.full(n, np.nan))
+    return ranged(replace(cells, dtype="float64") if cells.sort in ("number", "integer") else cells, is_range, found)
 
 
 def ranges_refused(name: str, n: int, why: str) -> str:

@@ -287,17 +287,16 @@ def _curve(exact: np.ndarray, limits: np.ndarray, below: np.ndarray, n: int) -> 
     kept = np.append(np.diff(share) > 1e-12, True)
     knots, share = knots[kept], share[kept]
     z = ndtri(share)
-    to, back = _straightest(z, knots)
-    y = to(knots)
     fine, values = [], []
     for side, reach in ((0, -8.0), (-1, 8.0)):
         near = np.abs(z - z[side]) <= _NEAR
         if np.count_nonzero(near) < 3:
             near = np.argsort(np.abs(z - z[side]))[:3]
-        dz, dy = z[near] - z[side], y[near] - y[side]
-        slope = float(dz @ dy / max(dz @ dz, 1e-300)) or float(abs(y[side]) or 1.0)
+        to, back = _straightest(z[near], knots[near], knots[0] > 0.0)
+        dz, dy = z[near] - z[side], to(knots[near]) - to(knots[side])
+        slope = float(dz @ dy / max(dz @ dz, 1e-300)) or float(abs(to(knots[side])) or 1.0)
         beyond = z[side] + np.linspace(0.0, 1.0, 400)[1:] * reach
-        more = back(y[side] + slope * (beyond - z[side]))
+        more = back(to(knots[side]) + slope * (beyond - z[side]))
         if side:  # no heavier than a tail of constant hazard
             rate = (more[0] - knots[side]) / -np.log(ndtr(-beyond[0]) / ndtr(-z[side]))
             more = np.minimum(more, knots[side] - rate * np.log(ndtr(-beyond) / ndtr(-z[side])))
@@ -306,15 +305,15 @@ def _curve(exact: np.ndarray, limits: np.ndarray, below: np.ndarray, n: int) -> 
     # fine steps between knots, as shares are no linear function of normal scores
     inner = np.interp(np.linspace(0.0, len(z) - 1.0, 20 * len(z)), np.arange(len(z)), z)
     shares = ndtr(np.concatenate([fine[0][::-1], inner, fine[1]]))
-    return shares, np.concatenate([values[0][::-1], back(np.interp(inner, z, y)), values[1]])
+    return shares, np.concatenate([values[0][::-1], np.interp(inner, z, knots), values[1]])
 
 
-def _straightest(z: np.ndarray, x: np.ndarray) -> tuple[Any, Any]:
+def _straightest(z: np.ndarray, x: np.ndarray, is_above_zero: bool) -> tuple[Any, Any]:
     """A transformation of numbers, and its inverse, that makes them most like a line against normal scores."""
     choices: list[tuple[Any, Any]] = [(np.asarray, np.asarray)]
-    if x[0] > 0.0:  # numbers above 0 have no values below it in place of ranges
-        choices += [(np.sqrt, lambda y: np.maximum(y, 0.0) ** 2), (np.log, lambda y: np.exp(np.minimum(y, 700.0)))]
-        choices[0] = (np.asarray, lambda y: np.maximum(y, 0.0))
+    if is_above_zero:  # numbers above 0 have no values below it in place of ranges
+        choices = [(np.asarray, lambda y: np.maximum(y, 0.0)), (np.sqrt, lambda y: np.maximum(y, 0.0) ** 2),
+                   (np.log, lambda y: np.exp(np.minimum(y, 700.0)))]  # fmt: skip
     if len(x) < 3 or np.ptp(z) == 0.0:
         return choices[0]
     return max(choices, key=lambda one: float(np.corrcoef(z, one[0](x))[0, 1]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple, Self
@@ -16,8 +17,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..api.joint import Joint
-from ..data.frames import encode, read, row_weights, take_rows, with_names
+from ..data.frames import encode_ranges, read, row_weights, take_rows, with_names
 from ..data.infer_schema import infer_schema
+from ..data.ranges import Ranges, completed_table
 from ..data.rules.find import with_rules
 from ..data.rules.rule import Equation, Order
 from ..data.schema import Columns, Schema, kernel_columns, snap
@@ -150,11 +152,13 @@ class Rows(NamedTuple):
     schema : Schema
     columns : Columns
     X : float64 array (n, d)
-        Cells and level codes, grid columns snapped; NaN where missing.
+        Cells and level codes, grid columns snapped; NaN where missing. Cells that are ranges have any value in these.
     filled : float64 array (n, d)
         The same, each missing cell drawn given the known ones of its row; X itself where nothing is drawn.
     first : HiddenTrees or None
         What the draws are from; None: nothing is drawn.
+    ranges : Ranges or None
+        Which cells are ranges.
     """
 
     schema: Schema
@@ -162,6 +166,7 @@ class Rows(NamedTuple):
     X: np.ndarray
     filled: np.ndarray
     first: HiddenTrees | None = None
+    ranges: Ranges | None = None
 
     @property
     def drawn(self) -> np.ndarray:
@@ -170,15 +175,21 @@ class Rows(NamedTuple):
 
     def take(self, rows: np.ndarray) -> Rows:
         """Some of the rows."""
-        return self._replace(X=self.X[rows], filled=self.filled[rows])
+        ranges = None if self.ranges is None else self.ranges.take(rows)
+        return self._replace(X=self.X[rows], filled=self.filled[rows], ranges=ranges)
 
     def completed(self, weight: np.ndarray | None, seed: int) -> Rows:
-        """The rows, which have weights (n,) or None, with missing cells drawn within the span of the known ones."""
+        """The rows, which have weights (n,) or None, with missing cells drawn within the span of the known ones.
+
+        Cells that are ranges are drawn within these, and count as known.
+        """
         X = np.asfortranarray(self.X)  # read by columns; leaves are filled without another copy
-        if not np.isnan(X).any():
+        if self.ranges is None and not np.isnan(X).any():
             return self._replace(X=X, filled=X)
-        first = first_joint(self.schema, X, weight, seed)
-        filled = fill_in(first, X, keys_of(len(X), seed))
+        first = first_joint(self.schema, X, weight, seed, self.ranges)
+        filled = fill_in(first, X, keys_of(len(X), seed), self.ranges)
+        if self.ranges is not None:
+            X = np.where(self.ranges.number >= 0, filled, X)
         return self._replace(X=X, filled=np.clip(filled, np.fmin.reduce(X), np.fmax.reduce(X), out=filled), first=first)
 
 
@@ -209,9 +220,14 @@ def read_table(frame: Any, kinds: Mapping[str, str] | None) -> Rows:
     frame = with_names(frame)
     schema = infer_schema(frame, kinds)
     columns = kernel_columns(schema)
-    X = snap(columns, encode(schema, frame)[0])
+    X, _, ranges = encode_ranges(schema, frame)
+    X = snap(columns, X if ranges is None else completed_table(schema, X, ranges))
     check_cells(schema.names, X)
-    return Rows(with_rules(schema, X), columns, X, X)
+    schema = with_rules(schema, X)
+    if ranges is not None:  # a rule about values that are not known exactly may be broken by any of them
+        of_ranges = {schema.names[j] for j in np.flatnonzero((ranges.number >= 0).any(axis=0)).tolist()}
+        schema = replace(schema, rules=tuple(rule for rule in schema.rules if not of_ranges.intersection(rule.columns)))
+    return Rows(schema, columns, X, X, ranges=ranges)
 
 
 class TableLearner(TableScores):

@@ -27,6 +27,7 @@ from ..data.rules.contradictions import (
 )
 from ..data.rules.orders import apartness
 from ..data.rules.rule import Combinations, Equation, Function, MissingTogether, MissingWhere, Order, Rule, enough_rows
+from ..data.ranges import Ranges
 from ..data.schema import MAX_LEVELS, Column, Schema, snapped
 from ..models.base import Distribution
 from ..models.ruled.coordinates import NEVER, Absence, Coordinates, Source, Term, lies_on_grid, on_grid, values_of
@@ -801,6 +802,18 @@ def wanted_rules(given: Any, schema: Schema, X: np.ndarray, objective: str = "dr
         tried = tried if is_auto else ()
     schema = replace(schema, rules=(*mine, *others))
     return Wanted(schema, (*mine, *found), len(mine), "all" not in said, tried)
+
+
+def refuse_rules(wanted: Wanted, ranges: Ranges) -> None:
+    """Raise ValueError if a declared rule is about a column with cells that are ranges."""
+    for rule in wanted.rules:
+        for name in rule.columns:
+            n = np.count_nonzero(ranges.number[:, wanted.schema.index(name)] >= 0)
+            if n:
+                raise ValueError(
+                    f"rules: {str(rule)!r} is about column {name!r}, {n:,} cells of which are ranges; a rule is enforced "
+                    "only between values, so leave it out"
+                )
 
 
 def _lone_orders(found: Sequence[Rule], schema: Schema, X: np.ndarray) -> list[Rule]:

@@ -72,7 +72,7 @@ def _objects(column: np.ndarray, name: str) -> ColumnCells:
     is_range = np.array([is_interval(value) for value in column], dtype=bool)
     if is_range.any():
         others = _objects(np.where(is_range, np.nan, column), name)
-        return with_intervals(others, column, is_range, "object[float|nan]")
+        return with_intervals(others, column, is_range)
     nan = "" if not missing.any() or column[int(missing.argmax())] is None else "|nan"
     is_text = all(isinstance(value, str) for value in known)
     if is_text or is_mixed(known):

@@ -62,7 +62,7 @@ def _cells(series: pd.Series, name: str) -> ColumnCells:
         return numbers("number", text, series.to_numpy() / np.timedelta64(1, "s"))
     if isinstance(dtype, pd.IntervalDtype) and dtype.subtype.kind in "iufM":
         nothing = empty("float64", len(series))
-        return with_intervals(nothing, series.to_numpy(dtype=object), series.notna().to_numpy(), "float64")
+        return with_intervals(nothing, series.to_numpy(dtype=object), series.notna().to_numpy())
     if isinstance(dtype, pd.IntervalDtype) or dtype.kind in "cV":
         kind = text.partition("[")[0].rstrip("0123456789")
         raise unsupported(name, text, hint_for(kind, "turn it into numbers, or into text (astype(str))"))
@@ -114,7 +114,7 @@ def _objects(series: pd.Series, name: str) -> ColumnCells:
         )
     is_range = np.array([is_interval(value) for value in series], dtype=bool)
     if is_range.any():
-        return with_intervals(_objects(series.mask(is_range), name), series.to_numpy(), is_range, "object[float|nan]")
+        return with_intervals(_objects(series.mask(is_range), name), series.to_numpy(), is_range)
     if is_mixed(series[~missing]):
         codes, labels = pd.factorize(series)
         return coded(f"object[mixed{nan}]", codes, list(labels))

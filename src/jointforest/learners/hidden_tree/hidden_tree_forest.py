@@ -13,6 +13,7 @@ from sklearn.base import clone
 from ...api.joint import Joint
 from ...data.discretization.refine import refined
 from ...data.evidence import build
+from ...data.ranges import Ranges
 from ...data.schema import Schema
 from ...evaluation.columns_and_pairs import cells_of, some
 from ...evaluation.misfit import lost_pairs
@@ -27,7 +28,7 @@ from ..base import TableScores, as_frame, check_cells, read_table, warn_lost_dep
 from ..batches.improve import improve
 from ..batches.passes import fold_of
 from ..batches.sample import take_weighed
-from ..rules import Reduced, reduce_table, wanted_rules
+from ..rules import Reduced, reduce_table, refuse_rules, wanted_rules
 from .choose import choose_settings, settings_for_likelihood
 from .codes import scales_of, table_of
 from .constants import FIXED
@@ -168,7 +169,7 @@ class HiddenTreeForest(TableScores):
         X, weight = weighed_rows(as_frame(X), sample_weight)
         rows = read_table(X, self.kinds)
         self._name_columns(rows.schema.all_columns.names, rows.schema.frame)
-        model = self._learn_ruled(rows.schema, rows.X, weight, self._draw_seed())
+        model = self._learn_ruled(rows.schema, rows.X, weight, self._draw_seed(), rows.ranges)
         self.joint_ = Joint(model)
         warn_lost_dependence(model, rows.X, weight, lost_pairs(model, rows.X, weight))
         return self
@@ -227,13 +228,20 @@ class HiddenTreeForest(TableScores):
         self.joint_ = Joint(HiddenTree(first))
         return self
 
-    def _learn_ruled(self, schema: Schema, X: np.ndarray, weight: np.ndarray | None, seed: int) -> Distribution:
+    def _learn_ruled(
+        self, schema: Schema, X: np.ndarray, weight: np.ndarray | None, seed: int, ranges: Ranges | None = None
+    ) -> Distribution:
         """The distribution of a table, in coordinates that cannot break its rules if there are any."""
         wanted = wanted_rules(self.rules, schema, X, self.objective)
+        if ranges is not None:
+            refuse_rules(wanted, ranges)
         reduced = reduce_table(wanted, X, compound_trial(wanted.schema, X, seed))
         if reduced is None:
-            return HiddenTree(self._learn(wanted.schema, X, weight, seed))
-        return reduced.ruled(HiddenTree(self._learn(reduced.schema, reduced.X, weight, seed)))
+            return HiddenTree(self._learn(wanted.schema, X, weight, seed, ranges=ranges))
+        if ranges is not None:
+            place = {name: j for j, name in enumerate(schema.names)}
+            ranges = ranges.select([place.get(name, -1) for name in reduced.schema.names])
+        return reduced.ruled(HiddenTree(self._learn(reduced.schema, reduced.X, weight, seed, ranges=ranges)))
 
     def _learn(
         self,
@@ -242,16 +250,17 @@ class HiddenTreeForest(TableScores):
         weight: np.ndarray | None,
         seed: int,
         settings: LearnSettings | None = None,
+        ranges: Ranges | None = None,
     ) -> HiddenTrees:
         n_bins = self._most_bins(len(cells))
         fine = FIXED.fine_ends if len(cells) < FIXED.many_rows else 0.0
         singles = self.objective == "likelihood"
-        scales = scales_of(schema, cells, weight, n_bins, fine, singles)
+        scales = scales_of(schema, cells, weight, n_bins, fine, singles, ranges)
         if self.start == "factors":
             parts = [1 if column.is_categorical else FIXED.parts_of_codes for column in schema.columns]
             fine_scales = tuple(map(refined, scales, parts))
             scales = tuple(of.scale for of in fine_scales)
-        table = table_of(schema, scales, cells, weight)
+        table = table_of(schema, scales, cells, weight, ranges)
         with one_blas_thread(in_kernels=True):
             self.settings_ = settings or self._settings(table, seed)
             seeds = np.random.default_rng(seed).integers(2**31, size=self.n_estimators).tolist()
