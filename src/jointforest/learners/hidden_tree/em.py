@@ -148,14 +148,21 @@ def _with_ranges(nodes: Nodes, tables: Tables, covers: Covers) -> tuple[Nodes, T
     return wide, Tables(tables.transition, _flat(cells))
 
 
-def _without_ranges(nodes: Nodes, tables: Tables, wide: Nodes, counts: Tables, covers: Covers) -> Tables:
-    """Counts by codes: those of a range are spread over its codes in proportion to what each has of it."""
+def _without_ranges(
+    nodes: Nodes, tables: Tables, wide: Nodes, counts: Tables, covers: Covers, before: Tables
+) -> Tables:
+    """Counts by codes: those of a range are spread over its codes as the counts ``before`` are.
+
+    Were they spread as the tables are, what smoothing adds would be added anew in each step, as no cell objects to it.
+    """
     cells = []
-    each = zip(nodes.column.tolist(), split_tables(nodes, tables)[1], split_tables(wide, counts)[1], strict=True)
-    for j, cell, count in each:
+    each = (split_tables(nodes, tables)[1], split_tables(wide, counts)[1], split_tables(nodes, before)[1])
+    for j, cell, count, old in zip(nodes.column.tolist(), *each, strict=True):
         cover, K = covers[j].astype(np.float32), len(cell) - 1
         own = count[: K + 1].copy()
-        own[:K] += cell[:K] * (cover.T @ (count[K + 1 :] / np.maximum(cover @ cell[:K], LEAST)))
+        if len(cover):
+            share = old[:K] + FIXED.range_smoothing * cell[:K]
+            own[:K] += share * (cover.T @ (count[K + 1 :] / np.maximum(cover @ share, LEAST)))
         cells.append(own)
     return Tables(counts.transition, _flat(cells))
 
@@ -172,11 +179,16 @@ def expected_counts(
     weight: np.ndarray,
     run: Run = one_by_one,
     covers: Covers = (),
+    before: Tables | None = None,
 ) -> Tables:
-    """Expected counts over some rows, at least one, of codes (d, N) with weights (N,), piece by piece."""
+    """Expected counts over some rows, at least one, of codes (d, N) with weights (N,), piece by piece.
+
+    Codes of ranges have ``covers``; ``before`` are the counts of which the tables are, or these themselves (None).
+    """
     if covers:
         wide, of_wide = _with_ranges(nodes, tables, covers)
-        return _without_ranges(nodes, tables, wide, expected_counts(wide, of_wide, codes, rows, weight, run), covers)
+        counts = expected_counts(wide, of_wide, codes, rows, weight, run)
+        return _without_ranges(nodes, tables, wide, counts, covers, before or tables)
     most = nodes.most_states
     pieces = _pieces(nodes, rows)
 

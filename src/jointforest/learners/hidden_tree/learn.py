@@ -188,7 +188,7 @@ def _learn(
     step = Maximisation(nodes, columns, settings.smoothing, run)
     step.fit_normals(counts, settings.smoothing)
     tables = step.tables(counts, _smoothing(settings, 0))
-    seen, unseen = _Rows.of(rows), _Rows.of(held)
+    seen, unseen = _Rows.of(rows._replace(known=None, covers=())), _Rows.of(held)
     if settings.passes < 1 or len(rows.codes) == 0:
         return to_tree(nodes, tables, columns), unseen.log_probability(nodes, tables, run)
     # Passes of stepwise EM over the rows in batches, until held-out rows gain no more
@@ -213,7 +213,7 @@ def _learn(
         # Passes over all rows at once, as counts of batches weigh some rows more than others
         every = _Rows.of(_together(rows, held))
         for _ in range(settings.full):
-            more = every if settings.refit else seen
+            more = every if settings.refit else _Rows.of(rows)
             best = _pass(nodes, best, counts, more, step, settings.smoothing, np.ones(1), rng, run)
             tick()
     of_held = of_best if settings.refit else unseen.log_probability(nodes, best, run)
@@ -223,7 +223,7 @@ def _learn(
     # The marginals are those of all rows, held out or not
     if not settings.refit:
         rows_of_all = np.arange(len(every.weight))
-        counts = expected_counts(nodes, best, every.codes, rows_of_all, every.weight, run, every.covers)
+        counts = expected_counts(nodes, best, every.codes, rows_of_all, every.weight, run, every.covers, counts)
     return raked(tree, nodes, counts), of_held
 
 
@@ -272,9 +272,9 @@ def _pass(
     ):
         if dropout > 0.0:
             codes, weight = _with_hidden(nodes, rows.codes[:, batch], dropout, rng), rows.weight[batch]
-            news = expected_counts(nodes, tables, codes, np.arange(len(batch)), weight, run, rows.covers)
+            news = expected_counts(nodes, tables, codes, np.arange(len(batch)), weight, run, rows.covers, counts)
         else:
-            news = expected_counts(nodes, tables, rows.codes, batch, rows.weight, run, rows.covers)
+            news = expected_counts(nodes, tables, rows.codes, batch, rows.weight, run, rows.covers, counts)
         gain = share * mass / max(float(rows.weight[batch].sum(dtype=np.float64)), 1e-12)
         for old, new in zip(counts, news, strict=True):
             em_kernels.move(old, new, np.float32(1.0 - share), np.float32(gain))
