@@ -1105,6 +1105,7 @@ class Joint:
         m: int | None = None,
         random_state: Any = None,
         *,
+        ranges: str = "keep",
         n_jobs: int | None = -1,
     ) -> Any:
         """Fill the missing cells; every known one stays what it is.
@@ -1118,6 +1119,8 @@ class Joint:
         m : int, optional
             Number of draws, with ``method="sample"``.
         random_state : None, int, Generator or RandomState
+        ranges : {"keep", "fill"}
+            Whether cells of which only a range is known stay as they are, or get values in their ranges.
         n_jobs : int or None
             Threads; the answer does not depend on it.
 
@@ -1129,8 +1132,13 @@ class Joint:
             raise ValueError(f"method must be 'mean' or 'sample', got {method!r}")
         if m is not None and (method == "mean" or m not in Number(1, whole=True)):
             raise ValueError(f"m must be a positive integer, and goes with method='sample'; got m={m!r}, {method!r}")
-        X, unseen = self._encode(frame)
-        evidence = build(self.schema, X, unseen)
+        if ranges not in ("keep", "fill"):
+            raise ValueError(f"ranges must be 'keep' or 'fill', got {ranges!r}")
+        X, unseen, found = encode_ranges(self.schema, frame)
+        warn_unseen(self.schema, frame, unseen)
+        evidence = build(self.schema, X, unseen, ranges=found)
+        if found is not None and ranges == "keep":
+            unseen = unseen | (found.number >= 0)  # which stay as they are, too
         if method == "mean":
             filled, share = self.distribution.impute(evidence)
             check_support(share)

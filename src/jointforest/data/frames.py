@@ -584,7 +584,9 @@ def _unasked(schema: Schema, frame: Any) -> dict[str, list[Any]]:
 
 
 def _restored(column: Column, known: list[Any], x: np.ndarray, changed: np.ndarray, cells: list[Any]) -> list[Any]:
-    """The column's cells, those that changed as they were: known cells, or for numbers x."""
+    """The column's cells, those that changed as they were: known cells, or for numbers x; a range is no number x."""
+    if not column.is_categorical and any(changed & np.isnan(x)):
+        return [known[i] if changed[i] else cell for i, cell in enumerate(cells)]
     if column.written is not None:
         is_mixed = "[mixed" in column.written.dtype
         return [

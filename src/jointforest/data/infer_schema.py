@@ -158,9 +158,15 @@ def with_flags(reader: FrameReader, flags: Mapping[str, Censored]) -> FrameReade
     """The table with ranges in columns of which another one says that some of their numbers are not exact."""
     if not flags:
         return reader
-    read = {
-        name: with_flag(reader.cells(name), reader.cells(of.flag), name, of) for name, of in flags.items()
-    }
+    read = {}
+    for name, of in flags.items():
+        cells, flag = reader.cells(name), reader.cells(of.flag)
+        n = int(np.count_nonzero(flag.missing & ~cells.missing))
+        if n:
+            raise ValueError(
+                f"column {of.flag!r}: {n:,} missing cells in rows with a number in {name!r}; it must say which are exact"
+            )
+        read[name] = with_flag(cells, flag, name, of)
     return replace(reader, cells=lambda name: read[name] if name in read else reader.cells(name))
 
 

@@ -94,6 +94,11 @@ class Reduced(NamedTuple):
                 Z[:, absence.besides] = _besides(absence, Z, X[:, j])
         return np.hstack([Z, X[:, self.beside]])
 
+    def ranges_of(self, schema: Schema, ranges: Ranges | None) -> Ranges | None:
+        """Which cells of the columns that are learned are ranges, by those of the table; no rule is about these."""
+        place = {name: j for j, name in enumerate(schema.names)}
+        return None if ranges is None else ranges.select([place.get(name, -1) for name in self.schema.names])
+
     def ruled(self, inner: Distribution) -> Distribution:
         """The distribution of the table's rows, from one of the columns that are learned."""
         columns = self.coordinates.inner.columns

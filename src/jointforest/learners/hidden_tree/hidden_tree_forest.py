@@ -238,9 +238,7 @@ class HiddenTreeForest(TableScores):
         reduced = reduce_table(wanted, X, compound_trial(wanted.schema, X, seed))
         if reduced is None:
             return HiddenTree(self._learn(wanted.schema, X, weight, seed, ranges=ranges))
-        if ranges is not None:
-            place = {name: j for j, name in enumerate(schema.names)}
-            ranges = ranges.select([place.get(name, -1) for name in reduced.schema.names])
+        ranges = reduced.ranges_of(schema, ranges)
         return reduced.ruled(HiddenTree(self._learn(reduced.schema, reduced.X, weight, seed, ranges=ranges)))
 
     def _learn(

@@ -22,7 +22,7 @@ from ...runtime.warnings import warn
 from ..base import read_table
 from ..hidden_tree.hidden_tree_forest import compound_trial
 from ..history.history_forest import HistoryForest
-from ..rules import reduce_table, wanted_rules
+from ..rules import reduce_table, refuse_rules, wanted_rules
 from .budget import budget_of
 from .choose import Task, choose
 
@@ -172,9 +172,11 @@ def fit(
         raise ValueError(f"order={order!r} goes with group, the column that names the subject of each row")
     start = time.monotonic()
     allowed = budget_of(budget)
-    table = read_table(frame, kinds)
+    table, seed = read_table(frame, kinds), seed_of(random_state)
+    table = table if table.ranges is None else table.completed(None, seed)
     wanted = wanted_rules(rules, table.schema, table.X, objective)
-    seed = seed_of(random_state)
+    if table.ranges is not None:
+        refuse_rules(wanted, table.ranges)
     reduced = reduce_table(wanted, table.X, compound_trial(wanted.schema, table.X, seed))
     schema = wanted.schema if reduced is None else reduced.coordinates.schema
     others = None
@@ -184,7 +186,7 @@ def fit(
     tell = write_line if verbose else be_quiet
     # forests answer questions about a sum by thousands of rows, which differ in the values of its parts
     with_forests = reduced is None or not reduced.coordinates.adds_numbers
-    task = Task(schema, table.X, others, allowed, seed, start, tell, reduced, (), objective, with_forests)
+    task = Task(schema, table.X, others, allowed, seed, start, tell, reduced, (), objective, with_forests, table.ranges)
     chosen = choose(task)
     counted, of = (table.X, f"the {len(table.X):,} rows learned") if others is None else (others, "the rows of holdout")
     found = statements(chosen.model, counted, of)
