@@ -149,7 +149,7 @@ def is_interval(value: Any) -> bool:
 
 
 def with_intervals(cells: ColumnCells, objects: np.ndarray, is_range: np.ndarray) -> ColumnCells:
-    """Cells of a column of objects of which some are intervals, and the others were read: numbers come back as floats."""
+    """Cells of a column of objects of which some are intervals and the others were read; numbers become floats."""
     found = [x if isinstance(x, Interval) else Interval(x.left, x.right, x.closed) for x in objects[is_range]]
     if cells.sort == "empty":
         has_dates = any(hasattr(end, "year") for x in found[:1] for end in (x.lo, x.hi))

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..runtime.warnings import warn
 from . import calendars
-from .cells import FrameReader, numbers, of_numbers, without
+from .cells import FrameReader, numbers, of_numbers, ranges_refused, without
 from .csv_files import WORDS
 from .ends import ends_of
 from .frames import encode_reader, read
@@ -137,7 +137,7 @@ def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None, doubt: bool
 def _without_flags(
     names: Sequence[str], kinds: Mapping[str, Any] | None, flags: Mapping[str, Censored]
 ) -> dict[str, str]:
-    """The checked kinds of columns, without those of which others say which numbers are exact; the others are ignored."""
+    """The checked kinds of columns, without those of ``flags``; columns that say which numbers are exact are ignored."""
     if not isinstance(kinds, Mapping):
         return check_kinds(names, kinds)
     asked = {of.flag: "ignored" for of in flags.values()}
@@ -164,7 +164,7 @@ def with_flags(reader: FrameReader, flags: Mapping[str, Censored]) -> FrameReade
         n = int(np.count_nonzero(flag.missing & ~cells.missing))
         if n:
             raise ValueError(
-                f"column {of.flag!r}: {n:,} missing cells in rows with a number in {name!r}; it must say which are exact"
+                f"column {of.flag!r}: {n:,} missing cells beside numbers of {name!r}; it must say which are exact"
             )
         read[name] = with_flag(cells, flag, name, of)
     return replace(reader, cells=lambda name: read[name] if name in read else reader.cells(name))
@@ -186,9 +186,7 @@ def _with_ends_of_ranges(seen: Look, reader: FrameReader, ranged: Collection[str
     return replace(seen, columns=tuple(columns))
 
 
-def _with_ranges(
-    schema: Schema, reader: FrameReader, ranged: Collection[str], flags: Mapping[str, Censored]
-) -> Schema:
+def _with_ranges(schema: Schema, reader: FrameReader, ranged: Collection[str], flags: Mapping[str, Censored]) -> Schema:
     """The schema with what ranges say of the ends of their columns, by values in place of them (`ranges.completed`)."""
     columns = list(schema.columns)
     few = [j for j, column in enumerate(columns) if column.name in ranged and column.n_ranges]
@@ -322,7 +320,7 @@ def _tick_box(name: str, seen: Seen, n: int, frame: Frame) -> Column | None:
 def _column(name: str, seen: Seen, kind: str | None, counted: np.ndarray | None) -> Column:
     column = Column(name, kind or "", seen.dtype, n_observed=seen.n_known + seen.n_ranges, n_ranges=seen.n_ranges)
     if seen.n_ranges and (kind in CATEGORICAL_KINDS or not isinstance(seen.what, Numbers | Moments)):
-        raise ValueError(f"column {name!r}: {seen.n_ranges:,} cells are ranges, which a column of {kind or 'levels'} lacks")
+        raise ValueError(ranges_refused(name, seen.n_ranges, f"which a column of {kind or 'text'} does not have"))
     if seen.n_ranges and not seen.n_known:  # values are ends of ranges, which no cell has
         made = _numeric(column, seen.sort, _as_numbers(column, seen), counted)
         return replace(made, atoms=(), kind="continuous" if made.kind == "mixed" else made.kind)

@@ -64,7 +64,9 @@ _ENDS: tuple[tuple[str, str, Closed], ...] = (
     (rf"(?P<lo>{_NUMBER})\s*[-–—]\s*(?P<hi>{_NUMBER})", "dash", "both"),
 )
 _FORMS = tuple((re.compile(rf"\s*{regex}\s*", re.IGNORECASE), mark, closed) for regex, mark, closed in _ENDS)
-_BRACKETS = re.compile(rf"\s*(?P<open>[\[(])\s*(?P<lo>{_SIGNED}|-inf)?\s*[,;]\s*(?P<hi>{_SIGNED}|\+?inf)?\s*(?P<end>[\])])\s*")
+_BRACKETS = re.compile(
+    rf"\s*(?P<open>[\[(])\s*(?P<lo>{_SIGNED}|-inf)?\s*[,;]\s*(?P<hi>{_SIGNED}|\+?inf)?\s*(?P<end>[\])])\s*"
+)
 _CLOSED: Mapping[str, Closed] = {"[]": "both", "[)": "left", "(]": "right", "()": "neither"}
 
 
@@ -170,7 +172,9 @@ def censored(event: str = "", below: str = "") -> Censored:
     Censored(event='died', below='')
     """
     if bool(event) == bool(below):
-        raise ValueError("censored: expected one of event= and below=, the name of the column that says which are exact")
+        raise ValueError(
+            "censored: expected event= or below=, the name of the column that says which numbers are exact"
+        )
     return Censored(str(event), str(below))
 
 
@@ -203,7 +207,9 @@ _NEAR = 1.0
 """Standard normal units within which values beside an end tell how it goes on beyond them."""
 
 
-def completed(column: Column, x: np.ndarray, rows: np.ndarray, place: np.ndarray, regions: Sequence[Region]) -> np.ndarray:
+def completed(
+    column: Column, x: np.ndarray, rows: np.ndarray, place: np.ndarray, regions: Sequence[Region]
+) -> np.ndarray:
     """Numbers x (n,) with values in place of ranges: ``rows`` have the regions ``place``.
 
     The masses between the ends of all ranges maximise the likelihood (Turnbull 1976). Between two ends lie quantiles of
@@ -249,7 +255,7 @@ def _ends(column: Column, region: Region) -> tuple[float, float]:
 
 
 def _turnbull(known: np.ndarray, first: np.ndarray, last: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Mass of each of m bins: of so many exact values (m,), and ranges from bin ``first`` to ``last`` that occur so often."""
+    """Mass of each of m bins that hold so many exact values, and of ranges from bin ``first`` to bin ``last``."""
     m = len(known)
 
     def spread(weight: np.ndarray) -> np.ndarray:
@@ -277,8 +283,9 @@ def _curve(exact: np.ndarray, limits: np.ndarray, below: np.ndarray, n: int) -> 
     # the share below a knot, by the limits on either side of it and the exact values between them
     bin_of = np.searchsorted(limits, knots)
     count = np.searchsorted(exact, knots, side="right")
-    first, total = np.searchsorted(exact, np.append(-np.inf, limits), side="right"), np.diff(
-        np.append(np.searchsorted(exact, np.append(-np.inf, limits), side="right"), len(exact))
+    first, total = (
+        np.searchsorted(exact, np.append(-np.inf, limits), side="right"),
+        np.diff(np.append(np.searchsorted(exact, np.append(-np.inf, limits), side="right"), len(exact))),
     )
     within = np.where(total[bin_of] > 0, (count - first[bin_of] - 0.5) / np.maximum(total[bin_of], 1), 1.0)
     is_limit = np.isin(knots, limits)

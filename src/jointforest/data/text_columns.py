@@ -250,13 +250,11 @@ def find_forms(reader: FrameReader, kinds: Mapping[str, str]) -> Found:
     return found
 
 
-def _forms_with_ranges(
-    name: str, column: _Texts, must: bool
-) -> tuple[tuple[WrittenForm, ...], list[str]]:
+def _forms_with_ranges(name: str, column: _Texts, must: bool) -> tuple[tuple[WrittenForm, ...], list[str]]:
     """The form of the numbers of a column with numbers and ranges, or if all cells are brackets these in their order.
 
-    ``must`` says that the user wants numbers in place of brackets. Dashes are ranges only if each of them stands between
-    two ascending numbers without zeros in front, and if a tenth of the cells are numbers.
+    ``must`` says that the user wants numbers in place of brackets. Dashes are ranges only if each stands between two
+    ascending numbers without zeros in front, and if a tenth of the cells are numbers.
     """
     split = {text: found for text in column.texts if (found := range_text(text)) is not None}
     if not split:
@@ -325,7 +323,11 @@ def with_forms(reader: FrameReader, found: Found) -> FrameReader:
         labels = {place[str(label).strip()]: label for label in cells.labels if str(label).strip() in place}
         code = np.array([place.get(str(label).strip(), -1) for label in cells.labels] + [-1])
         read[name] = replace(
-            cells, codes=code[cells.codes], labels=[labels[k] for k in range(len(brackets))], declared=True, ordered=True
+            cells,
+            codes=code[cells.codes],
+            labels=[labels[k] for k in range(len(brackets))],
+            declared=True,
+            ordered=True,
         )
     return replace(reader, cells=lambda name: read[name] if name in read else reader.cells(name))
 

@@ -14,6 +14,7 @@ from ..data.discretization.dependence import CLASSES, mutual_information
 from ..data.discretization.learn import MAX_LEVEL_CODES
 from ..data.evidence import build
 from ..data.infer_schema import infer_schema
+from ..data.ranges import Ranges
 from ..data.rules.contradictions import (
     NEAR,
     combined,
@@ -27,7 +28,6 @@ from ..data.rules.contradictions import (
 )
 from ..data.rules.orders import apartness
 from ..data.rules.rule import Combinations, Equation, Function, MissingTogether, MissingWhere, Order, Rule, enough_rows
-from ..data.ranges import Ranges
 from ..data.schema import MAX_LEVELS, Column, Schema, snapped
 from ..models.base import Distribution
 from ..models.ruled.coordinates import NEVER, Absence, Coordinates, Source, Term, lies_on_grid, on_grid, values_of
@@ -816,8 +816,8 @@ def refuse_rules(wanted: Wanted, ranges: Ranges) -> None:
             n = np.count_nonzero(ranges.number[:, wanted.schema.index(name)] >= 0)
             if n:
                 raise ValueError(
-                    f"rules: {str(rule)!r} is about column {name!r}, {n:,} cells of which are ranges; a rule is enforced "
-                    "only between values, so leave it out"
+                    f"rules: {str(rule)!r} is about column {name!r}, {n:,} cells of which are ranges; only values can "
+                    "be held to a rule, so leave it out"
                 )
 
 

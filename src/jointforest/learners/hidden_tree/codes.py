@@ -75,7 +75,7 @@ def _with_ranges(table: CodeTable, schema: Schema, scales: tuple[Scale, ...], ra
             place, regions = _fewer(place, regions)
         cuts = [np.array(region.runs).reshape(-1, 2).T for region in regions]
         inside = [
-            np.exp(restrict(scale, *runs, region.atoms, column.atoms).log_code)
+            np.exp(restrict(scale, runs[0], runs[1], region.atoms, column.atoms).log_code)
             for runs, region in zip(cuts, regions, strict=True)
         ]
         cover, of_region = np.unique(np.array(inside).reshape(-1, scale.n_codes), axis=0, return_inverse=True)

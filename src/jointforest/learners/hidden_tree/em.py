@@ -129,8 +129,8 @@ def _flat(tables: list[np.ndarray] | tuple[np.ndarray, ...]) -> np.ndarray:
     return np.concatenate([np.asarray(table, np.float32).ravel() for table in tables])
 
 
-# ---- Expectation. A range is a code more, behind that of a missing cell: its row of a cell table is what its codes have
-# in sum, each by the share of the code that lies in the range.
+# ---- Expectation. A range is a code more, behind that of a missing cell: its row of a cell table is the sum of the rows
+# of its codes, each times the share of the code that lies in the range.
 
 Covers = tuple[np.ndarray, ...]
 """Share of each code of each column in each of its ranges, d arrays (R_j, K_j); empty where there are no ranges."""
