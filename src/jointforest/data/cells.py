@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence, Set
@@ -131,11 +132,14 @@ def ticks(dtype: str, values: np.ndarray, missing: np.ndarray, per_second: float
     return ColumnCells("datetime", dtype, values, missing, per_second=per_second)
 
 
+_OPEN = (None, -math.inf, math.inf)
+
+
 def ranged(cells: ColumnCells, is_range: np.ndarray, intervals: Sequence[Interval]) -> ColumnCells:
-    """The cells, some of them (n,) ranges, whose intervals are given in their order."""
+    """The cells, some of them (n,) ranges, given in their order; the whole line is a missing cell."""
     number = np.full(len(is_range), -1, np.int32) if cells.range_of is None else cells.range_of.copy()
     place = {interval: k for k, interval in enumerate(cells.intervals)}
-    number[is_range] = [place.setdefault(interval, len(place)) for interval in intervals]
+    number[is_range] = [-1 if x.lo in _OPEN and x.hi in _OPEN else place.setdefault(x, len(place)) for x in intervals]
     values = cells.values
     if cells.codes is None and cells.sort != "datetime":
         values = np.where(is_range, np.nan, values)

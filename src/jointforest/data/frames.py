@@ -224,9 +224,8 @@ def encode_reader(
 
 
 def _are_ranges(cells: ColumnCells) -> bool:
-    """Whether the texts of a column of numbers are ranges."""
-    texts = [label for label in cells.labels if isinstance(label, str)]
-    return bool(texts) and all(range_text(text) is not None or is_number(text) for text in texts)
+    """Whether some texts of a column of numbers are ranges."""
+    return any(isinstance(label, str) and range_text(label) is not None for label in cells.labels)
 
 
 def _exact(schema: Schema, X: np.ndarray, ranges: Ranges) -> Ranges | None:

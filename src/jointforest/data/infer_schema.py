@@ -137,7 +137,7 @@ def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None, doubt: bool
 def _without_flags(
     names: Sequence[str], kinds: Mapping[str, Any] | None, flags: Mapping[str, Censored]
 ) -> dict[str, str]:
-    """The checked kinds of columns, without those of ``flags``; columns that say which numbers are exact are ignored."""
+    """The checked kinds of columns, without those of ``flags``; columns that say what is exact are ignored."""
     if not isinstance(kinds, Mapping):
         return check_kinds(names, kinds)
     asked = {of.flag: "ignored" for of in flags.values()}

@@ -16,6 +16,7 @@ import numpy as np
 
 from .cells import ColumnCells, ranged
 from .conditions import Closed, Interval
+from .csv_files import is_number
 from .meaning import Region, meaning_of
 from .schema import Column, Schema, snapped
 
@@ -51,7 +52,7 @@ class Ranges(NamedTuple):
 
 # ---- Ranges as texts.
 
-_NUMBER = r"[^\s\d<>≤≥()\[\]]{0,4}\s?\d(?:[\d.,'’  ]*\d)?(?:\s?[^\W\d_%‰]{1,5}|\s?[%‰])?"
+_NUMBER = r"[^\s\d<>≤≥()\[\]]{0,4}\s?\d(?:[\d.,'’  ]*\d)?(?:\s?[^\W\d_][^\s\d<>()\[\]+\-–]{0,14}|\s?[%‰])?"
 _SIGNED = rf"[+\-−]?{_NUMBER}"
 _ENDS: tuple[tuple[str, str, Closed], ...] = (
     (rf"(?:<=|=<|≤|up to|at most|max\.?)\s*(?P<hi>{_SIGNED})", "", "right"),
@@ -92,7 +93,7 @@ def range_text(text: str) -> RangeText | None:
     >>> range_text("<0.25"), range_text("10-20").ends, range_text("2020-01-05")
     (RangeText(lo='', hi='0.25', closed='neither', has_dash=False), ['10', '20'], None)
     """
-    if not any(map(str.isdigit, text)):
+    if not any(map(str.isdigit, text)) or is_number(text):
         return None
     if (match := _BRACKETS.fullmatch(text)) is not None:
         lo, hi = (end if end and end[-1:].isdigit() else "" for end in (match["lo"], match["hi"]))
@@ -213,8 +214,8 @@ def completed(
     """Numbers x (n,) with values in place of ranges: ``rows`` have the regions ``place``.
 
     The masses between the ends of all ranges maximise the likelihood (Turnbull 1976). Between two ends lie quantiles of
-    the exact values there. Where there are none, values are those of a curve through the ends of known mass: it is a
-    line against normal scores, of the numbers, their roots or their logarithms, whichever is straightest.
+    the exact values there. Where there are none, values are those of a curve through the ends of known mass. Beyond the
+    outermost it goes on as it was: a line, of numbers, roots or logarithms against normal scores, or a power.
     """
     out, exact = x.copy(), np.sort(x[~np.isnan(x)])
     ends = np.array([_ends(column, region) for region in regions])
@@ -294,36 +295,47 @@ def _curve(exact: np.ndarray, limits: np.ndarray, below: np.ndarray, n: int) -> 
     kept = np.append(np.diff(share) > 1e-12, True)
     knots, share = knots[kept], share[kept]
     z = ndtri(share)
-    fine, values = [], []
+    shares, values = [], []
     for side, reach in ((0, -8.0), (-1, 8.0)):
         near = np.abs(z - z[side]) <= _NEAR
         if np.count_nonzero(near) < 3:
             near = np.argsort(np.abs(z - z[side]))[:3]
-        to, back = _straightest(z[near], knots[near], knots[0] > 0.0)
-        dz, dy = z[near] - z[side], to(knots[near]) - to(knots[side])
-        slope = float(dz @ dy / max(dz @ dz, 1e-300)) or float(abs(to(knots[side])) or 1.0)
+        of, to, back = _straightest(share[near], knots[near], knots[0] > 0.0, side == 0)
+        du, dy = of(share[near]) - of(share[side]), to(knots[near]) - to(knots[side])
+        slope = float(du @ dy / max(du @ du, 1e-300)) or float(abs(to(knots[side])) or 1.0)
         beyond = z[side] + np.linspace(0.0, 1.0, 400)[1:] * reach
-        more = back(to(knots[side]) + slope * (beyond - z[side]))
+        more = back(to(knots[side]) + slope * (of(ndtr(beyond)) - of(share[side])))
         if side:  # no heavier than a tail of constant hazard
             rate = (more[0] - knots[side]) / -np.log(ndtr(-beyond[0]) / ndtr(-z[side]))
             more = np.minimum(more, knots[side] - rate * np.log(ndtr(-beyond) / ndtr(-z[side])))
-        fine.append(beyond)
+        of_more = ndtr(beyond)
+        if side == 0 and knots[0] > 0.0:  # above 0 the curve is that of a distribution without what is not
+            nothing = ndtr(np.interp(0.0, more[::-1], beyond[::-1]))
+            of_more = share[0] * np.maximum(of_more - nothing, 0.0) / max(share[0] - nothing, 1e-300)
+            more = np.maximum(more, 0.0)
+        shares.append(of_more)
         values.append(more)
     # fine steps between knots, as shares are no linear function of normal scores
     inner = np.interp(np.linspace(0.0, len(z) - 1.0, 20 * len(z)), np.arange(len(z)), z)
-    shares = ndtr(np.concatenate([fine[0][::-1], inner, fine[1]]))
-    return shares, np.concatenate([values[0][::-1], np.interp(inner, z, knots), values[1]])
+    values.insert(1, np.interp(inner, z, knots))
+    return np.concatenate([shares[0][::-1], ndtr(inner), shares[1]]), np.concatenate([values[0][::-1], *values[1:]])
 
 
-def _straightest(z: np.ndarray, x: np.ndarray, is_above_zero: bool) -> tuple[Any, Any]:
-    """A transformation of numbers, and its inverse, that makes them most like a line against normal scores."""
-    choices: list[tuple[Any, Any]] = [(np.asarray, np.asarray)]
-    if is_above_zero:  # numbers above 0 have no values below it in place of ranges
-        choices = [(np.asarray, lambda y: np.maximum(y, 0.0)), (np.sqrt, lambda y: np.maximum(y, 0.0) ** 2),
-                   (np.log, lambda y: np.exp(np.minimum(y, 700.0)))]  # fmt: skip
-    if len(x) < 3 or np.ptp(z) == 0.0:
+def _straightest(share: np.ndarray, x: np.ndarray, is_above_zero: bool, is_low: bool) -> tuple[Any, Any, Any]:
+    """Functions of shares and of numbers by which these lie most on a line, and the inverse of the latter."""
+    from scipy.special import ndtri
+
+    choices: list[tuple[Any, Any, Any]] = [(ndtri, np.asarray, np.asarray)]
+    if is_above_zero:
+        choices += [(ndtri, np.sqrt, lambda y: np.sign(y) * y**2), (ndtri, np.log, _exp)]
+        choices += [(np.log, np.log, _exp)] if is_low else []  # a power of the numbers
+    if len(x) < 3 or np.ptp(share) == 0.0:
         return choices[0]
-    return max(choices, key=lambda one: float(np.corrcoef(z, one[0](x))[0, 1]))
+    return max(choices, key=lambda one: float(np.corrcoef(one[0](share), one[1](x))[0, 1]))
+
+
+def _exp(y: np.ndarray) -> np.ndarray:
+    return np.exp(np.minimum(y, 700.0))
 
 
 def _inside(column: Column, values: np.ndarray, ends: np.ndarray) -> np.ndarray:

@@ -34,6 +34,7 @@ from ..runtime.warnings import warn
 from .batches.fill import Sizes, Structure, fill, leaf_sizes
 from .batches.passes import fold_of
 from .batches.sample import Sampled, take_weighed
+from .hidden_tree.codes import matched
 from .hidden_tree.first_joint import fill_in, first_joint, keys_of
 from .leaf_fitting.fit import NARROWEST
 
@@ -152,7 +153,7 @@ class Rows(NamedTuple):
     schema : Schema
     columns : Columns
     X : float64 array (n, d)
-        Cells and level codes, grid columns snapped; NaN where missing. Cells that are ranges have any value in these.
+        Cells and level codes, grid columns snapped; NaN where missing. Cells that are ranges have draws from these.
     filled : float64 array (n, d)
         The same, each missing cell drawn given the known ones of its row; X itself where nothing is drawn.
     first : HiddenTrees or None
@@ -223,6 +224,7 @@ def read_table(frame: Any, kinds: Mapping[str, str] | None) -> Rows:
     X, _, ranges = encode_ranges(schema, frame)
     X = snap(columns, X if ranges is None else completed_table(schema, X, ranges))
     check_cells(schema.names, X)
+    X = X if ranges is None else matched(schema, X, ranges)
     schema = with_rules(schema, X)
     if ranges is not None:  # a rule about values that are not known exactly may be broken by any of them
         of_ranges = {schema.names[j] for j in np.flatnonzero((ranges.number >= 0).any(axis=0)).tolist()}

@@ -768,7 +768,9 @@ class Wanted(NamedTuple):
     tried: tuple[Function, ...] = ()
 
 
-def wanted_rules(given: Any, schema: Schema, X: np.ndarray, objective: str = "draws") -> Wanted:
+def wanted_rules(
+    given: Any, schema: Schema, X: np.ndarray, objective: str = "draws", ranges: Ranges | None = None
+) -> Wanted:
     """The rules to enforce, by what a learner's parameters ``rules`` and ``objective`` are.
 
     A rule that was found in a sample may have exceptions in new rows, which would have density 0 if it were enforced.
@@ -793,6 +795,8 @@ def wanted_rules(given: Any, schema: Schema, X: np.ndarray, objective: str = "dr
     wrong = [one for one in rules if not isinstance(one, Rule)]
     if wrong:
         raise TypeError(f"rules: expected rules, such as jf.rule('start <= end'), got {wrong[0]!r}")
+    if ranges is not None:
+        _refuse_ranges(rules, schema, ranges)
     mine = declared(schema, X, list(dict.fromkeys(rules)))
     texts = {str(one) for one in mine}
     others = tuple(one for one in schema.rules if str(one) not in texts)
@@ -809,11 +813,11 @@ def wanted_rules(given: Any, schema: Schema, X: np.ndarray, objective: str = "dr
     return Wanted(schema, (*mine, *found), len(mine), "all" not in said, tried)
 
 
-def refuse_rules(wanted: Wanted, ranges: Ranges) -> None:
+def _refuse_ranges(rules: Sequence[Rule], schema: Schema, ranges: Ranges) -> None:
     """Raise ValueError if a declared rule is about a column with cells that are ranges."""
-    for rule in wanted.rules:
-        for name in rule.columns:
-            n = np.count_nonzero(ranges.number[:, wanted.schema.index(name)] >= 0)
+    for rule in rules:
+        for name in set(rule.columns).intersection(schema.names):
+            n = np.count_nonzero(ranges.number[:, schema.index(name)] >= 0)
             if n:
                 raise ValueError(
                     f"rules: {str(rule)!r} is about column {name!r}, {n:,} cells of which are ranges; only values can "

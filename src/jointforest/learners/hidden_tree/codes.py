@@ -11,7 +11,7 @@ from ...data.meaning import Region
 from ...data.ranges import Ranges
 from ...data.schema import Column, Schema
 from ...runtime.threads import one_blas_thread
-from .complete import matched
+from .complete import follow
 from .constants import FIXED
 from .structure import CodeTable, View, code_columns
 
@@ -53,7 +53,7 @@ def table_of(
     weight: np.ndarray | None,
     ranges: Ranges | None = None,
 ) -> CodeTable:
-    """Rows of cells (n, d) as codes; cells that are ranges have any values in these."""
+    """Rows of cells (n, d) as codes; cells that are ranges have draws from these."""
     codes = code_table(scales, cells)
     n_codes = np.array([scale.n_codes for scale in scales])
     is_ordered = np.array([not column.is_categorical for column in schema.columns])
@@ -67,7 +67,7 @@ def table_of(
 
 
 def _with_ranges(table: CodeTable, schema: Schema, scales: tuple[Scale, ...], ranges: Ranges) -> CodeTable:
-    """The table with what is known of cells that are ranges, drawn as the other cells of their rows suggest."""
+    """The table with what is known of cells that are ranges."""
     known, covers = table.codes.copy(), []
     for j, (column, scale) in enumerate(zip(schema.columns, scales, strict=True)):
         rows, place, regions = ranges.of_column(j, column)
@@ -75,14 +75,23 @@ def _with_ranges(table: CodeTable, schema: Schema, scales: tuple[Scale, ...], ra
             place, regions = _fewer(place, regions)
         cuts = [np.array(region.runs).reshape(-1, 2).T for region in regions]
         inside = [
-            np.exp(restrict(scale, runs[0], runs[1], region.atoms, column.atoms).log_code)
+            np.minimum(np.exp(restrict(scale, runs[0], runs[1], region.atoms, column.atoms).log_code), 1.0)
             for runs, region in zip(cuts, regions, strict=True)
         ]
         cover, of_region = np.unique(np.array(inside).reshape(-1, scale.n_codes), axis=0, return_inverse=True)
         known[rows, j] = scale.n_codes + 1 + of_region.reshape(-1)[place]
         covers.append(cover)
-    table = table._replace(known=known, covers=tuple(covers))
-    return table._replace(codes=matched(table, code_columns(table), np.random.default_rng(0)))
+    return table._replace(known=known, covers=tuple(covers))
+
+
+def matched(schema: Schema, cells: np.ndarray, ranges: Ranges) -> np.ndarray:
+    """Cells (n, d) whose values in place of ranges are exchanged among the rows of a range, as other cells suggest."""
+    scales = scales_of(schema, cells, None, FIXED.most_codes, 0.0, False, ranges)
+    table = table_of(schema, scales, cells, None, ranges)
+    cells = cells.copy()
+    for j, (rows, source) in follow(table, code_columns(table), np.random.default_rng(0)).items():
+        cells[rows, j] = cells[source, j]
+    return cells
 
 
 def _fewer(place: np.ndarray, regions: list[Region]) -> tuple[np.ndarray, list[Region]]:

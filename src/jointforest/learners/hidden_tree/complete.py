@@ -43,23 +43,26 @@ def completed(
     return out
 
 
-def matched(table: CodeTable, columns: tuple[CodeColumn, ...], rng: np.random.Generator) -> np.ndarray:
-    """Codes (n, d) of a table whose draws from each range are exchanged among its rows, as other cells suggest.
+def follow(
+    table: CodeTable, columns: tuple[CodeColumn, ...], rng: np.random.Generator
+) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    """By column, the rows with ranges, and the rows of the same range whose values they should have given other cells.
 
-    Their order is that of draws from a factor analysis given the other cells, within the range; the codes of a range
-    stay what they are. Each round learns the factors anew.
+    Values are in the order of draws from a factor analysis given the other cells, within the range, and stay what they
+    are in all. Each round learns the factors anew.
     """
     from scipy.special import ndtr, ndtri
 
     assert table.known is not None
-    codes, tables = table.codes.copy(), feature_tables(columns)
+    codes, tables = table.codes, feature_tables(columns)
     width = [of.shape[1] for of in tables]
     first = np.cumsum([0, *width])
     known = np.repeat(codes < table.n_codes, width, axis=1).astype(np.float32)
     X = np.hstack(features(codes, columns))
     weight = np.ones(len(X)) if table.weight is None else table.weight
     q = min(FIXED.factors, max(X.shape[1] - 1, 1))
-    some = np.sort(rng.permutation(len(X))[: max(FIXED.factor_cells // X.shape[1], 1)])
+    some = np.sort(rng.permutation(len(X))[: max(FIXED.factor_cells // max(X.shape[1], 1), 1)])
+    found: dict[int, tuple[np.ndarray, np.ndarray]] = {}
     for _ in range(FIXED.range_rounds if X.shape[1] > 1 else 0):
         centre, loading, noise = fit_factors(X[some], known[some], weight[some], q, rng)
         for j, (column, cover) in enumerate(zip(columns, table.covers, strict=True)):
@@ -80,10 +83,10 @@ def matched(table: CodeTable, columns: tuple[CodeColumn, ...], rng: np.random.Ge
             side = np.where(low > 0.0, -1.0, 1.0)  # of the lighter tail, where shares are exact
             a, b = ndtr(side * low), ndtr(side * high)
             drawn = middle + sd * side * ndtri(np.clip(a + rng.random(len(rows)) * (b - a), 1e-300, 1.0 - 1e-16))
-            by_draw, by_code = np.lexsort((drawn, of)), np.lexsort((codes[rows, j], of))
-            codes[rows[by_draw], j] = codes[rows[by_code], j]
-            X[rows, at] = tables[j][codes[rows, j], 0]
-    return codes
+            by_draw, by_code = rows[np.lexsort((drawn, of))], rows[np.lexsort((table.codes[rows, j], of))]
+            found[j] = by_draw, by_code
+            X[by_draw, at] = tables[j][table.codes[by_code, j], 0]
+    return found
 
 
 def _draw_levels(x: np.ndarray, column: CodeColumn, table: np.ndarray, rng: np.random.Generator) -> np.ndarray:

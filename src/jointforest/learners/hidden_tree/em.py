@@ -129,7 +129,7 @@ def _flat(tables: list[np.ndarray] | tuple[np.ndarray, ...]) -> np.ndarray:
     return np.concatenate([np.asarray(table, np.float32).ravel() for table in tables])
 
 
-# ---- Expectation. A range is a code more, behind that of a missing cell: its row of a cell table is the sum of the rows
+# ---- Expectation. A range is a code more, behind that of a missing cell: its row of a cell table is the sum of those
 # of its codes, each times the share of the code that lies in the range.
 
 Covers = tuple[np.ndarray, ...]

@@ -28,7 +28,7 @@ from ..base import TableScores, as_frame, check_cells, read_table, warn_lost_dep
 from ..batches.improve import improve
 from ..batches.passes import fold_of
 from ..batches.sample import take_weighed
-from ..rules import Reduced, reduce_table, refuse_rules, wanted_rules
+from ..rules import Reduced, reduce_table, wanted_rules
 from .choose import choose_settings, settings_for_likelihood
 from .codes import scales_of, table_of
 from .constants import FIXED
@@ -232,9 +232,7 @@ class HiddenTreeForest(TableScores):
         self, schema: Schema, X: np.ndarray, weight: np.ndarray | None, seed: int, ranges: Ranges | None = None
     ) -> Distribution:
         """The distribution of a table, in coordinates that cannot break its rules if there are any."""
-        wanted = wanted_rules(self.rules, schema, X, self.objective)
-        if ranges is not None:
-            refuse_rules(wanted, ranges)
+        wanted = wanted_rules(self.rules, schema, X, self.objective, ranges)
         reduced = reduce_table(wanted, X, compound_trial(wanted.schema, X, seed))
         if reduced is None:
             return HiddenTree(self._learn(wanted.schema, X, weight, seed, ranges=ranges))

@@ -22,7 +22,7 @@ from ...runtime.warnings import warn
 from ..base import read_table
 from ..hidden_tree.hidden_tree_forest import compound_trial
 from ..history.history_forest import HistoryForest
-from ..rules import reduce_table, refuse_rules, wanted_rules
+from ..rules import reduce_table, wanted_rules
 from .budget import budget_of
 from .choose import Task, choose
 
@@ -173,10 +173,7 @@ def fit(
     start = time.monotonic()
     allowed = budget_of(budget)
     table, seed = read_table(frame, kinds), seed_of(random_state)
-    table = table if table.ranges is None else table.completed(None, seed)
-    wanted = wanted_rules(rules, table.schema, table.X, objective)
-    if table.ranges is not None:
-        refuse_rules(wanted, table.ranges)
+    wanted = wanted_rules(rules, table.schema, table.X, objective, table.ranges)
     reduced = reduce_table(wanted, table.X, compound_trial(wanted.schema, table.X, seed))
     schema = wanted.schema if reduced is None else reduced.coordinates.schema
     others = None
