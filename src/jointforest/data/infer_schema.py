@@ -69,7 +69,7 @@ class NoRows(ValueError):
     """A table without rows."""
 
 
-def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None, doubt: bool = True) -> Schema:
+def infer_schema(frame: Any, kinds: Mapping[str, Any] | None = None, doubt: bool = True) -> Schema:
     """Schema of a frame: the kind, grid, atoms and levels of each column.
 
     Parameters
@@ -78,7 +78,8 @@ def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None, doubt: bool
         Missing cells (None, NaN, NA, NaT, null) are welcome.
     kinds : dict of column name to kind, optional
         Overrides. ``continuous`` is a plain density (no grid, no atoms); ``integer`` and ``rounded`` check the values;
-        ``categorical`` and ``ordered`` make levels of the distinct values of a column of numbers.
+        ``categorical`` and ``ordered`` make levels of the distinct values of a column of numbers; ``ranges`` makes
+        numbers of brackets. A `ranges.Censored` names the column that says which numbers are exact.
     doubt : bool
         Whether to warn of values that may stand for missing cells.
 

@@ -210,7 +210,7 @@ def as_frame(X: Any) -> Any:
     return check_array(X, dtype=object if is_text else None, **options)
 
 
-def read_table(frame: Any, kinds: Mapping[str, str] | None) -> Rows:
+def read_table(frame: Any, kinds: Mapping[str, Any] | None) -> Rows:
     """A frame as learners take it, no cell drawn.
 
     Raises
@@ -235,7 +235,7 @@ def read_table(frame: Any, kinds: Mapping[str, str] | None) -> Rows:
 class TableLearner(TableScores):
     """A learner to which all columns are alike: there is no target."""
 
-    kinds: dict[str, str] | None
+    kinds: dict[str, Any] | None
     leaf: str
     epsilon: float
 

@@ -34,8 +34,8 @@ def scales_of(
 
 
 def _limits(column: Column, j: int, ranges: Ranges | None, most: int) -> np.ndarray:
-    """The finite ends that most ranges of column j have, ascending, at most so many."""
-    if ranges is None:
+    """The finite ends that most ranges of column j have, at most so many, and its exact values' ends, ascending."""
+    if ranges is None or not (ranges.number[:, j] >= 0).any():
         return np.empty(0)
     _, place, regions = ranges.of_column(j, column)
     ends = np.array([(region.runs[0][0], region.runs[-1][1]) for region in regions if region.runs]).reshape(-1, 2)
@@ -43,7 +43,10 @@ def _limits(column: Column, j: int, ranges: Ranges | None, most: int) -> np.ndar
     limits, of_end = np.unique(ends, return_inverse=True)
     count = np.bincount(of_end.reshape(-1), np.repeat(size, 2), len(limits)) * np.isfinite(limits)
     common = np.argsort(-count, kind="stable")[:most]
-    return np.sort(limits[common[count[common] > 0]])
+    outermost = np.array([column.minimum, column.maximum]) + 0.5 * column.step * np.array([-1.0, 1.0])
+    if column.step == 0.0:
+        outermost[0] = np.nextafter(outermost[0], -np.inf)
+    return np.union1d(limits[common[count[common] > 0]], outermost)
 
 
 def table_of(

@@ -88,7 +88,8 @@ class HiddenTreeForest(TableScores):
         ``rules="auto"`` no found rule is enforced. An attacker can often tell more easily which rows were learned (on
         two of three tables, see ``docs/experiments/population.md``).
     kinds : dict or None
-        Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``.
+        Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``; cells of
+        which only a range is known: see ``docs/how-to/ranges.md``.
     rules : "auto", "all", "off" or list
         Rules between columns that are enforced: rows that contradict them have probability 0, and are never drawn.
         "auto": found rules about missing cells, found conversions and sums, and found functions and combinations of
@@ -134,7 +135,7 @@ class HiddenTreeForest(TableScores):
     max_iter: str | int = parameter("auto", "auto", Number(0, whole=True))
     smoothing: str | float = parameter("auto", "auto", Number(0))
     objective: str = parameter("draws", "draws", "likelihood")
-    kinds: dict[str, str] | None = None
+    kinds: dict[str, Any] | None = None
     rules: Any = "auto"
     n_jobs: int | None = -1
     random_state: Any = None

@@ -33,7 +33,7 @@ def fit(
     *,
     budget: str | float = "default",
     holdout: Any = None,
-    kinds: Mapping[str, str] | None = None,
+    kinds: Mapping[str, Any] | None = None,
     rules: Any = "auto",
     objective: str = "draws",
     random_state: Any = None,
@@ -48,7 +48,7 @@ def fit(
     *,
     group: str,
     order: str | None = None,
-    kinds: Mapping[str, str] | None = None,
+    kinds: Mapping[str, Any] | None = None,
     random_state: Any = None,
     n_jobs: int | None = -1,
     verbose: bool = False,
@@ -63,7 +63,7 @@ def fit(
     order: str | None = None,
     budget: str | float = "default",
     holdout: Any = None,
-    kinds: Mapping[str, str] | None = None,
+    kinds: Mapping[str, Any] | None = None,
     rules: Any = "auto",
     objective: str = "draws",
     random_state: Any = None,
@@ -102,7 +102,8 @@ def fit(
         Validation rows of the same source, instead of a share of ``frame``.
     kinds : dict or None
         Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``. A column of
-        kind ``"identifier"`` or ``"ignored"`` takes no part in the model.
+        kind ``"identifier"`` or ``"ignored"`` takes no part in the model. With ``"ranges"`` brackets are numbers, and
+        `jf.censored` names a column that says which numbers are exact: see ``docs/how-to/ranges.md``.
     rules : "auto", "all", "off" or list
         Rules between columns that are enforced: rows that contradict them have probability 0, and are never drawn.
         "auto": found rules about missing cells, found conversions and sums, and found functions and combinations of
