@@ -230,10 +230,10 @@ def _are_ranges(cells: ColumnCells) -> bool:
 
 def _exact(schema: Schema, X: np.ndarray, ranges: Ranges) -> Ranges | None:
     """The ranges; those that hold one number, which X gets, are none."""
-    for k, interval in enumerate(ranges.intervals):
-        if interval.lo is not None and interval.lo == interval.hi:
-            for row, j in np.argwhere(ranges.number == k).tolist():
-                X[row, j], ranges.number[row, j] = schema.columns[j].to_number(interval.lo), -1
+    is_point = np.array([one.lo is not None and one.lo == one.hi for one in ranges.intervals] + [False])
+    for row, j in np.argwhere(is_point[ranges.number]).tolist():
+        X[row, j] = schema.columns[j].to_number(ranges.intervals[ranges.number[row, j]].lo)
+        ranges.number[row, j] = -1
     return ranges if (ranges.number >= 0).any() else None
 
 

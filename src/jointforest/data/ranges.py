@@ -204,6 +204,8 @@ def _truth(label: Any) -> float:
 _MOST_STEPS, _CLOSE = 500, 1e-7
 _KNOTS = 200
 """Quantiles of exact values that show the shape of the distribution."""
+_FEWEST = 5
+"""Exact values between two ends whose quantiles are taken; fewer are knots of the curve."""
 _NEAR = 1.0
 """Standard normal units within which values beside an end tell how it goes on beyond them."""
 
@@ -214,8 +216,8 @@ def completed(
     """Numbers x (n,) with values in place of ranges: ``rows`` have the regions ``place``.
 
     The masses between the ends of all ranges maximise the likelihood (Turnbull 1976). Between two ends lie quantiles of
-    the exact values there. Where there are none, values are those of a curve through the ends of known mass. Beyond the
-    outermost it goes on as it was: a line, of numbers, roots or logarithms against normal scores, or a power.
+    the exact values there. Where there are next to none, values are those of a curve through the ends of known mass.
+    Beyond the outermost it goes on as it was: a line, of numbers, roots or logarithms against normal scores, or a power.
     """
     out, exact = x.copy(), np.sort(x[~np.isnan(x)])
     ends = np.array([_ends(column, region) for region in regions])
@@ -223,19 +225,20 @@ def completed(
     bins = np.searchsorted(limits, exact)  # bin b lies above limit b - 1, up to limit b
     first = np.where(np.isinf(ends[:, 0]), 0, np.searchsorted(limits, ends[:, 0]) + 1)
     last = np.where(np.isinf(ends[:, 1]), len(limits), np.searchsorted(limits, ends[:, 1]))
+    last = np.maximum(last, first)
     counts = np.bincount(place, minlength=len(regions)).astype(float)
-    mass = _turnbull(np.bincount(bins, minlength=len(limits) + 1).astype(float), first, np.maximum(last, first), counts)
+    mass = _turnbull(np.bincount(bins, minlength=len(limits) + 1).astype(float), first, last, counts)
     below = np.concatenate([[0.0], np.cumsum(mass)])
     order = np.lexsort((rows, ends[place, 1], ends[place, 0]))
     own = place[order]
     # evenly spread for equal ranges, as for others
     share = np.modf(0.5 + np.arange(len(order)) * 0.6180339887498949)[0]
-    at = below[first[own]] + share * (below[np.maximum(last, first)[own] + 1] - below[first[own]])
-    bin_of = np.clip(np.searchsorted(below, at, side="right") - 1, first[own], np.maximum(last, first)[own])
+    at = below[first[own]] + share * (below[last[own] + 1] - below[first[own]])
+    bin_of = np.clip(np.searchsorted(below, at, side="right") - 1, first[own], last[own])
     inside = (at - below[bin_of]) / np.where(mass[bin_of] > 0.0, mass[bin_of], 1.0)
     values = np.interp(at, *_curve(exact, limits, below, len(x)))
     start, size = np.searchsorted(bins, bin_of), np.bincount(bins, minlength=len(limits) + 1)[bin_of]
-    some = np.flatnonzero(size)
+    some = np.flatnonzero(size >= _FEWEST)
     place_in = np.clip(np.clip(inside[some], 0.0, 1.0) * size[some] - 0.5, 0.0, size[some] - 1.0)
     left = start[some] + np.floor(place_in).astype(int)
     right = np.minimum(left + 1, start[some] + size[some] - 1)
@@ -284,10 +287,8 @@ def _curve(exact: np.ndarray, limits: np.ndarray, below: np.ndarray, n: int) -> 
     # the share below a knot, by the limits on either side of it and the exact values between them
     bin_of = np.searchsorted(limits, knots)
     count = np.searchsorted(exact, knots, side="right")
-    first, total = (
-        np.searchsorted(exact, np.append(-np.inf, limits), side="right"),
-        np.diff(np.append(np.searchsorted(exact, np.append(-np.inf, limits), side="right"), len(exact))),
-    )
+    first = np.searchsorted(exact, np.append(-np.inf, limits), side="right")
+    total = np.diff(np.append(first, len(exact)))
     within = np.where(total[bin_of] > 0, (count - first[bin_of] - 0.5) / np.maximum(total[bin_of], 1), 1.0)
     is_limit = np.isin(knots, limits)
     share = below[bin_of] + np.where(is_limit, 1.0, np.clip(within, 0.0, 1.0)) * np.diff(below)[bin_of]
