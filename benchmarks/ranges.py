@@ -61,7 +61,7 @@ def substituted(cells: pd.Series, rule: str, x: pd.Series) -> pd.Series:
 
 
 def statistics(table: pd.DataFrame, names: list[str], truth: pd.DataFrame) -> dict[str, np.ndarray]:
-    """What is compared: moments of the columns, their correlations with all numbers, their means in halves of others."""
+    """What is compared: moments of the columns, correlations with all numbers, means given halves of others."""
     numbers = [name for name in truth if pd.api.types.is_numeric_dtype(truth[name]) and truth[name].nunique() > 2]
     scale = truth[names].std()
     halves = [(a, b) for a in names for b in numbers if a != b]

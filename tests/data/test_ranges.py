@@ -56,7 +56,7 @@ NUMBERS = ["3", "5", "8", "11", "14", "17", "21", "25", "28", "31", "40", "52"]
         ("at least 65", 65, None, "left"),
         ("10-20", 10, 20, "both"),
         ("10 - 20", 10, 20, "both"),
-        ("10–20", 10, 20, "both"),  # noqa: RUF001
+        ("10–20", 10, 20, "both"),
         ("10 to 20", 10, 20, "both"),
         ("[10, 20)", 10, 20, "left"),
         ("(10, 20]", 10, 20, "right"),
@@ -186,7 +186,7 @@ def test_evidence_is_read_alike_with_text_in_a_column_of_numbers():
 
 
 def test_one_value_between_equal_ends_is_a_value_and_the_whole_line_says_nothing():
-    column, x, found = read([1.0, jf.between(2, 2), 3.0, jf.between(None, None), jf.between(-INF, INF)], dtype=object)
+    _, x, found = read([1.0, jf.between(2, 2), 3.0, jf.between(None, None), jf.between(-INF, INF)], dtype=object)
     assert x[1] == 2.0 and np.isnan(x[3:]).all() and not found
 
 
@@ -241,7 +241,7 @@ def test_errors_of_flags():
         infer_schema(frame, {"t": of, "died": "boolean"})
     with pytest.raises(ValueError, match="column 'died': 1 missing cells beside numbers of 't'"):
         infer_schema(frame.assign(died=[1, None, 1, 1, 0, 1]), {"t": of})
-    with pytest.raises(ValueError, match="column 't': jf.censored expects numbers, got dates"):
+    with pytest.raises(ValueError, match=r"column 't': jf\.censored expects numbers, got dates"):
         infer_schema(frame.assign(t=pd.date_range("2024-01-01", periods=6)), {"t": of})
     with pytest.raises(ValueError, match="expected event= or below="):
         jf.censored()

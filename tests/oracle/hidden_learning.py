@@ -10,8 +10,8 @@ import numpy as np
 def expected_counts(column, parent, transition, emission, rows, weight, covers=None):
     """Expected counts of (parent's state, state) and (state, code), and log-probability, by going through all states.
 
-    A code of K = ``emission[k].shape[1]`` is a missing cell. A code K + 1 + r is a range: the row has one of the column's
-    codes, and ``covers[j][r]`` says with which probability each code lies in it.
+    A code of K = ``emission[k].shape[1]`` is a missing cell. A code K + 1 + r is a range: the row has one of the
+    column's codes, and ``covers[j][r]`` says with which probability each code lies in it.
     """
     m = len(parent)
     pairs = [np.zeros(table.shape) for table in transition]

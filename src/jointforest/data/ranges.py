@@ -217,7 +217,7 @@ def completed(
 
     The masses between the ends of all ranges maximise the likelihood (Turnbull 1976). Between two ends lie quantiles of
     the exact values there. Where there are next to none, values are those of a curve through the ends of known mass.
-    Beyond the outermost it goes on as it was: a line, of numbers, roots or logarithms against normal scores, or a power.
+    Beyond the outermost it goes on as before: a line of numbers, roots or logarithms by normal scores, or a power.
     """
     out, exact = x.copy(), np.sort(x[~np.isnan(x)])
     ends = np.array([_ends(column, region) for region in regions])
