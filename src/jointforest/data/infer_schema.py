@@ -10,7 +10,7 @@ import datetime as dt
 import math
 import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 from ..runtime.warnings import warn
 from . import calendars
 from .cells import FrameReader, numbers, of_numbers, ranges_refused, without
+from .conditions import Censored
 from .csv_files import WORDS
 from .ends import ends_of
 from .frames import encode_reader, read
@@ -45,7 +46,7 @@ from .observe_table import (
     precision,
     time_step,
 )
-from .ranges import Censored, completed, with_flag
+from .ranges import completed, with_flag
 from .schema import (
     CATEGORICAL_KINDS,
     KINDS,
@@ -108,18 +109,18 @@ def infer_schema(frame: Any, kinds: Mapping[str, Any] | None = None, doubt: bool
     ['integer', 'continuous']
     """
     reader = read(frame)
-    flags = {str(name): kind for name, kind in (kinds or {}).items() if isinstance(kind, Censored)}
+    given = kinds if isinstance(kinds, Mapping) else {}
+    flags = {str(name): kind for name, kind in given.items() if isinstance(kind, Censored)}
     kinds = _without_flags(reader.names, kinds, flags)
     reader = without(reader, {name for name, kind in kinds.items() if kind == "ignored"})
     found = find_forms(reader, kinds)
     kinds = {name: kind for name, kind in kinds.items() if kind != "ranges"}
     reader = with_flags(with_forms(reader, found), flags)
     _doubt_last_rows(reader)
-    ranged = {name for name in reader.names if reader.cells(name).range_of is not None}
-    seen = _with_ends_of_ranges(look(reader), reader, ranged)
+    seen = _with_ends_of_ranges(look(reader), reader)
     wanted = to_count(seen, kinds)
     schema = schema_of(seen, count(reader, wanted), kinds)
-    schema = _with_ranges(schema, reader, ranged, flags) if ranged else schema
+    schema = _with_ranges(schema, reader, flags)
 
     def with_notes(column: Column) -> Column:
         written, aside = found.forms.get(column.name, column.written), column.aside
@@ -171,26 +172,25 @@ def with_flags(reader: FrameReader, flags: Mapping[str, Censored]) -> FrameReade
     return replace(reader, cells=lambda name: read[name] if name in read else reader.cells(name))
 
 
-def _with_ends_of_ranges(seen: Look, reader: FrameReader, ranged: Collection[str]) -> Look:
+def _with_ends_of_ranges(seen: Look, reader: FrameReader) -> Look:
     """What was seen, with the ends of ranges for the numbers of columns that have no others."""
     columns = list(seen.columns)
     for j, name in enumerate(seen.names):
-        if name not in ranged:
-            continue
-        cells, known = reader.cells(name), columns[j]
-        if known.n_known == 0 and known.sort != "datetime":
+        known = columns[j]
+        if known.n_ranges and known.n_known == 0 and known.sort != "datetime":
+            cells = reader.cells(name)
             ends = [end for x in cells.intervals for end in (x.lo, x.hi) if end is not None and math.isfinite(end)]
             known = look_at(numbers("number", cells.dtype, np.array(ends or [0.0], dtype=np.float64)))
-            known = replace(known, n_known=0)
-        n = 0 if cells.range_of is None else int(np.count_nonzero(cells.range_of >= 0))
-        columns[j] = replace(known, n_ranges=n)
+            columns[j] = replace(known, n_known=0, n_ranges=columns[j].n_ranges)
     return replace(seen, columns=tuple(columns))
 
 
-def _with_ranges(schema: Schema, reader: FrameReader, ranged: Collection[str], flags: Mapping[str, Censored]) -> Schema:
+def _with_ranges(schema: Schema, reader: FrameReader, flags: Mapping[str, Censored]) -> Schema:
     """The schema with what ranges say of the ends of their columns, by values in place of them (`ranges.completed`)."""
     columns = list(schema.columns)
-    few = [j for j, column in enumerate(columns) if column.name in ranged and column.n_ranges]
+    few = [j for j, column in enumerate(columns) if column.n_ranges or column.name in flags]
+    if not few:
+        return schema
     names = [columns[j].name for j in few]
     small = replace(schema, columns=tuple(columns[j] for j in few), unknown=(), rules=())
     X, _, found = encode_reader(small, replace(reader, frame="pandas", names=names))

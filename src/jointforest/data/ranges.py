@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from .cells import ColumnCells, ranged
-from .conditions import Closed, Interval
+from .conditions import Censored, Closed, Interval
 from .csv_files import is_number
 from .meaning import Region, meaning_of
 from .schema import Column, Schema, snapped
@@ -68,6 +67,8 @@ _FORMS = tuple((re.compile(rf"\s*{regex}\s*", re.IGNORECASE), mark, closed) for 
 _BRACKETS = re.compile(
     rf"\s*(?P<open>[\[(])\s*(?P<lo>{_SIGNED}|-inf)?\s*[,;]\s*(?P<hi>{_SIGNED}|\+?inf)?\s*(?P<end>[\])])\s*"
 )
+_ACCOUNTING = re.compile(r"\(\S*\)")
+"""A number below 0, such as (1,200)."""
 _CLOSED: Mapping[str, Closed] = {"[]": "both", "[)": "left", "(]": "right", "()": "neither"}
 
 
@@ -95,7 +96,7 @@ def range_text(text: str) -> RangeText | None:
     """
     if not any(map(str.isdigit, text)) or is_number(text):
         return None
-    if (match := _BRACKETS.fullmatch(text)) is not None:
+    if (match := _BRACKETS.fullmatch(text)) is not None and not _ACCOUNTING.fullmatch(text):
         lo, hi = (end if end and end[-1:].isdigit() else "" for end in (match["lo"], match["hi"]))
         return RangeText(lo, hi, _CLOSED[match["open"] + match["end"]]) if lo or hi else None
     for regex, mark, closed in _FORMS:
@@ -122,61 +123,6 @@ def in_order(found: Sequence[Interval]) -> np.ndarray | None:
 
 
 # ---- A column that says whether the numbers of another one are exact.
-
-
-@dataclass(frozen=True)
-class Censored:
-    """Numbers that another column calls inexact; made by `censored`.
-
-    Attributes
-    ----------
-    event : str
-        The column that is true or 1 where a number is exact; elsewhere the value is above it.
-    below : str
-        The column that is true or 1 where the value is below the number; elsewhere it is exact.
-    """
-
-    event: str = ""
-    below: str = ""
-
-    @property
-    def flag(self) -> str:
-        """The column that says so."""
-        return self.event or self.below
-
-
-def censored(event: str = "", below: str = "") -> Censored:
-    """Kind of a column of numbers of which another column says whether they are exact.
-
-    It goes where kinds of columns go: ``kinds={"months": jf.censored(event="died")}``. The other column takes no part
-    in the joint.
-
-    Parameters
-    ----------
-    event : str
-        Column of booleans, or 0 and 1: where it is false the value is above the number, as of a time that is not over.
-    below : str
-        Column of booleans, or 0 and 1: where it is true the value is below the number, a limit of detection.
-
-    Returns
-    -------
-    Censored
-
-    Raises
-    ------
-    ValueError
-        If not exactly one column is named.
-
-    Examples
-    --------
-    >>> censored(event="died")
-    Censored(event='died', below='')
-    """
-    if bool(event) == bool(below):
-        raise ValueError(
-            "censored: expected event= or below=, the name of the column that says which numbers are exact"
-        )
-    return Censored(str(event), str(below))
 
 
 def with_flag(cells: ColumnCells, flag: ColumnCells, name: str, of: Censored) -> ColumnCells:
@@ -298,7 +244,8 @@ def _curve(exact: np.ndarray, limits: np.ndarray, below: np.ndarray, n: int) -> 
     z = ndtri(share)
     shares, values = [], []
     for side, reach in ((0, -8.0), (-1, 8.0)):
-        near = np.abs(z - z[side]) <= _NEAR
+        beside = np.abs(z[1 if side == 0 else max(len(z) - 2, 0)] - z[side]) if len(z) > 1 else 0.0
+        near = np.abs(z - z[side]) <= beside + _NEAR  # beyond a point mass at the end
         if np.count_nonzero(near) < 3:
             near = np.argsort(np.abs(z - z[side]))[:3]
         of, to, back = _straightest(share[near], knots[near], knots[0] > 0.0, side == 0)

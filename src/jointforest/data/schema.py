@@ -18,9 +18,9 @@ from ..runtime.records import record
 from . import calendars, times
 
 if TYPE_CHECKING:
+    from .conditions import Censored
     from .csv_files import CsvForm
     from .identifiers import SetAside
-    from .ranges import Censored
     from .rules.rule import Rule
     from .written_forms import WrittenForm
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from . import cells
 from .calendars import DAY, OF_DAYS, OF_NUMBERS
+from .conditions import Censored
 from .csv_files import OF_ONE_FILE, PATTERN, CsvForm, check_form
 from .identifiers import REASONS, SetAside
-from .ranges import Censored
 from .rules.plain import rules_from_list
 from .schema import (
     DIGIT_KINDS,
