@@ -185,6 +185,13 @@ def test_evidence_is_read_alike_with_text_in_a_column_of_numbers():
         encode_ranges(schema, pd.DataFrame({"x": ["<5", "many"]}))
 
 
+def test_two_columns_of_ends():
+    ends = [1.0, 2.0, -INF, 3.0, 2.5], [1.0, 5.0, 2.0, INF, 2.5]
+    column, x, found = read(pd.arrays.IntervalArray.from_arrays(*ends, closed="both"))
+    assert (column.n_observed, column.n_ranges, column.maximum) == (5, 3, 2.5)
+    assert x[[0, 4]].tolist() == [1.0, 2.5] and sorted(found) == [1, 2, 3]
+
+
 def test_one_value_between_equal_ends_is_a_value_and_the_whole_line_says_nothing():
     _, x, found = read([1.0, jf.between(2, 2), 3.0, jf.between(None, None), jf.between(-INF, INF)], dtype=object)
     assert x[1] == 2.0 and np.isnan(x[3:]).all() and not found
@@ -203,6 +210,8 @@ def test_errors():
     numbers = infer_schema(pd.DataFrame({"x": [1.5, 2.0, 3.0], "y": [1.0, 2.5, 3.0]}))
     with pytest.raises(ValueError, match=r"column 'x' has 1 cell that is a range, which .*ranges='fill'"):
         encode(numbers, pd.DataFrame({"x": pd.Series([jf.between(1, 2)], dtype=object)}))
+    with pytest.raises(ValueError, match="kinds: column 'x': 'many' is no range and no number as the others"):
+        read(["<5", "6-8", "many"] * 3, {"x": "ranges"})
     with pytest.raises(ValueError, match="column 'x': a range holds none of the values"):
         read([1, 2, 3, jf.between(1.2, 1.8)], dtype=object)
 

@@ -1333,10 +1333,10 @@ class Joint:
         """The posterior given a frame without its target's cells; rows without support are warned of."""
         check_number("beta", beta, 0, 1, text="a number between 0 (average of trees) and 1 (mixture)")
         j = self.schema.index(target)
-        X, unseen = encode(self.schema, frame)
+        X, unseen, ranges = encode_ranges(self.schema, frame)
         unseen[:, j] = False
         warn_unseen(self.schema, frame, unseen)
-        evidence = build(self.schema, X, unseen).without(j)
+        evidence = build(self.schema, X, unseen, ranges=ranges).without(j)
         state = self.distribution.observe(evidence)
         check_support(state.background_weight())
         return state if beta == 1.0 else self.distribution.observe_by_trees(evidence, beta)

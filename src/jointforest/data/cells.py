@@ -136,14 +136,20 @@ _OPEN = (None, -math.inf, math.inf)
 
 
 def ranged(cells: ColumnCells, is_range: np.ndarray, intervals: Sequence[Interval]) -> ColumnCells:
-    """The cells, some of them (n,) ranges, given in their order; the whole line is a missing cell."""
+    """The cells, some of them (n,) ranges, given in their order: the whole line is a missing cell, a point a number."""
     number = np.full(len(is_range), -1, np.int32) if cells.range_of is None else cells.range_of.copy()
     place = {interval: k for k, interval in enumerate(cells.intervals)}
-    number[is_range] = [-1 if x.lo in _OPEN and x.hi in _OPEN else place.setdefault(x, len(place)) for x in intervals]
-    values = cells.values
-    if cells.codes is None and cells.sort != "datetime":
-        values = np.where(is_range, np.nan, values)
+    is_number, values = cells.codes is None and cells.sort != "datetime", cells.values
+    is_point = [is_number and x.lo is not None and x.lo == x.hi for x in intervals]
+    number[is_range] = [
+        -1 if point or (x.lo in _OPEN and x.hi in _OPEN) else place.setdefault(x, len(place))
+        for x, point in zip(intervals, is_point, strict=True)
+    ]
     missing = cells.missing | is_range
+    if is_number:
+        values = values.copy()
+        values[is_range] = [x.lo if point else np.nan for x, point in zip(intervals, is_point, strict=True)]
+        missing = np.isnan(values)
     return replace(cells, values=values, missing=missing, range_of=number, intervals=tuple(place))
 
 

@@ -220,21 +220,12 @@ def encode_reader(
             X[:, j] = _seconds(column, cells)
         else:
             X[:, j] = _numbers(column, cells)
-    return X, unseen, None if number is None else _exact(schema, X, Ranges(number, tuple(intervals)))
+    return X, unseen, None if number is None else Ranges(number, tuple(intervals))
 
 
 def _are_ranges(cells: ColumnCells) -> bool:
     """Whether some texts of a column of numbers are ranges."""
     return any(isinstance(label, str) and range_text(label) is not None for label in cells.labels)
-
-
-def _exact(schema: Schema, X: np.ndarray, ranges: Ranges) -> Ranges | None:
-    """The ranges; those that hold one number, which X gets, are none."""
-    is_point = np.array([one.lo is not None and one.lo == one.hi for one in ranges.intervals] + [False])
-    for row, j in np.argwhere(is_point[ranges.number]).tolist():
-        X[row, j] = schema.columns[j].to_number(ranges.intervals[ranges.number[row, j]].lo)
-        ranges.number[row, j] = -1
-    return ranges if (ranges.number >= 0).any() else None
 
 
 def decode(schema: Schema, X: np.ndarray, first_new: int | None = None) -> Any:

@@ -46,7 +46,7 @@ from .observe_table import (
     precision,
     time_step,
 )
-from .ranges import completed, with_flag
+from .ranges import completed, range_text, with_flag
 from .schema import (
     CATEGORICAL_KINDS,
     KINDS,
@@ -114,12 +114,17 @@ def infer_schema(frame: Any, kinds: Mapping[str, Any] | None = None, doubt: bool
     kinds = _without_flags(reader.names, kinds, flags)
     reader = without(reader, {name for name, kind in kinds.items() if kind == "ignored"})
     found = find_forms(reader, kinds)
+    of_ranges = {name for name, kind in kinds.items() if kind == "ranges"}
     kinds = {name: kind for name, kind in kinds.items() if kind != "ranges"}
     reader = with_flags(with_forms(reader, found), flags)
     _doubt_last_rows(reader)
     seen = _with_ends_of_ranges(look(reader), reader)
     wanted = to_count(seen, kinds)
     schema = schema_of(seen, count(reader, wanted), kinds)
+    for column in schema.columns:
+        odd = next((x for x in column.levels if not isinstance(x, str) or range_text(x) is None), "")
+        if column.name in of_ranges and column.is_categorical:
+            raise ValueError(f"kinds: column {column.name!r}: {odd!r} is no range and no number as the others")
     schema = _with_ranges(schema, reader, flags)
 
     def with_notes(column: Column) -> Column:

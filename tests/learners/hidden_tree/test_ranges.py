@@ -234,3 +234,50 @@ def test_a_schema_of_ranges_alone():
     frame = pd.DataFrame({"x": cells, "y": [1.0, 2.0, 3.0, 4.5]})
     column = infer_schema(frame).columns[0]
     assert (column.n_observed, column.n_ranges, column.kind) == (3, 3, "integer")
+
+
+def test_frames_with_ranges_are_evidence():
+    frame = numbers_and_levels()
+    joint = learned(frame)
+    rows = pd.DataFrame({"real": ["<3", "8.5", "10+"], "whole": [2, 9, 10]})
+    for i, condition in enumerate((jf.between(None, 3, "neither"), 8.5, jf.between(10, None))):
+        own = joint.given(real=condition, whole=int(rows.whole[i]))
+        np.testing.assert_allclose(joint.predict_proba(rows, "level")[i], list(own.proba("level").values()))
+        assert joint.log_density(rows)[i] == pytest.approx(own.log_probability)
+        np.testing.assert_allclose(joint.given(rows).mean("real")[i], own.mean("real"))
+
+
+def test_ranges_are_kept_or_filled():
+    frame = numbers_and_levels()
+    cells = frame.real.map("{:.2f}".format).where(frame.real >= 4, "<4.00")
+    hidden = frame.assign(real=cells)
+    hidden.loc[::5, "whole"] = np.nan
+    joint = learned(hidden)
+    for method in ("mean", "sample"):
+        kept = joint.impute(hidden, method, random_state=0)
+        assert (kept.real == cells).all() and kept.whole.notna().all()
+        filled = joint.impute(hidden, method, random_state=0, ranges="fill").real
+        assert (filled[frame.real >= 4] == cells[frame.real >= 4]).all()
+        assert (filled[frame.real < 4].astype(float) <= 4).all()
+    with pytest.raises(ValueError, match="ranges must be 'keep' or 'fill', got 'drop'"):
+        joint.impute(hidden, ranges="drop")
+
+
+@pytest.mark.parametrize(
+    ("learn", "why"),
+    [
+        (lambda frame: jf.HistoryForest().fit(frame.assign(g=np.arange(400) // 4), group="g"), "histories"),
+        (lambda frame: jf.HiddenTreeForest().fit_batches(frame), "learning in batches"),
+        (lambda frame: jf.AdversarialForest(3).fit_batches(lambda: (frame[:200], frame[200:])), "learning in batches"),
+        (lambda frame: jf.GenerativeForestClassifier(3).fit(frame[["whole", "real"]], frame.level), "not taken here"),
+        (lambda frame: jf.JointRegressor().fit(frame[["level", "real"]], frame.whole), "not taken here"),
+        (lambda frame: learned(frame).check(frame), "not taken here"),
+        (lambda frame: jf.JointImputer(jf.HiddenTreeForest(n_states=2)).fit(frame).impute(frame), "not taken here"),
+    ],
+)
+def test_what_takes_no_ranges_says_so(learn, why):
+    frame = numbers_and_levels()
+    hidden = frame.astype({"real": object})
+    hidden.loc[frame.real < 4, "real"] = jf.between(None, 4)
+    with pytest.raises(ValueError, match=rf"column 'real' has .* cells that are ranges, .*{why}"):
+        learn(hidden)

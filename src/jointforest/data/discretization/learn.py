@@ -611,8 +611,8 @@ def learn_scale(
     singles : bool
         Whether values of one row may be points, too (`point_rows`): new rows are often more probable, and values of
         the rows that were learned much more.
-    limits : float64 array (l,), ascending
-        Numbers at which bins end, on a grid edges of cells.
+    limits : float64 array (l,)
+        Numbers at which bins end, on a grid edges of cells; of those between the same two values the last.
 
     Returns
     -------

@@ -34,7 +34,7 @@ def scales_of(
 
 
 def _limits(column: Column, j: int, ranges: Ranges | None, most: int) -> np.ndarray:
-    """The finite ends that most ranges of column j have, at most so many, and its exact values' ends, ascending."""
+    """The finite ends that most ranges of column j have, at most so many, behind the ends of its exact values."""
     if ranges is None or not (ranges.number[:, j] >= 0).any():
         return np.empty(0)
     _, place, regions = ranges.of_column(j, column)
@@ -46,7 +46,7 @@ def _limits(column: Column, j: int, ranges: Ranges | None, most: int) -> np.ndar
     outermost = np.array([column.minimum, column.maximum]) + 0.5 * column.step * np.array([-1.0, 1.0])
     if column.step == 0.0:
         outermost[0] = np.nextafter(outermost[0], -np.inf)
-    return np.union1d(limits[common[count[common] > 0]], outermost)
+    return np.append(outermost, np.sort(limits[common[count[common] > 0]]))
 
 
 def table_of(
