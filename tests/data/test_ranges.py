@@ -307,6 +307,14 @@ def test_values_below_a_limit_of_detection_keep_mean_and_spread(name, share):
     assert (whole[is_low] <= limit).all() and (name == "normal" or (whole > 0.0).all())
 
 
+def test_both_ends_of_a_range_are_ends():
+    rng = np.random.default_rng(1)
+    x = rng.uniform(18.0, 65.0, 3_000)
+    is_low = x < 30.0
+    whole = filled(np.where(is_low, np.nan, x), [jf.between(18.0, 30.0)] * int(is_low.sum()))
+    assert abs(whole[is_low].mean() - 24.0) < 0.2 and abs(whole[is_low].std() - 12.0 / math.sqrt(12.0)) < 0.2
+
+
 def test_brackets_keep_mean_and_spread():
     rng = np.random.default_rng(2)
     x = rng.normal(50.0, 15.0, 5_000)

@@ -263,10 +263,12 @@ def _curve(exact: np.ndarray, limits: np.ndarray, below: np.ndarray, n: int) -> 
             more = np.maximum(more, 0.0)
         shares.append(of_more)
         values.append(more)
-    # fine steps between knots, as shares are no linear function of normal scores
-    inner = np.interp(np.linspace(0.0, len(z) - 1.0, 20 * len(z)), np.arange(len(z)), z)
-    values.insert(1, np.interp(inner, z, knots))
-    return np.concatenate([shares[0][::-1], ndtr(inner), shares[1]]), np.concatenate([values[0][::-1], *values[1:]])
+    # between knots a line by normal scores, or beside an end where nothing lies beyond by shares
+    place, at = np.arange(len(z)), np.linspace(0.0, len(z) - 1.0, 20 * len(z))
+    is_end = ((at < 1.0) & (share[0] < 0.3 / n)) | ((at > len(z) - 2.0) & (share[-1] > 1.0 - 0.3 / n))
+    inner = np.where(is_end, np.interp(at, place, share), ndtr(np.interp(at, place, z)))
+    values.insert(1, np.interp(at, place, knots))
+    return np.concatenate([shares[0][::-1], inner, shares[1]]), np.concatenate([values[0][::-1], *values[1:]])
 
 
 def _straightest(share: np.ndarray, x: np.ndarray, is_above_zero: bool, is_low: bool) -> tuple[Any, Any, Any]:
