@@ -256,6 +256,10 @@ def _forms_with_ranges(name: str, column: _Texts, must: bool) -> tuple[tuple[Wri
     ``must`` says that the user wants numbers in place of brackets. Dashes are ranges only if each stands between two
     ascending numbers without zeros in front, and if a tenth of the cells are numbers.
     """
+    sample = [text for text in _sample_of(column.texts) if not is_missing_word(text)]
+    n_likely = sum(_number_match(text) is not None or range_text(text) is not None for text in sample)
+    if n_likely < _LIKELY * len(sample):
+        return (), []
     split = {text: found for text in column.texts if (found := range_text(text)) is not None}
     if not split:
         return (), []
@@ -350,8 +354,7 @@ def _forms_of(column: _Texts, must: bool) -> tuple[tuple[WrittenForm, ...], str]
     is_word = np.array([is_missing_word(text) for text in column.texts])
     texts = list(itertools.compress(column.texts, ~is_word))
     counts, n = column.counts[~is_word], int(column.counts.sum())
-    # of texts without an order: the same whatever the order of rows
-    sample = heapq.nsmallest(_SAMPLE, set(texts), key=lambda text: (zlib.crc32(text.encode(errors="replace")), text))
+    sample = _sample_of(texts)
     if not any(character.isdigit() for text in sample for character in text):
         return (), ""
     why_text = ""
@@ -366,6 +369,11 @@ def _forms_of(column: _Texts, must: bool) -> tuple[tuple[WrittenForm, ...], str]
         if not why_text and 5 * n_odd <= n and len(odd) <= MOST_EXCEPTIONS:
             why_text = _why_text(family, odd, 1.0 - n_odd / n)
     return (), why_text
+
+
+def _sample_of(texts: Sequence[str]) -> list[str]:
+    """Some of the texts, without an order: the same whatever the order of rows."""
+    return heapq.nsmallest(_SAMPLE, set(texts), key=lambda text: (zlib.crc32(text.encode(errors="replace")), text))
 
 
 def _why_text(family: _Family, odd: Sequence[str], share: float) -> str:
