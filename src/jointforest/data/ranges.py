@@ -109,7 +109,9 @@ def range_text(text: str) -> RangeText | None:
 def interval_of(text: RangeText, numbers: Mapping[str, float]) -> Interval | None:
     """The interval of a text, by the numbers of the texts of its ends; None where one is no number, or it is empty."""
     lo, hi = (numbers[end] if end else None for end in (text.lo, text.hi))
-    if any(end is not None and math.isnan(end) for end in (lo, hi)) or (lo is not None and hi is not None and lo > hi):
+    if any(end is not None and math.isnan(end) for end in (lo, hi)):
+        return None
+    if lo is not None and hi is not None and (lo > hi or (lo == hi and text.has_dash)):
         return None
     return Interval(lo, hi, text.closed)
 

@@ -224,7 +224,7 @@ def find_forms(reader: FrameReader, kinds: Mapping[str, str]) -> Found:
         texts = _texts_of(cells)
         if texts is None:
             continue
-        forms, brackets = _forms_with_ranges(name, texts, kinds.get(name) == "ranges")
+        forms, brackets = _forms_with_ranges(name, texts, must=name in kinds)
         why_text = ""
         if brackets:
             found.brackets[name], found.cells[name] = brackets, cells
