@@ -1,6 +1,7 @@
 """Cells that are ranges: what a person reads in a column, what stays text, errors, and values in place of ranges."""
 
 import io
+import json
 import math
 
 import numpy as np
@@ -128,6 +129,8 @@ def test_brackets_alone_are_ordered_levels_and_a_notice_says_how_to_change_it():
     assert column.kind == "ordered" and column.levels == ("<18", "18-24", "25-34", "35-64", "65+") and not found
     column, _, found = read(cells, {"x": "ranges"})
     assert column.kind == "integer" and column.n_ranges == 30 and found[2] == jf.Interval(65, None, "left")
+    schema = Schema((column,), "pandas")
+    assert schema_from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
     assert column.lower <= 18 and read(cells, {"x": "continuous"})[0].n_ranges == 30
     assert read(cells, {"x": "categorical"})[0].levels == ("18-24", "25-34", "35-64", "65+", "<18")
 

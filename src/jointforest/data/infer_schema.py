@@ -205,7 +205,9 @@ def _with_ranges(schema: Schema, reader: FrameReader, flags: Mapping[str, Censor
             continue
         x = completed(column, X[:, k], *found.of_column(k, column))
         values, counts = np.unique(x[~np.isnan(x)], return_counts=True)
-        whole = _with_ends(replace(column, minimum=values[0], maximum=values[-1]), outermost(values, counts))
+        whole = _with_ends(
+            replace(column, minimum=float(values[0]), maximum=float(values[-1])), outermost(values, counts)
+        )
         column = replace(column, lower=whole.lower, upper=whole.upper)
         is_known = not np.isnan(X[:, k]).all()
         columns[j] = column if is_known else replace(column, minimum=whole.minimum, maximum=whole.maximum)
