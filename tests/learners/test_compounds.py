@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -169,7 +170,9 @@ def test_functions_that_few_rows_support_hold_in_answers_but_are_not_enforced(
         }
     )
     table = frame.mask(rng.random(frame.shape) < missing)
-    joint = jf.HiddenTreeForest(n_states=4, random_state=0).fit(table).joint_
+    with warnings.catch_warnings():  # equal numbers that differ by rounding are no lost dependence
+        warnings.simplefilter("error", jf.LostDependenceWarning)
+        joint = jf.HiddenTreeForest(n_states=4, random_state=0).fit(table).joint_
     assert not any(rule.is_enforced for rule in joint.rules)
     for name, part in frame.groupby("plan"):
         given = joint.given(plan=name)

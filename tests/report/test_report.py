@@ -241,11 +241,11 @@ def test_suspicious_cells_are_those_of_the_check() -> None:
     frame = pd.DataFrame({"x": rng.integers(0, 9, 400) * 1.5, "town": rng.choice(["Bremen", "Lisboa"], 400)})
     frame["zip"] = frame["town"].map({"Bremen": "D28", "Lisboa": "P11"})
     joint = jf.HiddenTreeForest(n_states=4, max_iter=1, random_state=0).fit(frame).joint_
-    clean = report_text(joint, Wanted(frame, examples=3))
+    clean = report_text(joint, WantedSections(frame, examples=3))
     assert "No cell is more probably wrong than right." in clean
     frame.loc[7, "town"] = "Brxmen"
-    text = report_text(joint, Wanted(frame, examples=3))
-    assert 'id="suspicious"' not in report_text(joint, Wanted(frame))
+    text = report_text(joint, WantedSections(frame, examples=3))
+    assert 'id="suspicious"' not in report_text(joint, WantedSections(frame))
     rows = re.findall(r'<tr><th scope="row">(\d+)</th><td dir="auto">(.*?)</td><td dir="auto">(.*?)</td>', text)
     assert rows == [("7", "town", "Brxmen")]
     assert "typing error of &#39;Bremen&#39;" in text

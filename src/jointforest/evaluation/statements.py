@@ -353,6 +353,7 @@ def _of_column(state: PosteriorState, j: int, x: np.ndarray, conditions: Sequenc
             yield AskedStatement(f"P({event}{given})", p, k / n, n, float(k), columns=of)
         if moments is not None:
             mean, sd = float(moments[0][i]), float(np.sqrt(max(moments[1][i], x[one.rows].var())))
+            sd = max(sd, 1e-6 * abs(mean))  # where all cells are equal, rounding is no difference
             if 0.0 < sd < np.inf:
                 row = state.evidence.take(np.array([i]))
                 beyond = partial(_beyond, state.distribution, row, j, mean)

@@ -28,7 +28,6 @@ from ..data.rules.contradictions import (
 )
 from ..data.rules.orders import apartness
 from ..data.rules.rule import (
-    ENOUGH_MISSING,
     Combinations,
     Equation,
     Function,
@@ -706,7 +705,7 @@ def _undetermined(cells: np.ndarray) -> int:
             rows = cells[(missing == pattern).all(axis=1)]
             group = combined([ranked(x) for x in np.concatenate([complete, rows])[:, ~pattern].T])
             count = np.bincount(group[: len(complete)], minlength=group.max() + 1)
-            found += np.count_nonzero(count[group[len(complete) :]] != 1)
+            found += int(np.count_nonzero(count[group[len(complete) :]] != 1))
     return found
 
 
@@ -833,7 +832,8 @@ def wanted_rules(
     others = tuple(one for one in schema.rules if str(one) not in texts)
     found = [one for one in others if "all" in said or one.rows >= enough_rows(one)]
     is_auto = "auto" in said and "all" not in said and objective == "draws"
-    soft = tuple(one for one in others if is_auto and one not in found and _is_likely(one))
+    functions = tuple(one for one in others if isinstance(one, Function) and not one.exceptions)
+    soft = tuple(one for one in functions if is_auto and one not in found and len(one.of) == 1)
     tried = tuple(one for one in found if isinstance(one, Function)) if objective == "draws" else ()
     found = [one for one in found if not one.exceptions]
     if "all" not in said:
@@ -843,12 +843,6 @@ def wanted_rules(
         tried = tried if is_auto else ()
     schema = replace(schema, rules=(*mine, *others))
     return WantedRules(schema, (*mine, *found), len(mine), "all" not in said, tried, soft)
-
-
-def _is_likely(rule: Rule) -> bool:
-    """Whether a rule is a function of one column that at least 50 rows support, and none contradicts."""
-    is_simple = isinstance(rule, Function) and len(rule.of) == 1
-    return is_simple and not rule.exceptions and rule.rows >= ENOUGH_MISSING
 
 
 def _refuse_ranges(rules: Sequence[Rule], schema: Schema, ranges: Ranges) -> None:
