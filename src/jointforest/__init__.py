@@ -57,6 +57,7 @@ _HOME = {
     "UnsupportedEvidenceWarning": "runtime.warnings",
     "about": "data.conditions",
     "between": "data.conditions",
+    "censored": "data.conditions",
     "conditional_importance": "api.importance",
     "fidelity": "evaluation.fidelity",
     "fit": "learners.selection.fit",
@@ -83,7 +84,7 @@ if TYPE_CHECKING:
     from .api.joint import Joint
     from .api.posterior import Marginal, Posterior
     from .api.shapley import ShapleyValues, shapley
-    from .data.conditions import AllOf, AnyOf, Interval, Missing, Not, PerRow, about, between, likely
+    from .data.conditions import AllOf, AnyOf, Interval, Missing, Not, PerRow, about, between, censored, likely
     from .estimators.augmenter import JointAugmenter
     from .estimators.imputer import JointImputer
     from .estimators.outliers import ForestOutlierDetector
@@ -151,6 +152,7 @@ __all__ = [
     "UnsupportedEvidenceWarning",
     "about",
     "between",
+    "censored",
     "conditional_importance",
     "datasets",
     "fidelity",

@@ -179,7 +179,7 @@ def n_rows_of_table(joint: Any, frame: pa.Table) -> int:
     reader = frames.read(frame)
     written = {c.name: c.written for c in frame_schema(joint).columns if c.written and c.written.sort != "tick"}
     forms = {name: form for name, form in written.items() if name in reader.names}
-    n_blank, totals = last_rows(with_forms(reader, Found(forms, {}, {name: reader.cells(name) for name in forms})))
+    n_blank, totals = last_rows(with_forms(reader, Found(forms, {}, {name: reader.cells(name) for name in forms}, {})))
     n_aside = n_blank + bool(totals)
     if n_aside:
         which = f"the last {n_aside} rows stay as they are" if n_aside > 1 else "the last row stays as it is"

@@ -216,7 +216,6 @@ def test_bad_columns(values, asked, message):
         (pd.Series([[1], [2]], dtype=object), "column 'x'.*list.*leave the column out, say kinds={'x': 'ignored'}"),
         (pd.Series([b"a"], dtype=object), "column 'x'.*1 bytes"),
         (pd.Series([1 + 2j]), "column 'x': complex128.*real and its imaginary"),
-        (pd.arrays.IntervalArray(pd.cut([1.0, 2.0, 3.0], 2)), "column 'x': interval.*pandas.cut"),
         (pd.Categorical([pd.Timestamp("2024-01-01")]), "column 'x': levels must be text.*take the category away"),
         (pd.Series([0.0, 1.0], dtype="Sparse[float]"), "column 'x': Sparse.*to_dense"),
     ],

@@ -7,10 +7,11 @@ from statistics import NormalDist
 import numpy as np
 
 
-def expected_counts(column, parent, transition, emission, rows, weight):
+def expected_counts(column, parent, transition, emission, rows, weight, covers=None):
     """Expected counts of (parent's state, state) and (state, code), and log-probability, by going through all states.
 
-    A code of ``emission[k].shape[1]`` is a missing cell.
+    A code of K = ``emission[k].shape[1]`` is a missing cell. A code K + 1 + r is a range: the row has one of the
+    column's codes, and ``covers[j][r]`` says with which probability each code lies in it.
     """
     m = len(parent)
     pairs = [np.zeros(table.shape) for table in transition]
@@ -22,18 +23,26 @@ def expected_counts(column, parent, transition, emission, rows, weight):
             p = 1.0
             for k in range(m):
                 above = 0 if parent[k] < 0 else z[parent[k]]
-                code = row[column[k]]
+                code, K = row[column[k]], emission[k].shape[1]
                 p *= transition[k][above, z[k]]
-                p *= emission[k][z[k], code] if code < emission[k].shape[1] else 1.0
+                if code > K:
+                    inside = covers[column[k]][code - K - 1]
+                    p *= math.fsum(emission[k][z[k], c] * inside[c] for c in range(K))
+                else:
+                    p *= emission[k][z[k], code] if code < K else 1.0
             found.append((z, p))
         whole = math.fsum(p for _, p in found)
         total += w * math.log(whole)
         for z, p in found:
             for k in range(m):
-                code = row[column[k]]
+                code, K = row[column[k]], emission[k].shape[1]
                 pairs[k][0 if parent[k] < 0 else z[parent[k]], z[k]] += w * p / whole
-                if code < emission[k].shape[1]:
+                if code < K:
                     cells[k][z[k], code] += w * p / whole
+                elif code > K:
+                    share = [emission[k][z[k], c] * covers[column[k]][code - K - 1][c] for c in range(K)]
+                    for c in range(K):
+                        cells[k][z[k], c] += w * p / whole * share[c] / math.fsum(share)
     return pairs, cells, total
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..data.conditions import AllOf, PerRow, without_missing
 from ..data.evidence import Evidence, build, intersect
-from ..data.frames import encode, fill, warn_unseen
+from ..data.frames import encode, encode_ranges, fill, warn_unseen
 from ..data.meaning import refuse_pair
 from ..data.reading import Reading, reading_of
 from ..data.rules.rule import Rule
@@ -1106,6 +1106,7 @@ class Joint:
         m: int | None = None,
         random_state: Any = None,
         *,
+        ranges: str = "keep",
         n_jobs: int | None = -1,
     ) -> Any:
         """Fill the missing cells; every known one stays what it is.
@@ -1119,6 +1120,8 @@ class Joint:
         m : int, optional
             Number of draws, with ``method="sample"``.
         random_state : None, int, Generator or RandomState
+        ranges : {"keep", "fill"}
+            Whether cells of which only a range is known stay as they are, or get values in their ranges.
         n_jobs : int or None
             Threads; the answer does not depend on it.
 
@@ -1130,8 +1133,13 @@ class Joint:
             raise ValueError(f"method must be 'mean' or 'sample', got {method!r}")
         if m is not None and (method == "mean" or m not in Number(1, whole=True)):
             raise ValueError(f"m must be a positive integer, and goes with method='sample'; got m={m!r}, {method!r}")
-        X, unseen = self._encode(frame)
-        evidence = build(self.schema, X, unseen)
+        if ranges not in ("keep", "fill"):
+            raise ValueError(f"ranges must be 'keep' or 'fill', got {ranges!r}")
+        X, unseen, found = encode_ranges(self.schema, frame)
+        warn_unseen(self.schema, frame, unseen)
+        evidence = build(self.schema, X, unseen, ranges=found)
+        if found is not None and ranges == "keep":
+            unseen = unseen | (found.number >= 0)  # which stay as they are, too
         if method == "mean":
             filled, share = self.distribution.impute(evidence)
             check_support(share)
@@ -1326,16 +1334,18 @@ class Joint:
         """The posterior given a frame without its target's cells; rows without support are warned of."""
         check_number("beta", beta, 0, 1, text="a number between 0 (average of trees) and 1 (mixture)")
         j = self.schema.index(target)
-        X, unseen = encode(self.schema, frame)
+        X, unseen, ranges = encode_ranges(self.schema, frame)
         unseen[:, j] = False
         warn_unseen(self.schema, frame, unseen)
-        evidence = build(self.schema, X, unseen).without(j)
+        evidence = build(self.schema, X, unseen, ranges=ranges).without(j)
         state = self.distribution.observe(evidence)
         check_support(state.background_weight())
         return state if beta == 1.0 else self.distribution.observe_by_trees(evidence, beta)
 
     def _evidence(self, frame: Any) -> Evidence:
-        return build(self.schema, *self._encode(frame))
+        X, unseen, ranges = encode_ranges(self.schema, frame)
+        warn_unseen(self.schema, frame, unseen)
+        return build(self.schema, X, unseen, ranges=ranges)
 
     def _encode(self, frame: Any) -> tuple[np.ndarray, np.ndarray]:
         X, unseen = encode(self.schema, frame)

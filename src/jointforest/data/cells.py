@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence, Set
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import times
+from .conditions import Interval
 from .csv_files import SPREADSHEET_ERRORS
 from .schema import CATEGORICAL_KINDS, Column, Frame
 
@@ -38,6 +40,9 @@ class ColumnCells:
         Whether the frame's type says that this order has a meaning.
     per_second : float
         Ticks in a second, if ``datetime``.
+    range_of : int32 array (n,) or None
+        Place in ``intervals`` of a cell that is a range, which counts as missing; -1 of all others.
+    intervals : tuple of Interval
     """
 
     sort: str
@@ -49,6 +54,8 @@ class ColumnCells:
     declared: bool = False
     ordered: bool = False
     per_second: float = 1.0
+    range_of: np.ndarray | None = None
+    intervals: tuple[Interval, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -123,6 +130,51 @@ def coded(
 def ticks(dtype: str, values: np.ndarray, missing: np.ndarray, per_second: float) -> ColumnCells:
     """Cells of a column of moments: int64 ticks since 1970-01-01 (UTC if there is a time zone)."""
     return ColumnCells("datetime", dtype, values, missing, per_second=per_second)
+
+
+_OPEN = (None, -math.inf, math.inf)
+
+
+def ranged(cells: ColumnCells, is_range: np.ndarray, intervals: Sequence[Interval]) -> ColumnCells:
+    """The cells, some of them (n,) ranges, given in their order: the whole line is a missing cell, a point a number."""
+    number = np.full(len(is_range), -1, np.int32) if cells.range_of is None else cells.range_of.copy()
+    place = {interval: k for k, interval in enumerate(cells.intervals)}
+    is_number, values = cells.codes is None and cells.sort != "datetime", cells.values
+    is_point = [is_number and x.lo is not None and x.lo == x.hi for x in intervals]
+    number[is_range] = [
+        -1 if point or (x.lo in _OPEN and x.hi in _OPEN) else place.setdefault(x, len(place))
+        for x, point in zip(intervals, is_point, strict=True)
+    ]
+    missing = cells.missing | is_range
+    if is_number:
+        values = values.copy()
+        values[is_range] = [x.lo if point else np.nan for x, point in zip(intervals, is_point, strict=True)]
+        missing = np.isnan(values)
+    return replace(cells, values=values, missing=missing, range_of=number, intervals=tuple(place))
+
+
+def is_interval(value: Any) -> bool:
+    """Whether a Python object is an interval: `between`, or one of pandas."""
+    return isinstance(value, Interval) or (type(value).__name__ == "Interval" and hasattr(value, "closed_left"))
+
+
+def with_intervals(cells: ColumnCells, objects: np.ndarray, is_range: np.ndarray) -> ColumnCells:
+    """Cells of a column of objects of which some are intervals and the others were read; numbers become floats."""
+    found = [x if isinstance(x, Interval) else Interval(x.left, x.right, x.closed) for x in objects[is_range]]
+    if cells.sort == "empty":
+        has_dates = any(hasattr(end, "year") for x in found[:1] for end in (x.lo, x.hi))
+        n, gone = len(objects), np.ones(len(objects), bool)
+        dated = ticks("datetime64[us]", np.zeros(n, np.int64), gone, 1e6)
+        cells = dated if has_dates else numbers("number", "float64", np.full(n, np.nan))
+    return ranged(replace(cells, dtype="float64") if cells.sort in ("number", "integer") else cells, is_range, found)
+
+
+def ranges_refused(name: str, n: int, why: str) -> str:
+    """Message of an error about n cells of a column that are ranges."""
+    return (
+        f"column {name!r} has {n:,} {'cell that is a range' if n == 1 else 'cells that are ranges'}, {why}; fill them "
+        "first by joint.impute(frame, ranges='fill') of a HiddenTreeForest, or make them missing"
+    )
 
 
 def taken(cells: ColumnCells, rows: np.ndarray) -> ColumnCells:

@@ -453,3 +453,61 @@ def _says(condition: Any) -> bool | None:
         inner = _says(condition.condition)
         return None if inner is None else not inner
     return True if isinstance(condition, Missing) else None
+
+
+# ---- A kind of column of which another one says whether its cells are values or bounds.
+
+
+@dataclass(frozen=True)
+class Censored:
+    """Numbers that another column calls inexact; made by `censored`.
+
+    Attributes
+    ----------
+    event : str
+        The column that is true or 1 where a number is exact; elsewhere the value is above it.
+    below : str
+        The column that is true or 1 where the value is below the number; elsewhere it is exact.
+    """
+
+    event: str = ""
+    below: str = ""
+
+    @property
+    def flag(self) -> str:
+        """The column that says so."""
+        return self.event or self.below
+
+
+def censored(event: str = "", below: str = "") -> Censored:
+    """Kind of a column of numbers of which another column says whether they are exact.
+
+    It goes where kinds of columns go: ``kinds={"months": jf.censored(event="died")}``. The other column takes no part
+    in the joint.
+
+    Parameters
+    ----------
+    event : str
+        Column of booleans, or 0 and 1: where it is false the value is above the number, as of a time that is not over.
+    below : str
+        Column of booleans, or 0 and 1: where it is true the value is below the number, a limit of detection.
+
+    Returns
+    -------
+    Censored
+
+    Raises
+    ------
+    ValueError
+        If not exactly one column is named.
+
+    Examples
+    --------
+    >>> censored(event="died")
+    Censored(event='died', below='')
+    """
+    if bool(event) == bool(below):
+        raise ValueError(
+            "censored: expected event= or below=, the name of the column that says which numbers are exact"
+        )
+    return Censored(str(event), str(below))

@@ -22,6 +22,7 @@ from .meaning import (
     soft_region,
     weighed,
 )
+from .ranges import Ranges
 from .schema import Column, Schema
 
 
@@ -212,6 +213,7 @@ def build(
     unseen: np.ndarray | None = None,
     conditions: Mapping[str, Any] | None = None,
     n: int | None = None,
+    ranges: Ranges | None = None,
 ) -> Evidence:
     """Evidence of n rows.
 
@@ -229,6 +231,8 @@ def build(
         condition alone holds for it.
     n : int, optional
         Number of rows if there is no X; default: that of the conditions' arrays, else 1.
+    ranges : Ranges, optional
+        Cells of which a range is known, whatever X has there.
 
     Returns
     -------
@@ -263,7 +267,18 @@ def build(
         for j in np.flatnonzero(unseen.any(axis=0)).tolist():
             value[unseen[:, j], j] = np.nan
             penalty[unseen[:, j]] += schema.columns[j].log_unseen
-    return intersect(schema, Evidence.of_values(value, penalty), conditions)
+    evidence = Evidence.of_values(value, penalty)
+    return intersect(schema, evidence if ranges is None else _with_ranges(schema, evidence, ranges), conditions)
+
+
+def _with_ranges(schema: Schema, evidence: Evidence, ranges: Ranges) -> Evidence:
+    """The evidence with regions where cells are ranges."""
+    table, region = RegionTable(evidence), evidence.cell_regions()
+    evidence.value[ranges.number >= 0] = np.nan
+    for j in np.flatnonzero((ranges.number >= 0).any(axis=0)).tolist():
+        rows, place, regions = ranges.of_column(j, schema.columns[j])
+        region[rows, j] = np.array([table.number(one) for one in regions], np.int32)[place]
+    return table.evidence(evidence.value, region, evidence.log_penalty)
 
 
 def intersect(schema: Schema, evidence: Evidence, conditions: Mapping[str, Any]) -> Evidence:

@@ -14,8 +14,10 @@ import narwhals as nw
 import numpy as np
 
 from ..runtime.warnings import UnseenLevelWarning, warn
-from .cells import ColumnCells, FrameReader, absent
+from .cells import ColumnCells, FrameReader, absent, ranges_refused
+from .conditions import Interval
 from .csv_files import SPREADSHEET_ERRORS, is_number, numbered
+from .ranges import Ranges, range_text, with_flag
 from .schema import Column, Schema, is_number_name, near, snapped
 from .text_columns import read_cells
 from .times import is_span, seconds, unit_of, zone_of
@@ -172,13 +174,44 @@ def encode_cells(
     schema: Schema, reader: FrameReader, ignored: Collection[str] | None = ()
 ) -> tuple[np.ndarray, np.ndarray]:
     """`encode` of a frame that is read already."""
+    X, unseen, ranges = encode_reader(schema, reader, ignored)
+    if ranges is not None:
+        n_each = np.count_nonzero(ranges.number >= 0, axis=0)
+        j = int(n_each.argmax())
+        raise ValueError(ranges_refused(schema.names[j], int(n_each[j]), "which are not taken here"))
+    return X, unseen
+
+
+def encode_ranges(
+    schema: Schema, frame: Any, ignored: Collection[str] | None = ()
+) -> tuple[np.ndarray, np.ndarray, Ranges | None]:
+    """`encode` of a frame some of whose cells may be ranges, NaN in X; None if there are none."""
+    return encode_reader(schema, read(frame), ignored)
+
+
+def encode_reader(
+    schema: Schema, reader: FrameReader, ignored: Collection[str] | None = ()
+) -> tuple[np.ndarray, np.ndarray, Ranges | None]:
+    """`encode_ranges` of a frame that is read already."""
     X = np.full((reader.n, len(schema.columns)), np.nan)
     unseen = np.zeros(X.shape, dtype=bool)
+    number, intervals = None, list[Interval]()
     for j, name in _matched(schema, reader, ignored):
         column = schema.columns[j]
         cells = reader.cells(name)
         if column.written is not None:
             cells = read_cells(column.written, cells, name, column.dtype)
+        elif not column.is_categorical and cells.codes is not None and _are_ranges(cells):
+            cells = read_cells(WrittenForm("number", cells.dtype), cells, name, column.dtype)
+        if column.censored is not None and column.censored.flag in reader.names:
+            cells = with_flag(cells, reader.cells(column.censored.flag), name, column.censored)
+        if cells.range_of is not None and (cells.range_of >= 0).any():
+            number = np.full(X.shape, -1, np.int32) if number is None else number
+            number[:, j] = np.where(cells.range_of >= 0, cells.range_of + len(intervals), -1)
+            intervals += cells.intervals
+            if column.is_categorical:
+                n = int(np.count_nonzero(cells.range_of >= 0))
+                raise ValueError(ranges_refused(name, n, f"which a {column.kind} column does not have"))
         if cells.sort == "empty" or cells.missing.all():
             continue
         if column.is_categorical:
@@ -187,7 +220,12 @@ def encode_cells(
             X[:, j] = _seconds(column, cells)
         else:
             X[:, j] = _numbers(column, cells)
-    return X, unseen
+    return X, unseen, None if number is None else Ranges(number, tuple(intervals))
+
+
+def _are_ranges(cells: ColumnCells) -> bool:
+    """Whether some texts of a column of numbers are ranges."""
+    return any(isinstance(label, str) and range_text(label) is not None for label in cells.labels)
 
 
 def decode(schema: Schema, X: np.ndarray, first_new: int | None = None) -> Any:
@@ -536,7 +574,9 @@ def _unasked(schema: Schema, frame: Any) -> dict[str, list[Any]]:
 
 
 def _restored(column: Column, known: list[Any], x: np.ndarray, changed: np.ndarray, cells: list[Any]) -> list[Any]:
-    """The column's cells, those that changed as they were: known cells, or for numbers x."""
+    """The column's cells, those that changed as they were: known cells, or for numbers x; a range is no number x."""
+    if not column.is_categorical and any(changed & np.isnan(x)):
+        return [known[i] if changed[i] else cell for i, cell in enumerate(cells)]
     if column.written is not None:
         is_mixed = "[mixed" in column.written.dtype
         return [

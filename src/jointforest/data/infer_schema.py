@@ -18,10 +18,11 @@ import numpy as np
 
 from ..runtime.warnings import warn
 from . import calendars
-from .cells import FrameReader, of_numbers, without
+from .cells import FrameReader, numbers, of_numbers, ranges_refused, without
+from .conditions import Censored
 from .csv_files import WORDS
 from .ends import ends_of
-from .frames import read
+from .frames import encode_reader, read
 from .identifiers import NO_KINDS, SHAPE_CLASSES, SetAside
 from .observe_table import (
     MAX_CELLS,
@@ -40,9 +41,12 @@ from .observe_table import (
     grid_step,
     is_tied,
     look,
+    look_at,
+    outermost,
     precision,
     time_step,
 )
+from .ranges import complete_column, range_text, with_flag
 from .schema import (
     CATEGORICAL_KINDS,
     KINDS,
@@ -66,7 +70,7 @@ class NoRows(ValueError):
     """A table without rows."""
 
 
-def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None, doubt: bool = True) -> Schema:
+def infer_schema(frame: Any, kinds: Mapping[str, Any] | None = None, doubt: bool = True) -> Schema:
     """Schema of a frame: the kind, grid, atoms and levels of each column.
 
     Parameters
@@ -75,7 +79,8 @@ def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None, doubt: bool
         Missing cells (None, NaN, NA, NaT, null) are welcome.
     kinds : dict of column name to kind, optional
         Overrides. ``continuous`` is a plain density (no grid, no atoms); ``integer`` and ``rounded`` check the values;
-        ``categorical`` and ``ordered`` make levels of the distinct values of a column of numbers.
+        ``categorical`` and ``ordered`` make levels of the distinct values of a column of numbers; ``ranges`` makes
+        numbers of brackets. A `ranges.Censored` names the column that says which numbers are exact.
     doubt : bool
         Whether to warn of values that may stand for missing cells.
 
@@ -104,14 +109,23 @@ def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None, doubt: bool
     ['integer', 'continuous']
     """
     reader = read(frame)
-    kinds = check_kinds(reader.names, kinds)
+    given = kinds if isinstance(kinds, Mapping) else {}
+    flags = {str(name): kind for name, kind in given.items() if isinstance(kind, Censored)}
+    kinds = _without_flags(reader.names, kinds, flags)
     reader = without(reader, {name for name, kind in kinds.items() if kind == "ignored"})
     found = find_forms(reader, kinds)
-    reader = with_forms(reader, found)
+    of_ranges = {name for name, kind in kinds.items() if kind == "ranges"}
+    kinds = {name: kind for name, kind in kinds.items() if kind != "ranges"}
+    reader = with_flags(with_forms(reader, found), flags)
     _doubt_last_rows(reader)
-    seen = look(reader)
+    seen = _with_ends_of_ranges(look(reader), reader)
     wanted = to_count(seen, kinds)
     schema = schema_of(seen, count(reader, wanted), kinds)
+    for column in schema.columns:
+        odd = next((x for x in column.levels if not isinstance(x, str) or range_text(x) is None), "")
+        if column.name in of_ranges and column.is_categorical:
+            raise ValueError(f"kinds: column {column.name!r}: {odd!r} is no range and no number as the others")
+    schema = _with_ranges(schema, reader, flags)
 
     def with_notes(column: Column) -> Column:
         written, aside = found.forms.get(column.name, column.written), column.aside
@@ -125,6 +139,79 @@ def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None, doubt: bool
     if doubt:
         doubt_values(schema, seen)
     return schema
+
+
+def _without_flags(
+    names: Sequence[str], kinds: Mapping[str, Any] | None, flags: Mapping[str, Censored]
+) -> dict[str, str]:
+    """The checked kinds of columns, without those of ``flags``; columns that say what is exact are ignored."""
+    if not isinstance(kinds, Mapping):
+        return check_kinds(names, kinds)
+    asked = {of.flag: "ignored" for of in flags.values()}
+    for name in asked:
+        if kinds.get(name, "ignored") != "ignored":
+            raise ValueError(
+                f"kinds: column {name!r} says which cells of another one are exact, so that it takes no part in the "
+                "joint; leave it out of kinds"
+            )
+    others = {name: kind for name, kind in kinds.items() if str(name) not in flags}
+    ranges = {str(name): kind for name, kind in others.items() if kind == "ranges"}
+    plain = {name: kind for name, kind in others.items() if kind != "ranges"}
+    check_kinds(names, dict.fromkeys((*flags, *ranges), "ignored"))
+    return check_kinds(names, plain | asked) | ranges
+
+
+def with_flags(reader: FrameReader, flags: Mapping[str, Censored]) -> FrameReader:
+    """The table with ranges in columns of which another one says that some of their numbers are not exact."""
+    if not flags:
+        return reader
+    read = {}
+    for name, of in flags.items():
+        cells, flag = reader.cells(name), reader.cells(of.flag)
+        n = int(np.count_nonzero(flag.missing & ~cells.missing))
+        if n:
+            raise ValueError(
+                f"column {of.flag!r}: {n:,} missing cells beside numbers of {name!r}; it must say which are exact"
+            )
+        read[name] = with_flag(cells, flag, name, of)
+    return replace(reader, cells=lambda name: read[name] if name in read else reader.cells(name))
+
+
+def _with_ends_of_ranges(seen: Look, reader: FrameReader) -> Look:
+    """What was seen, with the ends of ranges for the numbers of columns that have no others."""
+    columns = list(seen.columns)
+    for j, name in enumerate(seen.names):
+        known = columns[j]
+        if known.n_ranges and known.n_known == 0 and known.sort != "datetime":
+            cells = reader.cells(name)
+            ends = [end for x in cells.intervals for end in (x.lo, x.hi) if end is not None and math.isfinite(end)]
+            known = look_at(numbers("number", cells.dtype, np.array(ends or [0.0], dtype=np.float64)))
+            columns[j] = replace(known, n_known=0, n_ranges=columns[j].n_ranges)
+    return replace(seen, columns=tuple(columns))
+
+
+def _with_ranges(schema: Schema, reader: FrameReader, flags: Mapping[str, Censored]) -> Schema:
+    """The schema with what ranges say of the ends of their columns, by values in place of them."""
+    columns = list(schema.columns)
+    few = [j for j, column in enumerate(columns) if column.n_ranges or column.name in flags]
+    if not few:
+        return schema
+    names = [columns[j].name for j in few]
+    small = replace(schema, columns=tuple(columns[j] for j in few), unknown=(), rules=())
+    X, _, found = encode_reader(small, replace(reader, frame="pandas", names=names))
+    for k, j in enumerate(few):
+        column = columns[j] = replace(columns[j], censored=flags.get(names[k]))
+        if found is None or not (found.number[:, k] >= 0).any():
+            continue
+        x = complete_column(column, X[:, k], *found.of_column(k, column))
+        values, counts = np.unique(x[~np.isnan(x)], return_counts=True)
+        whole = _with_ends(
+            replace(column, minimum=float(values[0]), maximum=float(values[-1])), outermost(values, counts)
+        )
+        column = replace(column, lower=whole.lower, upper=whole.upper)
+        is_known = not np.isnan(X[:, k]).all()
+        columns[j] = column if is_known else replace(column, minimum=whole.minimum, maximum=whole.maximum)
+    return replace(schema, columns=tuple(columns))
 
 
 def check_kinds(names: Sequence[str], kinds: Mapping[str, str] | None) -> dict[str, str]:
@@ -165,10 +252,11 @@ def schema_of(seen: Look, counted: Mapping[str, np.ndarray], kinds: Mapping[str,
             aside = replace(_unknown(name, column), n_observed=column.n_known, aside=SetAside("ignored", 0))
         else:
             aside = set_aside(name, column, kinds.get(name)) if column.n_known else _unknown(name, column)
+            aside = None if column.n_ranges else aside
         if aside is not None:
             unknown.append((place, replace(aside, has_number_name=has_number_name)))
         else:
-            made = None if name in kinds else _tick_box(name, column, seen.n, seen.frame)
+            made = None if name in kinds or column.n_ranges else _tick_box(name, column, seen.n, seen.frame)
             made = made or _column(name, column, kinds.get(name), counted.get(name))
             remark = "" if name in kinds else _of_rows(name, column, made) or _of_words(name, column, seen.frame)
             columns.append(replace(made, has_number_name=has_number_name, remark=remark))
@@ -238,7 +326,12 @@ def _tick_box(name: str, seen: Seen, n: int, frame: Frame) -> Column | None:
 
 
 def _column(name: str, seen: Seen, kind: str | None, counted: np.ndarray | None) -> Column:
-    column = Column(name, kind or "", seen.dtype, n_observed=seen.n_known)
+    column = Column(name, kind or "", seen.dtype, n_observed=seen.n_known + seen.n_ranges, n_ranges=seen.n_ranges)
+    if seen.n_ranges and (kind in CATEGORICAL_KINDS or not isinstance(seen.what, Numbers | Moments)):
+        raise ValueError(ranges_refused(name, seen.n_ranges, f"which a column of {kind or 'text'} does not have"))
+    if seen.n_ranges and not seen.n_known:  # values are ends of ranges, which no cell has
+        made = _numeric(column, seen.sort, _as_numbers(column, seen), counted)
+        return replace(made, atoms=(), kind="continuous" if made.kind == "mixed" else made.kind)
     if isinstance(seen.what, Moments):
         return _datetime(column, seen.what)
     if kind in CATEGORICAL_KINDS or (kind is None and seen.sort in ("levels", "boolean")):

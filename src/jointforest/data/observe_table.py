@@ -496,12 +496,15 @@ class Seen:
         Cells that are not missing.
     what : Numbers, Moments or Labels
         Of a column without any known cell: None, or the labels that its type lists.
+    n_ranges : int
+        Cells that are ranges, and not known.
     """
 
     sort: str
     dtype: str
     n_known: int
     what: Numbers | Moments | Labels | None
+    n_ranges: int = 0
 
 
 @dataclass(frozen=True)
@@ -537,16 +540,17 @@ def look_at(cells: ColumnCells) -> Seen:
     """Look at some cells of a column."""
     known = ~cells.missing
     n_known = int(np.count_nonzero(known))
+    n_ranges = 0 if cells.range_of is None else int(np.count_nonzero(cells.range_of >= 0))
     if cells.codes is not None:
         counts = np.bincount(cells.codes[known], minlength=len(cells.labels))
         labels = Labels(tuple(cells.labels), counts.astype(np.int64), cells.declared, cells.ordered)
-        return Seen(cells.sort, cells.dtype, n_known, labels)
+        return Seen(cells.sort, cells.dtype, n_known, labels, n_ranges)
     if n_known == 0:
-        return Seen(cells.sort, cells.dtype, 0, None)
+        return Seen(cells.sort, cells.dtype, 0, None, n_ranges)
     values = cells.values[known]
     if cells.sort == "datetime":
-        return Seen(cells.sort, cells.dtype, n_known, moments_seen(in_micro(values, cells.per_second)))
-    return Seen(cells.sort, cells.dtype, n_known, numbers_seen(values, cells.dtype))
+        return Seen(cells.sort, cells.dtype, n_known, moments_seen(in_micro(values, cells.per_second)), n_ranges)
+    return Seen(cells.sort, cells.dtype, n_known, numbers_seen(values, cells.dtype), n_ranges)
 
 
 def moments_seen(micro: np.ndarray) -> Moments:

@@ -149,6 +149,9 @@ def _notes(column: Column) -> Iterator[str]:
         yield f"text read as {column.written.in_words}, such as {column.written.example!r}"
         if column.written.exceptions:
             yield f"missing, as of another form: {_named(column.written.exceptions)}"
+    if column.n_ranges:
+        flag = f", by column {column.censored.flag!r}" if column.censored else ""
+        yield f"{column.n_ranges:,} of {column.n_observed:,} known cells are ranges{flag}"
     yield from filter(None, (column.why_text, column.remark))
     texts = [level for level in column.levels if isinstance(level, str)]
     folded = Counter(" ".join(text.split()).casefold() for text in texts)

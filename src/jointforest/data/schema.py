@@ -18,6 +18,7 @@ from ..runtime.records import record
 from . import calendars, times
 
 if TYPE_CHECKING:
+    from .conditions import Censored
     from .csv_files import CsvForm
     from .identifiers import SetAside
     from .rules.rule import Rule
@@ -107,6 +108,10 @@ class Column:
         One of `calendars.CALENDARS`, whose values alone are drawn; empty if there is none.
     n_observed : int
         Number of cells seen at learning that were not missing.
+    n_ranges : int
+        How many of them were ranges. ``minimum`` and ``maximum`` are then those of the others, if there are any.
+    censored : Censored or None
+        Another column that says whether numbers are exact.
     has_number_name : bool
         Whether the column's name in its frame is a whole number, whose text is ``name`` (pandas alone has such names).
     written : WrittenForm or None
@@ -150,6 +155,8 @@ class Column:
     lower: float = -math.inf
     upper: float = math.inf
     only: str = ""
+    n_ranges: int = 0
+    censored: Censored | None = None
 
     @property
     def label(self) -> str | int:
@@ -178,6 +185,8 @@ class Column:
             **({"lower": self.lower} if self.lower > -math.inf else {}),
             **({"upper": self.upper} if self.upper < math.inf else {}),
             **({"only": self.only} if self.only else {}),
+            **({"n_ranges": self.n_ranges} if self.n_ranges else {}),
+            **({"censored": asdict(self.censored)} if self.censored is not None else {}),
         }
 
     @property

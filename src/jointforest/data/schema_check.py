@@ -12,6 +12,7 @@ import numpy as np
 
 from . import cells
 from .calendars import DAY, OF_DAYS, OF_NUMBERS
+from .conditions import Censored
 from .csv_files import OF_ONE_FILE, PATTERN, CsvForm, check_form
 from .identifiers import REASONS, SetAside
 from .rules.plain import rules_from_list
@@ -32,6 +33,7 @@ from .written_forms import MOST_EXCEPTIONS, SORTS, WrittenForm
 
 _FIELDS = {"name", "kind", "dtype", "step", "origin", "atoms", "levels", "minimum", "maximum", "n_observed"}
 _OPTIONAL = {"has_number_name", "written", "aside", "why_text", "remark", "digits", "lower", "upper", "only"}
+_OPTIONAL |= {"n_ranges", "censored"}
 MAX_UNKNOWN = 100_000
 
 
@@ -146,6 +148,14 @@ def column_from_dict(entry: Any, at: str, frame: Frame) -> Column:
     lower, upper = (_number(entry[key], f"{at}.{key}") if key in entry else None for key in ("lower", "upper"))
     column = replace(column, lower=-math.inf if lower is None else lower, upper=math.inf if upper is None else upper)
     column = replace(column, only=_text(entry.get("only", ""), f"{at}.only", 0, 20))
+    n_ranges = entry.get("n_ranges", 0)
+    if type(n_ranges) is not int or not 0 <= n_ranges <= n_observed:
+        raise ValueError(f"{at}.n_ranges: expected an integer from 0 to {n_observed}, got {n_ranges!r:.80}")
+    column = replace(column, n_ranges=n_ranges)
+    if "censored" in entry:
+        _keys(entry["censored"], {"event", "below"}, f"{at}.censored")
+        flags = {key: _text(name, f"{at}.censored.{key}", 0, 10_000) for key, name in entry["censored"].items()}
+        column = replace(column, censored=Censored(**flags))
     _levels_and_range(column, at)
     _grid_and_atoms(column, at)
     _ends(column, at)

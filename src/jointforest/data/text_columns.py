@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 import re
 import shlex
 import zlib
@@ -20,8 +21,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..runtime.warnings import warn
-from .cells import ColumnCells, FrameReader, numbers
+from .cells import ColumnCells, FrameReader, numbers, ranged
+from .conditions import Interval
 from .identifiers import NO_KINDS
+from .ranges import in_order, interval_of, range_text
 from .schema import CATEGORICAL_KINDS
 from .times import is_date
 from .written_forms import CLOCK, MOST_EXCEPTIONS, WrittenForm, date_regex, is_missing_word, is_solid
@@ -62,6 +65,10 @@ _YEARS = (-70 * 365.2425 * 86400.0, 131 * 365.2425 * 86400.0)
 """Seconds since 1970 between which such dates lie: the years 1900 to 2100."""
 _WIDER = 3.0
 """A reading of dates is ruled out if they span so many times the span of another reading."""
+_PLAIN_BESIDE_DASHES = 0.1
+"""Least share of cells that are numbers in a column where a dash means a range."""
+_MOST_BRACKETS = 100
+"""Most brackets that are levels in order."""
 _LIKELY = 0.9
 """Least share of them that have a form which is tried on all texts."""
 
@@ -80,11 +87,16 @@ def read_cells(form: WrittenForm, cells: ColumnCells, name: str, dtype: str) -> 
         return cells
     used = np.bincount(cells.codes[cells.codes >= 0], minlength=len(cells.labels)) > 0
     table = np.append(form.parse_all([label if isinstance(label, str) else "" for label in cells.labels]), np.nan)
+    intervals: dict[int, Interval] = {}
     for code in np.flatnonzero(used & np.isnan(table[:-1])).tolist():
         label = cells.labels[code]
         if not isinstance(label, str):
             table[code] = float(label)
-        elif not form.is_missing(label):
+        elif form.is_missing(label):
+            continue
+        elif (interval := _interval(form, label, name)) is not None:
+            intervals[code] = interval
+        else:
             raise ValueError(
                 f"column {name!r}: expected {form.in_words} such as {form.example!r}, got the text {label!r}; "
                 f"make it missing (on the command line: --na {shlex.quote(label)}), or write it in the same form"
@@ -97,7 +109,26 @@ def read_cells(form: WrittenForm, cells: ColumnCells, name: str, dtype: str) -> 
         return ColumnCells("datetime", dtype, ticks, missing, per_second=per_second)
     known = values[~missing]
     sort = "integer" if (known == np.rint(known)).all() else "number"
-    return ColumnCells(sort, dtype, values, missing)
+    read = ColumnCells(sort, dtype, values, missing, range_of=cells.range_of, intervals=cells.intervals)
+    if not intervals:
+        return read
+    is_range = np.isin(cells.codes, list(intervals))
+    return ranged(read, is_range, [intervals[code] for code in cells.codes[is_range].tolist()])
+
+
+def _interval(form: WrittenForm, text: str, name: str) -> Interval | None:
+    """The interval that a text is, whose ends have the form of a column's numbers; None if it is none.
+
+    Raises ValueError if it ends below its start.
+    """
+    found = range_text(text) if form.sort == "number" else None
+    if found is None:
+        return None
+    ends = dict(zip(found.ends, form.parse_all(found.ends).tolist(), strict=True))
+    interval = interval_of(found, ends)
+    if interval is None and not any(map(math.isnan, ends.values())) and not found.has_dash:
+        raise ValueError(f"column {name!r}: the range {text!r} ends below its start; exchange its ends")
+    return interval
 
 
 def _ticks(form: WrittenForm, cells: ColumnCells, name: str, dtype: str) -> ColumnCells:
@@ -156,12 +187,15 @@ class Found(NamedTuple):
     why_text : dict of str
         Why a column stays text that seems to hold them.
     cells : dict of ColumnCells
-        The texts of the columns with a form.
+        The texts of the columns with a form, and those of columns of brackets.
+    brackets : dict of list of str
+        The levels of columns all of whose cells are brackets such as 18-24 and 65+, in their order.
     """
 
     forms: dict[str, WrittenForm]
     why_text: dict[str, str]
     cells: dict[str, ColumnCells]
+    brackets: dict[str, list[str]]
 
 
 def find_forms(reader: FrameReader, kinds: Mapping[str, str]) -> Found:
@@ -182,7 +216,7 @@ def find_forms(reader: FrameReader, kinds: Mapping[str, str]) -> Found:
         If a column has two readings, or some of its cells have another form.
     """
     choices: dict[str, tuple[WrittenForm, ...]] = {}
-    found = Found({}, {}, {})
+    found = Found({}, {}, {}, {})
     for name in reader.names:
         if kinds.get(name) in (*CATEGORICAL_KINDS, *NO_KINDS):
             continue
@@ -190,7 +224,12 @@ def find_forms(reader: FrameReader, kinds: Mapping[str, str]) -> Found:
         texts = _texts_of(cells)
         if texts is None:
             continue
-        forms, why_text = _forms_of(texts, must=name in kinds or "[mixed" in texts.dtype)
+        forms, brackets = _forms_with_ranges(name, texts, must=name in kinds)
+        why_text = ""
+        if brackets:
+            found.brackets[name], found.cells[name] = brackets, cells
+        elif not forms:
+            forms, why_text = _forms_of(texts, must=name in kinds or "[mixed" in texts.dtype)
         if forms:
             choices[name], found.cells[name] = forms, cells
         elif why_text:
@@ -209,6 +248,46 @@ def find_forms(reader: FrameReader, kinds: Mapping[str, str]) -> Found:
         if "%y" in form.pattern:
             _doubt_years(name, form, found.cells[name])
     return found
+
+
+def _forms_with_ranges(name: str, column: _Texts, must: bool) -> tuple[tuple[WrittenForm, ...], list[str]]:
+    """The form of the numbers of a column with numbers and ranges, or if all cells are brackets these in their order.
+
+    ``must`` says that the user wants numbers in place of brackets. Dashes are ranges only if each stands between two
+    ascending numbers without zeros in front, and if a tenth of the cells are numbers.
+    """
+    sample = [text for text in _sample_of(column.texts) if not is_missing_word(text)]
+    n_likely = sum(_number_match(text) is not None or range_text(text) is not None for text in sample)
+    if n_likely < _LIKELY * len(sample):
+        return (), []
+    split = {text: found for text in column.texts if (found := range_text(text)) is not None}
+    if not split:
+        return (), []
+    is_plain = np.array([text not in split and not is_missing_word(text) for text in column.texts])
+    has_dash = any(found.has_dash for found in split.values())
+    n_plain, n = int(column.counts[is_plain].sum()), int(column.counts.sum())
+    ends = [end for found in split.values() for end in found.ends]
+    if has_dash and any(re.match(r"\D*0\d", end) for end in ends):
+        return (), []
+    texts = list(dict.fromkeys([*itertools.compress(column.texts, is_plain), *ends]))
+    forms, _ = _forms_of(_Texts(texts, np.ones(len(texts), np.int64), column.dtype), must=True)
+    forms = forms[:1] if forms and forms[0].sort == "number" and not set(forms[0].exceptions).intersection(ends) else ()
+    intervals = [_interval(forms[0], text, name) for text in split] if forms else []
+    if not forms or any(interval is None for interval in intervals):
+        return (), []
+    if must or (n_plain and not (has_dash and n_plain < _PLAIN_BESIDE_DASHES * n)):
+        return forms, []
+    is_all = len(split) == len(column.texts) == len(set(column.texts)) and 1 < len(split) <= _MOST_BRACKETS
+    order = in_order([interval for interval in intervals if interval is not None]) if is_all else None
+    if order is None:
+        return (), []
+    warn(
+        f"column {name!r}: its brackets, such as {column.texts[order[0]]!r}, are learned as ordered levels; to learn "
+        f"numbers of which the ranges are known, say kinds={{{name!r}: 'ranges'}}, or --kinds "
+        f"{shlex.quote(name + '=ranges')}",
+        UserWarning,
+    )
+    return (), [column.texts[k] for k in order.tolist()]
 
 
 def _doubt_years(name: str, form: WrittenForm, cells: ColumnCells) -> None:
@@ -242,6 +321,18 @@ def with_forms(reader: FrameReader, found: Found) -> FrameReader:
         name: read_cells(form, found.cells.pop(name), name, number_dtype(reader.frame, form))
         for name, form in found.forms.items()
     }
+    for name, brackets in found.brackets.items():
+        cells = found.cells.pop(name)
+        place = {text: k for k, text in enumerate(brackets)}
+        labels = {place[str(label).strip()]: label for label in cells.labels if str(label).strip() in place}
+        code = np.array([place.get(str(label).strip(), -1) for label in cells.labels] + [-1])
+        read[name] = replace(
+            cells,
+            codes=code[cells.codes],
+            labels=[labels[k] for k in range(len(brackets))],
+            declared=True,
+            ordered=True,
+        )
     return replace(reader, cells=lambda name: read[name] if name in read else reader.cells(name))
 
 
@@ -263,8 +354,7 @@ def _forms_of(column: _Texts, must: bool) -> tuple[tuple[WrittenForm, ...], str]
     is_word = np.array([is_missing_word(text) for text in column.texts])
     texts = list(itertools.compress(column.texts, ~is_word))
     counts, n = column.counts[~is_word], int(column.counts.sum())
-    # of texts without an order: the same whatever the order of rows
-    sample = heapq.nsmallest(_SAMPLE, set(texts), key=lambda text: (zlib.crc32(text.encode(errors="replace")), text))
+    sample = _sample_of(texts)
     if not any(character.isdigit() for text in sample for character in text):
         return (), ""
     why_text = ""
@@ -279,6 +369,11 @@ def _forms_of(column: _Texts, must: bool) -> tuple[tuple[WrittenForm, ...], str]
         if not why_text and 5 * n_odd <= n and len(odd) <= MOST_EXCEPTIONS:
             why_text = _why_text(family, odd, 1.0 - n_odd / n)
     return (), why_text
+
+
+def _sample_of(texts: Sequence[str]) -> list[str]:
+    """Some of the texts, without an order: the same whatever the order of rows."""
+    return heapq.nsmallest(_SAMPLE, set(texts), key=lambda text: (zlib.crc32(text.encode(errors="replace")), text))
 
 
 def _why_text(family: _Family, odd: Sequence[str], share: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple, Self
@@ -16,8 +17,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..api.joint import Joint
-from ..data.frames import encode, read, row_weights, take_rows, with_names
+from ..data.frames import encode_ranges, read, row_weights, take_rows, with_names
 from ..data.infer_schema import infer_schema
+from ..data.ranges import Ranges, complete_table
 from ..data.rules.find import with_rules
 from ..data.rules.rule import Equation, Order
 from ..data.schema import Columns, Schema, kernel_columns, snap
@@ -32,6 +34,7 @@ from ..runtime.warnings import warn
 from .batches.fill import Sizes, Structure, fill_leaves, leaf_sizes
 from .batches.passes import fold_of
 from .batches.sample import Sampled, take_weighed
+from .hidden_tree.codes import match_ranges
 from .hidden_tree.first_joint import fill_in, first_joint, keys_of
 from .leaf_fitting.fit import NARROWEST
 
@@ -150,11 +153,13 @@ class TableRows(NamedTuple):
     schema : Schema
     columns : Columns
     X : float64 array (n, d)
-        Cells and level codes, grid columns snapped; NaN where missing.
+        Cells and level codes, grid columns snapped; NaN where missing. Cells that are ranges have draws from these.
     filled : float64 array (n, d)
         The same, each missing cell drawn given the known ones of its row; X itself where nothing is drawn.
     first : HiddenTrees or None
         What the draws are from; None: nothing is drawn.
+    ranges : Ranges or None
+        Which cells are ranges.
     """
 
     schema: Schema
@@ -162,6 +167,7 @@ class TableRows(NamedTuple):
     X: np.ndarray
     filled: np.ndarray
     first: HiddenTrees | None = None
+    ranges: Ranges | None = None
 
     @property
     def drawn(self) -> np.ndarray:
@@ -170,15 +176,21 @@ class TableRows(NamedTuple):
 
     def take(self, rows: np.ndarray) -> TableRows:
         """Some of the rows."""
-        return self._replace(X=self.X[rows], filled=self.filled[rows])
+        ranges = None if self.ranges is None else self.ranges.take(rows)
+        return self._replace(X=self.X[rows], filled=self.filled[rows], ranges=ranges)
 
     def completed(self, weight: np.ndarray | None, seed: int) -> TableRows:
-        """The rows, which have weights (n,) or None, with missing cells drawn within the span of the known ones."""
+        """The rows, which have weights (n,) or None, with missing cells drawn within the span of the known ones.
+
+        Cells that are ranges are drawn within these, and count as known.
+        """
         X = np.asfortranarray(self.X)  # read by columns; leaves are filled without another copy
-        if not np.isnan(X).any():
+        if self.ranges is None and not np.isnan(X).any():
             return self._replace(X=X, filled=X)
-        first = first_joint(self.schema, X, weight, seed)
-        filled = fill_in(first, X, keys_of(len(X), seed))
+        first = first_joint(self.schema, X, weight, seed, self.ranges)
+        filled = fill_in(first, X, keys_of(len(X), seed), self.ranges)
+        if self.ranges is not None:
+            X = np.where(self.ranges.number >= 0, filled, X)
         return self._replace(X=X, filled=np.clip(filled, np.fmin.reduce(X), np.fmax.reduce(X), out=filled), first=first)
 
 
@@ -198,7 +210,7 @@ def as_frame(X: Any) -> Any:
     return check_array(X, dtype=object if is_text else None, **options)
 
 
-def read_training_rows(frame: Any, kinds: Mapping[str, str] | None) -> TableRows:
+def read_training_rows(frame: Any, kinds: Mapping[str, Any] | None) -> TableRows:
     """A frame as learners take it, no cell drawn.
 
     Raises
@@ -209,15 +221,21 @@ def read_training_rows(frame: Any, kinds: Mapping[str, str] | None) -> TableRows
     frame = with_names(frame)
     schema = infer_schema(frame, kinds)
     columns = kernel_columns(schema)
-    X = snap(columns, encode(schema, frame)[0])
+    X, _, ranges = encode_ranges(schema, frame)
+    X = snap(columns, X if ranges is None else complete_table(schema, X, ranges))
     check_cells(schema.names, X)
-    return TableRows(with_rules(schema, X), columns, X, X)
+    X = X if ranges is None else match_ranges(schema, X, ranges)
+    schema = with_rules(schema, X)
+    if ranges is not None:  # a rule about values that are not known exactly may be broken by any of them
+        of_ranges = {schema.names[j] for j in np.flatnonzero((ranges.number >= 0).any(axis=0)).tolist()}
+        schema = replace(schema, rules=tuple(rule for rule in schema.rules if not of_ranges.intersection(rule.columns)))
+    return TableRows(schema, columns, X, X, ranges=ranges)
 
 
 class TableLearner(TableScores):
     """A learner to which all columns are alike: there is no target."""
 
-    kinds: dict[str, str] | None
+    kinds: dict[str, Any] | None
     leaf: str
     epsilon: float
 

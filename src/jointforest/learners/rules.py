@@ -14,6 +14,7 @@ from ..data.discretization.dependence import CLASSES, mutual_information
 from ..data.discretization.learn import MAX_LEVEL_CODES
 from ..data.evidence import build
 from ..data.infer_schema import infer_schema
+from ..data.ranges import Ranges
 from ..data.rules.contradictions import (
     NEAR,
     combined,
@@ -101,6 +102,11 @@ class Reduced(NamedTuple):
             if absence.besides >= 0:
                 Z[:, absence.besides] = _besides(absence, Z, X[:, j])
         return np.hstack([Z, X[:, self.beside]])
+
+    def ranges_of(self, schema: Schema, ranges: Ranges | None) -> Ranges | None:
+        """Which cells of the columns that are learned are ranges, by those of the table; no rule is about these."""
+        place = {name: j for j, name in enumerate(schema.names)}
+        return None if ranges is None else ranges.select([place.get(name, -1) for name in self.schema.names])
 
     def ruled(self, inner: Distribution) -> Distribution:
         """The distribution of the table's rows, from one of the columns that are learned."""
@@ -792,7 +798,9 @@ class WantedRules(NamedTuple):
     soft: tuple[Function, ...] = ()
 
 
-def wanted_rules(given: Any, schema: Schema, X: np.ndarray, objective: str = "draws") -> WantedRules:
+def wanted_rules(
+    given: Any, schema: Schema, X: np.ndarray, objective: str = "draws", ranges: Ranges | None = None
+) -> WantedRules:
     """The rules to enforce, by what a learner's parameters ``rules`` and ``objective`` are.
 
     A rule that was found in a sample may have exceptions in new rows, which would have density 0 if it were enforced.
@@ -817,6 +825,8 @@ def wanted_rules(given: Any, schema: Schema, X: np.ndarray, objective: str = "dr
     wrong = [one for one in rules if not isinstance(one, Rule)]
     if wrong:
         raise TypeError(f"rules: expected rules, such as jf.rule('start <= end'), got {wrong[0]!r}")
+    if ranges is not None:
+        _refuse_ranges(rules, schema, ranges)
     mine = declared(schema, X, list(dict.fromkeys(rules)))
     texts = {str(one) for one in mine}
     others = tuple(one for one in schema.rules if str(one) not in texts)
@@ -833,6 +843,18 @@ def wanted_rules(given: Any, schema: Schema, X: np.ndarray, objective: str = "dr
         tried = tried if is_auto else ()
     schema = replace(schema, rules=(*mine, *others))
     return WantedRules(schema, (*mine, *found), len(mine), "all" not in said, tried, soft)
+
+
+def _refuse_ranges(rules: Sequence[Rule], schema: Schema, ranges: Ranges) -> None:
+    """Raise ValueError if a declared rule is about a column with cells that are ranges."""
+    for rule in rules:
+        for name in set(rule.columns).intersection(schema.names):
+            n = np.count_nonzero(ranges.number[:, schema.index(name)] >= 0)
+            if n:
+                raise ValueError(
+                    f"rules: {str(rule)!r} is about column {name!r}, {n:,} cells of which are ranges; only values can "
+                    "be held to a rule, so leave it out"
+                )
 
 
 def _lone_orders(found: Sequence[Rule], schema: Schema, X: np.ndarray) -> list[Rule]:

@@ -16,10 +16,12 @@ from ..cells import (
     empty,
     floats,
     hint_for,
+    is_interval,
     is_mixed,
     numbers,
     ticks,
     unsupported,
+    with_intervals,
 )
 from ..schema import Schema
 from ..times import PER_SECOND
@@ -67,6 +69,10 @@ def _objects(column: np.ndarray, name: str) -> ColumnCells:
     known = column[~missing].tolist()
     if not known:
         return empty("object[str]", len(column))
+    is_range = np.array([is_interval(value) for value in column], dtype=bool)
+    if is_range.any():
+        others = _objects(np.where(is_range, np.nan, column), name)
+        return with_intervals(others, column, is_range)
     nan = "" if not missing.any() or column[int(missing.argmax())] is None else "|nan"
     is_text = all(isinstance(value, str) for value in known)
     if is_text or is_mixed(known):

@@ -17,10 +17,12 @@ from ..cells import (
     empty,
     floats,
     hint_for,
+    is_interval,
     is_mixed,
     numbers,
     ticks,
     unsupported,
+    with_intervals,
 )
 from ..schema import Column, Schema, is_number_name
 from ..times import PER_SECOND, is_date, unit_of
@@ -58,6 +60,9 @@ def _cells(series: pd.Series, name: str) -> ColumnCells:
         return ticks(text, stamps.view(np.int64), np.isnat(stamps), PER_SECOND["us"])
     if dtype.kind == "m":
         return numbers("number", text, series.to_numpy() / np.timedelta64(1, "s"))
+    if isinstance(dtype, pd.IntervalDtype) and dtype.subtype.kind in "iufM":
+        nothing = empty("float64", len(series))
+        return with_intervals(nothing, series.to_numpy(dtype=object), series.notna().to_numpy())
     if isinstance(dtype, pd.IntervalDtype) or dtype.kind in "cV":
         kind = text.partition("[")[0].rstrip("0123456789")
         raise unsupported(name, text, hint_for(kind, "turn it into numbers, or into text (astype(str))"))
@@ -107,6 +112,9 @@ def _objects(series: pd.Series, name: str) -> ColumnCells:
         return numbers(
             "number", f"object[time{nan}]", np.array([times.span_of(cell) for cell in series.where(~missing, np.nan)])
         )
+    is_range = np.array([is_interval(value) for value in series], dtype=bool)
+    if is_range.any():
+        return with_intervals(_objects(series.mask(is_range), name), series.to_numpy(), is_range)
     if is_mixed(series[~missing]):
         codes, labels = pd.factorize(series)
         return coded(f"object[mixed{nan}]", codes, list(labels))

@@ -17,6 +17,9 @@ FEW_ROWS = 10
 """Rows below which a place has no bin of its own: they may have met there by chance."""
 
 
+NO_LIMITS = np.empty(0)
+
+
 class _Bins(NamedTuple):
     """Bins of m places.
 
@@ -37,13 +40,14 @@ class _Bins(NamedTuple):
     begins: np.ndarray
 
 
-def cut_places(tally: PlaceTally, n_codes: int, fine_ends: float = 0.0) -> _Bins:
+def cut_places(tally: PlaceTally, n_codes: int, fine_ends: float = 0.0, limits: np.ndarray = NO_LIMITS) -> _Bins:
     """At most ``n_codes`` bins.
 
     On a grid and for atoms a place that holds 1/K of the weight and 10 rows is alone in its bin (where there are no
     more than K places, 10 rows are enough), and so is a date that lies far from the others. The rest is cut between
     places at equal weight, or at a mean of that and of equal steps of arcsin(root(share)), which counts ``fine_ends``
-    (0 to 1): then the outermost bins are narrower. No bin lies on both sides of a gap (`_gaps`).
+    (0 to 1): then the outermost bins are narrower. No bin lies on both sides of a gap (`_gaps`) or of one of the
+    ``limits``, in places.
     """
     heavy = (tally.is_atom | (tally.half > 0)) & (tally.rows >= FEW_ROWS)
     if len(tally.place) > n_codes:
@@ -51,10 +55,17 @@ def cut_places(tally: PlaceTally, n_codes: int, fine_ends: float = 0.0) -> _Bins
     if tally.half > 0:
         heavy |= tally.is_atom
     gap = _gaps(tally, n_codes // 4)
-    heavy = _affordable(tally.weight, heavy, gap, n_codes)
-    gap &= ~heavy[:-1] & ~heavy[1:]
-    bins = _number(tally.weight, heavy, gap, n_codes, fine_ends)
-    return _Bins(bins, heavy, *_edges(tally, heavy, gap))
+    at = np.searchsorted(tally.place, limits, side="right") - 1  # the last place up to a limit
+    limits, at = (x[(at >= 0) & (at < len(gap))] for x in (limits, at))
+    apart = gap.copy()
+    apart[at] = True
+    heavy = _affordable(tally.weight, heavy, apart, n_codes)
+    is_light = ~heavy[:-1] & ~heavy[1:]
+    gap, apart, is_cut = gap & is_light, apart & is_light, is_light[at]
+    bins = _number(tally.weight, heavy, apart, n_codes, fine_ends)
+    ends, begins = _edges(tally, heavy, gap)
+    ends[at[is_cut]] = begins[at[is_cut]] = limits[is_cut]
+    return _Bins(bins, heavy, ends, begins)
 
 
 AROUND = (3, 5, 10, 20)
@@ -569,6 +580,7 @@ def learn_scale(
     n_codes: int,
     fine_ends: float = 0.0,
     singles: bool = False,
+    limits: np.ndarray = NO_LIMITS,
 ) -> Scale:
     """The scale of a column.
 
@@ -599,6 +611,8 @@ def learn_scale(
     singles : bool
         Whether values of one row may be points, too (`point_rows`): new rows are often more probable, and values of
         the rows that were learned much more.
+    limits : float64 array (l,)
+        Numbers at which bins end, on a grid edges of cells; of those between the same two values the last.
 
     Returns
     -------
@@ -615,7 +629,9 @@ def learn_scale(
     if column.is_categorical:
         return _of_levels(len(column.levels), values, weight, column.parts)
     tally = count_places(column, values, weight)
-    bins = cut_places(tally, n_codes, fine_ends)
+    if column.step > 0:
+        limits = np.rint((limits - column.center) / column.step - 0.5) + 0.5
+    bins = cut_places(tally, n_codes, fine_ends, limits)
     segments = segments_of(tally, bins, singles)
     lo, hi, rate = segments.lo, segments.hi, segments.rate
     if column.step > 0:

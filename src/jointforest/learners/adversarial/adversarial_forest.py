@@ -138,7 +138,8 @@ class AdversarialForest(TableLearner):
     oob_score : bool
         Whether to compute ``oob_log_density_``.
     kinds : dict or None
-        Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``.
+        Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``; cells of
+        which only a range is known: see ``docs/how-to/ranges.md``.
     n_jobs : int or None
         Threads (-1: all cores). The result does not depend on it.
     random_state : int, RandomState or None
@@ -194,7 +195,7 @@ class AdversarialForest(TableLearner):
     epsilon: float = parameter(1e-3, Number(0, 0.5))
     leaf_rows: str = parameter("all", "all", "oob", "honest")
     oob_score: bool = parameter(False, *FLAG)
-    kinds: dict[str, str] | None = None
+    kinds: dict[str, Any] | None = None
     n_jobs: int | None = -1
     random_state: Any = None
     verbose: int = parameter(0, *VERBOSE)

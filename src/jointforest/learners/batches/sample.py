@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...data.cells import FrameReader, without
+from ...data.cells import FrameReader, ranges_refused, without
 from ...data.frames import encode_cells, read, row_weights, take_rows
 from ...data.infer_schema import NoRows, check_kinds, doubt_values, schema_of, to_count
 from ...data.observe_table import Look, WantedValues, add_table_counts, count, look, merge_looks
@@ -77,6 +77,10 @@ def held(reader: FrameReader) -> FrameReader:
 def see(batch: Any, seed: int, n_rows: int, ignored: Set[str] = frozenset()) -> _Seen:
     """Look at one batch, and sample at most so many of its rows; columns to be ignored may be of any type."""
     reader = held(without(read(batch), ignored))
+    for name in reader.names:
+        if reader.cells(name).range_of is not None:
+            n = int(np.count_nonzero(reader.cells(name).missing))
+            raise ValueError(ranges_refused(name, n, "which learning in batches does not take"))
     return _Seen(look(reader), sample_rows(reader, seed, sample_size(n_rows)))
 
 

@@ -6,21 +6,57 @@ import numpy as np
 
 from ...data.discretization.discretizer import Scale, code_table
 from ...data.discretization.learn import code_gaps, learn_scale
+from ...data.discretization.restrict import restrict
+from ...data.meaning import Region
+from ...data.ranges import Ranges
 from ...data.schema import Column, Schema
 from ...runtime.threads import one_blas_thread
-from .structure import CodeTable, View
+from .complete import order_in_ranges
+from .constants import FIXED
+from .structure import CodeTable, View, code_columns
 
 
 def scales_of(
-    schema: Schema, cells: np.ndarray, weight: np.ndarray | None, n_bins: int, fine: float, singles: bool
+    schema: Schema,
+    cells: np.ndarray,
+    weight: np.ndarray | None,
+    n_bins: int,
+    fine: float,
+    singles: bool,
+    ranges: Ranges | None = None,
 ) -> tuple[Scale, ...]:
     """The scale of each column, from its known cells (n, d); parameters as of `learn_scale`."""
     with one_blas_thread():
-        return tuple(learn_scale(c, cells[:, j], weight, n_bins, fine, singles) for j, c in enumerate(schema.columns))
+        return tuple(
+            learn_scale(c, cells[:, j], weight, n_bins, fine, singles, _limits(c, j, ranges, n_bins // 4))
+            for j, c in enumerate(schema.columns)
+        )
 
 
-def table_of(schema: Schema, scales: tuple[Scale, ...], cells: np.ndarray, weight: np.ndarray | None) -> CodeTable:
-    """Rows of cells (n, d) as codes."""
+def _limits(column: Column, j: int, ranges: Ranges | None, most: int) -> np.ndarray:
+    """The finite ends that most ranges of column j have, at most so many, behind the ends of its exact values."""
+    if ranges is None or not (ranges.number[:, j] >= 0).any():
+        return np.empty(0)
+    _, place, regions = ranges.of_column(j, column)
+    ends = np.array([(region.runs[0][0], region.runs[-1][1]) for region in regions if region.runs]).reshape(-1, 2)
+    size = np.bincount(place, minlength=len(regions))[[bool(region.runs) for region in regions]]
+    limits, of_end = np.unique(ends, return_inverse=True)
+    count = np.bincount(of_end.reshape(-1), np.repeat(size, 2), len(limits)) * np.isfinite(limits)
+    common = np.argsort(-count, kind="stable")[:most]
+    outermost = np.array([column.minimum, column.maximum]) + 0.5 * column.step * np.array([-1.0, 1.0])
+    if column.step == 0.0:
+        outermost[0] = np.nextafter(outermost[0], -np.inf)
+    return np.append(outermost, np.sort(limits[common[count[common] > 0]]))
+
+
+def table_of(
+    schema: Schema,
+    scales: tuple[Scale, ...],
+    cells: np.ndarray,
+    weight: np.ndarray | None,
+    ranges: Ranges | None = None,
+) -> CodeTable:
+    """Rows of cells (n, d) as codes; cells that are ranges have draws from these."""
     codes = code_table(scales, cells)
     n_codes = np.array([scale.n_codes for scale in scales])
     is_ordered = np.array([not column.is_categorical for column in schema.columns])
@@ -29,7 +65,45 @@ def table_of(schema: Schema, scales: tuple[Scale, ...], cells: np.ndarray, weigh
         np.zeros(scale.n_codes) if column.is_categorical else code_gaps(column, scale, cells[:, j], weight)
         for j, (column, scale) in enumerate(zip(schema.columns, scales, strict=True))
     )
-    return CodeTable(np.ascontiguousarray(codes), n_codes, is_ordered, weight, views, gaps)
+    table = CodeTable(np.ascontiguousarray(codes), n_codes, is_ordered, weight, views, gaps)
+    return table if ranges is None else _with_ranges(table, schema, scales, ranges)
+
+
+def _with_ranges(table: CodeTable, schema: Schema, scales: tuple[Scale, ...], ranges: Ranges) -> CodeTable:
+    """The table with what is known of cells that are ranges."""
+    known, covers = table.codes.copy(), []
+    for j, (column, scale) in enumerate(zip(schema.columns, scales, strict=True)):
+        rows, place, regions = ranges.of_column(j, column)
+        if len(regions) > FIXED.most_ranges:
+            place, regions = _fewer(place, regions)
+        cuts = [np.array(region.runs).reshape(-1, 2).T for region in regions]
+        inside = [
+            np.minimum(np.exp(restrict(scale, runs[0], runs[1], region.atoms, column.atoms).log_code), 1.0)
+            for runs, region in zip(cuts, regions, strict=True)
+        ]
+        cover, of_region = np.unique(np.array(inside).reshape(-1, scale.n_codes), axis=0, return_inverse=True)
+        known[rows, j] = scale.n_codes + 1 + of_region.reshape(-1)[place]
+        covers.append(cover)
+    return table._replace(known=known, covers=tuple(covers))
+
+
+def match_ranges(schema: Schema, cells: np.ndarray, ranges: Ranges) -> np.ndarray:
+    """Cells (n, d) whose values in place of ranges are exchanged among the rows of a range, as other cells suggest."""
+    scales = scales_of(schema, cells, None, FIXED.most_codes, 0.0, False, ranges)
+    table = table_of(schema, scales, cells, None, ranges)
+    cells = cells.copy()
+    for j, (rows, source) in order_in_ranges(table, code_columns(table), np.random.default_rng(0)).items():
+        cells[rows, j] = cells[source, j]
+    return cells
+
+
+def _fewer(place: np.ndarray, regions: list[Region]) -> tuple[np.ndarray, list[Region]]:
+    """Which region each row has, and the regions: of those whose ends are neighbours one stands for all."""
+    ends = np.array([(region.runs[0][0], region.runs[-1][1]) if region.runs else (0.0, 0.0) for region in regions])
+    rank = np.column_stack([np.unique(end, return_inverse=True)[1].reshape(-1) for end in ends.T])
+    size = np.maximum(-(-(rank.max(axis=0) + 1) // FIXED.most_ranges), 1)
+    _, first, group = np.unique(rank // size, axis=0, return_index=True, return_inverse=True)
+    return group.reshape(-1)[place], [regions[k] for k in first.tolist()]
 
 
 def _views(column: Column, scale: Scale) -> tuple[View, ...]:

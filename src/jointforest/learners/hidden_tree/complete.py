@@ -12,7 +12,7 @@ import numpy as np
 from ...runtime.threads import of_finite
 from .constants import FIXED
 from .features import feature_tables, features
-from .structure import CodeColumn
+from .structure import CodeColumn, CodeTable
 
 
 def completed(
@@ -41,6 +41,52 @@ def completed(
             for some in np.split(rows, range(at_once, len(rows), at_once)):
                 out[some, j] = _draw_levels(x[some], column, table[:-1], rng)
     return out
+
+
+def order_in_ranges(
+    table: CodeTable, columns: tuple[CodeColumn, ...], rng: np.random.Generator
+) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    """By column, the rows with ranges, and the rows of the same range whose values they should have given other cells.
+
+    Values are in the order of draws from a factor analysis given the other cells, within the range, and stay what they
+    are in all. Each round learns the factors anew.
+    """
+    from scipy.special import ndtr, ndtri
+
+    assert table.known is not None
+    codes, tables = table.codes, feature_tables(columns)
+    width = [of.shape[1] for of in tables]
+    first = np.cumsum([0, *width])
+    known = np.repeat(codes < table.n_codes, width, axis=1).astype(np.float32)
+    X = np.hstack(features(codes, columns))
+    weight = np.ones(len(X)) if table.weight is None else table.weight
+    q = min(FIXED.factors, max(X.shape[1] - 1, 1))
+    some = np.sort(rng.permutation(len(X))[: max(FIXED.factor_cells // max(X.shape[1], 1), 1)])
+    found: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+    for _ in range(FIXED.range_rounds if X.shape[1] > 1 else 0):
+        centre, loading, noise = fit_factors(X[some], known[some], weight[some], q, rng)
+        for j, (column, cover) in enumerate(zip(columns, table.covers, strict=True)):
+            K, at = column.n_codes, int(first[j])
+            rows = np.flatnonzero(table.known[:, j] > K)
+            if not len(rows):
+                continue
+            others = known[rows]
+            others[:, at] = 0.0
+            mean, covariance = _factors((X[rows] - centre) * others, _patterns(others), loading, noise)
+            middle = centre[at] + mean @ loading[at]
+            sd = np.sqrt(noise[at] + np.einsum("k,nkl,l->n", loading[at], covariance, loading[at]))
+            unit = np.sqrt(column.marginal @ (column.score - column.marginal @ column.score) ** 2) or 1.0
+            edge = (column.edge - column.marginal @ column.score) / unit
+            of = table.known[rows, j] - K - 1
+            ends = edge[(cover > 0.0).argmax(axis=1)], edge[K - (cover[:, ::-1] > 0.0).argmax(axis=1)]
+            low, high = ((end[of] - middle) / sd for end in ends)
+            side = np.where(low > 0.0, -1.0, 1.0)  # of the lighter tail, where shares are exact
+            a, b = ndtr(side * low), ndtr(side * high)
+            drawn = middle + sd * side * ndtri(np.clip(a + rng.random(len(rows)) * (b - a), 1e-300, 1.0 - 1e-16))
+            by_draw, by_code = rows[np.lexsort((drawn, of))], rows[np.lexsort((table.codes[rows, j], of))]
+            found[j] = by_draw, by_code
+            X[by_draw, at] = tables[j][table.codes[by_code, j], 0]
+    return found
 
 
 def _draw_levels(x: np.ndarray, column: CodeColumn, table: np.ndarray, rng: np.random.Generator) -> np.ndarray:

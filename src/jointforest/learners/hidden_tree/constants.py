@@ -214,6 +214,12 @@ class Constants:
     """Passes that fit the factors."""
     factor_ridge: float = 1e-3
     """Added to the second moments of the factors, as a share of their prior variance."""
+    range_rounds: int = 4
+    """Rounds in which values of ranges are exchanged among rows, each by factors fitted anew."""
+    range_smoothing: float = 1e-3
+    """Rows by which the mass of a range is spread over its codes where no row has one of them."""
+    most_ranges: int = 512
+    """Most different ends of the ranges of a column; neighbours of more are joined."""
     rakings: int = 3
     """Times that the probabilities of drawn levels are adjusted to their means."""
     least_noise: float = 0.02

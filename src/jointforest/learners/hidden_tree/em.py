@@ -129,13 +129,66 @@ def _flat(tables: list[np.ndarray] | tuple[np.ndarray, ...]) -> np.ndarray:
     return np.concatenate([np.asarray(table, np.float32).ravel() for table in tables])
 
 
-# ---- Expectation.
+# ---- Expectation. A range is a code more, behind that of a missing cell: its row of a cell table is the sum of those
+# of its codes, each times the share of the code that lies in the range.
+
+Covers = tuple[np.ndarray, ...]
+"""Share of each code of each column in each of its ranges, d arrays (R_j, K_j); empty where there are no ranges."""
+
+
+def _with_ranges(nodes: Nodes, tables: Tables, covers: Covers) -> tuple[Nodes, Tables]:
+    """Nodes and tables with codes for ranges."""
+    n_codes = np.empty(len(covers), np.int64)
+    n_codes[nodes.column] = nodes.n_cells - 1
+    wide = nodes_of(nodes.column, nodes.parent, nodes.n_states, n_codes + [len(cover) for cover in covers])
+    cells = [
+        np.concatenate([cell, covers[j].astype(np.float32) @ cell[:-1]])
+        for j, cell in zip(nodes.column.tolist(), split_tables(nodes, tables)[1], strict=True)
+    ]
+    return wide, Tables(tables.transition, _flat(cells))
+
+
+def _without_ranges(
+    nodes: Nodes, tables: Tables, wide: Nodes, counts: Tables, covers: Covers, before: Tables
+) -> Tables:
+    """Counts by codes: those of a range are spread over its codes as the counts ``before`` are.
+
+    Were they spread as the tables are, what smoothing adds would be added anew in each step, as no cell objects to it.
+    """
+    cells = []
+    each = (split_tables(nodes, tables)[1], split_tables(wide, counts)[1], split_tables(nodes, before)[1])
+    for j, cell, count, old in zip(nodes.column.tolist(), *each, strict=True):
+        cover, K = covers[j].astype(np.float32), len(cell) - 1
+        own = count[: K + 1].copy()
+        if len(cover):
+            share = old[:K] + FIXED.range_smoothing * cell[:K]
+            own[:K] += share * (cover.T @ (count[K + 1 :] / np.maximum(cover @ share, LEAST)))
+        cells.append(own)
+    return Tables(counts.transition, _flat(cells))
+
+
+LEAST = np.float32(1e-30)
+"""Floor of the probability of a range in a state."""
 
 
 def expected_counts(
-    nodes: Nodes, tables: Tables, codes: np.ndarray, rows: np.ndarray, weight: np.ndarray, run: Run = one_by_one
+    nodes: Nodes,
+    tables: Tables,
+    codes: np.ndarray,
+    rows: np.ndarray,
+    weight: np.ndarray,
+    run: Run = one_by_one,
+    covers: Covers = (),
+    before: Tables | None = None,
 ) -> Tables:
-    """Expected counts over some rows, at least one, of codes (d, N) with weights (N,), piece by piece."""
+    """Expected counts over some rows, at least one, of codes (d, N) with weights (N,), piece by piece.
+
+    Codes of ranges have ``covers``; ``before`` are the counts of which the tables are, or these themselves (None).
+    """
+    if covers:
+        wide, of_wide = _with_ranges(nodes, tables, covers)
+        counts = expected_counts(wide, of_wide, codes, rows, weight, run)
+        return _without_ranges(nodes, tables, wide, counts, covers, before or tables)
     most = nodes.most_states
     pieces = _pieces(nodes, rows)
 
@@ -162,8 +215,12 @@ def add_counts(totals: Tables, more: Tables) -> None:
         total += new
 
 
-def log_probabilities(nodes: Nodes, tables: Tables, codes: np.ndarray, run: Run = one_by_one) -> np.ndarray:
+def log_probabilities(
+    nodes: Nodes, tables: Tables, codes: np.ndarray, run: Run = one_by_one, covers: Covers = ()
+) -> np.ndarray:
     """Log-probability of each row of codes (d, N), (N,)."""
+    if covers:
+        nodes, tables = _with_ranges(nodes, tables, covers)
 
     def one(piece: np.ndarray) -> np.ndarray:
         found = np.empty(len(piece))

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from ...api.joint import Joint
 from ...data.discretization.refine import refined
 from ...data.evidence import build
+from ...data.ranges import Ranges
 from ...data.schema import Schema
 from ...evaluation.columns_and_pairs import some, table_cells
 from ...evaluation.misfit import lost_pairs
@@ -87,7 +88,8 @@ class HiddenTreeForest(TableScores):
         ``rules="auto"`` no found rule is enforced. An attacker can often tell more easily which rows were learned (on
         two of three tables, see ``docs/experiments/population.md``).
     kinds : dict or None
-        Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``.
+        Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``; cells of
+        which only a range is known: see ``docs/how-to/ranges.md``.
     rules : "auto", "all", "off" or list
         Rules between columns that are enforced: rows that contradict them have probability 0, and are never drawn.
         "auto": found rules about missing cells, found conversions and sums, and found functions and combinations of
@@ -133,7 +135,7 @@ class HiddenTreeForest(TableScores):
     max_iter: str | int = parameter("auto", "auto", Number(0, whole=True))
     smoothing: str | float = parameter("auto", "auto", Number(0))
     objective: str = parameter("draws", "draws", "likelihood")
-    kinds: dict[str, str] | None = None
+    kinds: dict[str, Any] | None = None
     rules: Any = "auto"
     n_jobs: int | None = -1
     random_state: Any = None
@@ -168,7 +170,7 @@ class HiddenTreeForest(TableScores):
         X, weight = rows_with_weight(as_frame(X), sample_weight)
         rows = read_training_rows(X, self.kinds)
         self._name_columns(rows.schema.all_columns.names, rows.schema.frame)
-        model = self._learn_ruled(rows.schema, rows.X, weight, self._draw_seed())
+        model = self._learn_ruled(rows.schema, rows.X, weight, self._draw_seed(), rows.ranges)
         self.joint_ = Joint(model)
         warn_lost_dependence(model, rows.X, weight, lost_pairs(model, rows.X, weight))
         return self
@@ -227,13 +229,16 @@ class HiddenTreeForest(TableScores):
         self.joint_ = Joint(HiddenTree(first))
         return self
 
-    def _learn_ruled(self, schema: Schema, X: np.ndarray, weight: np.ndarray | None, seed: int) -> Distribution:
+    def _learn_ruled(
+        self, schema: Schema, X: np.ndarray, weight: np.ndarray | None, seed: int, ranges: Ranges | None = None
+    ) -> Distribution:
         """The distribution of a table, in coordinates that cannot break its rules if there are any."""
-        wanted = wanted_rules(self.rules, schema, X, self.objective)
+        wanted = wanted_rules(self.rules, schema, X, self.objective, ranges)
         reduced = reduce_table(wanted, X, compound_trial(wanted.schema, X, seed))
         if reduced is None:
-            return HiddenTree(self._learn(wanted.schema, X, weight, seed))
-        return reduced.ruled(HiddenTree(self._learn(reduced.schema, reduced.X, weight, seed)))
+            return HiddenTree(self._learn(wanted.schema, X, weight, seed, ranges=ranges))
+        ranges = reduced.ranges_of(schema, ranges)
+        return reduced.ruled(HiddenTree(self._learn(reduced.schema, reduced.X, weight, seed, ranges=ranges)))
 
     def _learn(
         self,
@@ -242,16 +247,17 @@ class HiddenTreeForest(TableScores):
         weight: np.ndarray | None,
         seed: int,
         settings: LearnSettings | None = None,
+        ranges: Ranges | None = None,
     ) -> HiddenTrees:
         n_bins = self._most_bins(len(cells))
         fine = FIXED.fine_ends if len(cells) < FIXED.many_rows else 0.0
         singles = self.objective == "likelihood"
-        scales = scales_of(schema, cells, weight, n_bins, fine, singles)
+        scales = scales_of(schema, cells, weight, n_bins, fine, singles, ranges)
         if self.start == "factors":
             parts = [1 if column.is_categorical else FIXED.parts_of_codes for column in schema.columns]
             fine_scales = tuple(map(refined, scales, parts))
             scales = tuple(of.scale for of in fine_scales)
-        table = table_of(schema, scales, cells, weight)
+        table = table_of(schema, scales, cells, weight, ranges)
         with one_blas_thread(in_kernels=True):
             self.settings_ = settings or self._settings(table, seed)
             seeds = np.random.default_rng(seed).integers(2**31, size=self.n_estimators).tolist()

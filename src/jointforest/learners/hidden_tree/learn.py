@@ -15,6 +15,7 @@ from . import em_kernels
 from .complete import completed
 from .constants import FIXED
 from .em import (
+    Covers,
     Maximisation,
     Nodes,
     Smoothing,
@@ -187,7 +188,7 @@ def _learn(
     step = Maximisation(nodes, columns, settings.smoothing, run)
     step.fit_normals(counts, settings.smoothing)
     tables = step.tables(counts, _smoothing(settings, 0))
-    seen, unseen = _Rows.of(rows), _Rows.of(held)
+    seen, unseen = _Rows.of(rows._replace(known=None, covers=())), _Rows.of(held)
     if settings.passes < 1 or len(rows.codes) == 0:
         return to_tree(nodes, tables, columns), unseen.log_probability(nodes, tables, run)
     # Passes of stepwise EM over the rows in batches, until held-out rows gain no more
@@ -212,7 +213,7 @@ def _learn(
         # Passes over all rows at once, as counts of batches weigh some rows more than others
         every = _Rows.of(_together(rows, held))
         for _ in range(settings.full):
-            more = every if settings.refit else seen
+            more = every if settings.refit else _Rows.of(rows)
             best = _pass(nodes, best, counts, more, step, settings.smoothing, np.ones(1), rng, run)
             tick()
     of_held = of_best if settings.refit else unseen.log_probability(nodes, best, run)
@@ -221,25 +222,28 @@ def _learn(
         return tree, of_held
     # The marginals are those of all rows, held out or not
     if not settings.refit:
-        counts = expected_counts(nodes, best, every.codes, np.arange(len(every.weight)), every.weight, run)
+        rows_of_all = np.arange(len(every.weight))
+        counts = expected_counts(nodes, best, every.codes, rows_of_all, every.weight, run, every.covers, counts)
     return raked(tree, nodes, counts), of_held
 
 
 class _Rows(NamedTuple):
-    """Codes (d, n) and weights (n,) as kernels take them."""
+    """Codes (d, n) and weights (n,) as kernels take them, and the shares of codes in ranges."""
 
     codes: np.ndarray
     weight: np.ndarray
+    covers: Covers
 
     @staticmethod
     def of(table: CodeTable) -> _Rows:
-        codes = np.ascontiguousarray(table.codes.T, dtype=np.int32)
+        known = table.codes if table.known is None else table.known
+        codes = np.ascontiguousarray(known.T, dtype=np.int32)
         weight = np.ones(codes.shape[1], np.float32) if table.weight is None else table.weight.astype(np.float32)
-        return _Rows(codes, weight)
+        return _Rows(codes, weight, table.covers)
 
     def log_probability(self, nodes: Nodes, tables: Tables, run: Run) -> np.ndarray:
         """Log-probability of each row."""
-        return log_probabilities(nodes, tables, self.codes, run)
+        return log_probabilities(nodes, tables, self.codes, run, self.covers)
 
     def mean(self, values: np.ndarray) -> float:
         """Mean of values of the rows; NaN of none."""
@@ -268,9 +272,9 @@ def _pass(
     ):
         if dropout > 0.0:
             codes, weight = _with_hidden(nodes, rows.codes[:, batch], dropout, rng), rows.weight[batch]
-            news = expected_counts(nodes, tables, codes, np.arange(len(batch)), weight, run)
+            news = expected_counts(nodes, tables, codes, np.arange(len(batch)), weight, run, rows.covers, counts)
         else:
-            news = expected_counts(nodes, tables, rows.codes, batch, rows.weight, run)
+            news = expected_counts(nodes, tables, rows.codes, batch, rows.weight, run, rows.covers, counts)
         gain = share * mass / max(float(rows.weight[batch].sum(dtype=np.float64)), 1e-12)
         for old, new in zip(counts, news, strict=True):
             em_kernels.move(old, new, np.float32(1.0 - share), np.float32(gain))
@@ -299,7 +303,8 @@ def _n_batches(n: int, settings: LearnSettings, d: int) -> int:
 
 def _together(rows: CodeTable, held: CodeTable) -> CodeTable:
     weight = None if rows.weight is None or held.weight is None else np.append(rows.weight, held.weight)
-    return rows._replace(codes=np.concatenate([rows.codes, held.codes]), weight=weight)
+    known = None if rows.known is None or held.known is None else np.concatenate([rows.known, held.known])
+    return rows._replace(codes=np.concatenate([rows.codes, held.codes]), weight=weight, known=known)
 
 
 def _smoothing(settings: LearnSettings, done: int) -> Smoothing:

@@ -87,6 +87,11 @@ class CodeTable(NamedTuple):
         Of columns that stand for several others: each of these, by the codes.
     gaps : tuple of d int arrays (K_j,), or empty
         How many gaps between values lie below each code.
+    known : int array (n, d) or None
+        What is known of cells: a code, ``n_codes[j]``, or ``n_codes[j]`` + 1 + r of a cell of which only the column's
+        r-th range is known; ``codes`` then has a draw from the range. None: the codes.
+    covers : tuple of d float64 arrays (R_j, K_j), or empty
+        Share of each code that lies in each range.
     """
 
     codes: np.ndarray
@@ -95,10 +100,13 @@ class CodeTable(NamedTuple):
     weight: np.ndarray | None = None
     views: tuple[tuple[View, ...], ...] = ()
     gaps: tuple[np.ndarray, ...] = ()
+    known: np.ndarray | None = None
+    covers: tuple[np.ndarray, ...] = ()
 
     def take(self, rows: np.ndarray) -> CodeTable:
         """Some of the rows."""
-        return self._replace(codes=self.codes[rows], weight=None if self.weight is None else self.weight[rows])
+        weight, known = (None if x is None else x[rows] for x in (self.weight, self.known))
+        return self._replace(codes=self.codes[rows], weight=weight, known=known)
 
     def select(self, columns: np.ndarray) -> CodeTable:
         """Some of the columns."""
@@ -110,6 +118,8 @@ class CodeTable(NamedTuple):
             is_ordered=self.is_ordered[columns],
             views=views,
             gaps=tuple(self.gaps[j] for j in columns.tolist()) if self.gaps else (),
+            known=None if self.known is None else np.ascontiguousarray(self.known[:, columns]),
+            covers=tuple(self.covers[j] for j in columns.tolist()) if self.covers else (),
         )
 
     def apart(self) -> CodeTable:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...data.cells import FrameReader
+from ...data.cells import FrameReader, ranges_refused
 from ...data.discretization.discretizer import Scale, codes_of
 from ...data.discretization.learn import learn_scale
 from ...data.history_rows import HistoryRows, check_history_names, group_rows, order_column, some_columns
@@ -70,7 +70,11 @@ def prepare_histories(
     drop = [group] if order is None else [group, order]
     if len(reader.names) == len(drop):
         raise ValueError(f"there is no column beside {' and '.join(drop)}")
-    schema, _, X, *_ = read_training_rows(some_columns(reader, set(reader.names) - set(drop)), kinds)
+    schema, _, X, *_, ranges = read_training_rows(some_columns(reader, set(reader.names) - set(drop)), kinds)
+    if ranges is not None:
+        j = int((ranges.number >= 0).any(axis=0).argmax())
+        n = int(np.count_nonzero(ranges.number[:, j] >= 0))
+        raise ValueError(ranges_refused(schema.names[j], n, "which histories do not learn from"))
     X = np.ascontiguousarray(X[rows.place])
     columns = _columns_of(schema, tuple(reader.names), _group_column(reader, group), time, rows, X, ends)
     if not columns.rows:

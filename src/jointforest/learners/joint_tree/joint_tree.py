@@ -92,7 +92,8 @@ class JointTree(TableLearner):
     epsilon : float
         Weight of the background; 0 leaves it out, and rows far from all others may then have density 0.
     kinds : dict or None
-        Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``.
+        Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``; cells of
+        which only a range is known: see ``docs/how-to/ranges.md``.
     n_jobs : int or None
         Threads (-1: all cores). The result does not depend on it.
     random_state : int, RandomState or None
@@ -129,7 +130,7 @@ class JointTree(TableLearner):
     leaf: str = parameter("auto", "auto", *LEAF_DENSITIES, "chow_liu")
     quantile_epsilon: float = parameter(0.01, Number(1e-6, 1))
     epsilon: float = parameter(1e-3, Number(0, 0.5))
-    kinds: dict[str, str] | None = None
+    kinds: dict[str, Any] | None = None
     n_jobs: int | None = -1
     random_state: Any = None
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...data.ranges import Ranges
 from ...data.schema import Schema, kernel_columns
 from ...models.base import Distribution
 from ...models.hidden_tree.hidden_tree import HiddenTree
@@ -127,7 +128,13 @@ def _hidden_seconds(d: int, states: int, passes: int) -> float:
     return 1.5 * d * passes * (FIXED.cell_seconds + FIXED.product_seconds * states**2)
 
 
-def learn(learner: AdversarialForest | HiddenTreeForest, schema: Schema, cells: np.ndarray, seed: int) -> Distribution:
+def learn(
+    learner: AdversarialForest | HiddenTreeForest,
+    schema: Schema,
+    cells: np.ndarray,
+    seed: int,
+    ranges: Ranges | None = None,
+) -> Distribution:
     """The model of encoded and snapped rows, cells (n, d), under a schema that more rows than these may have made.
 
     Hidden trees of few rows choose their settings when the learner is first used; those of many rows each time, as
@@ -136,6 +143,6 @@ def learn(learner: AdversarialForest | HiddenTreeForest, schema: Schema, cells: 
     learner._check()
     if isinstance(learner, HiddenTreeForest):
         settings = getattr(learner, "settings_", None) if len(cells) < HIDDEN.many_rows else None
-        return HiddenTree(learner._learn(schema, cells, None, seed, settings))
-    rows = TableRows(schema, kernel_columns(schema), cells, cells).completed(None, seed)
+        return HiddenTree(learner._learn(schema, cells, None, seed, settings, ranges))
+    rows = TableRows(schema, kernel_columns(schema), cells, cells, ranges=ranges).completed(None, seed)
     return learner._learn(rows, None, seed)

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from ...api.fit_report import CandidateReport, FitReport
 from ...data.evidence import build
+from ...data.ranges import Ranges
 from ...data.schema import Schema
 from ...evaluation.columns_and_pairs import some, table_cells
 from ...evaluation.statements import Statements
@@ -60,6 +61,8 @@ class Task(NamedTuple):
         As `HiddenTreeForest` has it; with "likelihood" no candidate is dropped for its draws.
     with_forests : bool
         Whether forests are candidates beside hidden trees.
+    ranges : Ranges, optional
+        Which cells are ranges; candidates are compared on draws from these.
     """
 
     schema: Schema
@@ -73,6 +76,7 @@ class Task(NamedTuple):
     folds: tuple[Fold, ...] = ()
     objective: str = "draws"
     with_forests: bool = True
+    ranges: Ranges | None = None
 
     def candidates(self, budget: Budget) -> list[Candidate]:
         """The candidates of a budget."""
@@ -82,12 +86,16 @@ class Task(NamedTuple):
         listed = candidates(budget, n, d, self.objective, known, numbers)
         return [one for one in listed if self.with_forests or isinstance(one.learner, HiddenTreeForest)]
 
-    def learn(self, learner: AdversarialForest | HiddenTreeForest, cells: np.ndarray) -> Distribution:
+    def learn(
+        self, learner: AdversarialForest | HiddenTreeForest, cells: np.ndarray, ranges: Ranges | None = None
+    ) -> Distribution:
         """The model of rows of the table (n, d), which obey its rules."""
         seed, reduced = self.seed_of_learners(), self.reduced
         if reduced is None:
-            return learn(learner, self.schema, cells, seed)
-        return reduced.ruled(learn(learner, reduced.schema, reduced.of_rows(cells), seed))
+            return learn(learner, self.schema, cells, seed, ranges)
+        return reduced.ruled(
+            learn(learner, reduced.schema, reduced.of_rows(cells), seed, reduced.ranges_of(self.schema, ranges))
+        )
 
     def left(self) -> float:
         """Seconds that the clock leaves."""
@@ -179,7 +187,8 @@ def _choice(task: Task, splits: list[Split], held_out: str) -> Chosen:
         if ending.rows is not None:
             task.tell(f"{one.candidate.name}: learning from {len(ending.rows):,} rows")
             with progress.part(_BAR * one.candidate.seconds_per_row * len(ending.rows)):
-                models.append(task.learn(one.candidate.learner, task.cells[ending.rows]))
+                ranges = None if task.ranges is None else task.ranges.take(ending.rows)
+                models.append(task.learn(one.candidate.learner, task.cells[ending.rows], ranges))
         else:
             models.append(one.models[0])
     weight = ending.weight[used]
@@ -193,7 +202,7 @@ def _choice(task: Task, splits: list[Split], held_out: str) -> Chosen:
 
 def _without_choice(task: Task, first: Candidate, held_out: str, why: str) -> Chosen:
     """The first candidate, learned from all rows."""
-    model = task.learn(first.learner, task.cells)
+    model = task.learn(first.learner, task.cells, task.ranges)
     return Chosen(model, Recipe((first.learner,), np.ones(1)), (), {first.name: 1.0}, held_out, why, ())
 
 

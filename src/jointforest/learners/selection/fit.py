@@ -33,7 +33,7 @@ def fit(
     *,
     budget: str | float = "default",
     holdout: Any = None,
-    kinds: Mapping[str, str] | None = None,
+    kinds: Mapping[str, Any] | None = None,
     rules: Any = "auto",
     objective: str = "draws",
     random_state: Any = None,
@@ -48,7 +48,7 @@ def fit(
     *,
     group: str,
     order: str | None = None,
-    kinds: Mapping[str, str] | None = None,
+    kinds: Mapping[str, Any] | None = None,
     random_state: Any = None,
     n_jobs: int | None = -1,
     verbose: bool = False,
@@ -63,7 +63,7 @@ def fit(
     order: str | None = None,
     budget: str | float = "default",
     holdout: Any = None,
-    kinds: Mapping[str, str] | None = None,
+    kinds: Mapping[str, Any] | None = None,
     rules: Any = "auto",
     objective: str = "draws",
     random_state: Any = None,
@@ -102,7 +102,8 @@ def fit(
         Validation rows of the same source, instead of a share of ``frame``.
     kinds : dict or None
         Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``. A column of
-        kind ``"identifier"`` or ``"ignored"`` takes no part in the model.
+        kind ``"identifier"`` or ``"ignored"`` takes no part in the model. With ``"ranges"`` brackets are numbers, and
+        `jf.censored` names a column that says which numbers are exact: see ``docs/how-to/ranges.md``.
     rules : "auto", "all", "off" or list
         Rules between columns that are enforced: rows that contradict them have probability 0, and are never drawn.
         "auto": found rules about missing cells, found conversions and sums, and found functions and combinations of
@@ -172,9 +173,8 @@ def fit(
         raise ValueError(f"order={order!r} goes with group, the column that names the subject of each row")
     start = time.monotonic()
     allowed = budget_of(budget)
-    table = read_training_rows(frame, kinds)
-    wanted = wanted_rules(rules, table.schema, table.X, objective)
-    seed = seed_of(random_state)
+    table, seed = read_training_rows(frame, kinds), seed_of(random_state)
+    wanted = wanted_rules(rules, table.schema, table.X, objective, table.ranges)
     reduced = reduce_table(wanted, table.X, compound_trial(wanted.schema, table.X, seed))
     schema = wanted.schema if reduced is None else reduced.coordinates.schema
     others = None
@@ -184,7 +184,7 @@ def fit(
     tell = write_line if verbose else be_quiet
     # forests answer questions about a sum by thousands of rows, which differ in the values of its parts
     with_forests = reduced is None or not reduced.coordinates.adds_numbers
-    task = Task(schema, table.X, others, allowed, seed, start, tell, reduced, (), objective, with_forests)
+    task = Task(schema, table.X, others, allowed, seed, start, tell, reduced, (), objective, with_forests, table.ranges)
     chosen = choose(task)
     counted, of = (table.X, f"the {len(table.X):,} rows learned") if others is None else (others, "the rows of holdout")
     found = statements(chosen.model, counted, of)
