@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
+from scipy.special import xlogy
 
 from ..data.frames import read
 from ..runtime.parameters import check_number
 from ..runtime.random_state import seed_of
 from ..runtime.threads import map_ordered, one_blas_thread, threaded
+from ..runtime.warnings import UnseenLevelWarning
 from .tables import Coded, TwoTables, read_two
 from .terms import Term, adjusted, deviance, fitted
 from .words import Words
@@ -106,7 +109,14 @@ class TableComparison:
         regions and follows (texts separated by "; ")
         """
         cells = [
-            (*(*c.columns, None)[:2], c.information, c.p_value, c.q_value, c.sentence, *map("; ".join, (c.regions, c.follows)))
+            (
+                *(*c.columns, None)[:2],
+                c.information,
+                c.p_value,
+                c.q_value,
+                c.sentence,
+                *map("; ".join, (c.regions, c.follows)),
+            )
             for c in self.changes
         ]
         names = ("column", "second_column", "information", "p_value", "q_value", "change", "regions", "follows")
@@ -119,7 +129,8 @@ class TableComparison:
         Parameters
         ----------
         joint : Joint, optional
-            A joint of the old table; default: the forest of `ForestOutlierDetector`.
+            A joint of the old table; default: the forest of `ForestOutlierDetector`, without columns that separate
+            the tables, such as a date.
         random_state : None, int, Generator or RandomState
         n_jobs : int or None
             Threads.
@@ -130,14 +141,18 @@ class TableComparison:
         """
         from ..estimators.outliers import ForestOutlierDetector
 
-        if joint is None:
-            old = _columns(self._old, self._names)
-            detector = ForestOutlierDetector(random_state=seed_of(random_state), n_jobs=n_jobs).fit(old)
-        else:
-            detector = ForestOutlierDetector.from_joint(joint, self._old, n_jobs=n_jobs)
-        new = _columns(self._new, self._names if joint is None else tuple(joint.columns))
-        scores = {"row": np.arange(self.n_new), "log_density": detector.score_samples(new)}
-        return _frame(scores | {"percentile": detector.percentile(new)}, read(self._old).frame)
+        share = self.n_new / (self.n_old + self.n_new)
+        apart = {c.columns for c in self.changes if _separates(c.information, share)}
+        names = tuple(joint.columns) if joint else tuple(name for name in self._names if (name,) not in apart)
+        old, new = (_columns(frame, names) for frame in (self._old, self._new))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnseenLevelWarning)  # new levels are among the changes
+            if joint is None:
+                detector = ForestOutlierDetector(random_state=seed_of(random_state), n_jobs=n_jobs).fit(old)
+            else:
+                detector = ForestOutlierDetector.from_joint(joint, old, n_jobs=n_jobs)
+            scores = {"row": np.arange(self.n_new), "log_density": detector.score_samples(new)}
+            return _frame(scores | {"percentile": detector.percentile(new)}, read(self._old).frame)
 
 
 @threaded
@@ -188,9 +203,12 @@ def compare_tables(
         p_value = model.p_value(seed_of(random_state))
         changes = model.changes(level)
     n_new = len(tables.X) - tables.n_old
-    return TableComparison(
-        tables.n_old, n_new, p_value, level, changes, tables.left_out, old, new, tables.schema.names
-    )
+    return TableComparison(tables.n_old, n_new, p_value, level, changes, tables.left_out, old, new, tables.schema.names)
+
+
+def _separates(information: float, share: float) -> bool:
+    """Whether information about "new" is nearly all there is: a date, of which the tables have other values."""
+    return information >= -_EXPLAINED * float(xlogy(share, share) + xlogy(1.0 - share, 1.0 - share))
 
 
 class _Place(NamedTuple):
@@ -259,7 +277,7 @@ class _Model:
         random = np.random.default_rng(seed)
         size = max(1, min(n_old, n - n_old) // _GROUPS)
         group = np.full(n, -1)
-        n_groups = []
+        n_groups: list[int] = []
         for rows in (np.arange(n_old), np.arange(n_old, n)):
             count = min(len(rows) // size, 2 * _GROUPS)
             group[random.permutation(rows)[: count * size]] = np.repeat(np.arange(count), size) + sum(n_groups)
@@ -295,21 +313,22 @@ class _Model:
         for k in found:
             (term, rows, new), columns = terms[k], self._places[k].columns
             by = next((one for one in causes if self._explains(columns, one, information[k])), None)
-            if by is None:
+            if by is None and not _separates(information[k], self._share):
                 causes.append(columns)
             tests = term.p_values(new.reshape(1, -1))[:, 0]
             is_trend = len(tests) == 3 and bool(tests[2] <= max(tests.min(), _PLAIN))
-            excess, regions = deviance(rows, term.p.reshape(rows.shape), new), ()
+            excess, regions = deviance(rows, term.p.reshape(rows.shape), new), list[str]()
             if len(columns) == 1:
                 sentence = words.column(columns[0], excess, is_trend)
             else:
-                sentence = words.pair(*columns, excess, is_trend)
+                i, j = columns
+                sentence = words.pair(i, j, excess, is_trend)
                 most = np.argsort(-excess, axis=None, kind="stable")[:_REGIONS].tolist()
                 expected = (rows.ravel() * term.p).tolist()
-                regions = tuple(words.region(*columns, *divmod(c, rows.shape[1]), expected[c]) for c in most)
+                regions = [words.region((i, j), divmod(c, rows.shape[1]), expected[c]) for c in most]
             about, follows = (() if of is None else tuple(names[j] for j in of) for of in (columns, by))
             p, q = float(p_values[k]), float(q_values[k])
-            changes.append(Change(about, float(information[k]), p, q, sentence, regions, follows))
+            changes.append(Change(about, float(information[k]), p, q, sentence, tuple(regions), follows))
         return tuple(changes)
 
     def _fit(self, place: _Place) -> tuple[Term, np.ndarray, np.ndarray]:
@@ -353,4 +372,6 @@ def _frame(columns: dict[str, Any], library: Any) -> Any:
         ("information", "p_value", "q_value", "log_density", "percentile"), nw.Float64
     )
     schema = nw.Schema({name: kinds.get(name, nw.String) for name in columns})
-    return nw.from_dict({name: list(cells) for name, cells in columns.items()}, schema=schema, backend=library).to_native()
+    return nw.from_dict(
+        {name: list(cells) for name, cells in columns.items()}, schema=schema, backend=library
+    ).to_native()

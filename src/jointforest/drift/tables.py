@@ -22,6 +22,7 @@ BINS = 16
 _ROWS_OF_CELL = 8
 """Rows of both tables that a cell of a pair of columns has on average, at least; this sets the number of classes."""
 _MOST_CLASSES = 8
+_HELD = {"number": "numbers", "integer": "numbers", "boolean": "booleans", "datetime": "dates", "levels": "levels"}
 
 
 class Coded(NamedTuple):
@@ -79,10 +80,11 @@ def read_two(old: Any, new: Any) -> TwoTables:
     for name in first.names:
         if name in second.names:
             pair = first.cells(name), second.cells(name)
-            try:
+            try:  # levels whose declared orders differ are refused, too
                 cells[name] = joined(name, *pair)
             except ValueError:
-                left_out[name] = f"is of type {pair[0].dtype} in the old table, and {pair[1].dtype} in the new one"
+                held = [_HELD[one.sort] for one in pair]
+                left_out[name] = f"holds {held[0]} in the old table, and {held[1]} in the new one"
     if not cells:
         raise ValueError(f"the tables have no column in common; {_in_words(left_out)}")
     both = FrameReader(first.frame, list(cells), first.n + second.n, cells.__getitem__, first.number_names)
@@ -100,7 +102,9 @@ def read_two(old: Any, new: Any) -> TwoTables:
     most = int(np.clip(np.sqrt(len(X) / _ROWS_OF_CELL), 2, _MOST_CLASSES))
     classes, n_classes = coarse(codes, n_codes, np.array([c.is_ordered for c in schema.columns]), most)
     few = np.where(classes < 0, n_classes, classes).astype(np.int64)
-    return TwoTables(schema, left_out, first.n, X, Coded(codes.astype(np.int64), n_codes + 1), Coded(few, n_classes + 1))
+    return TwoTables(
+        schema, left_out, first.n, X, Coded(codes.astype(np.int64), n_codes + 1), Coded(few, n_classes + 1)
+    )
 
 
 def _schema(reader: FrameReader, kinds: Mapping[str, str] | None = None) -> Schema:

@@ -51,6 +51,9 @@ class Words:
             return self._mean(j, np.ones(len(self._is_new), bool))
         of, code = self._tables.fine, int(np.argmax(contribution))
         hits = of.codes[:, j] == code
+        if code == of.size[j] - 1:
+            name = self._tables.schema.columns[j].name
+            return f"share of missing cells of {name}: {self._share(hits, np.ones_like(hits))}"
         return f"share of {self._part(of, j, code)}: {self._share(hits, np.ones_like(hits))}"
 
     def _mean(self, j: int, among: np.ndarray, where: str = "") -> str:
@@ -93,9 +96,9 @@ class Words:
         where = self._part(self._tables.few, i, int(a))
         return f"share of {self._part(self._tables.few, j, int(b))} where {where}: {self._share(hits, among)}"
 
-    def region(self, i: int, j: int, a: int, b: int, expected: float) -> str:
+    def region(self, columns: tuple[int, int], cell: tuple[int, int], expected: float) -> str:
         """The change of the share of a cell of two columns, with what the changes of each would give."""
-        few = self._tables.few
+        few, (i, j), (a, b) = self._tables.few, columns, cell
         hits = (few.codes[:, i] == a) & (few.codes[:, j] == b)
         n_new = int(self._is_new.sum())
         return (
