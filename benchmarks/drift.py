@@ -34,16 +34,21 @@ def halves(frame: pd.DataFrame, rows: int, rng: np.random.Generator) -> tuple[pd
     return old, new
 
 
+def shifted(cells: pd.Series, by: float, rng: np.random.Generator) -> pd.Series:
+    """Whole numbers that grow by so much on average."""
+    return np.floor(cells + by + rng.random(len(cells)))
+
+
 def plant(frame: pd.DataFrame, name: str, kind: str, rng: np.random.Generator) -> pd.DataFrame:
     """The frame with one change, whose size falls with the root of the number of rows."""
     levels, level, number, other = PLACES[name]
-    out, size = frame.copy(), 6.0 / np.sqrt(len(frame))
+    out, size = frame.copy(), 4.0 / np.sqrt(len(frame))
     spread = np.subtract(*np.nanpercentile(frame[number], [84, 16])) / 2
     if kind == "marginal":
-        out[number] = (out[number] + size * spread).round()
+        out[number] = shifted(out[number], size * spread, rng)
     elif kind == "subgroup":
         inside = out[levels] == level
-        out.loc[inside, number] = (out.loc[inside, number] + size * spread / np.sqrt(inside.mean())).round()
+        out.loc[inside, number] = shifted(out.loc[inside, number], size * spread / np.sqrt(inside.mean()), rng)
     elif kind == "pair":  # exchange cells, so that rows which are high in one column are high in the other one
         rows = np.flatnonzero(rng.random(len(out)) < min(1.5 * size, 1.0))
         cells = out[number].to_numpy(copy=True)
@@ -101,7 +106,7 @@ def power(name: str, frame: pd.DataFrame, kind: str, rows: int, repeats: int, se
         found = jf.compare_tables(old, new, random_state=k, n_jobs=1)
         seconds += time.process_time() - start
         hits["compare_tables"] += found.p_value <= 0.05
-        hits["first change right"] += bool(found.changes) and set(found.changes[0].columns) == places
+        hits["first change right"] += bool(found.changes) and places <= set(found.changes[0].columns)
         hits["columns"] += by_columns(old, new)[0] <= 0.05
         hits["classifier"] += by_classifier(old, new, k) <= 0.05
     about = {"table": name, "change": kind, "rows": rows, "comparisons": repeats}
@@ -126,11 +131,10 @@ def stream(name: str, frame: pd.DataFrame, kind: str, streams: int, batches: int
     places = {"subgroup": {levels, number}, "pair": {number, other}, "level": {levels}}.get(kind, {number})
     for k in range(streams):
         rng = np.random.default_rng([seed, k, 2])
-        order = rng.permutation(len(frame))[:2_000]
-        monitor = jf.Monitor(frame.iloc[order], random_state=k)
-        others = np.setdiff1d(np.arange(len(frame)), order)
+        old = frame.iloc[rng.integers(len(frame), size=2_000)].reset_index(drop=True)
+        monitor = jf.Monitor(old, random_state=k)
         for b in range(batches):
-            batch = frame.iloc[rng.choice(others, size, replace=False)].reset_index(drop=True)
+            batch = frame.iloc[rng.integers(len(frame), size=size)].reset_index(drop=True)
             monitor.update(plant(batch, name, kind, rng) if kind and b >= 20 else batch)
             if monitor.alarm and kind:
                 break
@@ -139,7 +143,7 @@ def stream(name: str, frame: pd.DataFrame, kind: str, streams: int, batches: int
             alarms += 1
             false += bool(kind) and monitor.alarm <= 20
             delays.append(monitor.alarm - 20)
-            right += set(next(iter(monitor.evidence))) == places
+            right += places <= set(next(iter(monitor.evidence)))
     line = {"table": name, "change": kind or "none", "streams": streams, "batches": batches, "rows of a batch": size}
     line |= {"alarms": alarms / streams, "false alarms": (false if kind else alarms) / streams}
     if kind:
@@ -150,7 +154,7 @@ def stream(name: str, frame: pd.DataFrame, kind: str, streams: int, batches: int
 
 def main() -> None:
     options = arguments(
-        __doc__, repeats={"type": int, "default": 20}, null={"type": int, "default": 200}, tables={"nargs": "*"},
+        __doc__, repeats={"type": int, "default": 10}, null={"type": int, "default": 200}, tables={"nargs": "*"},
         only={"choices": ("power", "null", "stream")}, streams={"type": int, "default": 20},
         looks={"type": int, "default": 300},
     )  # fmt: skip
@@ -169,7 +173,7 @@ def main() -> None:
                 for kind in KINDS:
                     progress(f"{name}, {rows} rows, {kind}")
                     lines.append(
-                        power(name, frame, kind, rows, max(repeats // (4 if rows > 5_000 else 1), 2), options.seed)
+                        power(name, frame, kind, rows, max(repeats // (3 if rows > 5_000 else 1), 2), options.seed)
                     )
     if options.only in (None, "null"):
         lines = found["Comparisons without a change"] = []
@@ -183,7 +187,7 @@ def main() -> None:
             for kind in ("", *KINDS):
                 progress(f"{name}, stream, {kind or 'no change'}")
                 n, looks = (2, 30) if options.quick else (options.streams, options.looks if not kind else 120)
-                lines.append(stream(name, some, kind, n, looks, 50, options.seed))
+                lines.append(stream(name, some, kind, n, looks, 50 if kind else 10, options.seed))
     finish("drift", found, {"seed": options.seed}, options.quick, options.only or "")
 
 

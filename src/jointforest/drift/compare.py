@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 from scipy.special import xlogy
 
-from ..data.frames import read
+from ..data.frames import from_cells, read
 from ..runtime.parameters import check_number
 from ..runtime.random_state import seed_of
 from ..runtime.threads import map_ordered, one_blas_thread, threaded
@@ -27,6 +27,7 @@ _REGIONS = 3
 """Cells of a pair that are named."""
 _EXPLAINED = 0.9
 """Share of a change's information from which on another change explains it."""
+_TYPES = {"row": int} | dict.fromkeys(("information", "p_value", "q_value", "log_density", "percentile"), float)
 _PLAIN = 1e-4
 """p-value of a trend below which a sentence is about means and correlations, even if other statistics are clearer."""
 
@@ -108,19 +109,15 @@ class TableComparison:
         frame with the columns column, second_column (None of single columns), information, p_value, q_value, change,
         regions and follows (texts separated by "; ")
         """
-        cells = [
-            (
-                *(*c.columns, None)[:2],
-                c.information,
-                c.p_value,
-                c.q_value,
-                c.sentence,
-                *map("; ".join, (c.regions, c.follows)),
-            )
-            for c in self.changes
-        ]
-        names = ("column", "second_column", "information", "p_value", "q_value", "change", "regions", "follows")
-        return _frame({name: [row[k] for row in cells] for k, name in enumerate(names)}, read(self._old).frame)
+        found = self.changes
+        cells: dict[str, list[Any]] = {
+            "column": [c.columns[0] for c in found],
+            "second_column": [(*c.columns, None)[1] for c in found],
+            **{name: [getattr(c, name) for c in found] for name in ("information", "p_value", "q_value")},
+            "change": [c.sentence for c in found],
+            **{name: ["; ".join(getattr(c, name)) for c in found] for name in ("regions", "follows")},
+        }
+        return from_cells(cells, read(self._old).frame, _TYPES)
 
     @threaded
     def row_scores(self, joint: Any = None, *, random_state: Any = None, n_jobs: int | None = -1) -> Any:
@@ -152,7 +149,7 @@ class TableComparison:
             else:
                 detector = ForestOutlierDetector.from_joint(joint, old, n_jobs=n_jobs)
             scores = {"row": np.arange(self.n_new), "log_density": detector.score_samples(new)}
-            return _frame(scores | {"percentile": detector.percentile(new)}, read(self._old).frame)
+            return from_cells(scores | {"percentile": detector.percentile(new)}, read(self._old).frame, _TYPES)
 
 
 @threaded
@@ -359,19 +356,7 @@ class _Model:
 def _columns(frame: Any, names: tuple[str, ...]) -> Any:
     """The columns of a frame, by the names of the schema."""
     if isinstance(frame, np.ndarray):
-        return frame[:, [int(name) for name in names]]
+        of = read(frame).names
+        return frame[:, [of.index(name) for name in names]]
     wide = nw.from_native(frame, eager_only=True)
     return wide.select([name for name in wide.columns if str(name) in names]).to_native()
-
-
-def _frame(columns: dict[str, Any], library: Any) -> Any:
-    """A frame of this library; an array of objects for NumPy."""
-    if library == "numpy":
-        return np.array(list(zip(*columns.values(), strict=True)), dtype=object).reshape(-1, len(columns))
-    kinds = {"row": nw.Int64} | dict.fromkeys(
-        ("information", "p_value", "q_value", "log_density", "percentile"), nw.Float64
-    )
-    schema = nw.Schema({name: kinds.get(name, nw.String) for name in columns})
-    return nw.from_dict(
-        {name: list(cells) for name, cells in columns.items()}, schema=schema, backend=library
-    ).to_native()

@@ -47,7 +47,7 @@ class Words:
 
     def column(self, j: int, contribution: np.ndarray, is_trend: bool) -> str:
         """The change of a column; ``contribution`` (K,) of its codes."""
-        if is_trend:
+        if is_trend and not self._tables.schema.columns[j].is_flag:
             return self._mean(j, np.ones(len(self._is_new), bool))
         of, code = self._tables.fine, int(np.argmax(contribution))
         hits = of.codes[:, j] == code
