@@ -73,6 +73,19 @@ def test_a_change_of_one_subgroup_is_found_and_measured() -> None:
     assert change.regions[0].startswith("share of plan = pro and hours from")
 
 
+def test_a_change_that_few_classes_hide_is_not_explained_by_another_one() -> None:
+    old, new = plans(1_500, 0), plans(1_500, 1, free=0.6)
+    codes = np.concatenate([np.repeat(np.arange(12), 100), np.repeat(np.arange(12, 42), 10)])
+    for k, frame in enumerate((old, new)):
+        code = np.random.default_rng(k).permutation(codes)
+        code[: 60 * k] = 41  # still rarer than twelve others
+        frame["code"] = [f"c{one}" for one in code]
+    found = {c.columns: c for c in jf.compare_tables(old, new, random_state=0).changes}
+    assert found[("code",)].follows == ()
+    assert found[("code",)].sentence.startswith("share of code = c41: ")
+    assert found[("region",)].follows == ("plan",)
+
+
 def test_missing_cells_and_new_levels_are_changes() -> None:
     old, new = plans(600, 0), plans(600, 1)
     new.loc[:80, "hours"] = np.nan

@@ -345,12 +345,19 @@ class _Model:
         if len(both) > 3 or set(columns) == set(both):
             return False
         rows, new = self._counts(both)
-        axes = [tuple(both.index(j) for j in of) for of in (cause, columns)]
-        base = [axes[0], *((axis,) for axis in axes[1])] if len(columns) > 1 else axes[:1]
-        without, with_it = (fitted(rows, new, margins) for margins in (base, [*base, axes[1]]))
-        gain = float((deviance(rows, without, new) - deviance(rows, with_it, new)).sum())
-        freedom = np.prod([self._tables.few.size[j] - 1 for j in columns])
-        return bool(gain - 0.5 * freedom < (1.0 - _EXPLAINED) * information * len(self._tables.X))
+        its, other = (tuple(both.index(j) for j in of) for of in (columns, cause))
+        simpler: list[tuple[int, ...]] = [(axis,) for axis in its] if len(its) > 1 else [()]
+        bias = 0.5 * float(np.prod([self._tables.few.size[j] - 1 for j in columns]))
+
+        def gain(margins: list[tuple[int, ...]]) -> float:
+            """What the columns add to a model, in nats."""
+            without, with_it = (fitted(rows, new, of) for of in (margins, [*margins, its]))
+            return float((deviance(rows, without, new) - deviance(rows, with_it, new)).sum()) - bias
+
+        alone = gain(simpler)
+        if alone < 0.5 * information * len(self._tables.X):  # few classes hide what changed
+            return False
+        return gain([*simpler, other]) < (1.0 - _EXPLAINED) * alone
 
 
 def _columns(frame: Any, names: tuple[str, ...]) -> Any:
