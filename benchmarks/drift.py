@@ -154,8 +154,8 @@ def stream(name: str, frame: pd.DataFrame, kind: str, streams: int, batches: int
 
 def main() -> None:
     options = arguments(
-        __doc__, repeats={"type": int, "default": 10}, null={"type": int, "default": 200}, tables={"nargs": "*"},
-        only={"choices": ("power", "null", "stream")}, streams={"type": int, "default": 20},
+        __doc__, repeats={"type": int, "default": 8}, null={"type": int, "default": 100}, tables={"nargs": "*"},
+        only={"choices": ("power", "null", "stream")}, streams={"type": int, "default": 10},
         looks={"type": int, "default": 300},
     )  # fmt: skip
     warnings.simplefilter("ignore")

@@ -26,7 +26,7 @@ _PRIOR = 10.0
 """Rows that each bin of a bet has had before the first batch."""
 _WINDOW = 2.0
 """Rows that bets remember, as a multiple of the old rows."""
-_AT_ONCE = 500
+_AT_ONCE = 50
 """Rows between updates of bets."""
 _LIFT = 0.1
 """Of the greatest capital M of a term, the evidence is _LIFT M^(1 - _LIFT): its mean is at most 1 whatever is looked at
@@ -75,10 +75,10 @@ class Monitor:
     --------
     >>> import jointforest as jf
     >>> penguins = jf.datasets.load_penguins().sample(frac=1.0, random_state=0)
-    >>> monitor = jf.Monitor(penguins[:200], random_state=0)
-    >>> monitor.update(penguins[200:270]) < 20
+    >>> monitor = jf.Monitor(penguins[:150], random_state=0)
+    >>> monitor.update(penguins[150:200]) < 20
     True
-    >>> monitor.update(penguins[270:].assign(island="Dream")) > 20, monitor.alarm, monitor.since
+    >>> monitor.update(penguins[200:].assign(island="Dream")) > 20, monitor.alarm, monitor.since
     (True, 2, 2)
     """
 

@@ -84,9 +84,8 @@ def read_two(old: Any, new: Any) -> TwoTables:
                 cells[name] = joined(name, *pair)
             except ValueError:
                 held = [_HELD[one.sort] for one in pair]
+                held = ["levels of one order", "levels of another"] if held[0] == held[1] else held
                 left_out[name] = f"holds {held[0]} in the old table, and {held[1]} in the new one"
-    if not cells:
-        raise ValueError(f"the tables have no column in common; {_in_words(left_out)}")
     both = FrameReader(first.frame, list(cells), first.n + second.n, cells.__getitem__, first.number_names)
     alone = _schema(FrameReader(first.frame, list(cells), first.n, first.cells, first.number_names))
     # A column that is an identifier in the old table may have each of its values twice in both.
@@ -94,7 +93,8 @@ def read_two(old: Any, new: Any) -> TwoTables:
     schema = _schema(both, dict.fromkeys(aside, "ignored"))
     left_out |= schema.reasons_aside | aside
     if not schema.columns:
-        raise ValueError(f"no column can be compared; {_in_words(left_out)}")
+        why = "; ".join(f"{name!r} {why}" for name, why in left_out.items())
+        raise ValueError(f"no column can be compared: {why or 'the tables have none'}")
     X, _ = encode_cells(schema, both, None)
     scales = [learn_scale(column, X[:, j], None, BINS) for j, column in enumerate(schema.columns)]
     n_codes = np.array([scale.n_codes for scale in scales])
@@ -117,8 +117,3 @@ def _schema(reader: FrameReader, kinds: Mapping[str, str] | None = None) -> Sche
         warnings.simplefilter("ignore")
         schema = infer_schema(wider, kinds, doubt=False)
     return schema.without(schema.index(some))
-
-
-def _in_words(left_out: Mapping[str, str]) -> str:
-    """Which columns are left out, and why."""
-    return "; ".join(f"{name!r} {why}" for name, why in left_out.items())

@@ -71,7 +71,7 @@ class Words:
         else:
             low, high = min(ends), max(ends)
             span = max(high - low, 1e-3 * float(np.std(x[known])))
-            texts = [number_text(column, end, low, low + 10.0 * span, True) for end in ends]
+            texts = [column.text(end) or number_text(column, end, low, low + 10.0 * span, True) for end in ends]
         return f"{what} of {column.name}{where}: {texts[0]} -> {texts[1]} ({counts} cells)"
 
     def pair(self, i: int, j: int, contribution: np.ndarray, is_trend: bool) -> str:
@@ -81,7 +81,8 @@ class Words:
         if is_trend and len(numeric) == 2:
             known = ~np.isnan(self._tables.X[:, [i, j]]).any(1)
             texts = [
-                f"{_rank_correlation(self._tables.X[known & side][:, [i, j]]):.2f} ({np.count_nonzero(known & side):,})"
+                f"{_rank_correlation(self._tables.X[known & side][:, [i, j]]):.2f}".replace("-", "−")
+                + f" ({np.count_nonzero(known & side):,})"
                 for side in (~self._is_new, self._is_new)
             ]
             return f"rank correlation of {columns[i].name} and {columns[j].name}: {texts[0]} -> {texts[1]} rows"
