@@ -599,7 +599,7 @@ def check(
 @click.argument("old")
 @click.argument("new")
 @click.option(
-    "--level", type=click.FloatRange(0, 1), default=0.05, show_default=True, help="False discovery rate of the changes."
+    "--level", type=click.FloatRange(0, 1), default=0.05, show_default=True, help="Probability of a false change."
 )
 @click.option("--rows", metavar="OUT", help="Also write how probable OLD makes each row of NEW.")
 @click.option("-o", "--output", metavar="OUT", help="Table of the changes to write.")

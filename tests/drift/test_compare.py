@@ -21,7 +21,7 @@ def test_a_change_of_a_marginal_is_found_and_counted() -> None:
     assert change.columns == ("plan",)
     shares = [f"{100 * (f.plan == 'free').mean():.1f}% ({(f.plan == 'free').sum()} of {len(f):,})" for f in (old, new)]
     assert change.sentence == f"share of plan = free: {shares[0]} -> {shares[1]}"
-    assert change.q_value >= change.p_value
+    assert change.adjusted == found.p_value
     # region follows plan as before, so that its change is explained, and the pair has not changed
     follows = {c.columns: c.follows for c in found.changes}
     assert follows[("region",)] == ("plan",)

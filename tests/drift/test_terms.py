@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jointforest.drift.terms import Term, adjusted, deviance, fitted
+from jointforest.drift.terms import Term, deviance, fitted
 from tests.oracle.drift import log_odds
 
 
@@ -62,8 +62,3 @@ def test_no_freedom_gives_no_evidence() -> None:
     rows = np.array([5.0, 0.0, 0.0])
     term = Term(rows, np.full(3, 0.5), np.ones((3, 1)))
     assert term.p_value(np.array([[2.0, 0.0, 0.0]]))[0] == 1.0
-
-
-def test_adjusted_p_values_are_those_of_benjamini_and_hochberg() -> None:
-    assert adjusted(np.array([0.01, 0.5, 0.02, 0.03])) == pytest.approx([0.04, 0.5, 0.04, 0.04])
-    assert adjusted(np.array([0.9, 0.8])) == pytest.approx([0.9, 0.9])

@@ -16,18 +16,20 @@ from ..runtime.random_state import seed_of
 from ..runtime.threads import map_ordered, one_blas_thread, threaded
 from ..runtime.warnings import UnseenLevelWarning
 from .tables import Coded, TwoTables, read_two
-from .terms import Term, adjusted, deviance, fitted
+from .terms import Term, deviance, fitted
 from .words import Words
 
 PERMUTATIONS = 999
 """Permutations of which rows are new."""
 _GROUPS = 512
 """Groups of rows of the smaller table that permutations move as a whole."""
+_SAME = 1.0 + 1e-9
+"""p-values that differ by less than this factor are equal."""
 _REGIONS = 3
 """Cells of a pair that are named."""
 _EXPLAINED = 0.9
 """Share of a change's information from which on another change explains it."""
-_TYPES = {"row": int} | dict.fromkeys(("information", "p_value", "q_value", "log_density", "percentile"), float)
+_TYPES = {"row": int} | dict.fromkeys(("information", "p_value", "adjusted", "log_density", "percentile"), float)
 _PLAIN = 1e-4
 """p-value of a trend below which a sentence is about means and correlations, even if other statistics are clearer."""
 
@@ -44,8 +46,8 @@ class Change:
         Information about "old or new", in nats, that fewer columns do not give; corrected for bias, at least 0.
     p_value : float
         Of this change alone.
-    q_value : float
-        Smallest false discovery rate at which it counts as a change.
+    adjusted : float
+        p-value adjusted for all columns and pairs: the probability that any of them seems to change as much by chance.
     sentence : str
         The size of the change in the column's own units, with counts.
     regions : tuple of str
@@ -57,7 +59,7 @@ class Change:
     columns: tuple[str, ...]
     information: float
     p_value: float
-    q_value: float
+    adjusted: float
     sentence: str
     regions: tuple[str, ...] = ()
     follows: tuple[str, ...] = ()
@@ -77,7 +79,7 @@ class TableComparison:
     p_value : float
         Of the hypothesis that nothing changed.
     level : float
-        The false discovery rate of ``changes``.
+        The greatest adjusted p-value of ``changes``.
     changes : tuple of Change
         The one of most information first.
     left_out : dict of str to str
@@ -106,14 +108,14 @@ class TableComparison:
 
         Returns
         -------
-        frame with the columns column, second_column (None of single columns), information, p_value, q_value, change,
+        frame with the columns column, second_column (None of single columns), information, p_value, adjusted, change,
         regions and follows (texts separated by "; ")
         """
         found = self.changes
         cells: dict[str, list[Any]] = {
             "column": [c.columns[0] for c in found],
             "second_column": [(*c.columns, None)[1] for c in found],
-            **{name: [getattr(c, name) for c in found] for name in ("information", "p_value", "q_value")},
+            **{name: [getattr(c, name) for c in found] for name in ("information", "p_value", "adjusted")},
             "change": [c.sentence for c in found],
             **{name: ["; ".join(getattr(c, name)) for c in found] for name in ("regions", "follows")},
         }
@@ -163,7 +165,7 @@ def compare_tables(
     old, new : frame of n and of m rows
         pandas, polars, pyarrow, or a 2-D numpy array. Columns are matched by name.
     level : float
-        False discovery rate of the changes that are listed.
+        Probability that a change is listed though nothing changed.
     random_state : None, int, Generator or RandomState
         Draws permutations of rows; the same seed gives the same result.
     n_jobs : int or None
@@ -197,8 +199,9 @@ def compare_tables(
     tables = read_two(old, new)
     with one_blas_thread():
         model = _Model(tables)
-        p_value = model.p_value(seed_of(random_state))
-        changes = model.changes(level)
+        least = model.least_p_values(seed_of(random_state))
+        changes = model.changes(level, np.sort(least[1:]))
+    p_value = float(np.count_nonzero(least <= least[0] * _SAME) / len(least))
     n_new = len(tables.X) - tables.n_old
     return TableComparison(tables.n_old, n_new, p_value, level, changes, tables.left_out, old, new, tables.schema.names)
 
@@ -265,8 +268,8 @@ class _Model:
         )
         return rows, new
 
-    def p_value(self, seed: int) -> float:
-        """p-value of the least p-value of all terms, by permutations of which rows are new.
+    def least_p_values(self, seed: int) -> np.ndarray:
+        """The least p-value of all columns and pairs, and of each permutation of which rows are new.
 
         Groups of as many rows each change places, and not single rows. Rows in no group stay where they are.
         """
@@ -295,15 +298,16 @@ class _Model:
         least = np.full(1 + PERMUTATIONS, np.inf)
         for p in map_ordered(of_place, list(zip(self._places, self._weight.tolist(), strict=True))):
             least = np.minimum(least, p)
-        return float(np.count_nonzero(least <= least[0] * (1.0 + 1e-9)) / len(least))
+        return least
 
-    def changes(self, level: float) -> tuple[Change, ...]:
-        """The changes at this false discovery rate, that of most information first."""
+    def changes(self, level: float, by_chance: np.ndarray) -> tuple[Change, ...]:
+        """The changes, that of most information first; ``by_chance`` are least p-values of permutations, ascending."""
         terms = list(map_ordered(self._fit, [(place,) for place in self._places]))
         p_values = np.array([float(term.p_value(new.reshape(1, -1))[0]) for term, _, new in terms])
-        q_values = adjusted(np.minimum(self._weight * p_values, 1.0))
+        # Westfall and Young: how often the least of all p-values is as small by chance.
+        adjusted = (1 + np.searchsorted(by_chance, self._weight * p_values * _SAME, "right")) / (1 + len(by_chance))
         information = np.array([self._information(term.p, rows, new, term.freedom) for term, rows, new in terms])
-        found = sorted(np.flatnonzero(q_values <= level).tolist(), key=lambda k: (-information[k], p_values[k]))
+        found = sorted(np.flatnonzero(adjusted <= level).tolist(), key=lambda k: (-information[k], p_values[k]))
         words, names = Words(self._tables), self._tables.schema.names
         changes: list[Change] = []
         causes: list[tuple[int, ...]] = []
@@ -324,7 +328,7 @@ class _Model:
                 expected = (rows.ravel() * term.p).tolist()
                 regions = [words.region((i, j), divmod(c, rows.shape[1]), expected[c]) for c in most]
             about, follows = (() if of is None else tuple(names[j] for j in of) for of in (columns, by))
-            p, q = float(p_values[k]), float(q_values[k])
+            p, q = float(p_values[k]), float(adjusted[k])
             changes.append(Change(about, float(information[k]), p, q, sentence, tuple(regions), follows))
         return tuple(changes)
 

@@ -113,15 +113,6 @@ def fitted(rows: np.ndarray, new: np.ndarray, margins: Sequence[tuple[int, ...]]
     return np.clip(_ratio(fit[0], rows), 0.0, 1.0)
 
 
-def adjusted(p: np.ndarray) -> np.ndarray:
-    """p-values (m,) as Benjamini and Hochberg adjust them: the false discovery rate at which each is significant."""
-    order = np.argsort(p, kind="stable")
-    out = np.empty(len(p))
-    scaled = p[order] * len(p) / np.arange(1, len(p) + 1)
-    out[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
-    return out
-
-
 def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """a / b, which is 0 where b is."""
     return np.asarray(np.divide(a, b, out=np.zeros(np.broadcast_shapes(a.shape, b.shape)), where=b > 0))
