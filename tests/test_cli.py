@@ -684,3 +684,22 @@ def test_inspect_says_which_rules_a_fit_enforces(run: object, tmp_path: Path) ->
     assert {str(rule) for rule in found if rule.is_enforced} == {"y = 250 * x", "shot missing iff seen = 'no'"}
     for rule in found:
         assert f"rule: {rule} ({rule.rows} rows; {'' if rule.is_enforced else 'not '}enforced)" in looked
+
+
+def test_compare_lists_changes_and_scores_rows(run: object, home: Path, tmp_path: Path) -> None:
+    table = jf.datasets.load_penguins("pandas")
+    half = [table[k::2].assign(code=["01", "02", "03", "04"] * 43) for k in (0, 1)]
+    half[1] = half[1].assign(body_mass_g=half[1]["body_mass_g"] + 400, code=half[1]["code"].str[1:])
+    for name, frame in zip(("old", "new"), half, strict=True):
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    paths = [tmp_path / name for name in ("old.csv", "new.csv", "changes.csv", "rows.csv")]
+    done = run("compare", *paths[:2], "-o", paths[2], "--rows", paths[3], "--seed", 0)
+    assert (done.code, done.err) == (0, "")
+    first, second = done.out.splitlines()[:2]
+    assert first == "172 old and 172 new rows: p = 0.001 that nothing changed"
+    assert second.startswith("  share of code = ") and "  mean of body_mass_g: " in done.out
+    changes = files.read_table(str(paths[2]), csv=files.PLAIN).to_pylist()
+    assert {"body_mass_g", "code"} <= {change["column"] for change in changes}  # codes stay texts in both tables
+    rows = files.read_table(str(paths[3])).to_pydict()
+    assert rows["row"] == list(range(172)) and min(rows["percentile"]) >= 0.0
+    assert run("compare", paths[0], tmp_path / "none.csv").code == 1

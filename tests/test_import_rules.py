@@ -231,7 +231,7 @@ def test_no_file_is_compiled_with_a_warning() -> None:
 
 def test_n_jobs_is_an_argument_of_the_public_interface_alone() -> None:
     """What the interface calls reads the number of threads where work is spread: `runtime.threads`."""
-    public = ("api/", "estimators/", "learners/", "evaluation/fidelity.py")
+    public = ("api/", "drift/", "estimators/", "learners/", "evaluation/fidelity.py")
     wrong = []
     for module, f in functions():
         default = {

@@ -46,6 +46,7 @@ _HOME = {
     "LostDependenceWarning": "runtime.warnings",
     "Marginal": "api.posterior",
     "Missing": "data.conditions",
+    "Monitor": "drift.monitor",
     "Not": "data.conditions",
     "PerRow": "data.conditions",
     "Pooled": "evaluation.pool",
@@ -55,9 +56,11 @@ _HOME = {
     "ShapleyValues": "api.shapley",
     "UnseenLevelWarning": "runtime.warnings",
     "UnsupportedEvidenceWarning": "runtime.warnings",
+    "TableComparison": "drift.compare",
     "about": "data.conditions",
     "between": "data.conditions",
     "censored": "data.conditions",
+    "compare_tables": "drift.compare",
     "conditional_importance": "api.importance",
     "fidelity": "evaluation.fidelity",
     "fit": "learners.selection.fit",
@@ -85,6 +88,8 @@ if TYPE_CHECKING:
     from .api.posterior import Marginal, Posterior
     from .api.shapley import ShapleyValues, shapley
     from .data.conditions import AllOf, AnyOf, Interval, Missing, Not, PerRow, about, between, censored, likely
+    from .drift.compare import TableComparison, compare_tables
+    from .drift.monitor import Monitor
     from .estimators.augmenter import JointAugmenter
     from .estimators.imputer import JointImputer
     from .estimators.outliers import ForestOutlierDetector
@@ -141,6 +146,7 @@ __all__ = [
     "LostDependenceWarning",
     "Marginal",
     "Missing",
+    "Monitor",
     "Not",
     "PerRow",
     "Pooled",
@@ -148,11 +154,13 @@ __all__ = [
     "PredictorReport",
     "QuerySyntaxError",
     "ShapleyValues",
+    "TableComparison",
     "UnseenLevelWarning",
     "UnsupportedEvidenceWarning",
     "about",
     "between",
     "censored",
+    "compare_tables",
     "conditional_importance",
     "datasets",
     "fidelity",

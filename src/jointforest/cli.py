@@ -1,4 +1,4 @@
-"""The command line: inspect, fit, info, check, explore, report, sample, score, impute, forecast, query, predict, ...
+"""The command line: inspect, fit, info, check, compare, explore, report, sample, score, impute, query, predict, ...
 
 Heavy packages are imported inside the commands that need them, so that ``--help`` and ``query`` are quick.
 """
@@ -598,6 +598,37 @@ def check(
     suspects = cells.filter(pc.greater_equal(cells["p_wrong"], at_least))
     write(joint, suspects, output, source.form, commands.csv_form(table, source))
     say(f"{_counted(suspects.num_rows, 'cell')} of {cells.num_rows:,} listed; {found}")
+
+
+@app.command()
+@click.argument("old")
+@click.argument("new")
+@click.option(
+    "--level", type=click.FloatRange(0, 1), default=0.05, show_default=True, help="Probability of a false change."
+)
+@click.option("--rows", metavar="OUT", help="Also write how probable OLD makes each row of NEW.")
+@click.option("-o", "--output", metavar="OUT", help="Table of the changes to write.")
+@_seed
+@_jobs
+@_reads
+def compare(
+    old: str, new: str, level: float, rows: str | None, output: str | None, seed: int | None, source: Input
+) -> None:
+    """Say what changed from the table OLD to the table NEW: columns, pairs of columns, and their regions."""
+    import pyarrow as pa
+
+    from .data.table_files import write_table
+    from .drift.compare import compare_tables
+
+    before = read(old, source)
+    after = read(new, source, text=[field.name for field in before.schema if pa.types.is_string(field.type)])
+    found = compare_tables(before, after, level=level, random_state=seed)
+    click.echo(found)
+    csv = commands.csv_form(new, source)
+    if output:
+        write_table(found.findings, output, source.form, csv)
+    if rows:
+        write_table(found.row_scores(random_state=seed), rows, source.form, csv)
 
 
 @app.command()

@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import os
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -103,6 +103,19 @@ def _build(schema: Schema, X: np.ndarray) -> Any:
     from .backends import numpy as _numpy
 
     return _numpy.build(schema, X)
+
+
+def from_cells(columns: Mapping[str, Any], library: str, types: Mapping[str, type]) -> Any:
+    """A frame of a library with columns of text, but for those whose type is int or float.
+
+    For NumPy an array of objects.
+    """
+    if library == "numpy":
+        return np.array(list(zip(*columns.values(), strict=True)), dtype=object).reshape(-1, len(columns))
+    kinds = {int: nw.Int64, float: nw.Float64}
+    schema = nw.Schema({name: kinds.get(types.get(name, str), nw.String) for name in columns})
+    backend: Any = library
+    return nw.from_dict({name: list(cells) for name, cells in columns.items()}, schema, backend=backend).to_native()
 
 
 def library_of(schema: Schema) -> str:

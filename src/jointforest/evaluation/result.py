@@ -10,6 +10,7 @@ from ..cards import html as cards_html
 from ..cards import svg
 from ..cards.format import signed
 from ..cards.html import Html
+from ..data.frames import from_cells
 from .columns_and_pairs import Marginals, Pairs
 from .held_out import Coverage, HeldOut
 from .privacy import Copies, Membership
@@ -285,16 +286,8 @@ class Fidelity(Figures):
         """
         rows = self._rows()
         names = ("figure", "column", "second_column", "value")
-        if self.library == "numpy":
-            import numpy as np
-
-            return np.array(rows, dtype=object)
-        import narwhals as nw
-
-        kinds = {name: nw.Float64 if name == "value" else nw.String for name in names}
-        data = {name: [row[k] for row in rows] for k, name in enumerate(names)}
-        backend: Any = self.library
-        return nw.from_dict(data, schema=nw.Schema(kinds), backend=backend).to_native()
+        cells = {name: [row[k] for row in rows] for k, name in enumerate(names)}
+        return from_cells(cells, self.library, {"value": float})
 
     def _rows(self) -> list[tuple[str, str | None, str | None, float]]:
         """Every number with its figure's name and its columns."""

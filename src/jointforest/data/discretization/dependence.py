@@ -9,8 +9,10 @@ CLASSES = 16
 _WIDTH = 4_096  # most classes of all columns together
 
 
-def coarse(codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Codes grouped to a few classes per column; missing cells (code ``n_codes[j]``) become -1.
+def coarse(
+    codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray, most: int = CLASSES
+) -> tuple[np.ndarray, np.ndarray]:
+    """Codes grouped to a few classes per column, at most ``most``; missing cells (code ``n_codes[j]``) become -1.
 
     Ordered codes are grouped to runs of about equal mass. Of other codes, the most frequent ones keep a class of their
     own, and the rest share one.
@@ -21,7 +23,7 @@ def coarse(codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray) -> tu
         The class of each cell, and the number of classes of each column.
     """
     d = codes.shape[1]
-    most = int(np.clip(_WIDTH // max(d, 1), 2, CLASSES))
+    most = int(np.clip(_WIDTH // max(d, 1), 2, most))
     out = np.empty(codes.shape, dtype=np.int16)
     size = np.empty(d, dtype=np.int64)
     for j in range(d):

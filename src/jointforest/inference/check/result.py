@@ -12,7 +12,7 @@ import narwhals as nw
 import numpy as np
 
 from ...data.evidence import build
-from ...data.frames import cells_of, encode, with_names
+from ...data.frames import cells_of, encode, from_cells, with_names
 from ...data.schema import Schema
 from ...models.base import Distribution
 from ...runtime.parameters import check_number
@@ -24,8 +24,7 @@ from .rest import Other, of_joint
 from .texts import plain_form
 
 _LIKELY = 0.5  # cells that are wrong with at least this probability have a reason, and are repaired
-_WHOLE = {"row", "rows"}
-_NUMBERS = {"p_wrong", "p_best"}
+_TYPES = {"row": int, "rows": int, "p_wrong": float, "p_best": float}
 
 
 class Repair(NamedTuple):
@@ -84,7 +83,7 @@ class Check:
         -------
         frame with the columns row (position, from 0), column, value (as text), p_wrong, best, p_best and reason
         """
-        return _table(self._rows, self._library)
+        return from_cells(self._rows, self._library, _TYPES)
 
     @property
     def variants(self) -> Any:
@@ -106,7 +105,7 @@ class Check:
                         row = (column.column.name, column.texts[i], int(column.count[i]), column.texts[most])
                         for name, x in zip(found, row, strict=True):
                             found[name].append(x)
-        return _table(found, self._library)
+        return from_cells(found, self._library, _TYPES)
 
     def _kept(self, one: Any) -> str | tuple[int, str]:
         """A column, or a row and a column, that stays what it is."""
@@ -140,7 +139,7 @@ class Check:
             j = place[name]
             new[j][0].append(row)
             new[j][1].append(model.columns[j].value(int(model.posterior[j].best[row])))
-        return Repair(self._with(new), _table(changes, self._library))
+        return Repair(self._with(new), from_cells(changes, self._library, _TYPES))
 
     @cached_property
     def _tallies(self) -> dict[tuple[int, tuple[int, ...]], np.ndarray]:
@@ -301,12 +300,3 @@ def _shown(column: CheckedColumn, i: int) -> str | None:
     """Value i as text; None if there is none."""
     value = column.value(i)
     return None if value is None else str(value)
-
-
-def _table(columns: dict[str, list[Any]], library: str) -> Any:
-    """A frame of the same library as the checked one; an array of objects for NumPy."""
-    if library == "numpy":
-        return np.array(list(zip(*columns.values(), strict=True)), dtype=object).reshape(-1, len(columns))
-    kinds = {name: nw.Int64 if name in _WHOLE else nw.Float64 if name in _NUMBERS else nw.String for name in columns}
-    backend: Any = library
-    return nw.from_dict(columns, schema=nw.Schema(kinds), backend=backend).to_native()

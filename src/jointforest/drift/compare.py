@@ -1,0 +1,373 @@
+"""`compare_tables`: which columns, pairs of columns and regions changed between two tables."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+from scipy.special import xlogy
+
+from ..data.frames import from_cells, read
+from ..runtime.parameters import check_number
+from ..runtime.random_state import seed_of
+from ..runtime.threads import map_ordered, one_blas_thread, threaded
+from ..runtime.warnings import UnseenLevelWarning
+from .tables import Coded, TwoTables, read_two
+from .terms import Term, deviance, fitted
+from .words import Words
+
+PERMUTATIONS = 999
+"""Permutations of which rows are new."""
+_GROUPS = 512
+"""Groups of rows of the smaller table that permutations move as a whole."""
+_SAME = 1.0 + 1e-9
+"""p-values that differ by less than this factor are equal."""
+_REGIONS = 3
+"""Cells of a pair that are named."""
+_EXPLAINED = 0.9
+"""Share of a change's information from which on another change explains it."""
+_TYPES = {"row": int} | dict.fromkeys(("information", "p_value", "adjusted", "log_density", "percentile"), float)
+_PLAIN = 1e-4
+"""p-value of a trend below which a sentence is about means and correlations, even if other statistics are clearer."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change between two tables: of a column, or of a pair of columns beyond the changes of each.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        One column or two.
+    information : float
+        Information about "old or new", in nats, that fewer columns do not give; corrected for bias, at least 0.
+    p_value : float
+        Of this change alone.
+    adjusted : float
+        p-value adjusted for all columns and pairs: the probability that any of them seems to change as much by chance.
+    sentence : str
+        The size of the change in the column's own units, with counts.
+    regions : tuple of str
+        The cells of a pair that changed most.
+    follows : tuple of str
+        The columns of a change with more information that explains this one; empty if there is none.
+    """
+
+    columns: tuple[str, ...]
+    information: float
+    p_value: float
+    adjusted: float
+    sentence: str
+    regions: tuple[str, ...] = ()
+    follows: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self.sentence + (f"; explained by the change of {' and '.join(self.follows)}" if self.follows else "")
+
+
+@dataclass(frozen=True, eq=False)
+class TableComparison:
+    """What changed between two tables; made by `compare_tables`.
+
+    Attributes
+    ----------
+    n_old, n_new : int
+        Rows.
+    p_value : float
+        Of the hypothesis that nothing changed.
+    level : float
+        The greatest adjusted p-value of ``changes``.
+    changes : tuple of Change
+        The one of most information first.
+    left_out : dict of str to str
+        The columns that were not compared, and why.
+    """
+
+    n_old: int
+    n_new: int
+    p_value: float
+    level: float
+    changes: tuple[Change, ...]
+    left_out: dict[str, str]
+    _old: Any
+    _new: Any
+    _names: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        n = len(self.changes)
+        lines = [f"{self.n_old:,} old and {self.n_new:,} new rows: p = {self.p_value:.3g} that nothing changed"]
+        lines += [f"  {change}" for change in self.changes] or ["  no single change found"] * (not n)
+        return "\n".join([*lines, *(f"  {name!r} is not compared: it {why}" for name, why in self.left_out.items())])
+
+    @property
+    def findings(self) -> Any:
+        """The changes as a frame of the library of the old table.
+
+        Returns
+        -------
+        frame with the columns column, second_column (None of single columns), information, p_value, adjusted, change,
+        regions and follows (texts separated by "; ")
+        """
+        found = self.changes
+        cells: dict[str, list[Any]] = {
+            "column": [c.columns[0] for c in found],
+            "second_column": [(*c.columns, None)[1] for c in found],
+            **{name: [getattr(c, name) for c in found] for name in ("information", "p_value", "adjusted")},
+            "change": [c.sentence for c in found],
+            **{name: ["; ".join(getattr(c, name)) for c in found] for name in ("regions", "follows")},
+        }
+        return from_cells(cells, read(self._old).frame, _TYPES)
+
+    @threaded
+    def row_scores(self, joint: Any = None, *, random_state: Any = None, n_jobs: int | None = -1) -> Any:
+        """How probable the old joint makes each row of the new table.
+
+        Parameters
+        ----------
+        joint : Joint, optional
+            A joint of the old table; default: the forest of `ForestOutlierDetector`, without columns that separate
+            the tables, such as a date.
+        random_state : None, int, Generator or RandomState
+        n_jobs : int or None
+            Threads.
+
+        Returns
+        -------
+        frame with the columns row (position, from 0), log_density, and percentile among the rows of the old table
+        """
+        from ..estimators.outliers import ForestOutlierDetector
+
+        share = self.n_new / (self.n_old + self.n_new)
+        apart = {c.columns for c in self.changes if _separates(c.information, share)}
+        names = tuple(joint.columns) if joint else tuple(name for name in self._names if (name,) not in apart)
+        old, new = (_columns(frame, names) for frame in (self._old, self._new))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnseenLevelWarning)  # new levels are among the changes
+            if joint is None:
+                detector = ForestOutlierDetector(random_state=seed_of(random_state), n_jobs=n_jobs).fit(old)
+            else:
+                detector = ForestOutlierDetector.from_joint(joint, old, n_jobs=n_jobs)
+            scores = {"row": np.arange(self.n_new), "log_density": detector.score_samples(new)}
+            return from_cells(scores | {"percentile": detector.percentile(new)}, read(self._old).frame, _TYPES)
+
+
+@threaded
+def compare_tables(
+    old: Any, new: Any, *, level: float = 0.05, random_state: Any = None, n_jobs: int | None = -1
+) -> TableComparison:
+    """Which columns, pairs of columns and regions changed between two tables.
+
+    Parameters
+    ----------
+    old, new : frame of n and of m rows
+        pandas, polars, pyarrow, or a 2-D numpy array. Columns are matched by name.
+    level : float
+        Probability that a change is listed though nothing changed.
+    random_state : None, int, Generator or RandomState
+        Draws permutations of rows; the same seed gives the same result.
+    n_jobs : int or None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    TableComparison
+
+    Raises
+    ------
+    ValueError
+        If a table has no rows, or no column can be compared.
+
+    Notes
+    -----
+    Method and limits: ``docs/how-to/compare-tables.md``.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> penguins = jf.datasets.load_penguins().sample(frac=1.0, random_state=0)
+    >>> old, new = penguins[:172], penguins[172:]
+    >>> jf.compare_tables(old, new, random_state=0).changes
+    ()
+    >>> heavy = new.assign(body_mass_g=new["body_mass_g"] + 500)
+    >>> jf.compare_tables(old, heavy, random_state=0).changes[0].columns
+    ('body_mass_g',)
+    """
+    check_number("level", level, 0, 1, text="a probability between 0 and 1")
+    tables = read_two(old, new)
+    with one_blas_thread():
+        model = _Model(tables)
+        least = model.least_p_values(seed_of(random_state))
+        changes = model.changes(level, np.sort(least[1:]))
+    p_value = float(np.count_nonzero(least <= least[0] * _SAME) / len(least))
+    n_new = len(tables.X) - tables.n_old
+    return TableComparison(tables.n_old, n_new, p_value, level, changes, tables.left_out, old, new, tables.schema.names)
+
+
+def _separates(information: float, share: float) -> bool:
+    """Whether information about "new" is nearly all there is: a date, of which the tables have other values."""
+    return information >= -_EXPLAINED * float(xlogy(share, share) + xlogy(1.0 - share, 1.0 - share))
+
+
+class _Place(NamedTuple):
+    """A column, or a pair of columns: which cells rows are in, and what explains or favours a change."""
+
+    columns: tuple[int, ...]
+    shape: tuple[int, ...]
+    main: np.ndarray
+    trend: np.ndarray | None
+
+
+class _Model:
+    """All columns and pairs of two tables, and the numbers of old and new rows in their cells."""
+
+    def __init__(self, tables: TwoTables) -> None:
+        self._tables, d = tables, len(tables.schema.columns)
+        self._share = 1.0 - tables.n_old / len(tables.X)
+        self._places = []
+        for j in range(d):
+            score = self._scores(tables.fine, j)
+            trend = score if score.shape[1] == 1 else None
+            self._places.append(_Place((j,), score.shape[:1], np.ones((len(score), 1)), trend))
+        scores = [self._scores(tables.few, j) for j in range(d)]
+        for i in range(d):
+            for j in range(i + 1, d):
+                a, b = scores[i], scores[j]
+                main = np.hstack([np.repeat(np.eye(len(a)), len(b), 0), np.tile(np.eye(len(b)), (len(a), 1))])
+                has_trend = min(a.shape[1], b.shape[1]) == 1
+                trend = np.einsum("ik,jl->ijkl", a, b).reshape(len(main), -1) if has_trend else None
+                self._places.append(_Place((i, j), (len(a), len(b)), main, trend))
+        # Columns and pairs share the level half and half, as in Bonferroni's correction with weights.
+        n_pairs = len(self._places) - d
+        n_kinds = 2 if n_pairs else 1
+        self._weight = np.repeat([n_kinds * d, n_kinds * n_pairs], [d, n_pairs]) / len(self._places)
+
+    def _scores(self, coded: Coded, j: int) -> np.ndarray:
+        """Contrasts of the codes of a column, (K, k): ranks of ordered ones, an indicator of each level of others."""
+        K, column = int(coded.size[j]), self._tables.schema.columns[j]
+        if not column.is_ordered:
+            return np.eye(K)
+        count = np.bincount(coded.codes[:, j], minlength=K)[:-1] / max(len(coded.codes), 1)
+        rank = np.cumsum(count) - 0.5 * count
+        return np.append(rank - (rank @ count) / max(count.sum(), 1e-300), 0.0)[:, None]
+
+    def _cells(self, columns: tuple[int, ...]) -> tuple[np.ndarray, tuple[int, ...]]:
+        """The cell of each row, (n,), and the numbers of codes: many of one column, few of several."""
+        coded = self._tables.fine if len(columns) == 1 else self._tables.few
+        shape = tuple(int(coded.size[j]) for j in columns)
+        return np.ravel_multi_index(tuple(coded.codes[:, j] for j in columns), shape), shape
+
+    def _counts(self, columns: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of rows of both tables, and of the new one, in the cells of columns."""
+        cell, shape = self._cells(columns)
+        rows, new = (
+            np.bincount(cell[first:], minlength=int(np.prod(shape))).astype(np.float64).reshape(shape)
+            for first in (0, self._tables.n_old)
+        )
+        return rows, new
+
+    def least_p_values(self, seed: int) -> np.ndarray:
+        """The least p-value of all columns and pairs, and of each permutation of which rows are new.
+
+        Groups of as many rows each change places, and not single rows. Rows in no group stay where they are.
+        """
+        n, n_old = len(self._tables.X), self._tables.n_old
+        random = np.random.default_rng(seed)
+        size = max(1, min(n_old, n - n_old) // _GROUPS)
+        group = np.full(n, -1)
+        n_groups: list[int] = []
+        for rows in (np.arange(n_old), np.arange(n_old, n)):
+            count = min(len(rows) // size, 2 * _GROUPS)
+            group[random.permutation(rows)[: count * size]] = np.repeat(np.arange(count), size) + sum(n_groups)
+            n_groups.append(count)
+        is_new = np.zeros((1 + PERMUTATIONS, sum(n_groups)))
+        is_new[:, n_groups[0] :] = 1.0
+        is_new[1:] = random.permuted(is_new[1:], axis=1)
+        grouped, fixed = group >= 0, np.flatnonzero(group[n_old:] < 0) + n_old
+
+        def of_place(place: _Place, weight: float) -> np.ndarray:
+            cell, n_cells = self._cells(place.columns)[0], int(np.prod(place.shape))
+            of_group = np.bincount(group[grouped] * n_cells + cell[grouped], minlength=is_new.shape[1] * n_cells)
+            new = is_new @ of_group.reshape(-1, n_cells).astype(np.float64)
+            new += np.bincount(cell[fixed], minlength=n_cells)
+            rows = np.bincount(cell, minlength=n_cells).astype(np.float64)
+            return weight * Term(rows, np.full(n_cells, self._share), place.main, place.trend).p_value(new)
+
+        least = np.full(1 + PERMUTATIONS, np.inf)
+        for p in map_ordered(of_place, list(zip(self._places, self._weight.tolist(), strict=True))):
+            least = np.minimum(least, p)
+        return least
+
+    def changes(self, level: float, by_chance: np.ndarray) -> tuple[Change, ...]:
+        """The changes, that of most information first; ``by_chance`` are least p-values of permutations, ascending."""
+        terms = list(map_ordered(self._fit, [(place,) for place in self._places]))
+        p_values = np.array([float(term.p_value(new.reshape(1, -1))[0]) for term, _, new in terms])
+        # Westfall and Young: how often the least of all p-values is as small by chance.
+        adjusted = (1 + np.searchsorted(by_chance, self._weight * p_values * _SAME, "right")) / (1 + len(by_chance))
+        information = np.array([self._information(term.p, rows, new, term.freedom) for term, rows, new in terms])
+        found = sorted(np.flatnonzero(adjusted <= level).tolist(), key=lambda k: (-information[k], p_values[k]))
+        words, names = Words(self._tables), self._tables.schema.names
+        changes: list[Change] = []
+        causes: list[tuple[int, ...]] = []
+        for k in found:
+            (term, rows, new), columns = terms[k], self._places[k].columns
+            by = next((one for one in causes if self._explains(columns, one, information[k])), None)
+            if by is None and not _separates(information[k], self._share):
+                causes.append(columns)
+            tests = term.p_values(new.reshape(1, -1))[:, 0]
+            is_trend = len(tests) == 3 and bool(tests[2] <= max(tests.min(), _PLAIN))
+            excess, regions = deviance(rows, term.p.reshape(rows.shape), new), list[str]()
+            if len(columns) == 1:
+                sentence = words.column(columns[0], excess, is_trend)
+            else:
+                i, j = columns
+                sentence = words.pair(i, j, excess, is_trend)
+                most = np.argsort(-excess, axis=None, kind="stable")[:_REGIONS].tolist()
+                expected = (rows.ravel() * term.p).tolist()
+                regions = [words.region((i, j), divmod(c, rows.shape[1]), expected[c]) for c in most]
+            about, follows = (() if of is None else tuple(names[j] for j in of) for of in (columns, by))
+            p, q = float(p_values[k]), float(adjusted[k])
+            changes.append(Change(about, float(information[k]), p, q, sentence, tuple(regions), follows))
+        return tuple(changes)
+
+    def _fit(self, place: _Place) -> tuple[Term, np.ndarray, np.ndarray]:
+        """The test of a place beyond its columns alone, its rows and its new rows."""
+        rows, new = self._counts(place.columns)
+        p = fitted(rows, new, [(0,), (1,)]) if rows.ndim == 2 else np.full(rows.shape, self._share)
+        return Term(rows.ravel(), p.ravel(), place.main, place.trend), rows, new
+
+    def _information(self, p: np.ndarray, rows: np.ndarray, new: np.ndarray, freedom: float) -> float:
+        """Information about "new" that expected shares p do not give, in nats per row, corrected for bias."""
+        total = float(deviance(rows, p.reshape(rows.shape), new).sum())
+        return max(total - 0.5 * freedom, 0.0) / len(self._tables.X)
+
+    def _explains(self, columns: tuple[int, ...], cause: tuple[int, ...], information: float) -> bool:
+        """Whether a change of other columns leaves next to nothing of the information of one, by three at most."""
+        both = tuple(dict.fromkeys((*cause, *columns)))
+        if len(both) > 3 or set(columns) == set(both):
+            return False
+        rows, new = self._counts(both)
+        its, other = (tuple(both.index(j) for j in of) for of in (columns, cause))
+        simpler: list[tuple[int, ...]] = [(axis,) for axis in its] if len(its) > 1 else [()]
+        bias = 0.5 * float(np.prod([self._tables.few.size[j] - 1 for j in columns]))
+
+        def gain(margins: list[tuple[int, ...]]) -> float:
+            """What the columns add to a model, in nats."""
+            without, with_it = (fitted(rows, new, of) for of in (margins, [*margins, its]))
+            return float((deviance(rows, without, new) - deviance(rows, with_it, new)).sum()) - bias
+
+        alone = gain(simpler)
+        if alone < 0.5 * information * len(self._tables.X):  # few classes hide what changed
+            return False
+        return gain([*simpler, other]) < (1.0 - _EXPLAINED) * alone
+
+
+def _columns(frame: Any, names: tuple[str, ...]) -> Any:
+    """The columns of a frame, by the names of the schema."""
+    if isinstance(frame, np.ndarray):
+        of = read(frame).names
+        return frame[:, [of.index(name) for name in names]]
+    wide = nw.from_native(frame, eager_only=True)
+    return wide.select([name for name in wide.columns if str(name) in names]).to_native()

@@ -1,0 +1,82 @@
+"""`Monitor`: e-values without and with a change, and what carries the evidence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import jointforest as jf
+from jointforest.drift.monitor import Monitor
+from tests.drift.tables import plans
+
+
+def test_e_values_without_a_change_have_a_mean_of_at_most_one() -> None:
+    last, alarms = [], 0
+    for seed in range(40):
+        rows = plans(700, seed)[["plan", "region", "hours"]]
+        monitor = Monitor(rows[:100], random_state=seed)
+        values = [monitor.update(rows[first : first + 20]) for first in range(100, 700, 20)]
+        assert values == sorted(values)
+        last.append(values[-1])
+        alarms += monitor.alarm is not None
+    assert np.mean(last) <= 1.0
+    assert alarms <= 6  # 2 expected at most
+
+
+def test_ranks_are_uniform_though_the_old_table_is_small() -> None:
+    total = np.zeros(8)
+    for seed in range(40):
+        rows = plans(330, seed)
+        monitor = Monitor(rows[["plan", "hours"]][:30], random_state=seed)
+        monitor.update(rows[30:])
+        total += sum(ranks.sum(0) / ranks.sum() for ranks in monitor._ranks)
+    share = total / total.sum()
+    assert share == pytest.approx(np.full(8, 0.125), abs=0.01)
+
+
+@pytest.mark.parametrize("kind", ["marginal", "pair", "level", "missing"])
+def test_a_change_raises_an_alarm_that_names_its_columns(kind: str) -> None:
+    random = np.random.default_rng(0)
+    monitor = jf.Monitor(plans(1_000, 0), random_state=0)
+    for k in range(30):
+        batch = plans(100, 100 + k)
+        if k >= 10 and kind == "marginal":
+            batch["hours"] += 3
+        if k >= 10 and kind == "pair":
+            batch["size"] = random.permutation(batch["size"])
+        if k >= 10 and kind == "level":
+            batch.loc[random.random(100) < 0.3, "region"] = "moon"
+        if k >= 10 and kind == "missing":
+            batch["hours"] = batch["hours"].mask(random.random(100) < 0.2)
+        monitor.update(batch)
+        assert k >= 10 or monitor.alarm is None
+    assert monitor.alarm is not None and monitor.alarm <= 25
+    assert monitor.since is not None and 6 <= monitor.since <= 14
+    named = {"pair": ("hours", "size"), "level": ("region",)}.get(kind, ("hours",))
+    assert set(named) <= set(next(iter(monitor.evidence)))
+    assert sum(monitor.evidence.values()) == pytest.approx(1.0)
+    assert f"alarm in batch {monitor.alarm}" in repr(monitor)
+
+
+def test_odd_tables_and_batches() -> None:
+    frame = plans(150, 0)
+    frame["id"], frame["empty"] = [f"c{k:03}" for k in range(150)], np.nan
+    monitor = jf.Monitor(frame, random_state=0)
+    assert set(monitor.left_out) == {"id", "empty"}
+    assert monitor.since is None and monitor.e_value == pytest.approx(0.1)
+    monitor.update(frame[:0])
+    monitor.update(frame[["plan", "hours"]].assign(more=1))
+    assert monitor.e_value > 0.1  # the other columns are missing
+    with pytest.raises(ValueError, match="hours"):
+        monitor.update(pd.DataFrame({"hours": ["many"]}))
+    with pytest.raises(ValueError, match="at least 30 rows, got 20"):
+        jf.Monitor(frame[:20])
+
+
+def test_the_same_seed_gives_the_same_evidence() -> None:
+    found = []
+    for _ in range(2):
+        monitor = jf.Monitor(plans(200, 0)[["hours"]], random_state=1)
+        found.append([monitor.update(plans(50, k)[["hours"]] + 2) for k in range(1, 4)])
+    assert found[0] == found[1]
