@@ -44,6 +44,7 @@ _HOME = {
     "JointRegressor": "estimators.predictor.regressor",
     "JointTree": "learners.joint_tree.joint_tree",
     "LostDependenceWarning": "runtime.warnings",
+    "NotLearnedWarning": "runtime.warnings",
     "Marginal": "api.posterior",
     "Missing": "data.conditions",
     "Not": "data.conditions",
@@ -108,6 +109,7 @@ if TYPE_CHECKING:
     from .runtime.warnings import (
         EstimatedAnswerWarning,
         LostDependenceWarning,
+        NotLearnedWarning,
         UnseenLevelWarning,
         UnsupportedEvidenceWarning,
     )
@@ -142,6 +144,7 @@ __all__ = [
     "Marginal",
     "Missing",
     "Not",
+    "NotLearnedWarning",
     "PerRow",
     "Pooled",
     "Posterior",
