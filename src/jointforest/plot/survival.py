@@ -12,7 +12,7 @@ from ..api.joint import Joint
 from ..data.conditions import Interval
 from ..data.evidence import Evidence
 from .distributions import check_joint, format_dates, one_posterior, places
-from .style import LEVELS, clean, in_percent, new_axes, short
+from .style import LEVEL_COLORS, clean, in_percent, new_axes, short
 
 _POINTS, _FEW = 200, 25
 
@@ -77,7 +77,7 @@ def survival(
     t = np.linspace(min(found.minimum, last, 0.0 if found.kind != "datetime" else last), last, _POINTS)
     rows = None if frame is None else joint.given(frame)
     ax = new_axes(5.8, 3.6) if ax is None else ax
-    for text, colour in zip(groups, [LEVELS[k % len(LEVELS)] for k in range(len(groups))], strict=True):
+    for text, colour in zip(groups, [LEVEL_COLORS[k % len(LEVEL_COLORS)] for k in range(len(groups))], strict=True):
         given = one_posterior(joint.given(text) if text else joint.given())
         curve = 1.0 - given.state.cdf(j, t)[0]
         ax.plot(places(found, t), curve, color=colour, label=given.evidence_text or "all rows")

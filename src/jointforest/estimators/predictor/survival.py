@@ -24,7 +24,7 @@ from ...data.conditions import censored
 from ...data.evidence import Evidence, build
 from ...data.frames import read
 from ...data.schema import Schema
-from ...learners.base import read_table
+from ...learners.base import read_training_rows
 from ...learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
 from ...models.base import Distribution
 from ...runtime.threads import n_threads
@@ -294,7 +294,7 @@ def fit_survival(X: Any, target: Times, kinds: dict[str, str] | None, seed: int)
         ]
         frame = table.with_columns(*series).to_native()
     of_columns: dict[str, Any] = {**(kinds or {}), name: censored(event=flag)}
-    rows = read_table(frame, of_columns)
+    rows = read_training_rows(frame, of_columns)
     if isinstance(X, np.ndarray):  # answers are about the features and the time alone
         *features, last = rows.schema.columns
         columns = (*features, replace(last, name=_unlike(names, target.name), censored=None))
