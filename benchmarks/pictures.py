@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/how-to/plots.md and of docs/tutorials/pictures.md."""
+"""Draws the pictures of docs/how-to/plots.md, docs/how-to/survival.md and of docs/tutorials/pictures.md."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 
 import matplotlib
 import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
 from _common import HERE, arguments, progress, read
 from matplotlib.figure import Figure
 
@@ -61,6 +63,19 @@ def flights(data: Path, folder: Path, quick: bool) -> None:
     save(plot.dependence(joint).figure, folder, "flights_dependence")
 
 
+def contracts() -> pd.DataFrame:
+    """The customers of the page on times to an event."""
+    rng = np.random.default_rng(0)
+    n = 2000
+    plan, seats = rng.choice(["basic", "pro"], n), rng.poisson(4, n) + 1.0
+    months = rng.weibull(1.3, n) * np.where(plan == "pro", 40, 12) * seats**0.3
+    so_far = rng.uniform(1, 48, n)
+    customers = pd.DataFrame({"plan": plan, "seats": seats})
+    customers["ended"], customers["months"] = months <= so_far, np.minimum(months, so_far).round(1)
+    customers.loc[rng.random(n) < 0.2, "seats"] = None
+    return customers
+
+
 def main() -> None:
     options = arguments(__doc__, out=dict(type=Path, default=DOCS, help="folder to write to (default docs/images/)"))
     matplotlib.use("Agg")
@@ -82,6 +97,12 @@ def main() -> None:
     plot.cdf(joint, "flipper_length_mm", penguins, ax=axes[0])
     plot.cdf(joint.given(sex="MALE"), "body_mass_g", penguins[penguins["sex"] == "MALE"], ax=axes[1])
     save(figure, options.out, "plot_cdf")
+
+    kinds = {"months": jf.censored(event="ended")}
+    customers = contracts()
+    joint = jf.HiddenTreeForest(kinds=kinds, random_state=0).fit(customers).joint_
+    groups = ["plan = basic", "plan = pro"]
+    save(plot.survival(joint, "months", groups, customers, standard_errors=True).figure, options.out, "plot_survival")
 
     iris = read(options.data, "jpt/iris")
     x, y, target = "petal length (cm)", "petal width (cm)", "target"

@@ -44,6 +44,7 @@ _HOME = {
     "JointRegressor": "estimators.predictor.regressor",
     "JointTree": "learners.joint_tree.joint_tree",
     "LostDependenceWarning": "runtime.warnings",
+    "NotLearnedWarning": "runtime.warnings",
     "Marginal": "api.posterior",
     "Missing": "data.conditions",
     "Monitor": "drift.monitor",
@@ -113,6 +114,7 @@ if TYPE_CHECKING:
     from .runtime.warnings import (
         EstimatedAnswerWarning,
         LostDependenceWarning,
+        NotLearnedWarning,
         UnseenLevelWarning,
         UnsupportedEvidenceWarning,
     )
@@ -148,6 +150,7 @@ __all__ = [
     "Missing",
     "Monitor",
     "Not",
+    "NotLearnedWarning",
     "PerRow",
     "Pooled",
     "Posterior",

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from ..data.conditions import AnyOf, Missing, Not, check_hard, n_rows, normal, without_missing
+from ..data.conditions import AnyOf, Interval, Missing, Not, check_hard, n_rows, normal, without_missing
 from ..data.evidence import Evidence, build, intersect
 from ..data.frames import decode
 from ..data.meaning import refuse_pair
@@ -30,7 +30,7 @@ from ..query_language.render import conditions_text
 from ..runtime.parameters import check_number, check_shares
 from ..runtime.random_state import seed_of
 from ..runtime.threads import threaded, use_jobs
-from ..runtime.warnings import UnsupportedEvidenceWarning, warn, warn_of_draws
+from ..runtime.warnings import NotLearnedWarning, UnsupportedEvidenceWarning, warn, warn_of_draws
 from .pairs import Pair, correlation_of, covariance_of, drawn_where, pair, probability_of
 from .views import column_in_words, marginal_html, posterior_html
 
@@ -411,6 +411,8 @@ class Posterior:
         Returns
         -------
         scalar, or array (k,) for a sequence; of a frame (n,) or (n, k)
+            Infinite beyond the largest value that is known exactly, as of times to an event that are not over in some
+            rows (`NotLearnedWarning`).
         """
         return self.marginal(column).ppf(q)
 
@@ -418,6 +420,70 @@ class Posterior:
     def interval(self, column: str, level: float = 0.9, *, n_jobs: int | None = -1) -> tuple[Any, Any]:
         """Bounds (lo, hi) of the interval with equal tails that holds this share of the distribution."""
         return self.marginal(column).interval(level)
+
+    # -- time to an event
+
+    @threaded
+    def survival(self, column: str, at: Any, *, n_jobs: int | None = -1) -> Any:
+        """P(column > t): that an event has not happened by time t, for each t.
+
+        Parameters
+        ----------
+        column : str
+            A column of numbers or dates.
+        at : number or date, or sequence of q of them
+        n_jobs : int or None
+            Threads.
+
+        Returns
+        -------
+        float, or float64 array (q,) for a sequence; of a frame (n,) or (n, q)
+            NaN beyond the largest time that is known exactly, if times are not over in some rows (`NotLearnedWarning`).
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> joint.given(species="Gentoo").survival("body_mass_g", [4000, 5000, 6000]).round(1)
+        array([1. , 0.5, 0. ])
+        """
+        return self.marginal(column).sf(at)
+
+    @threaded
+    def hazard(self, column: str, at: Any, *, n_jobs: int | None = -1) -> Any:
+        """Rate of events at time t among those without an event before t: density at t over P(column >= t).
+
+        On a grid it is P(column = t | column >= t) over the step. It is as rough as the density. The probability of an
+        event in a period is ``given("time > 12").probability("time <= 24")``.
+
+        Parameters
+        ----------
+        column, at, n_jobs
+            As of `survival`.
+
+        Returns
+        -------
+        As of `survival`; NaN where P(column >= t) is 0
+        """
+        return self.marginal(column).hazard(at)
+
+    @threaded
+    def restricted_mean(self, column: str, until: Any, *, n_jobs: int | None = -1) -> Any:
+        """Mean of the smaller of the column and ``until``: of non-negative times the area under `survival` up to it.
+
+        Parameters
+        ----------
+        column : str
+            A column of numbers or dates.
+        until : number or date
+        n_jobs : int or None
+            Threads.
+
+        Returns
+        -------
+        scalar, or array (n,) for evidence of a frame
+        """
+        return self.marginal(column).restricted_mean(until)
 
     @threaded
     def cov(self, a: str, b: str, *, n_jobs: int | None = -1) -> Any:
@@ -931,6 +997,7 @@ def conditions_of(schema: Schema, said: Any) -> dict[str, Any]:
 # ---- The distribution of one column, in the manner of scipy.stats.
 
 _ROUNDING = 1e-12  # of sums of probabilities
+_BEYOND = 0.01  # share of values of which nothing is learned that makes no difference
 
 
 class Histogram(NamedTuple):
@@ -953,7 +1020,7 @@ class Marginal:
     """One column's distribution; made by `Joint.marginal` and `Posterior.marginal`.
 
     Of one row of evidence, results have the shape of the argument x; of a frame of n rows, x has q points and the
-    results shape (n, q). Numeric and date-time columns have ``pdf``, ``cdf`` and ``ppf``; columns with levels have
+    results shape (n, q). Numeric and date-time columns have ``pdf``, ``cdf``, ``sf``, ``ppf``; columns with levels have
     ``pmf``. Warnings and errors are those of `Posterior`.
 
     Examples
@@ -994,6 +1061,37 @@ class Marginal:
     def cdf(self, x: Any, *, n_jobs: int | None = -1) -> Any:
         """P(column <= x)."""
         return self._at(self._state.cdf, "CDF", x)
+
+    @threaded
+    def sf(self, x: Any, *, n_jobs: int | None = -1) -> Any:
+        """P(column > x), the survival function; NaN beyond what is learned of times that are not over in some rows."""
+        return self._at(
+            lambda j, points: self._learned(points, 1.0 - self._state.cdf(j, points)), "survival function", x
+        )
+
+    @threaded
+    def hazard(self, x: Any, *, n_jobs: int | None = -1) -> Any:
+        """``pdf(x) / P(column >= x)``; NaN where that probability is 0."""
+
+        def ratio(j: int, points: np.ndarray) -> np.ndarray:
+            step = self._column.step
+            at_risk = 1.0 - self._state.cdf(j, points - step if step else np.nextafter(points, -np.inf))
+            with np.errstate(invalid="ignore", divide="ignore"):
+                rate = np.where(at_risk > _ROUNDING, self._state.pdf(j, points) / at_risk, np.nan)
+            return self._learned(points, rate)
+
+        return self._at(ratio, "hazard", x)
+
+    @threaded
+    def restricted_mean(self, until: Any, *, n_jobs: int | None = -1) -> Any:
+        """Mean of the smaller of the column and ``until``."""
+        self._need_numbers("restricted mean", boolean=False)
+        limit = self._column.numbers(until).reshape(1)
+        below = np.maximum(self._state.cdf(self._j, limit)[:, 0], 0.0)
+        evidence = with_values(self._state, {self._column.name: Interval(hi=until)}, True)
+        mean = self._state.distribution.observe(evidence).moments(self._j)[0]
+        restricted = np.where(below > 0.0, below * mean, 0.0 * below) + (1.0 - below) * limit
+        return self._values(self._learned(np.repeat(limit, len(below)), restricted))
 
     @threaded
     def ppf(self, q: float | Sequence[float], *, n_jobs: int | None = -1) -> Any:
@@ -1148,8 +1246,35 @@ class Marginal:
             )
         return unknown
 
+    def _learned(self, at: np.ndarray, answer: np.ndarray, otherwise: float = math.nan) -> np.ndarray:
+        """The answer about numbers ``at``, something else beyond what was observed of the column, with a warning."""
+        until = self._column.learned_until
+        if not (at > until).any():
+            return answer
+        problem = (
+            f"column {self._column.name!r}: not learned beyond {self._end}, the largest value that is known exactly"
+        )
+        warn(NotLearnedWarning(problem, f"such answers are {otherwise}; ask up to {self._end}"))
+        return np.where(at > until, otherwise, answer)
+
+    @property
+    def _end(self) -> str:
+        """The largest value that is known exactly, as text."""
+        until = self._column.learned_until
+        return self._column.text(until) or (
+            str(self._column.scalar(until)) if self._column.kind == "datetime" else f"{until:.6g}"
+        )
+
     def _moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance, (n,) each; NaN also where the variance is more than float64 holds."""
+        until = self._column.learned_until
+        beyond = 1.0 - self._state.cdf(self._j, np.array([until])) if until < math.inf else np.zeros(1)
+        if (beyond > _BEYOND).any():
+            problem = (
+                f"column {self._column.name!r}: not learned beyond {self._end}, the largest value that is known exactly"
+            )
+            hint = f"{np.nanmax(beyond):.0%} lie beyond, and means and variances rest on what is assumed of them"
+            warn(NotLearnedWarning(problem, f"{hint}; ask quantiles, or restricted_mean up to {self._end}"))
         mean, variance = self._state.moments(self._j)
         return np.where(np.isfinite(variance), mean, np.nan), variance
 
@@ -1166,7 +1291,8 @@ class Marginal:
             return np.where(np.isnan(below[:, :1]), np.nan, code)
         self._need_numbers("quantiles", boolean=False)
         numbers = self._state.quantile(self._j, levels)
-        return self._in_range(numbers if self._column.kind == "datetime" else snapped(self._column, numbers))
+        numbers = self._in_range(numbers if self._column.kind == "datetime" else snapped(self._column, numbers))
+        return self._learned(numbers, numbers, math.nan if self._column.kind == "datetime" else math.inf)
 
     def _level_shares(self) -> np.ndarray:
         """Probabilities of the levels, shape (n, K)."""

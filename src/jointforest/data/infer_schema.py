@@ -209,6 +209,11 @@ def _with_ranges(schema: Schema, reader: FrameReader, flags: Mapping[str, Censor
             replace(column, minimum=float(values[0]), maximum=float(values[-1])), outermost(values, counts)
         )
         column = replace(column, lower=whole.lower, upper=whole.upper)
+        opened = [found.intervals[i] for i in np.unique(found.number[found.number[:, k] >= 0, k])]
+        begins = [column.to_number(one.lo) for one in opened if one.hi is None]
+        if begins:
+            until = max(begins) if np.isnan(X[:, k]).all() else float(np.nanmax(X[:, k]))
+            column = replace(column, learned_until=until)
         is_known = not np.isnan(X[:, k]).all()
         columns[j] = column if is_known else replace(column, minimum=whole.minimum, maximum=whole.maximum)
     return replace(schema, columns=tuple(columns))
@@ -337,7 +342,8 @@ def _column(name: str, seen: Seen, kind: str | None, counted: np.ndarray | None)
     if kind in CATEGORICAL_KINDS or (kind is None and seen.sort in ("levels", "boolean")):
         return _categorical(column, seen)
     numbers = _as_numbers(column, seen)
-    return _with_ends(_numeric(column, seen.sort, numbers, counted), numbers.outermost)
+    exact = replace(_numeric(column, seen.sort, numbers, counted), n_observed=seen.n_known)
+    return replace(_with_ends(exact, numbers.outermost), n_observed=column.n_observed)
 
 
 def _outermost(seen: Numbers | Moments, origin: int) -> Outermost:

@@ -112,6 +112,8 @@ class Column:
         How many of them were ranges. ``minimum`` and ``maximum`` are then those of the others, if there are any.
     censored : Censored or None
         Another column that says whether numbers are exact.
+    learned_until : float
+        Of a column with ranges that are open above the largest number that is known exactly; infinite of others.
     has_number_name : bool
         Whether the column's name in its frame is a whole number, whose text is ``name`` (pandas alone has such names).
     written : WrittenForm or None
@@ -157,6 +159,7 @@ class Column:
     only: str = ""
     n_ranges: int = 0
     censored: Censored | None = None
+    learned_until: float = math.inf
 
     @property
     def label(self) -> str | int:
@@ -187,6 +190,7 @@ class Column:
             **({"only": self.only} if self.only else {}),
             **({"n_ranges": self.n_ranges} if self.n_ranges else {}),
             **({"censored": asdict(self.censored)} if self.censored is not None else {}),
+            **({"learned_until": self.learned_until} if self.learned_until < math.inf else {}),
         }
 
     @property

@@ -33,7 +33,7 @@ from .written_forms import MOST_EXCEPTIONS, SORTS, WrittenForm
 
 _FIELDS = {"name", "kind", "dtype", "step", "origin", "atoms", "levels", "minimum", "maximum", "n_observed"}
 _OPTIONAL = {"has_number_name", "written", "aside", "why_text", "remark", "digits", "lower", "upper", "only"}
-_OPTIONAL |= {"n_ranges", "censored"}
+_OPTIONAL |= {"n_ranges", "censored", "learned_until"}
 MAX_UNKNOWN = 100_000
 
 
@@ -156,6 +156,8 @@ def column_from_dict(entry: Any, at: str, frame: Frame) -> Column:
         _keys(entry["censored"], {"event", "below"}, f"{at}.censored")
         flags = {key: _text(name, f"{at}.censored.{key}", 0, 10_000) for key, name in entry["censored"].items()}
         column = replace(column, censored=Censored(**flags))
+    if "learned_until" in entry:
+        column = replace(column, learned_until=_number(entry["learned_until"], f"{at}.learned_until"))
     _levels_and_range(column, at)
     _grid_and_atoms(column, at)
     _ends(column, at)

@@ -6,6 +6,7 @@ from .pairs import dependence, pair
 from .predictions import attribution, calibration, fidelity, shapley_summary, why
 from .regions import regions
 from .robustness import accuracy_by_epsilon, epsilon_against_density, extreme_rows
+from .survival import survival
 from .trees import tree, tree_dot
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "posterior",
     "regions",
     "shapley_summary",
+    "survival",
     "tree",
     "tree_dot",
     "why",

@@ -32,6 +32,10 @@ class EstimatedAnswerWarning(EvidenceWarning):
     """Answers under rules are estimated from weighted draws, or count rows beyond the range of a column."""
 
 
+class NotLearnedWarning(EvidenceWarning):
+    """An answer lies beyond what was observed exactly of a column, as of times to an event that are not over."""
+
+
 class LostDependenceWarning(UserWarning):
     """A joint does not keep the dependence of some columns that the table shows."""
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ...api.joint import Joint
 from ...data.evidence import Evidence
 from ...data.frames import read
 from ...data.infer_schema import infer_schema
 from ...data.schema import snapped
-from ...learners.generative.targets import column_like, target_cells, target_name
+from ...learners.generative.targets import as_table, column_like, target_cells, target_name
 from ...runtime.parameters import check_number, check_shares
 from ...runtime.threads import threaded
 from .base import JointPredictor, answer_in_blocks
 from .pooling import LEVELS, NumberPool
+from .survival import StepFunction, SurvivalModel, fit_survival, target_of
 
 _KINDS = ("integer", "rounded", "mixed")
 """Kinds of numbers that a target may be inferred to be, beside continuous."""
@@ -85,6 +89,112 @@ class JointRegressor(RegressorMixin, JointPredictor):
 
     _target_kind = "continuous"
     _pool: NumberPool
+    _survival: SurvivalModel | None = None
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from a table; cells of the features may be missing.
+
+        Parameters
+        ----------
+        X : frame, array or lists of n rows
+            As of `JointClassifier.fit`.
+        y : series or array (n,), or times to an event that are not over in some rows
+            Numbers; none may be missing. Times are a structured array, as scikit-survival has it, or a frame of two
+            columns: one of booleans, whether the event has happened, and one of numbers, when it has, or until when the
+            row was observed. Then members are regressions of the hazard and the joint, ``boosting`` and ``budget`` are
+            not used, `predict` tells the mean time up to the last event, and `predict_survival_function` the curves.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a parameter is out of its range, or the table cannot be used (each message names the column).
+
+        Notes
+        -----
+        It is assumed that censoring is independent of the time to the event, given the features.
+        """
+        target = target_of(y)
+        self._survival = None
+        if target is None:
+            return super().fit(X, y)
+        self._check()
+        X = as_table(X)
+        validate_data(self, X, skip_check_array=True)
+        self._learn_times(X, target)
+        return self
+
+    @threaded
+    def _learn_times(self, X: Any, target: Any) -> None:
+        self._survival = fit_survival(X, target, self.kinds, self._draw_seed())
+        self.joint_, self.members_ = Joint(self._survival.joint), tuple(self._survival.weight)
+        self._report = None
+
+    @property
+    def unique_times_(self) -> np.ndarray:
+        """Times of events at learning, ascending, where survival functions fall."""
+        return self._survival_model().times
+
+    @threaded
+    def predict_survival_function(self, X: Any, return_array: bool = False) -> np.ndarray:
+        """Probability that the event has not happened by each time, given the known cells of each row.
+
+        Parameters
+        ----------
+        X : frame, array or lists of n rows
+            Any cells, and in a frame whole columns, may be missing.
+        return_array : bool
+            Whether to return probabilities (n, k) at ``unique_times_``.
+
+        Returns
+        -------
+        array (n,) of `StepFunction`, or float64 array (n, k)
+
+        Raises
+        ------
+        ValueError
+            If the target was no time to an event; as of `predict`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> import jointforest as jf
+        >>> rng = np.random.default_rng(0)
+        >>> plan = rng.choice(["basic", "pro"], 200)
+        >>> months, until = rng.exponential(np.where(plan == "pro", 30, 10)), rng.uniform(0, 40, 200)
+        >>> y = pd.DataFrame({"ended": months <= until, "months": np.minimum(months, until)})
+        >>> reg = jf.JointRegressor(random_state=0).fit(pd.DataFrame({"plan": plan}), y)
+        >>> basic, pro = reg.predict_survival_function(pd.DataFrame({"plan": ["basic", "pro"]}))
+        >>> bool(basic(12) < 0.5 < pro(12))
+        True
+        """
+        model = self._survival_model()
+        curves = answer_in_blocks(lambda block: model.curves(block, model.times), self._evidence(X))
+        if return_array:
+            return curves
+        found = np.empty(len(curves), dtype=object)
+        found[:] = [StepFunction(model.times, curve, model.last) for curve in curves]
+        return found
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        if self._survival is not None:
+            raise ValueError(
+                "a regressor of times to an event cannot be saved to a .joint file; pickle it, or save its joint: "
+                "reg.joint_.save(path)"
+            )
+        super().save(path)
+
+    save.__doc__ = JointPredictor.save.__doc__
+
+    def _survival_model(self) -> SurvivalModel:
+        check_is_fitted(self, "joint_")
+        if self._survival is None:
+            raise ValueError("the target was plain numbers; give fit times and whether the event has happened")
+        return self._survival
 
     def _kinds(self, X: Any, y: Any) -> dict[str, str] | None:
         """Those given, and that of the target: whole numbers and decimals have a grid, as other columns do."""
@@ -98,6 +208,8 @@ class JointRegressor(RegressorMixin, JointPredictor):
         return kinds | {name: kind} if kind in _KINDS else self.kinds
 
     def _predict_block(self, evidence: Evidence) -> np.ndarray:
+        if self._survival is not None:
+            return self._survival.restricted_means(evidence)[:, None]
         return self._pool.mean(*self._stacked(evidence))[:, None]
 
     @threaded
@@ -135,7 +247,8 @@ class JointRegressor(RegressorMixin, JointPredictor):
         -------
         float64 array (n,), or (n, k) for a sequence
             Between the smallest and the largest target of the learning rows; one of them if they have a grid, as whole
-            numbers and decimals do.
+            numbers and decimals do. Of times to an event they are times of events, or infinite beyond the last one,
+            where nothing is learned.
 
         Raises
         ------
@@ -182,6 +295,9 @@ class JointRegressor(RegressorMixin, JointPredictor):
 
     def _quantiles(self, evidence: Evidence, q: np.ndarray) -> np.ndarray:
         """Quantiles (n, k), within the range of the learning rows; targets of theirs if these have a grid."""
+        if self._survival is not None:
+            model = self._survival
+            return answer_in_blocks(lambda block: model.quantiles(block, q), evidence)
 
         def of_block(block: Evidence) -> np.ndarray:
             every = pool.quantiles(*self._stacked(block, with_spread=True))

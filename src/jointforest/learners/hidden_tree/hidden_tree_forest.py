@@ -172,7 +172,13 @@ class HiddenTreeForest(TableScores):
         self._name_columns(rows.schema.all_columns.names, rows.schema.frame)
         model = self._learn_ruled(rows.schema, rows.X, weight, self._draw_seed(), rows.ranges)
         self.joint_ = Joint(model)
-        warn_lost_dependence(model, rows.X, weight, lost_pairs(model, rows.X, weight))
+        X = rows.X
+        if rows.ranges is not None:  # values in place of ranges do not depend on the other cells of the row
+            exact = np.flatnonzero((rows.ranges.number < 0).all(axis=0)).tolist()
+            if len(exact) < 2:
+                return self
+            model, X = model.marginalize(exact), X[:, exact]
+        warn_lost_dependence(model, X, weight, lost_pairs(model, X, weight))
         return self
 
     @threaded
@@ -260,6 +266,9 @@ class HiddenTreeForest(TableScores):
         table = table_of(schema, scales, cells, weight, ranges)
         with one_blas_thread(in_kernels=True):
             self.settings_ = settings or self._settings(table, seed)
+            if ranges is not None and self.settings_.full:
+                more = round(FIXED.full_passes_of_ranges * min(FIXED.many_rows / max(len(cells), 1), 1.0))
+                self.settings_ = self.settings_._replace(full=max(self.settings_.full, more))
             seeds = np.random.default_rng(seed).integers(2**31, size=self.n_estimators).tolist()
             if self.settings_.start == "factors":
                 members = [
