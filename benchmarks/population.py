@@ -59,7 +59,10 @@ class Split:
         n = int(SHARE * len(order))
         self.learn, self.held_out = (frame.iloc[rows].reset_index(drop=True) for rows in (order[:n], order[n:]))
         schema = infer_schema(self.learn)
-        self.cells, self.new = read_table_cells(schema, self.learn, "table"), read_table_cells(schema, self.held_out, "held out")
+        self.cells, self.new = (
+            read_table_cells(schema, self.learn, "table"),
+            read_table_cells(schema, self.held_out, "held out"),
+        )
         self.as_many = self.cells.take(np.arange(len(self.new.X)))
         self._schema = schema
 

@@ -18,7 +18,7 @@ from playwright.sync_api import sync_playwright
 import jointforest as jf
 from jointforest.explorer.shown import ShownJoint
 from jointforest.report.embed import embedded
-from jointforest.report.errors import answers_of, row_evidence, random_pieces
+from jointforest.report.errors import answers_of, random_pieces, row_evidence
 
 TABLES = {
     "Adult": "adult_train",
