@@ -229,7 +229,8 @@ def test_greater_numbers_lie_higher_in_the_map(face: Face) -> None:
     told = panel.locator(".told")
 
     def mass() -> float:
-        return float(re.sub(r".* and ([\d.,]+) to .*", r"\1", told.text_content() or "").replace(",", ""))
+        found = re.search(r" and (?:up to )?([\d.,]+)(?: to .*)?:", told.text_content() or "")  # the lowest bin is open
+        return float(found[1].replace(",", "")) if found else float("nan")
 
     before = mass()
     press(face, "ArrowUp")

@@ -181,7 +181,7 @@ def test_reasons_of_a_prediction_are_a_waterfall(penguins: Any, face: Face) -> N
     face.rest()
     panel.get_by_label("predicted level").select_option(label="Gentoo")
     face.rest()
-    said = [text.strip() for text in panel.locator(".reasons b").all_text_contents()]
+    said = [text.strip() for text in panel.locator(".reasons li:not([aria-hidden]) b").all_text_contents()]
     given = penguins.given("bill_length_mm > 45 and sex = 'MALE'")
     assert said[0] == percent(penguins.given().proba("species")["Gentoo"])
     assert said[-1] == percent(given.proba("species")["Gentoo"])

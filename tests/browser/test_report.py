@@ -46,6 +46,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory, penguins: Any, mixed: Any)
         found[name] = path, embedded(ShownJoint(joint, f"{name}.joint"))
     with pytest.MonkeyPatch.context() as patch:  # so many digits that an error of the arithmetic is seen
         patch.setattr(embed, "BITS", (16,))
+        patch.setattr(embed, "MOST_BYTES", 16 << 20)
         for name, joint in JOINTS.items():
             path = tmp_path_factory.mktemp("report") / "joint.html"
             joint().report(path, title=f"{name}.joint")
