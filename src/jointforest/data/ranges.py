@@ -42,6 +42,17 @@ class Ranges(NamedTuple):
         number = np.column_stack([self.number, np.full(len(self.number), -1, np.int32)])[:, list(columns)]
         return self._replace(number=number) if (number >= 0).any() else None
 
+    def without_values(self, schema: Schema, X: np.ndarray) -> tuple[np.ndarray, Ranges | None]:
+        """Numbers X (n, d) with the values of ranges that hold one value of a grid, and the other ranges, if any."""
+        X, number = X.copy(), self.number.copy()
+        for j in np.flatnonzero((number >= 0).any(axis=0)).tolist():
+            rows, place, regions = self.of_column(j, schema.columns[j])
+            lo, hi = np.array([_ends(schema.columns[j], region) for region in regions])[place].T
+            is_value = hi - lo < 1.5 * schema.columns[j].step
+            X[rows[is_value], j] = 0.5 * (lo + hi)[is_value]
+            number[rows[is_value], j] = -1
+        return X, self._replace(number=number) if (number >= 0).any() else None
+
     def of_column(self, j: int, column: Column) -> tuple[np.ndarray, np.ndarray, list[Region]]:
         """Rows with a range in column j, which of its R regions each has, and these."""
         rows = np.flatnonzero(self.number[:, j] >= 0)

@@ -222,6 +222,7 @@ def read_training_rows(frame: Any, kinds: Mapping[str, Any] | None) -> TableRows
     schema = infer_schema(frame, kinds)
     columns = kernel_columns(schema)
     X, _, ranges = encode_ranges(schema, frame)
+    X, ranges = (X, None) if ranges is None else ranges.without_values(schema, X)
     X = snap(columns, X if ranges is None else complete_table(schema, X, ranges))
     check_cells(schema.names, X)
     X = X if ranges is None else match_ranges(schema, X, ranges)

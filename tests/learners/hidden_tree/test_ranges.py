@@ -131,20 +131,23 @@ def test_the_likelihood_of_ranges_rises_with_full_passes():
 
 @pytest.mark.parametrize("share", [0.3, 0.6])
 def test_means_and_correlations_below_a_limit(share):
-    rng = np.random.default_rng(3)
-    z = rng.normal(size=(4_000, 2))
-    x, y = np.exp(0.7 * z[:, 0]), z[:, 0] + z[:, 1]
-    limit = np.quantile(x, share)
-    cells = [jf.between(None, limit, closed="neither") if v < limit else v for v in x]
-    joint, full = (
-        jf.HiddenTreeForest(n_states=64, random_state=0).fit(pd.DataFrame({"x": of, "y": y})).joint_
-        for of in (cells, x)
-    )
-    assert abs(joint.given().mean("x") - x.mean()) < 0.02 * x.std()
-    drawn, of_full = (one.sample(20_000, random_state=0).corr().loc["x", "y"] for one in (joint, full))
-    assert abs(drawn - of_full) < 0.03
-    low = np.abs(y + 2.0) < 0.1
-    assert abs(joint.given(y=-2.0).mean("x") - x[low].mean()) < 0.1 * x.std()
+    off = []
+    for seed in (3, 4, 5):
+        rng = np.random.default_rng(seed)
+        z = rng.normal(size=(4_000, 2))
+        x, y = np.exp(0.7 * z[:, 0]), z[:, 0] + z[:, 1]
+        limit = np.quantile(x, share)
+        cells = [jf.between(None, limit, closed="neither") if v < limit else v for v in x]
+        joint, full = (
+            jf.HiddenTreeForest(n_states=64, random_state=0).fit(pd.DataFrame({"x": of, "y": y})).joint_
+            for of in (cells, x)
+        )
+        off.append(abs(joint.given().mean("x") - x.mean()) / x.std())
+        drawn, of_full = (one.sample(20_000, random_state=0).corr().loc["x", "y"] for one in (joint, full))
+        assert abs(drawn - of_full) < 0.03
+        low = np.abs(y + 2.0) < 0.1
+        assert abs(joint.given(y=-2.0).mean("x") - x[low].mean()) < 0.1 * x.std()
+    assert np.mean(off) < 0.02
 
 
 def test_times_that_are_not_over_yet(tmp_path):
