@@ -203,3 +203,19 @@ def test_a_compound_needs_rows_whose_known_cells_determine_it() -> None:
     frame["shop"] = frame["shop"].mask(rng.random(400) < 0.2)  # two shops fit a town whose shop is missing
     joint = jf.HiddenTreeForest(n_states=4, max_iter=1, random_state=0).fit(frame).joint_
     assert not any(rule.is_enforced for rule in joint.rules)
+
+
+def test_a_new_combination_is_as_the_seen_ones_that_have_most_of_its_values() -> None:
+    rng = np.random.default_rng(0)
+    plan = rng.choice(["basic", "pro"], 250)
+    churn = np.where(plan == "basic", rng.random(250) < 0.1, rng.random(250) < 0.8)
+    frame = pd.DataFrame({"plan": plan, "price": np.where(plan == "basic", 9.99, 19.99), "churn": churn})
+    joint = jf.HiddenTreeForest(n_states=4, random_state=0).fit(frame).joint_
+    new = pd.DataFrame({"plan": ["basic", "pro", None, "basic"], "price": [10.99, 10.99, 10.99, 19.99]})
+    found = joint.given(new).proba("churn")[:, 1]
+    basic, pro, anything = (joint.given(one).proba("churn")[True] for one in ("plan = basic", "plan = pro", None))
+    np.testing.assert_allclose(found, [basic, pro, anything, anything])  # both plans have one value of the last row
+    seen = joint.log_density(pd.DataFrame({"plan": ["basic", "pro"]}))
+    assert joint.sample(0).shape == (0, 3)
+    cents = -np.log(0.01)  # the density of a price in cents
+    np.testing.assert_allclose(joint.log_density(new.head(2)), seen - np.log(len(frame) + 1) + cents, rtol=1e-6)

@@ -148,8 +148,16 @@ class CoordinateCells:
             return math.nan, self.table.number(NOWHERE), -math.inf
         if self._is_contradicted(members, i):
             return math.nan, self.table.number(NOWHERE), -math.inf
-        # a combination that was never seen, as a level that was never seen: it says nothing, at a penalty
-        return math.nan, -1, self.coordinates.inner.columns[at].log_unseen
+        # a combination that was never seen: the levels that have most of its values, at the penalty of an unseen level
+        penalty, columns = self.coordinates.inner.columns[at].log_unseen, self.coordinates.schema.columns
+        fits = [self._log_like(columns[j], self.coordinates.table(j), i, j) > -np.inf for j in members]
+        count = np.sum(fits, axis=0)
+        if count.max() == count.min():
+            return math.nan, -1, penalty
+        nearest = np.flatnonzero(count == count.max())
+        if len(nearest) == 1:
+            return float(nearest[0]), -1, penalty
+        return math.nan, self.table.number(levels_region(np.where(count == count.max(), 0.0, -np.inf))), penalty
 
     def _is_contradicted(self, members: tuple[int, ...], i: int) -> bool:
         """Whether the values of a compound's members in row i contradict a rule."""

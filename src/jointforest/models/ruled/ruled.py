@@ -199,7 +199,8 @@ class RuledDistribution(Distribution):
 
     def _drawn(self, evidence: Evidence, m: int, seed: int, missing: bool) -> tuple[np.ndarray, float]:
         """m draws for each row (n * m, d), and how many draws of equal weight they come from."""
-        out, draws = np.empty((len(evidence.value), m, len(self.schema.columns))), np.inf
+        d, draws = len(self.schema.columns), np.inf
+        out = np.empty((len(evidence.value), m, d))
         for k, (some, state) in enumerate(self._states(evidence)):
             if state.rows.sums is not None:
                 X = self._sampled_with_sums(state, m, seed + k, missing)
@@ -208,8 +209,8 @@ class RuledDistribution(Distribution):
             else:
                 draws = min(draws, float(state.effective_draws.min(initial=np.inf)))
                 X = self._sampled_of_many(state, m, seed + k, missing)
-            out[some] = X.reshape(len(some), m, -1)
-        return out.reshape(len(out) * m, -1), draws
+            out[some] = X.reshape(len(some), m, d)
+        return out.reshape(len(out) * m, d), draws
 
     def _sampled(self, evidence: Evidence, rows: CoordinateRows, m: int, seed: int, missing: bool) -> np.ndarray:
         """Draws of rows of evidence that are one row about coordinates each."""

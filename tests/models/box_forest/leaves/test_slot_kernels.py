@@ -82,7 +82,8 @@ def density(leaf, slot, x):
 def test_derived_fields():
     assert LEAVES.family.dtype == np.uint8
     assert LEAVES.tree.dtype == np.int32
-    assert all(array.flags.c_contiguous for array in LEAVES._replace(wide=LEAVES.a))
+    arrays = [*LEAVES._replace(wide=LEAVES.a, pieces=LEAVES.a), *LEAVES.pieces]
+    assert all(array.flags.c_contiguous for array in arrays)
     np.testing.assert_allclose(np.exp(LEAVES.log_rest[0]), [1, 0.5, 1, 0.5, 1])
     assert LEAVES.log_rest[1, MIXED] == -INF
     np.testing.assert_array_equal(np.exp(LEAVES.log_level[1]), [0, 0.5, 0, 0.5])
