@@ -62,7 +62,7 @@ def quantile_leaves() -> Any:
 
 def several_trees() -> Any:
     """A mixture of hidden trees of other structures."""
-    return jf.HiddenTreeForest(3, n_states=6, max_iter=2, random_state=0).fit(hard.frame()).joint_
+    return jf.HiddenTreeForest(3, n_states=6, max_iter=2, rules="off", random_state=0).fit(hard.frame()).joint_
 
 
 JOINTS = {
