@@ -377,7 +377,7 @@ class Column:
             return 0.0
         return float(10.0 ** digit_power(np.array([self.largest]), self.digits)[0])
 
-    @property
+    @cached_property
     def decimals(self) -> int:
         """Number of decimals that every cell centre of the grid can be written with."""
         for k in range(16):
