@@ -259,6 +259,23 @@ def test_errors_of_flags():
         jf.censored()
 
 
+def test_flags_that_leave_no_exact_number_are_refused():
+    frame = frame_of_times(y=np.arange(6.0))
+    with pytest.raises(ValueError, match="column 'died': false beside every number of 't': no event has happened"):
+        infer_schema(frame.assign(died=False), {"t": jf.censored(event="died")})
+    with pytest.raises(ValueError, match="column 'died': true beside every number of 't': none is exact"):
+        infer_schema(frame.assign(died=1), {"t": jf.censored(below="died")})
+
+
+def test_words_about_a_column_of_ranges_alone():
+    frame = pd.DataFrame({"x": ["18-24", "25-34", "35-64", "65+"] * 20, "y": np.arange(80) % 7})
+    joint = jf.HiddenTreeForest(n_states=3, kinds={"x": "ranges"}, random_state=0).fit(frame).joint_
+    assert "such as" not in str(joint.reading) and "text read as numbers\n" in str(joint.reading)
+    for ask in (lambda: joint.given().mean("x"), lambda: joint.given().quantile("x", 0.99)):
+        with pytest.warns(jf.NotLearnedWarning, match="not learned beyond 65, the largest lower end of its ranges"):
+            ask()
+
+
 # ---- Values in place of ranges.
 
 

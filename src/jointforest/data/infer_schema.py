@@ -203,6 +203,15 @@ def _with_ranges(schema: Schema, reader: FrameReader, flags: Mapping[str, Censor
         column = columns[j] = replace(columns[j], censored=flags.get(names[k]))
         if found is None or not (found.number[:, k] >= 0).any():
             continue
+        is_known = not np.isnan(X[:, k]).all()
+        if not is_known and (of := column.censored) is not None:
+            problem = "false beside every number of {!r}: no event has happened" if of.event else (
+                "true beside every number of {!r}: none is exact"
+            )
+            raise ValueError(
+                f"column {of.flag!r}: {problem.format(names[k])}, and nothing can be learned of them; leave the numbers "
+                f"out: kinds={{{names[k]!r}: 'ignored'}}"
+            )
         x = complete_column(column, X[:, k], *found.of_column(k, column))
         values, counts = np.unique(x[~np.isnan(x)], return_counts=True)
         whole = _with_ends(
@@ -212,9 +221,8 @@ def _with_ranges(schema: Schema, reader: FrameReader, flags: Mapping[str, Censor
         opened = [found.intervals[i] for i in np.unique(found.number[found.number[:, k] >= 0, k])]
         begins = [column.to_number(one.lo) for one in opened if one.hi is None]
         if begins:
-            until = max(begins) if np.isnan(X[:, k]).all() else float(np.nanmax(X[:, k]))
+            until = float(np.nanmax(X[:, k])) if is_known else max(begins)
             column = replace(column, learned_until=until)
-        is_known = not np.isnan(X[:, k]).all()
         columns[j] = column if is_known else replace(column, minimum=whole.minimum, maximum=whole.maximum)
     return replace(schema, columns=tuple(columns))
 

@@ -113,7 +113,8 @@ class Column:
     censored : Censored or None
         Another column that says whether numbers are exact.
     learned_until : float
-        Of a column with ranges that are open above the largest number that is known exactly; infinite of others.
+        Of a column with ranges that are open above the largest number that is known exactly, or if none is the
+        largest lower end; infinite of others.
     has_number_name : bool
         Whether the column's name in its frame is a whole number, whose text is ``name`` (pandas alone has such names).
     written : WrittenForm or None
