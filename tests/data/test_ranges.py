@@ -253,6 +253,15 @@ def test_errors_of_flags():
         infer_schema(frame, {"t": of, "died": "boolean"})
     with pytest.raises(ValueError, match="column 'died': 1 missing cells beside numbers of 't'"):
         infer_schema(frame.assign(died=[1, None, 1, 1, 0, 1]), {"t": of})
+    schema = infer_schema(frame, {"t": of})  # in evidence no less, but drawn rows have no flags and exact numbers
+    with pytest.raises(ValueError, match="column 'died': 1 missing cells beside numbers of 't'"):
+        encode_ranges(schema, frame.assign(died=[1, None, 1, 1, 0, 1]))
+    X, _, ranges = encode_ranges(schema, frame.assign(died=None))
+    assert ranges is None and X[:, 0].tolist() == frame.t.tolist()
+    assert encode_ranges(schema, frame.assign(died=[1, None, 1, 1, 0, 1], t=[1.5, None, 3, 4, 5, 6]))[2] is not None
+    assert schema.reasons_aside == {"died": "says which 't' are exact"}
+    with pytest.raises(ValueError, match="column 'died' says which 't' are exact and takes no part in the model$"):
+        schema.index("died")
     with pytest.raises(ValueError, match=r"column 't': jf\.censored expects numbers, got dates"):
         infer_schema(frame.assign(t=pd.date_range("2024-01-01", periods=6)), {"t": of})
     with pytest.raises(ValueError, match="expected event= or below="):

@@ -165,15 +165,7 @@ def with_flags(reader: FrameReader, flags: Mapping[str, Censored]) -> FrameReade
     """The table with ranges in columns of which another one says that some of their numbers are not exact."""
     if not flags:
         return reader
-    read = {}
-    for name, of in flags.items():
-        cells, flag = reader.cells(name), reader.cells(of.flag)
-        n = int(np.count_nonzero(flag.missing & ~cells.missing))
-        if n:
-            raise ValueError(
-                f"column {of.flag!r}: {n:,} missing cells beside numbers of {name!r}; it must say which are exact"
-            )
-        read[name] = with_flag(cells, flag, name, of)
+    read = {name: with_flag(reader.cells(name), reader.cells(of.flag), name, of) for name, of in flags.items()}
     return replace(reader, cells=lambda name: read[name] if name in read else reader.cells(name))
 
 

@@ -146,7 +146,12 @@ def with_flag(cells: ColumnCells, flag: ColumnCells, name: str, of: Censored) ->
     truth = flag.values if flag.codes is None else np.append([_truth(x) for x in flag.labels], np.nan)[flag.codes]
     if flag.sort == "datetime" or (~np.isnan(truth) & (truth != 0.0) & (truth != 1.0)).any():
         raise ValueError(f"column {of.flag!r}: expected true and false, or 1 and 0, to say which {name!r} are exact")
-    is_range = ~cells.missing & (truth == (0.0 if of.event else 1.0))  # drawn rows have no flag
+    n = int(np.count_nonzero(flag.missing & ~cells.missing))
+    if n:
+        raise ValueError(
+            f"column {of.flag!r}: {n:,} missing cells beside numbers of {name!r}; it must say which are exact"
+        )
+    is_range = ~cells.missing & (truth == (0.0 if of.event else 1.0))
     ends = cells.values[is_range].tolist()
     return ranged(
         cells, is_range, [Interval(x, None, "neither") if of.event else Interval(None, x, "neither") for x in ends]

@@ -444,7 +444,9 @@ class Schema:
     @cached_property
     def reasons_aside(self) -> dict[str, str]:
         """Why columns take no part in the model, by their names."""
-        return {c.name: c.aside.in_words if c.aside else "has no known cell" for _, c in self.unknown}
+        flags = {c.censored.flag: f"says which {c.name!r} are exact" for c in self.columns if c.censored}
+        words = {c.name: c.aside.in_words if c.aside else "has no known cell" for _, c in self.unknown}
+        return words | {name: said for name, said in flags.items() if name in words}
 
     @cached_property
     def all_columns(self) -> Schema:
@@ -494,10 +496,10 @@ class Schema:
         """Say why a column takes no part in the model, if the name is that of one."""
         column = next((column for _, column in self.unknown if name in (column.name, column.label)), None)
         if column is not None and column.aside is not None:
-            raise ValueError(
-                f"column {name!r} {column.aside.in_words} and takes no part in the model; to learn it all the same, "
-                f"say its kind, such as kinds={{{name!r}: 'categorical'}}, or --kinds {name}=categorical"
-            )
+            hint = f"say its kind, such as kinds={{{name!r}: 'categorical'}}, or --kinds {name}=categorical"
+            why = self.reasons_aside[column.name]
+            more = f"; to learn it all the same, {hint}" if why == column.aside.in_words else ""  # else it is a flag
+            raise ValueError(f"column {name!r} {why} and takes no part in the model{more}")
         if column is not None:
             raise ValueError(f"column {name!r}: all its cells were missing at learning, so that nothing is known of it")
 
