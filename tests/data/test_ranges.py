@@ -96,6 +96,7 @@ def test_units_and_signs_stand_in_ranges(cells, text, ends):
     [
         ["12-345", "77-120", "30-441", "56-002"],  # codes with zeros in front
         ["555-1234", "555-8832", "554-0101", "212-9000"],  # telephone numbers
+        ["555-1234", "5550012", "554-7101", "2129000"],
         ["3-1", "0-0", "2-2", "1-4"],  # scores
         ["2020-01", "2020-02", "2021-11", "2019-05"],  # months
         ["2020-01-05", "2021-02-07", "2019-12-31", "2020-03-03"],
@@ -133,6 +134,11 @@ def test_brackets_alone_are_ordered_levels_and_a_notice_says_how_to_change_it():
     assert schema_from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
     assert column.lower <= 18 and read(cells, {"x": "continuous"})[0].n_ranges == 30
     assert read(cells, {"x": "categorical"})[0].levels == ("18-24", "25-34", "35-64", "65+", "<18")
+
+
+def test_two_sides_of_one_limit():
+    column, _, found = read(["<5", ">=5"] * 10, {"x": "ranges"})
+    assert column.n_ranges == 20 and found[1] == jf.Interval(5, None, "left")
 
 
 def test_brackets_with_other_levels_or_overlaps_have_no_order():
@@ -215,6 +221,15 @@ def test_errors():
         encode(numbers, pd.DataFrame({"x": pd.Series([jf.between(1, 2)], dtype=object)}))
     with pytest.raises(ValueError, match="kinds: column 'x': 'many' is no range and no number as the others"):
         read(["<5", "6-8", "many"] * 3, {"x": "ranges"})
+    with pytest.raises(ValueError, match="kinds: column 'x': the ends of ranges such as '10-20 kg' are not .* one form"):
+        read(["10-20 kg", "20-30 lb", "30-40 kg"] * 3, {"x": "ranges"})
+    for text, fault in (("34-25", "ends below its start; exchange its ends"), ("34-34", "has equal ends; write one")):
+        with pytest.raises(ValueError, match=f"column 'x': the range '{text}' {fault}"):
+            read(["10-20", "20-25", text] * 3, {"x": "ranges"})
+    with pytest.raises(ValueError, match=r"'rangs' is no kind of column; one of .*, ranges, .* jf\.censored"):
+        read(["<5", "6-8"], {"x": "rangs"})
+    with pytest.warns(UserWarning, match="95% of its cells seem to be numbers, but 'ND' is not; .* --na ND"):
+        read(["<5"] * 3 + ["ND"] * 2 + [str(k % 30) for k in range(35)])
     with pytest.raises(ValueError, match="column 'x': a range holds none of the values"):
         read([1, 2, 3, jf.between(1.2, 1.8)], dtype=object)
 

@@ -122,9 +122,12 @@ def infer_schema(frame: Any, kinds: Mapping[str, Any] | None = None, doubt: bool
     wanted = to_count(seen, kinds)
     schema = schema_of(seen, count(reader, wanted), kinds)
     for column in schema.columns:
-        odd = next((x for x in column.levels if not isinstance(x, str) or range_text(x) is None), "")
         if column.name in of_ranges and column.is_categorical:
-            raise ValueError(f"kinds: column {column.name!r}: {odd!r} is no range and no number as the others")
+            odd = next((x for x in column.levels if not isinstance(x, str) or range_text(x) is None), None)
+            fault = f"{odd!r} is no range and no number as the others"
+            if odd is None:
+                fault = f"the ends of ranges such as {column.levels[0]!r} are not written in one form"
+            raise ValueError(f"kinds: column {column.name!r}: {fault}")
     schema = _with_ranges(schema, reader, flags)
 
     def with_notes(column: Column) -> Column:
@@ -229,9 +232,13 @@ def check_kinds(names: Sequence[str], kinds: Mapping[str, str] | None) -> dict[s
     for name, kind in kinds.items():
         if name not in names:
             raise ValueError(f"kinds: there is no column {name!r}; {near(name, names)}")
+        if kind == "ranges" or isinstance(kind, Censored):
+            raise ValueError(f"kinds: column {name!r}: ranges are not learned in batches; give the table as a whole")
         if kind not in (*KINDS, *NO_KINDS):
-            known = ", ".join((*KINDS, *NO_KINDS))
-            raise ValueError(f"kinds: column {name!r}: {kind!r} is no kind of column; one of {known}")
+            known = ", ".join((*KINDS, "ranges", *NO_KINDS))
+            raise ValueError(
+                f"kinds: column {name!r}: {kind!r} is no kind of column; one of {known}, or in Python jf.censored(...)"
+            )
     return kinds
 
 

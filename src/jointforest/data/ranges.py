@@ -1,7 +1,8 @@
-"""Cells of which only a range is known: how texts write them, flags that say so, and values in their place.
+"""Cells of which only a range is known: their texts, columns of flags, and imputed values of interval-censored cells.
 
 A range is an `Interval`. The cells of a column keep the number of their range beside values that are missing. Learners
-that need a value get one from a self-consistent estimate of the column's distribution (`complete_column`).
+that need a value get one from the nonparametric maximum likelihood (Turnbull 1976) estimate of the column's
+distribution (`complete_column`).
 """
 
 from __future__ import annotations
@@ -127,8 +128,8 @@ def interval_of(text: RangeText, numbers: Mapping[str, float]) -> Interval | Non
     return Interval(lo, hi, text.closed)
 
 
-def in_order(found: Sequence[Interval]) -> np.ndarray | None:
-    """The order of brackets that do not overlap; None if some do."""
+def order_if_disjoint(found: Sequence[Interval]) -> np.ndarray | None:
+    """The order of intervals that do not overlap; None if some do."""
     ends = np.array([(-math.inf if x.lo is None else x.lo, math.inf if x.hi is None else x.hi) for x in found])
     order = np.lexsort((ends[:, 1], ends[:, 0]))
     is_apart = ends[order[:-1], 1] <= ends[order[1:], 0]
@@ -163,7 +164,7 @@ def _truth(label: Any) -> float:
     return {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}.get(str(label).strip().casefold(), 2.0)
 
 
-# ---- Values in place of ranges, from a self-consistent estimate of the column's distribution.
+# ---- Imputed values of interval-censored cells, by nonparametric maximum likelihood (Turnbull 1976).
 
 _MOST_STEPS, _CLOSE = 500, 1e-7
 _KNOTS = 200
@@ -177,7 +178,7 @@ _NEAR = 1.0
 def complete_column(
     column: Column, x: np.ndarray, rows: np.ndarray, place: np.ndarray, regions: Sequence[Region]
 ) -> np.ndarray:
-    """Numbers x (n,) with values in place of ranges: ``rows`` have the regions ``place``.
+    """Numbers x (n,) with imputed values of interval-censored cells: ``rows`` have the regions ``place``.
 
     The masses between the ends of all ranges maximise the likelihood (Turnbull 1976). Between two ends lie quantiles of
     the exact values there. Where there are next to none, values are those of a curve through the ends of known mass.
@@ -243,7 +244,7 @@ def _turnbull(known: np.ndarray, first: np.ndarray, last: np.ndarray, counts: np
 
 
 def _curve(exact: np.ndarray, limits: np.ndarray, below: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Shares ascending, and the numbers with such a share below them: a curve through the limits and exact values."""
+    """Knots of the quantile function: shares, ascending, and the numbers with such a share of the column below them."""
     from scipy.special import ndtr, ndtri
 
     some = exact[np.linspace(0, len(exact) - 1, min(len(exact), _KNOTS)).astype(int)] if len(exact) else exact
@@ -316,7 +317,7 @@ def _inside(column: Column, values: np.ndarray, ends: np.ndarray) -> np.ndarray:
 
 
 def complete_table(schema: Schema, X: np.ndarray, ranges: Ranges) -> np.ndarray:
-    """Numbers X (n, d) with values in place of ranges, column by column."""
+    """Numbers X (n, d) with imputed values of interval-censored cells, column by column."""
     X = X.copy()
     for j in np.flatnonzero((ranges.number >= 0).any(axis=0)).tolist():
         X[:, j] = complete_column(schema.columns[j], X[:, j], *ranges.of_column(j, schema.columns[j]))
