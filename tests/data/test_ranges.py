@@ -168,6 +168,34 @@ def test_intervals_of_dates():
     assert pd.Timestamp("2024-01-03") <= filled.d[4] <= pd.Timestamp("2024-01-05")
 
 
+@pytest.mark.parametrize(("apart", "share"), [(9, 0.0), (7, 0.0), (9, 0.2)])
+def test_columns_of_intervals_of_dates_alone(apart, share):
+    rng = np.random.default_rng(0)
+    day = rng.integers(0, 300, 400)
+    low = pd.Timestamp("2024-01-01") + pd.to_timedelta(day // apart * apart, unit="D")
+    when = pd.Series(pd.arrays.IntervalArray.from_arrays(low, low + pd.Timedelta(days=apart), "left"))
+    when[rng.random(400) < share] = None
+    frame = pd.DataFrame({"when": when, "y": day + rng.normal(size=400)})
+    joint = jf.HiddenTreeForest(n_states=8, random_state=0).fit(frame).joint_
+    column = joint.schema["when"]
+    assert (column.kind, column.step, column.n_ranges, column.only) == ("datetime", 86400.0, when.notna().sum(), "")
+    mean = pd.Timestamp(joint.given().mean("when"))
+    assert abs((mean - pd.Timestamp("2024-01-01")) / pd.Timedelta(days=1) - day.mean()) < (3 if share else 1)
+    filled = joint.impute(frame, "sample", ranges="fill", random_state=0).when
+    is_range = when.notna().to_numpy()
+    assert ((filled >= low) & (filled < low + pd.Timedelta(days=apart)))[is_range].all() and filled.notna().all()
+    assert len(set(filled.dt.strftime("%a"))) == 7
+
+
+def test_intervals_of_dates_with_a_time_zone_and_of_texts():
+    low = pd.date_range("2024-01-01", periods=40, tz="Europe/Berlin")
+    frame = pd.DataFrame({"d": pd.arrays.IntervalArray.from_arrays(low, low.shift(9)), "y": np.arange(40.0) ** 1.5})
+    schema = infer_schema(frame)
+    assert schema.columns[0].dtype == "datetime64[us, Europe/Berlin]" and schema.columns[0].n_ranges == 40
+    with pytest.raises(ValueError, match="column 'd': expected ranges of numbers, or of dates .* got '2024-01-01'"):
+        infer_schema(frame.assign(d=[jf.between("2024-01-01", "2024-02-01")] * 40))
+
+
 @pytest.mark.parametrize("library", ["polars", "pyarrow", "numpy", "csv"])
 def test_every_library(library, tmp_path):
     cells = ["<0.25", "0.5", "1.25", "3", "0.75", ">10", "2-3", "1.5", "2.25", "0.3", "7", "8"]

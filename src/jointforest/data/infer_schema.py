@@ -18,7 +18,7 @@ import numpy as np
 
 from ..runtime.warnings import warn
 from . import calendars
-from .cells import FrameReader, numbers, of_numbers, ranges_refused, without
+from .cells import OPEN, FrameReader, numbers, of_numbers, ranges_refused, ticks, without
 from .conditions import Censored
 from .csv_files import WORDS
 from .ends import ends_of
@@ -62,7 +62,7 @@ from .schema import (
 )
 from .stand_ins import stand_ins, warn_of
 from .text_columns import find_forms, with_forms
-from .times import zone, zone_of
+from .times import seconds, zone, zone_of
 from .written_forms import WrittenForm, is_missing_word
 
 
@@ -173,14 +173,24 @@ def with_flags(reader: FrameReader, flags: Mapping[str, Censored]) -> FrameReade
 
 
 def _with_ends_of_ranges(seen: Look, reader: FrameReader) -> Look:
-    """What was seen, with the ends of ranges for the numbers of columns that have no others."""
+    """What was seen, with the ends of ranges for the numbers or moments of columns that have no others."""
     columns = list(seen.columns)
     for j, name in enumerate(seen.names):
         known = columns[j]
-        if known.n_ranges and known.n_known == 0 and known.sort != "datetime":
+        if known.n_ranges and known.n_known == 0:
             cells = reader.cells(name)
-            ends = [end for x in cells.intervals for end in (x.lo, x.hi) if end is not None and math.isfinite(end)]
-            known = look_at(numbers("number", cells.dtype, np.array(ends or [0.0], dtype=np.float64)))
+            ends = [end for x in cells.intervals for end in (x.lo, x.hi) if end not in OPEN]
+            try:
+                if known.sort == "datetime":
+                    micro = np.rint([seconds(end, 0.0, zone_of(cells.dtype)) * MICRO for end in ends]).astype(np.int64)
+                    known = look_at(ticks(cells.dtype, micro, np.zeros(len(ends), bool), MICRO))
+                else:
+                    known = look_at(numbers("number", cells.dtype, np.array(ends or [0.0], dtype=np.float64)))
+            except (TypeError, ValueError) as error:
+                raise ValueError(
+                    f"column {name!r}: expected ranges of numbers, or of dates as pandas.Timestamp, got {ends[0]!r} as "
+                    f"an end ({error})"
+                ) from None
             columns[j] = replace(known, n_known=0, n_ranges=columns[j].n_ranges)
     return replace(seen, columns=tuple(columns))
 
@@ -342,6 +352,9 @@ def _column(name: str, seen: Seen, kind: str | None, counted: np.ndarray | None)
     if seen.n_ranges and (kind in CATEGORICAL_KINDS or not isinstance(seen.what, Numbers | Moments)):
         raise ValueError(ranges_refused(name, seen.n_ranges, f"which a column of {kind or 'text'} does not have"))
     if seen.n_ranges and not seen.n_known:  # values are ends of ranges, which no cell has
+        if isinstance(seen.what, Moments):
+            made = _datetime(column, seen.what)
+            return replace(made, atoms=(), only="", step=min(made.step, calendars.DAY))  # days between weekly ends
         made = _numeric(column, seen.sort, _as_numbers(column, seen), counted)
         return replace(made, atoms=(), kind="continuous" if made.kind == "mixed" else made.kind)
     if isinstance(seen.what, Moments):
