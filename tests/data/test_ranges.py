@@ -1,4 +1,4 @@
-"""Cells that are ranges: what a person reads in a column, what stays text, errors, and values in place of ranges."""
+"""Cells that are ranges: what a person reads in a column, what stays text, errors, and imputed values."""
 
 import io
 import json
@@ -192,7 +192,7 @@ def test_intervals_of_dates_with_a_time_zone_and_of_texts():
     frame = pd.DataFrame({"d": pd.arrays.IntervalArray.from_arrays(low, low.shift(9)), "y": np.arange(40.0) ** 1.5})
     schema = infer_schema(frame)
     assert schema.columns[0].dtype == "datetime64[us, Europe/Berlin]" and schema.columns[0].n_ranges == 40
-    with pytest.raises(ValueError, match="column 'd': expected ranges of numbers, or of dates .* got '2024-01-01'"):
+    with pytest.raises(ValueError, match=r"column 'd': expected ranges of numbers, or of dates .* got '2024-01-01'"):
         infer_schema(frame.assign(d=[jf.between("2024-01-01", "2024-02-01")] * 40))
 
 
@@ -238,18 +238,22 @@ def test_errors():
     with pytest.raises(ValueError, match="column 'x': the range '20 to 10' ends below its start"):
         read([*NUMBERS, "20 to 10"])
     with pytest.raises(ValueError, match="column 'x': the interval from 5 to 2 is reversed"):
-        read([1.0, 2.5, jf.between(5, 2)], dtype=object)
+        read([1.0, 2.5, jf.Interval(5, 2)], dtype=object)
     with pytest.raises(ValueError, match="column 'x' has 1 cell that is a range, which a column of categorical"):
         read([1, 2, jf.between(1, 2)], {"x": "categorical"}, dtype=object)
     schema = infer_schema(pd.DataFrame({"c": ["a", "b", "a"], "y": [1.0, 2.5, 3.0]}))
     with pytest.raises(ValueError, match="column 'c' has 1 cell that is a range, which a categorical column"):
         encode_ranges(schema, pd.DataFrame({"c": pd.Series([jf.between(1, 2)], dtype=object)}))
     numbers = infer_schema(pd.DataFrame({"x": [1.5, 2.0, 3.0], "y": [1.0, 2.5, 3.0]}))
-    with pytest.raises(ValueError, match=r"column 'x' has 1 cell that is a range, which .*ranges='fill'"):
+    with pytest.raises(
+        ValueError, match=r"column 'x' has 1 cell that is a range, which .*impute\(frame, \"sample\", ranges=\"fill\"\)"
+    ):
         encode(numbers, pd.DataFrame({"x": pd.Series([jf.between(1, 2)], dtype=object)}))
     with pytest.raises(ValueError, match="kinds: column 'x': 'many' is no range and no number as the others"):
         read(["<5", "6-8", "many"] * 3, {"x": "ranges"})
-    with pytest.raises(ValueError, match="kinds: column 'x': the ends of ranges such as '10-20 kg' are not .* one form"):
+    with pytest.raises(
+        ValueError, match=r"kinds: column 'x': the ends of ranges such as '10-20 kg' are not .* one form"
+    ):
         read(["10-20 kg", "20-30 lb", "30-40 kg"] * 3, {"x": "ranges"})
     for text, fault in (("34-25", "ends below its start; exchange its ends"), ("34-34", "has equal ends; write one")):
         with pytest.raises(ValueError, match=f"column 'x': the range '{text}' {fault}"):
@@ -271,14 +275,14 @@ def test_a_flag_says_which_numbers_are_exact():
     schema = infer_schema(frame, {"t": jf.censored(event="died")})
     assert schema.names == ("t", "y") and schema.columns[0].censored == jf.censored(event="died")
     assert schema_from_dict(schema.to_dict()) == schema
-    for flags in ([1, 0, 1, 1, 0, 1], [True, False] * 3, ["yes"] * 6):
+    for flags in ([1, 0, 1, 1, 0, 1], ["1.0", "0.0", "1.0", "1.0", "0.0", "1.0"], [True, False] * 3, ["yes"] * 6):
         other = frame.assign(died=flags)
         if flags[0] == "yes":
             with pytest.raises(ValueError, match="column 'died': expected true and false, or 1 and 0"):
                 encode_ranges(schema, other)
             continue
         X, _, ranges = encode_ranges(schema, other)
-        is_range = ~np.array(flags, bool)
+        is_range = ~np.array(flags).astype(float).astype(bool)
         np.testing.assert_array_equal(ranges.number[:, 0] >= 0, is_range)
         np.testing.assert_array_equal(np.isnan(X[:, 0]), is_range)
     assert encode_ranges(schema, frame.drop(columns="died"))[2] is None
@@ -303,7 +307,7 @@ def test_errors_of_flags():
     assert ranges is None and X[:, 0].tolist() == frame.t.tolist()
     assert encode_ranges(schema, frame.assign(died=[1, None, 1, 1, 0, 1], t=[1.5, None, 3, 4, 5, 6]))[2] is not None
     assert schema.reasons_aside == {"died": "says which 't' are exact"}
-    with pytest.raises(ValueError, match="column 'died' says which 't' are exact and takes no part in the model$"):
+    with pytest.raises(ValueError, match=r"column 'died' says which 't' are exact and takes no part in the model$"):
         schema.index("died")
     with pytest.raises(ValueError, match=r"column 't': jf\.censored expects numbers, got dates"):
         infer_schema(frame.assign(t=pd.date_range("2024-01-01", periods=6)), {"t": of})
@@ -328,7 +332,24 @@ def test_words_about_a_column_of_ranges_alone():
             ask()
 
 
-# ---- Values in place of ranges.
+def test_ranges_that_hold_nothing_are_refused_at_the_call():
+    for lo, hi in ((2, 1), (2.5, -INF), (pd.Timestamp("2024-02-01"), pd.Timestamp("2024-01-01"))):
+        with pytest.raises(ValueError, match=r"between: the interval from .* is reversed; exchange its ends"):
+            jf.between(lo, hi)
+    for ends in ((math.nan, 1), (1, np.float32("nan"))):
+        with pytest.raises(ValueError, match=r"between: expected a value or None for no bound, got .*nan"):
+            jf.between(*ends)
+    jf.between("low", "high"), jf.between(np.array([2.0, np.nan]), 1), jf.between(1, 1), jf.between(None, 1)
+
+
+@pytest.mark.parametrize("condition", ["<0.50", pd.Interval(1, 2)])
+def test_a_range_as_a_condition_is_pointed_to_between(condition):
+    schema = infer_schema(pd.DataFrame({"x": [1.5, 2.0, 3.0], "y": [1.0, 2.5, 3.0]}))
+    with pytest.raises(ValueError, match=r"column 'x' \(rounded\): expected a number.*for a range say jf\.between\("):
+        meaning_of(schema["x"], condition)
+
+
+# ---- Imputed values of interval-censored cells.
 
 
 def filled(x, intervals, kind="continuous", **more):

@@ -174,7 +174,7 @@ def ranges_refused(name: str, n: int, why: str) -> str:
     """Message of an error about n cells of a column that are ranges."""
     return (
         f"column {name!r} has {n:,} {'cell that is a range' if n == 1 else 'cells that are ranges'}, {why}; fill them "
-        "first by joint.impute(frame, ranges='fill') of a HiddenTreeForest, or make them missing"
+        'first by joint.impute(frame, "sample", ranges="fill") of a HiddenTreeForest, or make them missing'
     )
 
 

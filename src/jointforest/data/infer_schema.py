@@ -196,7 +196,7 @@ def _with_ends_of_ranges(seen: Look, reader: FrameReader) -> Look:
 
 
 def _with_ranges(schema: Schema, reader: FrameReader, flags: Mapping[str, Censored]) -> Schema:
-    """The schema with what ranges say of the ends of their columns, by values in place of them."""
+    """The schema with what ranges say of the ends of their columns, by imputed values."""
     columns = list(schema.columns)
     few = [j for j, column in enumerate(columns) if column.n_ranges or column.name in flags]
     if not few:
@@ -210,11 +210,11 @@ def _with_ranges(schema: Schema, reader: FrameReader, flags: Mapping[str, Censor
             continue
         is_known = not np.isnan(X[:, k]).all()
         if not is_known and (of := column.censored) is not None:
-            problem = "false beside every number of {!r}: no event has happened" if of.event else (
-                "true beside every number of {!r}: none is exact"
-            )
+            problem = "true beside every number of {!r}: none is exact"
+            if of.event:
+                problem = "false beside every number of {!r}: no event has happened"
             raise ValueError(
-                f"column {of.flag!r}: {problem.format(names[k])}, and nothing can be learned of them; leave the numbers "
+                f"column {of.flag!r}: {problem.format(names[k])}, and nothing can be learned of them; leave them "
                 f"out: kinds={{{names[k]!r}: 'ignored'}}"
             )
         x = complete_column(column, X[:, k], *found.of_column(k, column))

@@ -161,7 +161,8 @@ def with_flag(cells: ColumnCells, flag: ColumnCells, name: str, of: Censored) ->
 
 def _truth(label: Any) -> float:
     """A label as 0 or 1; 2 if it is neither."""
-    return {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}.get(str(label).strip().casefold(), 2.0)
+    truth = {"true": 1.0, "1": 1.0, "1.0": 1.0, "false": 0.0, "0": 0.0, "0.0": 0.0}
+    return truth.get(str(label).strip().casefold(), 2.0)
 
 
 # ---- Imputed values of interval-censored cells, by nonparametric maximum likelihood (Turnbull 1976).

@@ -278,8 +278,10 @@ class Column:
         except (TypeError, ValueError, OverflowError):
             such = "" if self.written is None else f" such as {self.written.example!r}"
             such = f" of seconds, or a text such as {self.text(self.maximum)!r}" if times.is_span(self.dtype) else such
+            is_range = type(value).__name__ == "Interval" or str(value).strip().startswith(tuple("<>≤≥[("))
+            hint = "; for a range say jf.between(low, high), with None for an open end" if is_range else ""
             raise ValueError(
-                f"column {self.name!r} ({self.kind}): expected a number{such}, got {shortened(value)}"
+                f"column {self.name!r} ({self.kind}): expected a number{such}, got {shortened(value)}{hint}"
             ) from None
         if not math.isfinite(number):
             raise ValueError(f"column {self.name!r}: expected a finite number, got {number}; None means nothing known")

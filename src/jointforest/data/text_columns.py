@@ -25,7 +25,7 @@ from .cells import ColumnCells, FrameReader, numbers, ranged
 from .conditions import Interval
 from .csv_files import is_number
 from .identifiers import NO_KINDS
-from .ranges import  interval_of, order_if_disjoint, range_text
+from .ranges import interval_of, order_if_disjoint, range_text
 from .schema import CATEGORICAL_KINDS
 from .times import is_date
 from .written_forms import CLOCK, MOST_EXCEPTIONS, WrittenForm, date_regex, is_missing_word, is_solid
@@ -122,7 +122,7 @@ def read_cells(form: WrittenForm, cells: ColumnCells, name: str, dtype: str) -> 
 def _interval(form: WrittenForm, text: str, name: str, must: bool = False) -> Interval | None:
     """The interval that a text is, whose ends have the form of a column's numbers; None if it is none.
 
-    Raises ValueError if it ends below its start; with a dash, which may mean something else, only if it ``must`` be one.
+    Raises ValueError if it ends below its start; with a dash, which may mean something else, only if it ``must``.
     """
     found = range_text(text) if form.sort == "number" else None
     if found is None:
