@@ -208,7 +208,7 @@ def test_dates():
 @pytest.mark.parametrize(
     ("column", "condition", "message"),
     [
-        (INTEGER, between(5, 3), "column 'i': the interval from 5 to 3 is reversed"),
+        (INTEGER, Interval(5, 3), "column 'i': the interval from 5 to 3 is reversed"),
         (INTEGER, "five", "column 'i'.*expected a number, got 'five'"),
         (INTEGER, between("a", 3), "expected a number, got 'a'"),
         (INTEGER, math.inf, "finite"),

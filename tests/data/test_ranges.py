@@ -1,4 +1,4 @@
-"""Cells that are ranges: what a person reads in a column, what stays text, errors, and values in place of ranges."""
+"""Cells that are ranges: what a person reads in a column, what stays text, errors, and imputed values."""
 
 import io
 import json
@@ -96,6 +96,7 @@ def test_units_and_signs_stand_in_ranges(cells, text, ends):
     [
         ["12-345", "77-120", "30-441", "56-002"],  # codes with zeros in front
         ["555-1234", "555-8832", "554-0101", "212-9000"],  # telephone numbers
+        ["555-1234", "5550012", "554-7101", "2129000"],
         ["3-1", "0-0", "2-2", "1-4"],  # scores
         ["2020-01", "2020-02", "2021-11", "2019-05"],  # months
         ["2020-01-05", "2021-02-07", "2019-12-31", "2020-03-03"],
@@ -135,6 +136,11 @@ def test_brackets_alone_are_ordered_levels_and_a_notice_says_how_to_change_it():
     assert read(cells, {"x": "categorical"})[0].levels == ("18-24", "25-34", "35-64", "65+", "<18")
 
 
+def test_two_sides_of_one_limit():
+    column, _, found = read(["<5", ">=5"] * 10, {"x": "ranges"})
+    assert column.n_ranges == 20 and found[1] == jf.Interval(5, None, "left")
+
+
 def test_brackets_with_other_levels_or_overlaps_have_no_order():
     assert read(["18-24", "25-34", "65+", "retired"] * 6)[0].kind == "categorical"
     assert read(["1-3", "2-5", "4-6", "1-2"] * 6)[0].kind == "categorical"
@@ -160,6 +166,34 @@ def test_intervals_of_dates():
     assert joint.schema["d"].kind == "datetime" and joint.schema["d"].n_ranges == 2
     filled = joint.impute(frame, ranges="fill")
     assert pd.Timestamp("2024-01-03") <= filled.d[4] <= pd.Timestamp("2024-01-05")
+
+
+@pytest.mark.parametrize(("apart", "share"), [(9, 0.0), (7, 0.0), (9, 0.2)])
+def test_columns_of_intervals_of_dates_alone(apart, share):
+    rng = np.random.default_rng(0)
+    day = rng.integers(0, 300, 400)
+    low = pd.Timestamp("2024-01-01") + pd.to_timedelta(day // apart * apart, unit="D")
+    when = pd.Series(pd.arrays.IntervalArray.from_arrays(low, low + pd.Timedelta(days=apart), "left"))
+    when[rng.random(400) < share] = None
+    frame = pd.DataFrame({"when": when, "y": day + rng.normal(size=400)})
+    joint = jf.HiddenTreeForest(n_states=8, random_state=0).fit(frame).joint_
+    column = joint.schema["when"]
+    assert (column.kind, column.step, column.n_ranges, column.only) == ("datetime", 86400.0, when.notna().sum(), "")
+    mean = pd.Timestamp(joint.given().mean("when"))
+    assert abs((mean - pd.Timestamp("2024-01-01")) / pd.Timedelta(days=1) - day.mean()) < (3 if share else 1)
+    filled = joint.impute(frame, "sample", ranges="fill", random_state=0).when
+    is_range = when.notna().to_numpy()
+    assert ((filled >= low) & (filled < low + pd.Timedelta(days=apart)))[is_range].all() and filled.notna().all()
+    assert len(set(filled.dt.strftime("%a"))) == 7
+
+
+def test_intervals_of_dates_with_a_time_zone_and_of_texts():
+    low = pd.date_range("2024-01-01", periods=40, tz="Europe/Berlin")
+    frame = pd.DataFrame({"d": pd.arrays.IntervalArray.from_arrays(low, low.shift(9)), "y": np.arange(40.0) ** 1.5})
+    schema = infer_schema(frame)
+    assert schema.columns[0].dtype == "datetime64[us, Europe/Berlin]" and schema.columns[0].n_ranges == 40
+    with pytest.raises(ValueError, match=r"column 'd': expected ranges of numbers, or of dates .* got '2024-01-01'"):
+        infer_schema(frame.assign(d=[jf.between("2024-01-01", "2024-02-01")] * 40))
 
 
 @pytest.mark.parametrize("library", ["polars", "pyarrow", "numpy", "csv"])
@@ -204,17 +238,30 @@ def test_errors():
     with pytest.raises(ValueError, match="column 'x': the range '20 to 10' ends below its start"):
         read([*NUMBERS, "20 to 10"])
     with pytest.raises(ValueError, match="column 'x': the interval from 5 to 2 is reversed"):
-        read([1.0, 2.5, jf.between(5, 2)], dtype=object)
+        read([1.0, 2.5, jf.Interval(5, 2)], dtype=object)
     with pytest.raises(ValueError, match="column 'x' has 1 cell that is a range, which a column of categorical"):
         read([1, 2, jf.between(1, 2)], {"x": "categorical"}, dtype=object)
     schema = infer_schema(pd.DataFrame({"c": ["a", "b", "a"], "y": [1.0, 2.5, 3.0]}))
     with pytest.raises(ValueError, match="column 'c' has 1 cell that is a range, which a categorical column"):
         encode_ranges(schema, pd.DataFrame({"c": pd.Series([jf.between(1, 2)], dtype=object)}))
     numbers = infer_schema(pd.DataFrame({"x": [1.5, 2.0, 3.0], "y": [1.0, 2.5, 3.0]}))
-    with pytest.raises(ValueError, match=r"column 'x' has 1 cell that is a range, which .*ranges='fill'"):
+    with pytest.raises(
+        ValueError, match=r"column 'x' has 1 cell that is a range, which .*impute\(frame, \"sample\", ranges=\"fill\"\)"
+    ):
         encode(numbers, pd.DataFrame({"x": pd.Series([jf.between(1, 2)], dtype=object)}))
     with pytest.raises(ValueError, match="kinds: column 'x': 'many' is no range and no number as the others"):
         read(["<5", "6-8", "many"] * 3, {"x": "ranges"})
+    with pytest.raises(
+        ValueError, match=r"kinds: column 'x': the ends of ranges such as '10-20 kg' are not .* one form"
+    ):
+        read(["10-20 kg", "20-30 lb", "30-40 kg"] * 3, {"x": "ranges"})
+    for text, fault in (("34-25", "ends below its start; exchange its ends"), ("34-34", "has equal ends; write one")):
+        with pytest.raises(ValueError, match=f"column 'x': the range '{text}' {fault}"):
+            read(["10-20", "20-25", text] * 3, {"x": "ranges"})
+    with pytest.raises(ValueError, match=r"'rangs' is no kind of column; one of .*, ranges, .* jf\.censored"):
+        read(["<5", "6-8"], {"x": "rangs"})
+    with pytest.warns(UserWarning, match="95% of its cells seem to be numbers, but 'ND' is not; .* --na ND"):
+        read(["<5"] * 3 + ["ND"] * 2 + [str(k % 30) for k in range(35)])
     with pytest.raises(ValueError, match="column 'x': a range holds none of the values"):
         read([1, 2, 3, jf.between(1.2, 1.8)], dtype=object)
 
@@ -228,14 +275,14 @@ def test_a_flag_says_which_numbers_are_exact():
     schema = infer_schema(frame, {"t": jf.censored(event="died")})
     assert schema.names == ("t", "y") and schema.columns[0].censored == jf.censored(event="died")
     assert schema_from_dict(schema.to_dict()) == schema
-    for flags in ([1, 0, 1, 1, 0, 1], [True, False] * 3, ["yes"] * 6):
+    for flags in ([1, 0, 1, 1, 0, 1], ["1.0", "0.0", "1.0", "1.0", "0.0", "1.0"], [True, False] * 3, ["yes"] * 6):
         other = frame.assign(died=flags)
         if flags[0] == "yes":
             with pytest.raises(ValueError, match="column 'died': expected true and false, or 1 and 0"):
                 encode_ranges(schema, other)
             continue
         X, _, ranges = encode_ranges(schema, other)
-        is_range = ~np.array(flags, bool)
+        is_range = ~np.array(flags).astype(float).astype(bool)
         np.testing.assert_array_equal(ranges.number[:, 0] >= 0, is_range)
         np.testing.assert_array_equal(np.isnan(X[:, 0]), is_range)
     assert encode_ranges(schema, frame.drop(columns="died"))[2] is None
@@ -253,13 +300,56 @@ def test_errors_of_flags():
         infer_schema(frame, {"t": of, "died": "boolean"})
     with pytest.raises(ValueError, match="column 'died': 1 missing cells beside numbers of 't'"):
         infer_schema(frame.assign(died=[1, None, 1, 1, 0, 1]), {"t": of})
+    schema = infer_schema(frame, {"t": of})  # in evidence no less, but drawn rows have no flags and exact numbers
+    with pytest.raises(ValueError, match="column 'died': 1 missing cells beside numbers of 't'"):
+        encode_ranges(schema, frame.assign(died=[1, None, 1, 1, 0, 1]))
+    X, _, ranges = encode_ranges(schema, frame.assign(died=None))
+    assert ranges is None and X[:, 0].tolist() == frame.t.tolist()
+    assert encode_ranges(schema, frame.assign(died=[1, None, 1, 1, 0, 1], t=[1.5, None, 3, 4, 5, 6]))[2] is not None
+    assert schema.reasons_aside == {"died": "says which 't' are exact"}
+    with pytest.raises(ValueError, match=r"column 'died' says which 't' are exact and takes no part in the model$"):
+        schema.index("died")
     with pytest.raises(ValueError, match=r"column 't': jf\.censored expects numbers, got dates"):
         infer_schema(frame.assign(t=pd.date_range("2024-01-01", periods=6)), {"t": of})
     with pytest.raises(ValueError, match="expected event= or below="):
         jf.censored()
 
 
-# ---- Values in place of ranges.
+def test_flags_that_leave_no_exact_number_are_refused():
+    frame = frame_of_times(y=np.arange(6.0))
+    with pytest.raises(ValueError, match="column 'died': false beside every number of 't': no event has happened"):
+        infer_schema(frame.assign(died=False), {"t": jf.censored(event="died")})
+    with pytest.raises(ValueError, match="column 'died': true beside every number of 't': none is exact"):
+        infer_schema(frame.assign(died=1), {"t": jf.censored(below="died")})
+
+
+def test_words_about_a_column_of_ranges_alone():
+    frame = pd.DataFrame({"x": ["18-24", "25-34", "35-64", "65+"] * 20, "y": np.arange(80) % 7})
+    joint = jf.HiddenTreeForest(n_states=3, kinds={"x": "ranges"}, random_state=0).fit(frame).joint_
+    assert "such as" not in str(joint.reading) and "text read as numbers\n" in str(joint.reading)
+    for ask in (lambda: joint.given().mean("x"), lambda: joint.given().quantile("x", 0.99)):
+        with pytest.warns(jf.NotLearnedWarning, match="not learned beyond 65, the largest lower end of its ranges"):
+            ask()
+
+
+def test_ranges_that_hold_nothing_are_refused_at_the_call():
+    for lo, hi in ((2, 1), (2.5, -INF), (pd.Timestamp("2024-02-01"), pd.Timestamp("2024-01-01"))):
+        with pytest.raises(ValueError, match=r"between: the interval from .* is reversed; exchange its ends"):
+            jf.between(lo, hi)
+    for ends in ((math.nan, 1), (1, np.float32("nan"))):
+        with pytest.raises(ValueError, match=r"between: expected a value or None for no bound, got .*nan"):
+            jf.between(*ends)
+    jf.between("low", "high"), jf.between(np.array([2.0, np.nan]), 1), jf.between(1, 1), jf.between(None, 1)
+
+
+@pytest.mark.parametrize("condition", ["<0.50", pd.Interval(1, 2)])
+def test_a_range_as_a_condition_is_pointed_to_between(condition):
+    schema = infer_schema(pd.DataFrame({"x": [1.5, 2.0, 3.0], "y": [1.0, 2.5, 3.0]}))
+    with pytest.raises(ValueError, match=r"column 'x' \(rounded\): expected a number.*for a range say jf\.between\("):
+        meaning_of(schema["x"], condition)
+
+
+# ---- Imputed values of interval-censored cells.
 
 
 def filled(x, intervals, kind="continuous", **more):

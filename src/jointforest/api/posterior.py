@@ -1251,15 +1251,19 @@ class Marginal:
         until = self._column.learned_until
         if not (at > until).any():
             return answer
-        problem = (
-            f"column {self._column.name!r}: not learned beyond {self._end}, the largest value that is known exactly"
-        )
-        warn(NotLearnedWarning(problem, f"such answers are {otherwise}; ask up to {self._end}"))
+        warn(NotLearnedWarning(self._unlearned, f"such answers are {otherwise}; ask up to {self._end}"))
         return np.where(at > until, otherwise, answer)
 
     @property
+    def _unlearned(self) -> str:
+        """Beyond what the column is not learned."""
+        is_known = self._column.n_ranges < self._column.n_observed
+        what = "value that is known exactly" if is_known else "lower end of its ranges, of which no cell has a value"
+        return f"column {self._column.name!r}: not learned beyond {self._end}, the largest {what}"
+
+    @property
     def _end(self) -> str:
-        """The largest value that is known exactly, as text."""
+        """The number beyond which the column is not learned, as text."""
         until = self._column.learned_until
         return self._column.text(until) or (
             str(self._column.scalar(until)) if self._column.kind == "datetime" else f"{until:.6g}"
@@ -1270,11 +1274,8 @@ class Marginal:
         until = self._column.learned_until
         beyond = 1.0 - self._state.cdf(self._j, np.array([until])) if until < math.inf else np.zeros(1)
         if (beyond > _BEYOND).any():
-            problem = (
-                f"column {self._column.name!r}: not learned beyond {self._end}, the largest value that is known exactly"
-            )
             hint = f"{np.nanmax(beyond):.0%} lie beyond, and means and variances rest on what is assumed of them"
-            warn(NotLearnedWarning(problem, f"{hint}; ask quantiles, or restricted_mean up to {self._end}"))
+            warn(NotLearnedWarning(self._unlearned, f"{hint}; ask quantiles, or restricted_mean up to {self._end}"))
         mean, variance = self._state.moments(self._j)
         return np.where(np.isfinite(variance), mean, np.nan), variance
 

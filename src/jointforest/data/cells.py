@@ -132,7 +132,7 @@ def ticks(dtype: str, values: np.ndarray, missing: np.ndarray, per_second: float
     return ColumnCells("datetime", dtype, values, missing, per_second=per_second)
 
 
-_OPEN = (None, -math.inf, math.inf)
+OPEN = (None, -math.inf, math.inf)
 
 
 def ranged(cells: ColumnCells, is_range: np.ndarray, intervals: Sequence[Interval]) -> ColumnCells:
@@ -142,7 +142,7 @@ def ranged(cells: ColumnCells, is_range: np.ndarray, intervals: Sequence[Interva
     is_number, values = cells.codes is None and cells.sort != "datetime", cells.values
     is_point = [is_number and x.lo is not None and x.lo == x.hi for x in intervals]
     number[is_range] = [
-        -1 if point or (x.lo in _OPEN and x.hi in _OPEN) else place.setdefault(x, len(place))
+        -1 if point or (x.lo in OPEN and x.hi in OPEN) else place.setdefault(x, len(place))
         for x, point in zip(intervals, is_point, strict=True)
     ]
     missing = cells.missing | is_range
@@ -162,10 +162,11 @@ def with_intervals(cells: ColumnCells, objects: np.ndarray, is_range: np.ndarray
     """Cells of a column of objects of which some are intervals and the others were read; numbers become floats."""
     found = [x if isinstance(x, Interval) else Interval(x.left, x.right, x.closed) for x in objects[is_range]]
     if cells.sort == "empty":
-        has_dates = any(hasattr(end, "year") for x in found[:1] for end in (x.lo, x.hi))
+        dates = [end for x in found[:1] for end in (x.lo, x.hi) if hasattr(end, "year")]
         n, gone = len(objects), np.ones(len(objects), bool)
-        dated = ticks("datetime64[us]", np.zeros(n, np.int64), gone, 1e6)
-        cells = dated if has_dates else numbers("number", "float64", np.full(n, np.nan))
+        zone = next((f", {end.tzinfo}" for end in dates if getattr(end, "tzinfo", None) is not None), "")
+        dated = ticks(f"datetime64[us{zone}]", np.zeros(n, np.int64), gone, 1e6)
+        cells = dated if dates else numbers("number", "float64", np.full(n, np.nan))
     return ranged(replace(cells, dtype="float64") if cells.sort in ("number", "integer") else cells, is_range, found)
 
 
@@ -173,7 +174,7 @@ def ranges_refused(name: str, n: int, why: str) -> str:
     """Message of an error about n cells of a column that are ranges."""
     return (
         f"column {name!r} has {n:,} {'cell that is a range' if n == 1 else 'cells that are ranges'}, {why}; fill them "
-        "first by joint.impute(frame, ranges='fill') of a HiddenTreeForest, or make them missing"
+        'first by joint.impute(frame, "sample", ranges="fill") of a HiddenTreeForest, or make them missing'
     )
 
 

@@ -267,6 +267,8 @@ def between(lo: Any = None, hi: Any = None, closed: Closed = "both") -> Interval
     ------
     TypeError
         If an end is a list.
+    ValueError
+        If ``lo`` is greater than ``hi``, or one of them is NaN.
 
     Examples
     --------
@@ -275,6 +277,15 @@ def between(lo: Any = None, hi: Any = None, closed: Closed = "both") -> Interval
     """
     for end in (lo, hi):
         refuse_list("between", end)
+        if isinstance(end, float | np.floating) and math.isnan(end):
+            raise ValueError(f"between: expected a value or None for no bound, got {end!r}")
+    if not isinstance(lo, str) and not _is_array(lo) and not _is_array(hi):  # of text the column knows the order
+        try:
+            is_reversed = lo is not None and hi is not None and bool(lo > hi)
+        except TypeError:
+            is_reversed = False
+        if is_reversed:
+            raise ValueError(f"between: the interval from {lo!r} to {hi!r} is reversed; exchange its ends")
     return Interval(lo, hi, closed)
 
 

@@ -217,7 +217,9 @@ def encode_reader(
         elif not column.is_categorical and cells.codes is not None and _are_ranges(cells):
             cells = read_cells(WrittenForm("number", cells.dtype), cells, name, column.dtype)
         if column.censored is not None and column.censored.flag in reader.names:
-            cells = with_flag(cells, reader.cells(column.censored.flag), name, column.censored)
+            flag = reader.cells(column.censored.flag)
+            if not flag.missing.all():  # drawn rows have no flag
+                cells = with_flag(cells, flag, name, column.censored)
         if cells.range_of is not None and (cells.range_of >= 0).any():
             number = np.full(X.shape, -1, np.int32) if number is None else number
             number[:, j] = np.where(cells.range_of >= 0, cells.range_of + len(intervals), -1)

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..runtime.warnings import warn
 from . import calendars
-from .cells import FrameReader, numbers, of_numbers, ranges_refused, without
+from .cells import OPEN, FrameReader, numbers, of_numbers, ranges_refused, ticks, without
 from .conditions import Censored
 from .csv_files import WORDS
 from .ends import ends_of
@@ -62,7 +62,7 @@ from .schema import (
 )
 from .stand_ins import stand_ins, warn_of
 from .text_columns import find_forms, with_forms
-from .times import zone, zone_of
+from .times import seconds, zone, zone_of
 from .written_forms import WrittenForm, is_missing_word
 
 
@@ -122,9 +122,12 @@ def infer_schema(frame: Any, kinds: Mapping[str, Any] | None = None, doubt: bool
     wanted = to_count(seen, kinds)
     schema = schema_of(seen, count(reader, wanted), kinds)
     for column in schema.columns:
-        odd = next((x for x in column.levels if not isinstance(x, str) or range_text(x) is None), "")
         if column.name in of_ranges and column.is_categorical:
-            raise ValueError(f"kinds: column {column.name!r}: {odd!r} is no range and no number as the others")
+            odd = next((x for x in column.levels if not isinstance(x, str) or range_text(x) is None), None)
+            fault = f"{odd!r} is no range and no number as the others"
+            if odd is None:
+                fault = f"the ends of ranges such as {column.levels[0]!r} are not written in one form"
+            raise ValueError(f"kinds: column {column.name!r}: {fault}")
     schema = _with_ranges(schema, reader, flags)
 
     def with_notes(column: Column) -> Column:
@@ -165,33 +168,35 @@ def with_flags(reader: FrameReader, flags: Mapping[str, Censored]) -> FrameReade
     """The table with ranges in columns of which another one says that some of their numbers are not exact."""
     if not flags:
         return reader
-    read = {}
-    for name, of in flags.items():
-        cells, flag = reader.cells(name), reader.cells(of.flag)
-        n = int(np.count_nonzero(flag.missing & ~cells.missing))
-        if n:
-            raise ValueError(
-                f"column {of.flag!r}: {n:,} missing cells beside numbers of {name!r}; it must say which are exact"
-            )
-        read[name] = with_flag(cells, flag, name, of)
+    read = {name: with_flag(reader.cells(name), reader.cells(of.flag), name, of) for name, of in flags.items()}
     return replace(reader, cells=lambda name: read[name] if name in read else reader.cells(name))
 
 
 def _with_ends_of_ranges(seen: Look, reader: FrameReader) -> Look:
-    """What was seen, with the ends of ranges for the numbers of columns that have no others."""
+    """What was seen, with the ends of ranges for the numbers or moments of columns that have no others."""
     columns = list(seen.columns)
     for j, name in enumerate(seen.names):
         known = columns[j]
-        if known.n_ranges and known.n_known == 0 and known.sort != "datetime":
+        if known.n_ranges and known.n_known == 0:
             cells = reader.cells(name)
-            ends = [end for x in cells.intervals for end in (x.lo, x.hi) if end is not None and math.isfinite(end)]
-            known = look_at(numbers("number", cells.dtype, np.array(ends or [0.0], dtype=np.float64)))
+            ends = [end for x in cells.intervals for end in (x.lo, x.hi) if end not in OPEN]
+            try:
+                if known.sort == "datetime":
+                    micro = np.rint([seconds(end, 0.0, zone_of(cells.dtype)) * MICRO for end in ends]).astype(np.int64)
+                    known = look_at(ticks(cells.dtype, micro, np.zeros(len(ends), bool), MICRO))
+                else:
+                    known = look_at(numbers("number", cells.dtype, np.array(ends or [0.0], dtype=np.float64)))
+            except (TypeError, ValueError) as error:
+                raise ValueError(
+                    f"column {name!r}: expected ranges of numbers, or of dates as pandas.Timestamp, got {ends[0]!r} as "
+                    f"an end ({error})"
+                ) from None
             columns[j] = replace(known, n_known=0, n_ranges=columns[j].n_ranges)
     return replace(seen, columns=tuple(columns))
 
 
 def _with_ranges(schema: Schema, reader: FrameReader, flags: Mapping[str, Censored]) -> Schema:
-    """The schema with what ranges say of the ends of their columns, by values in place of them."""
+    """The schema with what ranges say of the ends of their columns, by imputed values."""
     columns = list(schema.columns)
     few = [j for j, column in enumerate(columns) if column.n_ranges or column.name in flags]
     if not few:
@@ -203,6 +208,15 @@ def _with_ranges(schema: Schema, reader: FrameReader, flags: Mapping[str, Censor
         column = columns[j] = replace(columns[j], censored=flags.get(names[k]))
         if found is None or not (found.number[:, k] >= 0).any():
             continue
+        is_known = not np.isnan(X[:, k]).all()
+        if not is_known and (of := column.censored) is not None:
+            problem = "true beside every number of {!r}: none is exact"
+            if of.event:
+                problem = "false beside every number of {!r}: no event has happened"
+            raise ValueError(
+                f"column {of.flag!r}: {problem.format(names[k])}, and nothing can be learned of them; leave them "
+                f"out: kinds={{{names[k]!r}: 'ignored'}}"
+            )
         x = complete_column(column, X[:, k], *found.of_column(k, column))
         values, counts = np.unique(x[~np.isnan(x)], return_counts=True)
         whole = _with_ends(
@@ -212,9 +226,8 @@ def _with_ranges(schema: Schema, reader: FrameReader, flags: Mapping[str, Censor
         opened = [found.intervals[i] for i in np.unique(found.number[found.number[:, k] >= 0, k])]
         begins = [column.to_number(one.lo) for one in opened if one.hi is None]
         if begins:
-            until = max(begins) if np.isnan(X[:, k]).all() else float(np.nanmax(X[:, k]))
+            until = float(np.nanmax(X[:, k])) if is_known else max(begins)
             column = replace(column, learned_until=until)
-        is_known = not np.isnan(X[:, k]).all()
         columns[j] = column if is_known else replace(column, minimum=whole.minimum, maximum=whole.maximum)
     return replace(schema, columns=tuple(columns))
 
@@ -229,9 +242,13 @@ def check_kinds(names: Sequence[str], kinds: Mapping[str, str] | None) -> dict[s
     for name, kind in kinds.items():
         if name not in names:
             raise ValueError(f"kinds: there is no column {name!r}; {near(name, names)}")
+        if kind == "ranges" or isinstance(kind, Censored):
+            raise ValueError(f"kinds: column {name!r}: ranges are not learned in batches; give the table as a whole")
         if kind not in (*KINDS, *NO_KINDS):
-            known = ", ".join((*KINDS, *NO_KINDS))
-            raise ValueError(f"kinds: column {name!r}: {kind!r} is no kind of column; one of {known}")
+            known = ", ".join((*KINDS, "ranges", *NO_KINDS))
+            raise ValueError(
+                f"kinds: column {name!r}: {kind!r} is no kind of column; one of {known}, or in Python jf.censored(...)"
+            )
     return kinds
 
 
@@ -335,6 +352,9 @@ def _column(name: str, seen: Seen, kind: str | None, counted: np.ndarray | None)
     if seen.n_ranges and (kind in CATEGORICAL_KINDS or not isinstance(seen.what, Numbers | Moments)):
         raise ValueError(ranges_refused(name, seen.n_ranges, f"which a column of {kind or 'text'} does not have"))
     if seen.n_ranges and not seen.n_known:  # values are ends of ranges, which no cell has
+        if isinstance(seen.what, Moments):
+            made = _datetime(column, seen.what)
+            return replace(made, atoms=(), only="", step=min(made.step, calendars.DAY))  # days between weekly ends
         made = _numeric(column, seen.sort, _as_numbers(column, seen), counted)
         return replace(made, atoms=(), kind="continuous" if made.kind == "mixed" else made.kind)
     if isinstance(seen.what, Moments):

@@ -1,7 +1,8 @@
-"""Cells of which only a range is known: how texts write them, flags that say so, and values in their place.
+"""Cells of which only a range is known: their texts, columns of flags, and imputed values of interval-censored cells.
 
 A range is an `Interval`. The cells of a column keep the number of their range beside values that are missing. Learners
-that need a value get one from a self-consistent estimate of the column's distribution (`complete_column`).
+that need a value get one from the nonparametric maximum likelihood (Turnbull 1976) estimate of the column's
+distribution (`complete_column`).
 """
 
 from __future__ import annotations
@@ -127,8 +128,8 @@ def interval_of(text: RangeText, numbers: Mapping[str, float]) -> Interval | Non
     return Interval(lo, hi, text.closed)
 
 
-def in_order(found: Sequence[Interval]) -> np.ndarray | None:
-    """The order of brackets that do not overlap; None if some do."""
+def order_if_disjoint(found: Sequence[Interval]) -> np.ndarray | None:
+    """The order of intervals that do not overlap; None if some do."""
     ends = np.array([(-math.inf if x.lo is None else x.lo, math.inf if x.hi is None else x.hi) for x in found])
     order = np.lexsort((ends[:, 1], ends[:, 0]))
     is_apart = ends[order[:-1], 1] <= ends[order[1:], 0]
@@ -146,7 +147,12 @@ def with_flag(cells: ColumnCells, flag: ColumnCells, name: str, of: Censored) ->
     truth = flag.values if flag.codes is None else np.append([_truth(x) for x in flag.labels], np.nan)[flag.codes]
     if flag.sort == "datetime" or (~np.isnan(truth) & (truth != 0.0) & (truth != 1.0)).any():
         raise ValueError(f"column {of.flag!r}: expected true and false, or 1 and 0, to say which {name!r} are exact")
-    is_range = ~cells.missing & (truth == (0.0 if of.event else 1.0))  # drawn rows have no flag
+    n = int(np.count_nonzero(flag.missing & ~cells.missing))
+    if n:
+        raise ValueError(
+            f"column {of.flag!r}: {n:,} missing cells beside numbers of {name!r}; it must say which are exact"
+        )
+    is_range = ~cells.missing & (truth == (0.0 if of.event else 1.0))
     ends = cells.values[is_range].tolist()
     return ranged(
         cells, is_range, [Interval(x, None, "neither") if of.event else Interval(None, x, "neither") for x in ends]
@@ -155,10 +161,11 @@ def with_flag(cells: ColumnCells, flag: ColumnCells, name: str, of: Censored) ->
 
 def _truth(label: Any) -> float:
     """A label as 0 or 1; 2 if it is neither."""
-    return {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}.get(str(label).strip().casefold(), 2.0)
+    truth = {"true": 1.0, "1": 1.0, "1.0": 1.0, "false": 0.0, "0": 0.0, "0.0": 0.0}
+    return truth.get(str(label).strip().casefold(), 2.0)
 
 
-# ---- Values in place of ranges, from a self-consistent estimate of the column's distribution.
+# ---- Imputed values of interval-censored cells, by nonparametric maximum likelihood (Turnbull 1976).
 
 _MOST_STEPS, _CLOSE = 500, 1e-7
 _KNOTS = 200
@@ -172,7 +179,7 @@ _NEAR = 1.0
 def complete_column(
     column: Column, x: np.ndarray, rows: np.ndarray, place: np.ndarray, regions: Sequence[Region]
 ) -> np.ndarray:
-    """Numbers x (n,) with values in place of ranges: ``rows`` have the regions ``place``.
+    """Numbers x (n,) with imputed values of interval-censored cells: ``rows`` have the regions ``place``.
 
     The masses between the ends of all ranges maximise the likelihood (Turnbull 1976). Between two ends lie quantiles of
     the exact values there. Where there are next to none, values are those of a curve through the ends of known mass.
@@ -238,7 +245,7 @@ def _turnbull(known: np.ndarray, first: np.ndarray, last: np.ndarray, counts: np
 
 
 def _curve(exact: np.ndarray, limits: np.ndarray, below: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Shares ascending, and the numbers with such a share below them: a curve through the limits and exact values."""
+    """Knots of the quantile function: shares, ascending, and the numbers with such a share of the column below them."""
     from scipy.special import ndtr, ndtri
 
     some = exact[np.linspace(0, len(exact) - 1, min(len(exact), _KNOTS)).astype(int)] if len(exact) else exact
@@ -311,7 +318,7 @@ def _inside(column: Column, values: np.ndarray, ends: np.ndarray) -> np.ndarray:
 
 
 def complete_table(schema: Schema, X: np.ndarray, ranges: Ranges) -> np.ndarray:
-    """Numbers X (n, d) with values in place of ranges, column by column."""
+    """Numbers X (n, d) with imputed values of interval-censored cells, column by column."""
     X = X.copy()
     for j in np.flatnonzero((ranges.number >= 0).any(axis=0)).tolist():
         X[:, j] = complete_column(schema.columns[j], X[:, j], *ranges.of_column(j, schema.columns[j]))

@@ -146,7 +146,8 @@ def _notes(column: Column) -> Iterator[str]:
             f"kinds={{{column.name!r}: 'categorical'}}, or --kinds {column.name}=categorical"
         )
     elif column.written is not None:
-        yield f"text read as {column.written.in_words}, such as {column.written.example!r}"
+        such = f", such as {column.written.example!r}" if column.n_ranges < column.n_observed else ""  # a cell has
+        yield f"text read as {column.written.in_words}{such}"
         if column.written.exceptions:
             yield f"missing, as of another form: {_named(column.written.exceptions)}"
     if column.n_ranges:

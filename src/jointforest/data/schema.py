@@ -113,7 +113,8 @@ class Column:
     censored : Censored or None
         Another column that says whether numbers are exact.
     learned_until : float
-        Of a column with ranges that are open above the largest number that is known exactly; infinite of others.
+        Of a column with ranges that are open above the largest number that is known exactly, or if none is the
+        largest lower end; infinite of others.
     has_number_name : bool
         Whether the column's name in its frame is a whole number, whose text is ``name`` (pandas alone has such names).
     written : WrittenForm or None
@@ -277,8 +278,10 @@ class Column:
         except (TypeError, ValueError, OverflowError):
             such = "" if self.written is None else f" such as {self.written.example!r}"
             such = f" of seconds, or a text such as {self.text(self.maximum)!r}" if times.is_span(self.dtype) else such
+            is_range = type(value).__name__ == "Interval" or str(value).strip().startswith(tuple("<>≤≥[("))
+            hint = "; for a range say jf.between(low, high), with None for an open end" if is_range else ""
             raise ValueError(
-                f"column {self.name!r} ({self.kind}): expected a number{such}, got {shortened(value)}"
+                f"column {self.name!r} ({self.kind}): expected a number{such}, got {shortened(value)}{hint}"
             ) from None
         if not math.isfinite(number):
             raise ValueError(f"column {self.name!r}: expected a finite number, got {number}; None means nothing known")
@@ -443,7 +446,9 @@ class Schema:
     @cached_property
     def reasons_aside(self) -> dict[str, str]:
         """Why columns take no part in the model, by their names."""
-        return {c.name: c.aside.in_words if c.aside else "has no known cell" for _, c in self.unknown}
+        flags = {c.censored.flag: f"says which {c.name!r} are exact" for c in self.columns if c.censored}
+        words = {c.name: c.aside.in_words if c.aside else "has no known cell" for _, c in self.unknown}
+        return words | {name: said for name, said in flags.items() if name in words}
 
     @cached_property
     def all_columns(self) -> Schema:
@@ -493,10 +498,10 @@ class Schema:
         """Say why a column takes no part in the model, if the name is that of one."""
         column = next((column for _, column in self.unknown if name in (column.name, column.label)), None)
         if column is not None and column.aside is not None:
-            raise ValueError(
-                f"column {name!r} {column.aside.in_words} and takes no part in the model; to learn it all the same, "
-                f"say its kind, such as kinds={{{name!r}: 'categorical'}}, or --kinds {name}=categorical"
-            )
+            hint = f"say its kind, such as kinds={{{name!r}: 'categorical'}}, or --kinds {name}=categorical"
+            why = self.reasons_aside[column.name]
+            more = f"; to learn it all the same, {hint}" if why == column.aside.in_words else ""  # else it is a flag
+            raise ValueError(f"column {name!r} {why} and takes no part in the model{more}")
         if column is not None:
             raise ValueError(f"column {name!r}: all its cells were missing at learning, so that nothing is known of it")
 

@@ -23,8 +23,9 @@ import numpy as np
 from ..runtime.warnings import warn
 from .cells import ColumnCells, FrameReader, numbers, ranged
 from .conditions import Interval
+from .csv_files import is_number
 from .identifiers import NO_KINDS
-from .ranges import in_order, interval_of, range_text
+from .ranges import interval_of, order_if_disjoint, range_text
 from .schema import CATEGORICAL_KINDS
 from .times import is_date
 from .written_forms import CLOCK, MOST_EXCEPTIONS, WrittenForm, date_regex, is_missing_word, is_solid
@@ -67,6 +68,8 @@ _WIDER = 3.0
 """A reading of dates is ruled out if they span so many times the span of another reading."""
 _PLAIN_BESIDE_DASHES = 0.1
 """Least share of cells that are numbers in a column where a dash means a range."""
+_TELEPHONE = 6
+"""Digits of telephone numbers, with or without a dash, of which all have equally many."""
 _MOST_BRACKETS = 100
 """Most brackets that are levels in order."""
 _LIKELY = 0.9
@@ -116,18 +119,19 @@ def read_cells(form: WrittenForm, cells: ColumnCells, name: str, dtype: str) -> 
     return ranged(read, is_range, [intervals[code] for code in cells.codes[is_range].tolist()])
 
 
-def _interval(form: WrittenForm, text: str, name: str) -> Interval | None:
+def _interval(form: WrittenForm, text: str, name: str, must: bool = False) -> Interval | None:
     """The interval that a text is, whose ends have the form of a column's numbers; None if it is none.
 
-    Raises ValueError if it ends below its start.
+    Raises ValueError if it ends below its start; with a dash, which may mean something else, only if it ``must``.
     """
     found = range_text(text) if form.sort == "number" else None
     if found is None:
         return None
     ends = dict(zip(found.ends, form.parse_all(found.ends).tolist(), strict=True))
     interval = interval_of(found, ends)
-    if interval is None and not any(map(math.isnan, ends.values())) and not found.has_dash:
-        raise ValueError(f"column {name!r}: the range {text!r} ends below its start; exchange its ends")
+    if interval is None and not any(map(math.isnan, ends.values())) and (must or not found.has_dash):
+        fault = "ends below its start; exchange its ends" if len(ends) > 1 else "has equal ends; write one number"
+        raise ValueError(f"column {name!r}: the range {text!r} {fault}")
     return interval
 
 
@@ -224,7 +228,7 @@ def find_forms(reader: FrameReader, kinds: Mapping[str, str]) -> Found:
         texts = _texts_of(cells)
         if texts is None:
             continue
-        forms, brackets = _forms_with_ranges(name, texts, must=name in kinds)
+        forms, brackets = _forms_with_ranges(name, texts, must=kinds.get(name, "datetime") != "datetime")
         why_text = ""
         if brackets:
             found.brackets[name], found.cells[name] = brackets, cells
@@ -269,16 +273,21 @@ def _forms_with_ranges(name: str, column: _Texts, must: bool) -> tuple[tuple[Wri
     ends = [end for found in split.values() for end in found.ends]
     if has_dash and any(re.match(r"\D*0\d", end) for end in ends):
         return (), []
+    n_digits = {sum(map(str.isdigit, text)) for text in column.texts}
+    if has_dash and len(n_digits) == 1 and min(n_digits) >= _TELEPHONE and not must:
+        return (), []
     texts = list(dict.fromkeys([*itertools.compress(column.texts, is_plain), *ends]))
     forms, _ = _forms_of(_Texts(texts, np.ones(len(texts), np.int64), column.dtype), must=True)
     forms = forms[:1] if forms and forms[0].sort == "number" and not set(forms[0].exceptions).intersection(ends) else ()
-    intervals = [_interval(forms[0], text, name) for text in split] if forms else []
+    if must and not forms and all(map(is_number, texts)):  # a limit alone may be the only number
+        forms = (WrittenForm("number", column.dtype),)
+    intervals = [_interval(forms[0], text, name, must) for text in split] if forms else []
     if not forms or any(interval is None for interval in intervals):
         return (), []
     if must or (n_plain and not (has_dash and n_plain < _PLAIN_BESIDE_DASHES * n)):
         return forms, []
     is_all = len(split) == len(column.texts) == len(set(column.texts)) and 1 < len(split) <= _MOST_BRACKETS
-    order = in_order([interval for interval in intervals if interval is not None]) if is_all else None
+    order = order_if_disjoint([interval for interval in intervals if interval is not None]) if is_all else None
     if order is None:
         return (), []
     warn(
@@ -367,7 +376,9 @@ def _forms_of(column: _Texts, must: bool) -> tuple[tuple[WrittenForm, ...], str]
         if family.forms and n_odd <= n * family.may_differ and len(odd) <= MOST_EXCEPTIONS:
             return tuple(replace(form, exceptions=tuple(odd)) for form in family.forms), ""
         if not why_text and 5 * n_odd <= n and len(odd) <= MOST_EXCEPTIONS:
-            why_text = _why_text(family, odd, 1.0 - n_odd / n)
+            others = [text for text in odd if range_text(text) is None] or odd  # without these ranges are read
+            n_others = int(counts[np.isin(texts, others)].sum())
+            why_text = _why_text(family, others, 1.0 - n_others / n)
     return (), why_text
 
 

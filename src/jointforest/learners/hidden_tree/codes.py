@@ -88,7 +88,7 @@ def _with_ranges(table: CodeTable, schema: Schema, scales: tuple[Scale, ...], ra
 
 
 def match_ranges(schema: Schema, cells: np.ndarray, ranges: Ranges) -> np.ndarray:
-    """Cells (n, d) whose values in place of ranges are exchanged among the rows of a range, as other cells suggest."""
+    """Cells (n, d) whose imputed values of ranges are exchanged among the rows of a range, as other cells suggest."""
     scales = scales_of(schema, cells, None, FIXED.most_codes, 0.0, False, ranges)
     table = table_of(schema, scales, cells, None, ranges)
     cells = cells.copy()

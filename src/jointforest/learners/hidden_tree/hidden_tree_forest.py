@@ -173,7 +173,7 @@ class HiddenTreeForest(TableScores):
         model = self._learn_ruled(rows.schema, rows.X, weight, self._draw_seed(), rows.ranges)
         self.joint_ = Joint(model)
         X = rows.X
-        if rows.ranges is not None:  # values in place of ranges do not depend on the other cells of the row
+        if rows.ranges is not None:  # imputed values of ranges do not depend on the other cells of the row
             exact = np.flatnonzero((rows.ranges.number < 0).all(axis=0)).tolist()
             if len(exact) < 2:
                 return self
