@@ -23,9 +23,9 @@ def test_a_change_of_a_marginal_is_found_and_counted() -> None:
     assert change.sentence == f"share of plan = free: {shares[0]} -> {shares[1]}"
     assert change.adjusted == found.p_value
     # region follows plan as before, so that its change is explained, and the pair has not changed
-    follows = {c.columns: c.follows for c in found.changes}
-    assert follows[("region",)] == ("plan",)
-    assert ("plan", "region") not in follows
+    explained_by = {c.columns: c.explained_by for c in found.changes}
+    assert explained_by[("region",)] == ("plan",)
+    assert ("plan", "region") not in explained_by
 
 
 def test_information_is_that_of_counted_rows() -> None:
@@ -75,6 +75,25 @@ def test_a_change_of_one_subgroup_is_found_and_measured() -> None:
     assert change.regions[0].startswith("share of plan = pro and hours from")
 
 
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+@pytest.mark.parametrize("change", ["shift", "spread"])
+@pytest.mark.parametrize("order", [["g", "x"], ["x", "g"]])
+def test_the_group_that_is_named_is_the_one_that_changed(share: float, change: str, order: list[str]) -> None:
+    """Beside the sum of both changes, the rows of the other group deviate as much."""
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        old, new = (
+            pd.DataFrame({"g": random.choice(["a", "b"], 600, p=[1 - share, share]), "x": random.normal(size=600)})
+            for _ in range(2)
+        )
+        inside = new["g"] == "b"
+        new["x"] = new["x"].where(~inside, new["x"] + 1.5 if change == "shift" else 3 * new["x"])
+        found = jf.compare_tables(old[order], new[order], random_state=0).changes
+        (pair,) = [c for c in found if len(c.columns) == 2]
+        assert " where g = b: " in pair.sentence
+        assert "g = b" in pair.regions[0]
+
+
 def test_a_change_that_few_classes_hide_is_not_explained_by_another_one() -> None:
     old, new = plans(1_500, 0), plans(1_500, 1, free=0.6)
     codes = np.concatenate([np.repeat(np.arange(12), 100), np.repeat(np.arange(12, 42), 10)])
@@ -83,9 +102,9 @@ def test_a_change_that_few_classes_hide_is_not_explained_by_another_one() -> Non
         code[: 60 * k] = 41  # still rarer than twelve others
         frame["code"] = [f"c{one}" for one in code]
     found = {c.columns: c for c in jf.compare_tables(old, new, random_state=0).changes}
-    assert found[("code",)].follows == ()
+    assert found[("code",)].explained_by == ()
     assert found[("code",)].sentence.startswith("share of code = c41: ")
-    assert found[("region",)].follows == ("plan",)
+    assert found[("region",)].explained_by == ("plan",)
 
 
 def test_missing_cells_and_new_levels_are_changes() -> None:

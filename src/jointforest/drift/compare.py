@@ -52,7 +52,7 @@ class Change:
         The size of the change in the column's own units, with counts.
     regions : tuple of str
         The cells of a pair that changed most.
-    follows : tuple of str
+    explained_by : tuple of str
         The columns of a change with more information that explains this one; empty if there is none.
     """
 
@@ -62,10 +62,12 @@ class Change:
     adjusted: float
     sentence: str
     regions: tuple[str, ...] = ()
-    follows: tuple[str, ...] = ()
+    explained_by: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return self.sentence + (f"; explained by the change of {' and '.join(self.follows)}" if self.follows else "")
+        by = ", ".join(self.explained_by)
+        named = f"the pair ({by})" if len(self.explained_by) > 1 else by
+        return self.sentence + (f"; explained by the change of {named}" if by else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +100,7 @@ class TableComparison:
 
     def __repr__(self) -> str:
         n = len(self.changes)
-        lines = [f"{self.n_old:,} old and {self.n_new:,} new rows: p = {self.p_value:.3g} that nothing changed"]
+        lines = [f"{self.n_old:,} old and {self.n_new:,} new rows: p-value {self.p_value:.3g} (hypothesis: nothing changed)"]
         lines += [f"  {change}" for change in self.changes] or ["  no single change found"] * (not n)
         return "\n".join([*lines, *(f"  {name!r} is not compared: it {why}" for name, why in self.left_out.items())])
 
@@ -109,7 +111,7 @@ class TableComparison:
         Returns
         -------
         frame with the columns column, second_column (None of single columns), information, p_value, adjusted, change,
-        regions and follows (texts separated by "; ")
+        regions and explained_by (texts separated by "; ")
         """
         found = self.changes
         cells: dict[str, list[Any]] = {
@@ -117,7 +119,7 @@ class TableComparison:
             "second_column": [(*c.columns, None)[1] for c in found],
             **{name: [getattr(c, name) for c in found] for name in ("information", "p_value", "adjusted")},
             "change": [c.sentence for c in found],
-            **{name: ["; ".join(getattr(c, name)) for c in found] for name in ("regions", "follows")},
+            **{name: ["; ".join(getattr(c, name)) for c in found] for name in ("regions", "explained_by")},
         }
         return from_cells(cells, read(self._old).frame, _TYPES)
 
@@ -323,13 +325,14 @@ class _Model:
                 sentence = words.column(columns[0], excess, is_trend)
             else:
                 i, j = columns
-                sentence = words.pair(i, j, excess, is_trend)
-                most = np.argsort(-excess, axis=None, kind="stable")[:_REGIONS].tolist()
+                sentence = words.pair(i, j, rows, new, excess, is_trend)
+                clear = excess * deviance(rows, np.full(rows.shape, self._share), new)  # a change of its own, too
+                most = np.argsort(-clear, axis=None, kind="stable")[:_REGIONS].tolist()
                 expected = (rows.ravel() * term.p).tolist()
                 regions = [words.region((i, j), divmod(c, rows.shape[1]), expected[c]) for c in most]
-            about, follows = (() if of is None else tuple(names[j] for j in of) for of in (columns, by))
+            about, causing = (() if of is None else tuple(names[j] for j in of) for of in (columns, by))
             p, q = float(p_values[k]), float(adjusted[k])
-            changes.append(Change(about, float(information[k]), p, q, sentence, tuple(regions), follows))
+            changes.append(Change(about, float(information[k]), p, q, sentence, tuple(regions), causing))
         return tuple(changes)
 
     def _fit(self, place: _Place) -> tuple[Term, np.ndarray, np.ndarray]:
