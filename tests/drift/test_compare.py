@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -162,9 +164,46 @@ def test_columns_that_cannot_be_compared_are_named() -> None:
     old["code"], new["code"] = ["a", "b"] * 60, [1, 2] * 50
     found = jf.compare_tables(old, new, random_state=0)
     assert set(found.left_out) == {"id", "empty", "gone", "extra", "code"}
-    assert found.left_out["code"] == "holds levels in the old table, and numbers in the new one"
+    assert found.left_out["code"] == "holds text such as 'a' in the old table, and numbers in the new one"
     assert found.left_out["gone"] == "is not in the new table"
     assert "'empty' is not compared: it has no known cell" in repr(found)
+
+
+def ranges(rows: int) -> dict[str, Any]:
+    """Columns with cells that are ranges, of all types that hold them, and one without."""
+    x = np.arange(rows, dtype=float)
+    some, texts = x.astype(object), np.array([f"{k:.0f}" for k in x + 10], object)
+    some[:9], texts[:20] = [jf.between(1, 3)] * 9, "<5"
+    return {"type": pd.arrays.IntervalArray.from_arrays(x, x + 2, "both"), "some": some, "texts": texts, "plain": x}
+
+
+@pytest.mark.parametrize("in_old", ["type", "some", "texts", "plain"])
+@pytest.mark.parametrize("in_new", ["type", "some", "texts", "plain"])
+def test_columns_with_ranges_are_left_out(in_old: str, in_new: str) -> None:
+    old, new = (plans(n, n)[["plan", "hours"]] for n in (120, 100))
+    old["size"], new["size"] = ranges(120)[in_old], ranges(100)[in_new]
+    found = jf.compare_tables(old, new, random_state=0)
+    expected = {"has cells that are ranges"} if (in_old, in_new) != ("plain", "plain") else set()
+    if {in_old, in_new} in ({"texts", "some"}, {"texts", "plain"}):
+        held = ("text such as '<5'", "numbers") if in_old == "texts" else ("numbers", "text such as '<5'")
+        expected = {"holds {} in the old table, and {} in the new one".format(*held)}
+    assert set(found.left_out.values()) == expected
+    assert len(found.row_scores(random_state=0)) == 100
+
+
+def test_tables_of_ranges_alone_are_refused() -> None:
+    frame = pd.DataFrame({"size": ranges(120)["texts"]})
+    with pytest.raises(ValueError, match="no column can be compared: 'size' has cells that are ranges"):
+        jf.compare_tables(frame, frame)
+    with pytest.raises(ValueError, match="no column can be monitored: 'size' has cells that are ranges"):
+        jf.Monitor(frame)
+
+
+def test_the_first_text_that_is_no_number_is_named() -> None:
+    old, new = plans(120, 0), plans(100, 1)
+    new["size"] = ["12.5", "12", "oops", "13"] * 25
+    found = jf.compare_tables(old, new, random_state=0)
+    assert found.left_out == {"size": "holds numbers in the old table, and text such as 'oops' in the new one"}
 
 
 def test_a_column_that_became_known_is_a_change() -> None:
@@ -192,6 +231,12 @@ def test_tables_without_rows_or_columns_in_common_are_refused() -> None:
         jf.compare_tables(*(pd.DataFrame({"id": [f"c{k:03}" for k in range(200)]}),) * 2)
     with pytest.raises(ValueError, match="level"):
         jf.compare_tables(frame, frame, level=2.0)
+
+
+def test_rows_have_no_scores_if_every_column_separates_the_tables() -> None:
+    old, new = plans(100, 0)[["day"]], plans(100, 1)[["day"]] + pd.Timedelta("900D")
+    with pytest.raises(ValueError, match="no column is left to score rows by: each of 'day' has other values"):
+        jf.compare_tables(old, new, random_state=0).row_scores()
 
 
 def test_rows_are_scored_by_the_old_table_without_its_dates() -> None:

@@ -100,7 +100,9 @@ class TableComparison:
 
     def __repr__(self) -> str:
         n = len(self.changes)
-        lines = [f"{self.n_old:,} old and {self.n_new:,} new rows: p-value {self.p_value:.3g} (hypothesis: nothing changed)"]
+        lines = [
+            f"{self.n_old:,} old and {self.n_new:,} new rows: p-value {self.p_value:.3g} (hypothesis: nothing changed)"
+        ]
         lines += [f"  {change}" for change in self.changes] or ["  no single change found"] * (not n)
         return "\n".join([*lines, *(f"  {name!r} is not compared: it {why}" for name, why in self.left_out.items())])
 
@@ -139,12 +141,23 @@ class TableComparison:
         Returns
         -------
         frame with the columns row (position, from 0), log_density, and percentile among the rows of the old table
+
+        Raises
+        ------
+        ValueError
+            If every column separates the tables, and no joint is given.
         """
         from ..estimators.outliers import ForestOutlierDetector
 
         share = self.n_new / (self.n_old + self.n_new)
         apart = {c.columns for c in self.changes if _separates(c.information, share)}
         names = tuple(joint.columns) if joint else tuple(name for name in self._names if (name,) not in apart)
+        if not names:
+            every = ", ".join(map(repr, self._names))
+            raise ValueError(
+                f"no column is left to score rows by: each of {every} has other values in the new table; give a joint "
+                "of the old table"
+            )
         old, new = (_columns(frame, names) for frame in (self._old, self._new))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenLevelWarning)  # new levels are among the changes

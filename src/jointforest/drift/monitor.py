@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ..data.frames import encode, read
+from ..data.frames import encode_cells, read
 from ..data.infer_schema import infer_schema
 from ..data.schema import Column
 from ..evaluation.columns_and_pairs import quantile_edges
 from ..runtime.parameters import check_number
 from ..runtime.random_state import seed_of
 from ..runtime.threads import chunks
+from ..runtime.warnings import warn
+from .tables import encode_exact, in_words
 
 _BINNED = 1 / 3
 """Share of the old rows that set the classes of columns; the others are what rows of the stream are ranked among."""
@@ -83,16 +85,19 @@ class Monitor:
     """
 
     def __init__(self, old: Any, *, level: float = 0.05, random_state: Any = None) -> None:
-        check_number("level", level, 0, 1, text="a probability between 0 and 1")
-        n = read(old).n
+        check_number("level", level, 0, 1, without="both", text="more than 0 and less than 1")
+        reader = read(old)
+        n = reader.n
         if n < _FEWEST:
             raise ValueError(f"old: expected at least {_FEWEST} rows, got {n}")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self._schema = infer_schema(old, doubt=False)
-        self.left_out = dict(self._schema.reasons_aside)
+            schema = infer_schema(old, doubt=False)
+        self._schema, X, with_ranges = encode_exact(schema, reader)
+        self.left_out = schema.reasons_aside | with_ranges
+        if not self._schema.columns:
+            raise ValueError(f"no column can be monitored: {in_words(self.left_out)}")
         self._random, self._level = np.random.default_rng(seed_of(random_state)), level
-        X, _ = encode(self._schema, old, None)
         X = X[self._random.permutation(n)]
         first, ranked = np.split(X, [round(n * _BINNED)])
         # Were the classes those of all old rows, new rows would not be exchangeable with them.
@@ -110,6 +115,7 @@ class Monitor:
         self._log_started, self._log_most = np.full(n_terms, -np.inf), np.zeros(n_terms)
         self._log_run, self._start = np.zeros(n_terms), np.ones(n_terms, np.int64)
         self.alarm: int | None = None
+        self._absent: set[str] = set()
 
     @property
     def e_value(self) -> float:
@@ -142,7 +148,8 @@ class Monitor:
         Parameters
         ----------
         batch : frame of m rows
-            Columns are matched by name; absent ones count as missing, and further ones are ignored.
+            Columns are matched by name. Absent ones count as missing, with a warning at the first time; further ones
+            are ignored.
 
         Returns
         -------
@@ -151,9 +158,18 @@ class Monitor:
         Raises
         ------
         ValueError
-            If a column has cells of another type than in the table.
+            If a column has cells of another type than in the table, or cells that are ranges.
         """
-        codes = self._codes(*encode(self._schema, batch, None))
+        reader = read(batch)
+        absent = [] if reader.frame == "numpy" else sorted(set(self._schema.names) - set(reader.names) - self._absent)
+        if absent:
+            self._absent.update(absent)
+            warn(
+                f"batch {self._n_batches + 1:,} has no column {', '.join(map(repr, absent))}: all their cells count as "
+                "missing, which is a change; rename such columns, or leave them out of the old table",
+                UserWarning,
+            )
+        codes = self._codes(*encode_cells(self._schema, reader, None))
         self._n_batches += 1
         log_e = np.zeros(len(self._terms))
         for first, last in chunks(len(codes), _AT_ONCE):
