@@ -96,7 +96,7 @@ def test_the_group_that_is_named_is_the_one_that_changed(share: float, change: s
         assert "g = b" in pair.regions[0]
 
 
-def test_a_change_that_few_classes_hide_is_not_explained_by_another_one() -> None:
+def test_a_change_that_few_bins_hide_is_not_explained_by_another_one() -> None:
     old, new = plans(1_500, 0), plans(1_500, 1, free=0.6)
     codes = np.concatenate([np.repeat(np.arange(12), 100), np.repeat(np.arange(12, 42), 10)])
     for k, frame in enumerate((old, new)):

@@ -26,7 +26,7 @@ _GROUPS = 512
 _SAME = 1.0 + 1e-9
 """p-values that differ by less than this factor are equal."""
 _REGIONS = 3
-"""Cells of a pair that are named."""
+"""Bins of a pair that are named."""
 _EXPLAINED = 0.9
 """Share of a change's information from which on another change explains it."""
 _TYPES = {"row": int} | dict.fromkeys(("information", "p_value", "adjusted", "log_density", "percentile"), float)
@@ -51,7 +51,7 @@ class Change:
     sentence : str
         The size of the change in the column's own units, with counts.
     regions : tuple of str
-        The cells of a pair that changed most.
+        The bins of a pair that changed most.
     explained_by : tuple of str
         The columns of a change with more information that explains this one; empty if there is none.
     """
@@ -375,7 +375,7 @@ class _Model:
             return float((deviance(rows, without, new) - deviance(rows, with_it, new)).sum()) - bias
 
         alone = gain(simpler)
-        if alone < 0.5 * information * len(self._tables.X):  # few classes hide what changed
+        if alone < 0.5 * information * len(self._tables.X):  # few bins hide what changed
             return False
         return gain([*simpler, other]) < (1.0 - _EXPLAINED) * alone
 

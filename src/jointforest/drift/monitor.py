@@ -18,9 +18,9 @@ from ..runtime.warnings import warn
 from .tables import encode_exact, in_words
 
 _BINNED = 1 / 3
-"""Share of the old rows that set the classes of columns; the others are what rows of the stream are ranked among."""
+"""Share of the old rows that set the bins of columns; the others are what rows of the stream are ranked among."""
 _LEVELS = 10
-"""Levels of a column that have a class of their own."""
+"""Levels of a column that have a bin of their own."""
 _FEWEST = 30
 _BETS = 8
 """Bins of ranks between 0 and 1 on which is bet."""
@@ -100,11 +100,11 @@ class Monitor:
         self._random, self._level = np.random.default_rng(seed_of(random_state)), level
         X = X[self._random.permutation(n)]
         first, ranked = np.split(X, [round(n * _BINNED)])
-        # Were the classes those of all old rows, new rows would not be exchangeable with them.
-        self._classes = [_classes(column, first[:, j]) for j, column in enumerate(self._schema.columns)]
-        d = len(self._classes)
+        # Were the bins those of all old rows, new rows would not be exchangeable with them.
+        self._bounds = [_bounds(column, first[:, j]) for j, column in enumerate(self._schema.columns)]
+        d = len(self._bounds)
         self._terms = [(j, j) for j in range(d)] + [(i, j) for i in range(d) for j in range(i + 1, d)]
-        shapes = [(1 if i == j else len(self._classes[i]) + 2, len(self._classes[j]) + 2) for i, j in self._terms]
+        shapes = [(1 if i == j else len(self._bounds[i]) + 2, len(self._bounds[j]) + 2) for i, j in self._terms]
         codes = self._codes(ranked, np.zeros(ranked.shape, bool))
         self._rows = [_counts(codes, term, shape) for term, shape in zip(self._terms, shapes, strict=True)]
         self._ranks = [np.zeros((groups, _BETS)) for groups, _ in shapes]
@@ -213,9 +213,9 @@ class Monitor:
         return np.asarray((up_to - equal + self._random.random(len(code)) * (equal + 1.0)) / (before.sum(1) + 1.0))
 
     def _codes(self, X: np.ndarray, unseen: np.ndarray) -> np.ndarray:
-        """The class of each cell, (n, d); of other levels, and of missing cells, the last two."""
+        """The bin of each cell, (n, d); of other levels, and of missing cells, the last two."""
         out = np.empty(X.shape, np.int64)
-        for j, (column, bounds) in enumerate(zip(self._schema.columns, self._classes, strict=True)):
+        for j, (column, bounds) in enumerate(zip(self._schema.columns, self._bounds, strict=True)):
             x = X[:, j]
             code = np.searchsorted(bounds, x, "left")
             if column.is_categorical:
@@ -224,8 +224,8 @@ class Monitor:
         return out
 
 
-def _classes(column: Column, x: np.ndarray) -> np.ndarray:
-    """What makes the classes of a column: the most frequent levels, or bounds of numbers."""
+def _bounds(column: Column, x: np.ndarray) -> np.ndarray:
+    """What makes the bins of a column: the most frequent levels, or bounds of numbers."""
     known = x[~np.isnan(x)]
     if not column.is_categorical:
         return quantile_edges(known) if len(known) else known
@@ -234,7 +234,7 @@ def _classes(column: Column, x: np.ndarray) -> np.ndarray:
 
 
 def _counts(codes: np.ndarray, term: tuple[int, int], shape: tuple[int, int]) -> np.ndarray:
-    """Rows by the class of the first column of a term, one if it is a column alone, and that of the second."""
+    """Rows by the bin of the first column of a term, one if it is a column alone, and that of the second."""
     i, j = term
     group = 0 if i == j else codes[:, i]
     return np.bincount(group * shape[1] + codes[:, j], minlength=shape[0] * shape[1]).astype(float).reshape(shape)

@@ -19,9 +19,9 @@ from ..data.schema import Schema
 
 BINS = 16
 """Most bins of a column of numbers alone."""
-_ROWS_OF_CELL = 8
-"""Rows of both tables that a cell of a pair of columns has on average, at least; this sets the number of classes."""
-_MOST_CLASSES = 8
+_ROWS_OF_BIN = 8
+"""Rows of both tables that a bin of a pair of columns has on average, at least; this sets the number of bins."""
+_MOST_BINS = 8
 _HELD = {"number": "numbers", "integer": "numbers", "boolean": "booleans", "datetime": "dates", "levels": "levels"}
 
 
@@ -53,7 +53,7 @@ class TwoTables(NamedTuple):
     X : float64 array (n, d)
         Numbers and codes of levels, NaN where missing.
     fine, few : Coded
-        The columns alone, and with few classes each, as pairs of columns use them.
+        The columns alone, and with few bins each, as pairs of columns use them.
     """
 
     schema: Schema
@@ -99,12 +99,10 @@ def read_two(old: Any, new: Any) -> TwoTables:
     scales = [learn_scale(column, X[:, j], None, BINS) for j, column in enumerate(schema.columns)]
     n_codes = np.array([scale.n_codes for scale in scales])
     codes = code_table(scales, X)
-    most = int(np.clip(np.sqrt(len(X) / _ROWS_OF_CELL), 2, _MOST_CLASSES))
-    classes, n_classes = coarse(codes, n_codes, np.array([c.is_ordered for c in schema.columns]), most)
-    few = np.where(classes < 0, n_classes, classes).astype(np.int64)
-    return TwoTables(
-        schema, left_out, first.n, X, Coded(codes.astype(np.int64), n_codes + 1), Coded(few, n_classes + 1)
-    )
+    most = int(np.clip(np.sqrt(len(X) / _ROWS_OF_BIN), 2, _MOST_BINS))
+    few, n_few = coarse(codes, n_codes, np.array([c.is_ordered for c in schema.columns]), most)
+    few = np.where(few < 0, n_few, few).astype(np.int64)
+    return TwoTables(schema, left_out, first.n, X, Coded(codes.astype(np.int64), n_codes + 1), Coded(few, n_few + 1))
 
 
 def in_words(left_out: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ from .tables import Coded, TwoTables
 from .terms import deviance
 
 _NAMED = 3
-"""Most levels of a class that are named."""
+"""Most levels of a bin that are named."""
 
 
 def _percent(hits: int, n: int) -> str:
