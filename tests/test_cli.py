@@ -696,7 +696,7 @@ def test_compare_lists_changes_and_scores_rows(run: object, home: Path, tmp_path
     done = run("compare", *paths[:2], "-o", paths[2], "--rows", paths[3], "--seed", 0)
     assert (done.code, done.err) == (0, "")
     first, second = done.out.splitlines()[:2]
-    assert first == "172 old and 172 new rows: p = 0.001 that nothing changed"
+    assert first == "172 old and 172 new rows: p-value 0.001 (hypothesis: nothing changed)"
     assert second.startswith("  share of code = ") and "  mean of body_mass_g: " in done.out
     changes = files.read_table(str(paths[2]), csv=files.PLAIN).to_pylist()
     assert {"body_mass_g", "code"} <= {change["column"] for change in changes}  # codes stay texts in both tables

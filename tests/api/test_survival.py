@@ -41,11 +41,25 @@ def test_answers_are_sums_over_rows(name: str, known: dict) -> None:
     for t in TIMES:
         assert given.survival("size", t) == pytest.approx(p[size > t].sum(), abs=1e-9)
         assert given.restricted_mean("size", t) == pytest.approx((np.minimum(size, t) * p).sum(), abs=1e-8)
+    means = [given.restricted_mean("size", t) for t in TIMES]
+    np.testing.assert_array_equal(given.restricted_mean("size", TIMES), means)
     np.testing.assert_allclose(given.survival("size", TIMES), [p[size > t].sum() for t in TIMES], atol=1e-9)
     at_risk = p[::-1].cumsum()[::-1]
     at = np.flatnonzero(at_risk > 1e-6)
     np.testing.assert_allclose(given.hazard("size", at), (p / np.where(at_risk > 0, at_risk, 1))[at], atol=1e-7)
     assert np.isnan(given.hazard("size", 20))
+
+
+def test_restricted_means_of_rows_up_to_several_times() -> None:
+    joint = joints()["hidden"]
+    rows = joint.given(pd.DataFrame({"place": ["there", None, "there"]}))
+    found = rows.restricted_mean("size", TIMES)
+    assert found.shape == (3, len(TIMES))
+    for k, t in enumerate(TIMES):
+        np.testing.assert_array_equal(found[:, k], rows.restricted_mean("size", t))
+    assert rows.restricted_mean("size", []).shape == (3, 0)
+    with pytest.raises(ValueError, match="until: expected a value or a sequence"):
+        rows.restricted_mean("size", [[1, 2]])
 
 
 @pytest.mark.parametrize("name", ["forest", "hidden", "mixed"])
@@ -218,3 +232,16 @@ def test_what_is_known_so_far_is_evidence() -> None:
     found = joint.given(rows).survival("months", [12, 24])
     for i, text in enumerate(("plan = pro, months > 12", "plan = basic, months > 6")):
         np.testing.assert_allclose(found[i], joint.given(text).survival("months", [12, 24]), atol=1e-6)
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Vienna"])
+def test_restricted_means_up_to_several_dates(zone: str | None) -> None:
+    days = pd.Series(pd.date_range("2024-01-01", periods=60, tz=zone))
+    joint = jf.JointTree(random_state=0).fit(pd.DataFrame({"day": days, "x": np.arange(60.0)})).joint_
+    until = [days[10], days[40]]
+    found = joint.given().restricted_mean("day", until)
+    alone = [pd.Timestamp(joint.given().restricted_mean("day", t)) for t in until]
+    for one, several, t in zip(alone, found, until, strict=True):
+        several = pd.Timestamp(several)
+        several = several.tz_localize("UTC") if one.tzinfo else several
+        assert abs(several - one) <= pd.Timedelta("1D") and one <= t

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -23,9 +25,9 @@ def test_a_change_of_a_marginal_is_found_and_counted() -> None:
     assert change.sentence == f"share of plan = free: {shares[0]} -> {shares[1]}"
     assert change.adjusted == found.p_value
     # region follows plan as before, so that its change is explained, and the pair has not changed
-    follows = {c.columns: c.follows for c in found.changes}
-    assert follows[("region",)] == ("plan",)
-    assert ("plan", "region") not in follows
+    explained_by = {c.columns: c.explained_by for c in found.changes}
+    assert explained_by[("region",)] == ("plan",)
+    assert ("plan", "region") not in explained_by
 
 
 def test_information_is_that_of_counted_rows() -> None:
@@ -75,7 +77,26 @@ def test_a_change_of_one_subgroup_is_found_and_measured() -> None:
     assert change.regions[0].startswith("share of plan = pro and hours from")
 
 
-def test_a_change_that_few_classes_hide_is_not_explained_by_another_one() -> None:
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+@pytest.mark.parametrize("change", ["shift", "spread"])
+@pytest.mark.parametrize("order", [["g", "x"], ["x", "g"]])
+def test_the_group_that_is_named_is_the_one_that_changed(share: float, change: str, order: list[str]) -> None:
+    """Beside the sum of both changes, the rows of the other group deviate as much."""
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        old, new = (
+            pd.DataFrame({"g": random.choice(["a", "b"], 600, p=[1 - share, share]), "x": random.normal(size=600)})
+            for _ in range(2)
+        )
+        inside = new["g"] == "b"
+        new["x"] = new["x"].where(~inside, new["x"] + 1.5 if change == "shift" else 3 * new["x"])
+        found = jf.compare_tables(old[order], new[order], random_state=0).changes
+        (pair,) = [c for c in found if len(c.columns) == 2]
+        assert " where g = b: " in pair.sentence
+        assert "g = b" in pair.regions[0]
+
+
+def test_a_change_that_few_bins_hide_is_not_explained_by_another_one() -> None:
     old, new = plans(1_500, 0), plans(1_500, 1, free=0.6)
     codes = np.concatenate([np.repeat(np.arange(12), 100), np.repeat(np.arange(12, 42), 10)])
     for k, frame in enumerate((old, new)):
@@ -83,9 +104,9 @@ def test_a_change_that_few_classes_hide_is_not_explained_by_another_one() -> Non
         code[: 60 * k] = 41  # still rarer than twelve others
         frame["code"] = [f"c{one}" for one in code]
     found = {c.columns: c for c in jf.compare_tables(old, new, random_state=0).changes}
-    assert found[("code",)].follows == ()
+    assert found[("code",)].explained_by == ()
     assert found[("code",)].sentence.startswith("share of code = c41: ")
-    assert found[("region",)].follows == ("plan",)
+    assert found[("region",)].explained_by == ("plan",)
 
 
 def test_missing_cells_and_new_levels_are_changes() -> None:
@@ -143,9 +164,46 @@ def test_columns_that_cannot_be_compared_are_named() -> None:
     old["code"], new["code"] = ["a", "b"] * 60, [1, 2] * 50
     found = jf.compare_tables(old, new, random_state=0)
     assert set(found.left_out) == {"id", "empty", "gone", "extra", "code"}
-    assert found.left_out["code"] == "holds levels in the old table, and numbers in the new one"
+    assert found.left_out["code"] == "holds text such as 'a' in the old table, and numbers in the new one"
     assert found.left_out["gone"] == "is not in the new table"
     assert "'empty' is not compared: it has no known cell" in repr(found)
+
+
+def ranges(rows: int) -> dict[str, Any]:
+    """Columns with cells that are ranges, of all types that hold them, and one without."""
+    x = np.arange(rows, dtype=float)
+    some, texts = x.astype(object), np.array([f"{k:.0f}" for k in x + 10], object)
+    some[:9], texts[:20] = [jf.between(1, 3)] * 9, "<5"
+    return {"type": pd.arrays.IntervalArray.from_arrays(x, x + 2, "both"), "some": some, "texts": texts, "plain": x}
+
+
+@pytest.mark.parametrize("in_old", ["type", "some", "texts", "plain"])
+@pytest.mark.parametrize("in_new", ["type", "some", "texts", "plain"])
+def test_columns_with_ranges_are_left_out(in_old: str, in_new: str) -> None:
+    old, new = (plans(n, n)[["plan", "hours"]] for n in (120, 100))
+    old["size"], new["size"] = ranges(120)[in_old], ranges(100)[in_new]
+    found = jf.compare_tables(old, new, random_state=0)
+    expected = {"has cells that are ranges"} if (in_old, in_new) != ("plain", "plain") else set()
+    if {in_old, in_new} in ({"texts", "some"}, {"texts", "plain"}):
+        held = ("text such as '<5'", "numbers") if in_old == "texts" else ("numbers", "text such as '<5'")
+        expected = {"holds {} in the old table, and {} in the new one".format(*held)}
+    assert set(found.left_out.values()) == expected
+    assert len(found.row_scores(random_state=0)) == 100
+
+
+def test_tables_of_ranges_alone_are_refused() -> None:
+    frame = pd.DataFrame({"size": ranges(120)["texts"]})
+    with pytest.raises(ValueError, match="no column can be compared: 'size' has cells that are ranges"):
+        jf.compare_tables(frame, frame)
+    with pytest.raises(ValueError, match="no column can be monitored: 'size' has cells that are ranges"):
+        jf.Monitor(frame)
+
+
+def test_the_first_text_that_is_no_number_is_named() -> None:
+    old, new = plans(120, 0), plans(100, 1)
+    new["size"] = ["12.5", "12", "oops", "13"] * 25
+    found = jf.compare_tables(old, new, random_state=0)
+    assert found.left_out == {"size": "holds numbers in the old table, and text such as 'oops' in the new one"}
 
 
 def test_a_column_that_became_known_is_a_change() -> None:
@@ -173,6 +231,12 @@ def test_tables_without_rows_or_columns_in_common_are_refused() -> None:
         jf.compare_tables(*(pd.DataFrame({"id": [f"c{k:03}" for k in range(200)]}),) * 2)
     with pytest.raises(ValueError, match="level"):
         jf.compare_tables(frame, frame, level=2.0)
+
+
+def test_rows_have_no_scores_if_every_column_separates_the_tables() -> None:
+    old, new = plans(100, 0)[["day"]], plans(100, 1)[["day"]] + pd.Timedelta("900D")
+    with pytest.raises(ValueError, match="no column is left to score rows by: each of 'day' has other values"):
+        jf.compare_tables(old, new, random_state=0).row_scores()
 
 
 def test_rows_are_scored_by_the_old_table_without_its_dates() -> None:

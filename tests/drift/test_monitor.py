@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -66,12 +68,36 @@ def test_odd_tables_and_batches() -> None:
     assert set(monitor.left_out) == {"id", "empty"}
     assert monitor.since is None and monitor.e_value == pytest.approx(0.1)
     monitor.update(frame[:0])
-    monitor.update(frame[["plan", "hours"]].assign(more=1))
+    with pytest.warns(UserWarning, match="batch 2 has no column 'day', 'region', 'size': all their cells count as"):
+        monitor.update(frame[["plan", "hours"]].assign(more=1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        monitor.update(frame[["plan", "hours"]])  # a warning once for each column
+    with pytest.warns(UserWarning, match="batch 4 has no column 'plan'"):
+        monitor.update(frame[["hours"]])
     assert monitor.e_value > 0.1  # the other columns are missing
     with pytest.raises(ValueError, match="hours"):
         monitor.update(pd.DataFrame({"hours": ["many"]}))
     with pytest.raises(ValueError, match="at least 30 rows, got 20"):
         jf.Monitor(frame[:20])
+    for level in (0, 1):
+        with pytest.raises(ValueError, match="level must be more than 0 and less than 1"):
+            jf.Monitor(frame, level=level)
+
+
+@pytest.mark.parametrize("kind", ["frame", "array"])
+def test_columns_with_ranges_are_not_monitored(kind: str) -> None:
+    x = np.random.default_rng(0).normal(size=(200, 3))
+    cells = x.astype(object)
+    cells[:9, 1] = [jf.between(0, 1)] * 9
+    convert = np.asarray if kind == "array" else lambda rows: pd.DataFrame(rows, columns=["x0", "x1", "x2"])
+    monitor, plain = jf.Monitor(convert(cells), random_state=0), jf.Monitor(x[:, [0, 2]], random_state=0)
+    assert monitor.left_out == {"x1": "has cells that are ranges"}
+    assert monitor.update(convert(cells[:50])) == plain.update(x[:50, [0, 2]])
+    one = x.astype(object)
+    one[3, 2] = jf.between(0, 1)
+    with pytest.raises(ValueError, match="column 'x2' has 1 cell that is a range"):
+        monitor.update(convert(one))
 
 
 def test_the_same_seed_gives_the_same_evidence() -> None:

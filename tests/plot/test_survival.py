@@ -45,9 +45,23 @@ def test_kaplan_and_meier_by_hand() -> None:
     """Events at 1, 2 and 4; censored at 2 and 3, and a row whose group is known by half."""
     joint, _ = learned()
     rows = pd.DataFrame({"months": [1.0, 2, 2, 3, 4, 4], "ended": [True, True, False, False, True, True]})
-    at, share = kaplan_meier(joint.given(rows).state.evidence, 1, np.array([1, 1, 1, 1, 1, 0.5]))
+    found = kaplan_meier(joint.given(rows).state.evidence, 1, np.array([1, 1, 1, 1, 1, 0.5]))
+    assert found is not None
+    at, share = found
     np.testing.assert_array_equal(at, [1, 2, 4])
     np.testing.assert_allclose(share, np.cumprod([1 - 1 / 5.5, 1 - 1 / 4.5, 0.0]))
+
+
+def test_groups_without_rows_or_events() -> None:
+    joint, frame = learned()
+    groups = ["plan = basic", "plan = pro"]
+    assert len(plot.survival(joint, "months", groups, frame[:0]).lines) == 2
+    assert len(plot.survival(joint, "months", groups, frame[["plan"]]).lines) == 2
+    basic = frame[frame["plan"] == "basic"]
+    assert len(plot.survival(joint, "months", groups, basic).lines) == 3
+    ax = plot.survival(joint, "months", frame=basic[~basic["ended"]])
+    at, share = ax.lines[1].get_data()
+    assert at[-1] == frame.loc[frame["ended"], "months"].max() and set(share) == {1.0}
 
 
 def test_columns_and_groups_that_cannot_be_drawn() -> None:

@@ -475,13 +475,13 @@ class Posterior:
         ----------
         column : str
             A column of numbers or dates.
-        until : number or date
+        until : number or date, or sequence of k of them
         n_jobs : int or None
             Threads.
 
         Returns
         -------
-        scalar, or array (n,) for evidence of a frame
+        scalar, or array (k,) for a sequence; for evidence of a frame (n,) or (n, k)
         """
         return self.marginal(column).restricted_mean(until)
 
@@ -1084,14 +1084,28 @@ class Marginal:
 
     @threaded
     def restricted_mean(self, until: Any, *, n_jobs: int | None = -1) -> Any:
-        """Mean of the smaller of the column and ``until``."""
+        """Mean of the smaller of the column and ``until``, or of each of k values.
+
+        Returns
+        -------
+        scalar, or array (k,) for a sequence; of a frame (n,) or (n, k)
+        """
         self._need_numbers("restricted mean", boolean=False)
-        limit = self._column.numbers(until).reshape(1)
-        below = np.maximum(self._state.cdf(self._j, limit)[:, 0], 0.0)
-        evidence = with_values(self._state, {self._column.name: Interval(hi=until)}, True)
-        mean = self._state.distribution.observe(evidence).moments(self._j)[0]
-        restricted = np.where(below > 0.0, below * mean, 0.0 * below) + (1.0 - below) * limit
-        return self._values(self._learned(np.repeat(limit, len(below)), restricted))
+        limits = self._column.numbers(until)
+        if limits.ndim > 1:
+            raise ValueError(f"until: expected a value or a sequence of values, got an array of shape {limits.shape}")
+        parts = []
+        for limit in limits.reshape(-1):
+            below = np.maximum(self._state.cdf(self._j, np.array([limit]))[:, 0], 0.0)
+            one = self._column.scalar(float(limit))
+            evidence = with_values(self._state, {self._column.name: Interval(hi=one)}, True)
+            mean = self._state.distribution.observe(evidence).moments(self._j)[0]
+            parts.append(np.where(below > 0.0, below * mean, 0.0 * below) + (1.0 - below) * limit)
+        found = np.stack(parts, axis=1) if parts else np.empty((len(self._state.evidence.value), 0))
+        found = self._learned(np.broadcast_to(limits.reshape(-1), found.shape), found)
+        if limits.ndim == 0:
+            return self._values(found[:, 0])
+        return self._column.values(found[0] if self._posterior.one else found)
 
     @threaded
     def ppf(self, q: float | Sequence[float], *, n_jobs: int | None = -1) -> Any:

@@ -190,7 +190,8 @@ def _gaps(like: ColumnCells, missing: np.ndarray) -> ColumnCells:
     n = len(missing)
     values = np.full(n, 0 if like.sort == "datetime" else np.nan, like.values.dtype)
     values = values if like.codes is None else np.empty(0)
-    return replace(like, values=values, missing=missing, codes=None if like.codes is None else np.full(n, -1))
+    codes = None if like.codes is None else np.full(n, -1)
+    return replace(like, values=values, missing=missing, codes=codes, range_of=None, intervals=())
 
 
 def check_orders(name: str, a: Any, b: Any) -> None:
@@ -209,6 +210,11 @@ def joined(name: str, a: ColumnCells, b: ColumnCells) -> ColumnCells:
 
     Raises ValueError if they are of sorts that no column holds together.
     """
+    if a.range_of is not None or b.range_of is not None:
+        numbers = [np.full(len(x.missing), -1, np.int32) if x.range_of is None else x.range_of for x in (a, b)]
+        numbers[1] = np.where(numbers[1] >= 0, numbers[1] + len(a.intervals), -1)
+        exact = joined(name, *(replace(x, range_of=None, intervals=()) for x in (a, b)))
+        return replace(exact, range_of=np.concatenate(numbers), intervals=(*a.intervals, *b.intervals))
     a, b = (_gaps(b, a.missing) if a.missing.all() else a), (_gaps(a, b.missing) if b.missing.all() else b)
     missing = np.concatenate([a.missing, b.missing])
     if a.sort != b.sort and not {a.sort, b.sort} <= {"number", "integer"}:

@@ -26,7 +26,7 @@ _GROUPS = 512
 _SAME = 1.0 + 1e-9
 """p-values that differ by less than this factor are equal."""
 _REGIONS = 3
-"""Cells of a pair that are named."""
+"""Bins of a pair that are named."""
 _EXPLAINED = 0.9
 """Share of a change's information from which on another change explains it."""
 _TYPES = {"row": int} | dict.fromkeys(("information", "p_value", "adjusted", "log_density", "percentile"), float)
@@ -51,8 +51,8 @@ class Change:
     sentence : str
         The size of the change in the column's own units, with counts.
     regions : tuple of str
-        The cells of a pair that changed most.
-    follows : tuple of str
+        The bins of a pair that changed most.
+    explained_by : tuple of str
         The columns of a change with more information that explains this one; empty if there is none.
     """
 
@@ -62,10 +62,12 @@ class Change:
     adjusted: float
     sentence: str
     regions: tuple[str, ...] = ()
-    follows: tuple[str, ...] = ()
+    explained_by: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return self.sentence + (f"; explained by the change of {' and '.join(self.follows)}" if self.follows else "")
+        by = ", ".join(self.explained_by)
+        named = f"the pair ({by})" if len(self.explained_by) > 1 else by
+        return self.sentence + (f"; explained by the change of {named}" if by else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +100,9 @@ class TableComparison:
 
     def __repr__(self) -> str:
         n = len(self.changes)
-        lines = [f"{self.n_old:,} old and {self.n_new:,} new rows: p = {self.p_value:.3g} that nothing changed"]
+        lines = [
+            f"{self.n_old:,} old and {self.n_new:,} new rows: p-value {self.p_value:.3g} (hypothesis: nothing changed)"
+        ]
         lines += [f"  {change}" for change in self.changes] or ["  no single change found"] * (not n)
         return "\n".join([*lines, *(f"  {name!r} is not compared: it {why}" for name, why in self.left_out.items())])
 
@@ -109,7 +113,7 @@ class TableComparison:
         Returns
         -------
         frame with the columns column, second_column (None of single columns), information, p_value, adjusted, change,
-        regions and follows (texts separated by "; ")
+        regions and explained_by (texts separated by "; ")
         """
         found = self.changes
         cells: dict[str, list[Any]] = {
@@ -117,7 +121,7 @@ class TableComparison:
             "second_column": [(*c.columns, None)[1] for c in found],
             **{name: [getattr(c, name) for c in found] for name in ("information", "p_value", "adjusted")},
             "change": [c.sentence for c in found],
-            **{name: ["; ".join(getattr(c, name)) for c in found] for name in ("regions", "follows")},
+            **{name: ["; ".join(getattr(c, name)) for c in found] for name in ("regions", "explained_by")},
         }
         return from_cells(cells, read(self._old).frame, _TYPES)
 
@@ -137,12 +141,23 @@ class TableComparison:
         Returns
         -------
         frame with the columns row (position, from 0), log_density, and percentile among the rows of the old table
+
+        Raises
+        ------
+        ValueError
+            If every column separates the tables, and no joint is given.
         """
         from ..estimators.outliers import ForestOutlierDetector
 
         share = self.n_new / (self.n_old + self.n_new)
         apart = {c.columns for c in self.changes if _separates(c.information, share)}
         names = tuple(joint.columns) if joint else tuple(name for name in self._names if (name,) not in apart)
+        if not names:
+            every = ", ".join(map(repr, self._names))
+            raise ValueError(
+                f"no column is left to score rows by: each of {every} has other values in the new table; give a joint "
+                "of the old table"
+            )
         old, new = (_columns(frame, names) for frame in (self._old, self._new))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenLevelWarning)  # new levels are among the changes
@@ -323,13 +338,14 @@ class _Model:
                 sentence = words.column(columns[0], excess, is_trend)
             else:
                 i, j = columns
-                sentence = words.pair(i, j, excess, is_trend)
-                most = np.argsort(-excess, axis=None, kind="stable")[:_REGIONS].tolist()
+                sentence = words.pair(i, j, rows, new, excess, is_trend)
+                clear = excess * deviance(rows, np.full(rows.shape, self._share), new)  # a change of its own, too
+                most = np.argsort(-clear, axis=None, kind="stable")[:_REGIONS].tolist()
                 expected = (rows.ravel() * term.p).tolist()
                 regions = [words.region((i, j), divmod(c, rows.shape[1]), expected[c]) for c in most]
-            about, follows = (() if of is None else tuple(names[j] for j in of) for of in (columns, by))
+            about, causing = (() if of is None else tuple(names[j] for j in of) for of in (columns, by))
             p, q = float(p_values[k]), float(adjusted[k])
-            changes.append(Change(about, float(information[k]), p, q, sentence, tuple(regions), follows))
+            changes.append(Change(about, float(information[k]), p, q, sentence, tuple(regions), causing))
         return tuple(changes)
 
     def _fit(self, place: _Place) -> tuple[Term, np.ndarray, np.ndarray]:
@@ -359,7 +375,7 @@ class _Model:
             return float((deviance(rows, without, new) - deviance(rows, with_it, new)).sum()) - bias
 
         alone = gain(simpler)
-        if alone < 0.5 * information * len(self._tables.X):  # few classes hide what changed
+        if alone < 0.5 * information * len(self._tables.X):  # few bins hide what changed
             return False
         return gain([*simpler, other]) < (1.0 - _EXPLAINED) * alone
 

@@ -7,18 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from ..data.frames import encode, read
+from ..data.frames import encode_cells, read
 from ..data.infer_schema import infer_schema
 from ..data.schema import Column
 from ..evaluation.columns_and_pairs import quantile_edges
 from ..runtime.parameters import check_number
 from ..runtime.random_state import seed_of
 from ..runtime.threads import chunks
+from ..runtime.warnings import warn
+from .tables import encode_exact, in_words
 
 _BINNED = 1 / 3
-"""Share of the old rows that set the classes of columns; the others are what rows of the stream are ranked among."""
+"""Share of the old rows that set the bins of columns; the others are what rows of the stream are ranked among."""
 _LEVELS = 10
-"""Levels of a column that have a class of their own."""
+"""Levels of a column that have a bin of their own."""
 _FEWEST = 30
 _BETS = 8
 """Bins of ranks between 0 and 1 on which is bet."""
@@ -83,23 +85,26 @@ class Monitor:
     """
 
     def __init__(self, old: Any, *, level: float = 0.05, random_state: Any = None) -> None:
-        check_number("level", level, 0, 1, text="a probability between 0 and 1")
-        n = read(old).n
+        check_number("level", level, 0, 1, without="both", text="more than 0 and less than 1")
+        reader = read(old)
+        n = reader.n
         if n < _FEWEST:
             raise ValueError(f"old: expected at least {_FEWEST} rows, got {n}")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self._schema = infer_schema(old, doubt=False)
-        self.left_out = dict(self._schema.reasons_aside)
+            schema = infer_schema(old, doubt=False)
+        self._schema, X, with_ranges = encode_exact(schema, reader)
+        self.left_out = schema.reasons_aside | with_ranges
+        if not self._schema.columns:
+            raise ValueError(f"no column can be monitored: {in_words(self.left_out)}")
         self._random, self._level = np.random.default_rng(seed_of(random_state)), level
-        X, _ = encode(self._schema, old, None)
         X = X[self._random.permutation(n)]
         first, ranked = np.split(X, [round(n * _BINNED)])
-        # Were the classes those of all old rows, new rows would not be exchangeable with them.
-        self._classes = [_classes(column, first[:, j]) for j, column in enumerate(self._schema.columns)]
-        d = len(self._classes)
+        # Were the bins those of all old rows, new rows would not be exchangeable with them.
+        self._bounds = [_bounds(column, first[:, j]) for j, column in enumerate(self._schema.columns)]
+        d = len(self._bounds)
         self._terms = [(j, j) for j in range(d)] + [(i, j) for i in range(d) for j in range(i + 1, d)]
-        shapes = [(1 if i == j else len(self._classes[i]) + 2, len(self._classes[j]) + 2) for i, j in self._terms]
+        shapes = [(1 if i == j else len(self._bounds[i]) + 2, len(self._bounds[j]) + 2) for i, j in self._terms]
         codes = self._codes(ranked, np.zeros(ranked.shape, bool))
         self._rows = [_counts(codes, term, shape) for term, shape in zip(self._terms, shapes, strict=True)]
         self._ranks = [np.zeros((groups, _BETS)) for groups, _ in shapes]
@@ -110,6 +115,7 @@ class Monitor:
         self._log_started, self._log_most = np.full(n_terms, -np.inf), np.zeros(n_terms)
         self._log_run, self._start = np.zeros(n_terms), np.ones(n_terms, np.int64)
         self.alarm: int | None = None
+        self._absent: set[str] = set()
 
     @property
     def e_value(self) -> float:
@@ -142,7 +148,8 @@ class Monitor:
         Parameters
         ----------
         batch : frame of m rows
-            Columns are matched by name; absent ones count as missing, and further ones are ignored.
+            Columns are matched by name. Absent ones count as missing, with a warning at the first time; further ones
+            are ignored.
 
         Returns
         -------
@@ -151,9 +158,18 @@ class Monitor:
         Raises
         ------
         ValueError
-            If a column has cells of another type than in the table.
+            If a column has cells of another type than in the table, or cells that are ranges.
         """
-        codes = self._codes(*encode(self._schema, batch, None))
+        reader = read(batch)
+        absent = [] if reader.frame == "numpy" else sorted(set(self._schema.names) - set(reader.names) - self._absent)
+        if absent:
+            self._absent.update(absent)
+            warn(
+                f"batch {self._n_batches + 1:,} has no column {', '.join(map(repr, absent))}: all their cells count as "
+                "missing, which is a change; rename such columns, or leave them out of the old table",
+                UserWarning,
+            )
+        codes = self._codes(*encode_cells(self._schema, reader, None))
         self._n_batches += 1
         log_e = np.zeros(len(self._terms))
         for first, last in chunks(len(codes), _AT_ONCE):
@@ -197,9 +213,9 @@ class Monitor:
         return np.asarray((up_to - equal + self._random.random(len(code)) * (equal + 1.0)) / (before.sum(1) + 1.0))
 
     def _codes(self, X: np.ndarray, unseen: np.ndarray) -> np.ndarray:
-        """The class of each cell, (n, d); of other levels, and of missing cells, the last two."""
+        """The bin of each cell, (n, d); of other levels, and of missing cells, the last two."""
         out = np.empty(X.shape, np.int64)
-        for j, (column, bounds) in enumerate(zip(self._schema.columns, self._classes, strict=True)):
+        for j, (column, bounds) in enumerate(zip(self._schema.columns, self._bounds, strict=True)):
             x = X[:, j]
             code = np.searchsorted(bounds, x, "left")
             if column.is_categorical:
@@ -208,8 +224,8 @@ class Monitor:
         return out
 
 
-def _classes(column: Column, x: np.ndarray) -> np.ndarray:
-    """What makes the classes of a column: the most frequent levels, or bounds of numbers."""
+def _bounds(column: Column, x: np.ndarray) -> np.ndarray:
+    """What makes the bins of a column: the most frequent levels, or bounds of numbers."""
     known = x[~np.isnan(x)]
     if not column.is_categorical:
         return quantile_edges(known) if len(known) else known
@@ -218,7 +234,7 @@ def _classes(column: Column, x: np.ndarray) -> np.ndarray:
 
 
 def _counts(codes: np.ndarray, term: tuple[int, int], shape: tuple[int, int]) -> np.ndarray:
-    """Rows by the class of the first column of a term, one if it is a column alone, and that of the second."""
+    """Rows by the bin of the first column of a term, one if it is a column alone, and that of the second."""
     i, j = term
     group = 0 if i == j else codes[:, i]
     return np.bincount(group * shape[1] + codes[:, j], minlength=shape[0] * shape[1]).astype(float).reshape(shape)

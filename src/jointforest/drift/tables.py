@@ -9,19 +9,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.cells import FrameReader, joined, numbers
+from ..data.cells import ColumnCells, FrameReader, joined, numbers
 from ..data.discretization.dependence import coarse
 from ..data.discretization.discretizer import code_table
 from ..data.discretization.learn import learn_scale
-from ..data.frames import encode_cells, read
+from ..data.frames import encode_reader, read
 from ..data.infer_schema import infer_schema
 from ..data.schema import Schema
 
 BINS = 16
 """Most bins of a column of numbers alone."""
-_ROWS_OF_CELL = 8
-"""Rows of both tables that a cell of a pair of columns has on average, at least; this sets the number of classes."""
-_MOST_CLASSES = 8
+_ROWS_OF_BIN = 8
+"""Rows of both tables that a bin of a pair of columns has on average, at least; this sets the number of bins."""
+_MOST_BINS = 8
 _HELD = {"number": "numbers", "integer": "numbers", "boolean": "booleans", "datetime": "dates", "levels": "levels"}
 
 
@@ -53,7 +53,7 @@ class TwoTables(NamedTuple):
     X : float64 array (n, d)
         Numbers and codes of levels, NaN where missing.
     fine, few : Coded
-        The columns alone, and with few classes each, as pairs of columns use them.
+        The columns alone, and with few bins each, as pairs of columns use them.
     """
 
     schema: Schema
@@ -83,7 +83,7 @@ def read_two(old: Any, new: Any) -> TwoTables:
             try:  # levels whose declared orders differ are refused, too
                 cells[name] = joined(name, *pair)
             except ValueError:
-                held = [_HELD[one.sort] for one in pair]
+                held = [_held(one) for one in pair]
                 held = ["levels of one order", "levels of another"] if held[0] == held[1] else held
                 left_out[name] = f"holds {held[0]} in the old table, and {held[1]} in the new one"
     both = FrameReader(first.frame, list(cells), first.n + second.n, cells.__getitem__, first.number_names)
@@ -92,19 +92,49 @@ def read_two(old: Any, new: Any) -> TwoTables:
     aside = {column.name: column.aside.in_words for _, column in alone.unknown if column.aside}
     schema = _schema(both, dict.fromkeys(aside, "ignored"))
     left_out |= schema.reasons_aside | aside
+    schema, X, with_ranges = encode_exact(schema, both)
+    left_out |= with_ranges
     if not schema.columns:
-        why = "; ".join(f"{name!r} {why}" for name, why in left_out.items())
-        raise ValueError(f"no column can be compared: {why or 'the tables have none'}")
-    X, _ = encode_cells(schema, both, None)
+        raise ValueError(f"no column can be compared: {in_words(left_out) or 'the tables have none'}")
     scales = [learn_scale(column, X[:, j], None, BINS) for j, column in enumerate(schema.columns)]
     n_codes = np.array([scale.n_codes for scale in scales])
     codes = code_table(scales, X)
-    most = int(np.clip(np.sqrt(len(X) / _ROWS_OF_CELL), 2, _MOST_CLASSES))
-    classes, n_classes = coarse(codes, n_codes, np.array([c.is_ordered for c in schema.columns]), most)
-    few = np.where(classes < 0, n_classes, classes).astype(np.int64)
-    return TwoTables(
-        schema, left_out, first.n, X, Coded(codes.astype(np.int64), n_codes + 1), Coded(few, n_classes + 1)
-    )
+    most = int(np.clip(np.sqrt(len(X) / _ROWS_OF_BIN), 2, _MOST_BINS))
+    few, n_few = coarse(codes, n_codes, np.array([c.is_ordered for c in schema.columns]), most)
+    few = np.where(few < 0, n_few, few).astype(np.int64)
+    return TwoTables(schema, left_out, first.n, X, Coded(codes.astype(np.int64), n_codes + 1), Coded(few, n_few + 1))
+
+
+def in_words(left_out: Mapping[str, str]) -> str:
+    """Columns, and why they are left out."""
+    return "; ".join(f"{name!r} {why}" for name, why in left_out.items())
+
+
+def encode_exact(schema: Schema, reader: FrameReader) -> tuple[Schema, np.ndarray, dict[str, str]]:
+    """The columns that have no cell that is a range, their numbers and codes (n, d), and why others are left out."""
+    X, _, ranges = encode_reader(schema, reader, None)
+    some = [] if ranges is None else np.flatnonzero((ranges.number >= 0).any(axis=0)).tolist()
+    aside = {schema.names[j]: (int(schema.places[j]), schema.columns[j]) for j in some}
+    kept = tuple(column for column in schema.columns if column.name not in aside)
+    unknown = tuple(sorted((*schema.unknown, *aside.values()), key=lambda of: of[0]))
+    schema = replace(schema, columns=kept, unknown=unknown, rules=schema.rules_among(kept))
+    return schema, np.delete(X, some, axis=1), dict.fromkeys(aside, "has cells that are ranges")
+
+
+def _held(cells: ColumnCells) -> str:
+    """What a column holds, with the first text that is no number."""
+    texts = [label for label in cells.labels if isinstance(label, str)]
+    if cells.sort != "levels" or not texts:
+        return _HELD[cells.sort]
+    return f"text such as {next((text for text in texts if not _is_number(text)), texts[0])!r}"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _schema(reader: FrameReader, kinds: Mapping[str, str] | None = None) -> Schema:

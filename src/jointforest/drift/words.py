@@ -6,9 +6,10 @@ import numpy as np
 
 from ..data.shown_values import cell_in_words, number_text
 from .tables import Coded, TwoTables
+from .terms import deviance
 
 _NAMED = 3
-"""Most levels of a class that are named."""
+"""Most levels of a bin that are named."""
 
 
 def _percent(hits: int, n: int) -> str:
@@ -64,7 +65,7 @@ class Words:
         counts = " -> ".join(f"{len(of):,}" for of in values)
         what, of = ("median", np.median) if column.is_categorical else ("mean", np.mean)
         if not all(map(len, values)):
-            return f"known cells of {column.name}{where}: {counts}"
+            return f"number of known cells of {column.name}{where}: {counts}"
         ends = [float(of(side)) for side in values]
         if column.is_categorical:
             texts = [str(cell_in_words(column, float(np.ceil(end)))) for end in ends]
@@ -74,8 +75,27 @@ class Words:
             texts = [column.text(end) or number_text(column, end, low, low + 10.0 * span, True) for end in ends]
         return f"{what} of {column.name}{where}: {texts[0]} -> {texts[1]} ({counts} cells)"
 
-    def pair(self, i: int, j: int, contribution: np.ndarray, is_trend: bool) -> str:
-        """The change of two columns beyond that of each; ``contribution`` (I, J) of the cells, as of a region."""
+    def _move(self, j: int, among: np.ndarray) -> float:
+        """How clearly the numbers of a column differ between the tables, among rows of a mask (n,): n r^2 of ranks."""
+        known = among & ~np.isnan(self._tables.X[:, j])
+        pairs = np.column_stack([self._tables.X[known, j], self._is_new[known]])
+        return len(pairs) * _rank_correlation(pairs) ** 2
+
+    def pair(self, i: int, j: int, rows: np.ndarray, new: np.ndarray, excess: np.ndarray, is_trend: bool) -> str:
+        """The change of two columns beyond that of each.
+
+        Where rows of one level deviate from the sum of both changes, those of others do, too, though nothing happened
+        to them. So what is named has both: an excess, and a change of its own.
+
+        Parameters
+        ----------
+        i, j : int
+        rows, new : float64 arrays (I, J)
+            Rows of both tables, and of the new one, in each cell.
+        excess : float64 array (I, J)
+            Deviance of each cell from the sum of both changes.
+        is_trend : bool
+        """
         columns, codes = self._tables.schema.columns, self._tables.few.codes
         numeric = [k for k in (i, j) if columns[k].is_ordered and not columns[k].is_flag]
         if is_trend and len(numeric) == 2:
@@ -89,10 +109,14 @@ class Words:
         if is_trend and numeric:
             (number,) = numeric
             other = j if number == i else i
-            code = int(np.argmax(contribution.sum(1 if other == i else 0)))
+            moves = [self._move(number, codes[:, other] == code) for code in range(self._tables.few.size[other])]
+            code = int(np.argmax(excess.sum(1 if other == i else 0) * moves))
             where = self._part(self._tables.few, other, code)
             return self._mean(number, codes[:, other] == code, f" where {where}")
-        a, b = np.unravel_index(int(np.argmax(contribution)), contribution.shape)
+        if columns[i].is_ordered and not columns[j].is_ordered:  # groups are the rows of a level
+            i, j, rows, new, excess = j, i, rows.T, new.T, excess.T
+        share = new.sum(1, keepdims=True) / np.maximum(rows.sum(1, keepdims=True), 1.0)
+        a, b = np.unravel_index(int(np.argmax(excess * deviance(rows, share, new))), rows.shape)
         among, hits = codes[:, i] == a, codes[:, j] == b
         where = self._part(self._tables.few, i, int(a))
         return f"share of {self._part(self._tables.few, j, int(b))} where {where}: {self._share(hits, among)}"

@@ -48,7 +48,7 @@ def survival(
     Returns
     -------
     Axes
-        A line for each group, labelled by its conditions; with a frame one more after each.
+        A line for each group, labelled by its conditions; with a frame one more after each of which it has rows.
 
     Raises
     ------
@@ -90,9 +90,12 @@ def survival(
             ax.fill_between(places(found, few), low, high, color=colour, alpha=0.15, linewidth=0)
         if rows is not None:
             weight = np.atleast_1d(rows.probability(text)) if text else np.ones(len(rows))
-            at, share = kaplan_meier(rows.state.evidence, j, weight)
-            at, share = np.append(at[at <= last], last), np.append(share[at <= last], share[at <= last][-1:])
-            at, share = np.append(t[0], at), np.append(1.0, share)
+            estimate = kaplan_meier(rows.state.evidence, j, weight)
+            if estimate is None:
+                continue
+            at, share = estimate
+            share = np.append(1.0, share[at <= last])
+            at, share = np.concatenate([t[:1], at[at <= last], [last]]), np.append(share, share[-1])
             ax.plot(places(found, at), share, drawstyle="steps-post", color=colour, linewidth=0.8, label="Kaplan-Meier")
     ax.set(xlabel=short(column), ylabel="share without an event", ylim=(-0.02, 1.02))
     in_percent(ax.yaxis)
@@ -103,10 +106,11 @@ def survival(
     return ax
 
 
-def kaplan_meier(evidence: Evidence, j: int, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def kaplan_meier(evidence: Evidence, j: int, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Kaplan-Meier of rows of evidence with weights (n,): times of events (k,), and the share without one from each.
 
-    Cells that are known to be above a number alone are censored there; cells with any other region are left out.
+    Cells that are known to be above a number alone are censored there; cells with any other region are left out. None
+    if no row remains.
     """
     time, region = evidence.value[:, j].copy(), evidence.cell_regions()[:, j]
     is_event = ~np.isnan(time)
@@ -115,9 +119,11 @@ def kaplan_meier(evidence: Evidence, j: int, weight: np.ndarray) -> tuple[np.nda
     is_later = (end == first + 1) & np.isposinf(evidence.run_hi[np.minimum(first, len(evidence.run_hi) - 1)])
     time[some[is_later]] = evidence.run_lo[first[is_later]]
     known = np.flatnonzero(~np.isnan(time) & (weight > 0.0))
+    if not len(known):
+        return None
     order = known[np.lexsort((~is_event[known], time[known]))]
     at_risk = weight[order][::-1].cumsum()[::-1]
     times, first_of = np.unique(time[order], return_index=True)
-    died = np.add.reduceat(weight[order] * is_event[order], first_of) if len(times) else np.empty(0)
+    died = np.add.reduceat(weight[order] * is_event[order], first_of)
     share = np.cumprod(1.0 - died / at_risk[first_of])
     return times[died > 0.0], share[died > 0.0]

@@ -10,6 +10,8 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.optimize import minimize
+from sklearn.metrics import r2_score
+from sklearn.model_selection import cross_val_score
 
 import jointforest as jf
 from jointforest.estimators.predictor import survival
@@ -142,7 +144,7 @@ def test_weights_maximise_the_likelihood() -> None:
 
 
 WRONG: list[tuple[Any, str]] = [
-    (pd.DataFrame({"months": [1.0, 2.0, 3.0], "died": [1, 0, 1]}), "one column of booleans"),
+    (pd.DataFrame({"months": [1.0, 2.0, 3.0], "died": [1, 0, 2]}), "one column of booleans"),
     (
         pd.DataFrame({"months": [1.0, -2.0, 3.0], "died": [True, False, True]}),
         "column 'months': expected times of 0 or more",
@@ -160,10 +162,69 @@ def test_targets_that_cannot_be_used(y: Any, message: str) -> None:
         jf.JointRegressor().fit(pd.DataFrame({"x": [1.0, 2.0, 3.0]}), y)
 
 
+def c_index(y: pd.DataFrame, expected: np.ndarray, weight: np.ndarray) -> float:
+    """By its definition, a pair of rows at a time."""
+    rows, right, total = list(zip(y["months"], y["died"], strict=True)), 0.0, 0.0
+    tau = np.quantile(y["months"], 0.95)
+
+    def observed(t: float) -> float:
+        """Kaplan-Meier of censoring before t; events at the same time come first."""
+        share = 1.0
+        for end in sorted({u for u, died in rows if not died and u < t}):
+            lost = sum(u == end and not died for u, died in rows)
+            share *= 1 - lost / sum(u > end or (u == end and not died) for u, died in rows)
+        return share
+
+    for i, (t, died) in enumerate(rows):
+        for k, (u, died_too) in enumerate(rows):
+            if died and t <= tau and (u > t or (u == t and not died_too)):
+                share = weight[i] * weight[k] / observed(t) ** 2
+                right += share * (1.0 if expected[k] > expected[i] else 0.5 if expected[k] == expected[i] else 0.0)
+                total += share
+    return right / total
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+def test_the_score_is_the_c_index(rounded: bool) -> None:
+    X, y, _ = trial(3, 80)
+    y["months"] = y["months"].round() if rounded else y["months"]
+    reg, weight = fitted(), np.random.default_rng(0).uniform(0, 2, 80)
+    expected = reg.predict(X)
+    assert reg.score(X, y) == pytest.approx(c_index(y, expected, np.ones(80)), abs=1e-12)
+    assert reg.score(X, y, weight) == pytest.approx(c_index(y, expected, weight), abs=1e-12)
+    ties = np.round(expected, -1)
+    target = survival.target_of(y)
+    assert target is not None
+    assert survival.concordance(target, ties, weight) == pytest.approx(c_index(y, ties, weight), abs=1e-12)
+    assert 0.6 < reg.score(X, y) < 0.95
+
+
+def test_scores_of_folds_and_targets_of_another_type() -> None:
+    X, y, _ = trial(0)
+    found = cross_val_score(jf.JointRegressor(random_state=0), X[:120], y[:120], cv=2)
+    assert ((found > 0.5) & (found < 1)).all()
+    with pytest.raises(ValueError, match="y: expected times and whether the event has happened, as at learning"):
+        fitted().score(X, y["months"])
+    with pytest.raises(ValueError, match="in no row before the time of another"):
+        fitted().score(X[:2], pd.DataFrame({"died": [False, True], "months": [1.0, 2.0]}))
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float64, bool])
+def test_events_are_booleans_or_zero_and_one(dtype: Any) -> None:
+    _, y, _ = trial(0)
+    target = survival.target_of(y.astype({"died": dtype}))
+    assert target is not None and (target.flag, target.name) == ("died", "months")
+    np.testing.assert_array_equal(target.event, y["died"])
+    assert target.event.dtype == bool
+
+
 def test_plain_numbers_have_no_survival_functions() -> None:
     X, y, _ = trial(0)
     reg = jf.JointRegressor(random_state=0).fit(X[:60], y["months"][:60])
     with pytest.raises(ValueError, match="plain numbers"):
         reg.predict_survival_function(X)
+    with pytest.raises(ValueError, match="y: expected plain numbers, as at learning"):
+        reg.score(X, y)
+    assert reg.score(X[:60], y["months"][:60]) == r2_score(y["months"][:60], reg.predict(X[:60]))
     with pytest.raises(ValueError, match="cannot be saved"):
         fitted().save("times.joint")

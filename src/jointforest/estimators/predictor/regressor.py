@@ -19,7 +19,7 @@ from ...runtime.parameters import check_number, check_shares
 from ...runtime.threads import threaded
 from .base import JointPredictor, answer_in_blocks
 from .pooling import LEVELS, NumberPool
-from .survival import StepFunction, SurvivalModel, fit_survival, target_of
+from .survival import StepFunction, SurvivalModel, concordance, fit_survival, target_of
 
 _KINDS = ("integer", "rounded", "mixed")
 """Kinds of numbers that a target may be inferred to be, beside continuous."""
@@ -100,9 +100,10 @@ class JointRegressor(RegressorMixin, JointPredictor):
             As of `JointClassifier.fit`.
         y : series or array (n,), or times to an event that are not over in some rows
             Numbers; none may be missing. Times are a structured array, as scikit-survival has it, or a frame of two
-            columns: one of booleans, whether the event has happened, and one of numbers, when it has, or until when the
-            row was observed. Then members are regressions of the hazard and the joint, ``boosting`` and ``budget`` are
-            not used, `predict` tells the mean time up to the last event, and `predict_survival_function` the curves.
+            columns: one of booleans or of 0 and 1, whether the event has happened, and one of numbers, when it has, or
+            until when the row was observed. Then members are regressions of the hazard and the joint, ``boosting`` and
+            ``budget`` are not used, `predict` tells the mean time up to the last event, `predict_survival_function` the
+            curves, and `score` is the C-index.
 
         Returns
         -------
@@ -132,6 +133,37 @@ class JointRegressor(RegressorMixin, JointPredictor):
         self._survival = fit_survival(X, target, self.kinds, self._draw_seed())
         self.joint_, self.members_ = Joint(self._survival.joint), tuple(self._survival.weight)
         self._report = None
+
+    @threaded
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R squared of the predicted means; of times to an event their C-index.
+
+        Parameters
+        ----------
+        X : frame, array or lists of n rows
+        y : as of `fit`
+        sample_weight : array (n,), optional
+
+        Returns
+        -------
+        float
+            The C-index is the share of pairs of rows that have their events in the predicted order, by inverse
+            probability of censoring, up to the 95 % quantile of the times. 0.5 is chance.
+
+        Raises
+        ------
+        ValueError
+            If y is not what `fit` was given, or no two rows can be compared; as of `predict`.
+        """
+        target = target_of(y)
+        check_is_fitted(self, "joint_")
+        if (target is None) != (self._survival is None):
+            held = ("plain numbers", "times and whether the event has happened")
+            raise ValueError(f"y: expected {held[self._survival is not None]}, as at learning")
+        if target is None:
+            return float(super().score(X, y, sample_weight))
+        weight = np.ones(len(target.time)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+        return concordance(target, self.predict(X), weight)
 
     @property
     def unique_times_(self) -> np.ndarray:

@@ -38,6 +38,7 @@ _ITERATIONS, _LEAVES = 60, 4
 _KNOTS = (0.2, 0.4, 0.6, 0.8)
 _FARTHEST = 4.0  # standard deviations
 _DRAWS, _LEARNED_DRAWS = 20, 3
+_LAST_PAIRS = 0.95
 _CELLS, _CELL_EVENTS, _STEPS = 20, 10, 300
 
 
@@ -244,7 +245,7 @@ class Times(NamedTuple):
 
 
 def target_of(y: Any) -> Times | None:
-    """Times to an event of a structured array or a frame of two columns, one of them of booleans; None of another y.
+    """Times to an event of a structured array or a frame of two columns, one of booleans or 0 and 1; None of another y.
 
     Raises
     ------
@@ -258,13 +259,16 @@ def target_of(y: Any) -> Times | None:
     else:
         return None
     flags = [name for name, of in cells.items() if of.dtype == bool]
-    times = [name for name, of in cells.items() if of.dtype.kind in "iuf"]
+    numbers = [name for name, of in cells.items() if of.dtype.kind in "iuf"]
+    flags = flags or [name for name in numbers if np.isin(cells[name], (0, 1)).all()]
+    times = [name for name in numbers if name not in flags]
     if len(cells) != 2 or len(flags) != 1 or len(times) != 1:
         kinds = ", ".join(f"{name!r} of {of.dtype}" for name, of in cells.items())
         raise ValueError(
-            f"y: expected one column of booleans, whether the event has happened, and one of times, got {kinds}"
+            "y: expected one column of booleans or of 0 and 1, whether the event has happened, and one of times, got "
+            f"{kinds}"
         )
-    time, event = cells[times[0]].astype(np.float64), cells[flags[0]]
+    time, event = cells[times[0]].astype(np.float64), cells[flags[0]].astype(bool)
     wrong = np.flatnonzero(~((time >= 0.0) & (time < np.inf)))
     if len(wrong):
         raise ValueError(
@@ -276,6 +280,30 @@ def target_of(y: Any) -> Times | None:
             f"y: column {flags[0]!r} is false in all rows: no event has happened, and nothing can be learned"
         )
     return Times(times[0], flags[0], time, event)
+
+
+def concordance(target: Times, expected: np.ndarray, weight: np.ndarray) -> float:
+    """C-index of expected times (n,) of rows with weights (n,), by IPCW (Uno et al. 2011).
+
+    It is the share of pairs of rows, one of which has an event before the other, that are in the expected order; equal
+    expectations count a half. Pairs count by how improbable it is that both times are observed so long. They end at the
+    95 % quantile of all times, beyond which these weights are large.
+
+    Raises ValueError if there is no such pair.
+    """
+    _, _, time, event = target
+    ends, lost = np.unique(time[~event], return_counts=True)
+    at_risk = np.array([np.sum((time > t) | ((time == t) & ~event)) for t in ends])  # events come first
+    observed = np.append(1.0, np.cumprod(1.0 - lost / at_risk))
+    right = total = 0.0
+    for i in np.flatnonzero(event & (time <= np.quantile(time, _LAST_PAIRS))):
+        later = (time > time[i]) | ((time == time[i]) & ~event)
+        each = later * weight * weight[i] / observed[np.searchsorted(ends, time[i])] ** 2
+        right += each @ ((expected > expected[i]) + 0.5 * (expected == expected[i]))
+        total += each.sum()
+    if total == 0.0:
+        raise ValueError("y: the event has happened in no row before the time of another one; give more rows")
+    return float(right / total)
 
 
 def fit_survival(X: Any, target: Times, kinds: dict[str, str] | None, seed: int) -> SurvivalModel:
