@@ -88,7 +88,7 @@ def test_it_asks_nobody(hostile: str) -> None:
 
 
 def test_sections_are_there(hostile: str) -> None:
-    sections = ["summary", "learned", "read", "between", "good", "columns", "depend", "target", "unusual"]
+    sections = ["summary", "learned", "read", "between", "good", "columns", "depend", "target", "unusual", "suspicious"]
     assert [one["id"] for one in Elements(hostile).of("h2") if "id" in one] == sections
     assert not [one for _, one in Elements(hostile).tags if "style" in one]
 
