@@ -236,6 +236,7 @@ def test_without_rows_the_summary_says_what_was_not_measured() -> None:
     assert "was not measured" in text and "depend most on" in text and "option examples" in text
 
 
+@pytest.mark.filterwarnings("error:this joint expects")
 def test_suspicious_cells_are_those_of_the_check() -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.integers(0, 9, 400) * 1.5, "town": rng.choice(["Bremen", "Lisboa"], 400)})
@@ -249,6 +250,7 @@ def test_suspicious_cells_are_those_of_the_check() -> None:
     rows = re.findall(r'<tr><th scope="row">(\d+)</th><td dir="auto">(.*?)</td><td dir="auto">(.*?)</td>', text)
     assert rows == [("7", "town", "Brxmen")]
     assert "typing error of &#39;Bremen&#39;" in text
+    assert "Note: this joint expects the wrong cells that it has learned" in text
 
 
 def test_the_verdict_is_in_words(hostile: str) -> None:

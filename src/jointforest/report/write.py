@@ -8,6 +8,7 @@ import json
 import math
 import os
 import re
+import warnings
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -94,13 +95,19 @@ def unusual_rows(shown: ShownJoint, frame: Any, k: int) -> list[dict[str, Any]]:
     return found
 
 
-def suspicious_cells(joint: Any, frame: Any, k: int) -> list[dict[str, Any]]:
-    """The k cells that are most probably wrong, of those that are more probably wrong than right: see `Joint.check`."""
-    cells = joint.check(frame).cells
+def suspicious_cells(joint: Any, frame: Any, k: int) -> tuple[list[dict[str, Any]], list[str]]:
+    """The k cells that are most probably wrong, of those that are more probably wrong than right; and what to know.
+
+    See `Joint.check`. Its warnings are part of the report.
+    """
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        cells = joint.check(frame).cells
     rows = cells.tolist() if isinstance(cells, np.ndarray) else nw.from_native(cells).head(k).rows()
     names = ("row", "column", "value", "p_wrong", "best", "p_best", "reason")
     found = [dict(zip(names, row, strict=True)) for row in rows[:k]]
-    return [cell for cell in found if cell["p_wrong"] >= SUSPICIOUS]
+    texts = list(dict.fromkeys(str(note.message) for note in notes if issubclass(note.category, UserWarning)))
+    return [cell for cell in found if cell["p_wrong"] >= SUSPICIOUS], texts
 
 
 def one_in(nats: float) -> str:
@@ -140,7 +147,7 @@ def report_text(joint: Any, wanted: WantedSections) -> str:
     found, depends = embedded(shown), find_dependence(shown, X)
     faithful = None if data is None else fidelity(joint, data, holdout, random_state=0)
     unusual = unusual_rows(shown, data, examples) if examples else None
-    suspicious = suspicious_cells(joint, data, examples) if examples else None
+    suspicious, notes = suspicious_cells(joint, data, examples) if examples else (None, [])
     reading = [one for one in joint.reading.columns if one.notes]
     return render(
         wire(found, title, size(joint) if found.is_itself else f"a smaller joint of {size(found.shown.joint)}"),
@@ -160,6 +167,7 @@ def report_text(joint: Any, wanted: WantedSections) -> str:
         predictors=[] if depends is None or target is None else predictors(depends, target),
         unusual=unusual,
         suspicious=suspicious,
+        suspicious_notes=notes,
         outline=outline(joint),
     )
 
