@@ -113,8 +113,8 @@ def column_distances(real: TableCells, rows: TableCells) -> Marginals:
     Examples
     --------
     >>> import numpy as np
-    >>> real = Cells(("a",), np.array([0]), np.array([[1.0], [2.0], [3.0], [4.0]]))
-    >>> marginals(real, real.take(np.array([0, 1]))).distance
+    >>> real = TableCells(("a",), np.array([0]), np.array([[1.0], [2.0], [3.0], [4.0]]))
+    >>> column_distances(real, real.take(np.array([0, 1]))).distance
     {'a': 0.5}
     """
     distance, missing = {}, {}

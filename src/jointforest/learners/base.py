@@ -469,7 +469,7 @@ def fewest_rows(min_samples_leaf: Any, n: int) -> float:
 
     Examples
     --------
-    >>> count_rows(5, 1000), count_rows(0.01, 1000), count_rows(0.01, 20)
+    >>> fewest_rows(5, 1000), fewest_rows(0.01, 1000), fewest_rows(0.01, 20)
     (5.0, 10.0, 1.0)
     """
     if isinstance(min_samples_leaf, Integral):
