@@ -61,7 +61,7 @@ def cox(X: np.ndarray, learn: pd.DataFrame, X_test: np.ndarray, at: np.ndarray) 
         try:
             model = CoxPHFitter(penalizer=penalizer).fit(frame, "time", "event")
             break
-        except Exception:  # it does not converge
+        except Exception:  # lifelines has several errors for a fit that does not converge; the next penalty is tried
             continue
     test = pd.DataFrame(X_test)
     base = model.baseline_survival_.iloc[:, 0]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -48,9 +49,9 @@ def substituted(cells: pd.Series, rule: str, x: pd.Series) -> pd.Series:
                     key=lambda c: c.lo)  # fmt: skip
     of_rule = {"limit / 2": 0.5, "limit / root 2": 2.0**-0.5}
 
-    def number(cell: object) -> float:
+    def number(cell: Any) -> float:
         if not isinstance(cell, jf.Interval):
-            return float(cell)  # type: ignore[arg-type]
+            return float(cell)
         if rule in of_rule:
             return float(cell.hi) * of_rule[rule]
         lo = cell.lo if cell.lo is not None else max(cell.hi - (one_of[0].hi - one_of[0].lo), min(x.min(), 0.0))

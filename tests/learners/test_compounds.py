@@ -219,3 +219,27 @@ def test_a_new_combination_is_as_the_seen_ones_that_have_most_of_its_values() ->
     assert joint.sample(0).shape == (0, 3)
     cents = -np.log(0.01)  # the density of a price in cents
     np.testing.assert_allclose(joint.log_density(new.head(2)), seen - np.log(len(frame) + 1) + cents, rtol=1e-6)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+def test_several_rules_of_few_rows_hold_together(missing: float) -> None:
+    rng = np.random.default_rng(5)
+    shop = rng.choice(list("abcd"), 220, p=[0.4, 0.3, 0.2, 0.1])
+    net, tax = rng.integers(5, 60, 220), rng.integers(1, 6, 220)
+    region = pd.Series(shop).map({"a": "north", "b": "north", "c": "south", "d": "west"})
+    code = pd.Series(shop).map({"a": 11, "b": 12, "c": 21, "d": 31})
+    frame = pd.DataFrame({"shop": shop, "region": region, "net": net, "tax": tax, "total": net + tax, "code": code})
+    table = frame.mask(rng.random(frame.shape) < missing)
+    joint = jf.HiddenTreeForest(n_states=8, random_state=0).fit(table).joint_
+    assert [str(rule) for rule in joint.rules if rule.is_enforced] == ["total = net + tax"]
+    drawn = joint.sample(1_000, random_state=0)
+    assert (drawn["total"] == drawn["net"] + drawn["tax"]).all()
+    assert set(zip(drawn["shop"], drawn["region"], drawn["code"], strict=True)) == set(
+        zip(shop, region, code, strict=True)
+    )
+    for name, part in table.groupby("shop"):
+        given = joint.given(shop=name)
+        assert given.mean("code") == pytest.approx(frame["code"][shop == name].iloc[0])
+        assert given.proba("region")[frame["region"][shop == name].iloc[0]] == pytest.approx(1.0)
+        error = part["total"].std() / np.sqrt(len(part))
+        assert abs(given.mean("total") - part["total"].mean()) < 2.5 * error, name

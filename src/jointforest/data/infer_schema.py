@@ -80,7 +80,7 @@ def infer_schema(frame: Any, kinds: Mapping[str, Any] | None = None, doubt: bool
     kinds : dict of column name to kind, optional
         Overrides. ``continuous`` is a plain density (no grid, no atoms); ``integer`` and ``rounded`` check the values;
         ``categorical`` and ``ordered`` make levels of the distinct values of a column of numbers; ``ranges`` makes
-        numbers of brackets. A `ranges.Censored` names the column that says which numbers are exact.
+        numbers of brackets. A `conditions.Censored` names the column that says which numbers are exact.
     doubt : bool
         Whether to warn of values that may stand for missing cells.
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data.cells import ColumnCells, FrameReader, joined, numbers
+from ..data.csv_files import is_number
 from ..data.discretization.dependence import coarse
 from ..data.discretization.discretizer import code_table
 from ..data.discretization.learn import learn_scale
@@ -126,15 +127,7 @@ def _held(cells: ColumnCells) -> str:
     texts = [label for label in cells.labels if isinstance(label, str)]
     if cells.sort != "levels" or not texts:
         return _HELD[cells.sort]
-    return f"text such as {next((text for text in texts if not _is_number(text)), texts[0])!r}"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return f"text such as {next((text for text in texts if not is_number(text)), texts[0])!r}"
 
 
 def _schema(reader: FrameReader, kinds: Mapping[str, str] | None = None) -> Schema:

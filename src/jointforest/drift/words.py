@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..data.shown_values import cell_in_words, number_text
+from ..evaluation.columns_and_pairs import pearson
 from .tables import Coded, TwoTables
 from .terms import deviance
 
@@ -138,6 +139,4 @@ def _rank_correlation(x: np.ndarray) -> float:
     for k in (0, 1):
         _, place, count = np.unique(x[:, k], return_inverse=True, return_counts=True)
         ranks[:, k] = (np.cumsum(count) - 0.5 * count)[place]
-    ranks -= ranks.mean(0) if len(ranks) else 0.0
-    scale = np.sqrt(np.square(ranks).sum(0).prod())
-    return float(ranks[:, 0] @ ranks[:, 1] / scale) if scale > 0 else 0.0
+    return float(np.nan_to_num(pearson(*ranks.T)))

@@ -154,7 +154,8 @@ def _reduced(wanted: WantedRules, X: np.ndarray, compounds: Sequence[Function]) 
         made.add_block(function)
     made.is_auto = wanted.is_auto
     made.add(found)
-    for function in wanted.soft:
+    # Those of which either column determines the other come first: then known cells determine more of a compound.
+    for function in sorted(wanted.soft, key=lambda one: not one.is_mutual):
         made.add_block(function, is_soft=True)
     about_missing = [rule for rule in wanted.rules if isinstance(rule, MissingTogether | MissingWhere)]
     reduced = made.finished(about_missing)

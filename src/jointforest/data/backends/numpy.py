@@ -69,12 +69,12 @@ def _objects(column: np.ndarray, name: str) -> ColumnCells:
     known = column[~missing].tolist()
     if not known:
         return empty("object[str]", len(column))
-    is_range = np.array([is_interval(value) for value in column], dtype=bool)
+    nan = "" if not missing.any() or column[int(missing.argmax())] is None else "|nan"
+    is_text = all(isinstance(value, str) for value in known)
+    is_range = np.array([not is_text and is_interval(value) for value in column], dtype=bool)
     if is_range.any():
         others = _objects(np.where(is_range, np.nan, column), name)
         return with_intervals(others, column, is_range)
-    nan = "" if not missing.any() or column[int(missing.argmax())] is None else "|nan"
-    is_text = all(isinstance(value, str) for value in known)
     if is_text or is_mixed(known):
         place = {label: code for code, label in enumerate(dict.fromkeys(known))}
         codes = np.array([-1 if gone else place[v] for v, gone in zip(column, missing, strict=True)])

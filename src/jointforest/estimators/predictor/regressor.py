@@ -215,7 +215,7 @@ class JointRegressor(RegressorMixin, JointPredictor):
     def save(self, path: str | os.PathLike[str]) -> None:
         if self._survival is not None:
             raise ValueError(
-                "a regressor of times to an event cannot be saved to a .joint file; pickle it, or save its joint: "
+                "a regressor of times to an event cannot be saved to a .joint file; save its joint: "
                 "reg.joint_.save(path)"
             )
         super().save(path)

@@ -26,6 +26,7 @@ from ...data.frames import read
 from ...data.schema import Schema
 from ...learners.base import read_training_rows
 from ...learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
+from ...learners.selection.choose import mixture_weights
 from ...models.base import Distribution
 from ...runtime.threads import n_threads
 from .learn import cut_folds
@@ -33,13 +34,23 @@ from .learn import cut_folds
 LINEAR, ADDITIVE, FOREST, BOOSTING = "linear hazard", "additive hazard", "forest of hazards", "boosted hazard"
 JOINT = "joint"
 _PENALTY = {LINEAR: 10.0, ADDITIVE: 30.0}
+"""Events' worth of shrinkage of coefficients: their penalty is this over the number of events."""
 _TREES, _LEAF_ROWS, _TREE_ROWS = 200, 10, 4_000
+"""Trees of the forest, fewest rows of a leaf (of boosting, too), and most rows of a tree."""
 _ITERATIONS, _LEAVES = 60, 4
+"""Trees of boosting, and their leaves."""
 _KNOTS = (0.2, 0.4, 0.6, 0.8)
-_FARTHEST = 4.0  # standard deviations
+"""Quantiles of a number at which its additive effect may bend."""
+_FARTHEST = 4.0
+"""Standard deviations at which numbers are cut off: effects are not extrapolated."""
 _DRAWS, _LEARNED_DRAWS = 20, 3
+"""Draws of missing cells for each predicted row, and for each learned one."""
 _LAST_PAIRS = 0.95
-_CELLS, _CELL_EVENTS, _STEPS = 20, 10, 300
+"""Quantile of the times at which pairs of the C-index end."""
+_CELLS, _CELL_EVENTS = 20, 10
+"""Most intervals of time in which members are compared, and fewest events in each."""
+_LEAST = 1e-12
+"""Least likelihood of a row: a member that excludes a row once is not excluded itself."""
 
 
 class Clock(NamedTuple):
@@ -250,7 +261,7 @@ def target_of(y: Any) -> Times | None:
     Raises
     ------
     ValueError
-        If there is no such column, a time is missing or not above 0, or no event has happened.
+        If there is no such column, a time is missing, negative or infinite, or no event has happened.
     """
     if isinstance(y, np.ndarray) and y.dtype.names:
         cells = {name: y[name] for name in y.dtype.names}
@@ -379,7 +390,7 @@ def learn_survival(
     weight = np.full(len(names), 1.0 / len(names))
     if likelihoods:
         each = np.column_stack([np.concatenate([one[name] for one in likelihoods]) for name in names])
-        weight = mixture_weights(each)
+        weight = mixture_weights(np.log(np.maximum(each, _LEAST)))
     return SurvivalModel(joint, regressions, dict(zip(names, weight.tolist(), strict=True)), float(time.max()), seed)
 
 
@@ -390,13 +401,3 @@ def _likelihood(S: np.ndarray, t: np.ndarray, cuts: np.ndarray, time: np.ndarray
     at_cuts = np.pad(at_cuts, ((0, 0), (0, 1)))
     own = S[i, np.searchsorted(t, time)]
     return np.where(event, at_cuts[i, place] - at_cuts[i, place + 1], own)
-
-
-def mixture_weights(likelihood: np.ndarray) -> np.ndarray:
-    """Weights (A,) of the mixture of members under which rows are most likely; ``likelihood`` (n, A), by EM."""
-    likelihood = np.maximum(likelihood, 1e-12)
-    weight = np.full(likelihood.shape[1], 1.0 / likelihood.shape[1])
-    for _ in range(_STEPS):
-        share = likelihood * weight
-        weight = (share / share.sum(axis=1, keepdims=True)).mean(axis=0)
-    return weight
