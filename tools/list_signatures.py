@@ -131,6 +131,17 @@ def mixed(n: int = 300) -> Table:
     return Table(frame, ["size", "rain", "count", "price"], "target place", evidence, "target = yes")
 
 
+def sums(parts: list[str]) -> Table:
+    """Numbers of which some add up, with so many steps that hidden trees link them."""
+    rng = np.random.default_rng(0)
+    net, tax, tip = (rng.integers(0, most, 300) + rng.integers(0, 9, 300) for most in (3_000, 800, 60))
+    shop = rng.choice(["here", "there", "nowhere"], 300)
+    frame = pd.DataFrame({"total": 0, "net": net, "tax": tax, "tip": tip, "shop": shop, "late": tip > 20})
+    frame["total"] = frame[parts].sum(axis=1)
+    evidence = {"total": jf.between(500, 2_000), "shop": ["here", "there"]}
+    return Table(frame.astype({"late": str}), ["total", "net", "tax", "tip"], "late shop", evidence, "net > 1000")
+
+
 # ---- Joints.
 
 
@@ -287,6 +298,8 @@ def of_posterior(joint: Any, table: Table) -> Questions:
         yield "cov", lambda one=one: one.cov(number, other)
         yield "corr", lambda one=one: one.corr(number, other)
         yield "quantile", lambda one=one: one.quantile(number, [0.1, 0.5])
+        for name in ("survival", "hazard", "restricted_mean"):
+            yield name, lambda one=one, name=name: getattr(one, name)(number, [0.5, 1.5])
         yield "interval", lambda one=one: one.interval(number)
         yield "proba", lambda one=one: one.proba(level)
         yield "probability", lambda one=one: one.probability(table.event)
@@ -318,6 +331,8 @@ def of_marginal(joint: Any, table: Table) -> Questions:
             yield "pdf", lambda one=one, value=value: [one.pdf(value), one.pdf([value, value])]
             yield "pmf", lambda one=one, value=value: one.pmf(value)
             yield "ppf", lambda one=one: one.ppf([0.2, 0.5])
+            for name in ("sf", "hazard", "restricted_mean"):
+                yield name, lambda one=one, name=name, value=value: getattr(one, name)([value, value])
             yield "proba", lambda one=one: one.proba()
             yield "sample", lambda one=one: one.sample(2, 0)
             yield "std", lambda one=one: one.std()
@@ -398,6 +413,8 @@ def of_predictor(model: Any, X: pd.DataFrame, y: pd.Series, folder: Path) -> Que
     else:
         yield "predict_interval", lambda: model.predict_interval(few)
         yield "predict_quantile", lambda: model.predict_quantile(few, 0.3)
+        yield "predict_survival_function", lambda: model.predict_survival_function(few)
+        yield "unique_times_", lambda: model.unique_times_
     yield "predict", lambda: model.predict(few)
     yield "score", lambda: model.score(few, y.head(20))
     yield "explain", lambda: model.explain(few.head(2))
@@ -407,6 +424,9 @@ def of_predictor(model: Any, X: pd.DataFrame, y: pd.Series, folder: Path) -> Que
 
 def predictors(table: Table) -> Iterator[tuple[str, Callable[[], Any], pd.DataFrame, pd.Series]]:
     """Names of classes, functions that learn a predictor, features and targets."""
+    times = table.whole[table.numbers[:1]].abs().assign(event=np.arange(len(table.whole)) % 3 > 0)
+    rest = table.whole.drop(columns=table.numbers[0])
+    yield "JointRegressor", lambda: jf.JointRegressor(**SEED).fit(rest, times), rest, times
     for made, target in ((jf.JointClassifier, table.level), (jf.JointRegressor, table.numbers[0])):
         X, y = table.whole.drop(columns=target), table.whole[target]
         for budget in ("fast", 5.0):
@@ -602,6 +622,16 @@ class Asking:
         self.ask("package", of_package(table))
         self.say("estimators and functions")
 
+    def of_linked_sums(self) -> None:
+        """A few questions about joints under sums of two and of three; all of them would take long."""
+        for parts in (["net", "tax"], ["net", "tax", "tip"]):
+            table = sums(parts)
+            learner = jf.HiddenTreeForest(2, n_states=4, max_iter=1, rules=[f"total = {' + '.join(parts)}"], **SEED)
+            joint = learner.fit(table.frame).joint_
+            self.ask("Joint", of_any(joint, table))
+            self.ask("Marginal", of_marginal(joint, table))
+        self.say("sums")
+
     def of_all_histories(self, folder: Path) -> None:
         """All questions about several rows for each subject."""
         for joint, frame, gaps in histories():
@@ -662,6 +692,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for table in (penguins(), mixed()):
             asking.all_of(table, Path(folder))
+        asking.of_linked_sums()
         asking.of_all_histories(Path(folder))
         asking.all_options(mixed(150))
     if options.refusals:
