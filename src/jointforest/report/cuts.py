@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..data.discretization import base_density
-from ..data.discretization.discretizer import Scale
+from ..data.discretization.discretizer import Scale, distance, point_at
 from ..data.schema import Column
 from ..explorer.shown import ShownBins, ShownJoint, centers_of_cuts
 
@@ -17,6 +17,8 @@ EVEN = 200
 """Cuts of a column at the least, where there is room."""
 MOST_ENTRIES = 6_000_000
 """Most numbers of the tables that the page makes of a forest: parameter rows times cuts of all columns."""
+CURVED = 2e-4
+"""Share of a code by which a cut may be wrong where an interval ends in it: the page spreads a cut's mass evenly."""
 SHARE = 1e-9
 """A smaller share of a code is not written."""
 
@@ -60,7 +62,7 @@ def _wanted(column: Column, bins: ShownBins, scales: list[Scale]) -> int:
     """How many cuts would tell everything of a column, at most `MOST_CUTS`."""
     if column.is_categorical:
         return 0
-    n = max(len(bins.cuts) + 2 * sum(len(scale.lo) for scale in scales), EVEN)
+    n = max(len(bins.cuts) + sum(int((1 + _pieces(scale)).sum()) for scale in scales), EVEN)
     if column.step > 0.0:
         n = min(n, round((bins.cuts[-1] - bins.cuts[0]) / column.step) + 1)
     return min(n, MOST_CUTS)
@@ -102,8 +104,12 @@ def _finer(column: Column, cuts: np.ndarray, scales: list[Scale], most: int) -> 
         return _merged(column, cuts, cuts[0] + column.step * np.arange(1, n_cells))
     place, weight = [np.empty(0)], [np.empty(0)]
     for scale in scales:
-        place.append(np.concatenate([scale.lo, scale.hi]))
+        inner, share = _inner_places(scale)
+        if column.step > 0.0:
+            inner = cuts[0] + np.rint((inner - cuts[0]) / column.step) * column.step
+        place.append(np.concatenate([scale.lo, scale.hi, inner]))
         weight.append(np.where(_is_end(scale), np.inf, np.concatenate([scale.share, scale.share])))
+        weight.append(share)
     if column.step == 0.0:
         place.append(np.concatenate([np.nextafter(column.atoms, -np.inf), np.array(column.atoms)]))
         weight.append(np.full(2 * len(column.atoms), np.inf))
@@ -115,6 +121,25 @@ def _finer(column: Column, cuts: np.ndarray, scales: list[Scale], most: int) -> 
     if column.step > 0.0:
         even = np.unique(cuts[0] + np.rint((even - cuts[0]) / column.step) * column.step)
     return _merged(column, found, even[: most - len(found)])
+
+
+def _pieces(scale: Scale) -> np.ndarray:
+    """Pieces of each segment whose masses may be spread evenly with an error of at most `CURVED` of its code, (S,)."""
+    decay = np.nan_to_num(np.abs(scale.rate) * distance(scale.hi, scale.lo))
+    return np.maximum(np.ceil(np.sqrt(scale.share * np.tanh(0.25 * decay) / (2.0 * CURVED))), 1.0).astype(int)
+
+
+def _inner_places(scale: Scale) -> tuple[np.ndarray, np.ndarray]:
+    """Places where `_pieces` of segments meet, and the share of a piece: quantiles of the density's square root.
+
+    The error of an even spread over a width h is h^2/8 times the slope of the density, which is proportional to
+    exp(-rate x): it is the same in all pieces if h is proportional to exp(rate x / 2).
+    """
+    n = _pieces(scale)
+    segment = np.repeat(np.arange(len(n)), n - 1)
+    part = np.concatenate([np.arange(1, m) / m for m in n.tolist()]) if len(n) else np.empty(0)
+    place = point_at(scale.lo[segment], scale.hi[segment], 0.5 * scale.rate[segment], part)
+    return place, scale.share[segment] / n[segment]
 
 
 def _heaviest_places(place: np.ndarray, weight: np.ndarray, cuts: np.ndarray, n: int) -> np.ndarray:

@@ -258,7 +258,7 @@ def check(distribution: Distribution, frame: Any, key: str | None) -> Check:
     if is_learned and isinstance(joint, Other):
         warn(
             "this joint expects the wrong cells that it has learned from the table, and may not find them; check with "
-            "jf.HiddenTreeForest(rules='off').fit(frame).joint_ (on the command line without --model)",
+            "the joint_ of jf.HiddenTreeForest(rules='off') fitted to the frame (on the command line: without --model)",
             UserWarning,
         )
     given = set(range(len(schema.columns)))
