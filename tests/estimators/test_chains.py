@@ -121,15 +121,15 @@ def test_enforced_rules_hold_in_drawn_tables_and_known_cells_stay(proper: bool) 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_rules_hold_that_the_joints_of_bootstraps_do_not_find() -> None:
-    """A found rule needs 300 rows; the table has 334 of them, a bootstrap about 210."""
+    """A found equation needs 100 rows; the table has 113 of them, a bootstrap about 70."""
     rng = np.random.default_rng(0)
-    a = rng.integers(0, 40, 420)
-    frame = pd.DataFrame({"a": a, "b": 3 * a + 2, "x": np.round(a + rng.normal(size=420), 1)})
+    a = rng.integers(0, 40, 140)
+    frame = pd.DataFrame({"a": a, "b": 3 * a + 2, "x": np.round(a + rng.normal(size=140), 1)})
     masked = frame.mask(rng.random(frame.shape) < 0.1)
     learner = jf.HiddenTreeForest(n_states=4, n_jobs=1, random_state=0)
     imputer = jf.JointImputer(learner, m=2, proper=True, random_state=0).fit(masked)
     enforced = [[rule.is_enforced for rule in joint.rules] for joint in (imputer.joint_, *imputer.joints_)]
-    assert enforced == [[True], [False], [False]]
+    assert enforced == [[True], [], []]
     for table in imputer.impute(masked):
         assert (table["b"] == 3 * table["a"] + 2).all()
 

@@ -219,9 +219,10 @@ def test_contradictions_have_probability_0_and_name_the_rule(row: dict[str, obje
         case.ruled.condition(evidence)
 
 
-def test_a_combination_that_was_never_seen_says_nothing_at_a_penalty() -> None:
+def test_a_combination_that_was_never_seen_counts_as_the_nearest_at_a_penalty() -> None:
+    """No combination has the distance 9, so those of the country have most of the values."""
     case = random_case(0)
-    seen = case.ruled.log_density(build(OUTER, conditions={"start": 3}))[0]
+    seen = case.ruled.log_density(build(OUTER, conditions={"country": "FR", "start": 3}))[0]
     new = case.ruled.log_density(build(OUTER, conditions={"country": "FR", "distance": 9, "start": 3}))[0]
     assert np.isclose(new, seen - np.log(101))
 
