@@ -87,6 +87,25 @@ def test_code_is_the_same_in_every_process(ask: Callable[..., list[str]], tmp_pa
     assert contents[0] == contents[1]
 
 
+def test_functions_that_one_def_makes_stay_apart(ask: Callable[..., list[str]], tmp_path: Path) -> None:
+    """Two processes give them the same symbol, each in a file of its own; a third process loads both files."""
+    (tmp_path / "made_kernels.py").write_text(
+        "from jointforest.runtime.compile import entry, kernel\n\n"
+        "def make(n):\n"
+        "    @kernel\n"
+        "    def inner(x, k):\n"
+        "        return x if k == 0 else inner(x + n, k - 1)\n\n"  # no compiler inlines a function that calls itself
+        "    return inner\n\n"
+        "one, ten = make(1.0), make(10.0)\n\n"
+        "@entry\ndef first(x, k):\n    return one(x, k)\n\n"
+        "@entry\ndef second(x, k):\n    return ten(x, k)\n"
+    )
+    assert ask("from made_kernels import first; print(first(0.0, 3))") == ["3.0"]
+    assert ask("from made_kernels import second; print(second(0.0, 3))") == ["30.0"]
+    both = "from made_kernels import first, second; print(first(0.0, 3), second(0.0, 3), len(second.compiled.overloads))"
+    assert ask(both) == ["3.0", "30.0", "0"]
+
+
 @pytest.mark.parametrize("change", ["numba.__version__ = '0.68.99'", "llvmlite.__version__ = '9'"])
 def test_code_of_another_compiler_is_not_loaded(ask: Callable[..., list[str]], change: str) -> None:
     assert ask() == ["3.0", "1"]

@@ -286,7 +286,7 @@ def _prune(folder: Path, name: str) -> None:
 
 # ---- Loading.
 
-_loaded: dict[str, Any] = {}  # by key: an object file is linked into a process once
+_loaded: dict[str, tuple[Any, Any]] = {}  # by key: an object file is linked into a process once; and its engine
 
 
 def load_code(function: Callable, key: str, code: Code) -> Any:
@@ -300,11 +300,12 @@ def load_code(function: Callable, key: str, code: Code) -> Any:
         environment = Environment(function.__globals__)
         environment.consts.extend(np.dtype(dtype) for dtype in code.dtypes)
         ctypes.c_void_p.from_address(engine.get_global_value_address(code.environment)).value = id(environment)
-        _loaded[key] = _dynfunc.make_function(
+        made = _dynfunc.make_function(
             sys.modules.get(function.__module__), function.__name__, function.__doc__ or "",
             engine.get_function_address(code.wrapper), environment, (),
         )  # fmt: skip
-    return _loaded[key]
+        _loaded[key] = made, engine
+    return _loaded[key][0]
 
 
 def _has_symbols(names: tuple[str, ...]) -> bool:
@@ -316,8 +317,11 @@ def _has_symbols(names: tuple[str, ...]) -> bool:
     return all(llvm.address_of_symbol(name) for name in names)
 
 
-@cache
 def _engine() -> Any:
-    """LLVM's engine that object files are linked in."""
+    """LLVM's engine that one object file is linked in.
+
+    Each has its own. Numba numbers functions as a process compiles them, so that files from two processes may have the
+    same symbol for two functions that one `def` makes. In a common engine, both files would call the first of them.
+    """
     machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(jit=True)
     return llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
