@@ -225,6 +225,21 @@ def test_rules_go_with_hidden_trees_in_memory(run: object, home: Path, tmp_path:
         assert done.code == 2 and "leave out" in done.err and words[0] in done.err
 
 
+@pytest.mark.parametrize("more", [("--out-of-core",), ("--learner", "hidden"), ("--target", "sex"), ("--group", "sex")])
+def test_errors_go_with_a_joint_of_a_table(run: object, home: Path, tmp_path: Path, more: tuple[str, ...]) -> None:
+    done = run("fit", home / "penguins.parquet", "-o", tmp_path / "m.joint", "--errors", *more)
+    assert done.code == 2 and "leave out" in done.err and "--errors" in done.err
+
+
+def test_errors_are_left_out_when_learning(run: object, tmp_path: Path) -> None:
+    penguins = jf.datasets.load_penguins()
+    penguins.loc[4, "body_mass_g"] *= 10
+    penguins.to_csv(tmp_path / "dirty.csv", index=False)
+    words = ("fit", tmp_path / "dirty.csv", "--budget", "fast", "--seed", 0)
+    assert run(*words, "--errors", "-o", tmp_path / "m.joint").code == 0
+    assert jf.load(tmp_path / "m.joint").probability("body_mass_g > 20000") < 1e-3
+
+
 @pytest.mark.parametrize("more", [("--out-of-core",), ("--learner", "adversarial"), ("--target", "sex")])
 def test_an_objective_goes_with_hidden_trees(run: object, home: Path, tmp_path: Path, more: tuple[str, ...]) -> None:
     words = ("fit", home / "penguins.parquet", "-o", tmp_path / "m.joint", "--objective", "likelihood", "--seed", 0)

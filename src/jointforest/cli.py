@@ -146,6 +146,9 @@ def app() -> None:
 @click.option("--rule", multiple=True, metavar="TEXT", help='Enforce this rule, such as "start <= end"; repeatable.')
 @click.option("--rules", type=click.Choice(["auto", "all", "off"]), help="Which of the rules found are enforced.")
 @click.option("--objective", type=click.Choice(["draws", "likelihood"]), help="What the joint is for; default: draws.")
+@click.option(
+    "--errors", is_flag=True, help="Leave out cells that the command check finds wrong."
+)
 @click.option("--trees", type=click.IntRange(1), help="Number of trees, with --learner.")
 @click.option("--min-leaf", type=click.IntRange(1), help="Least number of rows in a leaf of a forest.")
 @click.option("--out-of-core", is_flag=True, help="Learn by passes over batches of rows, whatever the size.")
@@ -179,12 +182,13 @@ def fit(
     """
     from .data.table_files import check_writable
 
-    others = {name: more[name] for name in ("trees", "min_leaf", "rule", "rules", "objective")}
+    others = {name: more[name] for name in ("trees", "min_leaf", "rule", "rules", "objective", "errors")}
     others |= {"budget": budget, "learner": learner, "target": target}
     history_commands.check_options(order, group, others)
     _check_together(budget, learner, target, more)
     settings: dict[str, Any] = {"random_state": more["seed"]}
     settings |= {"objective": more["objective"]} if more["objective"] else {}
+    settings |= {"errors": True} if more["errors"] else {}
     if more["rule"] or more["rules"]:
         found = more["rules"] or "auto"
         settings["rules"] = [*commands.declared_rules(more["rule"]), *([found] if found != "off" else [])]
@@ -216,6 +220,8 @@ def fit(
             raise click.UsageError("tables in batches are learned by --learner or --target: leave out --budget")
         if more["rule"] or more["rules"]:
             raise click.UsageError(_ABOUT_RULES)
+        if more["errors"]:
+            raise click.UsageError(_ABOUT_ERRORS)
         if more["objective"] and learner != "hidden":
             raise click.UsageError(_ABOUT_OBJECTIVE)
         names = commands.names_in_batches(tables, source, levels) if drop or columns else []
@@ -255,6 +261,10 @@ _ABOUT_RULES = (
     "--rule and --rules go with hidden trees, or with no --learner: leave out --target, --out-of-core and --learner "
     "adversarial; tables learned in batches have no rules enforced"
 )
+_ABOUT_ERRORS = (
+    "--errors goes with a joint of a table in memory, without --learner: leave out --target, --learner and "
+    "--out-of-core, or repair the table first by the command check"
+)
 _ABOUT_OBJECTIVE = (
     "--objective goes with hidden trees, or with no --learner: leave out --target and --learner adversarial; tables "
     "learned in batches need --learner hidden"
@@ -273,6 +283,8 @@ def _check_together(budget: str | None, learner: str | None, target: str | None,
         raise click.UsageError(_ABOUT_RULES)
     if more["objective"] and (target or learner == "adversarial"):
         raise click.UsageError(_ABOUT_OBJECTIVE)
+    if more["errors"] and (target or learner or more["out_of_core"]):
+        raise click.UsageError(_ABOUT_ERRORS)
     if more["min_leaf"] and not (learner == "adversarial" or target):
         raise click.UsageError("--min-leaf goes with --learner adversarial")
 

@@ -371,6 +371,39 @@ def test_few_rows_enforce_only_what_is_declared(frame: pd.DataFrame) -> None:
     assert (declared.sample(500, random_state=0).groupby("shop")["town"].nunique() == 1).all()
 
 
+def test_functions_of_few_rows_leave_out_what_rows_do_not_have() -> None:
+    """Amounts of 200 invoices: the net is a function of quantity and product, tax and total are multiples of it."""
+    rng = np.random.default_rng(0)
+    product, quantity = rng.choice(["a", "b", "c", "d"], 200), rng.integers(1, 10, 200)
+    net = np.round(quantity * np.array([{"a": 2.5, "b": 4.0, "c": 9.99, "d": 19.0}[one] for one in product]), 2)
+    frame = pd.DataFrame({"quantity": quantity, "product": product, "net": net, "total": np.round(1.2 * net, 2)})
+    joint = jf.HiddenTreeForest(n_states=4, random_state=0).fit(frame).joint_
+    assert "quantity, product -> net" in {str(rule) for rule in joint.rules}
+    rows = joint.sample(1000, random_state=0)
+    seen = set(map(tuple, frame[["quantity", "product", "net", "total"]].to_numpy().tolist()))
+    assert set(map(tuple, rows[["quantity", "product", "net", "total"]].to_numpy().tolist())) <= seen
+    few = frame["total"] <= 12
+    for one in "abcd":
+        expected = (frame.loc[few, "product"] == one).mean()
+        assert joint.probability(f"product = '{one}'", given="total <= 12") == pytest.approx(expected, abs=0.02)
+
+
+@pytest.mark.parametrize("n", [150, 1200])
+def test_one_odd_row_is_a_combination_like_the_others(n: int) -> None:
+    rng = np.random.default_rng(0)
+    plan = rng.choice(["free", "basic", "pro"], n, p=[0.5, 0.3, 0.2])
+    price = np.array([{"free": 0.0, "basic": 10.99, "pro": 39.5}[one] for one in plan])
+    price[np.flatnonzero(plan == "basic")[0]] = 39.5
+    frame = pd.DataFrame({"plan": plan, "price": price, "x": rng.integers(0, 5, n)})
+    joint = jf.HiddenTreeForest(n_states=4, random_state=0).fit(frame).joint_
+    assert {str(rule): rule.exceptions for rule in joint.rules} == {"plan -> price": 1, "price -> plan": 1}
+    assert not any(rule.is_enforced for rule in joint.rules)
+    of_basic = frame["price"][frame["plan"] == "basic"]
+    assert joint.probability("price = 39.5", given="plan = basic") == pytest.approx((of_basic == 39.5).mean(), rel=0.05)
+    assert joint.probability("price = 10.99", given="plan = free") < 1e-6
+    assert np.isfinite(joint.log_density(frame)).all()
+
+
 @pytest.mark.filterwarnings("ignore::jointforest.LostDependenceWarning")
 def test_found_rules_are_not_enforced_by_default_for_likelihood(frame: pd.DataFrame) -> None:
     """A rule may have exceptions in new rows, which then have a density above 0; declared rules are enforced."""

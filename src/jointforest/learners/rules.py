@@ -52,6 +52,8 @@ ROWS_A_LEVEL = 4
 """Fewest rows for each combination of values of columns that become one."""
 MORE_LEVELS = 1.25
 """Most combinations, for each level of the column that has most, where levels have to share codes."""
+FEWEST_TRIED_ROWS = 2_000
+"""Rows below which no compound is tried: a classifier would learn too little of draws."""
 AUTO_LEVELS = 64
 """Most combinations of columns that become one by default, unless one of them is categorical with as many levels."""
 AUTO_KINDS = (Function, Combinations, MissingTogether, MissingWhere)
@@ -788,7 +790,8 @@ class WantedRules(NamedTuple):
     tried : tuple of Function
         Found functions whose columns may become one although they have many combinations of values, or exceptions.
     soft : tuple of Function
-        Found functions of one column that too few rows support to be enforced. Their columns become one.
+        Found functions that too few rows support to be enforced, and those with an exception in a table of too few
+        rows for a trial. Their columns become one.
     """
 
     schema: Schema
@@ -833,8 +836,9 @@ def wanted_rules(
     others = tuple(one for one in schema.rules if str(one) not in texts)
     found = [one for one in others if "all" in said or one.rows >= enough_rows(one)]
     is_auto = "auto" in said and "all" not in said and objective == "draws"
-    functions = tuple(one for one in others if isinstance(one, Function) and not one.exceptions)
-    soft = tuple(one for one in functions if is_auto and one not in found and len(one.of) == 1)
+    functions = [one for one in others if isinstance(one, Function) and is_auto]
+    may_be_tried = len(X) >= FEWEST_TRIED_ROWS
+    soft = tuple(one for one in functions if (not may_be_tried if one.exceptions else one not in found))
     tried = tuple(one for one in found if isinstance(one, Function)) if objective == "draws" else ()
     found = [one for one in found if not one.exceptions]
     if "all" not in said:

@@ -150,7 +150,7 @@ def _number(weight: np.ndarray, heavy: np.ndarray, gap: np.ndarray, n_codes: int
 def _edges(tally: PlaceTally, heavy: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where places end and the next ones begin: tight around heavy ones, half-way between light ones.
 
-    At a gap, and beside a heavy place, light ones reach as far as they lie apart there.
+    At a gap, and beside a heavy place, light ones reach as far as their rows lie apart there.
     """
     low, high = tally.place[:-1], tally.place[1:]
     edge = np.where(heavy[:-1], low + tally.half, halfway(low, high, tally.half))
@@ -165,8 +165,9 @@ def _edges(tally: PlaceTally, heavy: np.ndarray, gap: np.ndarray) -> tuple[np.nd
 
 
 def _reach(tally: PlaceTally, first: int, last: int) -> float:
-    """How far some places apart from each other reach beyond the outermost of them: as far as they lie apart."""
-    apart = float(tally.place[last] - tally.place[first]) / (last - first)
+    """How far some places reach beyond the outermost of them: as far as their rows lie apart."""
+    rows = max(float(tally.rows[first : last + 1].sum()), 2.0)
+    apart = float(tally.place[last] - tally.place[first]) / (rows - 1.0)
     return np.floor(apart) + tally.half if tally.half > 0 else apart
 
 

@@ -14,6 +14,8 @@ from .rule import Combinations, Function
 
 _PAIRS = 4_000
 """Pairs of sampled rows that are compared for each column."""
+_FEW_PAIRS = 2
+"""Differing pairs among these that refute nothing: one odd row differs from the rows before and after it."""
 _REPEATS = {1: 50, 2: 100}
 """Fewest rows that repeat a value of so many determining columns, where the function could have failed."""
 _FEW = 0.05
@@ -79,7 +81,8 @@ def _repeats(code: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
 def _agreeing(sample: np.ndarray, first: np.ndarray, second: np.ndarray) -> list[int]:
     """Columns in which hardly any of these pairs of rows differ."""
     differ, known = _differences(sample, first, second)
-    return np.flatnonzero((differ <= 10 * MOST_EXCEPTION_SHARE * known) & (known > 0)).tolist()
+    most = np.maximum(10 * MOST_EXCEPTION_SHARE * known, _FEW_PAIRS)
+    return np.flatnonzero((differ <= most) & (known > 0)).tolist()
 
 
 def _differences(sample: np.ndarray, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -105,10 +108,8 @@ def _judged(table: CodedTable, of: Sequence[int], y: int, needed: float) -> Func
     wrong = value[group] != y_code
     n_wrong = 0
     if wrong.any():
-        if wrong.sum() > 10 * MOST_EXCEPTION_SHARE * n:
-            return None
         n_wrong = int(minority(group, y_code).sum())
-        if n_wrong > min(MOST_EXCEPTION_SHARE * n, _FEW * (n - np.bincount(y_code).max())):
+        if n_wrong > min(max(MOST_EXCEPTION_SHARE * n, 1.0), _FEW * (n - np.bincount(y_code).max())):
             return None
     repeats = size - 1.0
     if 2 * repeats.sum() < n:
@@ -167,10 +168,14 @@ def _reduced(found: list[Function], one: set[tuple[int, int]], table: CodedTable
 
 
 def _of_two(table: CodedTable, one: set[tuple[int, int]]) -> Iterator[Function]:
-    """Functions of two columns, of columns that are no function of one."""
-    targets = [y for y in range(table.d) if table.sizes[y] > 1 and not any(b == y for _, b in one)]
+    """Functions of two columns, of columns that are no function of one; of columns that determine each other the first
+    stands for all."""
+    above = {y: [x for x, z in one if z == y] for y in range(table.d)}
+    # of those that determine a column, it determines all, and they come later: they are other names of it
+    targets = [y for y in range(table.d) if table.sizes[y] > 1 and all((y, x) in one and y < x for x in above[y])]
     m = len(table.rows)
     sources = [x for x in range(table.d) if 1 < table.sizes[x] <= m / 10]
+    sources = [x for x in sources if not any((x, z) in one and z < x for z in above[x])]
     pairs = [(a, b) for a, b in itertools.combinations(sources, 2) if (a, b) not in one and (b, a) not in one]
     if not pairs or not targets or len(pairs) > _MOST_PAIRS:
         return
@@ -209,9 +214,7 @@ def _holds(sample: np.ndarray, a: int, b: int, y: int) -> bool:
     """Whether column y is a function of columns a and b in the sample, but for few rows."""
     known = (sample[:, a] >= 0) & (sample[:, b] >= 0) & (sample[:, y] >= 0)
     group, code = combined([sample[known, a], sample[known, b]]), sample[known, y]
-    value = np.zeros(int(group.max(initial=-1)) + 1, np.int32)
-    value[group] = code
-    return bool(np.count_nonzero(value[group] != code) <= 10 * MOST_EXCEPTION_SHARE * len(code))
+    return bool(np.count_nonzero(minority(group, code)) <= max(10 * MOST_EXCEPTION_SHARE * len(code), 1.0))
 
 
 # ---- Combinations of two to four columns of few values.

@@ -124,8 +124,6 @@ class Constants:
 
     compound_rows: int = 8_000
     """Most rows that a trial learns from and is validated on."""
-    fewest_compound_rows: int = 2_000
-    """Rows below which no compound is tried: a classifier would learn too little of draws."""
     compound_states: int = 64
     """States of a trial."""
     compound_normal: float = 30.0

@@ -28,7 +28,7 @@ from ..base import TableScores, as_frame, check_cells, read_training_rows, rows_
 from ..batches.improve import improve
 from ..batches.passes import fold_of
 from ..batches.sample import take_weighed
-from ..rules import Reduced, reduce_table, wanted_rules
+from ..rules import FEWEST_TRIED_ROWS, Reduced, reduce_table, wanted_rules
 from .choose import choose_settings, settings_for_likelihood
 from .codes import scales_of, table_of
 from .constants import FIXED
@@ -395,7 +395,7 @@ def compound_trial(schema: Schema, X: np.ndarray, seed: int) -> Callable[[Reduce
     would learn enough.
     """
     rows = X[some(len(X), FIXED.compound_rows, np.random.default_rng(seed))]
-    if len(rows) < FIXED.fewest_compound_rows:
+    if len(rows) < FEWEST_TRIED_ROWS:
         return None
     n_held = len(rows) // 4
     order = np.random.default_rng([seed, 1]).permutation(len(rows))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, overload
 
+import narwhals as nw
 import numpy as np
 
 from ...api.history_joint import HistoryJoint
@@ -19,12 +20,15 @@ from ...runtime.progress import be_quiet, write_line
 from ...runtime.random_state import seed_of
 from ...runtime.threads import threaded
 from ...runtime.warnings import warn
-from ..base import read_training_rows
-from ..hidden_tree.hidden_tree_forest import compound_trial
+from ..base import TableRows, read_training_rows
+from ..hidden_tree.hidden_tree_forest import HiddenTreeForest, compound_trial
 from ..history.history_forest import HistoryForest
 from ..rules import reduce_table, wanted_rules
 from .budget import budget_of
 from .choose import Task, choose
+
+_CHECKS = 4
+"""Most checks of a table that may have wrong cells."""
 
 
 @overload
@@ -36,6 +40,7 @@ def fit(
     kinds: Mapping[str, Any] | None = None,
     rules: Any = "auto",
     objective: str = "draws",
+    errors: bool = False,
     random_state: Any = None,
     n_jobs: int | None = -1,
     verbose: bool = False,
@@ -66,6 +71,7 @@ def fit(
     kinds: Mapping[str, Any] | None = None,
     rules: Any = "auto",
     objective: str = "draws",
+    errors: bool = False,
     random_state: Any = None,
     n_jobs: int | None = -1,
     verbose: bool = False,
@@ -117,6 +123,9 @@ def fit(
         rows on (3,000 with "default" and "best"), hidden trees also choose their smoothing, and those of 256 states
         their number. Smaller tables have the states and smoothing of "draws". An attacker can often tell more easily
         which rows were learned (on two of three tables, see ``docs/experiments/population.md``).
+    errors : bool
+        Whether cells of the table may be wrong. Then the joint is that of the table without its errors: cells that
+        `Joint.check` finds probably wrong count as missing. See ``docs/how-to/check-a-table.md``.
     random_state : None, int, Generator or RandomState
         The same seed gives the same joint for a named budget, whatever ``n_jobs``.
     n_jobs : int or None
@@ -165,6 +174,8 @@ def fit(
             raise ValueError("budget and holdout do not go with group: there is one learner of histories")
         if rules not in ("auto", "off", False):
             raise ValueError("rules do not go with group: they are not enforced in histories")
+        if errors:
+            raise ValueError("errors=True does not go with group: wrong cells of histories are not found")
         learner = HistoryForest(
             kinds=None if kinds is None else dict(kinds), random_state=random_state, verbose=verbose
         )
@@ -173,7 +184,8 @@ def fit(
         raise ValueError(f"order={order!r} goes with group, the column that names the subject of each row")
     start = time.monotonic()
     allowed = budget_of(budget)
-    table, seed = read_training_rows(frame, kinds), seed_of(random_state)
+    seed = seed_of(random_state)
+    table = _read_wrong(frame, kinds, seed) if errors else read_training_rows(frame, kinds)
     wanted = wanted_rules(rules, table.schema, table.X, objective, table.ranges)
     reduced = reduce_table(wanted, table.X, compound_trial(wanted.schema, table.X, seed))
     schema = wanted.schema if reduced is None else reduced.coordinates.schema
@@ -212,3 +224,25 @@ def fit(
         only = ["statements", "told_apart"]
         write_line(fidelity(joint, frame, holdout, only=only, random_state=random_state).headline)
     return joint
+
+
+def _read_wrong(frame: Any, kinds: Mapping[str, Any] | None, seed: int) -> TableRows:
+    """A frame as learners take it, without the cells that hidden trees find probably wrong.
+
+    Hidden trees that learned wrong cells expect some of them, so trees of the repaired table check the table again.
+    """
+    given = None if kinds is None else dict(kinds)
+    learner = HiddenTreeForest(rules="off", kinds=given, random_state=seed)
+    repaired, found = frame, set[tuple[int, str]]()
+    for _ in range(_CHECKS):
+        repaired, changes = learner.fit(repaired).joint_.check(frame).repair(0.0)
+        changes = changes if isinstance(changes, np.ndarray) else nw.from_native(changes, eager_only=True).rows()
+        before, found = found, {(row, name) for row, name, *_ in changes}
+        if found == before:
+            break
+    table = read_training_rows(repaired, kinds)  # so that no wrong value is a level, or an end of a column
+    place = {name: j for j, name in enumerate(table.schema.names)}
+    for row, name in found:
+        if name in place:
+            table.X[row, place[name]] = np.nan
+    return table

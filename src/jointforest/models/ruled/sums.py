@@ -21,6 +21,8 @@ _PAIRS = 1 << 22
 """Most pairs of a row and a grid cell, or a point, that are looked at at once."""
 _MOST_SHIFTED = 1 << 12
 """Most rows of a sum whose last part has no grid, or a long one."""
+_MANY_POINTS = 100
+"""Points from which on a distribution function is added up from a histogram, which costs less."""
 _LEAST_WEIGHT = 1e-12
 """Rows of less weight than this, of the heaviest one, are left out: their mass is less than what rounding of tables in
 float32 does."""
@@ -66,7 +68,11 @@ class Shifted(SumDistribution):
         for first in range(0, len(x), size):
             back = (x[first : first + size] - self.known[:, None]) / c
             points, place = np.unique(back if c > 0.0 else np.nextafter(back, -np.inf), return_inverse=True)
-            below = np.take_along_axis(self.state.cdf(self.last.at, points), place.reshape(back.shape), axis=1)
+            if len(points) < _MANY_POINTS:
+                each = self.state.cdf(self.last.at, points)
+            else:
+                each = np.cumsum(self.state.histogram(self.last.at, points)[:, :-1], axis=1)
+            below = np.take_along_axis(each, place.reshape(back.shape), axis=1)
             out[first : first + size] = self.weight @ (below if c > 0.0 else 1.0 - below)
         return np.clip(out, 0.0, 1.0)
 
