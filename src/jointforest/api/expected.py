@@ -606,4 +606,4 @@ def _flat(x: np.ndarray) -> np.ndarray:
 def _unknown(rows: MatchedRows) -> MatchedRows:
     """One row of which nothing is known."""
     d, f = rows.evidence.value.shape[1], rows.X.shape[1]
-    return MatchedRows(Evidence.of_values(np.full((1, d), np.nan)), np.full((1, f), np.nan), np.zeros((1, f), bool))
+    return MatchedRows(Evidence.nothing(d), np.full((1, f), np.nan), np.zeros((1, f), bool))

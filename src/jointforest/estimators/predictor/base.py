@@ -270,7 +270,7 @@ class JointPredictor(Learner):
             mean = self._predict(Evidence.of_values(asked[first]))
             return Asked(mean[place], np.zeros_like(mean[place]))
 
-        nothing = self._predict(Evidence.of_values(np.full((1, d), np.nan)))
+        nothing = self._predict(Evidence.nothing(d))
         base = Asked(nothing, np.zeros_like(nothing))
         member_columns = players.of_columns(d)
         solved = shapley_values(value, base, member_columns, ~np.isnan(cells), n_coalitions, seed)

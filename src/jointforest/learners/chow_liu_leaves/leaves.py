@@ -124,7 +124,7 @@ def _allowed(
     for j, K in enumerate(n_codes.tolist()):
         slot = columns.slot[j]
         if columns.is_categorical[j]:
-            by_column.append(allowed[:, columns.level_start[slot] : columns.level_start[slot + 1]])
+            by_column.append(allowed[:, columns.levels_of(slot)])
         else:
             code = np.arange(K)
             by_column.append((lo[:, slot, None] < code) & (code <= hi[:, slot, None]))

@@ -68,7 +68,7 @@ def rank(columns: Columns, X: np.ndarray, rows: np.ndarray | None = None) -> Ran
         if columns.is_categorical[j]:
             slot = columns.slot[j]
             codes[j, known] = X[known, j].astype(np.int32)
-            n_codes[j] = columns.level_start[slot + 1] - columns.level_start[slot]
+            n_codes[j] = columns.n_levels(slot)
             values.append(np.empty(0))
             continue
         if rows is None:

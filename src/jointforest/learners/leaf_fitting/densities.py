@@ -15,7 +15,7 @@ from ...models.box_forest.leaves.table import Leaves, ParameterTables
 from ...models.box_forest.structure import Forest, Trees, add_stump, tree_boxes
 from ...runtime.threads import map_ordered
 from ..growing.grow import Ranks, RankTree, find_leaves, join_trees, prune
-from .fit import LeafSums, Settings, Table, TreeLeaves, background, fit_tree, leaf_sums
+from .fit import LeafSums, Settings, Table, TreeLeaves, background, fit_tree, leaf_sums, narrow_at
 from .quantile import LeafCdfs, leaf_cdfs, values_of_rows, with_cdfs
 from .statistics_kernels import rows_by_leaf
 
@@ -285,16 +285,15 @@ def _with_column(columns: Columns, leaves: TreeLeaves, other: TreeLeaves, j: int
     leaves.missing_rate[:, j] = other.missing_rate[:, j]
     if columns.is_categorical[j]:
         where = layout(columns)
-        place = int(where.place[slot])
-        if place < 0:
-            t, n = -1 - place, len(leaves.rows)
+        if where.place[slot] < 0:
+            t, n = -1 - where.place[slot], len(leaves.rows)
             wide = [apart(other.wide if k == t else leaves.wide, k) for k in range(len(where.slots))]
             return leaves._replace(wide=side_by_side(where, wide, n))
-        at = slice(place, place + int(columns.level_start[slot + 1] - columns.level_start[slot]))
+        at = narrow_at(columns, where, slot)
         leaves.level_mass[:, at] = other.level_mass[:, at]
         return leaves
     for field in ("family", "a", "b", "lo", "hi"):
         getattr(leaves, field)[:, slot] = getattr(other, field)[:, slot]
-    at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
+    at = columns.atoms_of(slot)
     leaves.atom_mass[:, at] = other.atom_mass[:, at]
     return leaves

@@ -11,7 +11,7 @@ from ...models.box_forest.leaves.levels import apart, layout, side_by_side, stac
 from ...models.box_forest.structure import Forest, mix_leaves, tree_boxes
 from ...runtime.threads import map_ordered
 from .densities import AssignedRows, as_forest, first_leaves, fit_rows, rows_in_leaves
-from .fit import Settings, Table, TreeLeaves
+from .fit import Settings, Table, TreeLeaves, narrow_at
 from .learnspn import Components
 
 LearnComponents = Callable[[np.ndarray, np.ndarray, np.ndarray, int], Components]
@@ -81,13 +81,13 @@ def _mixed(
         if not columns.is_categorical[j]:
             for name, field in fields.items():
                 new[name][:, slot] = field[of, slot]
-            atoms = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
+            atoms = columns.atoms_of(slot)
             new_atoms[:, atoms] = atom_mass[of, atoms]
-        elif (place := int(where.place[slot])) >= 0:
-            levels = slice(place, place + int(columns.level_start[slot + 1] - columns.level_start[slot]))
+        elif where.place[slot] >= 0:
+            levels = narrow_at(columns, where, slot)
             new_levels[:, levels] = level_mass[of, levels]
         else:
-            wide[-1 - place] = apart(wide_of, -1 - place, of)
+            wide[-1 - where.place[slot]] = apart(wide_of, -1 - where.place[slot], of)
     fitted = TreeLeaves(
         rows=leaves.rows[leaf] * share,
         **new,  # type: ignore[arg-type] # arrays, none of them pieces

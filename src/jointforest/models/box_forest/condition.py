@@ -163,7 +163,7 @@ def _as_regions(schema: Schema, columns: Columns, evidence: Evidence) -> Evidenc
             if step == 0.0:
                 continue
             x, half = origin + np.ceil((x - origin) / step - 0.5) * step, 0.5 * step
-            atoms_of_slot = columns.atom_value[columns.atom_start[slot] : columns.atom_start[slot + 1]]
+            atoms_of_slot = columns.atom_value[columns.atoms_of(slot)]
             if not x - half < x < x + half:
                 raise ValueError(
                     f"column {schema.names[j]!r}: {x:g} is too far out to condition on, as its cell of width {step:g} "
@@ -222,7 +222,7 @@ def _cut_numbers(
     masses, cut = [np.zeros((len(leaf), 0))], []
     for j in np.flatnonzero(columns.is_categorical == 0).tolist():
         slot = int(columns.slot[j])
-        mass = leaves.atom_mass[leaf, columns.atom_start[slot] : columns.atom_start[slot + 1]]
+        mass = leaves.atom_mass[leaf, columns.atoms_of(slot)]
         if j in pinned:
             mass = np.ones((len(leaf), 1))
         elif j in regions:
@@ -297,7 +297,7 @@ def _cut_levels(
     for j, region in regions.items():
         if columns.is_categorical[j]:
             slot = int(columns.slot[j])
-            likelihood = _of_levels(evidence, region, int(columns.level_start[slot + 1] - columns.level_start[slot]))
+            likelihood = _of_levels(evidence, region, columns.n_levels(slot))
             place = int(where.place[slot])
             if place < 0:
                 wide[-1 - place] = weighed_levels(wide[-1 - place], likelihood)
