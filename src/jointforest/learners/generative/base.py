@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ...api.joint import Joint, need_joint
 from ...data.evidence import Evidence
-from ...data.frames import read
+from ...data.frames import check_weights, read
 from ...models.box_forest.box_forest import BoxForest
 from ...models.box_forest.robustness import robustness
 from ...models.box_forest.structure import Forest
@@ -34,7 +34,6 @@ from .supervised import GrowSettings, feature_importances, grow_forest
 from .targets import (
     Training,
     as_table,
-    check_weights,
     coded_training,
     read_feature_cells,
     read_others,

@@ -215,29 +215,6 @@ def target_cells(y: Any) -> np.ndarray:
     return cells
 
 
-def check_weights(sample_weight: Any, n: int) -> np.ndarray:
-    """Row weights as float64 (n,), 1 each by default.
-
-    Raises ValueError if there is not one a row, one is negative or not finite, or all are 0.
-    """
-    if sample_weight is None:
-        return np.ones(n)
-    try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"sample_weight: expected {n} numbers, one weight a row; {error}") from None
-    if weight.shape != (n,):
-        raise ValueError(f"sample_weight: expected shape ({n},), one weight a row, got {weight.shape}")
-    wrong = np.flatnonzero(~(weight >= 0) | np.isinf(weight))
-    if len(wrong):
-        raise ValueError(
-            f"sample_weight: expected finite weights of at least 0, got {weight[wrong[0]]} in row {wrong[0]}"
-        )
-    if not weight.any():
-        raise ValueError("sample_weight: all weights are zero; at least one row must count")
-    return weight
-
-
 # ---- Features on the scales of their columns, for trees whose leaves are Chow-Liu trees on codes.
 
 
