@@ -18,8 +18,7 @@ from ..inference.refit.refit import refit_values, targets
 from ..inference.shapley.coalition_values import Background, by_completions, conditional, known_cells, values_by_leaves
 from ..inference.shapley.coalition_values import interventional as interventional_value
 from ..inference.shapley.game import Players, budget, shapley_values
-from ..runtime.parameters import check, check_number
-from ..runtime.random_state import seed_of
+from ..runtime.parameters import check, check_number, seed_of
 from ..runtime.threads import threaded
 from ..runtime.warnings import UnsupportedEvidenceWarning, warn
 from .joint import Joint, need_joint

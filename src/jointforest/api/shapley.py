@@ -30,8 +30,7 @@ from ..inference.shapley.game import (
     shapley_values,
 )
 from ..models.base import Distribution
-from ..runtime.parameters import check_number
-from ..runtime.random_state import seed_of
+from ..runtime.parameters import check_number, seed_of
 from ..runtime.threads import threaded
 from ..runtime.warnings import UnsupportedEvidenceWarning, warn
 from .joint import need_joint

@@ -21,9 +21,8 @@ from ...inference.shapley.game import Asked, shapley_values
 from ...learners.base import Learner
 from ...learners.generative.targets import Training, as_table, read_feature_cells, read_training
 from ...learners.selection.budget import budget_of
-from ...runtime.parameters import VERBOSE, Number, parameter
+from ...runtime.parameters import VERBOSE, Number, parameter, seed_of
 from ...runtime.progress import be_quiet, write_line
-from ...runtime.random_state import seed_of
 from ...runtime.threads import chunks, threaded
 from .boosting import Boosting, GivenBoosting, HistBoosting, adopted, boosting_table, check_estimator
 from .constants import FIXED

@@ -11,7 +11,7 @@ from ...data.discretization.discretizer import Scale, code_table
 from ...data.discretization.learn import learn_scale
 from ...data.schema import Column, Columns, Schema, kernel_columns
 from ...models.box_forest.structure import Trees, add_stump, leaf_boxes, with_weights
-from ...models.hidden_tree.chow_liu_forest import ChowLiuForest
+from ...models.hidden_tree.hidden_tree import ChowLiuForest
 from ...models.hidden_tree.hidden_trees import Grown, HiddenTrees, value_trees
 from ..base import TableRows
 from ..batches.fill import Route

@@ -24,10 +24,9 @@ from ..batches.sample import take_weighed
 from ..chow_liu_leaves.constants import FIXED as CHOW_LIU
 from ..chow_liu_leaves.leaves import chow_liu_part
 from ..growing.criterion_kernels import ENTROPY, GINI
-from ..leaf_fitting.densities import TARGET, AssignedRows, learn_densities
+from ..leaf_fitting.densities import TARGET, AssignedRows, LearnComponents, learn_densities, learn_mixtures
 from ..leaf_fitting.fit import LEAF_DENSITIES, Settings, has_scale
 from ..leaf_fitting.learnspn import SpnSettings, class_components, spn_circuits, spn_components
-from ..leaf_fitting.mixtures import LearnComponents, learn_mixtures
 from .conformal import Calibration, calibration_rows
 from .constants import FIXED
 from .supervised import GrowSettings, feature_importances, grow_forest

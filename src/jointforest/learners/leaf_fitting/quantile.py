@@ -11,8 +11,7 @@ import numpy as np
 from ...data.schema import Columns
 from ...evaluation.misfit import misfit_columns
 from ...models.box_forest.box_forest import BoxForest
-from ...models.box_forest.leaves.pieces import pieces_of
-from ...models.box_forest.leaves.table import PIECES, UNIFORM
+from ...models.box_forest.leaves.table import PIECES, UNIFORM, pieces_of
 from ...models.box_forest.structure import Forest
 from ...runtime.arrays import ranges
 from ...runtime.threads import map_ordered

@@ -13,8 +13,7 @@ from .descent_kernels import reachable
 from .leaves.family_kernels import mode
 from .leaves.grid_kernels import cell_centre, centres_inside
 from .leaves.level_kernels import log_level
-from .leaves.piece_kernels import piece, piece_at, piece_numbers
-from .leaves.slot_kernels import find_atom, has_atom, value_log_density
+from .leaves.slot_kernels import find_atom, has_atom, piece, piece_at, piece_numbers, value_log_density
 from .region_kernels import cell_region, in_region
 
 

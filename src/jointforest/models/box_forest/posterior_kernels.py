@@ -16,11 +16,11 @@ from ...runtime.records import record
 from .descent_kernels import reachable
 from .leaves.grid_kernels import cell_centre
 from .leaves.level_kernels import add_levels, log_level
-from .leaves.piece_kernels import rest_log_density
 from .leaves.slot_kernels import (
     find_atom,
     level_region_log_mass,
     region_log_mass,
+    rest_log_density,
     run_levels,
     slot_cdf,
     slot_mean_variance,

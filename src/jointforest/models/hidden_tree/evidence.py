@@ -13,9 +13,8 @@ from ...data.discretization.restrict import restrict
 from ...data.evidence import Evidence
 from ...data.schema import Column
 from ...runtime.threads import of_finite
-from .hidden_trees import HiddenTrees
+from .hidden_trees import HiddenTrees, TreeTables
 from .messages import Message
-from .tables import TreeTables
 
 
 class CodeEvidence(NamedTuple):

@@ -28,7 +28,7 @@ from ...data.evidence import Evidence
 from ...runtime.memory import at_once
 from ...runtime.threads import chunks, map_ordered, of_finite, one_blas_thread
 from .evidence import CodeEvidence, own_messages, possible_rows
-from .hidden_trees import HiddenTrees
+from .hidden_trees import HiddenTrees, TreeTables
 from .hinge import (
     AtHinge,
     CodeRuns,
@@ -46,7 +46,6 @@ from .hinge import (
 from .linked_sum import LinkedSum
 from .messages import Message, down, up
 from .posterior import CodePosterior, KeptRows, column_codes
-from .tables import TreeTables
 
 _ROWS = 32
 """Rows whose messages are held at once: each has those of all codes of the parts."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...runtime.threads import of_finite
-from .tables import TreeTables
+from .hidden_trees import TreeTables
 
 Message = np.ndarray | None
 

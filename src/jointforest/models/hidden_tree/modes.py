@@ -16,10 +16,9 @@ from ...runtime.progress import bar
 from ...runtime.threads import one_blas_thread
 from ..box_forest.modes import TOLERANCE
 from .evidence import code_evidence, own_messages
-from .hidden_trees import HiddenTrees
+from .hidden_trees import HiddenTrees, TreeTables
 from .messages import Downward, down, log_probability, up
 from .sampling import sample
-from .tables import TreeTables
 
 # ---- The mode of hidden trees as a choice of codes, and its bound over boxes of codes.
 

@@ -11,9 +11,8 @@ from ...data.evidence import Evidence, build
 from ...runtime.threads import one_blas_thread
 from ..base import Distribution
 from .evidence import CodeEvidence, code_evidence, own_messages
-from .hidden_trees import HiddenTrees
+from .hidden_trees import HiddenTrees, TreeTables
 from .messages import down, up
-from .tables import TreeTables
 
 
 class HiddenState(NamedTuple):
