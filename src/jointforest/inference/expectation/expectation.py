@@ -164,8 +164,6 @@ def distinct(rows: MatchedRows) -> tuple[MatchedRows, np.ndarray | slice]:
 
 # ---- Second moments of an ensemble, and expectations of its link, given the known cells of each row.
 
-# ---- Second moments of an ensemble, and expectations of its link, given the known cells of each row.
-
 _LINKS = {"identity": IDENTITY, "logistic": LOGISTIC, "softmax": SOFTMAX, "exp": EXP}
 _LINK_ROWS = 32
 """Rows of a chunk for a thread, where there is a link: a row takes longer than one of `_MEAN_ROWS`."""

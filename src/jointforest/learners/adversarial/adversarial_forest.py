@@ -645,7 +645,7 @@ class _Trial:
     def fits(self, slots: np.ndarray) -> bool:
         """Whether the tables stay small enough, judged by the first tree."""
         [cdfs] = self._cdfs(first_trees(self.assigned, 1), slots)
-        return small_enough(n_pieces(cdfs), len(self.assigned.trees.root))
+        return small_enough(n_pieces(cdfs.values()), len(self.assigned.trees.root))
 
     def gains(self, slots: np.ndarray) -> list[np.ndarray]:
         """Gain in the log-likelihood of each validation row; nothing where they are too few to judge.
@@ -683,8 +683,8 @@ class _Trial:
         trees, forest, normal = self._normal
         columns, row = self.rows.columns, np.repeat(self.asked, np.diff(normal.start))
         by_tree, found = self._cdfs(trees, slots), {}
-        for k, (slot, j) in enumerate(slots_and_columns(columns, slots)):
-            cdfs = [of[k] for of in by_tree]
+        for slot, j in slots_and_columns(columns, slots):
+            cdfs = [of_tree[slot] for of_tree in by_tree]
             size = np.concatenate([*(np.diff(of.start) for of in cdfs), [0]])  # none in the background
             start = np.concatenate([[0], np.cumsum(size)])
             knots = np.concatenate([of.x for of in cdfs]), np.concatenate([of.p for of in cdfs])
@@ -693,5 +693,5 @@ class _Trial:
             found[slot] = gains_of_slot(columns, forest.leaves, slot, normal.leaf, *at, start, *knots)
         return found
 
-    def _cdfs(self, trees: AssignedRows, slots: np.ndarray) -> list[list[LeafCdfs]]:
+    def _cdfs(self, trees: AssignedRows, slots: np.ndarray) -> list[dict[int, LeafCdfs]]:
         return tree_cdfs(self.rows.columns, self.cells, trees, slots, self.settings.quantile_epsilon)

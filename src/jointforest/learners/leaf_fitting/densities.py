@@ -193,34 +193,25 @@ def quantile_trees(
     epsilon: float,
 ) -> list[TreeLeaves]:
     """Fitted trees, with quantile leaves of some numeric slots, bool (p,); they stay as they are."""
-    trees, first = assigned.trees, first_leaves(assigned.trees)
-
-    def one(t: int) -> TreeLeaves:
-        rows, start = rows_in_leaves(assigned, first, t)
-        lo, hi, _ = tree_boxes(trees, columns, t)
-        values = {
-            slot: values_of_rows(table.values[j], table.codes[j], rows, start, assigned.weight[t])
-            for slot, j in slots_and_columns(columns, slots)
-        }
-        return with_cdfs(columns, table, values, fitted[t], lo, hi, epsilon)
-
-    return list(map_ordered(one, [(t,) for t in range(len(trees.root))], "fitting leaves"))
+    cdfs = tree_cdfs(columns, table, assigned, slots, epsilon)
+    return [with_cdfs(leaves, of_tree) for leaves, of_tree in zip(fitted, cdfs, strict=True)]
 
 
 def tree_cdfs(
     columns: Columns, table: Table, assigned: AssignedRows, slots: np.ndarray, epsilon: float
-) -> list[list[LeafCdfs]]:
-    """The CDFs that `quantile_trees` would give some numeric slots, bool (p,): by tree, and by slot in their order."""
-    first = first_leaves(assigned.trees)
+) -> list[dict[int, LeafCdfs]]:
+    """CDFs of the leaves of each tree in some numeric slots, bool (p,), by slot."""
+    first, pairs = first_leaves(assigned.trees), slots_and_columns(columns, slots)
 
-    def one(t: int) -> list[LeafCdfs]:
+    def one(t: int) -> dict[int, LeafCdfs]:
         rows, start = rows_in_leaves(assigned, first, t)
         lo, hi, _ = tree_boxes(assigned.trees, columns, t)
-        found = []
-        for slot, j in slots_and_columns(columns, slots):
+
+        def of_slot(slot: int, j: int) -> LeafCdfs:
             values = values_of_rows(table.values[j], table.codes[j], rows, start, assigned.weight[t])
-            found.append(leaf_cdfs(columns, table, slot, values, (lo, hi), epsilon))
-        return found
+            return leaf_cdfs(columns, table, slot, values, (lo, hi), epsilon)
+
+        return dict(zip((slot for slot, _ in pairs), map_ordered(of_slot, pairs), strict=True))
 
     return list(map_ordered(one, [(t,) for t in range(len(assigned.trees.root))], "fitting leaves"))
 
