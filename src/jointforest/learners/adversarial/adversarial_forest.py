@@ -310,12 +310,17 @@ class AdversarialForest(TableLearner):
 
     def _round_settings(self, n: int, d: int) -> RoundSettings:
         """Settings of the rounds on n real (and n synthetic) rows of d columns."""
-        return RoundSettings(
-            n_estimators=self.n_estimators,
-            min_samples_leaf=self.min_samples_leaf,
+        tree = GrowthSettings(
             max_features=count_features(self.max_features, d),
+            keep_looking=False,  # as in the forests that the paper used
+            # a node of twice as many rows, half of them synthetic, would have leaves of too few real rows
+            min_samples_split=2 * self.min_samples_leaf + 1,
             max_depth=self.max_depth,
             max_leaf_nodes=self._leaf_nodes(),
+        )
+        return RoundSettings(
+            n_estimators=self.n_estimators,
+            tree=tree,
             bootstrap=self.bootstrap,
             n_draws=2 * n if self.bootstrap else round(FIXED.sample_share * 2 * n),
             delta=self.delta,
@@ -375,10 +380,7 @@ class RoundSettings(NamedTuple):
     """Parameters of the rounds; `AdversarialForest` says what they mean. Each tree draws ``n_draws`` rows."""
 
     n_estimators: int
-    min_samples_leaf: int
-    max_features: int
-    max_depth: int | None
-    max_leaf_nodes: int | None
+    tree: GrowthSettings
     bootstrap: bool
     n_draws: int
     delta: float
@@ -450,19 +452,11 @@ def _discriminate(
     is_categorical = np.array([c.is_categorical for c in schema.columns], dtype=np.uint8)
     is_ordered = np.array([c.kind == "ordered" for c in schema.columns], dtype=np.uint8)
     first = turn * settings.n_estimators
-    growth = GrowthSettings(
-        max_features=settings.max_features,
-        keep_looking=False,  # as in the forests that the paper used
-        # a node of twice as many rows, half of them synthetic, would have leaves of too few real rows
-        min_samples_split=2 * settings.min_samples_leaf + 1,
-        max_depth=settings.max_depth,
-        max_leaf_nodes=settings.max_leaf_nodes,
-    )
 
     def one(t: int) -> tuple[RankTree, np.ndarray, np.ndarray, np.ndarray]:
         weight = draw_bootstrap(2 * n, settings.n_draws, settings.bootstrap, seed, first + t)
         how = {"seed": seed, "number": first + t}
-        tree, node = grow(both, is_categorical, is_ordered, y, 2, weight, growth, **how)
+        tree, node = grow(both, is_categorical, is_ordered, y, 2, weight, settings.tree, **how)
         of_class = [np.bincount(node[y == c], weight[y == c], len(tree.feature)) for c in (0, 1)]
         total = of_class[0] + of_class[1]
         margin = np.where(total > 0, of_class[1] / np.maximum(total, 1.0) - 0.5, 0.0)

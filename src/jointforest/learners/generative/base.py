@@ -24,6 +24,7 @@ from ..batches.sample import take_weighed
 from ..chow_liu_leaves.constants import FIXED as CHOW_LIU
 from ..chow_liu_leaves.leaves import chow_liu_part
 from ..growing.criterion_kernels import ENTROPY, GINI
+from ..growing.grow import GrowthSettings
 from ..leaf_fitting.densities import TARGET, AssignedRows, LearnComponents, learn_densities, learn_mixtures
 from ..leaf_fitting.fit import LEAF_DENSITIES, Settings, has_scale
 from ..leaf_fitting.learnspn import SpnSettings, class_components, spn_circuits, spn_components
@@ -201,22 +202,20 @@ class GenerativeForest(Learner):
         if self.min_samples_leaf != "auto":
             least = int(self.min_samples_leaf)
             warn_leaf_size(least, n)
-        grow = GrowSettings(
-            n_estimators=self.n_estimators,
-            criterion=self._criteria[self.criterion],
+        tree = GrowthSettings(
             max_features=count_features(self.max_features, d),
+            criterion=self._criteria[self.criterion],
             min_samples_split=self.min_samples_split,
             min_samples_leaf=least,
             max_depth=self.max_depth,
             max_leaf_nodes=CHOW_LIU.leaf_nodes if is_coded and self.max_leaf_nodes is None else self.max_leaf_nodes,
-            bootstrap=self.bootstrap,
-            n_draws=self._count_draws(n),
         )
+        grow = GrowSettings(self.n_estimators, tree, self.bootstrap, self._count_draws(n))
         if is_coded:
             training = coded_training(training, weight)
         elif self.min_samples_leaf == "auto":
             grow = choose_leaf_size(training, weight, grow, self._settings(), seed)
-        self.min_samples_leaf_ = grow.min_samples_leaf
+        self.min_samples_leaf_ = int(grow.tree.min_samples_leaf)
         return training, grow_forest(training, weight, grow, seed)
 
     @classmethod

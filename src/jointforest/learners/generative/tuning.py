@@ -36,12 +36,13 @@ def choose_leaf_size(
         return grow
     losses = []
     for size in FIXED.leaf_sizes:
-        few = grow._replace(n_estimators=min(FIXED.pilot_trees, grow.n_estimators), min_samples_leaf=size)
+        tree = grow.tree._replace(min_samples_leaf=size)
+        few = grow._replace(n_estimators=min(FIXED.pilot_trees, grow.n_estimators), tree=tree)
         assigned = grow_forest(training, weight, few, seed)
         loss = _pilot_loss(training, assigned, settings, seed)
         losses.append(loss.mean() if len(loss) else np.nan)
     best = 0 if np.isnan(losses).all() else int(np.nanargmin(losses))
-    return grow._replace(min_samples_leaf=FIXED.leaf_sizes[best])
+    return grow._replace(tree=grow.tree._replace(min_samples_leaf=FIXED.leaf_sizes[best]))
 
 
 def _pilot_loss(training: Training, assigned: AssignedRows, settings: Settings, seed: int) -> np.ndarray:
