@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...runtime.compile import array_kernel, entry, kernel
+from ...runtime.compile import entry, kernel
 from ...runtime.records import record
 from .descent_kernels import reachable
 from .leaves.family_kernels import mode
@@ -444,7 +444,7 @@ def largest(x):
     return best
 
 
-@array_kernel
+@kernel
 def levels_with(columns, leaves, j, likely, row, x, y):
     """Which levels k go with x, (K,): p(k) / p(x) in leaf ``likely`` is at least p(k) / p(y) in leaf ``row``."""
     slot = columns.slot[j]

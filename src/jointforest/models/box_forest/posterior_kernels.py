@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...runtime.compile import array_kernel, entry, kernel
+from ...runtime.compile import entry, kernel
 from ...runtime.records import record
 from .descent_kernels import reachable
 from .leaves.grid_kernels import cell_centre
@@ -217,7 +217,7 @@ def posterior_rows(columns, trees, leaves, evidence, first, stop, keeps_leaves, 
     return start, all_leaf[:end], all_log_weight[:end], log_evidence
 
 
-@array_kernel
+@kernel
 def widened(x, n, size):
     """An array of this size that starts with the first n entries of x."""
     wider = np.empty(size, x.dtype)
@@ -243,7 +243,7 @@ class RowMixture(NamedTuple):
     weight: np.ndarray
 
 
-@array_kernel
+@kernel
 def row_mixture(post, i):
     """The mixture that row i of the posterior is."""
     leaf = post.leaf[post.start[i] : post.start[i + 1]]
@@ -256,7 +256,7 @@ def row_mixture(post, i):
 # ---- Kernels of level probabilities.
 
 
-@array_kernel
+@kernel
 def mixed_levels(columns, leaves, evidence, slot, region, mixture):
     """Level probabilities of a slot, given the region, in a mixture; (K,)."""
     leaf, weight = mixture
@@ -311,7 +311,7 @@ def leaf_moments(columns, leaves, evidence, j, first, stop):
     return out
 
 
-@array_kernel
+@kernel
 def mixed_moments(columns, leaves, evidence, slot, region, mixture, table):
     """Mean and variance of a slot in a mixture of leaves, by the law of total variance around the mixture's mean.
 
@@ -397,7 +397,7 @@ def known_pdf(columns, slot, value, x):
     return 1.0 if find_atom(columns, slot, x) >= 0 else math.inf
 
 
-@array_kernel
+@kernel
 def rows_at_points(columns, leaves, evidence, j, post, first, x, is_density):
     """CDF or density of column j at the points x in each row of the posterior (of the rows first..)."""
     n, slot = post.log_evidence.shape[0], columns.slot[j]
