@@ -195,11 +195,9 @@ def encode_cells(
     return X, unseen
 
 
-def encode_ranges(
-    schema: Schema, frame: Any, ignored: Collection[str] | None = ()
-) -> tuple[np.ndarray, np.ndarray, Ranges | None]:
+def encode_ranges(schema: Schema, frame: Any) -> tuple[np.ndarray, np.ndarray, Ranges | None]:
     """`encode` of a frame some of whose cells may be ranges, NaN in X; None if there are none."""
-    return encode_reader(schema, read(frame), ignored)
+    return encode_reader(schema, read(frame))
 
 
 def encode_reader(

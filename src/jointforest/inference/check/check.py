@@ -24,6 +24,7 @@ from .texts import WAYS
 
 _AGREE = 0.4  # least agreement within entities, beyond chance, of a column that supports a possible key
 _COLUMNS = 2  # least number of such columns
+_VOTE_ROUNDS = 16  # rounds of expectation maximisation of the votes
 
 
 def agreement(group: np.ndarray, item: np.ndarray, n_values: int) -> float:
@@ -88,7 +89,7 @@ class Votes(NamedTuple):
 
 
 def vote(
-    key: np.ndarray, source: np.ndarray | None, items: Sequence[np.ndarray], n_values: Sequence[int], rounds: int = 16
+    key: np.ndarray, source: np.ndarray | None, items: Sequence[np.ndarray], n_values: Sequence[int]
 ) -> list[Votes]:
     """The true values of all columns that the entity determines, by expectation maximisation (Dawid and Skene 1979).
 
@@ -99,7 +100,7 @@ def vote(
     source = np.zeros(len(key), np.int64) if source is None else source
     n_sources, d = int(source.max()) + 1, len(items)
     accuracy, alternatives, found = np.full((n_sources, d), 0.6), np.full(d, 3.0), []
-    for _ in range(rounds):
+    for _ in range(_VOTE_ROUNDS):
         found = [
             _vote(key, items[j], n_values[j], accuracy[source, j] * alternatives[j] / (1.0 - accuracy[source, j]))
             for j in range(d)

@@ -263,7 +263,7 @@ def mixed_levels(columns, leaves, evidence, slot, region, mixture):
     out = np.zeros(columns.level_start[slot + 1] - columns.level_start[slot], np.float64)
     for i in range(leaf.shape[0]):
         if region < 0:
-            add_levels(leaves, leaf[i], slot, out.shape[0], weight[i], out, 0)
+            add_levels(leaves, leaf[i], slot, out.shape[0], weight[i], out)
             continue
         log_mass = level_region_log_mass(columns, leaves, evidence, leaf[i], slot, region)
         for run in range(evidence.run_start[region], evidence.run_start[region + 1]):
@@ -296,7 +296,7 @@ def level_rows(columns, leaves, evidence, j, post, first):
 def level_sums(leaves, slot, size, leaf, weight, place, out):
     """Add the weight (m,) times the level masses of leaves (m,) to rows ``place`` (m,) of ``out`` (., K)."""
     for i in range(leaf.shape[0]):
-        add_levels(leaves, leaf[i], slot, size, weight[i], out[place[i]], 0)
+        add_levels(leaves, leaf[i], slot, size, weight[i], out[place[i]])
 
 
 # ---- Kernels of means and variances.

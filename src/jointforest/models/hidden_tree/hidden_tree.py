@@ -20,11 +20,11 @@ from ..points import Points
 from . import column, sampling
 from .column import covariance
 from .condition import condition, given_missing, in_state, marginalize, missing_shares
-from .evidence import code_evidence, is_far
 from .files import hidden_to_arrays
 from .hidden_trees import Grown, HiddenTrees
 from .linked import LinkedRows
 from .linked_sum import LinkedSum
+from .messages import code_evidence, is_far
 from .modes import hidden_modes
 from .posterior import KeptRows, codes_by_tree, leaf_sums, log_density, log_density_without, tree_log_density
 from .states import HiddenState, most_informed_nodes

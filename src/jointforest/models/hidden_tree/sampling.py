@@ -12,9 +12,8 @@ from ...data.evidence import Evidence
 from ...data.observe_table import mix_all_bits
 from ...runtime.threads import chunks, map_ordered, one_blas_thread
 from .column import at_center, groups
-from .evidence import CodeEvidence, code_evidence, own_messages, possible_rows
 from .hidden_trees import HiddenTrees, TreeTables
-from .messages import Message, up
+from .messages import CodeEvidence, Message, code_evidence, own_messages, possible_rows, up
 from .posterior import CodePosterior, batch_rows, by_batches
 
 _DRAWS = 16_384
