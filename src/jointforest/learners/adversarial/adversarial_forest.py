@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...data.evidence import build
-from ...data.schema import Schema, edges
+from ...data.schema import Schema
 from ...models.base import Distribution
 from ...models.box_forest.box_forest import BoxForest
 from ...models.box_forest.posterior import LeafPosterior, oob_log_density, posterior
@@ -38,7 +38,7 @@ from ..leaf_fitting.densities import (
     slots_and_columns,
     tree_cdfs,
 )
-from ..leaf_fitting.fit import LEAF_DENSITIES, Settings, Table, TreeLeaves, prepare_table
+from ..leaf_fitting.fit import LEAF_DENSITIES, Settings, Table, TreeLeaves
 from ..leaf_fitting.quantile import LeafCdfs, choose_slots, misfit_slots, n_pieces, small_enough
 from ..leaf_fitting.quantile_kernels import gains_of_slot
 from ..leaf_fitting.statistics_kernels import rows_by_leaf
@@ -212,7 +212,7 @@ class AdversarialForest(TableLearner):
             table = on_own_scales(rows, weight)
             return chow_liu_part(table, self._grow(table.rows, weight, seed).filled, self.epsilon)
         grown = self._grow(rows, weight, seed)
-        cells = prepare_table(rows.columns, rows.filled, rows.drawn, edges(rows.schema))
+        cells = rows.cells
         quantile, model, plain = self._quantile(rows, cells, grown.filled, weight, seed)
         if grown.in_bag is not None:  # before the model, where that is to come: two forests take twice the memory
             plain = None
@@ -250,7 +250,7 @@ class AdversarialForest(TableLearner):
 
     def _structure(self, rows: TableRows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
         assigned = self._grow(rows, weight, seed, sizes).filled
-        cells = prepare_table(rows.columns, rows.filled, rows.drawn, edges(rows.schema))
+        cells = rows.cells
         quantile, _, _ = self._quantile(rows, cells, assigned, weight, seed)
         settings = self._leaf_settings()
         return Structure(rows.schema, rows.columns, cells, assigned, settings, quantile, seed, first=rows.first)

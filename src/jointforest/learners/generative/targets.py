@@ -60,8 +60,7 @@ class Training(NamedTuple):
         rows = TableRows(self.schema, self.columns, self.X, self.X).completed(even, seed)
         if rows.first is None:
             return self
-        table = prepare_table(self.columns, rows.filled, rows.drawn, edges(self.schema))
-        return self._replace(filled=rows.filled, table=table, first=rows.first)
+        return self._replace(filled=rows.filled, table=rows.cells, first=rows.first)
 
 
 def read_training(
