@@ -68,9 +68,6 @@ def choose(way: str) -> None:
         internals._INNER.pop("pipeline_class")
     elif way == "a signature for each integer type":
         internals._one_signature = lambda compiled: compiled
-    elif way == "references counted":
-        plain = internals.kernel
-        internals.kernel = lambda function, makes_arrays: plain(function, True)
     elif way not in ("as released", "records by value"):
         raise SystemExit(f"unknown way to compile: {way}")
 

@@ -25,7 +25,7 @@ from distributed import Client, LocalCluster
 from large import batch
 
 from jointforest.integrations import dask as jfd
-from jointforest.integrations.dask.rows import DaskRows
+from jointforest.integrations.dask.learners import DaskRows
 from jointforest.learners.batches.passes import Pass
 
 PARTITION = 250_000

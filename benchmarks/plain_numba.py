@@ -22,7 +22,6 @@ PARTS = (
     "inner kernels optimised",
     "records by value",
     "a signature for each integer type",
-    "references counted",
 )
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "jointforest"
 PAGE = ROOT / "docs" / "design.md"
-COMPILERS = {"entry", "kernel", "array_kernel", "njit", "jit", "vectorize", "guvectorize", "cfunc"}
+COMPILERS = {"entry", "kernel", "njit", "jit", "vectorize", "guvectorize", "cfunc"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Path_ = tuple[str, ...]  # of a module below the package: ("trees", "grow", "grow"); of a package: ("trees", "grow")

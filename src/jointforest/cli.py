@@ -678,7 +678,7 @@ def impute(
     by_rows = not joint.is_of_histories
     if by_rows and not draws and is_large(table, output, source.form):
         from .inference.sampling import DRAWS_AT_ONCE, seed_of_block
-        from .runtime.random_state import seed_of
+        from .runtime.parameters import seed_of
 
         first, names = seed_of(seed), joint.schema.names
 

@@ -16,6 +16,7 @@ from jointforest.learners.joint_tree import joint_tree
 from jointforest.runtime.threads import use_jobs
 
 from ..evaluation.tables import table as mixed_table
+from .chow_liu_leaves.test_chow_liu_leaves import ODD
 
 
 def blocks(n: int = 2_000, seed: int = 0) -> pd.DataFrame:
@@ -213,18 +214,10 @@ def test_cuts() -> None:
     assert len(np.unique(np.searchsorted(_cuts(np.full(5, 3.0), 8), np.full(5, 3.0)))) == 1
 
 
-@pytest.mark.parametrize(
-    "frame",
-    [
-        pd.DataFrame({"a": [1.5], "b": ["x"]}),
-        pd.DataFrame({"a": np.linspace(0.0, 1.0, 40)}),
-        pd.DataFrame({"a": [2.0] * 30, "b": ["x"] * 30, "c": [None] * 29 + [1.0]}),
-        pd.DataFrame({"a": np.arange(60.0) ** 9, "b": [f"level {k}" for k in range(60)], "c": [True, False] * 30}),
-        pd.DataFrame({"t": pd.date_range("2020", periods=50), "x": np.tile([0.0, 0.0, 1.3, 2.6, np.nan], 10)}),
-        pd.DataFrame({f"x{k}": np.arange(20.0) * k for k in range(700)}),
-    ],
-    ids=["one row", "one column", "constant", "wild", "dates", "wide"],
-)
+WIDE = pd.DataFrame({f"x{k}": np.arange(20.0) * k for k in range(700)})
+
+
+@pytest.mark.parametrize("frame", [*ODD.values(), WIDE], ids=[*ODD, "wide"])
 def test_odd_tables(frame: pd.DataFrame) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)

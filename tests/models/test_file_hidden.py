@@ -22,8 +22,7 @@ from jointforest.models.box_forest.box_forest import BoxForest
 from jointforest.models.file import ModelFileError, load_model, save_model
 from jointforest.models.hidden_tree.files import check_hidden, hidden_from_arrays, hidden_to_arrays
 from jointforest.models.hidden_tree.hidden_tree import HiddenTree
-from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
-from jointforest.models.hidden_tree.tables import TreeTables
+from jointforest.models.hidden_tree.hidden_trees import HiddenTrees, TreeTables
 from jointforest.models.mixture import Mixture
 from jointforest.query_language.rules import rule
 

@@ -14,8 +14,7 @@ from jointforest.data.frames import encode
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.schema import Schema
 from jointforest.models.hidden_tree.hidden_tree import HiddenTree
-from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
-from jointforest.models.hidden_tree.tables import TreeTables
+from jointforest.models.hidden_tree.hidden_trees import HiddenTrees, TreeTables
 
 PLACES, SIZES, GRADES, FLAGS = ("here", "there", "nowhere"), range(7), range(5), (False, True)
 ALL = pd.DataFrame(list(itertools.product(PLACES, SIZES, GRADES, FLAGS)), columns=["place", "size", "grade", "flag"])

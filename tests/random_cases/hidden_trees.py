@@ -7,8 +7,7 @@ import numpy as np
 from jointforest.data.discretization.discretizer import Scale
 from jointforest.data.evidence import Evidence
 from jointforest.data.schema import Column, Schema
-from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
-from jointforest.models.hidden_tree.tables import TreeTables
+from jointforest.models.hidden_tree.hidden_trees import HiddenTrees, TreeTables
 
 from ..data.discretization.random_scales import KINDS, atoms_of, random_scale
 from .cells import Cell, Region, make_evidence

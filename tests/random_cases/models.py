@@ -15,8 +15,16 @@ from hypothesis import strategies as st
 
 from jointforest.data.schema import CATEGORICAL_KINDS, KINDS, Column, Schema, kernel_columns
 from jointforest.models.box_forest.leaves.derived import make_leaves
-from jointforest.models.box_forest.leaves.pieces import no_pieces, pieces_of
-from jointforest.models.box_forest.leaves.table import NORMAL, PIECES, STUDENT, UNIFORM, ParameterTables, Pieces
+from jointforest.models.box_forest.leaves.table import (
+    NORMAL,
+    PIECES,
+    STUDENT,
+    UNIFORM,
+    ParameterTables,
+    Pieces,
+    no_pieces,
+    pieces_of,
+)
 from jointforest.models.box_forest.structure import Forest, Trees
 from jointforest.models.box_forest.structure_kernels import MIXED
 

@@ -11,8 +11,16 @@ import pytest
 from sklearn.base import clone
 
 import jointforest as jf
-from jointforest.runtime.parameters import FLAG, Number, check, check_number, check_parameters, check_shares, parameter
-from jointforest.runtime.random_state import seed_of
+from jointforest.runtime.parameters import (
+    FLAG,
+    Number,
+    check,
+    check_number,
+    check_parameters,
+    check_shares,
+    parameter,
+    seed_of,
+)
 
 
 @dataclass

@@ -73,8 +73,8 @@ def test_code_does_not_depend_on_the_processor_or_the_place(ask: Callable[..., l
 def test_code_is_the_same_in_every_process(ask: Callable[..., list[str]], tmp_path: Path) -> None:
     """Numba names the functions of array expressions by addresses, which differ."""
     (tmp_path / "sums_kernels.py").write_text(
-        "from jointforest.runtime.compile import array_kernel, entry\n\n"
-        "@array_kernel\ndef inner(x):\n    return x + 2.0 * x\n\n"
+        "from jointforest.runtime.compile import entry, kernel\n\n"
+        "@kernel\ndef inner(x):\n    return x + 2.0 * x\n\n"
         "@entry\ndef outer(x):\n    return (inner(x) - x * x).sum()\n"
     )
     use = "import numpy as np; from sums_kernels import outer; print(outer(np.arange(3.0)))"

@@ -7,19 +7,18 @@ from typing import Any
 import numpy as np
 
 from ..data.evidence import Evidence, build
-from ..data.frames import encode, warn_unseen
+from ..data.frames import check_weights, encode, warn_unseen
 from ..ensembles.evaluate import apply_link, raw
 from ..ensembles.evaluate import encode_features as encode_for
 from ..ensembles.read import read_ensemble
 from ..inference.expectation.by_draws import Answers, expected_by_draws
 from ..inference.expectation.expectation import MatchedRows, expected, expected_answer, knows_splits, spread, with_table
 from ..inference.expectation.match import MatchedEnsemble, filled, match_ensemble, match_features
-from ..inference.refit.refit import refit_values, targets, weights_or_ones
+from ..inference.refit.refit import refit_values, targets
 from ..inference.shapley.coalition_values import Background, by_completions, conditional, known_cells, values_by_leaves
 from ..inference.shapley.coalition_values import interventional as interventional_value
 from ..inference.shapley.game import Players, budget, shapley_values
-from ..runtime.parameters import check, check_number
-from ..runtime.random_state import seed_of
+from ..runtime.parameters import check, check_number, seed_of
 from ..runtime.threads import threaded
 from ..runtime.warnings import UnsupportedEvidenceWarning, warn
 from .joint import Joint, need_joint
@@ -376,7 +375,7 @@ class ExpectedPredictor:
             targets(ensemble, y, n),
             method,
             weight_decay,
-            weights_or_ones(sample_weight, n),
+            check_weights(sample_weight, n),
             self.n_draws,
             seed_of(self.random_state),
         )
@@ -606,4 +605,4 @@ def _flat(x: np.ndarray) -> np.ndarray:
 def _unknown(rows: MatchedRows) -> MatchedRows:
     """One row of which nothing is known."""
     d, f = rows.evidence.value.shape[1], rows.X.shape[1]
-    return MatchedRows(Evidence.of_values(np.full((1, d), np.nan)), np.full((1, f), np.nan), np.zeros((1, f), bool))
+    return MatchedRows(Evidence.nothing(d), np.full((1, f), np.nan), np.zeros((1, f), bool))

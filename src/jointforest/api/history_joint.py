@@ -30,8 +30,7 @@ from ..models.history.columns import (
 from ..models.history.history_model import HistoryModel, draw_values
 from ..models.history.impute import IMPUTE_CAP, impute_codes
 from ..models.history.records import of_subjects
-from ..runtime.parameters import Number, check_number
-from ..runtime.random_state import seed_of
+from ..runtime.parameters import Number, check_number, seed_of
 from ..runtime.threads import threaded
 from ..runtime.warnings import warn
 from .forecast import Forecast, make_forecast

@@ -15,8 +15,7 @@ from ..data.frames import encode, read, warn_unseen
 from ..inference.sampling import sample
 from ..inference.shapley.coalition_values import by_function, conditional, known_cells, loss_of, loss_with_error
 from ..inference.shapley.game import Asked, Players, ValueFunction, shapley_values
-from ..runtime.parameters import check, check_number
-from ..runtime.random_state import seed_of
+from ..runtime.parameters import check, check_number, seed_of
 from ..runtime.threads import threaded
 from .expected import ExpectedPredictor
 from .joint import need_joint

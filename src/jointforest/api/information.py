@@ -15,8 +15,7 @@ from ..inference.information.classes import all_informations, class_cuts
 from ..inference.information.divergence import MEASURES, ColumnDistance, column_distance
 from ..inference.information.projection import Estimate, exact, view, views
 from ..models.base import Distribution, PosteriorState
-from ..runtime.parameters import check, check_number
-from ..runtime.random_state import seed_of
+from ..runtime.parameters import check, check_number, seed_of
 
 __all__ = ["ColumnDistance", "Estimate", "compare", "divergence", "entropy", "mutual_information"]
 

@@ -21,8 +21,7 @@ from ..data.schema import Schema, as_levels, snap
 from ..inference.check.result import Check, Repair, check
 from ..inference.counterfactual.counterfactual import counterfactual
 from ..inference.counterfactual.result import Counterfactuals
-from ..inference.explanation.explain import Explanation
-from ..inference.explanation.reverse import reverse
+from ..inference.explanation.explain import Explanation, reverse
 from ..inference.explanation.tree_text import tree_text
 from ..inference.information.divergence import ColumnDistance
 from ..inference.information.projection import Estimate
@@ -35,8 +34,7 @@ from ..models.box_forest.rake import rake
 from ..models.box_forest.robustness import check_target, robustness
 from ..models.file import save_model
 from ..models.forde import write_forde
-from ..runtime.parameters import Number, check_number
-from ..runtime.random_state import seed_of
+from ..runtime.parameters import Number, check_number, seed_of
 from ..runtime.threads import threaded
 from .ask import ask
 from .fit_report import FitReport

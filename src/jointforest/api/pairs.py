@@ -25,8 +25,7 @@ from ..inference.information.projection import Estimate, exact
 from ..inference.support import SUPPORT
 from ..models.base import Distribution, PosteriorState
 from ..query_language.parser import Comparison, Sum
-from ..runtime.parameters import check_number
-from ..runtime.random_state import seed_of
+from ..runtime.parameters import check_number, seed_of
 from ..runtime.warnings import UnsupportedEvidenceWarning, warn
 
 ENDS = np.array([0.01, 0.99])

@@ -18,8 +18,7 @@ from ..data.schema import Schema, as_levels, seconds_apart, snapped
 from ..inference.explanation.explain import Explanation, explain
 from ..inference.histogram import bin_edges, histogram
 from ..inference.information.projection import Estimate
-from ..inference.modes import model_modes
-from ..inference.peak import peak
+from ..inference.modes import model_modes, peak
 from ..inference.sampling import sample, sample_and_weigh, sample_blocks, seed_of_block
 from ..inference.support import SUPPORT, column_errors, event_errors, rows_like, support_in_words
 from ..models.base import Distribution, PosteriorState
@@ -27,8 +26,7 @@ from ..models.box_forest.modes import BUDGET
 from ..models.box_forest.posterior import LeafPosterior, posterior
 from ..query_language.parser import Comparison, Conditions, parse_conditions, parse_event
 from ..query_language.render import conditions_text
-from ..runtime.parameters import check_number, check_shares
-from ..runtime.random_state import seed_of
+from ..runtime.parameters import check_number, check_shares, seed_of
 from ..runtime.threads import threaded, use_jobs
 from ..runtime.warnings import NotLearnedWarning, UnsupportedEvidenceWarning, warn, warn_of_draws
 from .pairs import Pair, correlation_of, covariance_of, drawn_where, pair, probability_of

@@ -30,8 +30,7 @@ from ..inference.shapley.game import (
     shapley_values,
 )
 from ..models.base import Distribution
-from ..runtime.parameters import check_number
-from ..runtime.random_state import seed_of
+from ..runtime.parameters import check_number, seed_of
 from ..runtime.threads import threaded
 from ..runtime.warnings import UnsupportedEvidenceWarning, warn
 from .joint import need_joint
@@ -319,17 +318,12 @@ def background_cells(model: Distribution, background: Any, seed: int) -> np.ndar
     schema = model.schema
     if isinstance(background, int | np.integer) and not isinstance(background, bool):
         check_number("background", background, 2, whole=True, text="a frame, or a whole number of at least 2")
-        return sample(model, nothing_known(schema), int(background), seed, False)
+        return sample(model, Evidence.nothing(len(schema.columns)), int(background), seed, False)
     values, unseen = encode(schema, background)
     warn_unseen(schema, background, unseen)
     if len(values) < 2:
         raise ValueError(f"background: expected at least 2 rows, got {len(values)}")
     return sample(model, Evidence.of_values(values), 1, seed, False)
-
-
-def nothing_known(schema: Schema) -> Evidence:
-    """One row of which nothing is known."""
-    return Evidence.of_values(np.full((1, len(schema.columns)), np.nan))
 
 
 def to_result(

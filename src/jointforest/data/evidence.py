@@ -82,6 +82,11 @@ class Evidence(NamedTuple):
             log_penalty=np.zeros(len(value)) if log_penalty is None else log_penalty,
         )
 
+    @staticmethod
+    def nothing(d: int, n: int = 1) -> Evidence:
+        """Evidence of n rows of d columns, of which nothing is known."""
+        return Evidence.of_values(np.full((n, d), np.nan))
+
     @property
     def has_regions(self) -> bool:
         """Whether any cell may have a region."""

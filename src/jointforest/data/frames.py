@@ -195,11 +195,9 @@ def encode_cells(
     return X, unseen
 
 
-def encode_ranges(
-    schema: Schema, frame: Any, ignored: Collection[str] | None = ()
-) -> tuple[np.ndarray, np.ndarray, Ranges | None]:
+def encode_ranges(schema: Schema, frame: Any) -> tuple[np.ndarray, np.ndarray, Ranges | None]:
     """`encode` of a frame some of whose cells may be ranges, NaN in X; None if there are none."""
-    return encode_reader(schema, read(frame), ignored)
+    return encode_reader(schema, read(frame))
 
 
 def encode_reader(
@@ -453,19 +451,32 @@ def take_rows(X: Any, rows: np.ndarray) -> Any:
     return X[rows] if isinstance(X, np.ndarray) else nw.from_native(with_names(X), eager_only=True)[rows].to_native()
 
 
-def row_weights(given: Any, n: int) -> np.ndarray:
-    """Weights of n rows, float64, with a mean of 1 over the rows that have any.
+def check_weights(given: Any, n: int) -> np.ndarray:
+    """Weights of n rows, float64 (n,): 1 each by default.
 
     Raises ValueError if there is not one a row, one is negative or not finite, or all are 0.
     """
-    weight = np.asarray(given, dtype=np.float64)
+    if given is None:
+        return np.ones(n)
+    try:
+        weight = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight: expected {n} numbers, one weight a row; {error}") from None
     if weight.shape != (n,):
-        raise ValueError(f"sample_weight: expected one weight a row, shape ({n},), got {weight.shape}")
+        raise ValueError(f"sample_weight: expected shape ({n},), one weight a row, got {weight.shape}")
     wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))
     if len(wrong):
-        raise ValueError(f"sample_weight: expected finite numbers >= 0, got {weight[wrong[0]]} in row {wrong[0]}")
+        raise ValueError(
+            f"sample_weight: expected finite weights of at least 0, got {weight[wrong[0]]} in row {wrong[0]}"
+        )
     if not weight.any():
         raise ValueError("sample_weight: every weight is zero; give some rows more")
+    return weight
+
+
+def row_weights(given: Any, n: int) -> np.ndarray:
+    """`check_weights`, with a mean of 1 over the rows that have any."""
+    weight = check_weights(given, n)
     weight = weight / weight.max()
     return np.asarray(weight * (np.count_nonzero(weight) / weight.sum()))
 

@@ -60,6 +60,18 @@ class Columns(NamedTuple):
     atom_value: np.ndarray
     level_start: np.ndarray
 
+    def atoms_of(self, slot: int) -> slice:
+        """The atoms of a numeric slot in any table by atom."""
+        return slice(int(self.atom_start[slot]), int(self.atom_start[slot + 1]))
+
+    def levels_of(self, slot: int) -> slice:
+        """The levels of a categorical slot in any table by level."""
+        return slice(int(self.level_start[slot]), int(self.level_start[slot + 1]))
+
+    def n_levels(self, slot: int) -> int:
+        """Number of levels of a categorical slot."""
+        return int(self.level_start[slot + 1] - self.level_start[slot])
+
 
 Level = str | bool | int | float
 Frame = Literal["pandas", "polars", "pyarrow", "numpy", "file"]

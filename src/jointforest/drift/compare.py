@@ -11,8 +11,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from ..data.frames import from_cells, read
-from ..runtime.parameters import check_number
-from ..runtime.random_state import seed_of
+from ..runtime.parameters import check_number, seed_of
 from ..runtime.threads import map_ordered, one_blas_thread, threaded
 from ..runtime.warnings import UnseenLevelWarning
 from .tables import Coded, TwoTables, read_two

@@ -11,8 +11,7 @@ from ..data.frames import encode_cells, read
 from ..data.infer_schema import infer_schema
 from ..data.schema import Column
 from ..evaluation.columns_and_pairs import quantile_edges
-from ..runtime.parameters import check_number
-from ..runtime.random_state import seed_of
+from ..runtime.parameters import check_number, seed_of
 from ..runtime.threads import chunks
 from ..runtime.warnings import warn
 from .tables import encode_exact, in_words

@@ -98,7 +98,7 @@ def _joined(
         here = feature == j
         slot = columns.slot[j]
         if columns.is_categorical[j]:
-            numbers = level_number[columns.level_start[slot] : columns.level_start[slot + 1]]
+            numbers = level_number[columns.levels_of(slot)]
             sets, place = level_sets(numbers, given[here])
             levels_at[here] = sum(len(w) for w in words) + place * sets.shape[1]
             words.append(sets.ravel())

@@ -17,8 +17,7 @@ from ..data.frames import read
 from ..learners.base import Learner, check_learner, joint_of
 from ..learners.generative.targets import as_table, column_like, target_cells, target_name
 from ..learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
-from ..runtime.parameters import Number, check_number
-from ..runtime.random_state import seed_of
+from ..runtime.parameters import Number, check_number, seed_of
 from ..runtime.threads import threaded
 
 

@@ -19,8 +19,7 @@ from ..inference.sampling import sample
 from ..learners.base import Learner, check_learner, draw_bootstrap, joint_of
 from ..learners.generative.targets import as_table
 from ..learners.hidden_tree.hidden_tree_forest import HiddenTreeForest, as_chosen
-from ..runtime.parameters import FLAG, Number, check_number, parameter
-from ..runtime.random_state import seed_of
+from ..runtime.parameters import FLAG, Number, check_number, parameter, seed_of
 from ..runtime.threads import threaded
 from .chained import Chain, RegressorCoding, average_means, cell_means, coding_of, follow_chain, learn_chain
 

@@ -366,7 +366,7 @@ def _widths_of(model: Distribution, radius: float) -> np.ndarray | None:
     """So many standard deviations of each column, by the model, (d,); None where radius is 0. Of levels it says 0."""
     if radius == 0.0:
         return None
-    nothing = Evidence.of_values(np.full((1, len(model.schema.columns)), np.nan))
+    nothing = Evidence.nothing(len(model.schema.columns))
     variance = [
         0.0 if column.is_categorical else model.observe(nothing).moments(j)[1][0]
         for j, column in enumerate(model.schema.columns)

@@ -11,8 +11,7 @@ from ..data.frames import read
 from ..data.infer_schema import infer_schema
 from ..data.schema import Schema
 from ..models.base import Distribution
-from ..runtime.parameters import check
-from ..runtime.random_state import seed_of
+from ..runtime.parameters import check, seed_of
 from ..runtime.threads import threaded
 from .columns_and_pairs import (
     MOST_PAIRS,

@@ -1,11 +1,12 @@
-"""The most probable rows of a model of any known parts, and a bound."""
+"""The most probable rows of a model of any known parts, and where a column is most dense."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ..data.evidence import Evidence, build
-from ..models.base import Distribution
+from ..data.schema import Column
+from ..models.base import Distribution, PosteriorState
 from ..models.box_forest.modes import BUDGET, ModePoints, modes, refuse_soft
 
 
@@ -30,3 +31,70 @@ def model_modes(model: Distribution, evidence: Evidence, k: int, budget: int = B
     density = model.log_density(build(model.schema, X))
     order = np.argsort(-density, kind="stable")[:k]
     return ModePoints(X[order], density[order], max(log_bound, float(density[order[0]])))
+
+
+# ---- Where a numeric column is most dense.
+
+
+_CELLS = 16_384
+"""Most cells of a grid that are compared one by one."""
+_TAIL = 1e-6
+"""Probability that may lie beyond these cells, on each side."""
+_POINTS = 1_024
+"""Quantiles that are compared where there are no cells, or too many."""
+_ROUNDS, _BETWEEN = 8, 17
+"""Refinements of the best quantile, and points of each: the last bracket has 8^-8 of the first width."""
+
+
+def peak(model: Distribution, evidence: Evidence, j: int) -> np.ndarray:
+    """The value of greatest `pdf` of a numeric column given each of n rows of evidence, the first of equals, (n,).
+
+    On a grid of at most 16,384 cells that hold all but 2e-6 each cell is compared, on others 1,024 quantiles. Without
+    grid the best of 1,024 quantiles and the atoms is refined between its neighbours. A peak between quantiles that
+    holds less than a 1,024th may be missed. NaN where the evidence has probability 0.
+    """
+    out = np.full(len(evidence.value), np.nan)
+    for i in range(len(out)):
+        row = evidence.take(np.array([i]))
+        state = model.observe(row)
+        x = _candidates(state, model.schema.columns[j], j)
+        if not len(x) or np.isnan(x).any():
+            continue
+        height = state.pdf(j, x)[0]
+        best = int(height.argmax())
+        if model.schema.columns[j].step == 0.0 and not np.isinf(height[best]):
+            out[i] = _refined(state, model.schema.columns[j], j, x, best, height[best])
+        else:
+            out[i] = x[best]
+    return out
+
+
+def _candidates(state: PosteriorState, column: Column, j: int) -> np.ndarray:
+    """Values at which the density is compared, ascending; none of impossible evidence."""
+    if not np.isnan(state.evidence.value[0, j]):
+        return state.quantile(j, np.array([0.5]))[0]
+    if np.isneginf(state.distribution.log_density(state.evidence)[0]):
+        return np.empty(0)
+    if column.step > 0.0:
+        low, high = state.quantile_points(j, np.array([_TAIL, 1.0 - _TAIL]))[[0, -1]]
+        first, last = np.rint((np.array([low, high]) - column.center) / column.step)
+        if last - first < _CELLS:
+            return np.asarray(column.center + np.arange(first, last + 1.0) * column.step)
+    points = state.quantile_points(j, (np.arange(_POINTS) + 0.5) / _POINTS)
+    return np.unique(np.concatenate([points, column.atoms])) if column.step == 0.0 and len(points) else points
+
+
+def _refined(state: PosteriorState, column: Column, j: int, x: np.ndarray, best: int, height: float) -> float:
+    """The best point found between the neighbours of the best candidate, closing in on it."""
+    low, high, at = x[max(best - 1, 0)], x[min(best + 1, len(x) - 1)], x[best]
+    if np.isin(at, column.atoms):
+        return float(at)
+    for _ in range(_ROUNDS):
+        points = np.linspace(low, high, _BETWEEN)
+        heights = state.pdf(j, points)[0]
+        k = int(heights.argmax())
+        if heights[k] > height:
+            at, height = points[k], heights[k]
+        width = (high - low) / (_BETWEEN - 1)
+        low, high = max(at - width, low), min(at + width, high)
+    return float(at)

@@ -47,8 +47,6 @@ def uncertainty(
     j: int,
     *,
     beta: float = 1.0,
-    c: float = 1.0,
-    shift: str = "leaf",
     fragile: float = 0.1,
     unlikely: float = 5.0,
 ) -> Uncertainty:
@@ -57,10 +55,10 @@ def uncertainty(
     A fragile prediction of a likely row is uncertain by nature (aleatory: classes overlap there); that of an unlikely
     row, robust or not, is uncertain because there are few data like it (epistemic). Predictions with an epsilon below
     ``fragile`` are fragile. Rows with a percentile below ``unlikely`` are unlikely, among the ``reference`` rows: those
-    of learning, or some of them. For beta, c and shift see `models.box_forest.robustness`.
+    of learning, or some of them. For beta see `models.box_forest.robustness`.
     """
     evidence, reference = evidence.without(j), reference.without(j)
-    epsilon, predicted = robustness(model.forest_for("robustness"), evidence, j, beta=beta, c=c, shift=shift)
+    epsilon, predicted = robustness(model.forest_for("robustness"), evidence, j, beta=beta)
     probability = model.observe_by_trees(evidence, beta).level_probabilities(j)[np.arange(len(predicted)), predicted]
     density = model.log_density(evidence)
     percentile = _percentile(model, evidence, reference, density)

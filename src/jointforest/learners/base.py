@@ -22,7 +22,7 @@ from ..data.infer_schema import infer_schema
 from ..data.ranges import Ranges, complete_table
 from ..data.rules.find import with_rules
 from ..data.rules.rule import Equation, Order
-from ..data.schema import Columns, Schema, kernel_columns, snap
+from ..data.schema import Columns, Schema, edges, kernel_columns, snap
 from ..evaluation.misfit import LostPair, lost_pairs, warn_lost_pairs
 from ..evaluation.statements import statements, warn_lost
 from ..models.base import Distribution
@@ -36,7 +36,7 @@ from .batches.passes import fold_of
 from .batches.sample import Sampled, take_weighed
 from .hidden_tree.codes import match_ranges
 from .hidden_tree.first_joint import fill_in, first_joint, keys_of
-from .leaf_fitting.fit import NARROWEST
+from .leaf_fitting.fit import NARROWEST, Table, prepare_table
 
 MAX_FEATURES: Allowed = (
     "sqrt",
@@ -173,6 +173,11 @@ class TableRows(NamedTuple):
     def drawn(self) -> np.ndarray:
         """Which cells are missing, but filled: bool (n, d)."""
         return np.isnan(self.X) & ~np.isnan(self.filled)
+
+    @property
+    def cells(self) -> Table:
+        """The filled cells, ready for leaf densities."""
+        return prepare_table(self.columns, self.filled, self.drawn, edges(self.schema))
 
     def take(self, rows: np.ndarray) -> TableRows:
         """Some of the rows."""

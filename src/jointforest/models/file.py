@@ -25,9 +25,8 @@ from ..data.schema_check import schema_from_dict
 from .base import Distribution
 from .box_forest.box_forest import BoxForest
 from .box_forest.files import NAMES, forest_from_arrays
-from .hidden_tree.chow_liu_forest import ChowLiuForest
 from .hidden_tree.files import check_tree_weights, hidden_from_arrays, hidden_names
-from .hidden_tree.hidden_tree import HiddenTree
+from .hidden_tree.hidden_tree import ChowLiuForest, HiddenTree
 from .history.files import history_from_arrays, history_to_arrays
 from .history.history_model import HistoryModel
 from .mixture import Mixture

@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 from ..api.joint import Joint
 from ..data.conditions import AnyOf, Interval, Not
 from ..data.evidence import build
-from ..inference.explanation.leaf_summaries import leaf_summaries, summary_text
+from ..inference.explanation.rules import leaf_summaries, summary_text
 from ..inference.explanation.tree_text import TreeNode, tree_leaves, tree_nodes
 from ..inference.histogram import even_edges
 from ..models.base import Distribution

@@ -20,11 +20,10 @@ from ..learners.hidden_tree.structure import CodeTable
 from ..models.base import Distribution
 from ..models.box_forest.leaves.family_kernels import FAMILIES
 from ..models.box_forest.leaves.levels import dense_levels
-from ..models.box_forest.leaves.pieces import pieces_of_slot
+from ..models.box_forest.leaves.table import pieces_of_slot
 from ..models.box_forest.structure import Forest
 from ..models.hidden_tree.hidden_tree import HiddenTree
-from ..models.hidden_tree.hidden_trees import HiddenTrees
-from ..models.hidden_tree.tables import TreeTables
+from ..models.hidden_tree.hidden_trees import HiddenTrees, TreeTables
 from ..models.mixture import Mixture
 from .cuts import ColumnCuts, code_shares, page_cuts
 from .errors import FEW_PIECES, N_PIECES, RULED_PIECES, Errors, measured_errors, random_pieces

@@ -1,4 +1,4 @@
-"""How kernels are compiled: Python calls an `entry`; only kernels call a `kernel` or an `array_kernel`.
+"""How kernels are compiled: Python calls an `entry`; only kernels call a `kernel`.
 
 A decorated function is compiled when it is called for the first time; until then not even numba is imported. Every new
 user waits for compilation. `numba_internals` makes it several times shorter and keeps machine code, but overrides
@@ -50,9 +50,9 @@ class Entry:
 class Kernel:
     """A kernel that only kernels call."""
 
-    def __init__(self, function: Callable, makes_arrays: bool) -> None:
+    def __init__(self, function: Callable) -> None:
         functools.update_wrapper(self, function)
-        self.py_func, self.makes_arrays = function, makes_arrays
+        self.py_func = function
         self._compiled: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
@@ -63,7 +63,7 @@ class Kernel:
         """Numba's function."""
         with _making:
             if self._compiled is None:
-                self._compiled = compiler().kernel(self.py_func, self.makes_arrays)
+                self._compiled = compiler().kernel(self.py_func)
             return self._compiled
 
     @property
@@ -78,13 +78,8 @@ def entry(function: Callable) -> Any:
 
 
 def kernel(function: Callable) -> Any:
-    """Return a kernel that only kernels call and that makes no arrays."""
-    return Kernel(function, makes_arrays=False)
-
-
-def array_kernel(function: Callable) -> Any:
-    """Return a kernel that only kernels call and that makes arrays."""
-    return Kernel(function, makes_arrays=True)
+    """Return a kernel that only kernels call."""
+    return Kernel(function)
 
 
 @functools.cache

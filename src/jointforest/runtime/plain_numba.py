@@ -21,7 +21,7 @@ def entry(function: Callable) -> Any:
         return numba.njit(nogil=True, error_model="numpy")(function)
 
 
-def kernel(function: Callable, makes_arrays: bool) -> Any:
+def kernel(function: Callable) -> Any:
     """Return a kernel that kernels call."""
     return entry(function)
 

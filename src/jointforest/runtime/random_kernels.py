@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .compile import array_kernel, entry, kernel
+from .compile import entry, kernel
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -28,7 +28,7 @@ def start_stream(state, seed, number):
     state[0] = mix_bits(mix_bits(np.uint64(seed) + _GAMMA) ^ mix_bits(np.uint64(number) * _M1 + _GAMMA))
 
 
-@array_kernel
+@kernel
 def stream(seed, number):
     """State array (one uint64) of the stream with this number under this seed; both non-negative integers."""
     state = np.empty(1, dtype=np.uint64)

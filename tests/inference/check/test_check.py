@@ -13,7 +13,7 @@ import pytest
 
 import jointforest as jf
 from jointforest.data.evidence import Evidence
-from jointforest.inference.check.keys import vote
+from jointforest.inference.check.check import vote
 from jointforest.inference.check.partners import Counts
 from jointforest.inference.check.rest import RestTree, of_joint
 from jointforest.inference.check.texts import Slips

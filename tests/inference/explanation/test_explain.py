@@ -18,13 +18,14 @@ from jointforest.data.evidence import Evidence, build
 from jointforest.data.meaning import Region, contains, meaning_of
 from jointforest.data.schema import Column, Schema, kernel_columns
 from jointforest.inference.explanation.explain import explain
-from jointforest.inference.explanation.leaf_summaries import leaf_summaries, summary_text
 from jointforest.inference.explanation.rules import (
     box_conditions,
+    leaf_summaries,
     levels_condition,
     rule_text,
     side_condition,
     split_conditions,
+    summary_text,
 )
 from jointforest.models.box_forest.box_forest import BoxForest
 from jointforest.models.box_forest.box_trees import box_trees as of_trees

@@ -20,13 +20,13 @@ from jointforest.learners.adversarial import adversarial_forest
 from jointforest.learners.adversarial.adversarial_forest import RoundSettings, prune_forest, run
 from jointforest.learners.adversarial.rounds_kernels import from_leaves, from_marginals
 from jointforest.learners.base import count_features, draw_bootstrap
-from jointforest.learners.growing.grow import Ranks, find_leaves, grow, rank
+from jointforest.learners.growing.grow import GrowthSettings, Ranks, find_leaves, grow, rank
 from jointforest.models.box_forest.box_forest import BoxForest
 from jointforest.models.box_forest.structure import Forest
 from jointforest.runtime.threads import use_jobs
 
 SETTINGS = RoundSettings(
-    n_estimators=12, min_samples_leaf=3, max_features=2, max_depth=None, max_leaf_nodes=None, bootstrap=True, n_draws=0,
+    n_estimators=12, tree=GrowthSettings(2, keep_looking=False, min_samples_split=7), bootstrap=True, n_draws=0,
     delta=0.0, max_iters=10, early_stop=True,
 )  # fmt: skip
 
@@ -201,7 +201,7 @@ def test_first_trees_may_end_the_rounds(monkeypatch: pytest.MonkeyPatch) -> None
     """The generator is what it is without, and where few trees do not show the end all are grown."""
     frame, grown = make_frame(400), []
     monkeypatch.setattr(adversarial_forest, "grow", lambda *a, **k: grown.append(k["number"]) or grow(*a, **k))
-    some, none = {"delta": 0.2}, {"delta": 0.0, "max_iters": 1, "min_samples_leaf": 100}
+    some, none = {"delta": 0.2}, {"delta": 0.0, "max_iters": 1, "tree": SETTINGS.tree._replace(min_samples_split=201)}
     for settings, numbers, first in ((some, (1, 4), 1), (some, (4,), 4), (none, (1, 4), 12)):
         monkeypatch.setattr(adversarial_forest, "FIXED", replace(adversarial_forest.FIXED, early_trees=()))
         forest, accuracies = use_jobs(1)(run_rounds)(frame, **settings)

@@ -93,18 +93,18 @@ def test_rows_of_leaves(leaf_rows: str) -> None:
     assert np.isfinite(forest.joint_.log_density(held_out)).all() and forest.oob_accuracy_
 
 
+ODD = {
+    "one row": pd.DataFrame({"a": [1.5], "b": ["x"]}),
+    "one column": pd.DataFrame({"a": np.linspace(0.0, 1.0, 40)}),
+    "constant": pd.DataFrame({"a": [2.0] * 30, "b": ["x"] * 30, "c": [None] * 29 + [1.0]}),
+    "wild": pd.DataFrame({"a": np.arange(60.0) ** 9, "b": [f"level {k}" for k in range(60)], "c": [True, False] * 30}),
+    "dates": pd.DataFrame({"t": pd.date_range("2020", periods=50), "x": np.tile([0.0, 0.0, 1.3, 2.6, np.nan], 10)}),
+}
+"""Tables at the limits of what is learned."""
+
+
 @pytest.mark.parametrize("make", LEARNERS)
-@pytest.mark.parametrize(
-    "frame",
-    [
-        pd.DataFrame({"a": [1.5], "b": ["x"]}),
-        pd.DataFrame({"a": np.linspace(0.0, 1.0, 40)}),
-        pd.DataFrame({"a": [2.0] * 30, "b": ["x"] * 30, "c": [None] * 29 + [1.0]}),
-        pd.DataFrame({"a": np.arange(60.0) ** 9, "b": [f"level {k}" for k in range(60)], "c": [True, False] * 30}),
-        pd.DataFrame({"t": pd.date_range("2020", periods=50), "x": np.tile([0.0, 0.0, 1.3, 2.6, np.nan], 10)}),
-    ],
-    ids=["one row", "one column", "constant", "wild", "dates"],
-)
+@pytest.mark.parametrize("frame", ODD.values(), ids=ODD)
 def test_odd_tables(make: Any, frame: pd.DataFrame) -> None:
     joint = make().fit(frame).joint_
     assert np.isfinite(joint.log_density(frame)).all()

@@ -10,7 +10,7 @@ import pytest
 
 from jointforest.learners.chow_liu_leaves.constants import FIXED
 from jointforest.learners.chow_liu_leaves.learn import Boxes, counted_rows, edges_of, learn_leaves
-from jointforest.models.hidden_tree.tables import TreeTables
+from jointforest.models.hidden_tree.hidden_trees import TreeTables
 from jointforest.runtime.threads import use_jobs
 
 N_CODES = np.array([4, 3, 5])

@@ -485,7 +485,7 @@ def test_weights_that_are_refused() -> None:
         (np.append(np.ones(9), -1), "at least 0, got -1"),
         (np.append(np.ones(9), np.nan), "got nan"),
         (np.append(np.ones(9), np.inf), "got inf"),
-        (np.zeros(10), "all weights are zero"),
+        (np.zeros(10), "every weight is zero"),
         (["heavy"] * 10, "expected 10 numbers.*'heavy'"),
     ):
         with pytest.raises(ValueError, match=f"sample_weight: .*{message}"):

@@ -22,9 +22,9 @@ from jointforest.api.joint import Joint
 from jointforest.data.evidence import build
 from jointforest.learners.base import draw_bootstrap
 from jointforest.learners.generative.classifier import GenerativeForestClassifier
+from jointforest.learners.generative.conformal import own_average
 from jointforest.learners.generative.constants import FIXED
 from jointforest.learners.generative.regressor import GenerativeForestRegressor
-from jointforest.learners.generative.tuning import _average
 from jointforest.models.box_forest.posterior import level_probability, tree_answers
 from jointforest.models.box_forest.structure_kernels import MIXED
 
@@ -426,4 +426,5 @@ def test_what_is_judged_is_what_is_predicted(leaf: str) -> None:
     assert bool(np.isinf(log_tree).any()) == (leaf == "uniform")
     for beta in FIXED.betas[:-1]:
         want = level_probability(model, evidence, 6, beta=beta)
-        np.testing.assert_allclose(_average(np.maximum(log_tree, -1e300), answer, beta), want, rtol=1e-9, atol=1e-12)
+        got = own_average(beta * np.maximum(log_tree, -1e300), answer, np.ones(log_tree.shape, bool))
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)

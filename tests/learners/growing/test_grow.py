@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from jointforest.data.schema import Columns, snap
-from jointforest.learners.growing.criterion_kernels import ENTROPY, GINI, VARIANCE, Limits
+from jointforest.learners.growing.criterion_kernels import ENTROPY, GINI, VARIANCE
 from jointforest.learners.growing.grow import (
     GrowthRows,
     GrowthSettings,
@@ -71,14 +71,9 @@ def gain_of(is_left: np.ndarray, y: np.ndarray, weight: np.ndarray, criterion: i
     return sum(parts) - purity_of(y, weight, criterion)
 
 
-def is_valid(is_left: np.ndarray, y: np.ndarray, weight: np.ndarray, limits: Limits) -> bool:
-    """Whether both sides have rows, and enough weight, also of every class."""
-    return all(
-        side.any()
-        and weight[side].sum() >= limits.weight
-        and all(weight[side & (y == c)].sum() >= least for c, least in enumerate(limits.classes))
-        for side in (is_left, ~is_left)
-    )
+def is_valid(is_left: np.ndarray, weight: np.ndarray, least: float) -> bool:
+    """Whether both sides have rows, and enough weight."""
+    return all(side.any() and weight[side].sum() >= least for side in (is_left, ~is_left))
 
 
 class Node(NamedTuple):
@@ -86,7 +81,7 @@ class Node(NamedTuple):
 
     codes: np.ndarray
     rows: np.ndarray
-    limits: Limits
+    least: float
     scratch: Scratch
     c: np.ndarray
     t: np.ndarray
@@ -94,20 +89,18 @@ class Node(NamedTuple):
 
     def gains(self, sets: list[np.ndarray], criterion: int) -> list[float]:
         """Gain of each set of rows that may go left; minus infinity if it may not."""
-        return [
-            gain_of(s, self.t, self.w, criterion) if is_valid(s, self.t, self.w, self.limits) else -np.inf for s in sets
-        ]
+        return [gain_of(s, self.t, self.w, criterion) if is_valid(s, self.w, self.least) else -np.inf for s in sets]
 
 
 def make_node(
-    codes: np.ndarray, y: np.ndarray, weight: np.ndarray, rows: np.ndarray, limits: Limits, n_codes: int, n_classes: int
+    codes: np.ndarray, y: np.ndarray, weight: np.ndarray, rows: np.ndarray, least: float, n_codes: int, n_classes: int
 ) -> Node:
     criterion = VARIANCE if n_classes == 0 else GINI
     target, both = y.astype(float), np.full(2, n_codes, np.int32)  # scratch for either kind of column
     table = GrowthRows(codes[None], both, np.array([0, 1], np.uint8), np.zeros(2, np.uint8), target, weight)
     scratch = scratch_for(table, rows, n_classes or 2, 0, 0)
     compiled(describe_node)(criterion, target, weight, rows, scratch)
-    return Node(codes, rows, limits, scratch, codes[rows], y[rows], weight[rows])
+    return Node(codes, rows, least, scratch, codes[rows], y[rows], weight[rows])
 
 
 @st.composite
@@ -120,10 +113,8 @@ def nodes(draw: st.DrawFn, n_codes: int, n_classes: int, limited: bool = True) -
     y = rng.integers(0, n_classes, n).astype(np.int32) if n_classes else 1e3 + rng.normal(size=n)
     weight = rng.integers(1, 4, n).astype(np.float64) if draw(st.booleans()) else rng.random(n) + 1e-3
     rows = rng.permutation(n)[: draw(st.integers(1, n))].astype(np.int32)
-    classes = rng.integers(0, 3, n_classes).astype(np.float64) if draw(st.booleans()) else np.zeros(0)
     smallest = float(rng.integers(0, 4)) if draw(st.booleans()) else 0.0
-    limits = Limits(smallest, classes) if limited else Limits(0.0, np.zeros(0))
-    return make_node(codes, y, weight, rows, limits, n_codes, n_classes)
+    return make_node(codes, y, weight, rows, smallest if limited else 0.0, n_codes, n_classes)
 
 
 @pytest.mark.parametrize(("criterion", "n_classes"), [(GINI, 2), (GINI, 3), (ENTROPY, 2), (ENTROPY, 3), (VARIANCE, 0)])
@@ -134,7 +125,7 @@ def test_best_threshold(data: st.DataObject, n_codes: int, criterion: int, n_cla
     cuts = np.unique(node.c)[:-1]
     gains = dict(zip(cuts.tolist(), node.gains([node.c <= k for k in cuts], criterion), strict=True))
     for _ in range(2):  # the scratch is as it was
-        gain, below, above = compiled(best_threshold)(criterion, node.codes, node.rows, node.scratch, node.limits)
+        gain, below, above = compiled(best_threshold)(criterion, node.codes, node.rows, node.scratch, node.least)
         if not gains:
             assert (gain, below, above) == (-np.inf, -1, -1)
         elif max(gains.values()) == -np.inf:
@@ -147,7 +138,7 @@ def test_best_threshold(data: st.DataObject, n_codes: int, criterion: int, n_cla
 
 def run_best_levels(node: Node, n_levels: int, ordered: bool, criterion: int) -> tuple[float, np.ndarray]:
     node.scratch.trial[:] = 0
-    gain = compiled(best_levels)(criterion, node.codes, n_levels, ordered, node.rows, node.scratch, node.limits)
+    gain = compiled(best_levels)(criterion, node.codes, n_levels, ordered, node.rows, node.scratch, node.least)
     return gain, node.scratch.trial.astype(bool)
 
 
@@ -189,7 +180,7 @@ def test_best_levels_is_a_valid_set_with_its_gain(
     if gain == -np.inf:
         assert len(np.unique(node.c)) < 2
     elif gain > 0.0:
-        assert is_valid(found[node.c], node.t, node.w, node.limits)
+        assert is_valid(found[node.c], node.w, node.least)
         assert gain == pytest.approx(gain_of(found[node.c], node.t, node.w, criterion), abs=1e-9)
 
 
@@ -200,7 +191,7 @@ def test_many_levels_are_split_exactly(criterion: int) -> None:
     y = (rng.random(2000) < rng.random(200)[codes]).astype(np.int32)
     if criterion == VARIANCE:
         y = y + rng.normal(size=2000)
-    rows, unlimited = np.arange(2000, dtype=np.int32), Limits(0.0, np.zeros(0))
+    rows, unlimited = np.arange(2000, dtype=np.int32), 0.0
     node = make_node(codes, y, np.ones(2000), rows, unlimited, 200, 0 if criterion == VARIANCE else 2)
     gain, found = run_best_levels(node, 200, False, criterion)
     share = np.array([y[codes == k].mean() for k in range(200)])
@@ -479,15 +470,8 @@ def test_best_first_equals_depth_first_when_unlimited() -> None:
     assert leaves[0] == leaves[1]
 
 
-def test_class_limits_and_split_size() -> None:
+def test_split_size() -> None:
     table = Table(5)
-    drawn = table.weight > 0
-    tree = table.grow(min_class=np.array([2.0, 5.0]))
-    leaf = find_leaves(tree, table.ranks.codes)
-    assert (tree.left >= 0).sum() > 1
-    for c, least in enumerate((2.0, 5.0)):
-        count = np.bincount(leaf[drawn], table.weight[drawn] * (table.y[drawn] == c), len(tree.left))
-        assert (count[tree.left < 0] >= least).all()
     tree = table.grow(min_samples_split=20)
     leaf = find_leaves(tree, table.ranks.codes)
     below = rows_below(tree.left, tree.right, np.bincount(leaf, table.weight, len(tree.left)))

@@ -15,7 +15,7 @@ from jointforest.learners.hidden_tree.em import (
     to_tree,
 )
 from jointforest.learners.hidden_tree.structure import CodeTable, code_columns
-from jointforest.models.hidden_tree.tables import TreeTables
+from jointforest.models.hidden_tree.hidden_trees import TreeTables
 from jointforest.runtime.threads import one_blas_thread, use_jobs, workers
 
 from ...oracle import hidden_learning as oracle

@@ -7,7 +7,7 @@ from jointforest.learners.hidden_tree.improve_structure import draw_codes, pair_
 from jointforest.learners.hidden_tree.learn import LearnSettings
 from jointforest.learners.hidden_tree.leaves import learn_trees
 from jointforest.learners.hidden_tree.structure import CodeTable
-from jointforest.models.hidden_tree.tables import TreeTables
+from jointforest.models.hidden_tree.hidden_trees import TreeTables
 
 SETTINGS = LearnSettings(n_states=16, passes=2, full=0)
 

@@ -7,8 +7,8 @@ import pytest
 
 from jointforest.learners.hidden_tree.em import Tables, from_tree, split_tables
 from jointforest.learners.hidden_tree.rake import raked
+from jointforest.models.hidden_tree.hidden_trees import TreeTables
 from jointforest.models.hidden_tree.messages import log_probability
-from jointforest.models.hidden_tree.tables import TreeTables
 
 N_CODES = (3, 4, 2, 3)
 ROWS = np.stack(np.meshgrid(*map(np.arange, N_CODES), indexing="ij"), -1).reshape(-1, 4)

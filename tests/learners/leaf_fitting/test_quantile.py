@@ -18,11 +18,10 @@ from jointforest.learners.leaf_fitting.constants import FIXED
 from jointforest.learners.leaf_fitting.densities import join_leaves
 from jointforest.learners.leaf_fitting.fit import Settings as LeafSettings
 from jointforest.learners.leaf_fitting.fit import fit_tree, leaf_sums, prepare_table
-from jointforest.learners.leaf_fitting.quantile import cdfs, column_resolution, values_of_rows, with_cdfs
+from jointforest.learners.leaf_fitting.quantile import cdfs, column_resolution, leaf_cdfs, values_of_rows, with_cdfs
 from jointforest.learners.leaf_fitting.quantile_kernels import Samples
 from jointforest.models.box_forest.check import check_forest
-from jointforest.models.box_forest.leaves.pieces import pieces_of_slot
-from jointforest.models.box_forest.leaves.table import PIECES
+from jointforest.models.box_forest.leaves.table import PIECES, pieces_of_slot
 from jointforest.models.box_forest.structure import Forest, Trees
 
 from ...wrapped import joint_of
@@ -214,10 +213,11 @@ def one_leaf(frame: pd.DataFrame, epsilon: float = 0.01, kinds: dict[str, str] |
     sums = leaf_sums(columns, (table.values, table.codes), table.spread, rows, start, weight)
     fitted = fit_tree(columns, table, sums, lo, hi, allowed, LeafSettings("quantile"))
     numbers = np.flatnonzero(columns.is_categorical == 0)
-    values = {
-        int(columns.slot[j]): values_of_rows(table.values[j], table.codes[j], rows, start, weight) for j in numbers
-    }
-    fitted = with_cdfs(columns, table, values, fitted, lo, hi, epsilon)
+    cdfs_of = {}
+    for slot, j in zip(columns.slot[numbers].tolist(), numbers, strict=True):
+        values = values_of_rows(table.values[j], table.codes[j], rows, start, weight)
+        cdfs_of[slot] = leaf_cdfs(columns, table, slot, values, (lo, hi), epsilon)
+    fitted = with_cdfs(fitted, cdfs_of)
     none, one = np.array([-1], np.int32), np.zeros(1)
     trees = Trees(none, one, none, np.empty(0, np.uint64), none, none, none + 1, one + 1.0, none + 1)
     leaves = join_leaves(columns, [fitted])

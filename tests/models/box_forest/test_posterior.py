@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from jointforest.data.evidence import Evidence
 from jointforest.data.schema import Columns
 from jointforest.models.box_forest.leaves.derived import make_leaves
 from jointforest.models.box_forest.leaves.table import ParameterTables
 from jointforest.models.box_forest.posterior import (
+    LeafPosterior,
     background_weight,
     impute_and_weigh,
     level_probability,
@@ -22,12 +24,27 @@ from jointforest.models.box_forest.posterior import (
     posterior,
 )
 from jointforest.models.box_forest.posterior_kernels import add_atom
+from jointforest.models.box_forest.structure import Forest
 
 from ... import oracle
 from ...compiled import compiled
 from ...random_cases.cells import Region, make_evidence
 from ...random_cases.evidence import random_evidence
 from ...random_cases.models import random_model, seeds
+
+
+def same_as_oracle(post: LeafPosterior, model: Forest, evidence: Evidence, tolerance: float) -> None:
+    """Each row of the posterior has the leaves and weights that plain loops find."""
+    assert post.start[0] == 0 and post.start[-1] == len(post.leaf) == len(post.log_weight)
+    for i in range(len(evidence.value)):
+        joint = np.full(len(model.leaves.log_weight), -math.inf)
+        mine = slice(post.start[i], post.start[i + 1])
+        assert np.all(np.isfinite(post.log_weight[mine]))
+        assert len(np.unique(post.leaf[mine])) == len(post.leaf[mine])
+        joint[post.leaf[mine]] = post.log_weight[mine]
+        want = oracle.log_joint(model, evidence, i)
+        np.testing.assert_allclose(joint, want, rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(post.log_evidence[i], oracle.log_sum(want), rtol=tolerance, atol=tolerance)
 
 
 @given(seeds)
@@ -38,16 +55,7 @@ def test_posterior(seed: int) -> None:
     evidence = random_evidence(model, seed, n)
     evidence = evidence._replace(log_penalty=np.full(n, -3.0))  # is no part of the posterior
     post = posterior(model, evidence)
-    assert post.start[0] == 0 and post.start[-1] == len(post.leaf) == len(post.log_weight)
-    for i in range(n):
-        joint = np.full(len(model.leaves.log_weight), -math.inf)
-        mine = slice(post.start[i], post.start[i + 1])
-        assert np.all(np.isfinite(post.log_weight[mine]))
-        assert len(np.unique(post.leaf[mine])) == len(post.leaf[mine])
-        joint[post.leaf[mine]] = post.log_weight[mine]
-        want = oracle.log_joint(model, evidence, i)
-        np.testing.assert_allclose(joint, want, rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(post.log_evidence[i], oracle.log_sum(want), rtol=1e-9, atol=1e-9)
+    same_as_oracle(post, model, evidence, 1e-9)
 
 
 @given(seeds)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,9 +10,9 @@ from jointforest.data.evidence import Evidence
 from jointforest.models.box_forest import posterior as box_forest_posterior
 from jointforest.models.box_forest.posterior import posterior, shared_posteriors
 
-from ... import oracle
 from ...random_cases.evidence import random_evidence, random_point
 from ...random_cases.models import random_model, seeds
+from .test_posterior import same_as_oracle
 
 
 def coalitions(model, rng: np.random.Generator, n: int) -> Evidence:
@@ -32,16 +30,7 @@ def test_shared_cells(seed: int) -> None:
     model = random_model(seed, n_trees=1 + seed % 3, max_depth=1 + seed % 4, mixed=0.5 if seed % 3 == 0 else 0.0)
     evidence = coalitions(model, rng, 24)
     post = shared_posteriors(model, evidence)(0, 24)
-    assert post.start[0] == 0 and post.start[-1] == len(post.leaf) == len(post.log_weight)
-    for i in range(24):
-        joint = np.full(len(model.leaves.log_weight), -math.inf)
-        mine = slice(post.start[i], post.start[i + 1])
-        assert np.all(np.isfinite(post.log_weight[mine]))
-        assert len(np.unique(post.leaf[mine])) == len(post.leaf[mine])
-        joint[post.leaf[mine]] = post.log_weight[mine]
-        want = oracle.log_joint(model, evidence, i)
-        np.testing.assert_allclose(joint, want, rtol=1e-10, atol=1e-10)
-        np.testing.assert_allclose(post.log_evidence[i], oracle.log_sum(want), rtol=1e-10, atol=1e-10)
+    same_as_oracle(post, model, evidence, 1e-10)
 
 
 def test_regions_and_lonely_cells_go_the_usual_way() -> None:

@@ -12,9 +12,8 @@ from jointforest.data.discretization.discretizer import Scale
 from jointforest.data.evidence import Evidence
 from jointforest.data.schema import Column, Schema
 from jointforest.models.hidden_tree.hidden_tree import HiddenTree
-from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
+from jointforest.models.hidden_tree.hidden_trees import HiddenTrees, TreeTables
 from jointforest.models.hidden_tree.messages import down, up
-from jointforest.models.hidden_tree.tables import TreeTables
 from jointforest.runtime.threads import use_jobs
 
 from ...random_cases.cells import Cell, Region, make_evidence

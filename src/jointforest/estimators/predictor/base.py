@@ -21,9 +21,8 @@ from ...inference.shapley.game import Asked, shapley_values
 from ...learners.base import Learner
 from ...learners.generative.targets import Training, as_table, read_feature_cells, read_training
 from ...learners.selection.budget import budget_of
-from ...runtime.parameters import VERBOSE, Number, parameter
+from ...runtime.parameters import VERBOSE, Number, parameter, seed_of
 from ...runtime.progress import be_quiet, write_line
-from ...runtime.random_state import seed_of
 from ...runtime.threads import chunks, threaded
 from .boosting import Boosting, GivenBoosting, HistBoosting, adopted, boosting_table, check_estimator
 from .constants import FIXED
@@ -270,7 +269,7 @@ class JointPredictor(Learner):
             mean = self._predict(Evidence.of_values(asked[first]))
             return Asked(mean[place], np.zeros_like(mean[place]))
 
-        nothing = self._predict(Evidence.of_values(np.full((1, d), np.nan)))
+        nothing = self._predict(Evidence.nothing(d))
         base = Asked(nothing, np.zeros_like(nothing))
         member_columns = players.of_columns(d)
         solved = shapley_values(value, base, member_columns, ~np.isnan(cells), n_coalitions, seed)

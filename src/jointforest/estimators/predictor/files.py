@@ -220,7 +220,7 @@ def _boosted_of(schema: Schema, part: dict[str, np.ndarray], link: str, K: int) 
     for f, j in enumerate(column.tolist()):
         if columns.is_categorical[j]:
             slot = columns.slot[j]
-            values = level_value[columns.level_start[slot] : columns.level_start[slot + 1]]
+            values = level_value[columns.levels_of(slot)]
             values = values[~np.isnan(values)]
             _require(bool(np.isfinite(values).all()), "level_value: not finite")
             if len(values) and bool((values == np.rint(values)).all()) and values.min() >= 0 and values.max() < 2**31:

@@ -13,10 +13,9 @@ from ...data.discretization.discretizer import codes_of
 from ...data.evidence import Evidence, build
 from ...data.schema import Column
 from ...models.base import Distribution, PosteriorState
-from ...models.hidden_tree.hidden_trees import HiddenTrees
+from ...models.hidden_tree.hidden_trees import HiddenTrees, TreeTables
 from ...models.hidden_tree.messages import down, up
 from ...models.hidden_tree.posterior import in_batches
-from ...models.hidden_tree.tables import TreeTables
 from .columns import Coder
 
 _BINS = 64  # bins of a column of numbers, in a joint without hidden trees

@@ -14,8 +14,7 @@ from ...data.evidence import Evidence
 from ...data.frames import decode, encode
 from ...data.schema import Schema
 from ...models.base import Distribution
-from ...runtime.parameters import check_number
-from ...runtime.random_state import seed_of
+from ...runtime.parameters import check_number, seed_of
 from .outcome import ColumnOutcome, ModelOutcome, Outcome
 from .problem import (
     BEST,

@@ -91,7 +91,7 @@ class ColumnOutcome:
         self.text = conditions_text({column.name: wanted})
         self.looks_at = np.ones(len(model.schema.columns), bool)
         self.looks_at[self.target] = False
-        nothing = Evidence.of_values(np.full((1, len(self.looks_at)), np.nan))
+        nothing = Evidence.nothing(len(self.looks_at))
         if np.isneginf(model.log_density(self.given(nothing))[0]):
             hint = "give a level that it had" if column.is_categorical else "give an interval: between(low, high)"
             raise ValueError(f"column {column.name!r}: the wanted outcome has probability 0: {self.text}; {hint}")

@@ -137,7 +137,7 @@ def _cells(features: Features, f: int) -> tuple[np.ndarray, np.ndarray]:
     j = int(features.column[f])
     slot = columns.slot[j]
     if columns.is_categorical[j]:
-        return np.empty(0), np.arange(columns.level_start[slot + 1] - columns.level_start[slot], dtype=np.float64)
+        return np.empty(0), np.arange(columns.n_levels(slot), dtype=np.float64)
     step, threshold = float(columns.step[slot]), np.unique(ensemble.threshold[ensemble.feature == f])
     edges = cell_edges(threshold, step, float(columns.origin[slot])) if step > 0.0 else threshold
     is_finite = np.isfinite(edges)

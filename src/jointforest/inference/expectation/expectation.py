@@ -11,7 +11,6 @@ import numpy as np
 from ...data.evidence import Evidence, distinct_rows
 from ...ensembles.evaluate import apply_link, raw, raw_blocks
 from ...models.box_forest.posterior import chunk_posterior, row_chunks, shared_posteriors
-from ...models.box_forest.structure import Forest
 from ...runtime.parameters import check
 from ...runtime.records import record
 from ...runtime.threads import chunks, map_ordered
@@ -77,7 +76,7 @@ def with_table(matched: MatchedEnsemble, most_bytes: int = _TABLE_BYTES) -> Matc
     place = np.full(len(regions.column), -1, dtype=np.int32)
     place[region] = np.arange(len(region))
     table = np.empty((n, len(region)))
-    evidence = _nothing_known(model)
+    evidence = Evidence.nothing(len(model.schema.columns))
 
     def work(first: int, stop: int) -> None:
         fill_region_masses(model.columns, model.leaves, evidence, regions, region, first, stop, table)
@@ -162,12 +161,6 @@ def distinct(rows: MatchedRows) -> tuple[MatchedRows, np.ndarray | slice]:
     evidence = few._replace(value=np.ascontiguousarray(value[:, :d]))
     return MatchedRows(evidence, np.ascontiguousarray(value[:, d : d + f]), value[:, d + f :] != 0), place
 
-
-def _nothing_known(model: Forest) -> Evidence:
-    return Evidence.of_values(np.full((1, len(model.schema.columns)), np.nan))
-
-
-# ---- Second moments of an ensemble, and expectations of its link, given the known cells of each row.
 
 # ---- Second moments of an ensemble, and expectations of its link, given the known cells of each row.
 

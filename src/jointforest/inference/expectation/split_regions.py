@@ -87,7 +87,7 @@ def split_regions(
     for j in np.unique(nodes.column[is_inner]).tolist():
         slot = columns.slot[j]
         if columns.is_categorical[j]:
-            values = level_value[columns.level_start[slot] : columns.level_start[slot + 1]]
+            values = level_value[columns.levels_of(slot)]
             new_regions, new = _level_regions(nodes, j, values, len(of_column))
             sets += new
             edges += [0.0] * len(new)

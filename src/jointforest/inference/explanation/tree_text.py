@@ -16,8 +16,7 @@ from ...models.box_forest.structure_kernels import MIXED
 from ...query_language.render import condition_text
 from ...runtime.parameters import check_number
 from .explain import shown_rule
-from .leaf_summaries import leaf_summaries, summary_text
-from .rules import side_condition, split_conditions
+from .rules import leaf_summaries, side_condition, split_conditions, summary_text
 
 # ---- Nodes and leaves of one tree as people see them: tests as conditions, shares of the tree's rows.
 

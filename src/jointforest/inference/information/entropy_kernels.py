@@ -11,8 +11,13 @@ from ...models.box_forest.leaves.family_kernels import entropy as entropy_of
 from ...models.box_forest.leaves.family_kernels import log_mass, log_norm, mode
 from ...models.box_forest.leaves.grid_kernels import cell_centre, centres_inside, log_cell_density
 from ...models.box_forest.leaves.level_kernels import level_mass, log_level
-from ...models.box_forest.leaves.piece_kernels import piece, piece_numbers, rest_log_density
-from ...models.box_forest.leaves.slot_kernels import find_atom, value_log_density
+from ...models.box_forest.leaves.slot_kernels import (
+    find_atom,
+    piece,
+    piece_numbers,
+    rest_log_density,
+    value_log_density,
+)
 from ...models.box_forest.leaves.table import Density
 from ...runtime.compile import entry, kernel
 

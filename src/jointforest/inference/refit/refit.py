@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...data.cells import absent
 from ...ensembles.evaluate import apply_link
 from ...ensembles.table import Ensemble
 from ...models.box_forest.structure import leaf_nodes
@@ -363,7 +364,7 @@ def targets(ensemble: Ensemble, y: Any, n: int) -> np.ndarray:
     cells = np.asarray(y, dtype=object)
     if cells.shape != (n,):
         raise ValueError(f"y: expected one entry for each of the {n} rows of X, got shape {cells.shape}")
-    missing = [i for i, cell in enumerate(cells.tolist()) if _is_missing(cell)]
+    missing = [i for i, cell in enumerate(cells.tolist()) if absent(cell)]
     if missing:
         raise ValueError(
             f"y: {len(missing)} of {n} entries are missing, the first in row {missing[0]}; only X may have missing "
@@ -387,20 +388,3 @@ def targets(ensemble: Ensemble, y: Any, n: int) -> np.ndarray:
         )
     shares = np.eye(len(place))[[place[cell] for cell in cells.tolist()]]
     return shares[:, 1:] if ensemble.link == "logistic" else shares
-
-
-def _is_missing(cell: Any) -> bool:
-    return cell is None or type(cell).__name__ == "NAType" or cell != cell  # pandas.NA compares to nothing
-
-
-def weights_or_ones(weight: Any, n: int) -> np.ndarray:
-    """Weights of n rows, (n,): 1 if None.
-
-    Raises ValueError for another number of them, negative ones, or none above 0.
-    """
-    if weight is None:
-        weight = np.ones(n)
-    weight = np.asarray(weight, dtype=np.float64)
-    if weight.shape != (n,) or not (np.isfinite(weight) & (weight >= 0)).all() or not weight.any():
-        raise ValueError(f"sample_weight: expected {n} finite numbers of at least 0, some above 0")
-    return weight

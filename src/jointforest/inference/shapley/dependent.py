@@ -26,7 +26,7 @@ def dependent_groups(model: Distribution, columns: list[int], most: int, seed: i
         return [[j] for j in columns]
     from scipy.cluster.hierarchy import fcluster, linkage
 
-    nothing = Evidence.of_values(np.full((1, len(model.schema.columns)), np.nan))
+    nothing = Evidence.nothing(len(model.schema.columns))
     drawn = sample(model, nothing, _DRAWS, seed, False)[:, columns]
     is_categorical = [model.schema.columns[j].is_categorical for j in columns]
     classes = np.column_stack([_classes(x, levels) for x, levels in zip(drawn.T, is_categorical, strict=True)])

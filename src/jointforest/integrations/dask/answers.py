@@ -16,8 +16,7 @@ from ...api.joint import Joint
 from ...data.frames import decode, read
 from ...data.history_rows import check_history_names
 from ...inference.sampling import DRAWS_AT_ONCE, sample_block
-from ...runtime.parameters import check_number
-from ...runtime.random_state import seed_of
+from ...runtime.parameters import check_number, seed_of
 from ...runtime.threads import chunks, use_jobs
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...data.evidence import build
-from ...data.schema import Schema, edges
+from ...data.schema import Schema
 from ...models.base import Distribution
 from ...models.box_forest.box_forest import BoxForest
 from ...models.box_forest.posterior import LeafPosterior, oob_log_density, posterior
@@ -38,7 +38,7 @@ from ..leaf_fitting.densities import (
     slots_and_columns,
     tree_cdfs,
 )
-from ..leaf_fitting.fit import LEAF_DENSITIES, Settings, Table, TreeLeaves, prepare_table
+from ..leaf_fitting.fit import LEAF_DENSITIES, Settings, Table, TreeLeaves
 from ..leaf_fitting.quantile import LeafCdfs, choose_slots, misfit_slots, n_pieces, small_enough
 from ..leaf_fitting.quantile_kernels import gains_of_slot
 from ..leaf_fitting.statistics_kernels import rows_by_leaf
@@ -212,7 +212,7 @@ class AdversarialForest(TableLearner):
             table = on_own_scales(rows, weight)
             return chow_liu_part(table, self._grow(table.rows, weight, seed).filled, self.epsilon)
         grown = self._grow(rows, weight, seed)
-        cells = prepare_table(rows.columns, rows.filled, rows.drawn, edges(rows.schema))
+        cells = rows.cells
         quantile, model, plain = self._quantile(rows, cells, grown.filled, weight, seed)
         if grown.in_bag is not None:  # before the model, where that is to come: two forests take twice the memory
             plain = None
@@ -250,7 +250,7 @@ class AdversarialForest(TableLearner):
 
     def _structure(self, rows: TableRows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
         assigned = self._grow(rows, weight, seed, sizes).filled
-        cells = prepare_table(rows.columns, rows.filled, rows.drawn, edges(rows.schema))
+        cells = rows.cells
         quantile, _, _ = self._quantile(rows, cells, assigned, weight, seed)
         settings = self._leaf_settings()
         return Structure(rows.schema, rows.columns, cells, assigned, settings, quantile, seed, first=rows.first)
@@ -310,12 +310,17 @@ class AdversarialForest(TableLearner):
 
     def _round_settings(self, n: int, d: int) -> RoundSettings:
         """Settings of the rounds on n real (and n synthetic) rows of d columns."""
-        return RoundSettings(
-            n_estimators=self.n_estimators,
-            min_samples_leaf=self.min_samples_leaf,
+        tree = GrowthSettings(
             max_features=count_features(self.max_features, d),
+            keep_looking=False,  # as in the forests that the paper used
+            # a node of twice as many rows, half of them synthetic, would have leaves of too few real rows
+            min_samples_split=2 * self.min_samples_leaf + 1,
             max_depth=self.max_depth,
             max_leaf_nodes=self._leaf_nodes(),
+        )
+        return RoundSettings(
+            n_estimators=self.n_estimators,
+            tree=tree,
             bootstrap=self.bootstrap,
             n_draws=2 * n if self.bootstrap else round(FIXED.sample_share * 2 * n),
             delta=self.delta,
@@ -375,10 +380,7 @@ class RoundSettings(NamedTuple):
     """Parameters of the rounds; `AdversarialForest` says what they mean. Each tree draws ``n_draws`` rows."""
 
     n_estimators: int
-    min_samples_leaf: int
-    max_features: int
-    max_depth: int | None
-    max_leaf_nodes: int | None
+    tree: GrowthSettings
     bootstrap: bool
     n_draws: int
     delta: float
@@ -450,19 +452,11 @@ def _discriminate(
     is_categorical = np.array([c.is_categorical for c in schema.columns], dtype=np.uint8)
     is_ordered = np.array([c.kind == "ordered" for c in schema.columns], dtype=np.uint8)
     first = turn * settings.n_estimators
-    growth = GrowthSettings(
-        max_features=settings.max_features,
-        keep_looking=False,  # as in the forests that the paper used
-        # a node of twice as many rows, half of them synthetic, would have leaves of too few real rows
-        min_samples_split=2 * settings.min_samples_leaf + 1,
-        max_depth=settings.max_depth,
-        max_leaf_nodes=settings.max_leaf_nodes,
-    )
 
     def one(t: int) -> tuple[RankTree, np.ndarray, np.ndarray, np.ndarray]:
         weight = draw_bootstrap(2 * n, settings.n_draws, settings.bootstrap, seed, first + t)
         how = {"seed": seed, "number": first + t}
-        tree, node = grow(both, is_categorical, is_ordered, y, 2, weight, growth, **how)
+        tree, node = grow(both, is_categorical, is_ordered, y, 2, weight, settings.tree, **how)
         of_class = [np.bincount(node[y == c], weight[y == c], len(tree.feature)) for c in (0, 1)]
         total = of_class[0] + of_class[1]
         margin = np.where(total > 0, of_class[1] / np.maximum(total, 1.0) - 0.5, 0.0)
@@ -645,7 +639,7 @@ class _Trial:
     def fits(self, slots: np.ndarray) -> bool:
         """Whether the tables stay small enough, judged by the first tree."""
         [cdfs] = self._cdfs(first_trees(self.assigned, 1), slots)
-        return small_enough(n_pieces(cdfs), len(self.assigned.trees.root))
+        return small_enough(n_pieces(cdfs.values()), len(self.assigned.trees.root))
 
     def gains(self, slots: np.ndarray) -> list[np.ndarray]:
         """Gain in the log-likelihood of each validation row; nothing where they are too few to judge.
@@ -683,8 +677,8 @@ class _Trial:
         trees, forest, normal = self._normal
         columns, row = self.rows.columns, np.repeat(self.asked, np.diff(normal.start))
         by_tree, found = self._cdfs(trees, slots), {}
-        for k, (slot, j) in enumerate(slots_and_columns(columns, slots)):
-            cdfs = [of[k] for of in by_tree]
+        for slot, j in slots_and_columns(columns, slots):
+            cdfs = [of_tree[slot] for of_tree in by_tree]
             size = np.concatenate([*(np.diff(of.start) for of in cdfs), [0]])  # none in the background
             start = np.concatenate([[0], np.cumsum(size)])
             knots = np.concatenate([of.x for of in cdfs]), np.concatenate([of.p for of in cdfs])
@@ -693,5 +687,5 @@ class _Trial:
             found[slot] = gains_of_slot(columns, forest.leaves, slot, normal.leaf, *at, start, *knots)
         return found
 
-    def _cdfs(self, trees: AssignedRows, slots: np.ndarray) -> list[list[LeafCdfs]]:
+    def _cdfs(self, trees: AssignedRows, slots: np.ndarray) -> list[dict[int, LeafCdfs]]:
         return tree_cdfs(self.rows.columns, self.cells, trees, slots, self.settings.quantile_epsilon)

@@ -26,8 +26,9 @@ from ..leaf_fitting.densities import (
 )
 from ..leaf_fitting.fit import Settings, Table, TreeLeaves, kernel_codes, marginals
 from ..leaf_fitting.quantile import (
-    LeafValues,
+    LeafCdfs,
     Marks,
+    leaf_cdfs,
     marks_of,
     no_counts,
     values_of_marks,
@@ -249,13 +250,12 @@ def finish(structure: Structure, sums: list[Running], epsilon: float) -> Forest:
         if not sums[t].marks:
             return leaves
 
-        def of_slot(slot: int, marks: Marks) -> LeafValues:
-            return values_of_marks(marks, of_leaves, slot, float(columns.step[slot]), unit)
+        def of_slot(slot: int, marks: Marks) -> LeafCdfs:
+            values = values_of_marks(marks, of_leaves, slot, float(columns.step[slot]), unit)
+            return leaf_cdfs(columns, table, slot, values, box[:2], structure.settings.quantile_epsilon)
 
-        of = list(map_ordered(of_slot, list(sums[t].marks.items())))
-        values = dict(zip(sums[t].marks, of, strict=True))
-        epsilon = structure.settings.quantile_epsilon
-        return with_cdfs(columns, table, values, leaves, *box[:2], epsilon)
+        cdfs = map_ordered(of_slot, list(sums[t].marks.items()))
+        return with_cdfs(leaves, dict(zip(sums[t].marks, cdfs, strict=True)))
 
     fitted = list(map_ordered(one, [(t,) for t in range(len(sums))], "fitting leaves"))
     return as_forest(structure.schema, columns, table, trees, fitted, epsilon)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data.discretization.dependence import coarse, mutual_information, spanning_tree
-from ...models.hidden_tree.tables import TreeTables
+from ...models.hidden_tree.hidden_trees import TreeTables
 from ...runtime.threads import map_ordered, one_blas_thread
 from ..hidden_tree.rake import with_marginal
 from .constants import FIXED

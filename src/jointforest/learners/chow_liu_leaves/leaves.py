@@ -11,7 +11,7 @@ from ...data.discretization.discretizer import Scale, code_table
 from ...data.discretization.learn import learn_scale
 from ...data.schema import Column, Columns, Schema, kernel_columns
 from ...models.box_forest.structure import Trees, add_stump, leaf_boxes, with_weights
-from ...models.hidden_tree.chow_liu_forest import ChowLiuForest
+from ...models.hidden_tree.hidden_tree import ChowLiuForest
 from ...models.hidden_tree.hidden_trees import Grown, HiddenTrees, value_trees
 from ..base import TableRows
 from ..batches.fill import Route
@@ -124,7 +124,7 @@ def _allowed(
     for j, K in enumerate(n_codes.tolist()):
         slot = columns.slot[j]
         if columns.is_categorical[j]:
-            by_column.append(allowed[:, columns.level_start[slot] : columns.level_start[slot + 1]])
+            by_column.append(allowed[:, columns.levels_of(slot)])
         else:
             code = np.arange(K)
             by_column.append((lo[:, slot, None] < code) & (code <= hi[:, slot, None]))

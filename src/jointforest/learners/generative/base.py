@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ...api.joint import Joint, need_joint
 from ...data.evidence import Evidence
-from ...data.frames import read
+from ...data.frames import check_weights, read
 from ...models.box_forest.box_forest import BoxForest
 from ...models.box_forest.robustness import robustness
 from ...models.box_forest.structure import Forest
@@ -24,17 +24,16 @@ from ..batches.sample import take_weighed
 from ..chow_liu_leaves.constants import FIXED as CHOW_LIU
 from ..chow_liu_leaves.leaves import chow_liu_part
 from ..growing.criterion_kernels import ENTROPY, GINI
-from ..leaf_fitting.densities import TARGET, AssignedRows, learn_densities
+from ..growing.grow import GrowthSettings
+from ..leaf_fitting.densities import TARGET, AssignedRows, LearnComponents, learn_densities, learn_mixtures
 from ..leaf_fitting.fit import LEAF_DENSITIES, Settings, has_scale
 from ..leaf_fitting.learnspn import SpnSettings, class_components, spn_circuits, spn_components
-from ..leaf_fitting.mixtures import LearnComponents, learn_mixtures
 from .conformal import Calibration, calibration_rows
 from .constants import FIXED
 from .supervised import GrowSettings, feature_importances, grow_forest
 from .targets import (
     Training,
     as_table,
-    check_weights,
     coded_training,
     read_feature_cells,
     read_others,
@@ -203,22 +202,20 @@ class GenerativeForest(Learner):
         if self.min_samples_leaf != "auto":
             least = int(self.min_samples_leaf)
             warn_leaf_size(least, n)
-        grow = GrowSettings(
-            n_estimators=self.n_estimators,
-            criterion=self._criteria[self.criterion],
+        tree = GrowthSettings(
             max_features=count_features(self.max_features, d),
+            criterion=self._criteria[self.criterion],
             min_samples_split=self.min_samples_split,
             min_samples_leaf=least,
             max_depth=self.max_depth,
             max_leaf_nodes=CHOW_LIU.leaf_nodes if is_coded and self.max_leaf_nodes is None else self.max_leaf_nodes,
-            bootstrap=self.bootstrap,
-            n_draws=self._count_draws(n),
         )
+        grow = GrowSettings(self.n_estimators, tree, self.bootstrap, self._count_draws(n))
         if is_coded:
             training = coded_training(training, weight)
         elif self.min_samples_leaf == "auto":
             grow = choose_leaf_size(training, weight, grow, self._settings(), seed)
-        self.min_samples_leaf_ = grow.min_samples_leaf
+        self.min_samples_leaf_ = int(grow.tree.min_samples_leaf)
         return training, grow_forest(training, weight, grow, seed)
 
     @classmethod

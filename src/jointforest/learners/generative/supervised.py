@@ -16,15 +16,10 @@ from .targets import Training
 
 
 class GrowSettings(NamedTuple):
-    """Parameters of the trees; `GenerativeForestClassifier` says what they mean. A bootstrap draws ``n_draws``."""
+    """How a forest is grown; `GenerativeForestClassifier` says what it means. A bootstrap draws ``n_draws`` rows."""
 
     n_estimators: int
-    criterion: int
-    max_features: int
-    min_samples_split: int
-    min_samples_leaf: int
-    max_depth: int | None
-    max_leaf_nodes: int | None
+    tree: GrowthSettings
     bootstrap: bool
     n_draws: int
 
@@ -43,19 +38,11 @@ def grow_forest(training: Training, weight: np.ndarray, settings: GrowSettings, 
     target = training.schema.columns[-1]
     y = training.X[:, -1].astype(np.int32) if target.is_categorical else training.X[:, -1].copy()
     n_classes = max(len(target.levels), 2)
-    growth = GrowthSettings(
-        max_features=settings.max_features,
-        criterion=settings.criterion,
-        min_samples_split=settings.min_samples_split,
-        min_samples_leaf=settings.min_samples_leaf,
-        max_depth=settings.max_depth,
-        max_leaf_nodes=settings.max_leaf_nodes,
-    )
 
     def one(t: int) -> tuple[RankTree, np.ndarray, np.ndarray]:
         drawn = weight * draw_bootstrap(n, settings.n_draws, True, seed, t) if settings.bootstrap else weight.copy()
         how = {"seed": seed, "number": t}
-        tree, node = grow(of_features, is_categorical, is_ordered, y, n_classes, drawn, growth, **how)
+        tree, node = grow(of_features, is_categorical, is_ordered, y, n_classes, drawn, settings.tree, **how)
         return tree, node, drawn
 
     grown = list(map_ordered(one, [(t,) for t in range(settings.n_estimators)], "growing trees"))

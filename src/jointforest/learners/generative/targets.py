@@ -60,8 +60,7 @@ class Training(NamedTuple):
         rows = TableRows(self.schema, self.columns, self.X, self.X).completed(even, seed)
         if rows.first is None:
             return self
-        table = prepare_table(self.columns, rows.filled, rows.drawn, edges(self.schema))
-        return self._replace(filled=rows.filled, table=table, first=rows.first)
+        return self._replace(filled=rows.filled, table=rows.cells, first=rows.first)
 
 
 def read_training(
@@ -213,29 +212,6 @@ def target_cells(y: Any) -> np.ndarray:
             f"{' among text' if len(odd) < len(cells) else ''}; turn all of y into numbers, or all into text"
         )
     return cells
-
-
-def check_weights(sample_weight: Any, n: int) -> np.ndarray:
-    """Row weights as float64 (n,), 1 each by default.
-
-    Raises ValueError if there is not one a row, one is negative or not finite, or all are 0.
-    """
-    if sample_weight is None:
-        return np.ones(n)
-    try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"sample_weight: expected {n} numbers, one weight a row; {error}") from None
-    if weight.shape != (n,):
-        raise ValueError(f"sample_weight: expected shape ({n},), one weight a row, got {weight.shape}")
-    wrong = np.flatnonzero(~(weight >= 0) | np.isinf(weight))
-    if len(wrong):
-        raise ValueError(
-            f"sample_weight: expected finite weights of at least 0, got {weight[wrong[0]]} in row {wrong[0]}"
-        )
-    if not weight.any():
-        raise ValueError("sample_weight: all weights are zero; at least one row must count")
-    return weight
 
 
 # ---- Features on the scales of their columns, for trees whose leaves are Chow-Liu trees on codes.

@@ -20,6 +20,7 @@ from ..leaf_fitting.densities import (
 from ..leaf_fitting.fit import LeafSums, Settings, background, fit_tree, leaf_sums
 from ..leaf_fitting.quantile import choose_slots, misfit_slots, small_enough
 from ..leaf_fitting.statistics_kernels import log_density_by_slot
+from .conformal import own_average
 from .constants import FIXED
 from .supervised import GrowSettings, grow_forest
 from .targets import Training
@@ -36,12 +37,13 @@ def choose_leaf_size(
         return grow
     losses = []
     for size in FIXED.leaf_sizes:
-        few = grow._replace(n_estimators=min(FIXED.pilot_trees, grow.n_estimators), min_samples_leaf=size)
+        tree = grow.tree._replace(min_samples_leaf=size)
+        few = grow._replace(n_estimators=min(FIXED.pilot_trees, grow.n_estimators), tree=tree)
         assigned = grow_forest(training, weight, few, seed)
         loss = _pilot_loss(training, assigned, settings, seed)
         losses.append(loss.mean() if len(loss) else np.nan)
     best = 0 if np.isnan(losses).all() else int(np.nanargmin(losses))
-    return grow._replace(min_samples_leaf=FIXED.leaf_sizes[best])
+    return grow._replace(tree=grow.tree._replace(min_samples_leaf=FIXED.leaf_sizes[best]))
 
 
 def _pilot_loss(training: Training, assigned: AssignedRows, settings: Settings, seed: int) -> np.ndarray:
@@ -99,8 +101,8 @@ def choose_beta(model: Forest, training: Training, assigned: AssignedRows, seed:
 def _losses(model: Forest, evidence: Evidence, truth: np.ndarray, left_out: np.ndarray) -> np.ndarray:
     """Of each of `Constants.betas`, of each row (n,) by the trees that left it out, bool (n, T)."""
     log_tree, answer = tree_answers(model, evidence, len(model.schema.columns) - 1)
-    log_tree = np.where(left_out, np.maximum(log_tree, -1e300), -np.inf)
-    return np.stack([_loss(_average(log_tree, answer, beta), truth) for beta in FIXED.betas])
+    log_tree = np.maximum(log_tree, -1e300)
+    return np.stack([_loss(own_average(beta * log_tree, answer, left_out), truth) for beta in FIXED.betas])
 
 
 def judges_of(seed: int) -> np.random.Generator:
@@ -123,14 +125,6 @@ def _loss(answer: np.ndarray, truth: np.ndarray) -> np.ndarray:
         return np.asarray((answer[:, 0] - truth) ** 2)
     wanted = np.eye(answer.shape[1])[truth.astype(int)]
     return np.asarray((answer.argmax(axis=1) != truth) + 0.5 * ((answer - wanted) ** 2).sum(axis=1))
-
-
-def _average(log_tree: np.ndarray, answer: np.ndarray, beta: float) -> np.ndarray:
-    """Answers (n, K) of trees that count p_t^beta; those of -inf do not count."""
-    met = log_tree > -np.inf
-    power = np.where(met, beta * np.where(met, log_tree, 0.0), -np.inf)
-    weight = np.exp(power - power.max(axis=1, keepdims=True))
-    return np.einsum("nt,ntk->nk", weight / weight.sum(axis=1, keepdims=True), answer)
 
 
 # ---- How wide the leaves of a generative forest are at least, as out-of-bag rows have it.

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from ...runtime.compile import kernel
-from ...runtime.records import record
 
 GINI = 0
 """Criterion: weighted Gini impurity of the classes (two or more)."""
@@ -16,22 +14,6 @@ ENTROPY = 1
 """Criterion: weighted entropy of the classes, natural logarithm (information gain)."""
 VARIANCE = 2
 """Criterion: weighted squared deviation of a number from its mean."""
-
-
-@record
-class Limits(NamedTuple):
-    """What either side of a split must keep.
-
-    Attributes
-    ----------
-    weight : float
-        Smallest weight.
-    classes : float64 array (n_classes,), or (0,) for no limits
-        Smallest weight of each class.
-    """
-
-    weight: float
-    classes: np.ndarray
 
 
 @kernel
@@ -91,17 +73,9 @@ def add(criterion, statistics, target, weight):
 
 
 @kernel
-def allowed(left, total, weight_left, weight, limits):
-    """Whether both sides keep the smallest weights.
-
-    Differences are at least 0: where all weight of a class is on the left, rounding may leave less than nothing.
-    """
-    if weight_left < limits.weight or max(weight - weight_left, 0.0) < limits.weight:
-        return False
-    for c in range(limits.classes.shape[0]):
-        if left[c] < limits.classes[c] or max(total[c] - left[c], 0.0) < limits.classes[c]:
-            return False
-    return True
+def allowed(weight_left, weight, least):
+    """Whether both sides keep the least weight; a difference of all weight may be less than nothing by rounding."""
+    return weight_left >= least and max(weight - weight_left, 0.0) >= least
 
 
 @kernel
@@ -120,7 +94,7 @@ def present_groups(criterion, n_groups, scratch):
 
 
 @kernel
-def cut_groups(criterion, scratch, n_order, limits):
+def cut_groups(criterion, scratch, n_order, least_weight):
     """Best cut of the groups ``scratch.order[:n_order]`` of ``scratch.table``: (score, groups on the left)."""
     left, right, total = scratch.left, scratch.right, scratch.node
     weight, _ = weight_and_power(criterion, total)
@@ -134,7 +108,7 @@ def cut_groups(criterion, scratch, n_order, limits):
             left[c] += scratch.table[group, c]
             right[c] = total[c] - left[c]
         weight_left, power_left = weight_and_power(criterion, left)
-        if allowed(left, total, weight_left, weight, limits):
+        if allowed(weight_left, weight, least_weight):
             weight_right, power_right = weight_and_power(criterion, right)
             score = purity(criterion, weight_left, power_left) + purity(criterion, weight_right, power_right)
             if score > best:

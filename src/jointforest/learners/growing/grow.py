@@ -11,7 +11,7 @@ from ...models.box_forest.structure import Trees, with_weights
 from ...models.box_forest.structure_kernels import restrict_trees
 from ...runtime.random_kernels import stream_state
 from ...runtime.records import record
-from .criterion_kernels import GINI, VARIANCE, Limits
+from .criterion_kernels import GINI, VARIANCE
 from .grow_kernels import N_NODES, N_WORDS, cut_ranks, grow_tree, route
 
 
@@ -68,7 +68,7 @@ def rank(columns: Columns, X: np.ndarray, rows: np.ndarray | None = None) -> Ran
         if columns.is_categorical[j]:
             slot = columns.slot[j]
             codes[j, known] = X[known, j].astype(np.int32)
-            n_codes[j] = columns.level_start[slot + 1] - columns.level_start[slot]
+            n_codes[j] = columns.n_levels(slot)
             values.append(np.empty(0))
             continue
         if rows is None:
@@ -189,22 +189,19 @@ class Rules(NamedTuple):
         Whether to try more where all of them are constant in the node; else it becomes a leaf.
     min_weight : float
         Nodes of less weight become leaves.
-    limits : Limits
-        What either side of a split must keep.
+    min_leaf : float
+        Least weight of either side of a split.
     max_depth, max_leaf_nodes : int
         -1 for no limit. Nodes are split best first if leaves are limited, else depth first.
-    min_gain : float
-        Smallest gain worth a split, a unit of weight; with VARIANCE as a share of the node's sum of squares.
     """
 
     criterion: int
     max_features: int
     keep_looking: bool
     min_weight: float
-    limits: Limits
+    min_leaf: float
     max_depth: int
     max_leaf_nodes: int
-    min_gain: float
 
 
 @record
@@ -371,12 +368,8 @@ class GrowthSettings(NamedTuple):
         Whether to try more columns where all of these are constant in the node; else it becomes a leaf.
     min_samples_split, min_samples_leaf : float
         Smallest weight of a node that is split, and of a leaf: a row drawn twice counts as two.
-    min_class : float array (n_classes,), optional
-        Smallest weight of each class in a leaf.
     max_depth, max_leaf_nodes : int, optional
         If leaves are limited, the best split comes first.
-    min_gain : float
-        Smallest gain worth a split, a unit of weight; with VARIANCE as a share of the node's sum of squares.
     """
 
     max_features: int
@@ -384,10 +377,8 @@ class GrowthSettings(NamedTuple):
     keep_looking: bool = True
     min_samples_split: float = 2.0
     min_samples_leaf: float = 0.0
-    min_class: np.ndarray | None = None
     max_depth: int | None = None
     max_leaf_nodes: int | None = None
-    min_gain: float = 1e-9
 
 
 def grow(
@@ -431,16 +422,14 @@ def grow(
 
 def _rules(settings: GrowthSettings) -> Rules:
     """The settings as kernels take them: of one type each."""
-    classes = np.zeros(0) if settings.min_class is None else np.asarray(settings.min_class, dtype=np.float64)
     return Rules(
         criterion=int(settings.criterion),
         max_features=int(settings.max_features),
         keep_looking=bool(settings.keep_looking),
         min_weight=float(settings.min_samples_split),
-        limits=Limits(float(settings.min_samples_leaf), classes),
+        min_leaf=float(settings.min_samples_leaf),
         max_depth=-1 if settings.max_depth is None else int(settings.max_depth),
         max_leaf_nodes=-1 if settings.max_leaf_nodes is None else int(settings.max_leaf_nodes),
-        min_gain=float(settings.min_gain),
     )
 
 

@@ -95,7 +95,7 @@ def cut_ranks(feature, below_rank, above_rank, value_start, values):
 
 
 @kernel
-def best_levels(criterion, codes, n_levels, ordered, rows, scratch, limits):
+def best_levels(criterion, codes, n_levels, ordered, rows, scratch, least_weight):
     """Best set of levels of a categorical column over a node's ``rows``, which ``scratch`` describes.
 
     With two classes the levels are ordered by their share of class 1, with VARIANCE by their mean, which is exact
@@ -122,7 +122,7 @@ def best_levels(criterion, codes, n_levels, ordered, rows, scratch, limits):
     for by in range(n_statistics - 1 if by_one else 0, n_statistics):
         if not ordered:
             _sort_levels(criterion, scratch, present, by)
-        score, cut = cut_groups(criterion, scratch, present, limits)
+        score, cut = cut_groups(criterion, scratch, present, least_weight)
         if score > best:
             best = score
             _levels_left(criterion, n_levels, ordered, present, cut, scratch)
@@ -172,7 +172,7 @@ _ONE = np.uint64(1)
 
 
 @kernel
-def best_threshold(criterion, codes, rows, scratch, limits):
+def best_threshold(criterion, codes, rows, scratch, least_weight):
     """Best cut of a numeric column over a node's ``rows``, which ``scratch`` describes.
 
     ``codes`` (n,) are the column's ranks.
@@ -196,16 +196,16 @@ def best_threshold(criterion, codes, rows, scratch, limits):
         return -np.inf, np.int64(-1), np.int64(-1)
     weight, power = weight_and_power(criterion, scratch.node)
     if (highest - lowest + 1) * scratch.node.shape[0] <= m:  # few values
-        best, below, above = _cut_of_counts(criterion, m, lowest, highest, scratch, limits)
+        best, below, above = _cut_of_counts(criterion, m, lowest, highest, scratch, least_weight)
     else:
-        best, below, above = _cut_of_lists(criterion, m, lowest, highest, weight, power, scratch, limits)
+        best, below, above = _cut_of_lists(criterion, m, lowest, highest, weight, power, scratch, least_weight)
     if below < 0:
         return 0.0, below, above
     return best - purity(criterion, weight, power), below, above
 
 
 @kernel
-def _cut_of_counts(criterion, m, lowest, highest, scratch, limits):
+def _cut_of_counts(criterion, m, lowest, highest, scratch, least_weight):
     """Best cut by statistics of each rank from ``lowest`` to ``highest``: (score, below, above)."""
     table, order = scratch.table, scratch.order
     n_statistics = table.shape[1]
@@ -215,14 +215,14 @@ def _cut_of_counts(criterion, m, lowest, highest, scratch, limits):
     for k in range(m):
         add(criterion, table[scratch.code[k] - lowest], scratch.target[k], scratch.weight[k])
     present = present_groups(criterion, highest - lowest + 1, scratch)
-    best, cut = cut_groups(criterion, scratch, present, limits)
+    best, cut = cut_groups(criterion, scratch, present, least_weight)
     if cut == 0:
         return best, np.int64(-1), np.int64(-1)
     return best, order[cut - 1] + lowest, order[cut] + lowest
 
 
 @kernel
-def _cut_of_lists(criterion, m, lowest, highest, weight, power, scratch, limits):
+def _cut_of_lists(criterion, m, lowest, highest, weight, power, scratch, least_weight):
     """Best cut by going through the rows by rank: (score, below, above).
 
     Rows are not sorted: each is put on the list of its rank, and the ranks in use are bits of a set, read in order.
@@ -253,7 +253,7 @@ def _cut_of_lists(criterion, m, lowest, highest, weight, power, scratch, limits)
             while word != 0:
                 code = (at << 6) | lowest_bit(word)
                 word &= word - _ONE
-                if last >= 0 and allowed(left, total, weight_left, weight, limits):
+                if last >= 0 and allowed(weight_left, weight, least_weight):
                     score = purity(criterion, weight_left, power_left)
                     score += purity(criterion, weight - weight_left, power_right)
                     if score > best:
@@ -278,6 +278,8 @@ def _cut_of_lists(criterion, m, lowest, highest, weight, power, scratch, limits)
     return best, below, above
 
 
+_LEAST_GAIN = 1e-9
+"""Smallest gain worth a split, a unit of weight; with VARIANCE as a share of the node's sum of squares."""
 _PURE = 1e-14
 """Nodes are pure up to this variance, where that of the whole table is 1, or this share of rows outside the largest
 class. Less is rounding."""
@@ -328,7 +330,7 @@ def examine(node, table, rules, growing, scratch):
     size, spread = describe_node(criterion, table.target, table.weight, rows, scratch)
     if size < rules.min_weight or spread <= _PURE * size or 0 <= rules.max_depth <= growing.depth[node]:
         return
-    least = rules.min_gain * (spread if criterion == VARIANCE else size)
+    least = _LEAST_GAIN * (spread if criterion == VARIANCE else size)
     gain, feature, below_rank, above_rank = _best_split(table, rules, rows, least, scratch)
     if feature < 0:
         return
@@ -353,7 +355,7 @@ def _best_split(table, rules, rows, least_gain, scratch):
     The column is -1 if none gains more than ``least_gain``. A categorical split's levels are ``scratch.chosen``; a
     numeric split is between the ranks ``below`` and ``above``.
     """
-    criterion, limits, tried = rules.criterion, rules.limits, scratch.tried
+    criterion, least_weight, tried = rules.criterion, rules.min_leaf, scratch.tried
     best, feature, below_rank, above_rank = least_gain, np.int64(-1), np.int64(-1), np.int64(-1)
     informative = False
     for k in range(tried.shape[0]):
@@ -363,13 +365,13 @@ def _best_split(table, rules, rows, least_gain, scratch):
         tried[k] = j
         if table.is_categorical[j]:
             n_levels = np.int64(table.n_codes[j])
-            gain = best_levels(criterion, table.codes[j], n_levels, table.is_ordered[j], rows, scratch, limits)
+            gain = best_levels(criterion, table.codes[j], n_levels, table.is_ordered[j], rows, scratch, least_weight)
             if gain > best:
                 best, feature = gain, j
                 for level in range(n_levels):
                     scratch.chosen[level] = scratch.trial[level]
         else:
-            gain, low, high = best_threshold(criterion, table.codes[j], rows, scratch, limits)
+            gain, low, high = best_threshold(criterion, table.codes[j], rows, scratch, least_weight)
             if gain > best:
                 best, feature, below_rank, above_rank = gain, j, low, high
         informative = informative or gain > -np.inf

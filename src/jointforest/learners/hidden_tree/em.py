@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...models.hidden_tree.tables import TreeTables
+from ...models.hidden_tree.hidden_trees import TreeTables
 from ...runtime.records import record
 from ...runtime.threads import Run, chunks, one_by_one
 from . import em_kernels

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from ...runtime.compile import array_kernel, entry, kernel
+from ...runtime.compile import entry, kernel
 from .constants import FIXED
 
 ONE, ZERO = np.float32(1.0), np.float32(0.0)
@@ -24,38 +24,38 @@ LEAST_TOTAL = np.float32(1e-30)
 _LEAST_ROWS, _NEAR_VARIANCE = FIXED.least_rows, FIXED.near_variance
 
 
-@array_kernel
+@kernel
 def table_of(flat, first, last, width):
     """A part of a flat array as a table of this width."""
     return flat[first:last].reshape((last - first) // width, width)
 
 
-@array_kernel
+@kernel
 def transition_table(nodes, flat, k):
     """The transition table of node k, (H_parent, H_k)."""
     return table_of(flat, nodes.first_transition[k], nodes.first_transition[k + 1], nodes.n_states[k])
 
 
-@array_kernel
+@kernel
 def cell_table(nodes, flat, k):
     """The cell table of node k, (K + 1, H_k)."""
     return table_of(flat, nodes.first_cell[k], nodes.first_cell[k + 1], nodes.n_states[k])
 
 
-@array_kernel
+@kernel
 def state_messages(nodes, flat, k, n):
     """The part of node k of an array over the states of all nodes for n rows, (n, H_k)."""
     return table_of(flat, nodes.first_state[k] * n, nodes.first_state[k + 1] * n, nodes.n_states[k])
 
 
-@array_kernel
+@kernel
 def parent_messages(nodes, flat, k, n):
     """The message of node k to its parent, (n, H_parent)."""
     width = nodes.n_states[nodes.parent[k]]
     return table_of(flat, nodes.first_message[k] * n, nodes.first_message[k + 1] * n, width)
 
 
-@array_kernel
+@kernel
 def cell_messages(nodes, flat, k):
     """The messages of the cells of node k to its parent, (K + 1, H_parent)."""
     return table_of(flat, nodes.first_sent[k], nodes.first_sent[k + 1], nodes.n_states[nodes.parent[k]])
@@ -64,19 +64,19 @@ def cell_messages(nodes, flat, k):
 # Each use of `np.dot` is compiled anew: one of each kind.
 
 
-@array_kernel
+@kernel
 def multiply(a, b, out):
     """Write the product a b."""
     np.dot(a, b, out)
 
 
-@array_kernel
+@kernel
 def multiply_transposed(a, b, out):
     """Write the product a b'."""
     np.dot(a, b.T, out)
 
 
-@array_kernel
+@kernel
 def transposed_multiply(a, b, out):
     """Write the product a' b."""
     np.dot(a.T, b, out)
@@ -125,7 +125,7 @@ def total_of_squares(x):
 # ---- Expectation: messages up and down the tree for a batch of rows.
 
 
-@array_kernel
+@kernel
 def rescale(x, log_probability):
     """Divide each row of x by its sum, and add the logarithm of the sum to the row's log-probability."""
     for r in range(len(x)):
@@ -138,7 +138,7 @@ def rescale(x, log_probability):
             row[s] = share if share > NEGLIGIBLE else ZERO
 
 
-@array_kernel
+@kernel
 def multiply_cells(x, table, code, rows):
     """Multiply each row of x by the row of the table that its cell has."""
     for r in range(len(rows)):
@@ -147,7 +147,7 @@ def multiply_cells(x, table, code, rows):
             row[s] *= of_cell[s]
 
 
-@array_kernel
+@kernel
 def raise_to_least(x):
     """Raise the entries of messages to `LEAST_MESSAGE`."""
     for r in range(len(x)):
@@ -162,7 +162,7 @@ def is_table_shorter(nodes, k, n):
     return k > 0 and nodes.n_children[k] == 0 and nodes.n_cells[k] <= n
 
 
-@array_kernel
+@kernel
 def pass_up(nodes, tables, codes, rows, inside, message, of_cell, log_probability):
     """Messages from the leaves to the root.
 
@@ -202,7 +202,7 @@ def pass_up(nodes, tables, codes, rows, inside, message, of_cell, log_probabilit
     rescale(root, log_probability)
 
 
-@array_kernel
+@kernel
 def multiply_into(count, table, product):
     """Write the product of two tables."""
     for i in range(len(table)):
@@ -211,7 +211,7 @@ def multiply_into(count, table, product):
             to[s] = x[s] * y[s]
 
 
-@array_kernel
+@kernel
 def add_to_cells(count, x, code, rows):
     """Add each row of x to the row of its cell."""
     count[:] = ZERO
@@ -221,7 +221,7 @@ def add_to_cells(count, x, code, rows):
             to[s] += row[s]
 
 
-@array_kernel
+@kernel
 def pass_down(nodes, tables, codes, rows, weight, inside, message, of_cell, counts):
     """Posteriors of the states from the root to the leaves, in place of ``inside``; expected counts of all nodes.
 
@@ -312,7 +312,7 @@ def other_ways(mass, square):
     return max(mass * (mass / (square + np.float32(1e-18))) - ONE, ZERO)
 
 
-@array_kernel
+@kernel
 def fill_transition(count, near, smoothing, share, table):
     """Write the transition table of counts (H_parent, H_k); ``share`` (H_k,) is scratch."""
     share[:] = np.float32(1e-3)
@@ -339,7 +339,7 @@ def fill_transition(count, near, smoothing, share, table):
             to[s] *= scale
 
 
-@array_kernel
+@kernel
 def fill_cells(count, marginal, normal, share_known, smoothing, table):
     """Write the cell table of counts (K + 1, H): p(code | state), and ones for a missing cell.
 
@@ -404,7 +404,7 @@ def maximise(nodes, first, last, columns, counts, normals, smoothing, tables):
         fill_cells(cells, marginal, normal, columns.known[j], smoothing, cell_table(nodes, tables.cell, k))
 
 
-@array_kernel
+@kernel
 def state_normals(count, light, score, spread, edge, wider, normal):
     """Write each state's pseudo-row over the codes of a number: q in all, for the share q of its rows off point masses.
 
@@ -449,7 +449,7 @@ def state_normals(count, light, score, spread, edge, wider, normal):
             row[s] = share * (row[s] * share / (mass[s] + 1e-9) if light[c] else count[c, s] / everything[s])
 
 
-@array_kernel
+@kernel
 def near_states(count, cells, score, near_variance, near):
     """Write where each state's rows would go, were the child's column normal in it: shares of the child's states.
 

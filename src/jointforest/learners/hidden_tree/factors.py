@@ -15,7 +15,7 @@ from scipy.special import ndtr
 
 from ...data.discretization.discretizer import Scale
 from ...data.discretization.refine import Refined
-from ...models.hidden_tree.tables import TreeTables
+from ...models.hidden_tree.hidden_trees import TreeTables
 from ...runtime.threads import of_finite
 from .complete import completed
 from .constants import FIXED

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...data.discretization.dependence import coarse, mutual_information, spanning_tree
-from ...models.hidden_tree.tables import TreeTables
+from ...models.hidden_tree.hidden_trees import TreeTables
 from .constants import FIXED
 from .learn import LearnSettings
 from .leaves import Learned, learn_trees, mean_of

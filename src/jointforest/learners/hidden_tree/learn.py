@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data.discretization.dependence import spanning_tree
-from ...models.hidden_tree.tables import TreeTables
+from ...models.hidden_tree.hidden_trees import TreeTables
 from ...runtime.progress import bar
 from ...runtime.threads import Run, one_blas_thread, workers
 from . import em_kernels

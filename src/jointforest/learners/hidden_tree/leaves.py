@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...models.hidden_tree.tables import TreeTables
+from ...models.hidden_tree.hidden_trees import TreeTables
 from ...runtime.progress import bar
 from ...runtime.threads import map_ordered, of_finite, one_blas_thread
 from .complete import completed

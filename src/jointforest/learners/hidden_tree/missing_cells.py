@@ -14,10 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data.discretization.dependence import coarse, times_log
-from ...models.hidden_tree.hidden_trees import HiddenTrees
+from ...models.hidden_tree.hidden_trees import HiddenTrees, TreeTables
 from ...models.hidden_tree.messages import down, up
 from ...models.hidden_tree.posterior import batch_rows
-from ...models.hidden_tree.tables import TreeTables
 from ...runtime.threads import chunks
 from .constants import FIXED
 from .structure import CodeTable

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...models.hidden_tree.tables import TreeTables
+from ...models.hidden_tree.hidden_trees import TreeTables
 from ...runtime.threads import of_finite
 from .constants import FIXED
 from .em import Nodes, Tables, split_tables

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...data.evidence import build
-from ...data.schema import Schema, edges
+from ...data.schema import Schema
 from ...evaluation.misfit import LostPair, lost_pairs
 from ...models.base import Distribution
 from ...models.box_forest.box_forest import BoxForest
@@ -32,7 +32,7 @@ from ..chow_liu_leaves.leaves import CodedRows, chow_liu_part, fill_chow_liu, on
 from ..growing.criterion_kernels import ENTROPY, GINI
 from ..growing.grow import RankTree, rank
 from ..leaf_fitting.densities import AssignedRows, assign_rows, learn_densities
-from ..leaf_fitting.fit import LEAF_DENSITIES, Settings, prepare_table
+from ..leaf_fitting.fit import LEAF_DENSITIES, Settings
 from .constants import FIXED
 from .grow import JointSettings, grow_joint, joint_rows, with_targets
 
@@ -195,12 +195,8 @@ class JointTree(TableLearner):
             table, assigned = self._grow_on_codes(way, rows, weight, seed, n_trees, least)
             return chow_liu_part(table, assigned, self.epsilon)
         assigned = self._grow(rows, weight, seed, n_trees, least)
-        cells, settings = (
-            prepare_table(rows.columns, rows.filled, rows.drawn, edges(rows.schema)),
-            self._leaf_settings(),
-        )
-        forest = learn_densities(rows.schema, rows.columns, cells, assigned, settings, self.epsilon)
-        return BoxForest(forest)
+        settings = self._leaf_settings()
+        return BoxForest(learn_densities(rows.schema, rows.columns, rows.cells, assigned, settings, self.epsilon))
 
     def _grow_on_codes(
         self, way: str, rows: TableRows, weight: np.ndarray | None, seed: int, n_trees: int, least: float
@@ -219,9 +215,8 @@ class JointTree(TableLearner):
 
     def _structure(self, rows: TableRows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
         assigned = self._grow(rows, weight, seed, self.n_estimators, self._least_of_sample(rows, n))
-        cells = prepare_table(rows.columns, rows.filled, rows.drawn, edges(rows.schema))
         settings = self._leaf_settings()
-        return Structure(rows.schema, rows.columns, cells, assigned, settings, None, seed, first=rows.first)
+        return Structure(rows.schema, rows.columns, rows.cells, assigned, settings, None, seed, first=rows.first)
 
     def _leaf_settings(self) -> Settings:
         """Densities of leaves of independent columns; of "auto" where nothing is lost."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,12 +10,12 @@ import numpy as np
 from ...data.schema import Columns, Schema
 from ...models.box_forest.leaves.derived import make_leaves
 from ...models.box_forest.leaves.levels import apart, layout, side_by_side, stacked
-from ...models.box_forest.leaves.pieces import no_pieces, stacked_pieces
-from ...models.box_forest.leaves.table import Leaves, ParameterTables
-from ...models.box_forest.structure import Forest, Trees, add_stump, tree_boxes
+from ...models.box_forest.leaves.table import Leaves, ParameterTables, no_pieces, stacked_pieces
+from ...models.box_forest.structure import Forest, Trees, add_stump, mix_leaves, tree_boxes
 from ...runtime.threads import map_ordered
 from ..growing.grow import Ranks, RankTree, find_leaves, join_trees, prune
-from .fit import LeafSums, Settings, Table, TreeLeaves, background, fit_tree, leaf_sums
+from .fit import LeafSums, Settings, Table, TreeLeaves, background, fit_tree, leaf_sums, narrow_at
+from .learnspn import Components
 from .quantile import LeafCdfs, leaf_cdfs, values_of_rows, with_cdfs
 from .statistics_kernels import rows_by_leaf
 
@@ -193,34 +193,25 @@ def quantile_trees(
     epsilon: float,
 ) -> list[TreeLeaves]:
     """Fitted trees, with quantile leaves of some numeric slots, bool (p,); they stay as they are."""
-    trees, first = assigned.trees, first_leaves(assigned.trees)
-
-    def one(t: int) -> TreeLeaves:
-        rows, start = rows_in_leaves(assigned, first, t)
-        lo, hi, _ = tree_boxes(trees, columns, t)
-        values = {
-            slot: values_of_rows(table.values[j], table.codes[j], rows, start, assigned.weight[t])
-            for slot, j in slots_and_columns(columns, slots)
-        }
-        return with_cdfs(columns, table, values, fitted[t], lo, hi, epsilon)
-
-    return list(map_ordered(one, [(t,) for t in range(len(trees.root))], "fitting leaves"))
+    cdfs = tree_cdfs(columns, table, assigned, slots, epsilon)
+    return [with_cdfs(leaves, of_tree) for leaves, of_tree in zip(fitted, cdfs, strict=True)]
 
 
 def tree_cdfs(
     columns: Columns, table: Table, assigned: AssignedRows, slots: np.ndarray, epsilon: float
-) -> list[list[LeafCdfs]]:
-    """The CDFs that `quantile_trees` would give some numeric slots, bool (p,): by tree, and by slot in their order."""
-    first = first_leaves(assigned.trees)
+) -> list[dict[int, LeafCdfs]]:
+    """CDFs of the leaves of each tree in some numeric slots, bool (p,), by slot."""
+    first, pairs = first_leaves(assigned.trees), slots_and_columns(columns, slots)
 
-    def one(t: int) -> list[LeafCdfs]:
+    def one(t: int) -> dict[int, LeafCdfs]:
         rows, start = rows_in_leaves(assigned, first, t)
         lo, hi, _ = tree_boxes(assigned.trees, columns, t)
-        found = []
-        for slot, j in slots_and_columns(columns, slots):
+
+        def of_slot(slot: int, j: int) -> LeafCdfs:
             values = values_of_rows(table.values[j], table.codes[j], rows, start, assigned.weight[t])
-            found.append(leaf_cdfs(columns, table, slot, values, (lo, hi), epsilon))
-        return found
+            return leaf_cdfs(columns, table, slot, values, (lo, hi), epsilon)
+
+        return dict(zip((slot for slot, _ in pairs), map_ordered(of_slot, pairs), strict=True))
 
     return list(map_ordered(one, [(t,) for t in range(len(assigned.trees.root))], "fitting leaves"))
 
@@ -285,16 +276,103 @@ def _with_column(columns: Columns, leaves: TreeLeaves, other: TreeLeaves, j: int
     leaves.missing_rate[:, j] = other.missing_rate[:, j]
     if columns.is_categorical[j]:
         where = layout(columns)
-        place = int(where.place[slot])
-        if place < 0:
-            t, n = -1 - place, len(leaves.rows)
+        if where.place[slot] < 0:
+            t, n = -1 - where.place[slot], len(leaves.rows)
             wide = [apart(other.wide if k == t else leaves.wide, k) for k in range(len(where.slots))]
             return leaves._replace(wide=side_by_side(where, wide, n))
-        at = slice(place, place + int(columns.level_start[slot + 1] - columns.level_start[slot]))
+        at = narrow_at(columns, where, slot)
         leaves.level_mass[:, at] = other.level_mass[:, at]
         return leaves
     for field in ("family", "a", "b", "lo", "hi"):
         getattr(leaves, field)[:, slot] = getattr(other, field)[:, slot]
-    at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
+    at = columns.atoms_of(slot)
     leaves.atom_mass[:, at] = other.atom_mass[:, at]
     return leaves
+
+
+# ---- Forests whose leaves are mixtures of products: the components of `learnspn`, fitted.
+
+
+LearnComponents = Callable[[np.ndarray, np.ndarray, np.ndarray, int], Components]
+"""Gives the components of the leaves of a tree.
+
+Arguments: the rows sorted by leaf, the start of each leaf in them, the weights of rows, and the number of the tree.
+"""
+
+
+def learn_mixtures(
+    schema: Schema,
+    columns: Columns,
+    table: Table,
+    assigned: AssignedRows,
+    settings: Settings,
+    epsilon: float,
+    target: Settings | None,
+    components: LearnComponents,
+) -> Forest:
+    """Like `densities.learn_densities`, but each leaf is a mixture of products."""
+    trees, weight, first = assigned.trees, assigned.weight, first_leaves(assigned.trees)
+
+    def one(t: int) -> tuple[TreeLeaves, np.ndarray, np.ndarray]:
+        rows, start = rows_in_leaves(assigned, first, t)
+        box = tree_boxes(trees, columns, t)
+        learned = components(rows, start, weight[t], t)
+        leaves = fit_rows(columns, table, rows, start, weight[t], box, settings, target)
+        lo, hi, allowed = (side[learned.group_leaf] for side in box)
+        of_groups = learned.group_rows, learned.group_start
+        groups = fit_rows(columns, table, *of_groups, weight[t], (lo, hi, allowed), settings, target)
+        return _mixed(columns, leaves, groups, learned)
+
+    parts = list(map_ordered(one, [(t,) for t in range(len(trees.root))], "fitting leaves"))
+    leaf = np.concatenate([of + start for (_, of, _), start in zip(parts, first[:-1], strict=True)])
+    mixed = mix_leaves(trees, leaf, np.concatenate([share for *_, share in parts]))
+    return as_forest(schema, columns, table, mixed, [fitted for fitted, *_ in parts], epsilon)
+
+
+def _mixed(
+    columns: Columns, leaves: TreeLeaves, groups: TreeLeaves, learned: Components
+) -> tuple[TreeLeaves, np.ndarray, np.ndarray]:
+    """The components as new leaves, sorted by their old leaf; the old leaf of each; and its share of the old leaf.
+
+    Column j of a component takes its distribution from the rows of one group (`Components.group`). A leaf without
+    components stays a single product of its own distributions.
+    """
+    n_leaves, d = len(leaves.rows), len(columns.slot)
+    plain = np.setdiff1d(np.arange(n_leaves), learned.leaf)
+    leaf = np.concatenate([plain, learned.leaf])
+    # Rows of the joined tables below, which contain the distributions of the leaves first, and then of the groups.
+    row = np.concatenate([np.repeat(plain[:, None], d, axis=1), n_leaves + learned.group])
+    order = np.argsort(leaf, kind="stable")
+    leaf, row = leaf[order], row[order]
+    share = np.concatenate([np.ones(len(plain)), np.exp(learned.log_weight)])[order]
+    fields = {
+        name: np.concatenate([getattr(of, name) for of in (leaves, groups)])
+        for name in ("family", "a", "b", "lo", "hi")
+    }
+    atom_mass = np.concatenate([leaves.atom_mass, groups.atom_mass])
+    level_mass = np.concatenate([leaves.level_mass, groups.level_mass])
+    where, wide_of = layout(columns), stacked([leaves.wide, groups.wide])
+    wide = {}
+    new = {name: np.empty((len(leaf), field.shape[1]), field.dtype) for name, field in fields.items()}
+    new_atoms, new_levels = (np.empty((len(leaf), field.shape[1])) for field in (atom_mass, level_mass))
+    for j in range(d):
+        slot, of = columns.slot[j], row[:, j]
+        if not columns.is_categorical[j]:
+            for name, field in fields.items():
+                new[name][:, slot] = field[of, slot]
+            atoms = columns.atoms_of(slot)
+            new_atoms[:, atoms] = atom_mass[of, atoms]
+        elif where.place[slot] >= 0:
+            levels = narrow_at(columns, where, slot)
+            new_levels[:, levels] = level_mass[of, levels]
+        else:
+            wide[-1 - where.place[slot]] = apart(wide_of, -1 - where.place[slot], of)
+    fitted = TreeLeaves(
+        rows=leaves.rows[leaf] * share,
+        **new,  # type: ignore[arg-type] # arrays, none of them pieces
+        atom_mass=new_atoms,
+        level_mass=new_levels,
+        missing_rate=leaves.missing_rate[leaf],
+        wide=side_by_side(where, [wide[t] for t in range(len(where.slots))], len(leaf)),
+    )
+    return fitted, leaf, share

@@ -101,14 +101,14 @@ def leaf_sums(
     for j in range(d) if only is None else only:
         slot, absent = columns.slot[j], np.zeros(n_leaves)
         if not columns.is_categorical[j]:
-            at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
+            at = columns.atoms_of(slot)
             on = np.zeros((n_leaves, at.stop - at.start))
             numeric_statistics(values[j], codes[j], rows, start, weight, unit[slot], on, off_atoms[slot], absent)
             atoms[:, at] = on
         elif where.place[slot] < 0:
-            wide[-1 - where.place[slot]] = _listed(codes[j], rows, start, weight, n_levels_of(columns, slot), absent)
+            wide[-1 - where.place[slot]] = _listed(codes[j], rows, start, weight, columns.n_levels(slot), absent)
         else:
-            counts = np.zeros((n_leaves, n_levels_of(columns, slot)))
+            counts = np.zeros((n_leaves, columns.n_levels(slot)))
             level_counts(codes[j], rows, start, weight, counts, absent)
             levels[:, narrow_at(columns, where, slot)] = counts
         missing[:, j] = absent
@@ -118,14 +118,9 @@ def leaf_sums(
     return LeafSums(size, missing, atoms, off_atoms, unit, levels, tuple(wide))
 
 
-def n_levels_of(columns: Columns, slot: int) -> int:
-    """Number of levels of a categorical slot."""
-    return int(columns.level_start[slot + 1] - columns.level_start[slot])
-
-
 def narrow_at(columns: Columns, where: Layout, slot: int) -> slice:
     """Place of a column's levels among those of the columns that are not wide."""
-    return slice(int(where.place[slot]), int(where.place[slot]) + n_levels_of(columns, slot))
+    return slice(int(where.place[slot]), int(where.place[slot]) + columns.n_levels(slot))
 
 
 def _listed(
@@ -194,10 +189,10 @@ def prepare_table(
         known = ~np.isnan(values[j])
         slot = columns.slot[j]
         if columns.is_categorical[j]:
-            at = slice(columns.level_start[slot], columns.level_start[slot + 1])
+            at = columns.levels_of(slot)
             level_share[at] = _level_share(np.bincount(codes[j, known], minlength=at.stop - at.start))
             continue
-        at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
+        at = columns.atoms_of(slot)
         on = codes[j, codes[j] >= 0]
         atom_share[at] = np.bincount(on, minlength=at.stop - at.start) / max(known.sum(), 1)
         off_atoms = values[j, known & (codes[j] < 0)]
@@ -219,7 +214,7 @@ def marginals(columns: Columns, sums: LeafSums, edges: np.ndarray | None = None)
     n, level_share, where = float(sums.size[0]), np.zeros(int(columns.level_start[-1])), layout(columns)
     for j, slot in enumerate(columns.slot.tolist()):
         if columns.is_categorical[j]:
-            at = slice(columns.level_start[slot], columns.level_start[slot + 1])
+            at = columns.levels_of(slot)
             if where.place[slot] >= 0:
                 count = sums.levels[0, narrow_at(columns, where, slot)]
             else:
@@ -227,7 +222,7 @@ def marginals(columns: Columns, sums: LeafSums, edges: np.ndarray | None = None)
                 count = np.bincount(listed.level, listed.weight, at.stop - at.start)
             level_share[at] = _level_share(count)
             continue
-        at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
+        at = columns.atoms_of(slot)
         atoms, (weight, mean, deviations, low, high) = sums.atoms[0, at], sums.off_atoms[slot, 0]
         share[at] = atoms / max(n - sums.missing[0, j], 1.0)
         if weight > 0:
@@ -280,7 +275,7 @@ def kernel_codes(columns: Columns, values: np.ndarray) -> np.ndarray:
             known = ~np.isnan(values[j])
             codes[j, known] = values[j, known].astype(np.int32)
             continue
-        atoms = columns.atom_value[columns.atom_start[slot] : columns.atom_start[slot + 1]]
+        atoms = columns.atom_value[columns.atoms_of(slot)]
         for k, atom in enumerate(atoms):
             codes[j, np.abs(values[j] - atom) <= columns.step[slot] / 4] = k  # equal, or in the same cell of a grid
     return codes
@@ -378,7 +373,7 @@ def fit_tree(
     for j in range(d) if only is None else only:
         slot = columns.slot[j]
         if columns.is_categorical[j]:
-            at = slice(columns.level_start[slot], columns.level_start[slot + 1])
+            at = columns.levels_of(slot)
             n_levels = at.stop - at.start
             is_uniform = settings.prior == "uniform"
             prior = np.full(n_levels, 1 / n_levels) if is_uniform else table.level_share[at]
@@ -392,7 +387,7 @@ def fit_tree(
                 level_masses(np.ascontiguousarray(sums.levels[:, places]), *how, mass)
                 level_mass[:, places] = mass
             continue
-        at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
+        at = columns.atoms_of(slot)
         off_atoms = sums.off_atoms[slot]
         if sums.unit[slot] != table.spread[slot]:
             off_atoms = off_atoms * [1.0, 1.0, (sums.unit[slot] / table.spread[slot]) ** 2, 1.0, 1.0]
@@ -439,7 +434,7 @@ def _wide_column(listed: ListedLevels, pseudo: float, prior: np.ndarray, allowed
 
 def _unfitted(columns: Columns, slot: int, n_leaves: int) -> WideLevels:
     """What stands for a column of many levels that is not fitted."""
-    size = int(columns.level_start[slot + 1] - columns.level_start[slot])
+    size = columns.n_levels(slot)
     none = np.empty(0, np.int64)
     return one_column(np.ones(n_leaves), np.full(size, 1 / size), np.ones((1, size), bool), none, none, none * 1.0)
 
@@ -537,7 +532,7 @@ def _min_spread(settings: Settings, slot: int) -> float:
 def background(columns: Columns, table: Table) -> TreeLeaves:
     """The single leaf of the background: Student t around each column's mean, smoothed marginals, no bounds."""
     p, where, none = len(columns.step), layout(columns), np.empty(0, np.int64)
-    shares = [table.level_share[columns.level_start[s] : columns.level_start[s + 1]] for s in where.slots]
+    shares = [table.level_share[columns.levels_of(s)] for s in where.slots]
     wide = [one_column(np.ones(1), of, np.ones((1, len(of)), bool), none, none, none * 1.0) for of in shares]
     return TreeLeaves(
         rows=np.array([table.values.shape[1]]),
@@ -557,6 +552,6 @@ def _background_atoms(columns: Columns, table: Table) -> np.ndarray:
     """Atom shares (A,), with at least a thousandth of each column left to numbers off atoms."""
     mass = table.atom_share.copy()
     for slot in range(len(columns.step)):
-        at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
+        at = columns.atoms_of(slot)
         mass[at] *= min(1.0, 0.999 / max(mass[at].sum(), 1e-300))
     return mass

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from ...runtime.compile import array_kernel, kernel
+from ...runtime.compile import kernel
 
 MIN_COMMON = 10
 """With fewer complete rows nothing is found."""
@@ -83,7 +83,7 @@ def _merge(sums, n):
     return kept, gone
 
 
-@array_kernel
+@kernel
 def table_p_value(counts):
     """Independence of two columns of levels from their contingency table (whose contents are lost).
 
@@ -125,7 +125,7 @@ def table_p_value(counts):
     return chi2_sf((total - 1.0) * (share - 1.0), (a - 1) * (b - 1))
 
 
-@array_kernel
+@kernel
 def rank_scores(x, order, known, linear, quadratic):
     """Scores of a numeric column: its mid-ranks, and their squares less what is linear in them.
 
@@ -214,7 +214,7 @@ def numeric_p_value(n, linear_x, quadratic_x, n_x, linear_y, quadratic_y, n_y):
     return _either(p, chi2_sf((n - 1) * (lq * lq + ql * ql + qq * qq), n_x * n_y - 1))
 
 
-@array_kernel
+@kernel
 def mixed_p_value(n, linear, quadratic, n_scores, level, n_levels):
     """Independence of a numeric column, by `rank_scores` on the n common rows (0 elsewhere), and one of levels.
 

@@ -263,7 +263,7 @@ def spn_circuits(
     numeric = columns.slot[~is_categorical]
     centre[~is_categorical], unit[~is_categorical] = table.centre[numeric], table.spread[numeric]
     for j in np.flatnonzero(is_categorical):
-        at = slice(columns.level_start[columns.slot[j]], columns.level_start[columns.slot[j] + 1])
+        at = columns.levels_of(columns.slot[j])
         n_levels[j] = at.stop - at.start
         # The indicators of a level drawn at random vary by 1 - sum of squared shares in all: then by 1, like a number.
         unit[j] = np.sqrt(max(1.0 - np.sum(table.level_share[at] ** 2), 1e-6))
@@ -304,7 +304,7 @@ def class_components(
     part in no class. Leaves of fewer than two classes stay one product.
     """
     d, slot = len(columns.slot), columns.slot[target]
-    n_classes = int(columns.level_start[slot + 1] - columns.level_start[slot])
+    n_classes = columns.n_levels(slot)
     mixtures: dict[int, _Mixture] = {}
     for leaf in range(len(start) - 1):
         here = rows[start[leaf] : start[leaf + 1]]

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...runtime.compile import array_kernel, entry, kernel
+from ...runtime.compile import entry, kernel
 from ...runtime.random_kernels import below, uniform
 from .independence_kernels import mixed_p_value, numeric_p_value, rank_scores, table_p_value
 
@@ -23,7 +23,7 @@ _RUN = 12
 """Runs of so many values are sorted by insertion, before they are merged."""
 
 
-@array_kernel
+@kernel
 def _level_view(codes, rows, level):
     """Levels present among the rows, numbered from 0, into ``level`` (n,), -1 where missing; how many there are."""
     most = -1
@@ -41,7 +41,7 @@ def _level_view(codes, rows, level):
     return n_levels
 
 
-@array_kernel
+@kernel
 def _numeric_view(x, order, level):
     """Longest run of equal values of x in ``order``; ``level`` (n,) is 1 there, 0 at other values, -1 where missing."""
     level[:] = -1
@@ -99,7 +99,7 @@ def _sort_known(x, order, spare):
     return m
 
 
-@array_kernel
+@kernel
 def _view_column(cells, rows, column, views, c):
     """How the tests see a column on these rows, into place c of ``views``."""
     n = rows.shape[0]
@@ -130,7 +130,7 @@ def _view_column(cells, rows, column, views, c):
         views.n_scores[c] = n_scores
 
 
-@array_kernel
+@kernel
 def _levels_p_value(views, n, a, b):
     """Independence of two columns of levels."""
     counts = np.zeros((views.n_levels[a], views.n_levels[b]))
@@ -140,7 +140,7 @@ def _levels_p_value(views, n, a, b):
     return table_p_value(counts)
 
 
-@array_kernel
+@kernel
 def _common_p_value(views, n, x, y):
     """Independence of a numeric column x and a column y, of which cells are missing, on the rows that have both."""
     common, common_level, scores = views.common[:n], views.common_level[:n], views.common_scores
@@ -157,7 +157,7 @@ def _common_p_value(views, n, x, y):
     return numeric_p_value(m, linear_x, quadratic_x, n_x, linear_y, quadratic_y, n_y)
 
 
-@array_kernel
+@kernel
 def _pair_p_value(views, n, a, b):
     """Independence of two columns that vary on the n rows in view."""
     if views.kind[a] == _LEVELS and views.kind[b] == _LEVELS:
@@ -173,7 +173,7 @@ def _pair_p_value(views, n, a, b):
     )
 
 
-@array_kernel
+@kernel
 def components(cells, rows, columns, significance, views):
     """Connected components of the graph whose edges are the pairs of columns that are found dependent on these rows.
 
@@ -211,7 +211,7 @@ _MAX_ITERATIONS = 50
 """Most rounds of k-means, which with two clusters nearly always ends long before."""
 
 
-@array_kernel
+@kernel
 def points_of(cells, rows, columns):
     """Cells as points (n, D): numbers in units, levels as indicators in units, about their means, missing ones at 0."""
     values, codes, is_categorical = cells.values, cells.codes, cells.is_categorical
@@ -251,7 +251,7 @@ def _distance(x, y):
     return total
 
 
-@array_kernel
+@kernel
 def two_means(points, min_rows, state):
     """Two clusters of points (n, D): k-means with k-means++ starts (Arthur and Vassilvitskii 2007), the best of a few.
 
@@ -307,7 +307,7 @@ _OPEN, _CONNECTED, _REST = 0, 1, 2
 """What is known of a node to come: nothing, that its columns do not split, that it takes what a product has left."""
 
 
-@array_kernel
+@kernel
 def _sort_columns(columns, label):
     """Sort columns in place: those alone in their component first, then one component after the other.
 
@@ -337,7 +337,7 @@ def _sort_columns(columns, label):
     return end
 
 
-@array_kernel
+@kernel
 def _part_rows(rows, side, weight):
     """Sort rows in place, those on side False first; the log shares of the two sides in the weight."""
     old = rows.copy()

@@ -3,7 +3,7 @@ docs/concepts/quantile-leaves.md."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +11,9 @@ import numpy as np
 from ...data.schema import Columns
 from ...evaluation.misfit import misfit_columns
 from ...models.box_forest.box_forest import BoxForest
-from ...models.box_forest.leaves.pieces import pieces_of
-from ...models.box_forest.leaves.table import PIECES, UNIFORM
+from ...models.box_forest.leaves.table import PIECES, UNIFORM, pieces_of
 from ...models.box_forest.structure import Forest
 from ...runtime.arrays import ranges
-from ...runtime.threads import map_ordered
 from .constants import FIXED
 from .fit import LeafSums, Table, TreeLeaves
 from .quantile_kernels import Samples, cdf_knots, make_scratch
@@ -126,7 +124,11 @@ class LeafCdfs(NamedTuple):
 def leaf_cdfs(
     columns: Columns, table: Table, slot: int, values: LeafValues, box: tuple[np.ndarray, np.ndarray], epsilon: float
 ) -> LeafCdfs:
-    """The CDFs of a numeric slot in leaves with these values; the ``box`` is the sides (l, p) of the leaves."""
+    """The CDFs of a numeric slot in leaves with these values; the ``box`` is the sides (l, p) of the leaves.
+
+    A CDF follows that of the leaf's rows within ``epsilon`` before it gets their moments, but never closer than its
+    noise.
+    """
     j = int(np.flatnonzero((columns.slot == slot) & (columns.is_categorical == 0))[0])
     lo, hi = _support(columns, table, slot, box[0][:, slot], box[1][:, slot])
     width = column_resolution(table.values[j][table.codes[j] < 0], float(table.spread[slot]))
@@ -134,36 +136,18 @@ def leaf_cdfs(
     return LeafCdfs(*cdfs(_samples(values, epsilon, float(table.spread[slot]), **place)), lo, hi)
 
 
-def n_pieces(cdfs: Sequence[LeafCdfs]) -> int:
+def n_pieces(cdfs: Iterable[LeafCdfs]) -> int:
     """Number of pieces of leaves with these CDFs; a CDF that is one line has none."""
     pieces = np.concatenate([np.diff(of.start) - 1 for of in cdfs])
     return int(pieces[pieces > 1].sum())
 
 
-def with_cdfs(
-    columns: Columns,
-    table: Table,
-    values: Mapping[int, LeafValues],
-    leaves: TreeLeaves,
-    box_lo: np.ndarray,
-    box_hi: np.ndarray,
-    epsilon: float,
-) -> TreeLeaves:
-    """Leaves of one tree whose densities of some columns are uniform pieces, that is, piecewise-linear CDFs (Nyga and
-    others 2023, section 3).
-
-    ``values`` are the numbers of these columns, by slot, and ``leaves`` the fitted leaves, which give everything else;
-    the boxes (l, p) are those of `structure.leaf_boxes`. A CDF follows that of the leaf's rows within ``epsilon``
-    before it gets their moments, but never closer than its noise.
-    """
-    slots = sorted(values)
-    found = list(map_ordered(
-        lambda slot: leaf_cdfs(columns, table, slot, values[slot], (box_lo, box_hi), epsilon),
-        [(slot,) for slot in slots],
-    ))  # fmt: skip
+def with_cdfs(leaves: TreeLeaves, cdfs_of: Mapping[int, LeafCdfs]) -> TreeLeaves:
+    """The leaves of one tree, with uniform pieces in some slots, that is, piecewise-linear CDFs, by slot (Nyga and
+    others 2023, section 3)."""
     fields = {name: getattr(leaves, name).copy() for name in ("family", "a", "b", "lo", "hi")}
     before, edges, shares = 0, [], []
-    for slot, cdfs in zip(slots, found, strict=True):
+    for slot, cdfs in sorted(cdfs_of.items()):
         fields["family"][:, slot], fields["a"][:, slot], fields["b"][:, slot] = UNIFORM, 0.0, 0.0
         fields["lo"][:, slot], fields["hi"][:, slot] = cdfs.lo, cdfs.hi
         leaf, knot = _pieces(cdfs.start)

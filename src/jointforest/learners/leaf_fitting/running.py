@@ -14,7 +14,7 @@ import numpy as np
 from ...data.schema import Columns
 from ...models.box_forest.leaves.levels import layout
 from ...runtime.arrays import sums_by_key
-from .fit import LeafSums, ListedLevels, n_levels_of
+from .fit import LeafSums, ListedLevels
 from .quantile import Marks, add_marks, add_values
 from .running_kernels import add_numbers, add_pairs, count_levels, moments_of
 
@@ -108,7 +108,7 @@ def add_leaf_rows(
         else:
             known = codes[j] >= 0
             np.add.at(sums.absent[slot], leaf_of[~known], count[~known])
-            keys = leaf_of[known].astype(np.int64) * n_levels_of(columns, slot) + codes[j][known]
+            keys = leaf_of[known].astype(np.int64) * columns.n_levels(slot) + codes[j][known]
             _add_wide(sums.wide[-1 - place[slot]], *sums_by_key(keys, count[known]))
 
 
@@ -147,7 +147,7 @@ def leaf_sums_of(columns: Columns, sums: Running, unit: float = 1.0) -> LeafSums
     wide = []
     for slot, parts in zip(layout(columns).slots.tolist(), sums.wide, strict=True):
         keys, counts = _counted(parts)
-        wide.append(ListedLevels(*np.divmod(keys, n_levels_of(columns, slot)), counts * unit))
+        wide.append(ListedLevels(*np.divmod(keys, columns.n_levels(slot)), counts * unit))
     atoms, levels = (np.concatenate([np.empty((n_leaves, 0)), *of], axis=1) for of in (sums.atoms, sums.levels))
     return LeafSums(sums.size * unit, missing * unit, atoms * unit, off_atoms, sums.unit, levels * unit, tuple(wide))
 
@@ -157,7 +157,7 @@ def one_leaf(columns: Columns, sums: Running) -> Running:
     wide = []
     for parts, slot in zip(sums.wide, layout(columns).slots.tolist(), strict=True):
         keys, counts = _counted(parts)
-        wide.append([sums_by_key(keys % n_levels_of(columns, slot), counts)])
+        wide.append([sums_by_key(keys % columns.n_levels(slot), counts)])
     return sums._replace(
         size=sums.size.sum(keepdims=True),
         atoms=[of.sum(axis=0, keepdims=True) for of in sums.atoms],

@@ -15,9 +15,8 @@ from ...api.joint import Joint
 from ...evaluation.columns_and_pairs import read_rows
 from ...evaluation.fidelity import fidelity
 from ...evaluation.statements import statements, warn_lost
-from ...runtime.parameters import check
+from ...runtime.parameters import check, seed_of
 from ...runtime.progress import be_quiet, write_line
-from ...runtime.random_state import seed_of
 from ...runtime.threads import threaded
 from ...runtime.warnings import warn
 from ..base import TableRows, read_training_rows

@@ -222,7 +222,7 @@ def check_wide_masses(columns: Columns, trees: Trees, wide: WideLevels) -> None:
         for at in range(0, len(allowed), _ROWS):
             rows = first[t] + np.arange(at, min(at + _ROWS, len(allowed)))
             for k, slot in enumerate(where.slots.tolist()):
-                levels = slice(columns.level_start[slot], columns.level_start[slot + 1])
+                levels = columns.levels_of(slot)
                 _check_rows(wide, k, slot, rows, allowed[rows - first[t], levels])
 
 
@@ -465,8 +465,8 @@ def _check_densities(table: str, step: np.ndarray, origin: np.ndarray, fields: M
 
 def _check_atoms(columns: Columns, mass: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> None:
     need_all("leaves.atom_mass", mass >= 0, mass, "a mass of at least 0")
-    for s in np.flatnonzero(np.diff(columns.atom_start)):
-        atoms = slice(columns.atom_start[s], columns.atom_start[s + 1])
+    for s in np.flatnonzero(np.diff(columns.atom_start)).tolist():
+        atoms = columns.atoms_of(s)
         total = mass[:, atoms].sum(axis=1)
         need_all(
             f"leaves.atom_mass of numeric slot {s}", total <= 1 + _TOLERANCE, total, "masses that sum to at most 1"
@@ -480,7 +480,7 @@ def _check_levels(columns: Columns, mass: np.ndarray, allowed: np.ndarray) -> No
     need_all("leaves.level_mass", mass >= 0, mass, "a mass of at least 0")
     need_all("leaves.level_mass", allowed | (mass == 0), mass, "0 outside the leaf's box")
     place = layout(columns).place
-    for s in np.flatnonzero(place >= 0):
-        total = mass[:, place[s] : place[s] + columns.level_start[s + 1] - columns.level_start[s]].sum(axis=1)
+    for s in np.flatnonzero(place >= 0).tolist():
+        total = mass[:, int(place[s]) : int(place[s]) + columns.n_levels(s)].sum(axis=1)
         off = np.abs(total - 1) <= _TOLERANCE
         need_all(f"leaves.level_mass of categorical slot {s}", off, total, "masses that sum to 1")

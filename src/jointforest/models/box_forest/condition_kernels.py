@@ -8,7 +8,7 @@ import numpy as np
 
 from ...runtime.compile import entry
 from .leaves.family_kernels import log_mass
-from .leaves.piece_kernels import piece
+from .leaves.slot_kernels import piece
 
 
 @entry

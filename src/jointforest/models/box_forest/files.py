@@ -20,8 +20,7 @@ from .check import (
 )
 from .leaves.derived import make_leaves
 from .leaves.levels import WideLevels, layout
-from .leaves.pieces import no_pieces
-from .leaves.table import ParameterTables
+from .leaves.table import ParameterTables, no_pieces
 from .structure import Forest, Trees
 
 NAMES = frozenset(

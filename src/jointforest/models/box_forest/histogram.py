@@ -112,7 +112,7 @@ class BinTables:
 
     def __init__(self, forest: Forest) -> None:
         self._forest = forest
-        self._nothing = Evidence.of_values(np.full((CHUNK, len(forest.schema.columns)), np.nan))
+        self._nothing = Evidence.nothing(len(forest.schema.columns), CHUNK)
         self._tables: dict[tuple[int, bytes], np.ndarray] = {}
 
     @property

@@ -9,8 +9,16 @@ import numpy as np
 from ...runtime.compile import entry, kernel
 from ...runtime.numeric_kernels import first_at_least
 from .leaves.family_kernels import log_mass
-from .leaves.piece_kernels import piece, piece_at, piece_numbers
-from .leaves.slot_kernels import cut_to_support, has_atom, is_line, region_log_mass, weighed_atom
+from .leaves.slot_kernels import (
+    cut_to_support,
+    has_atom,
+    is_line,
+    piece,
+    piece_at,
+    piece_numbers,
+    region_log_mass,
+    weighed_atom,
+)
 from .region_kernels import cell_region, known_number
 
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from .leaves.derived import make_leaves
 from .leaves.levels import layout, stacked, take_levels
-from .leaves.pieces import stacked_pieces, taken_pieces
-from .leaves.table import ParameterTables
+from .leaves.table import ParameterTables, stacked_pieces, taken_pieces
 from .structure import Forest, Trees, add_stump, mix_leaves
 
 

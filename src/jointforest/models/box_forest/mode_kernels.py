@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...runtime.compile import array_kernel, entry, kernel
+from ...runtime.compile import entry, kernel
 from ...runtime.records import record
 from .descent_kernels import reachable
 from .leaves.family_kernels import mode
 from .leaves.grid_kernels import cell_centre, centres_inside
 from .leaves.level_kernels import log_level
-from .leaves.piece_kernels import piece, piece_at, piece_numbers
-from .leaves.slot_kernels import find_atom, has_atom, value_log_density
+from .leaves.slot_kernels import find_atom, has_atom, piece, piece_at, piece_numbers, value_log_density
 from .region_kernels import cell_region, in_region
 
 
@@ -445,7 +444,7 @@ def largest(x):
     return best
 
 
-@array_kernel
+@kernel
 def levels_with(columns, leaves, j, likely, row, x, y):
     """Which levels k go with x, (K,): p(k) / p(x) in leaf ``likely`` is at least p(k) / p(y) in leaf ``row``."""
     slot = columns.slot[j]

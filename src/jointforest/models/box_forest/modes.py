@@ -116,7 +116,7 @@ def largest_box(columns: Columns, evidence: Evidence) -> _Box:
     for j in np.flatnonzero(columns.is_categorical):
         slot, x = columns.slot[j], evidence.value[0, j]
         region = evidence.region[0, j] if evidence.region.size else -1
-        level = np.arange(columns.level_start[slot + 1] - columns.level_start[slot])
+        level = np.arange(columns.n_levels(slot))
         held = level == x if x == x else np.full(len(level), region < 0)
         for run in range(evidence.run_start[region], evidence.run_start[region + 1]) if region >= 0 else ():
             held |= (evidence.run_lo[run] < level) & (level <= evidence.run_hi[run])
@@ -129,7 +129,7 @@ def halves(columns: Columns, box: _Box, j: int, cut: float, goes_left: np.ndarra
     slot = columns.slot[j]
     if columns.is_categorical[j]:
         left, right = box.allowed.copy(), box.allowed.copy()
-        levels = slice(columns.level_start[slot], columns.level_start[slot + 1])
+        levels = columns.levels_of(slot)
         left[levels] &= goes_left
         right[levels] &= 1 - goes_left
         return box._replace(allowed=left), box._replace(allowed=right)

@@ -535,7 +535,7 @@ def tree_answers(
 def _level_sums(forest: Forest, j: int) -> Sums:
     """Of the probabilities of column j's K levels."""
     slot = int(forest.columns.slot[j])
-    size = int(forest.columns.level_start[slot + 1] - forest.columns.level_start[slot])
+    size = forest.columns.n_levels(slot)
 
     def sums(leaf: np.ndarray, weight: np.ndarray, place: np.ndarray, n: int) -> np.ndarray:
         out = np.zeros((n, size))

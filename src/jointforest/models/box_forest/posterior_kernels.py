@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...runtime.compile import array_kernel, entry, kernel
+from ...runtime.compile import entry, kernel
 from ...runtime.records import record
 from .descent_kernels import reachable
 from .leaves.grid_kernels import cell_centre
 from .leaves.level_kernels import add_levels, log_level
-from .leaves.piece_kernels import rest_log_density
 from .leaves.slot_kernels import (
     find_atom,
     level_region_log_mass,
     region_log_mass,
+    rest_log_density,
     run_levels,
     slot_cdf,
     slot_mean_variance,
@@ -217,7 +217,7 @@ def posterior_rows(columns, trees, leaves, evidence, first, stop, keeps_leaves, 
     return start, all_leaf[:end], all_log_weight[:end], log_evidence
 
 
-@array_kernel
+@kernel
 def widened(x, n, size):
     """An array of this size that starts with the first n entries of x."""
     wider = np.empty(size, x.dtype)
@@ -243,7 +243,7 @@ class RowMixture(NamedTuple):
     weight: np.ndarray
 
 
-@array_kernel
+@kernel
 def row_mixture(post, i):
     """The mixture that row i of the posterior is."""
     leaf = post.leaf[post.start[i] : post.start[i + 1]]
@@ -256,14 +256,14 @@ def row_mixture(post, i):
 # ---- Kernels of level probabilities.
 
 
-@array_kernel
+@kernel
 def mixed_levels(columns, leaves, evidence, slot, region, mixture):
     """Level probabilities of a slot, given the region, in a mixture; (K,)."""
     leaf, weight = mixture
     out = np.zeros(columns.level_start[slot + 1] - columns.level_start[slot], np.float64)
     for i in range(leaf.shape[0]):
         if region < 0:
-            add_levels(leaves, leaf[i], slot, out.shape[0], weight[i], out, 0)
+            add_levels(leaves, leaf[i], slot, out.shape[0], weight[i], out)
             continue
         log_mass = level_region_log_mass(columns, leaves, evidence, leaf[i], slot, region)
         for run in range(evidence.run_start[region], evidence.run_start[region + 1]):
@@ -296,7 +296,7 @@ def level_rows(columns, leaves, evidence, j, post, first):
 def level_sums(leaves, slot, size, leaf, weight, place, out):
     """Add the weight (m,) times the level masses of leaves (m,) to rows ``place`` (m,) of ``out`` (., K)."""
     for i in range(leaf.shape[0]):
-        add_levels(leaves, leaf[i], slot, size, weight[i], out[place[i]], 0)
+        add_levels(leaves, leaf[i], slot, size, weight[i], out[place[i]])
 
 
 # ---- Kernels of means and variances.
@@ -311,7 +311,7 @@ def leaf_moments(columns, leaves, evidence, j, first, stop):
     return out
 
 
-@array_kernel
+@kernel
 def mixed_moments(columns, leaves, evidence, slot, region, mixture, table):
     """Mean and variance of a slot in a mixture of leaves, by the law of total variance around the mixture's mean.
 
@@ -397,7 +397,7 @@ def known_pdf(columns, slot, value, x):
     return 1.0 if find_atom(columns, slot, x) >= 0 else math.inf
 
 
-@array_kernel
+@kernel
 def rows_at_points(columns, leaves, evidence, j, post, first, x, is_density):
     """CDF or density of column j at the points x in each row of the posterior (of the rows first..)."""
     n, slot = post.log_evidence.shape[0], columns.slot[j]

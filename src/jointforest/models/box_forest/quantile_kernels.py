@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...runtime.compile import array_kernel, entry, kernel
+from ...runtime.compile import entry, kernel
 from ...runtime.numeric_kernels import chandrupatla
 from .leaves.slot_kernels import cell_end, find_atom, line_cdf, slot_cdf
 from .leaves.table import UNIFORM
@@ -45,7 +45,7 @@ class Bracket(NamedTuple):
     f_high: float
 
 
-@array_kernel
+@kernel
 def thinned(mixture):
     """A systematic sample of many leaves, by their weights, and equal weights; few leaves as they are."""
     leaf, weight = mixture
@@ -207,7 +207,7 @@ def narrow(columns, leaves, evidence, slot, region, mixture, q, part, bracket, s
             waited, half = 0, 0.5 * (high - low)
 
 
-@array_kernel
+@kernel
 def lowest(columns, leaves, evidence, slot, region, mixture, q, near):
     """Lowest place with F >= q: an atom exactly, else the upper end of a bracket no wider than ``near.sharp``."""
     part = np.empty((3, mixture.leaf.shape[0]), np.float64)
@@ -217,7 +217,7 @@ def lowest(columns, leaves, evidence, slot, region, mixture, q, near):
     return narrow(columns, leaves, evidence, slot, region, mixture, q, part, bracket, near.sharp)
 
 
-@array_kernel
+@kernel
 def mixture_quantile(columns, leaves, evidence, slot, region, mixture, sample, q, at, spread):
     """Lowest place with F >= q in a mixture, looked for where the `thinned` sample of it has that place.
 

@@ -87,7 +87,7 @@ def _warn_of_far(forest: Forest, raked: dict[int, Raked]) -> None:
 
 def _far_columns(forest: Forest, X: np.ndarray) -> dict[int, Raked]:
     """The columns that are far from the rows' marginals."""
-    known = OneRow(forest, Evidence.of_values(np.full((1, X.shape[1]), np.nan)))
+    known = OneRow(forest, Evidence.nothing(X.shape[1]))
     far = {}
     for j in range(X.shape[1]):
         there = ~np.isnan(X[:, j])
@@ -147,7 +147,7 @@ def _column(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray) -> Raked
 def _places(forest: Forest, j: int, values: np.ndarray) -> np.ndarray:
     """Where CDFs are held against each other: quantiles of sorted values (n,), atoms and places just below them."""
     slot = forest.columns.slot[j]
-    atoms = forest.columns.atom_value[forest.columns.atom_start[slot] : forest.columns.atom_start[slot + 1]]
+    atoms = forest.columns.atom_value[forest.columns.atoms_of(slot)]
     step = float(forest.columns.step[slot])
     below = atoms - step if step > 0.0 else np.nextafter(atoms, -np.inf)
     even = np.quantile(values, np.arange(1, POINTS) / POINTS, method="inverted_cdf")
@@ -157,7 +157,7 @@ def _places(forest: Forest, j: int, values: np.ndarray) -> np.ndarray:
 
 def _mass(forest: Forest, j: int, rows: np.ndarray, bins: Bins) -> np.ndarray:
     """P(column j in bin) in leaves (m,), float32 (m, B)."""
-    nothing = Evidence.of_values(np.full((_CHUNK, len(forest.columns.slot)), np.nan))
+    nothing = Evidence.nothing(len(forest.columns.slot), _CHUNK)
     parts = [rows[first : first + _CHUNK] for first in range(0, len(rows), _CHUNK)]
     return np.concatenate([mass_in_leaves(forest, nothing, j, part, bins).astype(np.float32) for part in parts])
 
@@ -220,10 +220,10 @@ def _evidence(forest: Forest, columns: dict[int, Raked], factors: dict[int, np.n
             atoms.append(0)
             continue
         slot = forest.columns.slot[j]
-        atoms_of_slot = forest.columns.atom_value[forest.columns.atom_start[slot] : forest.columns.atom_start[slot + 1]]
+        atoms_of_slot = forest.columns.atom_value[forest.columns.atoms_of(slot)]
         atoms.append((1 << len(atoms_of_slot)) - 1)
         of_atoms[r, : len(atoms_of_slot)] = logs[-1][np.searchsorted(column.bins.hi, atoms_of_slot)]
-    return Evidence.of_values(np.full((1, d), np.nan))._replace(
+    return Evidence.nothing(d)._replace(
         region=region,
         run_start=np.cumsum([0, *map(len, logs)]).astype(np.int32),
         run_lo=np.concatenate([column.bins.lo for column in columns.values()]),

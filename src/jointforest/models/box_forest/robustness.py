@@ -121,7 +121,7 @@ def make_problem(model: Forest, j: int, beta: float, c: float, shift: str) -> _P
 def _allowed(model: Forest, j: int) -> np.ndarray:
     """Which levels of categorical column j the box of each leaf admits; uint8 (L, K)."""
     trees, slot = model.trees, model.columns.slot[j]
-    n_levels = model.columns.level_start[slot + 1] - model.columns.level_start[slot]
+    n_levels = model.columns.n_levels(slot)
     allowed = np.ones((len(model.leaves.log_weight), n_levels), np.uint8)
     if (trees.feature == j).any():
         allowed_levels(trees, j, np.ones((len(trees.feature), n_levels), np.uint8), allowed)

@@ -11,8 +11,7 @@ from .leaves.family_kernels import log_norm, mean_variance
 from .leaves.grid_kernels import cell_centre, log_density
 from .leaves.level_kernels import has_level, level_mass, log_level
 from .leaves.normal_kernels import INV_SQRT_2PI, short_series, upper_tail
-from .leaves.piece_kernels import piece, piece_at
-from .leaves.slot_kernels import find_atom
+from .leaves.slot_kernels import find_atom, piece, piece_at
 from .leaves.table import NORMAL, PIECES, Density
 from .structure_kernels import MIXED
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...runtime.compile import array_kernel, entry, kernel
+from ...runtime.compile import entry, kernel
 from ...runtime.numeric_kernels import first_at_least
 from ...runtime.random_kernels import start_stream, uniform
 from ...runtime.records import record
@@ -88,7 +88,7 @@ def draw_scratch(most: int, draws: int) -> DrawScratch:
     )
 
 
-@array_kernel
+@kernel
 def choose_leaves(post, i, draws, number, scratch):
     """Choose the leaf of each draw of row i of the posterior; lists by leaf go to ``newest`` and ``before``.
 

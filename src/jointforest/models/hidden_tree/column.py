@@ -14,8 +14,8 @@ from ...data.evidence import Evidence, build
 from ...data.schema import Column
 from ...runtime.threads import one_blas_thread
 from ..base import Parts
-from .evidence import CodeEvidence, code_evidence
 from .hidden_trees import HiddenTrees, lost_atoms
+from .messages import CodeEvidence, code_evidence
 from .posterior import CodePosterior, KeptRows, by_batches, column_codes, in_batches, posterior
 from .states import node_states
 

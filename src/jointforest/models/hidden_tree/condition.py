@@ -14,11 +14,9 @@ from ...data.evidence import Evidence
 from ...data.schema import Column, Schema
 from ...runtime.threads import one_blas_thread
 from .column import at_center
-from .evidence import code_evidence, own_messages, region_scale
-from .hidden_trees import HiddenTrees
-from .messages import Message, down, times, up
+from .hidden_trees import HiddenTrees, TreeTables
+from .messages import Message, code_evidence, down, own_messages, region_scale, times, up
 from .posterior import KeptRows
-from .tables import TreeTables
 
 
 def condition(hidden: HiddenTrees, evidence: Evidence) -> HiddenTrees:

@@ -17,8 +17,7 @@ from ...data.discretization.discretizer import Scale
 from ...data.schema import Schema, kernel_columns
 from ..box_forest.check import TREE_FIELDS, check_trees
 from ..box_forest.structure import Trees
-from .hidden_trees import Grown, HiddenTrees
-from .tables import TreeTables
+from .hidden_trees import Grown, HiddenTrees, TreeTables
 
 # ---- What must be true of hidden trees that come from a file.
 

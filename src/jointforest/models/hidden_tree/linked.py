@@ -27,8 +27,7 @@ import numpy as np
 from ...data.evidence import Evidence
 from ...runtime.memory import at_once
 from ...runtime.threads import chunks, map_ordered, of_finite, one_blas_thread
-from .evidence import CodeEvidence, own_messages, possible_rows
-from .hidden_trees import HiddenTrees
+from .hidden_trees import HiddenTrees, TreeTables
 from .hinge import (
     AtHinge,
     CodeRuns,
@@ -44,9 +43,8 @@ from .hinge import (
     places_by_state,
 )
 from .linked_sum import LinkedSum
-from .messages import Message, down, up
+from .messages import CodeEvidence, Message, down, own_messages, possible_rows, up
 from .posterior import CodePosterior, KeptRows, column_codes
-from .tables import TreeTables
 
 _ROWS = 32
 """Rows whose messages are held at once: each has those of all codes of the parts."""

@@ -1,4 +1,4 @@
-"""Messages up and down a hidden tree, for a batch of rows at once.
+"""Evidence as hidden trees see it, and messages up and down a hidden tree, for a batch of rows at once.
 
 Upward messages are scaled row by row to a greatest entry of 1, and the logarithms of the scales are summed in
 float64; those downward to a sum of 1.
@@ -8,12 +8,18 @@ Where evidence is impossible, the scale is -inf and the messages are arbitrary. 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from ...data.discretization.base_density import cdf
+from ...data.discretization.discretizer import Scale, codes_of
+from ...data.discretization.restrict import restrict
+from ...data.evidence import Evidence
+from ...data.schema import Column
 from ...runtime.threads import of_finite
-from .tables import TreeTables
+from .hidden_trees import HiddenTrees, TreeTables
 
 Message = np.ndarray | None
 
@@ -180,3 +186,176 @@ def _up(tree: TreeTables, own: Sequence[Message], n: int, keep: bool) -> Upward:
         if not keep:
             message[k] = below[k] = inside[k] = None
     return Upward(list(own), message, below, inside, log_scale)
+
+
+# ---- Evidence as hidden trees see it: one vector over its codes for each cell.
+
+
+class CodeEvidence(NamedTuple):
+    """What n rows of evidence say of one column.
+
+    Attributes
+    ----------
+    code : int64 array (n,)
+        The value's code; K where nothing is known; K + 1 + r where the cell has the column's r-th region.
+    log_base : float64 array (n,)
+        Log of what a code's probability is multiplied with: the base density of a value, the scale of a region.
+    regions : tuple of R Scale
+        The column's scale within each of its regions.
+    likelihood : float64 array (R, K)
+        Share of each code inside the region, the greatest 1.
+    value : float64 array (n,)
+        Values, NaN where none is known.
+    """
+
+    code: np.ndarray
+    log_base: np.ndarray
+    regions: tuple[Scale, ...]
+    likelihood: np.ndarray
+    value: np.ndarray
+
+    def take(self, rows: np.ndarray | slice) -> CodeEvidence:
+        """Some of the rows."""
+        return self._replace(code=self.code[rows], log_base=self.log_base[rows], value=self.value[rows])
+
+
+def code_evidence(hidden: HiddenTrees, evidence: Evidence) -> list[CodeEvidence]:
+    """What the evidence says of each column."""
+    region = evidence.cell_regions() if evidence.has_regions else None
+    return [
+        _of_column(hidden, evidence, j, None if region is None else region[:, j])
+        for j in range(len(hidden.schema.columns))
+    ]
+
+
+def _of_column(hidden: HiddenTrees, evidence: Evidence, j: int, region: np.ndarray | None) -> CodeEvidence:
+    scale = hidden.scales[j]
+    K, value = scale.n_codes, evidence.value[:, j]
+    if region is None and np.isnan(value).all():
+        return CodeEvidence(np.full(len(value), K), np.zeros(len(value)), (), np.empty((0, K)), value)
+    code, log_base = codes_of(scale, value)
+    code = code.astype(np.int64)
+    if len(hidden.lost[j]):
+        log_base[np.isin(value, hidden.lost[j])] = -np.inf
+    if region is None or not (region >= 0).any():
+        return CodeEvidence(code, log_base, (), np.empty((0, K)), value)
+    numbers, place = np.unique(region, return_inverse=True)
+    known = np.flatnonzero(numbers >= 0)
+    atoms = hidden.schema.columns[j].atoms
+    regions, likelihood, log_top = [], np.zeros((len(known), K)), np.zeros(len(known))
+    for r, number in enumerate(numbers[known].tolist()):
+        cut = region_scale(scale, evidence, number, atoms)
+        log_top[r] = cut.log_code.max()
+        if log_top[r] > -np.inf:
+            likelihood[r] = np.exp(cut.log_code - log_top[r])
+        regions.append(cut)
+    which = place.reshape(-1) - known[0]
+    has = which >= 0
+    code[has] = K + 1 + which[has]
+    log_base[has] = log_top[which[has]]
+    return CodeEvidence(code, log_base, tuple(regions), likelihood, value)
+
+
+def region_scale(scale: Scale, evidence: Evidence, number: int, atoms: tuple[float, ...]) -> Scale:
+    """A column's scale cut to a region; masses are multiplied with the region's likelihoods, where it has any."""
+    runs = slice(evidence.run_start[number], evidence.run_start[number + 1])
+    lo, hi, weight = evidence.run_lo[runs], evidence.run_hi[runs], evidence.run_log_weight[runs]
+    cut = restrict(scale, lo, hi, int(evidence.atoms[number]), atoms)
+    if not len(cut.code):
+        return cut
+    by_run = weight[np.minimum(np.searchsorted(hi, cut.hi), len(weight) - 1)] if len(weight) else np.zeros(len(cut.hi))
+    if evidence.atom_log_weight.size and scale.step == 0.0 and len(atoms):
+        is_atom = cut.is_point
+        place = np.searchsorted(atoms, cut.lo[is_atom])
+        by_run[is_atom] = evidence.atom_log_weight[number][place]
+    return replace(cut, log_mass=cut.log_mass + by_run) if by_run.any() else cut
+
+
+def possible_rows(hidden: HiddenTrees, known: list[CodeEvidence]) -> list[np.ndarray | slice]:
+    """Rows of evidence to which each tree may give a probability above 0; it gives the other rows none."""
+    if hidden.support is None:
+        return [slice(None)] * len(hidden.trees)
+    possible = np.ones((len(known[0].code), len(hidden.trees)), bool)
+    for said, support in zip(known, hidden.support, strict=True):
+        if (said.code != len(support)).any():
+            inside = np.concatenate([support, np.ones((1, support.shape[1]), bool), _meets(said, support)])
+            possible &= inside[said.code]
+    return [np.flatnonzero(rows) for rows in np.ascontiguousarray(possible.T)]
+
+
+@of_finite
+def _meets(said: CodeEvidence, support: np.ndarray) -> np.ndarray:
+    """Whether each region has a code that each tree gives a probability, (R, T)."""
+    return np.asarray((said.likelihood > 0.0).astype(np.float32) @ support.astype(np.float32) > 0.0)
+
+
+def own_messages(tree: TreeTables, known: list[CodeEvidence]) -> list[Message]:
+    """p(evidence of the node's column | state) of each node: m arrays (n, H_k), or None where nothing is known."""
+    return [None if j < 0 else _own(tree, k, known[j]) for k, j in enumerate(tree.column.tolist())]
+
+
+@of_finite
+def _own(tree: TreeTables, k: int, known: CodeEvidence) -> Message:
+    K, picked = tree.emission[k].shape[1], tree.picked[k]
+    if (known.code == K).all():
+        return None
+    if picked is None:
+        own = tree.by_code[k][np.minimum(known.code, K)]
+    else:
+        own = ((known.code[:, None] == picked) | (known.code[:, None] == K)).astype(tree.dtype)
+    if not len(known.regions):
+        return own
+    by_region = known.likelihood @ tree.emission[k].T if picked is None else known.likelihood[:, picked]
+    inside = by_region.astype(tree.dtype)
+    has = known.code > K
+    own[has] = inside[known.code[has] - K - 1]
+    return own
+
+
+# ---- Which evidence lies so far out that only the tails of a column's scale answer for it.
+
+_ROWS = 1e-3  # rows of the table that learned, expected as far out or farther
+
+
+def is_far(hidden: HiddenTrees, evidence: Evidence) -> np.ndarray:
+    """Whether a number lies far beyond all that was observed, bool (n,): fewer than `_ROWS` rows are expected there.
+
+    Each of the two outer bins of a column of K bins is taken to hold 1 / K of the rows.
+    """
+    far = np.zeros(len(evidence.value), bool)
+    regions = evidence.cell_regions() if evidence.has_regions else None
+    for j, (column, scale) in enumerate(zip(hidden.schema.columns, hidden.scales, strict=True)):
+        if column.is_categorical:
+            continue
+        value = evidence.value[:, j]
+        far |= _beyond(column, scale, value - 0.5 * column.step, value + 0.5 * column.step)
+        if regions is not None:
+            rows = np.flatnonzero(regions[:, j] >= 0)
+            number, place = np.unique(regions[rows, j], return_inverse=True)
+            far[rows] |= _beyond(column, scale, *_ends(column, evidence, number))[place.reshape(-1)]
+    return far
+
+
+def _ends(column: Column, evidence: Evidence, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Least and greatest number of regions, each (r,); NaN of an empty one."""
+    lo, hi = np.full(len(number), np.nan), np.full(len(number), np.nan)
+    first, end = evidence.run_start[number], evidence.run_start[number + 1]
+    some = first < end
+    lo[some], hi[some] = evidence.run_lo[first[some]], evidence.run_hi[end[some] - 1]
+    for r, bits in enumerate(evidence.atoms[number].tolist()):
+        held = [atom for k, atom in enumerate(column.atoms) if bits >> k & 1]
+        if held:
+            lo[r], hi[r] = np.fmin(lo[r], held[0]), np.fmax(hi[r], held[-1])
+    return lo, hi
+
+
+def _beyond(column: Column, scale: Scale, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    """Whether intervals lie beyond the observed range and the scale has next to nothing as far out, (n,)."""
+    far = np.zeros(len(lo), bool)
+    least = _ROWS * scale.n_codes / max(column.n_observed, 1)
+    above, below = np.flatnonzero(lo > column.maximum), np.flatnonzero(hi < column.minimum)
+    if len(above):
+        far[above] = 1.0 - cdf(scale, lo[above])[:, -1] < least
+    if len(below):
+        far[below] = cdf(scale, hi[below])[:, 0] < least
+    return far

@@ -15,11 +15,9 @@ from ...data.evidence import Evidence
 from ...runtime.progress import bar
 from ...runtime.threads import one_blas_thread
 from ..box_forest.modes import TOLERANCE
-from .evidence import code_evidence, own_messages
-from .hidden_trees import HiddenTrees
-from .messages import Downward, down, log_probability, up
+from .hidden_trees import HiddenTrees, TreeTables
+from .messages import Downward, code_evidence, down, log_probability, own_messages, up
 from .sampling import sample
-from .tables import TreeTables
 
 # ---- The mode of hidden trees as a choice of codes, and its bound over boxes of codes.
 

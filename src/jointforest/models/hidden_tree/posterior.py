@@ -10,10 +10,8 @@ import numpy as np
 
 from ...data.evidence import Evidence
 from ...runtime.threads import chunks, map_ordered, of_finite, one_blas_thread
-from .evidence import CodeEvidence, code_evidence, own_messages, possible_rows
-from .hidden_trees import HiddenTrees, log_probability_of_codes
-from .messages import down, log_probability, up
-from .tables import TreeTables
+from .hidden_trees import HiddenTrees, TreeTables, log_probability_of_codes
+from .messages import CodeEvidence, code_evidence, down, log_probability, own_messages, possible_rows, up
 
 _ROWS = 1_024  # most rows of a batch
 _SOME_ROWS = 8_192  # and where each tree has to do with some of the rows

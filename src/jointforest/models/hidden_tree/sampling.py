@@ -12,11 +12,9 @@ from ...data.evidence import Evidence
 from ...data.observe_table import mix_all_bits
 from ...runtime.threads import chunks, map_ordered, one_blas_thread
 from .column import at_center, groups
-from .evidence import CodeEvidence, code_evidence, own_messages, possible_rows
-from .hidden_trees import HiddenTrees
-from .messages import Message, up
+from .hidden_trees import HiddenTrees, TreeTables
+from .messages import CodeEvidence, Message, code_evidence, own_messages, possible_rows, up
 from .posterior import CodePosterior, batch_rows, by_batches
-from .tables import TreeTables
 
 _DRAWS = 16_384
 _FEW = 1_024  # draws of a tree that are not worth tables for drawing in constant time

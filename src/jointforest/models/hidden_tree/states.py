@@ -10,10 +10,8 @@ import numpy as np
 from ...data.evidence import Evidence, build
 from ...runtime.threads import one_blas_thread
 from ..base import Distribution
-from .evidence import CodeEvidence, code_evidence, own_messages
-from .hidden_trees import HiddenTrees
-from .messages import down, up
-from .tables import TreeTables
+from .hidden_trees import HiddenTrees, TreeTables
+from .messages import CodeEvidence, code_evidence, down, own_messages, up
 
 
 class HiddenState(NamedTuple):

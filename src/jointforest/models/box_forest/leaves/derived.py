@@ -8,8 +8,7 @@ from ....data.schema import Columns
 from ....runtime.threads import chunks, map_ordered
 from .derived_kernels import derive, derive_pieces
 from .levels import layout, no_wide
-from .pieces import no_pieces
-from .table import Leaves, ParameterTables, Pieces
+from .table import Leaves, ParameterTables, Pieces, no_pieces
 
 _CHUNK = 4096
 """Leaves of a chunk for a thread."""

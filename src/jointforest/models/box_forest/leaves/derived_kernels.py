@@ -7,7 +7,7 @@ import math
 from ....runtime.compile import entry
 from .density_kernels import density_of
 from .family_kernels import log_norm
-from .piece_kernels import piece_numbers
+from .slot_kernels import piece_numbers
 from .table import PIECES
 
 _NOTHING_LEFT = 1e-13

@@ -127,14 +127,14 @@ def add_wide(wide, row, t, weight, out, start):
 
 
 @kernel
-def add_levels(leaves, row, slot, size, weight, out, start):
-    """Add the weight times the masses of all ``size`` levels of a categorical slot to ``out`` from ``start`` on."""
+def add_levels(leaves, row, slot, size, weight, out):
+    """Add the weight times the masses of all ``size`` levels of a categorical slot to ``out``."""
     place = leaves.wide.place[slot]
     if place < 0:
-        add_wide(leaves.wide, row, -1 - place, weight, out, start)
+        add_wide(leaves.wide, row, -1 - place, weight, out, 0)
         return
     for level in range(size):
-        out[start + level] += weight * leaves.level_mass[row, place + level]
+        out[level] += weight * leaves.level_mass[row, place + level]
 
 
 @entry

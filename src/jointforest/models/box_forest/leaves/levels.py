@@ -243,7 +243,7 @@ def _empty(place: np.ndarray, n: int) -> WideLevels:
 
 def dense_levels(columns: Columns, leaves: Leaves, slot: int, rows: np.ndarray | None = None) -> np.ndarray:
     """Level masses of a categorical slot in parameter rows (default: all), float64 (m, K)."""
-    place, size = int(leaves.wide.place[slot]), int(columns.level_start[slot + 1] - columns.level_start[slot])
+    place, size = int(leaves.wide.place[slot]), columns.n_levels(slot)
     if place >= 0:
         dense: np.ndarray = leaves.level_mass[:, place : place + size]
         return dense if rows is None else dense[rows]
@@ -263,7 +263,7 @@ def mixed_level_masses(columns: Columns, leaves: Leaves, rows: np.ndarray, weigh
     out = np.zeros(int(columns.level_start[-1]))
     out[where.narrow] = narrow
     for t, slot in enumerate(where.slots.tolist()):
-        mix_wide(leaves.wide, t, rows, weight, out[columns.level_start[slot] : columns.level_start[slot + 1]])
+        mix_wide(leaves.wide, t, rows, weight, out[columns.levels_of(slot)])
     return out
 
 
