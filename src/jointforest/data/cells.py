@@ -57,6 +57,11 @@ class ColumnCells:
     range_of: np.ndarray | None = None
     intervals: tuple[Interval, ...] = ()
 
+    @property
+    def is_absent(self) -> np.ndarray:
+        """Cells of which nothing is known, not even a range: bool (n,)."""
+        return self.missing if self.range_of is None else self.missing & (self.range_of < 0)
+
 
 @dataclass(frozen=True)
 class FrameReader:

@@ -83,6 +83,16 @@ def with_names(frame: Any, doubt: bool = True) -> Any:
     return frame.set_axis(new, axis=1) if is_pandas else frame.rename_columns(new)
 
 
+def with_column(frame: Any, name: str, column: Any) -> FrameReader:
+    """A frame, and behind its columns the single one of another frame, under this name."""
+    reader, other = read(frame), read(column)
+    return replace(
+        reader,
+        names=[*reader.names, name],
+        cells=lambda one: other.cells(other.names[0]) if one == name else reader.cells(one),
+    )
+
+
 def _build(schema: Schema, X: np.ndarray) -> Any:
     """Frame of the library that the schema came from, of numbers and codes (n, d), best with contiguous columns."""
     if schema.frame == "pandas":
@@ -189,10 +199,16 @@ def encode_cells(
     """`encode` of a frame that is read already."""
     X, unseen, ranges = encode_reader(schema, reader, ignored)
     if ranges is not None:
-        n_each = np.count_nonzero(ranges.number >= 0, axis=0)
-        j = int(n_each.argmax())
-        raise ValueError(ranges_refused(schema.names[j], int(n_each[j]), "which are not taken here"))
+        refuse_ranges(schema, ranges.number)
     return X, unseen
+
+
+def refuse_ranges(schema: Schema, number: np.ndarray, why: str = "which are not taken here") -> None:
+    """Raise ValueError if there are cells (n, d) with the number of a range, and not -1."""
+    n_each = np.count_nonzero(number >= 0, axis=0)
+    if n_each.any():
+        j = int(n_each.argmax())
+        raise ValueError(ranges_refused(schema.names[j], int(n_each[j]), why))
 
 
 def encode_ranges(

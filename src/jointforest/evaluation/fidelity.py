@@ -137,7 +137,17 @@ def _read(schema: Schema, joint_or_rows: Any, frame: Any, holdout: Any, seed: in
         rows = rows.sample(len(real.X), seed, missing=True)
     encoded = None if holdout is None else read_rows(schema, holdout, "holdout")
     new = None if encoded is None else table_cells(schema, *encoded)
-    return _Tables(real, read_table_cells(schema, rows, "rows"), new, encoded, encoded_real)
+    found = read_table_cells(schema, rows, "rows")
+    empty, never = (
+        np.where(one.n_levels > 0, one.X == one.n_levels - 1, np.isnan(one.X)).all(axis=0) for one in (found, real)
+    )
+    if (empty & ~never).any():
+        name = schema.names[int((empty & ~never).argmax())]
+        raise ValueError(
+            f"rows: column {name!r} has no known cell; drawn rows have none where jf.censored names the column: leave "
+            "it, and the column that it is about, out of both tables"
+        )
+    return _Tables(real, found, new, encoded, encoded_real)
 
 
 def _compared(tables: _Tables, wanted: set[str], seed: int) -> dict[str, Any]:

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...data.cells import FrameReader, ranges_refused
+from ...data.cells import FrameReader
 from ...data.discretization.discretizer import Scale, codes_of
 from ...data.discretization.learn import learn_scale
+from ...data.frames import refuse_ranges
 from ...data.history_rows import HistoryRows, check_history_names, group_rows, order_column, some_columns
 from ...data.schema import Column, Schema, shortened
 from ...models.history.columns import (
@@ -72,9 +73,7 @@ def prepare_histories(
         raise ValueError(f"there is no column beside {' and '.join(drop)}")
     schema, _, X, *_, ranges = read_training_rows(some_columns(reader, set(reader.names) - set(drop)), kinds)
     if ranges is not None:
-        j = int((ranges.number >= 0).any(axis=0).argmax())
-        n = int(np.count_nonzero(ranges.number[:, j] >= 0))
-        raise ValueError(ranges_refused(schema.names[j], n, "which histories do not learn from"))
+        refuse_ranges(schema, ranges.number, "which histories do not learn from")
     X = np.ascontiguousarray(X[rows.place])
     columns = _columns_of(schema, tuple(reader.names), _group_column(reader, group), time, rows, X, ends)
     if not columns.rows:
