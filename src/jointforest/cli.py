@@ -638,6 +638,9 @@ def compare(
     "--method", type=click.Choice(["mean", "sample"]), default="mean", show_default=True, help="What fills a cell."
 )
 @click.option("--draws", type=click.IntRange(1), help="With --method sample: tables to draw, one below the other.")
+@click.option(
+    "--ranges", type=click.Choice(["keep", "fill"]), default="keep", show_default=True, help="Cells such as <5, 10-20."
+)
 @_seed
 @_jobs
 @_output
@@ -647,6 +650,7 @@ def impute(
     table: str,
     method: str,
     draws: int | None,
+    ranges: str,
     seed: int | None,
     output: str,
     source: Input,
@@ -664,6 +668,7 @@ def impute(
 
     joint = load_any(model)
     by_rows = not joint.is_of_histories
+    more: dict[str, Any] = {"ranges": ranges} if by_rows else {}
     if by_rows and not draws and is_large(table, output, source.form):
         from .inference.sampling import DRAWS_AT_ONCE, seed_of_block
         from .runtime.random_state import seed_of
@@ -671,7 +676,7 @@ def impute(
         first, names = seed_of(seed), joint.schema.names
 
         def filled(part: pa.Table, block: int) -> pa.Table:
-            return to_arrow(joint.impute(part, method, None, seed_of_block(first, block)), names)
+            return to_arrow(joint.impute(part, method, None, seed_of_block(first, block), **more), names)
 
         write_answers(joint, table, output, source, filled, DRAWS_AT_ONCE if method == "sample" else None)
         return
@@ -682,11 +687,14 @@ def impute(
     n = commands.n_rows_of_table(joint, whole)
     frame, last = whole.slice(0, n), whole.slice(n)
     if method == "mean":
-        tables = [to_arrow(joint.impute(frame, random_state=seed), joint.schema.names)]
+        tables = [to_arrow(joint.impute(frame, random_state=seed, **more), joint.schema.names)]
     else:
-        drawn = joint.impute(frame, "sample", draws or 1, seed)
+        drawn = joint.impute(frame, "sample", draws or 1, seed, **more)
         tables = [to_arrow(filled, joint.schema.names) for filled in drawn]
     if texts is not None:
+        flagged = [name for c in joint.schema.columns if c.censored for name in (c.name, c.censored.flag)]
+        if ranges == "fill":  # numbers that a flag says to be limits are filled, too
+            texts = texts.drop_columns([name for name in flagged if name in texts.column_names])
         tables = [keep_texts(filled, texts.slice(0, n), csv) for filled in tables]
         last = texts.slice(n)
     if len(last):

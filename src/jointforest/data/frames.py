@@ -489,7 +489,9 @@ def row_weights(given: Any, n: int) -> np.ndarray:
 # ---- An imputed table in which every known cell is what it was.
 
 
-def fill(schema: Schema, frame: Any, X: np.ndarray, unseen: np.ndarray, filled: np.ndarray) -> Any:
+def fill(
+    schema: Schema, frame: Any, X: np.ndarray, unseen: np.ndarray, filled: np.ndarray, exact: np.ndarray | None = None
+) -> Any:
     """Frame of the kind at learning, from imputed numbers and codes, with the known cells of the frame given.
 
     Cells that the schema's types cannot hold (a level never seen, a number off the grid) come back too: their column
@@ -506,8 +508,12 @@ def fill(schema: Schema, frame: Any, X: np.ndarray, unseen: np.ndarray, filled: 
         As `frames.encode` gives them for the frame.
     filled : float64 array (n, d)
         X with its missing cells filled in.
+    exact : bool array (n, d), optional
+        Cells that are ranges in the frame, and filled. Flags that say so are left empty: all cells are exact now.
     """
     frame, out = with_names(frame, doubt=False), decode(schema, filled)
+    used = [] if exact is None else exact.any(axis=0).tolist()
+    flags = {c.censored.flag for c, is_used in zip(schema.columns, used, strict=False) if c.censored and is_used}
     changed = (~np.isnan(X) & (encode(schema, out)[0] != X)) | unseen
     for j in _of_other_texts(schema, frame):
         changed[:, j] |= ~np.isnan(X[:, j])
@@ -517,8 +523,9 @@ def fill(schema: Schema, frame: Any, X: np.ndarray, unseen: np.ndarray, filled: 
             known = out[:, schema.places[j]].tolist()
             cells = _restored(schema.columns[j], cells_of(frame, schema, j), X[:, j], changed[:, j], known)
             out = _with_cells(out, int(schema.places[j]), cells)
-        for place, _ in schema.unknown if isinstance(frame, np.ndarray) else ():
-            out = _with_cells(out, place, frame[:, place].tolist())
+        for place, column in schema.unknown if isinstance(frame, np.ndarray) else ():
+            if column.name not in flags:
+                out = _with_cells(out, place, frame[:, place].tolist())
         if isinstance(frame, np.ndarray) and frame.dtype == out.dtype:
             for j in _past_floats(schema, X):
                 known, place = ~np.isnan(X[:, j]), schema.places[j]
@@ -538,7 +545,8 @@ def fill(schema: Schema, frame: Any, X: np.ndarray, unseen: np.ndarray, filled: 
         cells = _restored(column, cells_of(frame, schema, j), X[:, j], changed[:, j], wide[column.name].to_list())
         wide = wide.with_columns(nw.new_series(column.name, cells, backend=wide.implementation))
     for name, cells in _unasked(schema, frame).items():
-        wide = wide.with_columns(nw.new_series(name, cells, backend=wide.implementation))
+        if name not in flags:
+            wide = wide.with_columns(nw.new_series(name, cells, backend=wide.implementation))
     out = wide.to_native()
     if nw.dependencies.is_pandas_dataframe(out):
         out.columns = labels

@@ -70,12 +70,12 @@ class Chains:
         means = cell_means(self.joints, self.schema, X, asked)
         counted = np.ones((len(self.joints), len(cells)), dtype=bool)
         posterior_means = average_means(self._coding, means, counted)
-        tables, kept = [], unseen | (is_range & (ranges == "keep"))
+        tables, exact = [], is_range & (ranges == "fill")
         for k in range(m):
             start = self._cells(self._joint(k).impute(X, "sample", None, rng, ranges="fill"))[0]
             known = np.where(is_range, start, cells)
             now = follow_chain(self._coding, self._chain(k), known, unseen, start, posterior_means, rng)
-            tables.append(fill(self.schema, X, cells, kept, now))
+            tables.append(fill(self.schema, X, cells, unseen | (is_range & ~exact), now, exact))
         return tables
 
     def _chain(self, k: int) -> Chain:

@@ -197,8 +197,9 @@ class JointPredictor(Learner):
 
     def _evidence(self, X: Any) -> Evidence:
         """Evidence of rows of features; nothing is known of the target."""
+        X = self._same_columns(as_table(X))
         schema = self.joint_.schema
-        return read_others(schema, len(schema.columns) - 1, self._same_columns(as_table(X)), self.extra)
+        return read_others(schema, len(schema.columns) - 1, X, self.extra)
 
     def _stacked(self, evidence: Evidence, with_spread: bool = False) -> tuple[Stack, np.ndarray]:
         """The members' answers, and the share of each row that is missing (n,)."""
