@@ -172,6 +172,9 @@ _KNOTS = 200
 """Quantiles of exact values that show the shape of the distribution."""
 _FEWEST = 5
 """Exact values between two ends whose quantiles are taken; fewer are knots of the curve."""
+_NORMAL = 0.35
+"""Below a limit other scales than the normal one must be so much straighter: few rows do not tell, and a wrong one is
+far off. In columns of 23 tables with 500 rows, 60 % of them below a limit, errors of means fell from .20 to .17."""
 _NEAR = 1.0
 """Standard normal units within which values beside an end tell how it goes on beyond them."""
 
@@ -301,7 +304,10 @@ def _straightest(share: np.ndarray, x: np.ndarray, is_above_zero: bool, is_low: 
         choices += [(np.log, np.log, _exp)] if is_low else []  # a power of the numbers
     if len(x) < 3 or np.ptp(share) == 0.0:
         return choices[0]
-    return max(choices, key=lambda one: float(np.corrcoef(one[0](share), one[1](x))[0, 1]))
+    bend = [1.0 - float(np.corrcoef(of(share), to(x))[0, 1]) for of, to, _ in choices]
+    if is_low:
+        bend[0] *= _NORMAL
+    return choices[int(np.argmin(bend))]
 
 
 def _exp(y: np.ndarray) -> np.ndarray:
