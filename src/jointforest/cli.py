@@ -664,6 +664,7 @@ def impute(
         raise click.UsageError("--draws goes with --method sample")
     import pyarrow as pa
 
+    from .data.frames import encode_ranges
     from .data.table_files import format_to_write, read_with_texts, to_arrow, write_texts
 
     joint = load_any(model)
@@ -692,10 +693,13 @@ def impute(
         drawn = joint.impute(frame, "sample", draws or 1, seed, **more)
         tables = [to_arrow(filled, joint.schema.names) for filled in drawn]
     if texts is not None:
-        flagged = [name for c in joint.schema.columns if c.censored for name in (c.name, c.censored.flag)]
-        if ranges == "fill":  # numbers that a flag says to be limits are filled, too
-            texts = texts.drop_columns([name for name in flagged if name in texts.column_names])
-        tables = [keep_texts(filled, texts.slice(0, n), csv) for filled in tables]
+        found = encode_ranges(joint.schema, frame)[2] if ranges == "fill" and by_rows else None
+        known = texts.slice(0, n)  # cells that are kept, but for columns in which ranges are filled
+        if found is not None:
+            used = [c for c, own in zip(joint.schema.columns, found.number.T, strict=True) if (own >= 0).any()]
+            names = {c.name for c in used} | {c.censored.flag for c in used if c.censored}
+            known = known.drop_columns([name for name in known.column_names if name in names])
+        tables = [keep_texts(filled, known, csv) for filled in tables]
         last = texts.slice(n)
     if len(last):
         last = last.select([name for name in tables[0].column_names if name in last.column_names])

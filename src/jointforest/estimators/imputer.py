@@ -366,7 +366,8 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
         wanted = [names[j] for j in self.indicated_]
         given = read(X)
         flags = {
-            name: given.cells(name).is_absent if name in given.names else np.ones(given.n, dtype=bool) for name in wanted
+            name: given.cells(name).is_absent if name in given.names else np.ones(given.n, dtype=bool)
+            for name in wanted
         }
         if isinstance(filled, np.ndarray):
             return np.column_stack([filled, np.column_stack(list(flags.values())).astype(filled.dtype)])

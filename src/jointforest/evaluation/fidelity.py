@@ -138,15 +138,13 @@ def _read(schema: Schema, joint_or_rows: Any, frame: Any, holdout: Any, seed: in
     encoded = None if holdout is None else read_rows(schema, holdout, "holdout")
     new = None if encoded is None else table_cells(schema, *encoded)
     found = read_table_cells(schema, rows, "rows")
-    empty, never = (
-        np.where(one.n_levels > 0, one.X == one.n_levels - 1, np.isnan(one.X)).all(axis=0) for one in (found, real)
-    )
-    if (empty & ~never).any():
-        name = schema.names[int((empty & ~never).argmax())]
-        raise ValueError(
-            f"rows: column {name!r} has no known cell; drawn rows have none where jf.censored names the column: leave "
-            "it, and the column that it is about, out of both tables"
-        )
+    is_empty = np.where(found.n_levels > 0, found.X == found.n_levels - 1, np.isnan(found.X)).all(axis=0)
+    for j in np.flatnonzero(is_empty).tolist():
+        if len(np.unique(real.X[:, j])) == 2:
+            raise ValueError(
+                f"rows: column {schema.names[j]!r} has no known cell, as in rows drawn where jf.censored names it; "
+                "leave it, and the column that it is about, out of both tables"
+            )
     return _Tables(real, found, new, encoded, encoded_real)
 
 

@@ -5,13 +5,14 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
-from jointforest.data.frames import encode_ranges
+from jointforest.data.frames import encode_ranges, read
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.ranges import Ranges, complete_table
 from jointforest.learners.base import read_training_rows
 from jointforest.learners.hidden_tree.codes import scales_of, table_of
 from jointforest.learners.hidden_tree.em import expected_counts, from_tree, log_probabilities, split_tables
 from jointforest.learners.hidden_tree.learn import LearnSettings, learn_tree
+from jointforest.learners.history.prepare import prepare_histories
 
 from ...oracle import hidden_learning as oracle
 from .test_em import random_tree
@@ -266,16 +267,33 @@ def test_ranges_are_kept_or_filled():
         joint.impute(hidden, ranges="drop")
 
 
+def as_text(frame):
+    return frame.assign(real=[f"{v:.2f}" if isinstance(v, float) else "<4" for v in frame.real])
+
+
+def conformal(frame):
+    learner = jf.GenerativeForestClassifier(3, conformal=True, random_state=0)
+    return learner.fit(frame[["whole", "real"]], frame.level)
+
+
+def subjects(frame):
+    return frame.assign(g=np.arange(len(frame)) // 4)
+
+
+def history(frame):
+    return jf.HistoryForest(random_state=0).fit(subjects(frame), group="g")
+
+
 @pytest.mark.parametrize(
     ("learn", "why"),
     [
-        (lambda frame: jf.HistoryForest().fit(frame.assign(g=np.arange(400) // 4), group="g"), "histories"),
         (lambda frame: jf.HiddenTreeForest().fit_batches(frame), "learning in batches"),
         (lambda frame: jf.AdversarialForest(3).fit_batches(lambda: (frame[:200], frame[200:])), "learning in batches"),
-        (lambda frame: jf.GenerativeForestClassifier(3).fit(frame[["whole", "real"]], frame.level), "not taken here"),
-        (lambda frame: jf.JointRegressor().fit(frame[["level", "real"]], frame.whole), "not taken here"),
+        (lambda frame: jf.HiddenTreeForest().fit_batches(as_text(frame)), "learning in batches"),
+        (lambda frame: conformal(frame).predict_set(frame[["whole", "real"]]), "not taken here"),
         (lambda frame: learned(frame).check(frame), "not taken here"),
-        (lambda frame: jf.JointImputer(jf.HiddenTreeForest(n_states=2)).fit(frame).impute(frame), "not taken here"),
+        (lambda frame: jf.fidelity(learned(frame), frame), "not taken here"),
+        (lambda frame: history(frame).joint_.log_density(subjects(frame)), "not taken here"),
     ],
 )
 def test_what_takes_no_ranges_says_so(learn, why):
@@ -284,3 +302,39 @@ def test_what_takes_no_ranges_says_so(learn, why):
     hidden.loc[frame.real < 4, "real"] = jf.between(None, 4)
     with pytest.raises(ValueError, match=rf"column 'real' has .* cells that are ranges, .*{why}"):
         learn(hidden)
+
+
+def test_ranges_that_are_meant_as_levels_are_learned_in_batches():
+    frame = as_text(numbers_and_levels().astype({"real": object}).assign(real=lambda of: [*["<4"] * 9, *of.real[9:]]))
+    joint = jf.HiddenTreeForest(n_states=2, kinds={"real": "categorical"}, random_state=0).fit_batches(frame).joint_
+    assert joint.given().probability("real = '<4'") == pytest.approx(9 / 400, abs=0.02)
+
+
+def test_generative_forests_learn_draws_and_answer_given_ranges():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=2_000)
+    label = (rng.random(2_000) < 1 / (1 + np.exp(-2 * x))).astype(int)
+    X = pd.DataFrame({"x": [jf.between(None, -0.3) if v <= -0.3 else v for v in x]})
+    forest = jf.GenerativeForestClassifier(20, min_samples_leaf=20, random_state=0).fit(X, label)
+    low = forest.predict_proba(pd.DataFrame({"x": [jf.between(None, -0.3)]}))[0, 1]
+    assert low == pytest.approx(label[x <= -0.3].mean(), abs=0.05)
+    assert np.exp(forest.joint_.given(x=jf.between(None, -0.3)).log_probability) == pytest.approx(
+        (x <= -0.3).mean(), abs=0.03
+    )
+
+
+def test_histories_learn_values_that_suit_the_rows_beside_them():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 6))
+    for t in range(1, 6):
+        x[:, t] = 0.8 * x[:, t - 1] + 0.6 * x[:, t]
+    limit = np.quantile(x, 0.3)
+    cells = [jf.between(None, limit) if v <= limit else v for v in x.ravel()]
+    frame = pd.DataFrame({"id": np.repeat(np.arange(300), 6), "t": np.tile(np.arange(6), 300), "x": cells})
+    frame["y"] = x.ravel() + rng.normal(size=1_800)
+    found = prepare_histories(read(frame), "id", "t", None, True).X[:, 0].reshape(300, 6)
+    assert (found[x <= limit] <= limit).all() and (found[x > limit] == x[x > limit]).all()
+    lag, of_true = (np.corrcoef(of[:, 1:].ravel(), of[:, :-1].ravel())[0, 1] for of in (found, x))
+    assert lag == pytest.approx(of_true, abs=0.06)
+    drawn = jf.HistoryForest(random_state=0).fit(frame, group="id", order="t").joint_.sample(300, random_state=0)
+    assert (drawn.x.astype(float) <= limit).mean() == pytest.approx(0.3, abs=0.05)

@@ -207,7 +207,9 @@ def grid_of(y: np.ndarray, step: float) -> np.ndarray:
 def take_training(training: Training, rows: np.ndarray) -> Training:
     """The rows of these numbers, as a table to learn from."""
     X, ranges = training.X[rows], None if training.ranges is None else training.ranges.take(rows)
-    return training._replace(X=X, filled=X, ranges=ranges, table=prepare_table(training.columns, X, None, training.table.edges))
+    return training._replace(
+        X=X, filled=X, ranges=ranges, table=prepare_table(training.columns, X, None, training.table.edges)
+    )
 
 
 def learn_forest(training: Training, seed: int, like: Any = None) -> Any:
