@@ -61,7 +61,7 @@ def test_flags_of_filled_times_are_left_empty() -> None:
 
 
 def test_scores_of_rows_with_ranges_are_probabilities_of_regions() -> None:
-    real, cells = table(300)
+    _, cells = table(300)
     detector = jf.ForestOutlierDetector(jf.HiddenTreeForest(n_states=8, random_state=0), radius=0.5).fit(cells)
     joint, rows = detector.joint_, cells[cells.x.notna()].head(12)
     half = 0.5 * np.array([joint.given().std("x"), joint.given().std("y")])

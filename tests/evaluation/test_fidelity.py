@@ -215,7 +215,7 @@ def test_rows_without_the_flag_of_censored_times_are_refused() -> None:
     joint = (
         jf.HiddenTreeForest(n_states=4, kinds={"months": jf.censored(event="died")}, random_state=0).fit(frame).joint_
     )
-    with pytest.raises(ValueError, match="rows: column 'died' has no known cell, .* jf.censored"):
+    with pytest.raises(ValueError, match=r"rows: column 'died' has no known cell, .* jf.censored"):
         jf.fidelity(joint.sample(200, random_state=0), frame)
-    with pytest.raises(ValueError, match="column 'months' has .* ranges, which are not taken here"):
+    with pytest.raises(ValueError, match=r"column 'months' has .* ranges, which are not taken here"):
         jf.fidelity(joint, frame)

@@ -512,8 +512,8 @@ def fill(
         Cells that are ranges in the frame, and filled. Flags that say so are left empty: all cells are exact now.
     """
     frame, out = with_names(frame, doubt=False), decode(schema, filled)
-    used = [] if exact is None else exact.any(axis=0).tolist()
-    flags = {c.censored.flag for c, is_used in zip(schema.columns, used, strict=False) if c.censored and is_used}
+    filled_of = np.empty((len(schema.columns), 0)) if exact is None else exact.T
+    flags = {c.censored.flag for c, own in zip(schema.columns, filled_of, strict=True) if c.censored and own.any()}
     changed = (~np.isnan(X) & (encode(schema, out)[0] != X)) | unseen
     for j in _of_other_texts(schema, frame):
         changed[:, j] |= ~np.isnan(X[:, j])

@@ -173,9 +173,9 @@ _KNOTS = 200
 _FEWEST = 5
 """Exact values between two ends whose quantiles are taken; fewer are knots of the curve."""
 _ROWS_TO_TELL = 4_000
-"""Rows from which on the straightest scale is taken. With fewer it may be chance, and a wrong scale is far off, so below
-a limit others than the normal one must be straighter by the root of this. In 60 columns of 500 rows, 30 % of them below
-a limit, the mean error of means is .035 standard deviations in place of .040."""
+"""Rows from which on the straightest scale is taken. In fewer it may be chance, and a wrong scale is far off: below a
+limit another scale than the normal one must be straighter by the root of the ratio. In 60 columns of 500 rows with 30 %
+below a limit, means are off by .035 standard deviations in place of .040."""
 _NEAR = 1.0
 """Standard normal units within which values beside an end tell how it goes on beyond them."""
 

@@ -138,7 +138,7 @@ def _read(schema: Schema, joint_or_rows: Any, frame: Any, holdout: Any, seed: in
     encoded = None if holdout is None else read_rows(schema, holdout, "holdout")
     new = None if encoded is None else table_cells(schema, *encoded)
     found = read_table_cells(schema, rows, "rows")
-    is_empty = np.where(found.n_levels > 0, found.X == found.n_levels - 1, np.isnan(found.X)).all(axis=0)
+    is_empty = np.where(found.n_levels > 0, found.n_levels - 1 == found.X, np.isnan(found.X)).all(axis=0)
     for j in np.flatnonzero(is_empty).tolist():
         if len(np.unique(real.X[:, j])) == 2:
             raise ValueError(

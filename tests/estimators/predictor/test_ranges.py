@@ -122,10 +122,10 @@ def test_times_beside_features_that_are_ranges() -> None:
 def test_errors(learned: dict[str, Any]) -> None:
     X, label, _ = made(60, 6)
     row = pd.DataFrame({"x": [jf.between(None, LIMIT)], "w": [0.0]})
-    with pytest.raises(ValueError, match="column 'x' has 1 cell that is a range, .*not taken here"):
+    with pytest.raises(ValueError, match=r"column 'x' has 1 cell that is a range, .*not taken here"):
         learned["classifier"].explain(row)
     kinds = {"months": jf.censored(event="died")}
-    with pytest.raises(ValueError, match="give JointRegressor.fit a frame of 'months' and 'died' as y"):
+    with pytest.raises(ValueError, match=r"give JointRegressor\.fit a frame of 'months' and 'died' as y"):
         JointRegressor(kinds=kinds).fit(X.assign(died=label), pd.Series(X.w, name="months"))
-    with pytest.raises(ValueError, match="column 'y' has .* ranges"):
+    with pytest.raises(ValueError, match=r"column 'y' has .* ranges"):
         JointClassifier().fit(X[["w"]], pd.Series(hide(X.x).to_numpy(), name="y"))

@@ -88,7 +88,7 @@ def see(batch: Any, seed: int, n_rows: int, kinds: Mapping[str, str]) -> _Seen:
         n = int(np.count_nonzero(cells.missing & ~cells.is_absent))
         texts = [str(label) for label in cells.labels[:_LABELS]]
         if kinds.get(name) is None and sum(map(is_number, texts)) > 0.5 * len(texts):
-            n = int(np.isin(cells.codes, [k for k, text in enumerate(texts) if range_text(text)]).sum())
+            n = int(np.isin(np.asarray(cells.codes), [k for k, text in enumerate(texts) if range_text(text)]).sum())
         if n:
             raise ValueError(ranges_refused(name, n, "which learning in batches does not take"))
     return _Seen(look(reader), sample_rows(reader, seed, sample_size(n_rows)))

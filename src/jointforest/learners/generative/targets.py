@@ -15,7 +15,6 @@ from ...data.evidence import Evidence, build
 from ...data.frames import encode_ranges, read, take_rows, warn_unseen, with_column
 from ...data.infer_schema import infer_schema
 from ...data.ranges import Ranges
-from ...data.rules.find import with_rules
 from ...data.schema import Column, Columns, Schema, edges, kernel_columns
 from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ..base import TableRows, as_frame, check_cells, read_training_rows
@@ -89,8 +88,8 @@ def read_training(
     if len(schema.columns) < 2:
         infer_schema(X, kinds)  # which says why no feature can be learned
     _check_target(schema.columns[-1], kind, cells)
-    table = prepare_table(columns, cells_of, None, edges(schema))
-    return Training(schema, columns, cells_of, cells_of, table, cells.dtype, ranges=of_rows.ranges)
+    prepared = prepare_table(columns, cells_of, None, edges(schema))
+    return Training(schema, columns, cells_of, cells_of, prepared, cells.dtype, ranges=of_rows.ranges)
 
 
 def sampled_training(sample: Sample, target: str, kind: str) -> Training:
