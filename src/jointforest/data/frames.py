@@ -203,12 +203,12 @@ def encode_cells(
     return X, unseen
 
 
-def refuse_ranges(schema: Schema, number: np.ndarray, why: str = "which are not taken here") -> None:
+def refuse_ranges(schema: Schema, number: np.ndarray) -> None:
     """Raise ValueError if there are cells (n, d) with the number of a range, and not -1."""
     n_each = np.count_nonzero(number >= 0, axis=0)
     if n_each.any():
         j = int(n_each.argmax())
-        raise ValueError(ranges_refused(schema.names[j], int(n_each[j]), why))
+        raise ValueError(ranges_refused(schema.names[j], int(n_each[j]), "which are not taken here"))
 
 
 def encode_ranges(

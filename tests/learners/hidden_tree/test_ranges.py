@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import gamma, norm
 
 import jointforest as jf
 from jointforest.data.frames import encode_ranges, read
@@ -338,3 +339,34 @@ def test_histories_learn_values_that_suit_the_rows_beside_them():
     assert lag == pytest.approx(of_true, abs=0.06)
     drawn = jf.HistoryForest(random_state=0).fit(frame, group="id", order="t").joint_.sample(300, random_state=0)
     assert (drawn.x.astype(float) <= limit).mean() == pytest.approx(0.3, abs=0.05)
+
+
+@pytest.mark.parametrize("shape", ["lognormal", "normal", "gamma"])
+def test_a_joint_of_few_rows_agrees_with_its_own_rows_and_with_the_truth(shape):
+    """Shares below the limit are counted in the rows; moments are those of the values that it has not seen."""
+    off = []
+    for seed in (0, 1, 2):
+        rng = np.random.default_rng(seed)
+        z = rng.normal(size=(500, 2))
+        x = {"lognormal": np.exp(0.6 * z[:, 0]), "normal": 8 + z[:, 0], "gamma": gamma.ppf(norm.cdf(z[:, 0]), 3.0)}[shape]
+        y = 0.8 * z[:, 0] + 0.6 * z[:, 1]
+        limit = float(np.quantile(x, 0.3))
+        low = x < limit
+        frame = pd.DataFrame({"x": [jf.between(None, limit, "neither") if a else v for v, a in zip(x, low)], "y": y})
+        joint, full = (jf.HiddenTreeForest(random_state=0).fit(of).joint_ for of in (frame, frame.assign(x=x)))
+        is_low = {"x": jf.between(None, limit, "neither")}
+        assert np.exp(joint.given(**is_low).log_probability) == pytest.approx(low.mean(), abs=0.01)
+        for lo, hi in ((-9.0, -0.5), (-0.5, 0.5), (0.5, 9.0)):
+            here = (y > lo) & (y <= hi)
+            near = jf.between(lo, hi, "right")
+            both = joint.given(y=near, **is_low).log_probability - joint.given(y=near).log_probability
+            assert np.exp(both) == pytest.approx(low[here].mean(), abs=0.06)
+            # as near to the truth as a joint of the values, which few rows blur, too
+            off_of_values = (full.given(y=near).mean("x") - x[here].mean()) / x.std()
+            assert abs(joint.given(y=near).mean("x") - x[here].mean()) / x.std() < abs(off_of_values) + 0.06
+        for q in (0.4, 0.5, 0.9):  # above the limit
+            assert abs(joint.given().quantile("x", q) - np.quantile(x, q)) < 0.08 * x.std()
+        off.append((joint.given().mean("x") - x.mean()) / x.std())
+        assert abs(joint.given().std("x") / x.std() - 1) < 0.1
+        assert joint.given().mean("x") == pytest.approx(read_training_rows(frame, None).X[:, 0].mean(), abs=0.005)
+    assert np.abs(off).max() < 0.04 and np.abs(off).mean() < 0.02
