@@ -348,7 +348,9 @@ def test_a_joint_of_few_rows_agrees_with_its_own_rows_and_with_the_truth(shape):
     for seed in (0, 1, 2):
         rng = np.random.default_rng(seed)
         z = rng.normal(size=(500, 2))
-        x = {"lognormal": np.exp(0.6 * z[:, 0]), "normal": 8 + z[:, 0], "gamma": gamma.ppf(norm.cdf(z[:, 0]), 3.0)}[shape]
+        x = {"lognormal": np.exp(0.6 * z[:, 0]), "normal": 8 + z[:, 0], "gamma": gamma.ppf(norm.cdf(z[:, 0]), 3.0)}[
+            shape
+        ]
         y = 0.8 * z[:, 0] + 0.6 * z[:, 1]
         limit = float(np.quantile(x, 0.3))
         low = x < limit
