@@ -341,6 +341,10 @@ def test_histories_learn_values_that_suit_the_rows_beside_them():
     assert (drawn.x.astype(float) <= limit).mean() == pytest.approx(0.3, abs=0.05)
 
 
+def as_gamma(z):
+    return gamma.ppf(norm.cdf(z), 3.0)
+
+
 @pytest.mark.parametrize("shape", ["lognormal", "normal", "gamma"])
 def test_a_joint_of_few_rows_agrees_with_its_own_rows_and_with_the_truth(shape):
     """Shares below the limit are counted in the rows; moments are those of the values that it has not seen."""
@@ -354,7 +358,9 @@ def test_a_joint_of_few_rows_agrees_with_its_own_rows_and_with_the_truth(shape):
         y = 0.8 * z[:, 0] + 0.6 * z[:, 1]
         limit = float(np.quantile(x, 0.3))
         low = x < limit
-        frame = pd.DataFrame({"x": [jf.between(None, limit, "neither") if a else v for v, a in zip(x, low)], "y": y})
+        frame = pd.DataFrame(
+            {"x": [jf.between(None, limit, "neither") if a else v for v, a in zip(x, low, strict=True)], "y": y}
+        )
         joint, full = (jf.HiddenTreeForest(random_state=0).fit(of).joint_ for of in (frame, frame.assign(x=x)))
         is_low = {"x": jf.between(None, limit, "neither")}
         assert np.exp(joint.given(**is_low).log_probability) == pytest.approx(low.mean(), abs=0.01)
