@@ -1,7 +1,8 @@
-"""Draws the pictures of docs/how-to/plots.md, docs/how-to/survival.md and of docs/tutorials/pictures.md."""
+"""Draws the pictures of docs/how-to/plots.md, docs/how-to/survival.md, docs/tutorials/ranges.md and pictures.md."""
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 import matplotlib
@@ -103,6 +104,9 @@ def main() -> None:
     joint = jf.HiddenTreeForest(kinds=kinds, random_state=0).fit(customers).joint_
     groups = ["plan = basic", "plan = pro"]
     save(plot.survival(joint, "months", groups, customers, standard_errors=True).figure, options.out, "plot_survival")
+
+    example = runpy.run_path(str(HERE.parent / "examples" / "gallery" / "plot_ranges.py"))
+    save(example["figure"], options.out, "ranges")
 
     iris = read(options.data, "jpt/iris")
     x, y, target = "petal length (cm)", "petal width (cm)", "target"

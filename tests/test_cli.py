@@ -354,6 +354,23 @@ def test_impute(run: object, home: Path, tmp_path: Path) -> None:
     assert run("impute", home / "p.joint", "-", "--draws", 3).code == 2
 
 
+def test_ranges_are_filled_if_that_is_asked(run: object, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x, end = rng.exponential(5.0, 200), rng.exponential(6.0, 200)
+    frame = pd.DataFrame({"x": [f"{v:.2f}" if v >= 2 else "<2.00" for v in x], "months": np.minimum(x, end).round(1)})
+    frame["died"] = x <= end
+    learner = jf.HiddenTreeForest(n_states=4, kinds={"months": jf.censored(event="died")}, random_state=0)
+    learner.fit(frame).joint_.save(tmp_path / "m.joint")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    words = ("impute", tmp_path / "m.joint", tmp_path / "t.csv", "--method", "sample", "--seed", 1)
+    assert run(*words).out.split() == (tmp_path / "t.csv").read_text().split()
+    filled = pd.read_csv(io.StringIO(run(*words, "--ranges", "fill").out))
+    low = frame.x == "<2.00"
+    assert (filled.x[low] <= 2).all() and (filled.x[~low] == frame.x[~low].astype(float)).all()
+    assert filled.died.isna().all() and (filled.months >= frame.months).all()
+    assert (filled.months == frame.months).sum() == frame.died.sum()
+
+
 def test_imputed_tables_keep_the_text_of_known_cells(run: object, tmp_path: Path) -> None:
     rows = ["00007;1,50;True;Zoë", "01234;;False;", "NA;2,25;;b", "00007;1,00;True;None"]
     (tmp_path / "t.csv").write_bytes("\n".join(["zip;price;ok;name", *rows * 8]).encode("latin-1"))

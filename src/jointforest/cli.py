@@ -146,9 +146,7 @@ def app() -> None:
 @click.option("--rule", multiple=True, metavar="TEXT", help='Enforce this rule, such as "start <= end"; repeatable.')
 @click.option("--rules", type=click.Choice(["auto", "all", "off"]), help="Which of the rules found are enforced.")
 @click.option("--objective", type=click.Choice(["draws", "likelihood"]), help="What the joint is for; default: draws.")
-@click.option(
-    "--errors", is_flag=True, help="Leave out cells that the command check finds wrong."
-)
+@click.option("--errors", is_flag=True, help="Leave out cells that the command check finds wrong.")
 @click.option("--trees", type=click.IntRange(1), help="Number of trees, with --learner.")
 @click.option("--min-leaf", type=click.IntRange(1), help="Least number of rows in a leaf of a forest.")
 @click.option("--out-of-core", is_flag=True, help="Learn by passes over batches of rows, whatever the size.")
@@ -650,6 +648,9 @@ def compare(
     "--method", type=click.Choice(["mean", "sample"]), default="mean", show_default=True, help="What fills a cell."
 )
 @click.option("--draws", type=click.IntRange(1), help="With --method sample: tables to draw, one below the other.")
+@click.option(
+    "--ranges", type=click.Choice(["keep", "fill"]), default="keep", show_default=True, help="Cells such as <5, 10-20."
+)
 @_seed
 @_jobs
 @_output
@@ -659,6 +660,7 @@ def impute(
     table: str,
     method: str,
     draws: int | None,
+    ranges: str,
     seed: int | None,
     output: str,
     source: Input,
@@ -672,10 +674,12 @@ def impute(
         raise click.UsageError("--draws goes with --method sample")
     import pyarrow as pa
 
+    from .data.frames import encode_ranges
     from .data.table_files import format_to_write, read_with_texts, to_arrow, write_texts
 
     joint = load_any(model)
     by_rows = not joint.is_of_histories
+    more: dict[str, Any] = {"ranges": ranges} if by_rows else {}
     if by_rows and not draws and is_large(table, output, source.form):
         from .inference.sampling import DRAWS_AT_ONCE, seed_of_block
         from .runtime.parameters import seed_of
@@ -683,7 +687,7 @@ def impute(
         first, names = seed_of(seed), joint.schema.names
 
         def filled(part: pa.Table, block: int) -> pa.Table:
-            return to_arrow(joint.impute(part, method, None, seed_of_block(first, block)), names)
+            return to_arrow(joint.impute(part, method, None, seed_of_block(first, block), **more), names)
 
         write_answers(joint, table, output, source, filled, DRAWS_AT_ONCE if method == "sample" else None)
         return
@@ -694,12 +698,18 @@ def impute(
     n = commands.n_rows_of_table(joint, whole)
     frame, last = whole.slice(0, n), whole.slice(n)
     if method == "mean":
-        tables = [to_arrow(joint.impute(frame, random_state=seed), joint.schema.names)]
+        tables = [to_arrow(joint.impute(frame, random_state=seed, **more), joint.schema.names)]
     else:
-        drawn = joint.impute(frame, "sample", draws or 1, seed)
+        drawn = joint.impute(frame, "sample", draws or 1, seed, **more)
         tables = [to_arrow(filled, joint.schema.names) for filled in drawn]
     if texts is not None:
-        tables = [keep_texts(filled, texts.slice(0, n), csv) for filled in tables]
+        found = encode_ranges(joint.schema, frame)[2] if ranges == "fill" and by_rows else None
+        known = texts.slice(0, n)  # cells that are kept, but for columns in which ranges are filled
+        if found is not None:
+            used = [c for c, own in zip(joint.schema.columns, found.number.T, strict=True) if (own >= 0).any()]
+            names = {c.name for c in used} | {c.censored.flag for c in used if c.censored}
+            known = known.drop_columns([name for name in known.column_names if name in names])
+        tables = [keep_texts(filled, known, csv) for filled in tables]
         last = texts.slice(n)
     if len(last):
         last = last.select([name for name in tables[0].column_names if name in last.column_names])

@@ -204,3 +204,18 @@ def test_marginals_alone_need_no_classifier() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_rows_without_the_flag_of_censored_times_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    months, until = rng.exponential(9.0, 200).round(1), rng.uniform(0.0, 20.0, 200).round(1)
+    frame = pd.DataFrame(
+        {"months": np.minimum(months, until), "died": months <= until, "plan": rng.integers(0, 2, 200)}
+    )
+    joint = (
+        jf.HiddenTreeForest(n_states=4, kinds={"months": jf.censored(event="died")}, random_state=0).fit(frame).joint_
+    )
+    with pytest.raises(ValueError, match=r"rows: column 'died' has no known cell, .* jf.censored"):
+        jf.fidelity(joint.sample(200, random_state=0), frame)
+    with pytest.raises(ValueError, match=r"column 'months' has .* ranges, which are not taken here"):
+        jf.fidelity(joint, frame)

@@ -1119,7 +1119,8 @@ class Joint:
             Number of draws, with ``method="sample"``.
         random_state : None, int, Generator or RandomState
         ranges : {"keep", "fill"}
-            Whether cells of which only a range is known stay as they are, or get values in their ranges.
+            Whether cells of which only a range is known stay as they are, or get values in their ranges. If so, a
+            column that `censored` names is left empty, as all cells are exact.
         n_jobs : int or None
             Threads; the answer does not depend on it.
 
@@ -1136,8 +1137,9 @@ class Joint:
         X, unseen, found = encode_ranges(self.schema, frame)
         warn_unseen(self.schema, frame, unseen)
         evidence = build(self.schema, X, unseen, ranges=found)
-        if found is not None and ranges == "keep":
-            unseen = unseen | (found.number >= 0)  # which stay as they are, too
+        exact = np.zeros(X.shape, bool) if found is None else found.number >= 0
+        if ranges == "keep":
+            unseen, exact = unseen | exact, np.zeros_like(exact)  # ranges stay as they are, too
         if method == "mean":
             filled, share = self.distribution.impute(evidence)
             check_support(share)
@@ -1146,13 +1148,13 @@ class Joint:
                 if len(free):
                     state = self.distribution.observe(evidence.take(free))
                     filled[free, j] = state.quantile(j, np.array([0.5]))[:, 0]
-            return fill(self.schema, frame, X, unseen, filled)
+            return fill(self.schema, frame, X, unseen, filled, exact)
         draws, background = impute_by_draws(self.distribution, evidence, m or 1, seed_of(random_state))
         if background is None:
             background = self.distribution.observe(evidence).background_weight()
         check_support(background)
         each = draws.reshape(len(X), m or 1, X.shape[1])
-        frames = [fill(self.schema, frame, X, unseen, each[:, k]) for k in range(m or 1)]
+        frames = [fill(self.schema, frame, X, unseen, each[:, k], exact) for k in range(m or 1)]
         return frames if m is not None else frames[0]
 
     @threaded

@@ -57,6 +57,11 @@ class ColumnCells:
     range_of: np.ndarray | None = None
     intervals: tuple[Interval, ...] = ()
 
+    @property
+    def is_absent(self) -> np.ndarray:
+        """Cells of which nothing is known, not even a range: bool (n,)."""
+        return self.missing if self.range_of is None else self.missing & (self.range_of < 0)
+
 
 @dataclass(frozen=True)
 class FrameReader:
@@ -174,7 +179,8 @@ def ranges_refused(name: str, n: int, why: str) -> str:
     """Message of an error about n cells of a column that are ranges."""
     return (
         f"column {name!r} has {n:,} {'cell that is a range' if n == 1 else 'cells that are ranges'}, {why}; fill them "
-        'first by joint.impute(frame, "sample", ranges="fill") of a HiddenTreeForest, or make them missing'
+        'first by joint.impute(frame, "sample", ranges="fill") of a HiddenTreeForest, on the command line by '
+        "jointforest impute --method sample --ranges fill, or make them missing"
     )
 
 

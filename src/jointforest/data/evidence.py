@@ -509,7 +509,7 @@ def neighbourhood(schema: Schema, known: Evidence, radius: np.ndarray) -> Eviden
         n rows of values.
     radius : float64 array (d,)
         How far from the value its neighbours are, in the column's numbers, at least 0. On a grid a cell is in the
-        interval if its centre is. Of level codes it says nothing.
+        interval if its centre is. Of level codes it says nothing. Regions that are known stay.
 
     Returns
     -------
@@ -523,9 +523,9 @@ def neighbourhood(schema: Schema, known: Evidence, radius: np.ndarray) -> Eviden
     >>> near.run_lo.tolist(), near.run_hi.tolist(), near.region.tolist()
     ([37.5], [42.5], [[0], [-1]])
     """
-    value, region = known.value.copy(), np.full(known.value.shape, -1, dtype=np.int32)
+    value, region = known.value.copy(), known.cell_regions()
     lo, hi, atoms = [], [], []
-    n_regions = 0
+    n_regions = first_new = len(known.run_start) - 1
     for j, column in enumerate(schema.columns):
         if column.is_categorical:
             continue
@@ -538,16 +538,17 @@ def neighbourhood(schema: Schema, known: Evidence, radius: np.ndarray) -> Eviden
         lo.append(start)
         hi.append(end)
         atoms.append(held)
-    if n_regions == 0:
+    n_new = n_regions - first_new
+    if n_new == 0:
         return known
     return known._replace(
         value=value,
         region=region,
-        run_start=np.arange(n_regions + 1, dtype=np.int32),
-        run_lo=np.concatenate(lo),
-        run_hi=np.concatenate(hi),
-        atoms=np.concatenate(atoms),
-        run_log_weight=np.zeros(n_regions),
+        run_start=np.append(known.run_start, known.run_start[-1] + 1 + np.arange(n_new, dtype=np.int32)),
+        run_lo=np.concatenate([known.run_lo, *lo]),
+        run_hi=np.concatenate([known.run_hi, *hi]),
+        atoms=np.concatenate([known.atoms, *atoms]),
+        run_log_weight=np.append(known.run_log_weight, np.zeros(n_new)),
     )
 
 

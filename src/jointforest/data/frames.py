@@ -83,6 +83,16 @@ def with_names(frame: Any, doubt: bool = True) -> Any:
     return frame.set_axis(new, axis=1) if is_pandas else frame.rename_columns(new)
 
 
+def with_column(frame: Any, name: str, column: Any) -> FrameReader:
+    """A frame, and behind its columns the single one of another frame, under this name."""
+    reader, other = read(frame), read(column)
+    return replace(
+        reader,
+        names=[*reader.names, name],
+        cells=lambda one: other.cells(other.names[0]) if one == name else reader.cells(one),
+    )
+
+
 def _build(schema: Schema, X: np.ndarray) -> Any:
     """Frame of the library that the schema came from, of numbers and codes (n, d), best with contiguous columns."""
     if schema.frame == "pandas":
@@ -189,15 +199,23 @@ def encode_cells(
     """`encode` of a frame that is read already."""
     X, unseen, ranges = encode_reader(schema, reader, ignored)
     if ranges is not None:
-        n_each = np.count_nonzero(ranges.number >= 0, axis=0)
-        j = int(n_each.argmax())
-        raise ValueError(ranges_refused(schema.names[j], int(n_each[j]), "which are not taken here"))
+        refuse_ranges(schema, ranges.number)
     return X, unseen
 
 
-def encode_ranges(schema: Schema, frame: Any) -> tuple[np.ndarray, np.ndarray, Ranges | None]:
+def refuse_ranges(schema: Schema, number: np.ndarray) -> None:
+    """Raise ValueError if there are cells (n, d) with the number of a range, and not -1."""
+    n_each = np.count_nonzero(number >= 0, axis=0)
+    if n_each.any():
+        j = int(n_each.argmax())
+        raise ValueError(ranges_refused(schema.names[j], int(n_each[j]), "which are not taken here"))
+
+
+def encode_ranges(
+    schema: Schema, frame: Any, ignored: Collection[str] | None = ()
+) -> tuple[np.ndarray, np.ndarray, Ranges | None]:
     """`encode` of a frame some of whose cells may be ranges, NaN in X; None if there are none."""
-    return encode_reader(schema, read(frame))
+    return encode_reader(schema, read(frame), ignored)
 
 
 def encode_reader(
@@ -484,7 +502,9 @@ def row_weights(given: Any, n: int) -> np.ndarray:
 # ---- An imputed table in which every known cell is what it was.
 
 
-def fill(schema: Schema, frame: Any, X: np.ndarray, unseen: np.ndarray, filled: np.ndarray) -> Any:
+def fill(
+    schema: Schema, frame: Any, X: np.ndarray, unseen: np.ndarray, filled: np.ndarray, exact: np.ndarray | None = None
+) -> Any:
     """Frame of the kind at learning, from imputed numbers and codes, with the known cells of the frame given.
 
     Cells that the schema's types cannot hold (a level never seen, a number off the grid) come back too: their column
@@ -501,8 +521,12 @@ def fill(schema: Schema, frame: Any, X: np.ndarray, unseen: np.ndarray, filled: 
         As `frames.encode` gives them for the frame.
     filled : float64 array (n, d)
         X with its missing cells filled in.
+    exact : bool array (n, d), optional
+        Cells that are ranges in the frame, and filled. Flags that say so are left empty: all cells are exact now.
     """
     frame, out = with_names(frame, doubt=False), decode(schema, filled)
+    filled_of = np.empty((len(schema.columns), 0)) if exact is None else exact.T
+    flags = {c.censored.flag for c, own in zip(schema.columns, filled_of, strict=True) if c.censored and own.any()}
     changed = (~np.isnan(X) & (encode(schema, out)[0] != X)) | unseen
     for j in _of_other_texts(schema, frame):
         changed[:, j] |= ~np.isnan(X[:, j])
@@ -512,8 +536,9 @@ def fill(schema: Schema, frame: Any, X: np.ndarray, unseen: np.ndarray, filled: 
             known = out[:, schema.places[j]].tolist()
             cells = _restored(schema.columns[j], cells_of(frame, schema, j), X[:, j], changed[:, j], known)
             out = _with_cells(out, int(schema.places[j]), cells)
-        for place, _ in schema.unknown if isinstance(frame, np.ndarray) else ():
-            out = _with_cells(out, place, frame[:, place].tolist())
+        for place, column in schema.unknown if isinstance(frame, np.ndarray) else ():
+            if column.name not in flags:
+                out = _with_cells(out, place, frame[:, place].tolist())
         if isinstance(frame, np.ndarray) and frame.dtype == out.dtype:
             for j in _past_floats(schema, X):
                 known, place = ~np.isnan(X[:, j]), schema.places[j]
@@ -533,7 +558,8 @@ def fill(schema: Schema, frame: Any, X: np.ndarray, unseen: np.ndarray, filled: 
         cells = _restored(column, cells_of(frame, schema, j), X[:, j], changed[:, j], wide[column.name].to_list())
         wide = wide.with_columns(nw.new_series(column.name, cells, backend=wide.implementation))
     for name, cells in _unasked(schema, frame).items():
-        wide = wide.with_columns(nw.new_series(name, cells, backend=wide.implementation))
+        if name not in flags:
+            wide = wide.with_columns(nw.new_series(name, cells, backend=wide.implementation))
     out = wide.to_native()
     if nw.dependencies.is_pandas_dataframe(out):
         out.columns = labels

@@ -9,7 +9,7 @@ from scipy.spatial import cKDTree
 
 from ..api.joint import Joint
 from ..data.evidence import build
-from ..data.frames import encode
+from ..data.frames import encode_ranges
 from ..data.schema import Column, Schema
 
 _SWEEPS = 5
@@ -307,8 +307,8 @@ def cell_means(joints: list[Joint], schema: Schema, frame: Any, asked: dict[int,
     found: dict[int, list[np.ndarray]] = {j: [] for j in asked}
     for joint in joints:
         joint_schema = joint.schema
-        values, unseen = encode(joint_schema, frame, schema.all_columns.names)
-        evidence = build(joint_schema, values, unseen)
+        values, unseen, ranges = encode_ranges(joint_schema, frame, schema.all_columns.names)
+        evidence = build(joint_schema, values, unseen, ranges=ranges)
         for j, rows in asked.items():
             column = schema.columns[j]
             answer = np.full((len(values), len(column.levels) or 1), np.nan)

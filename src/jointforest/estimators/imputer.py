@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from ..api.joint import Joint
 from ..data.evidence import build
-from ..data.frames import decode, encode, fill, read, row_weights, take_rows
+from ..data.frames import decode, encode_ranges, fill, read, row_weights, take_rows
 from ..inference.sampling import sample
 from ..learners.base import Learner, check_learner, draw_bootstrap, joint_of
 from ..learners.generative.targets import as_table
@@ -61,19 +61,20 @@ class Chains:
         self._free = [j for j, column in enumerate(self.schema.columns) if column.name not in ruled]
         self._learned: dict[int, Chain] = {}
 
-    def draw(self, X: Any, m: int, rng: np.random.Generator) -> list[Any]:
-        """Tables like X with missing cells drawn: each begins with a draw of its joint."""
-        cells, unseen = self._cells(X)
-        hidden = np.isnan(cells) & ~unseen
+    def draw(self, X: Any, m: int, ranges: str, rng: np.random.Generator) -> list[Any]:
+        """Tables like X with missing cells drawn: each begins with a draw of its joint, of ranges, too."""
+        cells, unseen, is_range = self._cells(X)
+        hidden = np.isnan(cells) & ~unseen & ~is_range
         asked = {j: np.flatnonzero(hidden[:, j]) for j in self._free if hidden[:, j].any()}
         means = cell_means(self.joints, self.schema, X, asked)
         counted = np.ones((len(self.joints), len(cells)), dtype=bool)
         posterior_means = average_means(self._coding, means, counted)
-        tables = []
+        tables, exact = [], is_range & (ranges == "fill")
         for k in range(m):
-            start = self._cells(self._joint(k).impute(X, "sample", None, rng))[0]
-            now = follow_chain(self._coding, self._chain(k), cells, unseen, start, posterior_means, rng)
-            tables.append(fill(self.schema, X, cells, unseen, now))
+            start = self._cells(self._joint(k).impute(X, "sample", None, rng, ranges="fill"))[0]
+            known = np.where(is_range, start, cells)
+            now = follow_chain(self._coding, self._chain(k), known, unseen, start, posterior_means, rng)
+            tables.append(fill(self.schema, X, cells, unseen | (is_range & ~exact), now, exact))
         return tables
 
     def _chain(self, k: int) -> Chain:
@@ -82,7 +83,8 @@ class Chains:
             rng = np.random.default_rng([self._seed, k, _CHAIN])
             start = self._cells(_drawn(self._joint(k), self._X, int(rng.integers(2**62))))[0]
             weight = self._counts(k) * self._times[self._rows]
-            cells = self._cells(self._X)[0]
+            cells, _, is_range = self._cells(self._X)
+            cells = np.where(is_range, start, cells)
             self._learned[k] = learn_chain(self._coding, cells, start, self._posterior_means, weight, rng)
         return self._learned[k]
 
@@ -108,9 +110,10 @@ class Chains:
         """Of which the draw is that table k starts with."""
         return self._starts[k if self.is_proper else 0]
 
-    def _cells(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers and codes (n, d), and which cells are levels never seen."""
-        return encode(self.schema, X, self.schema.all_columns.names)
+    def _cells(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Numbers and codes (n, d), and which cells are levels never seen, and which are ranges."""
+        cells, unseen, ranges = encode_ranges(self.schema, X, self.schema.all_columns.names)
+        return cells, unseen, np.zeros(cells.shape, bool) if ranges is None else ranges.number >= 0
 
 
 def _enforced(joint: Joint) -> dict[str, tuple[str, ...]]:
@@ -125,7 +128,8 @@ def bootstrap(n: int, seed: int, k: int) -> np.ndarray:
 
 def _drawn(joint: Joint, X: Any, seed: int) -> Any:
     """X as a joint fills it by a draw; who asks for tables is warned of rows without support, not who learns."""
-    evidence = build(joint.schema, *encode(joint.schema, X, joint.schema.all_columns.names))
+    cells, unseen, ranges = encode_ranges(joint.schema, X, joint.schema.all_columns.names)
+    evidence = build(joint.schema, cells, unseen, ranges=ranges)
     return decode(joint.schema, sample(joint.distribution, evidence, 1, seed, False))
 
 
@@ -151,6 +155,8 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
     proper : bool
         Whether each table has a joint of its own, learned from a bootstrap of the rows, so that tables differ by what
         is not known of the joint, too. ``fit`` then learns ``m`` joints more.
+    ranges : {"keep", "fill"}
+        Whether cells of which only a range is known stay as they are, or get values in their ranges.
     add_indicator : bool
         Whether tables get a column of booleans (in arrays 0 and 1) for each column with missing cells at learning.
     n_jobs : int or None
@@ -202,6 +208,7 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
     method: str = parameter("mean", "mean", "sample")
     m: int = parameter(5, Number(1, whole=True))
     proper: bool = parameter(False, *FLAG)
+    ranges: str = parameter("keep", "keep", "fill")
     add_indicator: bool = parameter(False, *FLAG)
     n_jobs: int | None = -1
     random_state: Any = None
@@ -272,7 +279,7 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
         if self.method == "sample":
             return self._contained(self.impute(X, m=1)[0])
         X = self._same_columns(as_table(X))
-        return self._contained(self._indicate(X, self.joint_.impute(X)))
+        return self._contained(self._indicate(X, self.joint_.impute(X, ranges=self.ranges)))
 
     @threaded
     def impute(self, X: Any, m: int | None = None, random_state: Any = None) -> list[Any]:
@@ -313,7 +320,7 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
                 f"m={m}: proper draws come from a joint each, and fit learned {len(self.joints_)}; set m before fit"
             )
         rng = np.random.default_rng(self._seed if random_state is None else seed_of(random_state))
-        return [self._indicate(X, table) for table in self._chains.draw(X, m, rng)]
+        return [self._indicate(X, table) for table in self._chains.draw(X, m, self.ranges, rng)]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns of ``transform``: those of the table, then those of indicators.
@@ -358,7 +365,8 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
         wanted = [names[j] for j in self.indicated_]
         given = read(X)
         flags = {
-            name: given.cells(name).missing if name in given.names else np.ones(given.n, dtype=bool) for name in wanted
+            name: given.cells(name).is_absent if name in given.names else np.ones(given.n, dtype=bool)
+            for name in wanted
         }
         if isinstance(filled, np.ndarray):
             return np.column_stack([filled, np.column_stack(list(flags.values())).astype(filled.dtype)])
@@ -374,7 +382,7 @@ def _missing(X: Any) -> np.ndarray:
     """Which cells are missing, bool (n, d)."""
     reader = read(X)
     return np.column_stack(
-        [np.zeros((reader.n, 0), dtype=bool), *(reader.cells(name).missing for name in reader.names)]
+        [np.zeros((reader.n, 0), dtype=bool), *(reader.cells(name).is_absent for name in reader.names)]
     )
 
 

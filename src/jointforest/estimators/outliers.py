@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from ..api.joint import Joint, need_joint
 from ..data.evidence import Evidence, neighbourhood
-from ..data.frames import decode, encode, row_weights, take_rows
+from ..data.frames import decode, encode_ranges, row_weights, take_rows
 from ..data.infer_schema import infer_schema
 from ..data.schema import Schema
 from ..learners.adversarial.adversarial_forest import AdversarialForest
@@ -297,7 +297,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         """
         X = self._same_columns(as_frame(X))
         cells = self.joint_.distribution.attribution(self._evidence(X))[:, : self.n_features_in_]
-        _, unseen = encode(self._features, X)
+        unseen = encode_ranges(self._features, X)[1]
         return np.where(unseen, [column.log_unseen for column in self._features.columns], cells)
 
     def _take(self, joint: Joint, n_features: int) -> None:

@@ -136,7 +136,15 @@ def _read(schema: Schema, joint_or_rows: Any, frame: Any, holdout: Any, seed: in
         rows = rows.sample(len(real.X), seed, missing=True)
     encoded = None if holdout is None else read_rows(schema, holdout, "holdout")
     new = None if encoded is None else table_cells(schema, *encoded)
-    return _Tables(real, read_table_cells(schema, rows, "rows"), new, encoded, encoded_real)
+    found = read_table_cells(schema, rows, "rows")
+    is_empty = np.where(found.n_levels > 0, found.n_levels - 1 == found.X, np.isnan(found.X)).all(axis=0)
+    for j in np.flatnonzero(is_empty).tolist():
+        if len(np.unique(real.X[:, j])) == 2:
+            raise ValueError(
+                f"rows: column {schema.names[j]!r} has no known cell, as in rows drawn where jf.censored names it; "
+                "leave it, and the column that it is about, out of both tables"
+            )
+    return _Tables(real, found, new, encoded, encoded_real)
 
 
 def _compared(tables: _Tables, wanted: set[str], seed: int) -> dict[str, Any]:

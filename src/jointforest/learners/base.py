@@ -225,8 +225,8 @@ def read_training_rows(frame: Any, kinds: Mapping[str, Any] | None) -> TableRows
     """
     frame = with_names(frame)
     schema = infer_schema(frame, kinds)
-    columns = kernel_columns(schema)
     X, _, ranges = encode_ranges(schema, frame)
+    columns = kernel_columns(schema)
     X, ranges = (X, None) if ranges is None else ranges.without_values(schema, X)
     X = snap(columns, X if ranges is None else complete_table(schema, X, ranges))
     check_cells(schema.names, X)

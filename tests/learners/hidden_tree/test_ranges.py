@@ -3,15 +3,17 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import gamma, norm
 
 import jointforest as jf
-from jointforest.data.frames import encode_ranges
+from jointforest.data.frames import encode_ranges, read
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.ranges import Ranges, complete_table
 from jointforest.learners.base import read_training_rows
 from jointforest.learners.hidden_tree.codes import scales_of, table_of
 from jointforest.learners.hidden_tree.em import expected_counts, from_tree, log_probabilities, split_tables
 from jointforest.learners.hidden_tree.learn import LearnSettings, learn_tree
+from jointforest.learners.history.prepare import prepare_histories
 
 from ...oracle import hidden_learning as oracle
 from .test_em import random_tree
@@ -266,16 +268,33 @@ def test_ranges_are_kept_or_filled():
         joint.impute(hidden, ranges="drop")
 
 
+def as_text(frame):
+    return frame.assign(real=[f"{v:.2f}" if isinstance(v, float) else "<4" for v in frame.real])
+
+
+def conformal(frame):
+    learner = jf.GenerativeForestClassifier(3, conformal=True, random_state=0)
+    return learner.fit(frame[["whole", "real"]], frame.level)
+
+
+def subjects(frame):
+    return frame.assign(g=np.arange(len(frame)) // 4)
+
+
+def history(frame):
+    return jf.HistoryForest(random_state=0).fit(subjects(frame), group="g")
+
+
 @pytest.mark.parametrize(
     ("learn", "why"),
     [
-        (lambda frame: jf.HistoryForest().fit(frame.assign(g=np.arange(400) // 4), group="g"), "histories"),
         (lambda frame: jf.HiddenTreeForest().fit_batches(frame), "learning in batches"),
         (lambda frame: jf.AdversarialForest(3).fit_batches(lambda: (frame[:200], frame[200:])), "learning in batches"),
-        (lambda frame: jf.GenerativeForestClassifier(3).fit(frame[["whole", "real"]], frame.level), "not taken here"),
-        (lambda frame: jf.JointRegressor().fit(frame[["level", "real"]], frame.whole), "not taken here"),
+        (lambda frame: jf.HiddenTreeForest().fit_batches(as_text(frame)), "learning in batches"),
+        (lambda frame: conformal(frame).predict_set(frame[["whole", "real"]]), "not taken here"),
         (lambda frame: learned(frame).check(frame), "not taken here"),
-        (lambda frame: jf.JointImputer(jf.HiddenTreeForest(n_states=2)).fit(frame).impute(frame), "not taken here"),
+        (lambda frame: jf.fidelity(learned(frame), frame), "not taken here"),
+        (lambda frame: history(frame).joint_.log_density(subjects(frame)), "not taken here"),
     ],
 )
 def test_what_takes_no_ranges_says_so(learn, why):
@@ -284,3 +303,78 @@ def test_what_takes_no_ranges_says_so(learn, why):
     hidden.loc[frame.real < 4, "real"] = jf.between(None, 4)
     with pytest.raises(ValueError, match=rf"column 'real' has .* cells that are ranges, .*{why}"):
         learn(hidden)
+
+
+def test_ranges_that_are_meant_as_levels_are_learned_in_batches():
+    frame = as_text(numbers_and_levels().astype({"real": object}).assign(real=lambda of: [*["<4"] * 9, *of.real[9:]]))
+    joint = jf.HiddenTreeForest(n_states=2, kinds={"real": "categorical"}, random_state=0).fit_batches(frame).joint_
+    assert joint.given().probability("real = '<4'") == pytest.approx(9 / 400, abs=0.02)
+
+
+def test_generative_forests_learn_draws_and_answer_given_ranges():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=2_000)
+    label = (rng.random(2_000) < 1 / (1 + np.exp(-2 * x))).astype(int)
+    X = pd.DataFrame({"x": [jf.between(None, -0.3) if v <= -0.3 else v for v in x]})
+    forest = jf.GenerativeForestClassifier(20, min_samples_leaf=20, random_state=0).fit(X, label)
+    low = forest.predict_proba(pd.DataFrame({"x": [jf.between(None, -0.3)]}))[0, 1]
+    assert low == pytest.approx(label[x <= -0.3].mean(), abs=0.05)
+    assert np.exp(forest.joint_.given(x=jf.between(None, -0.3)).log_probability) == pytest.approx(
+        (x <= -0.3).mean(), abs=0.03
+    )
+
+
+def test_histories_learn_values_that_suit_the_rows_beside_them():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 6))
+    for t in range(1, 6):
+        x[:, t] = 0.8 * x[:, t - 1] + 0.6 * x[:, t]
+    limit = np.quantile(x, 0.3)
+    cells = [jf.between(None, limit) if v <= limit else v for v in x.ravel()]
+    frame = pd.DataFrame({"id": np.repeat(np.arange(300), 6), "t": np.tile(np.arange(6), 300), "x": cells})
+    frame["y"] = x.ravel() + rng.normal(size=1_800)
+    found = prepare_histories(read(frame), "id", "t", None, True).X[:, 0].reshape(300, 6)
+    assert (found[x <= limit] <= limit).all() and (found[x > limit] == x[x > limit]).all()
+    lag, of_true = (np.corrcoef(of[:, 1:].ravel(), of[:, :-1].ravel())[0, 1] for of in (found, x))
+    assert lag == pytest.approx(of_true, abs=0.06)
+    drawn = jf.HistoryForest(random_state=0).fit(frame, group="id", order="t").joint_.sample(300, random_state=0)
+    assert (drawn.x.astype(float) <= limit).mean() == pytest.approx(0.3, abs=0.05)
+
+
+def as_gamma(z):
+    return gamma.ppf(norm.cdf(z), 3.0)
+
+
+@pytest.mark.parametrize("shape", ["lognormal", "normal", "gamma"])
+def test_a_joint_of_few_rows_agrees_with_its_own_rows_and_with_the_truth(shape):
+    """Shares below the limit are counted in the rows; moments are those of the values that it has not seen."""
+    off = []
+    for seed in (0, 1, 2):
+        rng = np.random.default_rng(seed)
+        z = rng.normal(size=(500, 2))
+        x = {"lognormal": np.exp(0.6 * z[:, 0]), "normal": 8 + z[:, 0], "gamma": gamma.ppf(norm.cdf(z[:, 0]), 3.0)}[
+            shape
+        ]
+        y = 0.8 * z[:, 0] + 0.6 * z[:, 1]
+        limit = float(np.quantile(x, 0.3))
+        low = x < limit
+        frame = pd.DataFrame(
+            {"x": [jf.between(None, limit, "neither") if a else v for v, a in zip(x, low, strict=True)], "y": y}
+        )
+        joint, full = (jf.HiddenTreeForest(random_state=0).fit(of).joint_ for of in (frame, frame.assign(x=x)))
+        is_low = {"x": jf.between(None, limit, "neither")}
+        assert np.exp(joint.given(**is_low).log_probability) == pytest.approx(low.mean(), abs=0.01)
+        for lo, hi in ((-9.0, -0.5), (-0.5, 0.5), (0.5, 9.0)):
+            here = (y > lo) & (y <= hi)
+            near = jf.between(lo, hi, "right")
+            both = joint.given(y=near, **is_low).log_probability - joint.given(y=near).log_probability
+            assert np.exp(both) == pytest.approx(low[here].mean(), abs=0.06)
+            # as near to the truth as a joint of the values, which few rows blur, too
+            off_of_values = (full.given(y=near).mean("x") - x[here].mean()) / x.std()
+            assert abs(joint.given(y=near).mean("x") - x[here].mean()) / x.std() < abs(off_of_values) + 0.06
+        for q in (0.4, 0.5, 0.9):  # above the limit
+            assert abs(joint.given().quantile("x", q) - np.quantile(x, q)) < 0.08 * x.std()
+        off.append((joint.given().mean("x") - x.mean()) / x.std())
+        assert abs(joint.given().std("x") / x.std() - 1) < 0.1
+        assert joint.given().mean("x") == pytest.approx(read_training_rows(frame, None).X[:, 0].mean(), abs=0.005)
+    assert np.abs(off).max() < 0.04 and np.abs(off).mean() < 0.02

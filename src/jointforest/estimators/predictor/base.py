@@ -14,12 +14,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ...api.fit_report import FitReport
 from ...api.joint import Joint
 from ...api.shapley import ShapleyValues, find_players, to_result
-from ...data.evidence import Evidence, build
+from ...data.evidence import Evidence
+from ...data.frames import refuse_ranges
 from ...data.schema import Frame
 from ...inference.shapley.coalition_values import distinct_words
 from ...inference.shapley.game import Asked, shapley_values
 from ...learners.base import Learner
-from ...learners.generative.targets import Training, as_table, read_feature_cells, read_training
+from ...learners.generative.targets import Training, as_table, read_others, read_training
 from ...learners.selection.budget import budget_of
 from ...runtime.parameters import VERBOSE, Number, parameter, seed_of
 from ...runtime.progress import be_quiet, write_line
@@ -118,8 +119,6 @@ class JointPredictor(Learner):
         training = read_training(X, y, self._target_kind, self._kinds(X, y))
         if len(training.X) < 2:
             raise ValueError(f"the table has 1 sample (n_samples = 1); {type(self).__name__} needs at least 2")
-        if len(training.schema.columns) < 2:
-            raise ValueError("no feature has a known cell; expected at least one")
         validate_data(self, X, skip_check_array=True)
         return training
 
@@ -199,15 +198,14 @@ class JointPredictor(Learner):
         """Evidence of rows of features; nothing is known of the target."""
         X = self._same_columns(as_table(X))
         schema = self.joint_.schema
-        last = len(schema.columns) - 1
-        cells, unseen = read_feature_cells(schema, last, X, self.extra)
-        return build(schema, np.insert(cells, last, np.nan, axis=1), np.insert(unseen, last, False, axis=1))
+        return read_others(schema, len(schema.columns) - 1, X, self.extra)
 
     def _stacked(self, evidence: Evidence, with_spread: bool = False) -> tuple[Stack, np.ndarray]:
         """The members' answers, and the share of each row that is missing (n,)."""
         joint = self.joint_.distribution
         answers = ask_members(self._members, joint, evidence, self._seed, with_spread)
-        return stack(list(answers.values())), missing_share(evidence.value[:, :-1], self._known)
+        cells = np.where(evidence.cell_regions() >= 0, 0.0, evidence.value)  # of ranges something is known
+        return stack(list(answers.values())), missing_share(cells[:, :-1], self._known)
 
     def _predict(self, evidence: Evidence) -> np.ndarray:
         """Probabilities (n, K), or means (n, 1)."""
@@ -258,6 +256,7 @@ class JointPredictor(Learner):
         """
         evidence = self._evidence(X)
         seed, schema = seed_of(random_state), self.joint_.schema
+        refuse_ranges(schema, evidence.cell_regions())
         d = len(schema.columns)
         joint = self.joint_.distribution
         players = find_players(joint, list(range(d - 1)), groups, n_coalitions, seed)

@@ -124,7 +124,10 @@ class ExpectedAdditive:
 
 @dataclass(frozen=True)
 class NativeBoosting:
-    """Boosted trees that have seen rows with missing cells, and take missing cells themselves."""
+    """Boosted trees that have seen rows with missing cells, and take missing cells themselves.
+
+    Of ranges they answer the mean over draws within them.
+    """
 
     trees: Boosted
 
@@ -132,10 +135,16 @@ class NativeBoosting:
         return self
 
     def needs_draws(self, evidence: Evidence) -> np.ndarray:
-        return np.zeros(len(evidence.value), bool)
+        return np.asarray((evidence.cell_regions() >= 0).any(axis=1))
 
     def answer(self, known: PosteriorState, completed: np.ndarray, with_spread: bool = True) -> Answer:
-        return Answer(self.trees.native(known.evidence))
+        value, is_range = known.evidence.value, known.evidence.cell_regions() >= 0
+        if not is_range.any():
+            return Answer(self.trees.native(known.evidence))
+        rows = np.where(is_range[:, None], completed, value[:, None])
+        n, m, d = rows.shape
+        each = self.trees.native(Evidence.of_values(rows.reshape(n * m, d)))
+        return Answer(each.reshape(n, m, -1).mean(axis=1))
 
 
 def ask_members(
@@ -197,8 +206,10 @@ def grid_of(y: np.ndarray, step: float) -> np.ndarray:
 
 def take_training(training: Training, rows: np.ndarray) -> Training:
     """The rows of these numbers, as a table to learn from."""
-    X = training.X[rows]
-    return training._replace(X=X, filled=X, table=prepare_table(training.columns, X, None, training.table.edges))
+    X, ranges = training.X[rows], None if training.ranges is None else training.ranges.take(rows)
+    return training._replace(
+        X=X, filled=X, ranges=ranges, table=prepare_table(training.columns, X, None, training.table.edges)
+    )
 
 
 def learn_forest(training: Training, seed: int, like: Any = None) -> Any:
@@ -240,4 +251,7 @@ def evidence_of(training: Training, rows: np.ndarray, mask: np.ndarray) -> Evide
     cells = training.X[rows].copy()
     cells[:, :-1][mask] = np.nan
     cells[:, -1] = np.nan
-    return build(training.schema, cells)
+    ranges = None if training.ranges is None else training.ranges.take(rows)
+    if ranges is not None:
+        ranges.number[np.isnan(cells)] = -1
+    return build(training.schema, cells, ranges=ranges)

@@ -160,6 +160,8 @@ class JointRegressor(RegressorMixin, JointPredictor):
         if (target is None) != (self._survival is None):
             held = ("plain numbers", "times and whether the event has happened")
             raise ValueError(f"y: expected {held[self._survival is not None]}, as at learning")
+        if target is None and target_cells(y).dtype.kind not in "biuf":
+            raise ValueError("y: R squared needs numbers; leave out the rows of which only a range is known")
         if target is None:
             return float(super().score(X, y, sample_weight))
         weight = np.ones(len(target.time)) if sample_weight is None else np.asarray(sample_weight, np.float64)
@@ -232,10 +234,11 @@ class JointRegressor(RegressorMixin, JointPredictor):
         """Those given, and that of the target: whole numbers and decimals have a grid, as other columns do."""
         name, kinds = target_name(y, read(X).names), dict(self.kinds or {})
         cells = target_cells(y)
-        if name in kinds or cells.dtype.kind not in "biuf" or not np.isfinite(cells).all() or len(cells) < 2:
+        is_number = cells.dtype.kind in "biuf"
+        if name in kinds or len(cells) < 2 or (is_number and not np.isfinite(cells).all()):
             return self.kinds
         frame = column_like(X, name, cells)
-        is_whole = bool((cells == np.rint(cells)).all() and np.abs(cells).max() < _LARGEST_WHOLE)
+        is_whole = is_number and bool((cells == np.rint(cells)).all() and np.abs(cells).max() < _LARGEST_WHOLE)
         kind = "integer" if is_whole else infer_schema(frame, doubt=False).columns[0].kind
         return kinds | {name: kind} if kind in _KINDS else self.kinds
 

@@ -22,9 +22,10 @@ from sklearn.linear_model import PoissonRegressor
 
 from ...data.conditions import censored
 from ...data.evidence import Evidence, build
-from ...data.frames import read
+from ...data.frames import read, with_column
 from ...data.schema import Schema
 from ...learners.base import read_training_rows
+from ...learners.generative.targets import column_like
 from ...learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
 from ...learners.selection.choose import mixture_weights
 from ...models.base import Distribution
@@ -322,21 +323,13 @@ def fit_survival(X: Any, target: Times, kinds: dict[str, str] | None, seed: int)
     names = read(X).names
     if len(target.time) != read(X).n:
         raise ValueError(f"X has {read(X).n} rows and y has {len(target.time)} entries; expected as many of both")
-    if isinstance(X, np.ndarray):
-        frame, (flag, name) = np.column_stack([X, target.event, target.time]), (f"x{X.shape[1] + k}" for k in (0, 1))
-    else:
-        flag, name = (_unlike(names, one) for one in (target.flag, target.name))
-        table = nw.from_native(X, eager_only=True)
-        series = [
-            nw.new_series(n, c.tolist(), backend=table.implementation)
-            for n, c in ((flag, target.event), (name, target.time))
-        ]
-        frame = table.with_columns(*series).to_native()
-    of_columns: dict[str, Any] = {**(kinds or {}), name: censored(event=flag)}
-    rows = read_training_rows(frame, of_columns)
+    flag, name = (_unlike(names, one) for one in (target.flag, target.name))
+    frame = with_column(X, flag, column_like(X, flag, target.event))
+    frame = with_column(frame, name, column_like(X, name, target.time))
+    rows = read_training_rows(frame, {**(kinds or {}), name: censored(event=flag)})
     if isinstance(X, np.ndarray):  # answers are about the features and the time alone
         *features, last = rows.schema.columns
-        columns = (*features, replace(last, name=_unlike(names, target.name), censored=None))
+        columns = (*features, replace(last, censored=None))
         unknown = tuple(one for one in rows.schema.unknown if one[1].name != flag)
         rows = rows._replace(schema=replace(rows.schema, columns=columns, unknown=unknown))
     known = build(rows.schema, rows.X, ranges=rows.ranges)

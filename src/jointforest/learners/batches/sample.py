@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...data.cells import FrameReader, ranges_refused, without
+from ...data.csv_files import is_number
 from ...data.frames import encode_cells, read, row_weights, take_rows
 from ...data.infer_schema import NoRows, check_kinds, doubt_values, schema_of, to_count
 from ...data.observe_table import Look, WantedValues, add_table_counts, count, look, merge_looks
+from ...data.ranges import range_text
 from ...data.rules.find import with_rules
 from ...data.sample_rows import (
     CommonRows,
@@ -68,20 +70,32 @@ class Sample(NamedTuple):
         return self.n == len(self.X)
 
 
+_LABELS = 1000
+"""Texts of a column in a batch among which ranges are looked for."""
+
+
 def held(reader: FrameReader) -> FrameReader:
     """The same, each column read once and kept."""
     cells = {name: reader.cells(name) for name in reader.names}
     return replace(reader, cells=cells.__getitem__)
 
 
-def see(batch: Any, seed: int, n_rows: int, ignored: Set[str] = frozenset()) -> _Seen:
+def see(batch: Any, seed: int, n_rows: int, kinds: Mapping[str, str]) -> _Seen:
     """Look at one batch, and sample at most so many of its rows; columns to be ignored may be of any type."""
-    reader = held(without(read(batch), ignored))
+    reader = held(without(read(batch), _ignored(kinds)))
     for name in reader.names:
-        if reader.cells(name).range_of is not None:
-            n = int(np.count_nonzero(reader.cells(name).missing))
+        cells = reader.cells(name)
+        n = int(np.count_nonzero(cells.missing & ~cells.is_absent))
+        texts = [str(label) for label in cells.labels[:_LABELS]]
+        if kinds.get(name) is None and sum(map(is_number, texts)) > 0.5 * len(texts):
+            n = int(np.isin(np.asarray(cells.codes), [k for k, text in enumerate(texts) if range_text(text)]).sum())
+        if n:
             raise ValueError(ranges_refused(name, n, "which learning in batches does not take"))
     return _Seen(look(reader), sample_rows(reader, seed, sample_size(n_rows)))
+
+
+def _ignored(kinds: Mapping[str, str]) -> set[str]:
+    return {name for name, kind in kinds.items() if kind == "ignored"}
 
 
 def merge_seen(a: _Seen, b: _Seen, n_rows: int) -> _Seen:
@@ -109,8 +123,7 @@ def take_sample(
 
     Raises ValueError if there is no row, or the table cannot be used (each message names the column).
     """
-    ignored = {name for name, kind in (kinds or {}).items() if kind == "ignored"}
-    look_at = partial(see, seed=seed, n_rows=n_rows, ignored=ignored)
+    look_at = partial(see, seed=seed, n_rows=n_rows, kinds=kinds or {})
     merge = partial(merge_seen, n_rows=n_rows)
     seen = fold(_pass(look_at, merge), None)
     if seen is None:
@@ -124,7 +137,7 @@ def take_sample(
     wanted, keys = to_count(seen.look, kinds), common_keys(seen.rows, sample_size(n_rows))
     counted = None
     if wanted or len(keys):
-        again = partial(count_again, wanted=wanted, keys=keys, seed=seed, ignored=ignored)
+        again = partial(count_again, wanted=wanted, keys=keys, seed=seed, ignored=_ignored(kinds))
         counted = fold(_pass(again, merge_counted), seen.look.n)
     return sample_of(seen, counted, kinds, n_rows, seed)
 

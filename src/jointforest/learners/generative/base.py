@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ...api.joint import Joint, need_joint
 from ...data.evidence import Evidence
-from ...data.frames import check_weights, read
+from ...data.frames import check_weights, read, refuse_ranges
 from ...models.box_forest.box_forest import BoxForest
 from ...models.box_forest.robustness import robustness
 from ...models.box_forest.structure import Forest
@@ -35,7 +35,6 @@ from .targets import (
     Training,
     as_table,
     coded_training,
-    read_feature_cells,
     read_others,
     read_training,
     sampled_training,
@@ -415,8 +414,9 @@ class GenerativeForest(Learner):
         check_is_fitted(self, "joint_")
         if not self.conformal or not hasattr(self, "_calibration"):
             raise ValueError("no rows were kept to calibrate: set conformal=True before fit")
-        X = self._same_columns(as_table(X))
-        return read_feature_cells(self.joint_.schema, self._target, X, self.extra)[0]
+        evidence = self._evidence(X)
+        refuse_ranges(self.joint_.schema, evidence.cell_regions())
+        return np.delete(evidence.value, self._target, axis=1)
 
     def _components(self, training: Training, seed: int) -> LearnComponents | None:
         """How the components of leaves that are mixtures are learned, if they are."""

@@ -10,14 +10,14 @@ import narwhals as nw
 import numpy as np
 from sklearn.utils.validation import check_array, column_or_1d
 
-from ...data.cells import absent
+from ...data.cells import absent, is_interval
 from ...data.evidence import Evidence, build
-from ...data.frames import encode, read, take_rows, warn_unseen
+from ...data.frames import encode_ranges, read, take_rows, warn_unseen, with_column
 from ...data.infer_schema import infer_schema
-from ...data.rules.find import with_rules
-from ...data.schema import Column, Columns, Schema, edges, kernel_columns, snap
+from ...data.ranges import Ranges
+from ...data.schema import Column, Columns, Schema, edges, kernel_columns
 from ...models.hidden_tree.hidden_trees import HiddenTrees
-from ..base import TableRows, as_frame, check_cells
+from ..base import TableRows, as_frame, check_cells, read_training_rows
 from ..batches.sample import Sample
 from ..chow_liu_leaves.leaves import CodedRows, on_own_scales
 from ..leaf_fitting.fit import Table, prepare_table
@@ -43,6 +43,8 @@ class Training(NamedTuple):
         The whole table as codes, where X has the features' codes: see `coded_training`.
     first : HiddenTrees or None
         What the draws are from; None: nothing is drawn.
+    ranges : Ranges or None
+        Which cells are ranges; X has draws from these.
     """
 
     schema: Schema
@@ -53,14 +55,15 @@ class Training(NamedTuple):
     label_dtype: np.dtype
     coded: CodedRows | None = None
     first: HiddenTrees | None = None
+    ranges: Ranges | None = None
 
     def completed(self, weight: np.ndarray, seed: int) -> Training:
         """The same rows, which have weights (n,), with missing cells drawn."""
         even = weight / weight.mean() if np.ptp(weight) > 0.0 else None
-        rows = TableRows(self.schema, self.columns, self.X, self.X).completed(even, seed)
+        rows = TableRows(self.schema, self.columns, self.X, self.X, ranges=self.ranges).completed(even, seed)
         if rows.first is None:
             return self
-        return self._replace(filled=rows.filled, table=rows.cells, first=rows.first)
+        return self._replace(X=rows.X, filled=rows.filled, table=rows.cells, first=rows.first)
 
 
 def read_training(
@@ -71,27 +74,21 @@ def read_training(
     The target is named as y is, or "y"; it may not have the name of a feature. ``rows``: those to be read, default all.
     Raises ValueError if lengths differ, y has missing cells or does not fit its kind, or a column cannot be used.
     """
-    kinds = dict(kinds or {})
     table, cells = read(X), target_cells(y)
     name, n = target_name(y, table.names), table.n
     if len(cells) != n:
         raise ValueError(f"X has {n} rows and y has {len(cells)} entries; expected as many of both")
     if rows is not None:
         X, cells = take_rows(X, rows), cells[rows]
-    features = infer_schema(X, {k: v for k, v in kinds.items() if k != name})
     if kind == "categorical":
         _check_labels(cells)
-    frame = column_like(X, name, cells)
-    target = infer_schema(frame, {"x0" if isinstance(frame, np.ndarray) else name: kinds.get(name, kind)})
-    column = replace(target.columns[0], name=name)
-    _check_target(column, kind, cells)
-    both = np.column_stack([encode(features, X)[0], encode(target, frame)[0]])
-    schema = replace(features, columns=(*features.columns, column))
-    check_cells(schema.names, both)
-    columns = kernel_columns(schema)
-    X = snap(columns, both)
-    schema = with_rules(schema, X)
-    return Training(schema, columns, X, X, prepare_table(columns, X, None, edges(schema)), cells.dtype)
+    of_rows = read_training_rows(with_column(X, name, column_like(X, name, cells)), {name: kind} | (kinds or {}))
+    schema, columns, cells_of, *_ = of_rows
+    if len(schema.columns) < 2:
+        infer_schema(X, kinds)  # which says why no feature can be learned
+    _check_target(schema.columns[-1], kind, cells)
+    prepared = prepare_table(columns, cells_of, None, edges(schema))
+    return Training(schema, columns, cells_of, cells_of, prepared, cells.dtype, ranges=of_rows.ranges)
 
 
 def sampled_training(sample: Sample, target: str, kind: str) -> Training:
@@ -141,6 +138,11 @@ def _check_labels(cells: np.ndarray) -> None:
 
 def _check_target(column: Column, kind: str, cells: np.ndarray) -> None:
     """Refuse a target column that is not of this kind, or whose labels float64 numbers cannot tell apart."""
+    if column.censored is not None:
+        raise ValueError(
+            f"column {column.name!r}: give JointRegressor.fit a frame of {column.name!r} and {column.censored.flag!r} "
+            "as y, in place of jf.censored"
+        )
     if column.is_categorical != (kind == "categorical"):
         wanted = "labels of classes" if kind == "categorical" else "numbers"
         raise ValueError(
@@ -177,7 +179,7 @@ def target_name(y: Any, others: Collection[str] = ()) -> str:
 
 
 def target_cells(y: Any) -> np.ndarray:
-    """Entries of a target as an array (n,): numbers, booleans, or objects that are text.
+    """Entries of a target as an array (n,): numbers, booleans, or objects that are text or intervals.
 
     Raises ValueError if it is not one column, an entry is missing, or one is no number, boolean or text. A 2-D array of
     one column is taken with a DataConversionWarning.
@@ -200,6 +202,8 @@ def target_cells(y: Any) -> np.ndarray:
             f"Input y contains NaN: {int(np.sum(missing))} of {len(cells)} targets are missing{such}; "
             "leave those rows out"
         )
+    if cells.dtype == object and any(map(is_interval, cells)):
+        return cells
     if cells.dtype == object:
         odd = [cell for cell in cells if not isinstance(cell, str)]
         if len(odd) == len(cells):
@@ -240,10 +244,7 @@ def feature_schema(schema: Schema, d: int) -> Schema:
 
 def read_features(schema: Schema, d: int, X: Any) -> Evidence:
     """Evidence of the rows of a frame or array X of the first d columns; warns of levels never seen at learning."""
-    features = feature_schema(schema, d)
-    cells, unseen = encode(features, X)
-    warn_unseen(features, X, unseen)
-    return know_features(schema, cells, unseen)
+    return _read_evidence(schema, feature_schema(schema, d), [d] * (len(schema.columns) - d), X, ())
 
 
 def read_others(schema: Schema, target: int, X: Any, extra: str = "refuse") -> Evidence:
@@ -251,21 +252,23 @@ def read_others(schema: Schema, target: int, X: Any, extra: str = "refuse") -> E
 
     Columns that the joint does not have are refused, or with ``extra="ignore"`` left aside.
     """
-    cells, unseen = read_feature_cells(schema, target, X, extra)
-    return build(schema, np.insert(cells, target, np.nan, axis=1), np.insert(unseen, target, False, axis=1))
+    ignored = None if extra == "ignore" else (schema.names[target],)
+    return _read_evidence(schema, schema.without(target), [target], X, ignored)
 
 
-def read_feature_cells(schema: Schema, target: int, X: Any, extra: str = "refuse") -> tuple[np.ndarray, np.ndarray]:
-    """Numbers and codes of all columns but one (n, d - 1), and which levels were never seen, as `read_others` reads."""
-    others = schema.without(target)
-    cells, unseen = encode(others, X, None if extra == "ignore" else (schema.names[target],))
+def _read_evidence(
+    schema: Schema, others: Schema, unknown: list[int], X: Any, ignored: Collection[str] | None
+) -> Evidence:
+    """Evidence of the rows of a frame X of other columns than those to be inserted at places ``unknown`` of theirs."""
+    cells, unseen, ranges = encode_ranges(others, X, ignored)
     warn_unseen(others, X, unseen)
-    return cells, unseen
+    if ranges is not None:
+        ranges = ranges._replace(number=np.insert(ranges.number, unknown, -1, axis=1))
+    cells, unseen = np.insert(cells, unknown, np.nan, axis=1), np.insert(unseen, unknown, False, axis=1)
+    return build(schema, cells, unseen, ranges=ranges)
 
 
-def know_features(schema: Schema, cells: np.ndarray, unseen: np.ndarray | None = None) -> Evidence:
-    """Evidence of encoded features (n, d); ``unseen`` (bool (n, d)) are cells with a level never seen at learning."""
+def know_features(schema: Schema, cells: np.ndarray) -> Evidence:
+    """Evidence of encoded features (n, d)."""
     others = ((0, 0), (0, len(schema.columns) - cells.shape[1]))
-    return build(
-        schema, np.pad(cells, others, constant_values=np.nan), None if unseen is None else np.pad(unseen, others)
-    )
+    return build(schema, np.pad(cells, others, constant_values=np.nan))

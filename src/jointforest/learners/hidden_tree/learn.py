@@ -224,7 +224,7 @@ def _learn(
     if not settings.refit:
         rows_of_all = np.arange(len(every.weight))
         counts = expected_counts(nodes, best, every.codes, rows_of_all, every.weight, run, every.covers, counts)
-    return raked(tree, nodes, counts), of_held
+    return raked(tree, nodes, counts, _together(rows, held)), of_held
 
 
 class _Rows(NamedTuple):

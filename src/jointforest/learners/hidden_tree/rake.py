@@ -14,16 +14,24 @@ from ...models.hidden_tree.hidden_trees import TreeTables
 from ...runtime.threads import of_finite
 from .constants import FIXED
 from .em import Nodes, Tables, split_tables
+from .structure import CodeTable
 
 
-def raked(tree: TreeTables, nodes: Nodes, counts: Tables) -> TreeTables:
+def raked(tree: TreeTables, nodes: Nodes, counts: Tables, table: CodeTable | None = None) -> TreeTables:
     """The tree, which has a column at each node, with the marginals of expected counts of the rows.
 
-    A missing cell counts for the codes that its states give.
+    A missing cell counts for the codes that its states give. Codes that lie in the same ranges of the ``table`` share
+    what they have in all as its imputed values do: no row tells them apart.
     """
     target = []
-    for emission, cells in zip(tree.emission, split_tables(nodes, counts)[1], strict=True):
+    for j, emission, cells in zip(tree.column.tolist(), tree.emission, split_tables(nodes, counts)[1], strict=True):
         rows = cells[:-1].sum(axis=1, dtype=np.float64) + cells[-1].astype(np.float64) @ emission
+        if table is not None and table.covers and len(cover := table.covers[j]):
+            imputed = np.bincount(table.codes[:, j], table.weight, len(rows) + 1)[:-1]
+            alike = np.unique(cover.round(6), axis=1, return_inverse=True)[1].reshape(-1)
+            of_rows, of_imputed = (np.bincount(alike, of)[alike] for of in (rows, imputed))
+            spread = imputed * of_rows / np.maximum(of_imputed, 1e-300)
+            rows = np.where(cover.any(axis=0) & (of_imputed > 0.0), spread, rows)
         share = np.where(emission.any(axis=0), np.maximum(rows / rows.sum(), FIXED.least_share), 0.0)
         target.append(share / share.sum())
     of_codes, of_states = _factors(tree, target)

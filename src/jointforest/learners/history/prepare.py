@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...data.cells import FrameReader, ranges_refused
+from ...data.cells import FrameReader
 from ...data.discretization.discretizer import Scale, codes_of
 from ...data.discretization.learn import learn_scale
 from ...data.history_rows import HistoryRows, check_history_names, group_rows, order_column, some_columns
+from ...data.ranges import Ranges
 from ...data.schema import Column, Schema, shortened
 from ...models.history.columns import (
     GAP,
@@ -27,6 +28,7 @@ from ...models.history.columns import (
 )
 from ...runtime.warnings import warn
 from ..base import read_training_rows
+from ..hidden_tree.codes import match_ranges
 from .constants import FIXED
 
 
@@ -71,11 +73,9 @@ def prepare_histories(
     if len(reader.names) == len(drop):
         raise ValueError(f"there is no column beside {' and '.join(drop)}")
     schema, _, X, *_, ranges = read_training_rows(some_columns(reader, set(reader.names) - set(drop)), kinds)
-    if ranges is not None:
-        j = int((ranges.number >= 0).any(axis=0).argmax())
-        n = int(np.count_nonzero(ranges.number[:, j] >= 0))
-        raise ValueError(ranges_refused(schema.names[j], n, "which histories do not learn from"))
     X = np.ascontiguousarray(X[rows.place])
+    if ranges is not None:
+        X = _matched(schema, X, ranges.take(rows.place), rows.start)
     columns = _columns_of(schema, tuple(reader.names), _group_column(reader, group), time, rows, X, ends)
     if not columns.rows:
         raise ValueError(
@@ -83,6 +83,18 @@ def prepare_histories(
             f"keep one row for each {group!r} and fit the table without group"
         )
     return Prepared(columns, rows, X)
+
+
+def _matched(schema: Schema, X: np.ndarray, ranges: Ranges, start: np.ndarray) -> np.ndarray:
+    """Cells (N, d) whose values of ranges suit the other cells of their row, and those of the rows beside it."""
+    beside = []
+    for off, end in ((1, start[:-1]), (-1, start[1:] - 1)):
+        cells, number = np.roll(X, off, axis=0), np.roll(ranges.number, off, axis=0)
+        cells[end], number[end] = np.nan, -1
+        beside.append((cells, number))
+    wide = Ranges(np.hstack([ranges.number, *(number for _, number in beside)]), ranges.intervals)
+    columns = replace(schema, columns=schema.columns * 3)
+    return match_ranges(columns, np.hstack([X, *(cells for cells, _ in beside)]), wide)[:, : X.shape[1]].copy()
 
 
 def _check_times(rows: HistoryRows, time: Column) -> None:

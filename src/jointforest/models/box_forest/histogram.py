@@ -198,7 +198,8 @@ def mean_and_histogram(
 
 def _table_of_many(forest: Forest, tables: BinTables, evidence: Evidence, j: int, bins: Bins) -> np.ndarray | None:
     """The table by which many rows that know nothing of the column are answered; None of others, or if it is large."""
-    if len(evidence.value) < MANY_ROWS or not np.isnan(evidence.value[:, j]).all() or evidence.has_regions:
+    is_known = ~np.isnan(evidence.value[:, j]) | (evidence.cell_regions()[:, j] >= 0)
+    if len(evidence.value) < MANY_ROWS or is_known.any():
         return None
     return tables.of(j, bins, len(forest.leaves.tree))
 
