@@ -115,7 +115,6 @@ def compare(face: Face) -> None:
     face.rest()
     face.bar("group", "green").click()
     face.settle()
-    face.page.get_by_role("button", name="use the evidence as B").click()
     face.rest()
 
 

@@ -127,8 +127,23 @@ def test_two_pieces_of_evidence_are_compared(penguins: Any, face: Face) -> None:
     apart = 0.5 * sum(abs(shares[0][level] - shares[1][level]) for level in shares[0])
     assert line.locator("small").text_content() == percent(apart)
     assert percent(shares[0]["Biscoe"]) in (line.locator("td").nth(0).text_content() or "")
-    both = ["species = 'Gentoo'", "species = 'Adelie' (the evidence now)"]
-    assert panel.locator("dd > span").all_text_contents() == both
+    assert panel.locator("dd > span").all_text_contents() == ["species = 'Gentoo'", "species = 'Adelie'"]
+    assert (face.bar("island", "Dream").get_attribute("title") or "").endswith(f", A {percent(shares[0]['Dream'])}")
+    said = [re.fullmatch(r"([\d.]+)% apart", text) for text in face.page.locator("jf-card .moved").all_text_contents()]
+    amounts = [float(found[1]) if found else 0.0 for found in said]
+    assert amounts == sorted(amounts, reverse=True) and face.order[0] == "species"
+    masses = [panel.locator("tr").filter(has_text="body_mass_g").locator("td").nth(k).text_content() for k in (0, 1)]
+    means = [penguins.given(species=name).mean("body_mass_g") for name in ("Gentoo", "Adelie")]
+    for text, mean in zip(masses, means, strict=True):
+        assert float((text or "").removeprefix("mean ").replace(",", "")) == pytest.approx(mean, abs=0.51)
+    with face.page.expect_download() as waiting:
+        panel.get_by_role("button", name="save as SVG").click()
+    picture = waiting.value.path().read_text(encoding="utf-8")
+    assert ElementTree.fromstring(picture).tag.endswith("svg") and "A: species = 'Gentoo'" in picture
+    assert all(f">{name}</text>" in picture for name in penguins.columns)
+    face.page.get_by_role("button", name="close Compare").click()
+    assert ", without evidence " in (face.bar("island", "Dream").get_attribute("title") or "")
+    assert face.order == list(penguins.columns)
 
 
 def test_bars_have_one_scale_on_all_cards(face: Face) -> None:

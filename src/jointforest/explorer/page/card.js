@@ -1,11 +1,10 @@
 /** One column: its name, the evidence on it, and its distribution given all the evidence. */
 import "./bars.js";
 import "./histogram.js";
-import { download } from "./clipboard.js";
 import { define, el, focusedNear, freshId, iconButton, mark, named, say } from "./dom.js";
 import { bits, percent, writer } from "./format.js";
 import * as icons from "./icons.js";
-import { pictureOf, pngOf } from "./picture.js";
+import { pictureOf, savePicture } from "./picture.js";
 import { describe, parse } from "./typed.js";
 
 /** Says `evidence` with `detail: {column, condition, live}`, `pin` and `hide` with `detail: {column}`. */
@@ -83,11 +82,15 @@ export class Card extends HTMLElement {
 
   async #save(kind) {
     const { column } = this;
-    const svg = pictureOf(column, this.known, this.known.sentence ?? "", this.picture?.shown ?? []);
-    const name = `${column.name.replace(/[^\p{L}\p{N}_-]+/gu, "_") || "column"}.${kind.toLowerCase()}`;
-    if (kind === "SVG") download(svg, name, "image/svg+xml");
-    else download(await pngOf(svg), name, "image/png");
+    const { now, before, sentence, kept } = this.known;
+    const svg = pictureOf([{ column, now, before, shown: this.levelsShown }], sentence ?? "", kept);
+    await savePicture(svg, column.name.replace(/[^\p{L}\p{N}_-]+/gu, "_") || "column", kind);
     this.#offerPicture();
+  }
+
+  /** Levels in the order in which they are shown; of a card that was never seen, the first ones. */
+  get levelsShown() {
+    return this.picture?.shown ?? [...(this.column.levels ?? []).keys()].slice(0, 8);
   }
 
   #hint() {
@@ -117,7 +120,8 @@ export class Card extends HTMLElement {
 
   /**
    * Keep an answer, and draw it if the card is on the screen: off it, drawing would slow a drag down.
-   * @param {{now: object, before: object, condition: object|null, live: boolean}} known
+   * @param {{now: object, before: object, apart: number, condition: object|null, live: boolean, kept: string|null}} known
+   *   - kept: the evidence of `before`, where that is compared with; apart: how far `now` is from it, else bits
    */
   update(known) {
     this.known = known;
@@ -132,10 +136,10 @@ export class Card extends HTMLElement {
     if (!this.known || !this.isStale) return;
     this.isStale = false;
     if (!this.picture) this.#build();
-    const { now, before, condition, live, top } = this.known;
-    say(this.moved, now.moved >= 0.005 ? `${bits(now.moved)} bits` : "");
+    const { now, before, apart, condition, live, top, kept } = this.known;
+    say(this.moved, apart < 0.005 ? "" : kept === null ? `${bits(apart)} bits` : `${percent(apart)} apart`);
     if (focusedNear(this) !== this.typed || !this.isTyping) this.#showCondition(condition);
-    this.picture.update({ ...now, prior: before.mass, before, condition, live, top });
+    this.picture.update({ ...now, prior: before.mass, before, condition, live, top, beside: kept === null ? "without evidence" : "A" });
     this.#summarise(now);
     if (this.column.can_miss) {
       const missing = now.missing ?? (condition ? 0 : null); // evidence on a cell says that it is there

@@ -14,7 +14,7 @@ import { History, conditionOn, readHash, withCondition, writeHash } from "./stat
 
 /** With more columns, only the cards in sight are asked for while the mouse moves. */
 const MANY = 40;
-/** Panels that ask nothing but what the cards ask. */
+/** Panels that ask nothing but what the cards ask, so that a report has them, too. */
 const LOCAL = new Set(["history", "compare"]);
 const REST = 160; // milliseconds without a change until exact numbers are asked for, and the address is written
 const PULSE = 5000; // milliseconds between looks at whether the joint is still there, and the same
@@ -108,7 +108,7 @@ export class Explorer {
     on("sort", ({ sort }) => this.look({ sort }));
     on("scale", ({ scale }) => {
       this.look({ scale });
-      this.#draw(this.answer, { live: false, exact: this.root.dataset.state === "exact" });
+      this.redraw();
     });
     on("pin", ({ column }) => this.look({ pinned: toggled(this.view.pinned, this.columns[column].name) }));
     on("hide", ({ column }) => this.look({ hidden: toggled(this.view.hidden, this.columns[column].name) }));
@@ -167,6 +167,8 @@ export class Explorer {
     this.table = table;
     this.columns = table.columns;
     this.prior = prior;
+    /** What the cards are compared with while the panel is open: {answer, sentence}. */
+    this.kept = null;
     this.answer = prior;
     this.good = [];
     this.sentence.setCan((what) => this.can(what));
@@ -430,23 +432,44 @@ export class Explorer {
     const evidence = Array.isArray(answer.evidence) ? answer.evidence : [];
     const top = this.#longest(answer);
     const { sentence } = answer;
+    const kept = this.compared;
+    const before = kept?.answer ?? this.prior;
+    this.apart = answer.columns.map(({ mass, moved }, k) => (kept ? distance(mass, before.columns[k].mass) : moved));
     this.cards.forEach((card, place) => {
-      const now = answer.columns[place];
       const condition = conditionOn(evidence, place);
-      card.update({ now, before: this.prior.columns[place], condition, live, top, sentence });
+      const one = { now: answer.columns[place], before: before.columns[place], apart: this.apart[place], condition, live, top };
+      card.update({ ...one, sentence, kept: kept?.sentence ?? null });
     });
     this.sentence.update(answer, { live });
     if (!live) this.#look();
+    if (kept && !live) this.panel.update();
     this.#state(this.asker.busy ? "asking" : note.exact ? "exact" : "known");
     if (note.began !== undefined)
       performance.measure("known", { start: note.began, detail: { exact: Boolean(note.exact), live } });
   }
 
+  /** The evidence kept as A, while the panel that compares is open. */
+  get compared() {
+    return this.view.panel === "compare" ? this.kept : null;
+  }
+
+  /** Keep an answer, which the cards are compared with while the panel is open. */
+  keep(answer, sentence) {
+    this.kept = { answer, sentence };
+    this.redraw();
+  }
+
+  /** Draw what is known once more, because it is looked at in another way. */
+  redraw() {
+    this.#draw(this.answer, { live: false, exact: this.root.dataset.state === "exact" });
+  }
+
   /** The share of a bar over the full width, the same on all cards: 1, or the greatest share of a level on the page. */
   #longest({ columns, evidence }) {
     if (this.view.scale !== "most") return 1;
+    const before = (this.compared?.answer ?? this.prior).columns;
     const isFree = (k) => this.columns[k].levels && !conditionOn(evidence, k);
-    const shares = [...columns.keys()].flatMap((k) => (isFree(k) ? [...columns[k].mass, ...this.prior.columns[k].mass] : []));
+    const shares = [...columns.keys()].flatMap((k) => (isFree(k) ? [...columns[k].mass, ...before[k].mass] : []));
     return shares.reduce((most, x) => Math.max(most, x), 1e-12);
   }
 
@@ -463,8 +486,10 @@ export class Explorer {
   }
 
   #look() {
+    const kept = this.compared;
     this.toolbar.update(this.view);
-    this.legend.update(this.view.scale);
+    this.legend.update(this.view.scale, kept && kept.sentence);
+    this.body.classList.toggle("comparing", kept !== null);
     this.#arrange();
     const isOther = (this.panel?.dataset.panel ?? null) !== this.view.panel;
     if (isOther && this.history.now) this.#openPanel();
@@ -477,6 +502,7 @@ export class Explorer {
     this.aside.parentElement.classList.toggle("open", Boolean(this.panel));
     this.aside.replaceChildren(...(this.panel ? [this.panel] : []));
     this.panel?.update();
+    if (this.kept) this.redraw();
   }
 
   /** Show the cards that are wanted, in the order that is wanted. */
@@ -493,7 +519,7 @@ export class Explorer {
     }
     const isOneValue = ({ levels, edges, step }) => (levels ? levels.length < 2 : Boolean(step) && edges.length < 3);
     const rank = ({ column }) => (pinned.includes(column.name) ? 1 : isOneValue(column) ? -1 : 0); // such columns last
-    const moved = (card) => (sort === "moved" ? (this.answer.columns[card.place]?.moved ?? 0) : 0);
+    const moved = (card) => (sort === "moved" || this.compared ? (this.apart?.[card.place] ?? 0) : 0);
     const order = [...(this.cards ?? [])].sort((a, b) => rank(b) - rank(a) || moved(b) - moved(a) || a.place - b.place);
     reorder(this.grid, order);
     this.none.hidden = order.some((card) => !card.hidden);
@@ -520,6 +546,11 @@ function kindly({ message, impossible }) {
   const [said] = message.split("\n");
   const sentence = said.charAt(0).toUpperCase() + said.slice(1);
   return impossible ? `No row can be like this. ${sentence}` : sentence;
+}
+
+/** How much probability two distributions have on different values, 0 to 1. */
+function distance(a, b) {
+  return 0.5 * a.reduce((sum, x, k) => sum + Math.abs(x - b[k]), 0);
 }
 
 /** A list with a name put in, or taken out. */

@@ -23,6 +23,7 @@ export class Histogram extends HTMLElement {
   #build() {
     this.ghost = svg("path", { class: "ghost" });
     this.bars = svg("path", { class: "fill" });
+    this.was = svg("path", { class: "was" });
     this.rows = svg("path", { class: "of-rows" });
     this.labels = this.column.edges.slice(1).map(() => el("span", { class: "share", hidden: true }));
     this.picture = svg(
@@ -30,6 +31,7 @@ export class Histogram extends HTMLElement {
       { class: "plot", viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" },
       this.ghost,
       this.bars,
+      this.was,
       this.rows,
     );
     this.window = el("div", { class: "window", hidden: true });
@@ -111,7 +113,7 @@ export class Histogram extends HTMLElement {
     const rows = this.known.rows?.map((share, k) => this.axis.height(share, k)) ?? null;
     const scale = scaleOf(Array.from(now, (height, k) => Math.max(height, was[k], rows?.[k] ?? 0)));
     const x = this.column.edges.map((edge) => 100 * this.axis.position(edge));
-    mark(this.ghost, "d", outline(x, was, scale.top));
+    for (const path of [this.ghost, this.was]) mark(path, "d", outline(x, was, scale.top));
     mark(this.bars, "d", bars(x, now, scale.top));
     mark(this.rows, "d", rows ? outline(x, rows, scale.top) : "");
     const { mass } = this.known;
@@ -194,7 +196,7 @@ export class Histogram extends HTMLElement {
             ? ends[0]
             : `${ends[0]} to ${ends[1]}`;
     const inTable = this.known.rows ? `, in the table ${percent(this.known.rows[k])}` : "";
-    this.readout.textContent = `${range}: ${percent(this.known.mass[k])}, without evidence ${percent(this.known.prior[k])}${inTable}`;
+    this.readout.textContent = `${range}: ${percent(this.known.mass[k])}, ${this.known.beside} ${percent(this.known.prior[k])}${inTable}`;
     this.readout.classList.toggle("end", share > 0.5);
   }
 
