@@ -118,6 +118,12 @@ def compare(face: Face) -> None:
     face.rest()
 
 
+def sort_rows(face: Face) -> None:
+    """Sort the rows of the table."""
+    face.page.locator(".panel").get_by_role("button", name="amount").click()
+    face.rest()
+
+
 def leave_out_cells(face: Face) -> None:
     """Count two cells of the row as unknown."""
     for column in ("group", "real"):
@@ -206,6 +212,7 @@ STATES = {
     "hard names": State("`` >= 3", server="hostile"),
     "hard names in a panel": State("`` >= 3", "compare", server="hostile"),
     "rows": State(SEVERAL, "rows"),
+    "rows of the table": State(NUMBER, "rows", sort_rows, server="asked"),
     "most probable row": State(SEVERAL, "mode"),
     "groups": State(SEVERAL, "why"),
     "waterfall of a number": State(SEVERAL, "reasons", predicted("real")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -37,6 +38,40 @@ def test_rows_meet_the_evidence_and_follow_it(face: Face) -> None:
     before = panel.locator("tbody").text_content()
     panel.get_by_role("button", name="draw again").click()
     expect(panel.locator("tbody")).not_to_have_text(before or "")
+
+
+def test_rows_of_the_table_are_sorted_by_mouse_and_keyboard(penguins: Any, visit: Callable[..., Face]) -> None:
+    table = jf.datasets.load_penguins()
+    with Explorer(penguins, "penguins.joint", table) as server:
+        face = visit(server, "#given=species+%3D+Gentoo")
+        panel = open_panel(face, "Rows like this")
+        wanted = table[table["species"] == "Gentoo"]
+        assert (panel.locator(".lead").text_content() or "").startswith(f"{len(wanted)} rows of the table")
+
+        def numbers() -> list[int]:
+            return [int(text) - 1 for text in panel.locator("tbody td:first-child").all_text_contents()]
+
+        assert numbers() == wanted.index[:20].tolist()
+        head = panel.get_by_role("columnheader", name="body_mass_g")
+        head.get_by_role("button").click()
+        expect(head).to_have_attribute("aria-sort", "ascending")
+        face.rest()
+        by = {"by": "body_mass_g", "kind": "stable"}
+        assert numbers() == wanted.sort_values(**by).index[:20].tolist()
+        expect(head.get_by_role("button")).to_be_focused()
+        face.page.keyboard.press("Enter")
+        expect(head).to_have_attribute("aria-sort", "descending")
+        face.rest()
+        heaviest = wanted.sort_values(**by, ascending=False).index.tolist()
+        assert numbers() == heaviest[:20]
+        panel.get_by_role("button", name="show more").click()
+        expect(panel.locator("tbody tr")).to_have_count(100)
+        with face.page.expect_download() as waiting:
+            panel.get_by_role("button", name="download CSV").click()
+        text = Path(waiting.value.path()).read_text(encoding="utf-8")
+        assert len(list(csv.DictReader(io.StringIO(text)))) == len(wanted)
+        panel.get_by_role("button", name=f"open row {heaviest[0] + 1}", exact=True).click()
+        face.page.get_by_text(f"row {heaviest[0] + 1} of {len(table)}").wait_for()
 
 
 def test_rows_are_downloaded_as_csv(face: Face) -> None:

@@ -6,12 +6,12 @@ import csv
 import io
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..data.evidence import Evidence, build
-from ..data.frames import encode, labels_at, read
+from ..data.frames import encode, labels_at, read, take_rows
 from ..data.schema import Column
 from ..data.shown_values import cell_in_words
 from ..data.table_files import plain
@@ -37,23 +37,25 @@ LISTED = 8
 """Leaves, or states, that an explanation lists."""
 _MOST_BINS = 60
 LN2 = math.log(2.0)
+_NO_TABLE = "no table was loaded beside the joint: give cells, or start with --table"
+_LIKELIHOOD = "the evidence contains a likelihood, which a row neither meets nor fails: ask for drawn rows instead"
 DIGITS = 6
 """Digits of numbers without a grid where they are looked at."""
 
 
 def rows(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
-    """``n`` rows drawn given evidence, as texts, null where a cell is missing; the same ``seed``, the same rows."""
-    X = _drawn(shown, body, MOST_ROWS)
-    return {"columns": [c.name for c in shown.columns], "rows": _transposed(_texts(shown.columns, X, DIGITS))}
+    """``n`` rows as texts, null where a cell is missing: see `_rows`; with ``table``, also their numbers and count."""
+    found = _rows(shown, body, MOST_ROWS, DIGITS)
+    return {"columns": [c.name for c in shown.columns]} | found._asdict()
 
 
 def csv_text(shown: ShownJoint, body: Mapping[str, Any]) -> str:
     """The same as a CSV file, with all digits."""
-    X = _drawn(shown, body, MOST_CSV_ROWS)
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow([c.name for c in shown.columns])
-    writer.writerows([["" if cell is None else cell for cell in row] for row in _transposed(_texts(shown.columns, X))])
+    found = _rows(shown, body, MOST_CSV_ROWS)
+    writer.writerows([["" if cell is None else cell for cell in row] for row in found.rows])
     return file.getvalue()
 
 
@@ -119,11 +121,39 @@ def pair(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     } | _dependence(shown, known, places)
 
 
-def _drawn(shown: ShownJoint, body: Mapping[str, Any], most: int) -> np.ndarray:
+class _Rows(NamedTuple):
+    """Rows as texts; of rows of the table also their numbers, and how many meet the evidence."""
+
+    rows: list[list[str | None]]
+    numbers: list[int] | None = None
+    count: int | None = None
+
+
+def _rows(shown: ShownJoint, body: Mapping[str, Any], most: int, digits: int | None = None) -> _Rows:
+    """``n`` rows drawn given evidence, the same with the same ``seed``; or, with ``table``, rows of it that meet it.
+
+    They are sorted by the column number ``sort``, ``descending`` or not; missing cells come last.
+    """
     known = Known(shown, body.get("evidence"))
     n, seed = whole_number(body, "n", 20, 0, most), whole_number(body, "seed", 0, 0, 2**32 - 1)
-    ((_, given, _),) = known.model.given_evidence_present(known.evidence)
-    return sample(known.model if given is None else given, known.evidence, n, seed, missing=True)
+    by = None if body.get("sort") is None else place_of(body["sort"], len(shown.columns), "sort")
+
+    def order(X: np.ndarray) -> np.ndarray:
+        sign = -1.0 if body.get("descending") is True else 1.0
+        return np.arange(len(X)) if by is None else np.argsort(sign * X[:, by], kind="stable")
+
+    if body.get("table") is not True:
+        ((_, given, _),) = known.model.given_evidence_present(known.evidence)
+        X = sample(known.model if given is None else given, known.evidence, n, seed, missing=True)
+        return _Rows(_transposed(_texts(shown.columns, X[order(X)], digits)))
+    if known.rows is None or known.numbers is None:
+        raise ValueError(_NO_TABLE if shown.rows is None else _LIKELIHOOD)
+    numbers = known.numbers[order(known.rows)][:n]
+    X, unseen = _table_rows(shown, numbers)
+    texts = _transposed(_texts(shown.columns, X, digits))
+    for (i, j), text in unseen.items():
+        texts[i][j] = text
+    return _Rows(texts, numbers.tolist(), len(known.numbers))
 
 
 def _texts(columns: Sequence[Column], X: np.ndarray, digits: int | None = None) -> list[list[str | None]]:
@@ -275,19 +305,21 @@ def number_of_text(column: Column, text: Any) -> float:
 def _of_table(shown: ShownJoint, number: Any) -> tuple[np.ndarray, dict[str, str]]:
     """Numbers and codes (d,) of a row of the table beside the joint; and its levels never seen, by column name."""
     if shown.rows is None:
-        raise ValueError("no table was loaded beside the joint: give cells, or start with --table")
-    i = place_of(number, len(shown.rows), "row")
-    frame = _slice(shown.rows, i)
+        raise ValueError(_NO_TABLE)
+    X, unseen = _table_rows(shown, np.array([place_of(number, len(shown.rows), "row")]))
+    return X[0], {shown.columns[j].name: text for (_, j), text in unseen.items()}
+
+
+def _table_rows(shown: ShownJoint, numbers: np.ndarray) -> tuple[np.ndarray, dict[tuple[int, int], str]]:
+    """Rows of the table, (m, d), and the texts of their levels never seen, by place among these rows and column."""
+    frame = take_rows(shown.rows, numbers)
     X, unseen = encode(shown.joint.schema, frame)
-    names = [column.name for column, is_unseen in zip(shown.columns, unseen[0], strict=True) if is_unseen]
-    return X[0], {name: str(labels_at(read(frame).cells(name), np.array([0]))[0]) for name in names}
-
-
-def _slice(frame: Any, i: int) -> Any:
-    """Row i as a frame of its kind."""
-    if hasattr(frame, "iloc"):
-        return frame.iloc[i : i + 1]
-    return frame[i : i + 1]
+    texts = {}
+    for j in np.flatnonzero(unseen.any(axis=0)).tolist():
+        at = np.flatnonzero(unseen[:, j])
+        labels = labels_at(read(frame).cells(shown.columns[j].name), at)
+        texts |= {(i, j): str(label) for i, label in zip(at.tolist(), labels, strict=True)}
+    return X, texts
 
 
 def _cell(shown: ShownJoint, others: Evidence, state: PosteriorState, j: int, x: float) -> dict[str, Any]:
