@@ -229,6 +229,7 @@ STATES = {
     "row": State(LEVEL, "row"),
     "odd row": State("", "row", write_an_odd_cell, server="asked"),
     "prediction": State("", "row", leave_out_cells, server="asked"),
+    "suspicious cells": State("", "check", server="dirty"),
     "history": State(SEVERAL, "history", several_steps),
     "tour offered": State(act=offer_the_tour),
     **{f"tour {step + 1}": State(act=tour(step)) for step in range(5)},
@@ -253,9 +254,11 @@ class Servers:
         model.fit(complete[["age", "amount"]], complete["group"])
         forest = jf.AdversarialForest(n_estimators=2, random_state=0)
         tree = jf.JointTree(min_samples_leaf=0.05, random_state=0)
+        hidden = jf.HiddenTreeForest(n_states=8, rules="off", random_state=0)
         self._start: dict[str, Callable[[], Explorer]] = {
             "mixed": lambda: Explorer(mixed, "mixed.joint"),
             "asked": lambda: mixed.explore(complete, model=model, title="mixed.joint", browser=False),
+            "dirty": lambda: Explorer(hidden.fit(tables.dirty()).joint_, "dirty.joint", tables.dirty()),
             "forest": lambda: Explorer(forest.fit(frame).joint_, "forest.joint"),
             "levels": lambda: Explorer(tree.fit(tables.some_levels()).joint_, "levels.joint"),
             "wide": lambda: Explorer(tree.fit(tables.wide(60)).joint_, "wide.joint"),

@@ -17,6 +17,7 @@ import jointforest as jf
 from jointforest.cards.format import percent
 from jointforest.explorer.open import Explorer
 
+from . import tables
 from .face import Face
 
 
@@ -72,6 +73,45 @@ def test_rows_of_the_table_are_sorted_by_mouse_and_keyboard(penguins: Any, visit
         assert len(list(csv.DictReader(io.StringIO(text)))) == len(wanted)
         panel.get_by_role("button", name=f"open row {heaviest[0] + 1}", exact=True).click()
         face.page.get_by_text(f"row {heaviest[0] + 1} of {len(table)}").wait_for()
+
+
+def test_suspicious_cells_are_accepted_and_rejected_by_mouse_and_keyboard(visit: Callable[..., Face]) -> None:
+    table = tables.dirty()
+    joint = jf.HiddenTreeForest(n_states=8, rules="off", random_state=0).fit(table).joint_
+    check = joint.check(table)
+    wanted = check.cells[check.cells["p_wrong"] >= 0.5]
+    assert len(wanted) >= 4 and wanted["row"].duplicated().any()
+    with Explorer(joint, "dirty.joint", table) as server:
+        face = visit(server)
+        panel = open_panel(face, "Suspicious cells")
+        lines = panel.locator(".suspects > li")
+        expect(lines).to_have_count(len(wanted))
+        first = wanted.iloc[0]
+        assert first["column"] in (lines.first.text_content() or "") and first["reason"] in (
+            lines.first.text_content() or ""
+        )
+        panel.get_by_role("button", name=f"reject the change of {first['column']} of row {first['row'] + 1}").click()
+        expect(lines).to_have_count(len(wanted) - 1)
+        pair = wanted[wanted["row"].duplicated(keep=False)].iloc[0]
+        name = f"accept the change of {pair['column']} of row {pair['row'] + 1}"
+        panel.get_by_role("button", name=name, exact=True).focus()
+        face.page.keyboard.press("a")
+        others = check.cells_of(int(pair["row"]), {pair["column"]: pair["best"]})
+        left = int((others["p_wrong"] >= 0.5).sum())
+        expect(lines.filter(has_text=f"row {pair['row'] + 1}")).to_have_count(left)
+        expect(panel.locator(".note").first).to_have_text(re.compile("1 accepted, 1 rejected"))
+        assert face.page.evaluate("document.activeElement.closest('.suspects') !== null")
+        with face.page.expect_download() as waiting:
+            panel.get_by_role("button", name="download changes").click()
+        text = Path(waiting.value.path()).read_text(encoding="utf-8")
+        (change,) = csv.DictReader(io.StringIO(text))
+        assert list(change) == list(check.cells.columns)
+        assert (change["row"], change["column"]) == (str(pair["row"]), pair["column"])
+        assert (change["value"], change["best"]) == (pair["value"], pair["best"])
+        assert float(change["p_wrong"]) == pytest.approx(pair["p_wrong"])
+        for _ in range(2):
+            panel.get_by_role("button", name="undo the last decision").click()
+        expect(lines).to_have_count(len(wanted))
 
 
 def test_rows_are_downloaded_as_csv(face: Face) -> None:

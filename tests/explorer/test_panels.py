@@ -52,7 +52,7 @@ def test_rows_of_the_table_are_sorted(column: str | None, descending: bool) -> N
     sort = None if column is None else list(frame().columns).index(column)
     body = {"evidence": {"text": "age >= 40 and size in {M, L}"}, "table": True, "sort": sort, "descending": descending}
     found = ask(panels.rows, "forest", n=25, **body)
-    assert found["count"] == meets.sum() and found["numbers"] == wanted.index[:25].tolist()
+    assert found["total"] == meets.sum() and found["numbers"] == wanted.index[:25].tolist()
     cells = dict(zip(found["columns"], zip(*found["rows"], strict=True), strict=True))
     assert list(cells["size"]) == wanted["size"].iloc[:25].tolist()
     prices = [math.nan if cell is None else float(cell) for cell in cells["price"]]
@@ -71,7 +71,7 @@ def test_rows_of_the_table_show_missing_cells_and_levels_never_seen() -> None:
     assert towns == [None if town is None or town != town else town for town in rows["town"].iloc[:10]]
     missing = panels.rows(shown, {"table": True, "evidence": {"text": "price is missing"}})
     assert missing["numbers"] == rows.index[rows["price"].isna()][:20].tolist()
-    assert missing["count"] == rows["price"].isna().sum()
+    assert missing["total"] == rows["price"].isna().sum()
 
 
 def test_drawn_rows_are_sorted() -> None:
@@ -246,6 +246,36 @@ def test_rows_of_any_frame() -> None:
     wanted = panels.row(ShownJoint(joint, rows=plain), {"row": 4})
     for rows in (polars.from_pandas(plain), pyarrow.Table.from_pandas(plain, preserve_index=False)):
         assert panels.row(ShownJoint(joint, rows=rows), {"row": 4}) == wanted
+
+
+def dirty_penguins() -> Any:
+    table = jf.datasets.load_penguins()
+    table.loc[4, "body_mass_g"] *= 10
+    return table
+
+
+def test_suspicious_cells_follow_the_decisions() -> None:
+    table = dirty_penguins()
+    joint = jf.HiddenTreeForest(n_states=8, rules="off", random_state=0).fit(table).joint_
+    shown, found = ShownJoint(joint, rows=table), joint.check(table)
+    asked = json.loads(json.dumps(panels.check(shown, {})))
+    wanted = found.cells[found.cells["p_wrong"] >= 0.5]
+    assert [(c["row"], c["column"], c["value"], c["best"]) for c in asked["cells"]] == list(
+        zip(wanted["row"], wanted["column"], wanted["value"], wanted["best"], strict=True)
+    )
+    assert (4, "body_mass_g") in {(c["row"], c["column"]) for c in asked["cells"]}
+    assert list(asked["cells"][0]) == list(found.cells.columns)
+    for right in ({"body_mass_g": "3450.0"}, {"body_mass_g": "34500.0"}):
+        after = panels.check(shown, {"row": 4, "right": right})["cells"]
+        cells = found.cells_of(4, right)
+        assert [c["column"] for c in after] == cells["column"][cells["p_wrong"] >= 0.5].tolist()
+        assert "body_mass_g" not in [c["column"] for c in after]
+    with pytest.raises(ValueError, match="right: expected an object of texts"):
+        panels.check(shown, {"row": 4, "right": {"body_mass_g": 3450}})
+    with pytest.raises(ValueError, match="row: expected a number from 0 to 343"):
+        panels.check(shown, {"row": 344})
+    with pytest.raises(ValueError, match="no table was loaded"):
+        panels.check(ShownJoint(joint), {})
 
 
 def test_a_level_never_seen_costs_what_it_costs_the_joint() -> None:

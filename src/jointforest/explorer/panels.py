@@ -23,8 +23,9 @@ from ..inference.sampling import sample
 from ..models.base import Distribution, PosteriorState
 from ..query_language.parser import parse_conditions
 from ..query_language.render import condition_text
+from .checked import suspicious
 from .known import Known
-from .shown import ShownJoint, all_shown, cell_text
+from .shown import NO_TABLE, ShownJoint, all_shown, cell_text
 from .state import place_of, whole_number
 
 MOST_ROWS, MOST_CSV_ROWS = 1_000, 100_000
@@ -33,18 +34,19 @@ PANEL_BUDGET = 2_000
 """Boxes that the search for the most probable row may cut."""
 ENTRIES = 500_000
 """With more numbers between hidden states than this, it may cut fewer boxes: the panel is to answer in two seconds."""
+MOST_SUSPICIOUS = 200
+"""Suspicious cells that are listed."""
 LISTED = 8
 """Leaves, or states, that an explanation lists."""
 _MOST_BINS = 60
 LN2 = math.log(2.0)
-_NO_TABLE = "no table was loaded beside the joint: give cells, or start with --table"
 _LIKELIHOOD = "the evidence contains a likelihood, which a row neither meets nor fails: ask for drawn rows instead"
 DIGITS = 6
 """Digits of numbers without a grid where they are looked at."""
 
 
 def rows(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
-    """``n`` rows as texts, null where a cell is missing: see `_rows`; with ``table``, also their numbers and count."""
+    """``n`` rows as texts, null where a cell is missing: see `_rows`; with ``table``, also their numbers and total."""
     found = _rows(shown, body, MOST_ROWS, DIGITS)
     return {"columns": [c.name for c in shown.columns]} | found._asdict()
 
@@ -103,6 +105,17 @@ def why(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     return {"text": found.text, "items": items}
 
 
+def check(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The suspicious cells of the table; or those of ``row`` alone, if ``right`` says true values of other columns."""
+    found, notes = shown.checked
+    row, right = body.get("row"), body.get("right") or {}
+    if not isinstance(right, dict) or not all(text is None or isinstance(text, str) for text in right.values()):
+        raise ValueError(f"right: expected an object of texts by column name, got {str(right)[:40]}")
+    cells = found.cells if row is None else found.cells_of(row, right)
+    listed = [cell for cell in suspicious(cells, MOST_SUSPICIOUS) if row is None or cell["column"] not in right]
+    return {"cells": listed, "notes": notes, "left_out": found.left_out}
+
+
 def pair(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     """The joint distribution of two columns given evidence, and what one tells of the other."""
     known = Known(shown, body.get("evidence"))
@@ -126,7 +139,7 @@ class _Rows(NamedTuple):
 
     rows: list[list[str | None]]
     numbers: list[int] | None = None
-    count: int | None = None
+    total: int | None = None
 
 
 def _rows(shown: ShownJoint, body: Mapping[str, Any], most: int, digits: int | None = None) -> _Rows:
@@ -147,7 +160,7 @@ def _rows(shown: ShownJoint, body: Mapping[str, Any], most: int, digits: int | N
         X = sample(known.model if given is None else given, known.evidence, n, seed, missing=True)
         return _Rows(_transposed(_texts(shown.columns, X[order(X)], digits)))
     if known.rows is None or known.numbers is None:
-        raise ValueError(_NO_TABLE if shown.rows is None else _LIKELIHOOD)
+        raise ValueError(NO_TABLE if shown.rows is None else _LIKELIHOOD)
     numbers = known.numbers[order(known.rows)][:n]
     X, unseen = _table_rows(shown, numbers)
     texts = _transposed(_texts(shown.columns, X, digits))
@@ -305,7 +318,7 @@ def number_of_text(column: Column, text: Any) -> float:
 def _of_table(shown: ShownJoint, number: Any) -> tuple[np.ndarray, dict[str, str]]:
     """Numbers and codes (d,) of a row of the table beside the joint; and its levels never seen, by column name."""
     if shown.rows is None:
-        raise ValueError(_NO_TABLE)
+        raise ValueError(NO_TABLE)
     X, unseen = _table_rows(shown, np.array([place_of(number, len(shown.rows), "row")]))
     return X[0], {shown.columns[j].name: text for (_, j), text in unseen.items()}
 
@@ -314,7 +327,7 @@ def _table_rows(shown: ShownJoint, numbers: np.ndarray) -> tuple[np.ndarray, dic
     """Rows of the table, (m, d), and the texts of their levels never seen, by place among these rows and column."""
     frame = take_rows(shown.rows, numbers)
     X, unseen = encode(shown.joint.schema, frame)
-    texts = {}
+    texts: dict[tuple[int, int], str] = {}
     for j in np.flatnonzero(unseen.any(axis=0)).tolist():
         at = np.flatnonzero(unseen[:, j])
         labels = labels_at(read(frame).cells(shown.columns[j].name), at)

@@ -26,6 +26,7 @@ ASKS: dict[str, Callable[..., Any]] = {
     "reasons": reasons.reasons,
     "pair": panels.pair,
     "row": panels.row,
+    "check": panels.check,
 }
 
 

@@ -22,6 +22,7 @@ from ..inference.information.classes import class_cuts
 from ..inference.sampling import sample
 from ..models.base import Distribution, PosteriorState
 from ..models.file import contents
+from .checked import Checked, check_with_notes
 from .prediction import Predictor
 
 _BINS = 40
@@ -32,6 +33,7 @@ _DRAWS = 20_000
 """Draws by which the middle of a bin is found."""
 _MOST_CELLS = 500_000
 """Most cells of these draws."""
+NO_TABLE = "no table was loaded beside the joint: give cells, or start with --table"
 _FEW = 10
 """Fewer draws tell nothing of it."""
 
@@ -126,6 +128,13 @@ class ShownJoint:
     def encoded(self) -> np.ndarray | None:
         """The rows of the table as the joint encodes them, (n, d); levels that learning never saw are missing."""
         return None if self.rows is None else encode(self.joint.schema, self.rows)[0]
+
+    @cached_property
+    def checked(self) -> Checked:
+        """Which cells of the table are wrong; seconds for a large table, so only when it is asked for."""
+        if self.rows is None:
+            raise ValueError(NO_TABLE)
+        return check_with_notes(self.joint, self.rows)
 
     @cached_property
     def draws(self) -> np.ndarray:

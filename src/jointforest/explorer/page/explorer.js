@@ -169,10 +169,13 @@ export class Explorer {
     this.prior = prior;
     /** What the cards are compared with while the panel is open: {answer, sentence}. */
     this.kept = null;
+    /** Suspicious cells of the table, and what was decided of them. */
+    this.checked = null;
     this.answer = prior;
     this.good = [];
     this.sentence.setCan((what) => this.can(what));
-    this.toolbar.showPanels(PANELS.filter(({ name }) => LOCAL.has(name) || this.can(name)));
+    const hasTable = table.rows !== null;
+    this.toolbar.showPanels(PANELS.filter(({ name }) => LOCAL.has(name) || (this.can(name) && (name !== "check" || hasTable))));
     if (!this.can("text")) this.#forgetWords();
     this.title.textContent = table.title;
     this.about.textContent = table.said;
@@ -493,6 +496,12 @@ export class Explorer {
     this.#arrange();
     const isOther = (this.panel?.dataset.panel ?? null) !== this.view.panel;
     if (isOther && this.history.now) this.#openPanel();
+  }
+
+  /** Show a row of the table in the panel of one row. */
+  openRow(at) {
+    this.row = { rows: null, count: this.table.rows, at, cells: null, without: [] };
+    this.look({ panel: "row" });
   }
 
   #openPanel() {

@@ -1,5 +1,6 @@
 /** The panels there are, and how one is opened. */
 import { el, iconButton } from "./dom.js";
+import { CheckPanel } from "./check_panel.js";
 import { ComparePanel } from "./compare_panel.js";
 import { CLOSE } from "./icons.js";
 import { HistoryPanel } from "./history_panel.js";
@@ -18,6 +19,7 @@ const KINDS = {
   pair: PairPanel,
   compare: ComparePanel,
   row: RowPanel,
+  check: CheckPanel,
   history: HistoryPanel,
 };
 const TITLES = {
@@ -28,6 +30,7 @@ const TITLES = {
   pair: "Two columns",
   compare: "Compare",
   row: "One row",
+  check: "Suspicious cells",
   history: "History",
 };
 

@@ -68,12 +68,12 @@ export class RowsPanel {
     return fill(this.table, this.ask("rows", { ...this.#body, n: this.n }), (answer) => this.#filled(answer));
   }
 
-  #filled({ columns, rows, numbers, count: all }) {
+  #filled({ columns, rows, numbers, total }) {
     const focused = focusedNear(this.table)?.dataset.sort;
     if (focused !== undefined) queueMicrotask(() => this.table.querySelector(`[data-sort="${focused}"]`)?.focus());
-    if (numbers) say(this.lead, `${count(all)} ${LEADS.table.replace(/^R/, "r")}`);
-    this.more.hidden = !numbers || rows.length >= Math.min(all, MOST);
-    const open = (at) => el("button", { type: "button", class: "quiet", "aria-label": `open row ${at + 1}`, onclick: () => this.#open(at) }, count(at + 1));
+    if (numbers) say(this.lead, `${count(total)} ${LEADS.table.replace(/^R/, "r")}`);
+    this.more.hidden = !numbers || rows.length >= Math.min(total, MOST);
+    const open = (at) => el("button", { type: "button", class: "quiet", "aria-label": `open row ${at + 1}`, onclick: () => this.explorer.openRow(at) }, count(at + 1));
     const cell = (text) => el("td", { dir: "auto", title: text?.length > LONG ? text : null }, text ?? "");
     return [
       el(
@@ -93,12 +93,6 @@ export class RowsPanel {
     const arrow = el("span", { "aria-hidden": "true" }, isBy ? (descending ? " ▾" : " ▴") : "");
     const button = el("button", { type: "button", class: "sort", "data-sort": place, title: `sort by ${name}`, onclick: () => this.#show({ sort: next }) }, named(name), arrow);
     return el("th", { dir: "auto", scope: "col", "aria-sort": isBy ? (descending ? "descending" : "ascending") : "none" }, button);
-  }
-
-  /** Show a row of the table in the panel of one row. */
-  #open(at) {
-    this.explorer.row = { rows: null, count: this.explorer.table.rows, at, cells: null, without: [] };
-    this.explorer.look({ panel: "row" });
   }
 
   async #save() {
