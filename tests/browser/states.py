@@ -17,6 +17,7 @@ from sklearn.ensemble import RandomForestClassifier
 import jointforest as jf
 from jointforest.explorer.open import Explorer
 
+from ..explorer.tables import heavy, heavy_frame
 from . import tables
 from .face import Face
 
@@ -118,6 +119,26 @@ def compare(face: Face) -> None:
     face.rest()
 
 
+def choose_axis(column: str, name: str) -> Callable[[Face], None]:
+    """Show a column on another axis."""
+
+    def act(face: Face) -> None:
+        face.page.get_by_role("button", name=f"axis of {column}", exact=True).click(force=True)
+        face.card(column).get_by_role("button", name=name).click()
+        face.card(column).locator("jf-histogram").wait_for()
+        face.settle()
+
+    return act
+
+
+def choose_axes(face: Face) -> None:
+    """Show two columns on logarithmic axes, and a part of a third one; leave the choices of the last one open."""
+    choose_axis("claim", "logarithmic axis")(face)
+    choose_axis("count", "logarithmic axis")(face)
+    choose_axis("age", "zoom to")(face)
+    face.page.get_by_role("button", name="axis of age", exact=True).click(force=True)
+
+
 def sort_rows(face: Face) -> None:
     """Sort the rows of the table."""
     face.page.locator(".panel").get_by_role("button", name="amount").click()
@@ -198,6 +219,7 @@ STATES = {
     "save a picture": State(
         act=lambda face: face.page.get_by_role("button", name="save a picture of group").click(force=True)
     ),
+    "other axes": State("group = b", act=choose_axes, server="heavy"),
     "read as": State(act=typed("day", "2024"), end="exact"),
     "error in sentence": State("group = 'red' and agee > 3", end="refused"),
     "error in card": State(LEVEL, act=typed("age", "about the age of forty or fifty"), end="refused"),
@@ -259,6 +281,7 @@ class Servers:
             "mixed": lambda: Explorer(mixed, "mixed.joint"),
             "asked": lambda: mixed.explore(complete, model=model, title="mixed.joint", browser=False),
             "dirty": lambda: Explorer(hidden.fit(tables.dirty()).joint_, "dirty.joint", tables.dirty()),
+            "heavy": lambda: Explorer(heavy(), "heavy.joint", heavy_frame()),
             "forest": lambda: Explorer(forest.fit(frame).joint_, "forest.joint"),
             "levels": lambda: Explorer(tree.fit(tables.some_levels()).joint_, "levels.joint"),
             "wide": lambda: Explorer(tree.fit(tables.wide(60)).joint_, "wide.joint"),

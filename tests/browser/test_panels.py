@@ -17,6 +17,7 @@ import jointforest as jf
 from jointforest.cards.format import percent
 from jointforest.explorer.open import Explorer
 
+from ..explorer.tables import heavy, heavy_frame
 from . import tables
 from .face import Face
 
@@ -243,6 +244,38 @@ def test_a_bin_is_read_out_on_hover_and_focus(penguins: Any, face: Face) -> None
     assert not card.locator(".readout").is_visible()
     face.slider("body_mass_g", "lowest").focus()
     assert card.locator(".readout").is_visible()
+
+
+def test_a_card_is_shown_on_other_axes(visit: Callable[..., Face]) -> None:
+    with Explorer(heavy(), "heavy.joint", heavy_frame()) as server:
+        face = visit(server)
+        button = face.page.get_by_role("button", name="axis of age", exact=True)
+        assert face.page.get_by_role("button", name="axis of group", exact=True).count() == 0
+        face.write("30 <= age <= 39")
+        face.card("age").hover()
+        button.click()
+        face.card("age").get_by_role("button", name="zoom to 30 to 39").click()
+        expect(face.card("age").locator(".beyond")).to_have_count(2)
+        expect(button).to_be_focused()
+        face.write("group = b")
+        face.card("age").locator(".area").hover(position={"x": 3, "y": 40})
+        said = face.card("age").locator(".readout").text_content() or ""
+        assert said.startswith(f"30: {percent(heavy().given('group = b').probability('age = 30'))}, without evidence ")
+        face.drag("age", 0.3, 1.0)  # the end of this axis is not the end of the column
+        assert face.sentence == "33 <= age <= 39 and group = 'b'"
+        open_panel(face, "Compare")
+        face.page.get_by_role("button", name="use the evidence as A").click()
+        face.rest()
+        button.click()
+        face.card("age").get_by_role("button", name="whole axis").click()
+        expect(face.card("age").locator(".beyond")).to_have_count(0)
+        face.settle()
+        face.card("claim").hover()
+        face.page.get_by_role("button", name="axis of claim", exact=True).click()
+        face.card("claim").get_by_role("button", name="logarithmic axis").click()
+        expect(face.card("claim").locator(".tick").nth(1)).to_have_text("100")
+        face.settle()
+        assert face.card("claim").locator(".moved").text_content() == ""  # A is the evidence
 
 
 def test_a_bar_that_is_broken_is_labelled(mixed_face: Face) -> None:

@@ -66,4 +66,27 @@ def both() -> jf.Joint:
     return jf.mix([forest(), other], [0.7, 0.3])
 
 
+@cache
+def heavy_frame() -> pd.DataFrame:
+    """Claims with many zeros and a heavy tail, with and without a grid, and a column without such a tail."""
+    rng = np.random.default_rng(3)
+    n = 2_000
+    group = rng.integers(0, 2, n)
+    amount = rng.lognormal(5.0 + group, 1.6)
+    return pd.DataFrame(
+        {
+            "claim": np.where(rng.random(n) < 0.6, 0.0, amount),
+            "count": np.floor(rng.lognormal(1.0 + group, 1.5)).astype(int),
+            "age": rng.integers(18, 90, n),
+            "group": np.array(["a", "b"])[group],
+        }
+    )
+
+
+@cache
+def heavy() -> jf.Joint:
+    """A joint of hidden trees of it."""
+    return jf.HiddenTreeForest(n_states=6, rules="off", random_state=0).fit(heavy_frame()).joint_
+
+
 JOINTS = {"forest": forest, "hidden trees": hidden, "mixture": both}

@@ -25,8 +25,12 @@ from ..models.file import contents
 from .checked import Checked, check_with_notes
 from .prediction import Predictor
 
-_BINS = 40
+BINS = 40
 """Most bins of a column of numbers."""
+_HEAVY = 8.0
+"""A column of numbers has a heavy tail if 1 % of its positive numbers are so many times the middle one."""
+_PER_DECADE = ((1.0, 1.25, 1.6, 2.0, 2.5, 3.15, 4.0, 5.0, 6.3, 8.0), (1.0, 1.6, 2.5, 4.0, 6.3), (1.0, 2.0, 5.0), (1.0,))
+"""Edges of the bins of a logarithmic axis, finer and coarser ones."""
 ATOMS = 8
 """Most atoms of a column that have cuts of their own."""
 _DRAWS = 20_000
@@ -142,6 +146,31 @@ class ShownJoint:
         n = max(min(_DRAWS, _MOST_CELLS // len(self.columns)), 1)
         return sample(self.joint.distribution, self.nothing.evidence, n, 0)
 
+    def is_heavy(self, j: int) -> bool:
+        """Whether column j has a heavy tail of positive numbers, so that a logarithmic axis shows more."""
+        column, drawn = self.columns[j], self.draws[:, j]
+        positive = drawn[drawn > 0.0]
+        if column.is_categorical or column.kind == "datetime" or len(positive) < 100 or (drawn < 0.0).mean() > 0.01:
+            return False
+        middle, high = np.quantile(positive, [0.5, 0.99]).tolist()
+        return bool(high >= _HEAVY * middle)
+
+    def log_edges(self, j: int) -> np.ndarray:
+        """Edges of a logarithmic axis of column j, round numbers; the first bin holds all numbers below the second."""
+        column, drawn = self.columns[j], self.draws[:, j]
+        low, high = float(np.quantile(drawn[drawn > 0.0], INNER[0])), max(column.maximum, float(np.nanmax(drawn)))
+        powers = np.arange(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        for digits in _PER_DECADE:
+            edges = np.unique(np.outer(10.0**powers, digits))
+            edges = edges[max(int(np.searchsorted(edges, low)) - 1, 0) : int(np.searchsorted(edges, high)) + 1]
+            if len(edges) < BINS:
+                break
+        half = 0.5 * column.step
+        if half > 0.0:
+            edges = np.unique(column.center + np.ceil((edges - column.center) / column.step) * column.step - half)
+        first = min(column.minimum, float(np.nanmin(drawn))) - half
+        return np.concatenate([[first], edges]) if first < edges[0] else edges
+
     @cached_property
     def can_miss(self) -> frozenset[str]:
         """Columns where learning saw cells missing."""
@@ -165,7 +194,7 @@ def _bins(shown: ShownJoint, j: int, column: Column) -> ShownBins:
         return ShownBins(none, none, none.astype(int))
     drawn = shown.draws[~np.isnan(shown.draws[:, j]), j]  # a rule may make cells missing
     low, high = np.quantile(drawn, INNER).tolist() if len(drawn) else (math.nan, math.nan)
-    edges = shown_edges(column, (low, high), _BINS)
+    edges = shown_edges(column, (low, high), BINS)
     cuts = _cuts(column, edges, _heaviest(shown.nothing, j, column))
     first = np.searchsorted(cuts, edges[:-1] - 0.25 * column.step)
     first[0] = 0

@@ -24,12 +24,13 @@ export class Card extends HTMLElement {
     this.moved = el("span", { class: "moved", title: "how far the evidence moved this distribution, in bits (Kullback-Leibler divergence); 0 is no change" });
     this.pin = iconButton(`pin ${column.name}`, icons.PIN, () => this.#tell("pin"), { "aria-pressed": "false" });
     const hide = iconButton(`hide ${column.name}`, icons.HIDE, () => this.#tell("hide"));
+    this.axisButton = column.edges && iconButton(`axis of ${column.name}`, icons.ZOOM, () => this.#offerAxes(), { "aria-expanded": "false", hidden: true });
     const save = iconButton(`save a picture of ${column.name}`, icons.SAVE, () => this.#offerPicture(), {
       "aria-expanded": "false",
     });
     this.saveButton = save;
     const name = el("h2", { id, dir: "auto", title: column.name }, named(column.name));
-    this.append(el("header", {}, name, el("span", { class: "tools" }, save, this.pin, hide), this.moved));
+    this.append(el("header", {}, name, el("span", { class: "tools" }, this.axisButton, save, this.pin, hide), this.moved));
   }
 
   /** Make what is inside, once it is about to be seen. */
@@ -53,12 +54,7 @@ export class Card extends HTMLElement {
     this.release = iconButton(`remove the evidence on ${column.name}`, icons.CLOSE, () => this.#evidence(null), {
       hidden: true,
     });
-    this.picture = document.createElement(column.levels ? "jf-bars" : "jf-histogram");
-    this.picture.setColumn(column);
-    this.picture.addEventListener("choose", (event) => {
-      event.stopPropagation();
-      this.#evidence(event.detail.condition, event.detail.live);
-    });
+    this.picture = this.#picture();
     this.summary = el("p", { class: "summary" });
     this.absent = this.#absent();
     this.append(
@@ -68,16 +64,59 @@ export class Card extends HTMLElement {
     );
   }
 
+  #picture() {
+    const picture = document.createElement(this.column.levels ? "jf-bars" : "jf-histogram");
+    picture.setColumn(this.column);
+    picture.addEventListener("choose", (event) => {
+      event.stopPropagation();
+      this.#evidence(event.detail.condition, event.detail.live);
+    });
+    return picture;
+  }
+
+  /** Show the same column on another axis. */
+  setAxis(column) {
+    this.column = column;
+    this.write = writer(column);
+    if (!this.picture) return;
+    const picture = this.#picture();
+    this.picture.replaceWith(picture);
+    this.picture = picture;
+  }
+
+  /** Show, or take away, the buttons that choose another axis. */
+  #offerAxes() {
+    const { column, condition, known } = this;
+    const { low, high } = known.now;
+    const [from, to] = [condition?.low ?? low, condition?.high ?? high];
+    const choices = [
+      from !== null && to > from ? [`zoom to ${this.write.value(from)} to ${this.write.value(to)}`, { low: from, high: to }] : null,
+      column.heavy && column.axis !== "log" ? ["logarithmic axis", { log: true }] : null,
+      column.axis ? ["whole axis", null] : null,
+    ];
+    this.#offer(this.axisButton, choices.filter(Boolean).map(([text, axis]) => [text, () => this.#tell("axis", { axis })]));
+  }
+
   // -------------------------------------------------------------------------------------------------------- pictures
 
   /** Show, or take away, the buttons that save the card as a picture. */
   #offerPicture() {
-    const isOpen = this.offer?.isConnected ?? false;
-    mark(this.saveButton, "aria-expanded", !isOpen);
-    if (isOpen) return this.offer.remove();
-    const button = (kind) => el("button", { type: "button", class: "quiet", onclick: () => this.#save(kind) }, `save as ${kind}`);
-    this.offer = el("div", { class: "offer" }, button("SVG"), button("PNG"));
-    return this.querySelector("header").after(this.offer);
+    this.#offer(this.saveButton, ["SVG", "PNG"].map((kind) => [`save as ${kind}`, () => this.#save(kind)]));
+  }
+
+  /** Show, or take away, choices below the name; a choice takes them away, too. */
+  #offer(button, choices) {
+    const isOpen = button.getAttribute("aria-expanded") === "true";
+    for (const one of [this.saveButton, this.axisButton]) if (one) mark(one, "aria-expanded", one === button && !isOpen);
+    this.offer?.remove();
+    if (isOpen) return;
+    const choose = (act) => () => {
+      this.#offer(button, []);
+      button.focus({ preventScroll: true });
+      act();
+    };
+    this.offer = el("div", { class: "offer" }, ...choices.map(([text, act]) => el("button", { type: "button", class: "quiet", onclick: choose(act) }, text)));
+    this.querySelector("header").after(this.offer);
   }
 
   async #save(kind) {
@@ -85,7 +124,6 @@ export class Card extends HTMLElement {
     const { now, before, sentence, kept } = this.known;
     const svg = pictureOf([{ column, now, before, shown: this.levelsShown }], sentence ?? "", kept);
     await savePicture(svg, column.name.replace(/[^\p{L}\p{N}_-]+/gu, "_") || "column", kind);
-    this.#offerPicture();
   }
 
   /** Levels in the order in which they are shown; of a card that was never seen, the first ones. */

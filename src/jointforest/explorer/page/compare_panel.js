@@ -36,7 +36,7 @@ export class ComparePanel {
 
   /** Keep evidence as A, with its exact numbers. */
   #keep(evidence, sentence) {
-    return fill(this.answer, this.ask("posterior", { evidence, exact: true, columns: null }), (answer) => {
+    return fill(this.answer, this.ask("posterior", { evidence, exact: true, columns: null, axes: this.explorer.axes }), (answer) => {
       this.explorer.keep(answer, sentence);
       return this.#table();
     });

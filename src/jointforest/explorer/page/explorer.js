@@ -110,6 +110,7 @@ export class Explorer {
       this.look({ scale });
       this.redraw();
     });
+    on("axis", ({ column, axis }) => this.#setAxis(column, axis));
     on("pin", ({ column }) => this.look({ pinned: toggled(this.view.pinned, this.columns[column].name) }));
     on("hide", ({ column }) => this.look({ hidden: toggled(this.view.hidden, this.columns[column].name) }));
     on("unhide", () => this.look({ hidden: [] }));
@@ -165,7 +166,9 @@ export class Explorer {
     const isNew = this.table && this.table.version !== table.version;
     this.#back();
     this.table = table;
-    this.columns = table.columns;
+    this.columns = [...table.columns];
+    /** The axes that were chosen, for columns that are not shown on their own ones. */
+    this.axes = [];
     this.prior = prior;
     /** What the cards are compared with while the panel is open: {answer, sentence}. */
     this.kept = null;
@@ -184,6 +187,7 @@ export class Explorer {
     this.cards = this.columns.map((column, place) => {
       const card = document.createElement("jf-card");
       card.setColumn(column, place);
+      if (card.axisButton) card.axisButton.hidden = !this.can("text"); // Python alone makes other bins
       this.watcher.observe(card);
       return card;
     });
@@ -271,14 +275,15 @@ export class Explorer {
     this.#state("asking");
     this.asker.ask(
       "posterior",
-      { evidence, exact: false, columns, ...this.#numbered() },
-      { live: false, ...note, columns, evidence, began },
+      { evidence, exact: false, columns, ...this.#asked() },
+      { live: false, ...note, columns, evidence, began, axes: this.axes },
     );
   }
 
-  #numbered() {
+  /** By what the source knows a newer question, and how columns are to be shown. */
+  #asked() {
     this.number += 1;
-    return { page: this.page, id: this.number };
+    return { page: this.page, id: this.number, axes: this.axes };
   }
 
   #inSight() {
@@ -290,7 +295,7 @@ export class Explorer {
 
   #answered(answer, note) {
     this.#back();
-    if (answer.overtaken) return undefined;
+    if (answer.overtaken || note.axes !== this.axes) return undefined;
     if (answer.version !== this.table.version) return this.#replaced();
     if (!note.live) this.notice.clear("trouble");
     if (!note.live && !note.exact) this.#tellNotes(answer.notes ?? []);
@@ -335,8 +340,8 @@ export class Explorer {
   #exact() {
     this.asker.ask(
       "posterior",
-      { evidence: this.good, exact: true, columns: null, ...this.#numbered() },
-      { exact: true, began: performance.now() },
+      { evidence: this.good, exact: true, columns: null, ...this.#asked() },
+      { exact: true, began: performance.now(), axes: this.axes },
     );
     if (this.view.panel) this.panel?.update();
   }
@@ -437,7 +442,7 @@ export class Explorer {
     const { sentence } = answer;
     const kept = this.compared;
     const before = kept?.answer ?? this.prior;
-    this.apart = answer.columns.map(({ mass, moved }, k) => (kept ? distance(mass, before.columns[k].mass) : moved));
+    this.apart = answer.columns.map((now, k) => (kept ? distance(now, before.columns[k]) : now.moved));
     this.cards.forEach((card, place) => {
       const condition = conditionOn(evidence, place);
       const one = { now: answer.columns[place], before: before.columns[place], apart: this.apart[place], condition, live, top };
@@ -479,6 +484,29 @@ export class Explorer {
   /** How fresh what is shown is: "asking", "known", "exact", "refused" or "gone". */
   #state(state) {
     this.root.dataset.state = state;
+  }
+
+  /** Show a column on another axis, from `low` to `high` or logarithmic; null: its own one. */
+  async #setAxis(place, axis) {
+    const axes = this.axes.filter(({ column }) => column !== place);
+    if (axis) axes.push({ column: place, ...axis });
+    const before = [this.prior, this.kept?.answer].filter(Boolean);
+    const ask = ({ evidence }) => this.source.ask("posterior", { evidence, exact: true, columns: [place], axes });
+    try {
+      const found = await Promise.all(before.map(ask));
+      before.forEach((answer, k) => {
+        answer.columns = answer.columns.with(place, found[k].columns[0]);
+      });
+      const { edges, beyond } = found[0].columns[0];
+      const column = this.table.columns[place];
+      this.columns[place] = edges ? { ...column, edges, beyond, axis: axis.log ? "log" : "zoom" } : column;
+      this.axes = axes;
+      this.answer = { ...this.answer, columns: this.answer.columns.with(place, found[0].columns[0]) }; // for the time being
+      this.cards[place].setAxis(this.columns[place]);
+      this.change(this.good, { step: this.history.place });
+    } catch (error) {
+      this.#failed(error, { live: true });
+    }
   }
 
   /** Look in another way. */
@@ -559,7 +587,8 @@ function kindly({ message, impossible }) {
 
 /** How much probability two distributions have on different values, 0 to 1. */
 function distance(a, b) {
-  return 0.5 * a.reduce((sum, x, k) => sum + Math.abs(x - b[k]), 0);
+  const [x, y] = [a, b].map(({ mass, outside = [] }) => [...mass, ...outside]);
+  return 0.5 * x.reduce((sum, share, k) => sum + Math.abs(share - y[k]), 0);
 }
 
 /** A list with a name put in, or taken out. */

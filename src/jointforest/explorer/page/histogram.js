@@ -69,7 +69,9 @@ export class Histogram extends HTMLElement {
 
   /** Says that the outermost bar also holds what lies beyond the axis. */
   #beyond(which) {
-    const words = `the ${which ? "last" : "first"} bar also holds all ${which ? "higher" : "lower"} values`;
+    const comparative = which ? "higher" : "lower";
+    const isZoomed = this.column.axis === "zoom";
+    const words = isZoomed ? `there are ${comparative} values` : `the ${which ? "last" : "first"} bar also holds all ${comparative} values`;
     return el("span", { class: which ? "beyond high" : "beyond", title: words }, which ? "▸" : "◂");
   }
 
@@ -186,7 +188,7 @@ export class Histogram extends HTMLElement {
     const k = this.axis.bin(this.axis.value(share));
     const half = 0.5 * (this.column.step ?? 0);
     const ends = [edges[k] + half, edges[k + 1] - half].map((x) => this.write.value(x));
-    const [isBelow, isAbove] = this.column.beyond ?? [];
+    const [isBelow, isAbove] = this.column.axis ? [] : (this.column.beyond ?? []);
     const range =
       isBelow && k === 0
         ? `up to ${ends[1]}`
@@ -208,6 +210,7 @@ export class Histogram extends HTMLElement {
   /** An end as evidence has it: none at or beyond the end of the axis. */
   #end(x, which) {
     const reach = 0.5 * (this.column.step ?? 0);
+    if (this.column.axis === "zoom") return Math.min(this.axis.high - reach, Math.max(this.axis.low + reach, x));
     if (which === 0) return x - reach <= this.axis.low ? null : x;
     return x + reach >= this.axis.high ? null : x;
   }
