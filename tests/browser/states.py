@@ -139,6 +139,12 @@ def choose_axes(face: Face) -> None:
     face.page.get_by_role("button", name="axis of age", exact=True).click(force=True)
 
 
+def choose_on_map(face: Face, column: str) -> None:
+    """Choose a column of the map."""
+    face.page.locator(".column-map").get_by_role("button", name=column, exact=True).click()
+    face.rest()
+
+
 def sort_rows(face: Face) -> None:
     """Sort the rows of the table."""
     face.page.locator(".panel").get_by_role("button", name="amount").click()
@@ -241,6 +247,10 @@ STATES = {
     "waterfall of a level": State(f"{NUMBER} and real > 0", "reasons", predicted("group")),
     "waterfall of a date": State(SEVERAL, "reasons", predicted("day")),
     "waterfall without evidence": State("", "reasons"),
+    "map": State(LEVEL, "map", lambda face: choose_on_map(face, "age")),
+    "map of a level": State("", "map", lambda face: choose_on_map(face, "group")),
+    "map of many columns": State("", "map", lambda face: choose_on_map(face, "x12"), server="wide"),
+    "map of hard names": State("", "map", server="hostile"),
     "two numbers": State(LEVEL, "pair", pair("age", "real")),
     "two levels": State("", "pair", pair("group", "size")),
     "number and level": State("", "pair", pair("group", "amount")),

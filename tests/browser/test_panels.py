@@ -21,6 +21,8 @@ from ..explorer.tables import heavy, heavy_frame
 from . import tables
 from .face import Face
 
+ISLANDS = "Biscoe", "Dream", "Torgersen"
+
 
 def open_panel(face: Face, title: str) -> Locator:
     face.page.get_by_role("button", name=title, exact=True).click()
@@ -162,6 +164,25 @@ def test_a_pair_of_columns(penguins: Any, face: Face) -> None:
     panel.locator("rect.cell").first.click()
     face.settle()
     assert face.sentence == "species = 'Adelie' and island = 'Biscoe' and sex = 'MALE'"
+
+
+def test_a_column_is_chosen_on_the_map(penguins: Any, face: Face) -> None:
+    face.write("sex = 'MALE'")
+    panel = open_panel(face, "Map of columns")
+    assert panel.locator("path.arc").count() >= 4
+    button = panel.locator(".column-map").get_by_role("button", name="species", exact=True)
+    button.focus()
+    face.page.keyboard.press("Enter")
+    face.rest()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    assert panel.locator("path.arc.on").count() >= 1
+    panel.get_by_label("level").select_option(label="Chinstrap")
+    face.rest()
+    said = panel.locator(".reasons li:not([aria-hidden])")
+    shares = [penguins.given(f"sex = 'MALE' and island = '{name}'").proba("species")["Chinstrap"] for name in ISLANDS]
+    line = said.filter(has=face.page.get_by_text("island", exact=True))
+    assert line.locator("b").text_content() == f"{percent(min(shares))} to {percent(max(shares))}"
+    assert said.count() == len(penguins.columns) - 2
 
 
 def test_one_row_of_a_file_with_its_unlikely_cell_marked(face: Face, tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def _axes(shown: ShownJoint, said: Any) -> dict[int, _Axis]:
         elif not all(isinstance(x, int | float) and not isinstance(x, bool) for x in ends) or ends[0] > ends[1]:
             raise ValueError(f"axes: column {column.name!r}: expected a low and a high end, got {ends}")
         else:
-            edges = even_edges(column, *(from_shown(column, x) for x in ends), BINS)
+            edges = even_edges(column, from_shown(column, ends[0]), from_shown(column, ends[1]), BINS)
         found[j] = _Axis(edges, is_log)
     return found
 

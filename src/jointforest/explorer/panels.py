@@ -18,6 +18,7 @@ from ..data.table_files import plain
 from ..data.texts import column_text
 from ..inference.explanation.explain import explain
 from ..inference.information.classes import CLASS_BINS, all_informations, class_cuts, information_of_rows
+from ..inference.information.column_map import column_map, expected_changes
 from ..inference.modes import model_modes
 from ..inference.sampling import sample
 from ..models.base import Distribution, PosteriorState
@@ -25,7 +26,7 @@ from ..query_language.parser import parse_conditions
 from ..query_language.render import condition_text
 from .checked import suspicious
 from .known import Known
-from .shown import NO_TABLE, ShownJoint, all_shown, cell_text
+from .shown import NO_TABLE, ShownJoint, all_shown, cell_text, to_shown
 from .state import place_of, whole_number
 
 MOST_ROWS, MOST_CSV_ROWS = 1_000, 100_000
@@ -36,6 +37,12 @@ ENTRIES = 500_000
 """With more numbers between hidden states than this, it may cut fewer boxes: the panel is to answer in two seconds."""
 MOST_SUSPICIOUS = 200
 """Suspicious cells that are listed."""
+MOST_MAPPED = 60
+"""Columns of a map."""
+CHANGE_BINS = 8
+"""Classes of a column of numbers that becomes known."""
+MOST_CHANGES = 15
+"""Columns that are listed as those that would change a prediction."""
 LISTED = 8
 """Leaves, or states, that an explanation lists."""
 _MOST_BINS = 60
@@ -220,6 +227,49 @@ def _dependence(shown: ShownJoint, known: Known, pair: list[int]) -> dict[str, f
     information = all_informations(known.state, pair, cuts)
     bits = [None if each is None else float(each[0, 1]) / LN2 for each in (information, of_rows)]
     return {"information": bits[0], "in_table": bits[1]}
+
+
+def depends(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The map of the strongest dependences, given the evidence, between the columns whose places ``columns`` lists."""
+    known, said = Known(shown, body.get("evidence")), body.get("columns")
+    if not isinstance(said, list) or not 2 <= len(said) <= MOST_MAPPED:
+        raise ValueError(f"columns: expected the places of 2 to {MOST_MAPPED} columns")
+    places = [place_of(j, len(shown.columns), "columns") for j in dict.fromkeys(said)]
+    cuts = {j: class_cuts(known.state, j, CLASS_BINS) for j in places}
+    found = column_map(all_informations(known.state, places, cuts) / LN2)
+    return {
+        "order": [places[i] for i in found.order],
+        "edges": [[places[i], places[j], bits] for i, j, bits in found.edges],
+    }
+
+
+def moves(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
+    """By how much the prediction of ``column`` would change if each other column were known, the most first.
+
+    It is the mean of a column of numbers, or the probability of a ``level``, by default the most probable one.
+    """
+    known = Known(shown, body.get("evidence"))
+    j = place_of(body.get("column"), len(shown.columns), "column")
+    column, level = shown.columns[j], None
+    if column.is_categorical:
+        shares = known.state.level_probabilities(j)[0]
+        level = int(shares.argmax()) if body.get("level") is None else place_of(body["level"], len(shares), "level")
+        value: float | None = float(shares[level])
+    else:
+        value = to_shown(column, float(known.state.moments(j)[0][0]))
+    free = [a for a, other in enumerate(shown.columns) if a != j and other.name not in known.conditions]
+    cuts = {a: class_cuts(known.state, a, CHANGE_BINS) for a in free}
+    found = sorted(expected_changes(known.state, j, level, cuts).items(), key=lambda one: -one[1].by)
+    unit = 1e3 if column.kind == "datetime" else 1.0  # a difference of dates is one of milliseconds
+    ends = (lambda x: x) if column.is_categorical else (lambda x: to_shown(column, x))
+    return {
+        "level": level,
+        "value": value,
+        "columns": [
+            {"column": a, "by": change.by * unit, "low": ends(change.low), "high": ends(change.high)}
+            for a, change in found[:MOST_CHANGES]
+        ],
+    }
 
 
 def _correlation(given: Any, columns: list[Column]) -> float | None:

@@ -25,6 +25,8 @@ ASKS: dict[str, Callable[..., Any]] = {
     "why": panels.why,
     "reasons": reasons.reasons,
     "pair": panels.pair,
+    "depends": panels.depends,
+    "moves": panels.moves,
     "row": panels.row,
     "check": panels.check,
 }

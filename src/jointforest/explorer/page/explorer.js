@@ -178,7 +178,8 @@ export class Explorer {
     this.good = [];
     this.sentence.setCan((what) => this.can(what));
     const hasTable = table.rows !== null;
-    this.toolbar.showPanels(PANELS.filter(({ name }) => LOCAL.has(name) || (this.can(name) && (name !== "check" || hasTable))));
+    const isThere = ({ name, asks }) => LOCAL.has(name) || (this.can(asks) && (name !== "check" || hasTable));
+    this.toolbar.showPanels(PANELS.filter(isThere));
     if (!this.can("text")) this.#forgetWords();
     this.title.textContent = table.title;
     this.about.textContent = table.said;

@@ -4,6 +4,7 @@ import { CheckPanel } from "./check_panel.js";
 import { ComparePanel } from "./compare_panel.js";
 import { CLOSE } from "./icons.js";
 import { HistoryPanel } from "./history_panel.js";
+import { MapPanel } from "./map_panel.js";
 import { ModePanel } from "./mode_panel.js";
 import { PairPanel } from "./pair_panel.js";
 import { ReasonsPanel } from "./reasons_panel.js";
@@ -16,6 +17,7 @@ const KINDS = {
   mode: ModePanel,
   why: WhyPanel,
   reasons: ReasonsPanel,
+  map: MapPanel,
   pair: PairPanel,
   compare: ComparePanel,
   row: RowPanel,
@@ -27,6 +29,7 @@ const TITLES = {
   mode: "Most probable row",
   why: "Groups of rows",
   reasons: "Why this prediction",
+  map: "Map of columns",
   pair: "Two columns",
   compare: "Compare",
   row: "One row",
@@ -34,8 +37,8 @@ const TITLES = {
   history: "History",
 };
 
-/** Names and titles, in the order of their buttons. */
-export const PANELS = Object.entries(TITLES).map(([name, title]) => ({ name, title }));
+/** Names, titles and what they ask the source, in the order of their buttons. */
+export const PANELS = Object.entries(TITLES).map(([name, title]) => ({ name, title, asks: name === "map" ? "depends" : name }));
 
 /**
  * A section with one panel in it, and `update()`, to be called when the evidence has changed.
