@@ -17,7 +17,7 @@ from sklearn.ensemble import RandomForestClassifier
 import jointforest as jf
 from jointforest.explorer.open import Explorer
 
-from ..explorer.tables import heavy, heavy_frame
+from ..explorer.tables import contracts, contracts_joint, heavy, heavy_frame
 from . import tables
 from .face import Face
 
@@ -226,6 +226,8 @@ STATES = {
         act=lambda face: face.page.get_by_role("button", name="save a picture of group").click(force=True)
     ),
     "other axes": State("group = b", act=choose_axes, server="heavy"),
+    "survival": State("plan = pro", act=lambda face: face.card("months").locator(".area").hover(), server="contracts"),
+    "survival compared": State("plan = pro", "compare", server="contracts"),
     "read as": State(act=typed("day", "2024"), end="exact"),
     "error in sentence": State("group = 'red' and agee > 3", end="refused"),
     "error in card": State(LEVEL, act=typed("age", "about the age of forty or fifty"), end="refused"),
@@ -291,6 +293,7 @@ class Servers:
             "mixed": lambda: Explorer(mixed, "mixed.joint"),
             "asked": lambda: mixed.explore(complete, model=model, title="mixed.joint", browser=False),
             "dirty": lambda: Explorer(hidden.fit(tables.dirty()).joint_, "dirty.joint", tables.dirty()),
+            "contracts": lambda: Explorer(contracts_joint(), "contracts.joint", contracts()),
             "heavy": lambda: Explorer(heavy(), "heavy.joint", heavy_frame()),
             "forest": lambda: Explorer(forest.fit(frame).joint_, "forest.joint"),
             "levels": lambda: Explorer(tree.fit(tables.some_levels()).joint_, "levels.joint"),

@@ -17,7 +17,7 @@ import jointforest as jf
 from jointforest.cards.format import percent
 from jointforest.explorer.open import Explorer
 
-from ..explorer.tables import heavy, heavy_frame
+from ..explorer.tables import contracts, contracts_joint, heavy, heavy_frame
 from . import tables
 from .face import Face
 
@@ -297,6 +297,28 @@ def test_a_card_is_shown_on_other_axes(visit: Callable[..., Face]) -> None:
         expect(face.card("claim").locator(".tick").nth(1)).to_have_text("100")
         face.settle()
         assert face.card("claim").locator(".moved").text_content() == ""  # A is the evidence
+
+
+def test_times_that_are_not_over_have_a_survival_curve(visit: Callable[..., Face]) -> None:
+    with Explorer(contracts_joint(), "contracts.joint", contracts()) as server:
+        face = visit(server, "#given=plan+%3D+pro")
+        card = face.card("months")
+        box = card.locator(".area").bounding_box()
+        assert box is not None and face.card("seats").locator(".survival").count() == 0
+        card.locator(".area").hover(position={"x": 0.3 * box["width"], "y": 30})
+        said = re.fullmatch(r"more than ([\d.]+): (.*), without evidence (.*)", card.locator(".readout").inner_text())
+        assert said is not None
+        shares = [contracts_joint().given(text).survival("months", float(said[1])) for text in ("plan = pro", None)]
+        assert [said[2], said[3]] == [percent(float(share)) for share in shares]
+        card.locator(".area").hover(position={"x": box["width"] - 2, "y": 30})
+        assert card.locator(".readout").inner_text().startswith("not learned beyond ")
+        assert "not learned" in face.summary("months") and "more than" in face.summary("months")
+        card.hover()
+        face.page.get_by_role("button", name="axis of months", exact=True).click()
+        card.get_by_role("button", name="histogram").click()
+        expect(card.locator(".survival")).to_have_count(0)
+        face.settle()
+        assert "not learned" in face.summary("months")
 
 
 def test_a_bar_that_is_broken_is_labelled(mixed_face: Face) -> None:

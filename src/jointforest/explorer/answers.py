@@ -23,6 +23,8 @@ from .state import place_of, python_call, shell_command, write_evidence, written
 
 MOST_COUNTED = 20_000
 """Most rows of the table that are counted for the outline of a card."""
+BEYOND = 0.01
+"""Largest probability beyond what is learned of a column with which its mean is shown."""
 _TAILS = np.array([0.05, 0.95])
 """Ends of the interval, as probabilities."""
 _Three = tuple[float | None, float | None, float | None]
@@ -37,13 +39,16 @@ def column_answer(shown: ShownJoint, known: Known, j: int, is_exact: bool, axis:
         numbers = _of_levels(column, mass)
     else:
         numbers = _exact(known, j, column) if is_exact else _of_bins(shown, known, j, fine)
+        if column.learned_until < math.inf:
+            numbers = _learned(known, j, column, numbers)
+    rows = None if j in shown.ranged else known.rows
     found = {
         "mass": _rounded(mass),
-        "rows": None if known.rows is None else _rounded(_of_rows(known.rows, j, column, bins.edges)),
+        "rows": None if rows is None else _rounded(_of_rows(rows, j, column, bins.edges)),
         **dict(zip(("mean", "low", "high"), numbers, strict=True)),
         "moved": divergence_bits(mass, bins.together(before)) if known.conditions else 0.0,
     }
-    return found if axis is None else found | _on_axis(known, j, column, axis)
+    return found if axis is None else found | _on_axis(known, rows, j, column, axis)
 
 
 class _Axis(NamedTuple):
@@ -60,7 +65,7 @@ class _Axis(NamedTuple):
         return _rounded(inner)
 
 
-def _on_axis(known: Known, j: int, column: Column, axis: _Axis) -> dict[str, Any]:
+def _on_axis(known: Known, rows: np.ndarray | None, j: int, column: Column, axis: _Axis) -> dict[str, Any]:
     """Masses of the bins of another axis, and of what lies outside of them."""
     cuts = axis.edges.copy()
     cuts[0] = np.nextafter(cuts[0], -np.inf)  # a bin does not hold its lower end, and a point mass may lie there
@@ -69,7 +74,7 @@ def _on_axis(known: Known, j: int, column: Column, axis: _Axis) -> dict[str, Any
     return {
         "mass": axis.shares(mass),
         "outside": [] if axis.is_whole else _rounded(mass[[0, -1]]),
-        "rows": None if known.rows is None else axis.shares(_of_rows(known.rows, j, column, wide)),
+        "rows": None if rows is None else axis.shares(_of_rows(rows, j, column, wide)),
         "edges": all_shown(column, axis.edges),
         "beyond": is_beyond(column, axis.edges),
     }
@@ -127,6 +132,16 @@ def _exact(known: Known, j: int, column: Column) -> _Three:
     mean = float(state.moments(j)[0][0])
     low, high = state.quantile(j, _TAILS)[0].tolist()
     return to_shown(column, mean), to_shown(column, low), to_shown(column, high)
+
+
+def _learned(known: Known, j: int, column: Column, numbers: _Three) -> _Three:
+    """The same of times that are not over in some rows: no mean that rests on what is not learned, and no later end."""
+    until = column.learned_until
+    beyond = 1.0 - float(known.state.cdf(j, np.array([until]))[0, 0])
+    last = to_shown(column, until)
+    mean, *ends = numbers
+    low, high = (x if x is None or last is None else min(x, last) for x in ends)
+    return (None if beyond > BEYOND else mean), low, high
 
 
 def _of_bins(shown: ShownJoint, known: Known, j: int, fine: np.ndarray) -> _Three:

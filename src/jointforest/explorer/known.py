@@ -89,9 +89,14 @@ class Known:
 
     @cached_property
     def numbers(self) -> np.ndarray | None:
-        """Which rows of the table satisfy the evidence, from 0; None without a table, or with likelihoods."""
-        X = self._shown.encoded
+        """Which rows of the table satisfy the evidence, from 0; None without a table, or with likelihoods.
+
+        None also of evidence on a column of which the table has ranges.
+        """
+        X, index = self._shown.encoded, self.model.schema.index
         if X is None or any(map(has_soft, self.conditions.values())):
+            return None
+        if self._shown.ranged & {index(name) for name in self.conditions}:
             return None
         met = is_met(self.model.schema, self.evidence, X)
         for name, is_missing in self._missing.items():

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data.evidence import Evidence, build
-from ..data.frames import encode, labels_at, read, take_rows
+from ..data.frames import encode_ranges, labels_at, read, take_rows
 from ..data.schema import Column
 from ..data.shown_values import cell_in_words
 from ..data.table_files import plain
@@ -47,7 +47,10 @@ LISTED = 8
 """Leaves, or states, that an explanation lists."""
 _MOST_BINS = 60
 LN2 = math.log(2.0)
-_LIKELIHOOD = "the evidence contains a likelihood, which a row neither meets nor fails: ask for drawn rows instead"
+_LIKELIHOOD = (
+    "the evidence contains a likelihood, or is about a column with ranges, so that rows neither meet nor fail it: ask "
+    "for drawn rows instead"
+)
 DIGITS = 6
 """Digits of numbers without a grid where they are looked at."""
 
@@ -169,9 +172,9 @@ def _rows(shown: ShownJoint, body: Mapping[str, Any], most: int, digits: int | N
     if known.rows is None or known.numbers is None:
         raise ValueError(NO_TABLE if shown.rows is None else _LIKELIHOOD)
     numbers = known.numbers[order(known.rows)][:n]
-    X, unseen = _table_rows(shown, numbers)
-    texts = _transposed(_texts(shown.columns, X, digits))
-    for (i, j), text in unseen.items():
+    found = _table_rows(shown, numbers)
+    texts = _transposed(_texts(shown.columns, found.X, digits))
+    for (i, j), text in (found.unseen | found.ranges).items():
         texts[i][j] = text
     return _Rows(texts, numbers.tolist(), len(known.numbers))
 
@@ -369,20 +372,34 @@ def _of_table(shown: ShownJoint, number: Any) -> tuple[np.ndarray, dict[str, str
     """Numbers and codes (d,) of a row of the table beside the joint; and its levels never seen, by column name."""
     if shown.rows is None:
         raise ValueError(NO_TABLE)
-    X, unseen = _table_rows(shown, np.array([place_of(number, len(shown.rows), "row")]))
+    X, unseen, _ = _table_rows(shown, np.array([place_of(number, len(shown.rows), "row")]))
     return X[0], {shown.columns[j].name: text for (_, j), text in unseen.items()}
 
 
-def _table_rows(shown: ShownJoint, numbers: np.ndarray) -> tuple[np.ndarray, dict[tuple[int, int], str]]:
-    """Rows of the table, (m, d), and the texts of their levels never seen, by place among these rows and column."""
+class _TableRows(NamedTuple):
+    """Rows of the table, (m, d), and texts by place among these rows and column: of levels never seen, and of ranges.
+
+    Both are missing in X.
+    """
+
+    X: np.ndarray
+    unseen: dict[tuple[int, int], str]
+    ranges: dict[tuple[int, int], str]
+
+
+def _table_rows(shown: ShownJoint, numbers: np.ndarray) -> _TableRows:
+    """Rows of the table, by their numbers."""
     frame = take_rows(shown.rows, numbers)
-    X, unseen = encode(shown.joint.schema, frame)
+    X, unseen, ranges = encode_ranges(shown.joint.schema, frame)
     texts: dict[tuple[int, int], str] = {}
     for j in np.flatnonzero(unseen.any(axis=0)).tolist():
         at = np.flatnonzero(unseen[:, j])
         labels = labels_at(read(frame).cells(shown.columns[j].name), at)
         texts |= {(i, j): str(label) for i, label in zip(at.tolist(), labels, strict=True)}
-    return X, texts
+    if ranges is None:
+        return _TableRows(X, texts, {})
+    cells = np.argwhere(ranges.number >= 0).tolist()
+    return _TableRows(X, texts, {(i, j): condition_text("…", ranges.intervals[ranges.number[i, j]]) for i, j in cells})
 
 
 def _cell(shown: ShownJoint, others: Evidence, state: PosteriorState, j: int, x: float) -> dict[str, Any]:

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..data import times
 from ..data.evidence import build
-from ..data.frames import encode, read
+from ..data.frames import encode_ranges, read
+from ..data.ranges import Ranges
 from ..data.schema import Column
 from ..data.shown_values import date_text
 from ..ensembles.table import Ensemble
@@ -129,9 +130,19 @@ class ShownJoint:
         return [class_cuts(self.nothing, j, BINS_OF_DEPENDENCE) for j in range(len(self.columns))]
 
     @cached_property
+    def _read_rows(self) -> tuple[np.ndarray, np.ndarray, Ranges | None] | None:
+        return None if self.rows is None else encode_ranges(self.joint.schema, self.rows)
+
+    @property
     def encoded(self) -> np.ndarray | None:
-        """The rows of the table as the joint encodes them, (n, d); levels that learning never saw are missing."""
-        return None if self.rows is None else encode(self.joint.schema, self.rows)[0]
+        """The rows of the table as the joint encodes them, (n, d); ranges and levels never seen are missing."""
+        return None if self._read_rows is None else self._read_rows[0]
+
+    @cached_property
+    def ranged(self) -> frozenset[int]:
+        """Columns in which some cells of the table are ranges: which rows meet evidence on them is not known."""
+        ranges = None if self._read_rows is None else self._read_rows[2]
+        return frozenset() if ranges is None else frozenset(np.flatnonzero((ranges.number >= 0).any(axis=0)).tolist())
 
     @cached_property
     def checked(self) -> Checked:
@@ -309,13 +320,17 @@ def described(column: Column, edges: np.ndarray) -> dict[str, Any]:
     """Name, kind, levels or grid of a column, with ends of bins of numbers."""
     is_number, is_date = not column.is_categorical, column.kind == "datetime"
     step = column.step * 1e3 if is_date else column.step
+    beyond = is_beyond(column, edges) if is_number else (False, False)
+    is_open = is_number and column.learned_until < math.inf
     return {
         "name": column.name,
         "kind": column.kind,
         "levels": None if is_number else list(column.levels),
         "labels": None if is_number else [str(level) for level in column.levels],
         "edges": all_shown(column, edges) if is_number else None,
-        "beyond": is_beyond(column, edges) if is_number else None,
+        "beyond": (beyond[0], beyond[1] or is_open) if is_number else None,
+        "until": to_shown(column, column.learned_until) if is_open else None,
+        "is_time": is_open and column.censored is not None,
         "step": step or None if is_number else None,
         "zone": times.zone_of(column.dtype) if is_date else None,
     }

@@ -92,7 +92,8 @@ export class Card extends HTMLElement {
     const choices = [
       from !== null && to > from ? [`zoom to ${this.write.value(from)} to ${this.write.value(to)}`, { low: from, high: to }] : null,
       column.heavy && column.axis !== "log" ? ["logarithmic axis", { log: true }] : null,
-      column.axis ? ["whole axis", null] : null,
+      column.is_time && column.axis !== "survival" ? ["survival curve", { survival: true }] : null,
+      column.axis ? [column.axis === "survival" ? "histogram" : "whole axis", null] : null,
     ];
     this.#offer(this.axisButton, choices.filter(Boolean).map(([text, axis]) => [text, () => this.#tell("axis", { axis })]));
   }
@@ -201,8 +202,11 @@ export class Card extends HTMLElement {
       this.numbers = [el("b"), el("span")];
       this.summary.append(el("span", {}, "mean ", this.numbers[0]), el("span", {}, "90% of values: ", this.numbers[1]));
     }
-    say(this.numbers[0], mean === null ? "–" : write.mean(mean));
-    return say(this.numbers[1], low === high ? write.value(low) : `${write.value(low)} to ${write.value(high)}`);
+    const { until } = this.column;
+    const isLater = (x) => until != null && x >= until;
+    const end = isLater(high) ? `more than ${write.value(until)}` : write.value(high);
+    say(this.numbers[0], mean !== null ? write.mean(mean) : until == null ? "–" : "not learned");
+    return say(this.numbers[1], low === high ? end : `${write.value(low)} to ${end}`);
   }
 
   // ------------------------------------------------------------------------------------------------------- evidence

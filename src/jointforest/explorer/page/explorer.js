@@ -166,7 +166,7 @@ export class Explorer {
     const isNew = this.table && this.table.version !== table.version;
     this.#back();
     this.table = table;
-    this.columns = [...table.columns];
+    this.columns = table.columns.map((column) => (column.is_time ? { ...column, axis: "survival" } : column));
     /** The axes that were chosen, for columns that are not shown on their own ones. */
     this.axes = [];
     this.prior = prior;
@@ -490,7 +490,7 @@ export class Explorer {
   /** Show a column on another axis, from `low` to `high` or logarithmic; null: its own one. */
   async #setAxis(place, axis) {
     const axes = this.axes.filter(({ column }) => column !== place);
-    if (axis) axes.push({ column: place, ...axis });
+    if (axis && !axis.survival) axes.push({ column: place, ...axis });
     const before = [this.prior, this.kept?.answer].filter(Boolean);
     const ask = ({ evidence }) => this.source.ask("posterior", { evidence, exact: true, columns: [place], axes });
     try {
@@ -500,7 +500,7 @@ export class Explorer {
       });
       const { edges, beyond } = found[0].columns[0];
       const column = this.table.columns[place];
-      this.columns[place] = edges ? { ...column, edges, beyond, axis: axis.log ? "log" : "zoom" } : column;
+      this.columns[place] = edges ? { ...column, edges, beyond, axis: axis.log ? "log" : "zoom" } : { ...column, axis: axis?.survival ? "survival" : null };
       this.axes = axes;
       this.answer = { ...this.answer, columns: this.answer.columns.with(place, found[0].columns[0]) }; // for the time being
       this.cards[place].setAxis(this.columns[place]);

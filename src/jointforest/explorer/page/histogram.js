@@ -2,7 +2,7 @@
 import { define, el, mark, svg } from "./dom.js";
 import { percent, writer } from "./format.js";
 import { glide } from "./motion.js";
-import { areFewCells, axis, bars, labelled, outline, scaleOf, snap, snapStep, ticks } from "./scale.js";
+import { areFewCells, axis, bars, curve, labelled, later, outline, scaleOf, snap, snapStep, ticks } from "./scale.js";
 import { interval } from "./state.js";
 
 const CLICK = 4; // pixels
@@ -16,6 +16,7 @@ export class Histogram extends HTMLElement {
     this.step = snapStep(column);
     this.write = writer(column);
     this.ends = [null, null];
+    this.classList.toggle("survival", this.isSurvival);
     this.#build();
     this.glide = glide((values) => this.#paint(values));
   }
@@ -49,6 +50,7 @@ export class Histogram extends HTMLElement {
     (this.column.beyond ?? []).forEach((is, which) => is && marks.push(this.#beyond(which)));
     this.nowLine = el("div", { class: "span now" }, el("i"));
     this.wasLine = el("div", { class: "span was" }, el("i"));
+    if (this.isSurvival) this.area.append(el("span", { class: "top-share", "aria-hidden": "true" }, "100% without an event"));
     this.append(
       this.area,
       el("div", { class: "axis", "aria-hidden": "true" }, ...marks),
@@ -104,14 +106,26 @@ export class Histogram extends HTMLElement {
     this.#line(this.nowLine, known);
     this.#line(this.wasLine, known.before);
     if (!this.readout.hidden) this.#read(this.readAt);
-    const heights = (mass) => mass.map((share, k) => this.axis.height(share, k));
+    const heights = (mass) => (this.isSurvival ? later(mass) : mass.map((share, k) => this.axis.height(share, k)));
     this.glide([...heights(known.mass), ...heights(known.prior)], known.live);
+  }
+
+  get isSurvival() {
+    return this.column.axis === "survival";
+  }
+
+  /** The shares without an event over time: a line given the evidence, an area without it. */
+  #paintCurves(now, was) {
+    const x = this.column.edges.map((edge) => 100 * this.axis.position(edge));
+    mark(this.ghost, "d", curve(this.column, x, was, true));
+    mark(this.bars, "d", curve(this.column, x, now, false));
   }
 
   /** Bars given the evidence over those without it, on one scale; the shares of those that need them. */
   #paint(values) {
     const n = this.column.edges.length - 1;
     const [now, was] = [values.subarray(0, n), values.subarray(n)];
+    if (this.isSurvival) return this.#paintCurves(now, was);
     const rows = this.known.rows?.map((share, k) => this.axis.height(share, k)) ?? null;
     const scale = scaleOf(Array.from(now, (height, k) => Math.max(height, was[k], rows?.[k] ?? 0)));
     const x = this.column.edges.map((edge) => 100 * this.axis.position(edge));
@@ -120,7 +134,7 @@ export class Histogram extends HTMLElement {
     mark(this.rows, "d", rows ? outline(x, rows, scale.top) : "");
     const { mass } = this.known;
     const shown = areFewCells(this.column) ? mass.map((_, k) => k) : labelled(mass, now, scale);
-    this.labels.forEach((label, k) => {
+    return this.labels.forEach((label, k) => {
       label.hidden = !shown.includes(k) || mass[k] < 0.0005;
       if (label.hidden) return;
       label.textContent = percent(mass[k]);
@@ -188,7 +202,7 @@ export class Histogram extends HTMLElement {
     const k = this.axis.bin(this.axis.value(share));
     const half = 0.5 * (this.column.step ?? 0);
     const ends = [edges[k] + half, edges[k + 1] - half].map((x) => this.write.value(x));
-    const [isBelow, isAbove] = this.column.axis ? [] : (this.column.beyond ?? []);
+    const [isBelow, isAbove] = this.column.axis === "zoom" ? [] : (this.column.beyond ?? []);
     const range =
       isBelow && k === 0
         ? `up to ${ends[1]}`
@@ -197,6 +211,11 @@ export class Histogram extends HTMLElement {
           : ends[0] === ends[1]
             ? ends[0]
             : `${ends[0]} to ${ends[1]}`;
+    if (this.isSurvival) {
+      const [now, was] = [this.known.mass, this.known.prior].map((mass) => percent(later(mass)[k]));
+      this.readout.textContent = edges[k + 1] > this.column.until ? `not learned beyond ${this.write.value(this.column.until)}` : `more than ${ends[1]}: ${now}, ${this.known.beside} ${was}`;
+      return;
+    }
     const inTable = this.known.rows ? `, in the table ${percent(this.known.rows[k])}` : "";
     this.readout.textContent = `${range}: ${percent(this.known.mass[k])}, ${this.known.beside} ${percent(this.known.prior[k])}${inTable}`;
     this.readout.classList.toggle("end", share > 0.5);

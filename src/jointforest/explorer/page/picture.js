@@ -1,7 +1,7 @@
 /** Cards as a picture of their own: SVG text, and a PNG drawn from it. */
 import { download } from "./clipboard.js";
 import { percent, writer } from "./format.js";
-import { areFewCells, axis, bars, labelled, outline, scaleOf, ticks } from "./scale.js";
+import { areFewCells, axis, bars, curve, labelled, later, outline, scaleOf, ticks } from "./scale.js";
 import { labelOf } from "./typed.js";
 
 const WIDTH = 420;
@@ -74,8 +74,13 @@ function histogram({ column, now, before }, behind) {
   const scale = scaleOf(a.map((value, k) => Math.max(value, b[k])));
   const x = column.edges.map((edge) => 100 * line.position(edge));
   const at = (percent) => (LEFT + (width * percent) / 100).toFixed(1);
-  const area = `<g transform="translate(${LEFT} 0) scale(${width / 100} ${height / 100})"><path d="${outline(x, b, scale.top)}" fill="${behind}"/><path d="${bars(x, a, scale.top)}" fill="${NOW}"/><path d="${outline(x, b, scale.top)}" fill="none" stroke="${behind}" stroke-width="1.5" vector-effect="non-scaling-stroke"/></g>`;
-  const shown = areFewCells(column) ? a.map((_, k) => k) : labelled(now.mass, a, scale);
+  const isSurvival = column.axis === "survival";
+  const line_ = (mass, isArea) => curve(column, x, later(mass), isArea);
+  const shapes = isSurvival
+    ? `<path d="${line_(before.mass, true)}" fill="${behind}"/><path d="${line_(now.mass, false)}" fill="none" stroke="${NOW}" stroke-width="2" vector-effect="non-scaling-stroke"/>`
+    : `<path d="${outline(x, b, scale.top)}" fill="${behind}"/><path d="${bars(x, a, scale.top)}" fill="${NOW}"/><path d="${outline(x, b, scale.top)}" fill="none" stroke="${behind}" stroke-width="1.5" vector-effect="non-scaling-stroke"/>`;
+  const area = `<g transform="translate(${LEFT} 0) scale(${width / 100} ${height / 100})">${shapes}</g>`;
+  const shown = isSurvival ? [] : areFewCells(column) ? a.map((_, k) => k) : labelled(now.mass, a, scale);
   const shares = shown.map((k) =>
     text(at(0.5 * (x[k] + x[k + 1])), (height * (1 - Math.min(1, a[k] / scale.top)) - 3).toFixed(1), percent(now.mass[k]), 'text-anchor="middle" font-size="11"'),
   );

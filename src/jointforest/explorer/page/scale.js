@@ -75,6 +75,20 @@ export function outline(x, heights, top) {
   return `${path}V100Z`;
 }
 
+/** The probability of more than the right end of each bin. */
+export function later(mass) {
+  let left = 1;
+  return mass.map((share) => (left = Math.max(0, left - share)));
+}
+
+/** The curve of such probabilities from 100 % at the top, up to where they are learned; with the area below it. */
+export function curve({ edges, until }, x, alive, isArea) {
+  let path = `M${x[0]} 0`;
+  let k = 0;
+  for (; k < alive.length && edges[k + 1] <= until; k += 1) path += `L${x[k + 1].toFixed(2)} ${(100 * (1 - alive[k])).toFixed(2)}`;
+  return isArea ? `${path}L${x[k].toFixed(2)} 100H${x[0]}Z` : path;
+}
+
 /** The bin that x is in, the nearest one outside. */
 export function binOf(edges, x) {
   let low = 0;
