@@ -92,10 +92,10 @@ export class MapPanel {
     const write = column.levels ? percent : writer(column).mean;
     const lines = found.map(({ column: place, low, high }) => ({ name: columns[place].name, from: low, to: high, kind: "base", text: `${write(low)} to ${write(high)}` }));
     return [
-      others.length ? el("p", { dir: "auto" }, `Joined with ${others.join(", ")}.`) : null,
       el("h3", { dir: "auto" }, ...breakable(`What would move ${what} most`)),
-      el("p", { class: "note" }, `It is ${write(value)} now. A bar goes from the lowest to the highest value that it can take if the column becomes known. The column with the greatest expected change comes first.`),
       lines.length ? stepBars(column, spread([Math.min(...lines.map(({ from }) => from)), Math.max(...lines.map(({ to }) => to))]), lines, value) : null,
+      el("p", { class: "note" }, `It is ${write(value)} now. A bar goes from the lowest to the highest value that it can take if the column becomes known. The column with the greatest expected change comes first.`),
+      others.length ? el("p", { class: "note", dir: "auto" }, `Mutual information with ${others.join(", ")}.`) : null,
     ].filter(Boolean);
   }
 }

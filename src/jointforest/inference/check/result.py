@@ -229,7 +229,9 @@ class Check:
         columns = []
         for j, column in enumerate(model.columns):
             found = model.posterior[j]
-            texts = np.array([*(_shown(column, i) for i in range(len(column.values))), None], object)
+            texts = np.full(len(column.values) + 1, None, object)
+            for i in np.unique([column.item, found.best]).tolist():
+                texts[i] = _shown(column, i)
             value = texts[np.where(column.item >= 0, column.item, -1)]
             value[column.is_blank] = ""
             reason = np.full(n, "", object)
