@@ -32,7 +32,17 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 from tests.browser import tables  # noqa: E402
 from tests.browser.face import Face  # noqa: E402
-from tests.browser.states import STATES, WIDTHS, Servers, State, reach, tour, typed  # noqa: E402
+from tests.browser.states import (  # noqa: E402
+    STATES,
+    WIDTHS,
+    Servers,
+    State,
+    choose_axes,
+    choose_on_map,
+    reach,
+    tour,
+    typed,
+)
 
 DOCS = ROOT / "docs" / "images" / "explorer"
 SCHEMES = "light", "dark"
@@ -102,6 +112,10 @@ VIEWS: dict[str, tuple[State, int, int]] = {
     "pair": (State("sex = 'MALE'", "pair"), 1280, 800),
     "compare": (State("species = 'Gentoo'", "compare", compare_species), 1280, 800),
     "reasons": (State(EVIDENCE, "reasons"), 1280, 800),
+    "map": (State("sex = 'MALE'", "map", lambda face: choose_on_map(face, "species")), 1280, 900),
+    "check": (State("", "check", server="dirty"), 1280, 800),
+    "axes": (State("group = b", act=choose_axes, server="heavy"), 1280, 600),
+    "survival": (State("plan = pro", server="contracts"), 1280, 600),
     "row": (State(EVIDENCE, "row", look_at_an_odd_row), 1280, 800),
     "prediction": (State("", "row", leave_out_cells, "asked"), 1280, 800),
     "history": (State(EVIDENCE, "history", give_evidence_twice), 1280, 800),
@@ -185,7 +199,9 @@ def documentation(browser: Browser, names: list[str]) -> None:
         joint.explore(title="penguins.joint", browser=False) as served,
         joint.explore(complete, model=model, title="penguins.joint", browser=False) as asked,
         TemporaryDirectory() as folder,
+        Servers(joint) as others,
     ):
+        servers = {"mixed": served, "asked": asked}
         file = Path(folder) / "penguins.html"
         joint.report(file, penguins, target="sex", examples=3, title="penguins")
         if "cards" in wanted:
@@ -197,7 +213,7 @@ def documentation(browser: Browser, names: list[str]) -> None:
                 if name in VIEWS:
                     state, width, height = VIEWS[name]
                     with opened(browser, scheme, width, height) as page:
-                        page.goto((asked if state.server == "asked" else served).url + state.address)
+                        page.goto((servers.get(state.server) or others[state.server]).url + state.address)
                         reach(Face(page), state)
                         page.evaluate("scrollTo(0, 0)")
                         page.mouse.move(2, 2)

@@ -17,6 +17,7 @@ from sklearn.ensemble import RandomForestClassifier
 import jointforest as jf
 from jointforest.explorer.open import Explorer
 
+from ..explorer.tables import contracts, contracts_joint, heavy, heavy_frame
 from . import tables
 from .face import Face
 
@@ -115,7 +116,38 @@ def compare(face: Face) -> None:
     face.rest()
     face.bar("group", "green").click()
     face.settle()
-    face.page.get_by_role("button", name="use the evidence as B").click()
+    face.rest()
+
+
+def choose_axis(column: str, name: str) -> Callable[[Face], None]:
+    """Show a column on another axis."""
+
+    def act(face: Face) -> None:
+        face.page.get_by_role("button", name=f"axis of {column}", exact=True).click(force=True)
+        face.card(column).get_by_role("button", name=name).click()
+        face.card(column).locator("jf-histogram").wait_for()
+        face.settle()
+
+    return act
+
+
+def choose_axes(face: Face) -> None:
+    """Show two columns on logarithmic axes, and a part of a third one; leave the choices of the last one open."""
+    choose_axis("claim", "logarithmic axis")(face)
+    choose_axis("count", "logarithmic axis")(face)
+    choose_axis("age", "zoom to")(face)
+    face.page.get_by_role("button", name="axis of age", exact=True).click(force=True)
+
+
+def choose_on_map(face: Face, column: str) -> None:
+    """Choose a column of the map."""
+    face.page.locator(".column-map").get_by_role("button", name=column, exact=True).click()
+    face.rest()
+
+
+def sort_rows(face: Face) -> None:
+    """Sort the rows of the table."""
+    face.page.locator(".panel").get_by_role("button", name="amount").click()
     face.rest()
 
 
@@ -193,6 +225,9 @@ STATES = {
     "save a picture": State(
         act=lambda face: face.page.get_by_role("button", name="save a picture of group").click(force=True)
     ),
+    "other axes": State("group = b", act=choose_axes, server="heavy"),
+    "survival": State("plan = pro", act=lambda face: face.card("months").locator(".area").hover(), server="contracts"),
+    "survival compared": State("plan = pro", "compare", server="contracts"),
     "read as": State(act=typed("day", "2024"), end="exact"),
     "error in sentence": State("group = 'red' and agee > 3", end="refused"),
     "error in card": State(LEVEL, act=typed("age", "about the age of forty or fifty"), end="refused"),
@@ -207,12 +242,17 @@ STATES = {
     "hard names": State("`` >= 3", server="hostile"),
     "hard names in a panel": State("`` >= 3", "compare", server="hostile"),
     "rows": State(SEVERAL, "rows"),
+    "rows of the table": State(NUMBER, "rows", sort_rows, server="asked"),
     "most probable row": State(SEVERAL, "mode"),
     "groups": State(SEVERAL, "why"),
     "waterfall of a number": State(SEVERAL, "reasons", predicted("real")),
     "waterfall of a level": State(f"{NUMBER} and real > 0", "reasons", predicted("group")),
     "waterfall of a date": State(SEVERAL, "reasons", predicted("day")),
     "waterfall without evidence": State("", "reasons"),
+    "map": State(LEVEL, "map", lambda face: choose_on_map(face, "age")),
+    "map of a level": State("", "map", lambda face: choose_on_map(face, "group")),
+    "map of many columns": State("", "map", lambda face: choose_on_map(face, "x12"), server="wide"),
+    "map of hard names": State("", "map", server="hostile"),
     "two numbers": State(LEVEL, "pair", pair("age", "real")),
     "two levels": State("", "pair", pair("group", "size")),
     "number and level": State("", "pair", pair("group", "amount")),
@@ -223,6 +263,7 @@ STATES = {
     "row": State(LEVEL, "row"),
     "odd row": State("", "row", write_an_odd_cell, server="asked"),
     "prediction": State("", "row", leave_out_cells, server="asked"),
+    "suspicious cells": State("", "check", server="dirty"),
     "history": State(SEVERAL, "history", several_steps),
     "tour offered": State(act=offer_the_tour),
     **{f"tour {step + 1}": State(act=tour(step)) for step in range(5)},
@@ -247,9 +288,13 @@ class Servers:
         model.fit(complete[["age", "amount"]], complete["group"])
         forest = jf.AdversarialForest(n_estimators=2, random_state=0)
         tree = jf.JointTree(min_samples_leaf=0.05, random_state=0)
+        hidden = jf.HiddenTreeForest(n_states=8, rules="off", random_state=0)
         self._start: dict[str, Callable[[], Explorer]] = {
             "mixed": lambda: Explorer(mixed, "mixed.joint"),
             "asked": lambda: mixed.explore(complete, model=model, title="mixed.joint", browser=False),
+            "dirty": lambda: Explorer(hidden.fit(tables.dirty()).joint_, "dirty.joint", tables.dirty()),
+            "contracts": lambda: Explorer(contracts_joint(), "contracts.joint", contracts()),
+            "heavy": lambda: Explorer(heavy(), "heavy.joint", heavy_frame()),
             "forest": lambda: Explorer(forest.fit(frame).joint_, "forest.joint"),
             "levels": lambda: Explorer(tree.fit(tables.some_levels()).joint_, "levels.joint"),
             "wide": lambda: Explorer(tree.fit(tables.wide(60)).joint_, "wide.joint"),

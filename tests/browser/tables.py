@@ -79,3 +79,22 @@ def some_levels(size: int = 30, n: int = 3_000) -> pd.DataFrame:
     group = random.integers(0, 3, n)
     code = (random.geometric(0.15, n) - 1 + 11 * group) % size
     return pd.DataFrame({"group": np.array(list("abc"))[group], "code": [f"code {k:02d}" for k in code]})
+
+
+def dirty(n: int = 600) -> pd.DataFrame:
+    """Towns with one code and one region each, and a few wrong cells."""
+    random = np.random.default_rng(1)
+    names = ["Springfield", "Riverside", "Franklin", "Greenville", "Bristol", "Clinton", "Fairview", "Salem"]
+    k = random.integers(0, 24, n)
+    table = pd.DataFrame(
+        {
+            "code": [f"{10_000 + 137 * i}" for i in k],
+            "town": [names[i % 8] for i in k],
+            "region": [["north", "south", "west"][i % 3] for i in k],
+            "sales": random.integers(200, 900, n).astype(float),
+        }
+    )
+    table.loc[3, "town"] = table.loc[3, "town"][:-2] + "xx"
+    table.loc[50, "town"] = next(town for town in names if town != table.loc[50, "town"])
+    table.loc[99, "sales"] *= 1000
+    return table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -289,6 +290,49 @@ def test_branches_of_the_tree_are_not_cut_in_two(opened: Callable[..., Page], wi
     assert pieces and set(pieces) == {1}
     named = page.locator(".r-root b, .r-tree li > b").all_text_contents()
     assert sorted(named) == sorted(page.locator("#columns ~ .r-cards h3").all_text_contents())
+
+
+def test_times_that_are_not_over(new_context: Callable[..., BrowserContext], tmp_path: Path) -> None:
+    joint = hard.contracts_joint()
+    joint.report(tmp_path / "contracts.html")
+    page = new_context().new_page()
+    page.goto((tmp_path / "contracts.html").as_uri())
+    page.wait_for_selector("#live[data-state=exact]")
+    page.locator("jf-card[data-name=plan]").get_by_text("pro", exact=True).click()
+    page.wait_for_selector("#live[data-state=exact] jf-card.evident")
+    card = page.locator("jf-card[data-name=months]")
+    summary = card.locator(".summary").text_content() or ""
+    assert "not learned" in summary and "more than" in summary and card.locator(".survival").count() == 1
+    card.locator(".area").hover(position={"x": 60, "y": 30})
+    said = re.fullmatch(
+        r"more than ([\d.]+): ([\d.]+)%, without evidence ([\d.]+)%", card.locator(".readout").inner_text()
+    )
+    assert said is not None
+    for text, shown in (("plan = pro", said[2]), (None, said[3])):
+        assert float(shown) == pytest.approx(100 * joint.given(text).survival("months", float(said[1])), abs=1.0)
+
+
+def test_a_map_takes_the_place_of_a_large_matrix(new_context: Callable[..., BrowserContext], tmp_path: Path) -> None:
+    frame = tables.wide(26).rename(columns={"x3": "a name of a column that is much longer than others are"})
+    joint = jf.JointTree(min_samples_leaf=0.05, random_state=0).fit(frame).joint_
+    joint.report(tmp_path / "wide.html")
+    page = new_context(viewport={"width": 1440, "height": 9000}).new_page()
+    page.goto((tmp_path / "wide.html").as_uri())
+    page.wait_for_selector("#live[data-state=exact]")
+    area = page.get_by_role("region", name="map of columns")
+    assert page.locator(".r-matrix").count() == 0 and sorted(area.locator("li").all_text_contents()) == sorted(frame)
+    title = area.locator("path title").first.text_content() or ""
+    pair, bits = re.fullmatch(r"(.*): ([\d.]+) bits", title).groups()
+    wanted = joint.mutual_information(*pair.split(" and "), bins=16).value / math.log(2.0)
+    assert float(bits) == pytest.approx(wanted, abs=0.0051)
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 9000})
+        page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        assert faults(page) == [], width
+    assert Axe().run(page, "section[aria-labelledby=depend]").response["violations"] == []
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 760, "height": 9000})
+    assert faults(page) == []
 
 
 @pytest.mark.parametrize("name", ["penguins", "mixed"])

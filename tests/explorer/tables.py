@@ -66,4 +66,47 @@ def both() -> jf.Joint:
     return jf.mix([forest(), other], [0.7, 0.3])
 
 
+@cache
+def heavy_frame() -> pd.DataFrame:
+    """Claims with many zeros and a heavy tail, with and without a grid, and a column without such a tail."""
+    rng = np.random.default_rng(3)
+    n = 2_000
+    group = rng.integers(0, 2, n)
+    amount = rng.lognormal(5.0 + group, 1.6)
+    return pd.DataFrame(
+        {
+            "claim": np.where(rng.random(n) < 0.6, 0.0, amount),
+            "count": np.floor(rng.lognormal(1.0 + group, 1.5)).astype(int),
+            "age": rng.integers(18, 90, n),
+            "group": np.array(["a", "b"])[group],
+        }
+    )
+
+
+@cache
+def heavy() -> jf.Joint:
+    """A joint of hidden trees of it."""
+    return jf.HiddenTreeForest(n_states=6, rules="off", random_state=0).fit(heavy_frame()).joint_
+
+
+@cache
+def contracts() -> pd.DataFrame:
+    """Contracts, half of which are not over yet; another column has a few ranges."""
+    rng = np.random.default_rng(0)
+    n = 1_000
+    plan = rng.choice(["basic", "pro"], n)
+    months = rng.weibull(1.3, n) * np.where(plan == "pro", 60, 15)
+    so_far = rng.uniform(1, 48, n)
+    table = pd.DataFrame({"plan": plan, "ended": months <= so_far, "months": np.minimum(months, so_far).round(1)})
+    table["seats"] = [str(x) if x < 9 else "9+" for x in rng.poisson(4, n) + 1]
+    return table
+
+
+@cache
+def contracts_joint() -> jf.Joint:
+    """A joint of them that knows which contracts are not over."""
+    kinds = {"months": jf.censored(event="ended")}
+    return jf.HiddenTreeForest(n_states=8, rules="off", kinds=kinds, random_state=0).fit(contracts()).joint_
+
+
 JOINTS = {"forest": forest, "hidden trees": hidden, "mixture": both}

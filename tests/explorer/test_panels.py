@@ -42,6 +42,46 @@ def test_rows_meet_the_evidence_and_csv_has_the_same(name: str) -> None:
     assert ask(panels.rows, name, n=0)["rows"] == []
 
 
+@pytest.mark.parametrize("column", [None, "x", "age", "price", "day", "member", "size", "town"])
+@pytest.mark.parametrize("descending", [False, True])
+def test_rows_of_the_table_are_sorted(column: str | None, descending: bool) -> None:
+    meets = (frame()["age"] >= 40) & frame()["size"].isin(["M", "L"])
+    wanted = frame()[meets]
+    if column is not None:  # text is sorted as the levels are, which is by the alphabet; missing cells come last
+        wanted = wanted.sort_values(column, ascending=not descending, kind="stable", na_position="last")
+    sort = None if column is None else list(frame().columns).index(column)
+    body = {"evidence": {"text": "age >= 40 and size in {M, L}"}, "table": True, "sort": sort, "descending": descending}
+    found = ask(panels.rows, "forest", n=25, **body)
+    assert found["total"] == meets.sum() and found["numbers"] == wanted.index[:25].tolist()
+    cells = dict(zip(found["columns"], zip(*found["rows"], strict=True), strict=True))
+    assert list(cells["size"]) == wanted["size"].iloc[:25].tolist()
+    prices = [math.nan if cell is None else float(cell) for cell in cells["price"]]
+    assert prices == pytest.approx(wanted["price"].iloc[:25].tolist(), nan_ok=True)
+    header, *rows = csv.reader(io.StringIO(ask(panels.csv_text, "forest", n=1000, **body)))
+    assert [row[header.index("age")] for row in rows] == wanted["age"].astype(str).tolist()
+
+
+def test_rows_of_the_table_show_missing_cells_and_levels_never_seen() -> None:
+    rows = frame().copy()
+    rows.loc[[4, 9], "town"] = "nowhere"
+    shown = ShownJoint(forest(), rows=rows)
+    place = list(rows.columns).index("town")
+    found = panels.rows(shown, {"table": True, "n": 10})
+    towns = [row[place] for row in found["rows"]]
+    assert towns == [None if town is None or town != town else town for town in rows["town"].iloc[:10]]
+    missing = panels.rows(shown, {"table": True, "evidence": {"text": "price is missing"}})
+    assert missing["numbers"] == rows.index[rows["price"].isna()][:20].tolist()
+    assert missing["total"] == rows["price"].isna().sum()
+
+
+def test_drawn_rows_are_sorted() -> None:
+    drawn = ask(panels.rows, "forest", n=200)
+    found = ask(panels.rows, "forest", n=200, sort=2, descending=True)
+    ages = [int(row[2]) for row in found["rows"]]
+    assert ages == sorted(ages, reverse=True) and found["numbers"] is None
+    assert sorted(map(str, found["rows"])) == sorted(map(str, drawn["rows"]))
+
+
 @pytest.mark.parametrize("name", JOINTS)
 def test_drawn_rows_follow_the_joint(name: str) -> None:
     found = ask(panels.rows, name, evidence={"text": "size = S"}, n=1000)
@@ -168,6 +208,8 @@ def test_an_odd_cell_stands_out() -> None:
         (panels.rows, {"n": 2.5}, "n: expected"),
         (panels.rows, {"n": True}, "n: expected"),
         (panels.rows, {"seed": -1}, "seed: expected"),
+        (panels.rows, {"sort": 10}, "sort: expected a place of 0 to 9"),
+        (panels.rows, {"table": True, "evidence": {"text": "x about 2 sd 1"}}, "likelihood.*drawn rows"),
         (panels.csv_text, {"n": 100_001}, "n: expected a whole number of 0 to 100,000"),
         (panels.pair, {"columns": [1]}, "two columns"),
         (panels.pair, {"columns": [1, 1]}, "twice"),
@@ -193,6 +235,8 @@ def test_what_cannot_be_asked_is_named(question: Any, body: dict[str, Any], part
 def test_a_row_needs_a_table() -> None:
     with pytest.raises(ValueError, match="no table was loaded"):
         panels.row(ShownJoint(forest()), {"row": 0})
+    with pytest.raises(ValueError, match="no table was loaded"):
+        panels.rows(ShownJoint(forest()), {"table": True})
 
 
 def test_rows_of_any_frame() -> None:
@@ -202,6 +246,36 @@ def test_rows_of_any_frame() -> None:
     wanted = panels.row(ShownJoint(joint, rows=plain), {"row": 4})
     for rows in (polars.from_pandas(plain), pyarrow.Table.from_pandas(plain, preserve_index=False)):
         assert panels.row(ShownJoint(joint, rows=rows), {"row": 4}) == wanted
+
+
+def dirty_penguins() -> Any:
+    table = jf.datasets.load_penguins()
+    table.loc[4, "body_mass_g"] *= 10
+    return table
+
+
+def test_suspicious_cells_follow_the_decisions() -> None:
+    table = dirty_penguins()
+    joint = jf.HiddenTreeForest(n_states=8, rules="off", random_state=0).fit(table).joint_
+    shown, found = ShownJoint(joint, rows=table), joint.check(table)
+    asked = json.loads(json.dumps(panels.check(shown, {})))
+    wanted = found.cells[found.cells["p_wrong"] >= 0.5]
+    assert [(c["row"], c["column"], c["value"], c["best"]) for c in asked["cells"]] == list(
+        zip(wanted["row"], wanted["column"], wanted["value"], wanted["best"], strict=True)
+    )
+    assert (4, "body_mass_g") in {(c["row"], c["column"]) for c in asked["cells"]}
+    assert list(asked["cells"][0]) == list(found.cells.columns)
+    for right in ({"body_mass_g": "3450.0"}, {"body_mass_g": "34500.0"}):
+        after = panels.check(shown, {"row": 4, "right": right})["cells"]
+        cells = found.cells_of(4, right)
+        assert [c["column"] for c in after] == cells["column"][cells["p_wrong"] >= 0.5].tolist()
+        assert "body_mass_g" not in [c["column"] for c in after]
+    with pytest.raises(ValueError, match="right: expected an object of texts"):
+        panels.check(shown, {"row": 4, "right": {"body_mass_g": 3450}})
+    with pytest.raises(ValueError, match="row: expected a number from 0 to 343"):
+        panels.check(shown, {"row": 344})
+    with pytest.raises(ValueError, match="no table was loaded"):
+        panels.check(ShownJoint(joint), {})
 
 
 def test_a_level_never_seen_costs_what_it_costs_the_joint() -> None:

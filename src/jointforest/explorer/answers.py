@@ -5,30 +5,33 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..data.conditions import Missing, Not
 from ..data.schema import Column
-from ..inference.histogram import divergence_bits, histogram
+from ..inference.histogram import divergence_bits, even_edges, histogram, is_beyond
 from ..runtime.threads import map_ordered
 from .asking import Overtaken, always
 from .known import Known
-from .shown import ShownBins, ShownJoint, described, shares_of_rows, to_shown
+from .shown import BINS, ShownJoint, all_shown, described, from_shown, shares_of_rows, to_shown
 from .state import place_of, python_call, shell_command, write_evidence, written_condition
 
 # ---- One column given evidence: masses of bins or levels, mean and interval, divergence from before.
 
 MOST_COUNTED = 20_000
 """Most rows of the table that are counted for the outline of a card."""
+BEYOND = 0.01
+"""Largest probability beyond what is learned of a column with which its mean is shown."""
 _TAILS = np.array([0.05, 0.95])
 """Ends of the interval, as probabilities."""
 _Three = tuple[float | None, float | None, float | None]
 
 
-def column_answer(shown: ShownJoint, known: Known, j: int, is_exact: bool) -> dict[str, Any]:
-    """The content of the card of column j, as a dict for JSON."""
+def column_answer(shown: ShownJoint, known: Known, j: int, is_exact: bool, axis: _Axis | None = None) -> dict[str, Any]:
+    """The content of the card of column j, as a dict for JSON; on an axis with other edges, also these."""
     column, bins, before = shown.columns[j], shown.bins[j], shown.masses[j]
     fine = before if not known.conditions else np.maximum(histogram(known.state, j, bins.cuts)[0], 0.0)
     mass = bins.together(fine)
@@ -36,12 +39,71 @@ def column_answer(shown: ShownJoint, known: Known, j: int, is_exact: bool) -> di
         numbers = _of_levels(column, mass)
     else:
         numbers = _exact(known, j, column) if is_exact else _of_bins(shown, known, j, fine)
-    return {
+        if column.learned_until < math.inf:
+            numbers = _learned(known, j, column, numbers)
+    rows = None if j in shown.ranged else known.rows
+    found = {
         "mass": _rounded(mass),
-        "rows": None if known.rows is None else _rounded(_of_rows(known.rows, j, column, bins)),
+        "rows": None if rows is None else _rounded(_of_rows(rows, j, column, bins.edges)),
         **dict(zip(("mean", "low", "high"), numbers, strict=True)),
         "moved": divergence_bits(mass, bins.together(before)) if known.conditions else 0.0,
     }
+    return found if axis is None else found | _on_axis(known, rows, j, column, axis)
+
+
+class _Axis(NamedTuple):
+    """Ends of bins on another axis, and whether the outermost bins hold what lies beyond."""
+
+    edges: np.ndarray
+    is_whole: bool
+
+    def shares(self, mass: np.ndarray) -> list[float]:
+        """Masses of the bins, of those of the bins and of what is below and above them, (B + 2,)."""
+        inner = mass[1:-1].copy()
+        if self.is_whole:
+            inner[[0, -1]] += mass[[0, -1]]
+        return _rounded(inner)
+
+
+def _on_axis(known: Known, rows: np.ndarray | None, j: int, column: Column, axis: _Axis) -> dict[str, Any]:
+    """Masses of the bins of another axis, and of what lies outside of them."""
+    cuts = axis.edges.copy()
+    cuts[0] = np.nextafter(cuts[0], -np.inf)  # a bin does not hold its lower end, and a point mass may lie there
+    mass = np.maximum(known.state.histogram(j, cuts)[0], 0.0)
+    wide = np.concatenate([[-np.inf], cuts, [np.inf]])
+    return {
+        "mass": axis.shares(mass),
+        "outside": [] if axis.is_whole else _rounded(mass[[0, -1]]),
+        "rows": None if rows is None else axis.shares(_of_rows(rows, j, column, wide)),
+        "edges": all_shown(column, axis.edges),
+        "beyond": is_beyond(column, axis.edges),
+    }
+
+
+def _axes(shown: ShownJoint, said: Any) -> dict[int, _Axis]:
+    """The axes that the page has chosen, by place of the column: from a low end to a high one, or logarithmic.
+
+    Raises
+    ------
+    ValueError
+        If a column has no such axis.
+    """
+    if not isinstance(said, list) or not all(isinstance(one, Mapping) for one in said):
+        raise ValueError(f"axes: expected a list of objects, got {str(said)[:40]}")
+    found = {}
+    for one in said:
+        j, is_log = place_of(one.get("column"), len(shown.columns), "axes"), one.get("log") is True
+        column, ends = shown.columns[j], [one.get("low"), one.get("high")]
+        if column.is_categorical or (is_log and not shown.is_heavy(j)):
+            raise ValueError(f"axes: column {column.name!r} has no such axis")
+        if is_log:
+            edges = shown.log_edges(j)
+        elif not all(isinstance(x, int | float) and not isinstance(x, bool) for x in ends) or ends[0] > ends[1]:
+            raise ValueError(f"axes: column {column.name!r}: expected a low and a high end, got {ends}")
+        else:
+            edges = even_edges(column, from_shown(column, ends[0]), from_shown(column, ends[1]), BINS)
+        found[j] = _Axis(edges, is_log)
+    return found
 
 
 def _rounded(mass: np.ndarray) -> list[float]:
@@ -49,9 +111,9 @@ def _rounded(mass: np.ndarray) -> list[float]:
     return [float(f"{x:.9g}") for x in mass.tolist()]
 
 
-def _of_rows(X: np.ndarray, j: int, column: Column, bins: ShownBins) -> np.ndarray:
+def _of_rows(X: np.ndarray, j: int, column: Column, edges: np.ndarray) -> np.ndarray:
     """Share of each bin or level in the rows X of the table; of many rows, every k-th one is counted."""
-    return shares_of_rows(X[:: max(-(-len(X) // MOST_COUNTED), 1), j], column, bins.edges)
+    return shares_of_rows(X[:: max(-(-len(X) // MOST_COUNTED), 1), j], column, edges)
 
 
 def _of_levels(column: Column, mass: np.ndarray) -> _Three:
@@ -70,6 +132,16 @@ def _exact(known: Known, j: int, column: Column) -> _Three:
     mean = float(state.moments(j)[0][0])
     low, high = state.quantile(j, _TAILS)[0].tolist()
     return to_shown(column, mean), to_shown(column, low), to_shown(column, high)
+
+
+def _learned(known: Known, j: int, column: Column, numbers: _Three) -> _Three:
+    """The same of times that are not over in some rows: no mean that rests on what is not learned, and no later end."""
+    until = column.learned_until
+    beyond = 1.0 - float(known.state.cdf(j, np.array([until]))[0, 0])
+    last = to_shown(column, until)
+    mean, *ends = numbers
+    low, high = (x if x is None or last is None else min(x, last) for x in ends)
+    return (None if beyond > BEYOND else mean), low, high
 
 
 def _of_bins(shown: ShownJoint, known: Known, j: int, fine: np.ndarray) -> _Three:
@@ -123,14 +195,16 @@ def table(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
         "said": size(shown.joint),
         "rows": None if shown.rows is None else len(shown.rows),
         "columns": [
-            described(column, bins.edges) | {"can_miss": column.name in can_miss}
-            for column, bins in zip(shown.columns, shown.bins, strict=True)
+            described(column, bins.edges) | {"can_miss": column.name in can_miss, "heavy": shown.is_heavy(j)}
+            for j, (column, bins) in enumerate(zip(shown.columns, shown.bins, strict=True))
         ],
     }
 
 
 def posterior(shown: ShownJoint, body: Mapping[str, Any], is_wanted: Callable[[], bool] = always) -> dict[str, Any]:
     """Every column given ``evidence``, or those whose places ``columns`` lists; with exact numbers if ``exact``.
+
+    ``axes`` lists columns that are shown on other axes: ``{"column": 0, "low": 20, "high": 30}``, or ``"log": true``.
 
     Raises
     ------
@@ -143,7 +217,7 @@ def posterior(shown: ShownJoint, body: Mapping[str, Any], is_wanted: Callable[[]
     """
     known = Known(shown, body.get("evidence"))
     wanted, is_exact = _places(body.get("columns"), len(shown.columns)), body.get("exact") is True
-    columns = columns_given(shown, known, wanted, is_exact, is_wanted)
+    columns = columns_given(shown, known, wanted, is_exact, is_wanted, _axes(shown, body.get("axes") or []))
     asked = [shown.columns[j] for j in wanted] or shown.columns
     return {
         "id": body.get("id"),
@@ -163,16 +237,21 @@ def posterior(shown: ShownJoint, body: Mapping[str, Any], is_wanted: Callable[[]
 
 
 def columns_given(
-    shown: ShownJoint, known: Known, wanted: list[int], is_exact: bool, is_wanted: Callable[[], bool] = always
+    shown: ShownJoint,
+    known: Known,
+    wanted: list[int],
+    is_exact: bool,
+    is_wanted: Callable[[], bool] = always,
+    axes: Mapping[int, _Axis] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
     """The answers of the wanted columns, computed in parallel; the evidence is propagated once."""
-    if not known.conditions and not is_exact and shown.kept:
+    if not known.conditions and not is_exact and shown.kept and not axes:
         return [shown.kept[j] for j in wanted]
 
     def work(j: int) -> dict[str, Any]:
         if not is_wanted():
             raise Overtaken
-        return column_answer(shown, known, j, is_exact)
+        return column_answer(shown, known, j, is_exact, axes.get(j))
 
     missing = _missing_shares(shown, known)
     found = map_ordered(work, [(j,) for j in wanted])

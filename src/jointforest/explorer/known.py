@@ -88,15 +88,25 @@ class Known:
         return self.log_evidence + self._log_missing + cells
 
     @cached_property
-    def rows(self) -> np.ndarray | None:
-        """The rows of the table that satisfy the evidence, (n, d); None without a table, or with likelihoods."""
-        X = self._shown.encoded
+    def numbers(self) -> np.ndarray | None:
+        """Which rows of the table satisfy the evidence, from 0; None without a table, or with likelihoods.
+
+        None also of evidence on a column of which the table has ranges.
+        """
+        X, index = self._shown.encoded, self.model.schema.index
         if X is None or any(map(has_soft, self.conditions.values())):
+            return None
+        if self._shown.ranged & {index(name) for name in self.conditions}:
             return None
         met = is_met(self.model.schema, self.evidence, X)
         for name, is_missing in self._missing.items():
             met &= np.isnan(X[:, self.model.schema.index(name)]) == is_missing
-        return X[met]
+        return np.flatnonzero(met)
+
+    @cached_property
+    def rows(self) -> np.ndarray | None:
+        """The rows of the table that satisfy the evidence, (n, d), as `numbers`."""
+        return None if self._shown.encoded is None or self.numbers is None else self._shown.encoded[self.numbers]
 
     @property
     def is_supported(self) -> bool:

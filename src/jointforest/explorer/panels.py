@@ -6,25 +6,27 @@ import csv
 import io
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..data.evidence import Evidence, build
-from ..data.frames import encode, labels_at, read
+from ..data.frames import encode_ranges, labels_at, read, take_rows
 from ..data.schema import Column
 from ..data.shown_values import cell_in_words
 from ..data.table_files import plain
 from ..data.texts import column_text
 from ..inference.explanation.explain import explain
 from ..inference.information.classes import CLASS_BINS, all_informations, class_cuts, information_of_rows
+from ..inference.information.column_map import column_map, expected_changes
 from ..inference.modes import model_modes
 from ..inference.sampling import sample
 from ..models.base import Distribution, PosteriorState
 from ..query_language.parser import parse_conditions
 from ..query_language.render import condition_text
+from .checked import suspicious
 from .known import Known
-from .shown import ShownJoint, all_shown, cell_text
+from .shown import NO_TABLE, ShownJoint, all_shown, cell_text, to_shown
 from .state import place_of, whole_number
 
 MOST_ROWS, MOST_CSV_ROWS = 1_000, 100_000
@@ -33,27 +35,39 @@ PANEL_BUDGET = 2_000
 """Boxes that the search for the most probable row may cut."""
 ENTRIES = 500_000
 """With more numbers between hidden states than this, it may cut fewer boxes: the panel is to answer in two seconds."""
+MOST_SUSPICIOUS = 200
+"""Suspicious cells that are listed."""
+MOST_MAPPED = 60
+"""Columns of a map."""
+CHANGE_BINS = 8
+"""Classes of a column of numbers that becomes known."""
+MOST_CHANGES = 15
+"""Columns that are listed as those that would change a prediction."""
 LISTED = 8
 """Leaves, or states, that an explanation lists."""
 _MOST_BINS = 60
 LN2 = math.log(2.0)
+_LIKELIHOOD = (
+    "the evidence contains a likelihood, or is about a column with ranges, so that rows neither meet nor fail it: ask "
+    "for drawn rows instead"
+)
 DIGITS = 6
 """Digits of numbers without a grid where they are looked at."""
 
 
 def rows(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
-    """``n`` rows drawn given evidence, as texts, null where a cell is missing; the same ``seed``, the same rows."""
-    X = _drawn(shown, body, MOST_ROWS)
-    return {"columns": [c.name for c in shown.columns], "rows": _transposed(_texts(shown.columns, X, DIGITS))}
+    """``n`` rows as texts, null where a cell is missing: see `_rows`; with ``table``, also their numbers and total."""
+    found = _rows(shown, body, MOST_ROWS, DIGITS)
+    return {"columns": [c.name for c in shown.columns]} | found._asdict()
 
 
 def csv_text(shown: ShownJoint, body: Mapping[str, Any]) -> str:
     """The same as a CSV file, with all digits."""
-    X = _drawn(shown, body, MOST_CSV_ROWS)
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow([c.name for c in shown.columns])
-    writer.writerows([["" if cell is None else cell for cell in row] for row in _transposed(_texts(shown.columns, X))])
+    found = _rows(shown, body, MOST_CSV_ROWS)
+    writer.writerows([["" if cell is None else cell for cell in row] for row in found.rows])
     return file.getvalue()
 
 
@@ -101,6 +115,17 @@ def why(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     return {"text": found.text, "items": items}
 
 
+def check(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The suspicious cells of the table; or those of ``row`` alone, if ``right`` says true values of other columns."""
+    found, notes = shown.checked
+    row, right = body.get("row"), body.get("right") or {}
+    if not isinstance(right, dict) or not all(text is None or isinstance(text, str) for text in right.values()):
+        raise ValueError(f"right: expected an object of texts by column name, got {str(right)[:40]}")
+    cells = found.cells if row is None else found.cells_of(row, right)
+    listed = [cell for cell in suspicious(cells, MOST_SUSPICIOUS) if row is None or cell["column"] not in right]
+    return {"cells": listed, "notes": notes, "left_out": found.left_out}
+
+
 def pair(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     """The joint distribution of two columns given evidence, and what one tells of the other."""
     known = Known(shown, body.get("evidence"))
@@ -119,11 +144,39 @@ def pair(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     } | _dependence(shown, known, places)
 
 
-def _drawn(shown: ShownJoint, body: Mapping[str, Any], most: int) -> np.ndarray:
+class _Rows(NamedTuple):
+    """Rows as texts; of rows of the table also their numbers, and how many meet the evidence."""
+
+    rows: list[list[str | None]]
+    numbers: list[int] | None = None
+    total: int | None = None
+
+
+def _rows(shown: ShownJoint, body: Mapping[str, Any], most: int, digits: int | None = None) -> _Rows:
+    """``n`` rows drawn given evidence, the same with the same ``seed``; or, with ``table``, rows of it that meet it.
+
+    They are sorted by the column number ``sort``, ``descending`` or not; missing cells come last.
+    """
     known = Known(shown, body.get("evidence"))
     n, seed = whole_number(body, "n", 20, 0, most), whole_number(body, "seed", 0, 0, 2**32 - 1)
-    ((_, given, _),) = known.model.given_evidence_present(known.evidence)
-    return sample(known.model if given is None else given, known.evidence, n, seed, missing=True)
+    by = None if body.get("sort") is None else place_of(body["sort"], len(shown.columns), "sort")
+
+    def order(X: np.ndarray) -> np.ndarray:
+        sign = -1.0 if body.get("descending") is True else 1.0
+        return np.arange(len(X)) if by is None else np.argsort(sign * X[:, by], kind="stable")
+
+    if body.get("table") is not True:
+        ((_, given, _),) = known.model.given_evidence_present(known.evidence)
+        X = sample(known.model if given is None else given, known.evidence, n, seed, missing=True)
+        return _Rows(_transposed(_texts(shown.columns, X[order(X)], digits)))
+    if known.rows is None or known.numbers is None:
+        raise ValueError(NO_TABLE if shown.rows is None else _LIKELIHOOD)
+    numbers = known.numbers[order(known.rows)][:n]
+    found = _table_rows(shown, numbers)
+    texts = _transposed(_texts(shown.columns, found.X, digits))
+    for (i, j), text in (found.unseen | found.ranges).items():
+        texts[i][j] = text
+    return _Rows(texts, numbers.tolist(), len(known.numbers))
 
 
 def _texts(columns: Sequence[Column], X: np.ndarray, digits: int | None = None) -> list[list[str | None]]:
@@ -177,6 +230,49 @@ def _dependence(shown: ShownJoint, known: Known, pair: list[int]) -> dict[str, f
     information = all_informations(known.state, pair, cuts)
     bits = [None if each is None else float(each[0, 1]) / LN2 for each in (information, of_rows)]
     return {"information": bits[0], "in_table": bits[1]}
+
+
+def depends(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The map of the strongest dependences, given the evidence, between the columns whose places ``columns`` lists."""
+    known, said = Known(shown, body.get("evidence")), body.get("columns")
+    if not isinstance(said, list) or not 2 <= len(said) <= MOST_MAPPED:
+        raise ValueError(f"columns: expected the places of 2 to {MOST_MAPPED} columns")
+    places = [place_of(j, len(shown.columns), "columns") for j in dict.fromkeys(said)]
+    cuts = {j: class_cuts(known.state, j, CLASS_BINS) for j in places}
+    found = column_map(all_informations(known.state, places, cuts) / LN2)
+    return {
+        "order": [places[i] for i in found.order],
+        "edges": [[places[i], places[j], bits] for i, j, bits in found.edges],
+    }
+
+
+def moves(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
+    """By how much the prediction of ``column`` would change if each other column were known, the most first.
+
+    It is the mean of a column of numbers, or the probability of a ``level``, by default the most probable one.
+    """
+    known = Known(shown, body.get("evidence"))
+    j = place_of(body.get("column"), len(shown.columns), "column")
+    column, level = shown.columns[j], None
+    if column.is_categorical:
+        shares = known.state.level_probabilities(j)[0]
+        level = int(shares.argmax()) if body.get("level") is None else place_of(body["level"], len(shares), "level")
+        value: float | None = float(shares[level])
+    else:
+        value = to_shown(column, float(known.state.moments(j)[0][0]))
+    free = [a for a, other in enumerate(shown.columns) if a != j and other.name not in known.conditions]
+    cuts = {a: class_cuts(known.state, a, CHANGE_BINS) for a in free}
+    found = sorted(expected_changes(known.state, j, level, cuts).items(), key=lambda one: -one[1].by)
+    unit = 1e3 if column.kind == "datetime" else 1.0  # a difference of dates is one of milliseconds
+    ends = (lambda x: x) if column.is_categorical else (lambda x: to_shown(column, x))
+    return {
+        "level": level,
+        "value": value,
+        "columns": [
+            {"column": a, "by": change.by * unit, "low": ends(change.low), "high": ends(change.high)}
+            for a, change in found[:MOST_CHANGES]
+        ],
+    }
 
 
 def _correlation(given: Any, columns: list[Column]) -> float | None:
@@ -275,19 +371,35 @@ def number_of_text(column: Column, text: Any) -> float:
 def _of_table(shown: ShownJoint, number: Any) -> tuple[np.ndarray, dict[str, str]]:
     """Numbers and codes (d,) of a row of the table beside the joint; and its levels never seen, by column name."""
     if shown.rows is None:
-        raise ValueError("no table was loaded beside the joint: give cells, or start with --table")
-    i = place_of(number, len(shown.rows), "row")
-    frame = _slice(shown.rows, i)
-    X, unseen = encode(shown.joint.schema, frame)
-    names = [column.name for column, is_unseen in zip(shown.columns, unseen[0], strict=True) if is_unseen]
-    return X[0], {name: str(labels_at(read(frame).cells(name), np.array([0]))[0]) for name in names}
+        raise ValueError(NO_TABLE)
+    X, unseen, _ = _table_rows(shown, np.array([place_of(number, len(shown.rows), "row")]))
+    return X[0], {shown.columns[j].name: text for (_, j), text in unseen.items()}
 
 
-def _slice(frame: Any, i: int) -> Any:
-    """Row i as a frame of its kind."""
-    if hasattr(frame, "iloc"):
-        return frame.iloc[i : i + 1]
-    return frame[i : i + 1]
+class _TableRows(NamedTuple):
+    """Rows of the table, (m, d), and texts by place among these rows and column: of levels never seen, and of ranges.
+
+    Both are missing in X.
+    """
+
+    X: np.ndarray
+    unseen: dict[tuple[int, int], str]
+    ranges: dict[tuple[int, int], str]
+
+
+def _table_rows(shown: ShownJoint, numbers: np.ndarray) -> _TableRows:
+    """Rows of the table, by their numbers."""
+    frame = take_rows(shown.rows, numbers)
+    X, unseen, ranges = encode_ranges(shown.joint.schema, frame)
+    texts: dict[tuple[int, int], str] = {}
+    for j in np.flatnonzero(unseen.any(axis=0)).tolist():
+        at = np.flatnonzero(unseen[:, j])
+        labels = labels_at(read(frame).cells(shown.columns[j].name), at)
+        texts |= {(i, j): str(label) for i, label in zip(at.tolist(), labels, strict=True)}
+    if ranges is None:
+        return _TableRows(X, texts, {})
+    cells = np.argwhere(ranges.number >= 0).tolist()
+    return _TableRows(X, texts, {(i, j): condition_text("…", ranges.intervals[ranges.number[i, j]]) for i, j in cells})
 
 
 def _cell(shown: ShownJoint, others: Evidence, state: PosteriorState, j: int, x: float) -> dict[str, Any]:

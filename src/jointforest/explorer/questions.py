@@ -25,7 +25,10 @@ ASKS: dict[str, Callable[..., Any]] = {
     "why": panels.why,
     "reasons": reasons.reasons,
     "pair": panels.pair,
+    "depends": panels.depends,
+    "moves": panels.moves,
     "row": panels.row,
+    "check": panels.check,
 }
 
 

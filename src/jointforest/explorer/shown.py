@@ -12,7 +12,8 @@ import numpy as np
 
 from ..data import times
 from ..data.evidence import build
-from ..data.frames import encode, read
+from ..data.frames import encode_ranges, read
+from ..data.ranges import Ranges
 from ..data.schema import Column
 from ..data.shown_values import date_text
 from ..ensembles.table import Ensemble
@@ -22,16 +23,22 @@ from ..inference.information.classes import class_cuts
 from ..inference.sampling import sample
 from ..models.base import Distribution, PosteriorState
 from ..models.file import contents
+from .checked import Checked, check_with_notes
 from .prediction import Predictor
 
-_BINS = 40
+BINS = 40
 """Most bins of a column of numbers."""
+_HEAVY = 8.0
+"""A column of numbers has a heavy tail if 1 % of its positive numbers are so many times the middle one."""
+_PER_DECADE = ((1.0, 1.25, 1.6, 2.0, 2.5, 3.15, 4.0, 5.0, 6.3, 8.0), (1.0, 1.6, 2.5, 4.0, 6.3), (1.0, 2.0, 5.0), (1.0,))
+"""Edges of the bins of a logarithmic axis, finer and coarser ones."""
 ATOMS = 8
 """Most atoms of a column that have cuts of their own."""
 _DRAWS = 20_000
 """Draws by which the middle of a bin is found."""
 _MOST_CELLS = 500_000
 """Most cells of these draws."""
+NO_TABLE = "no table was loaded beside the joint: give cells, or start with --table"
 _FEW = 10
 """Fewer draws tell nothing of it."""
 
@@ -123,15 +130,57 @@ class ShownJoint:
         return [class_cuts(self.nothing, j, BINS_OF_DEPENDENCE) for j in range(len(self.columns))]
 
     @cached_property
+    def _read_rows(self) -> tuple[np.ndarray, np.ndarray, Ranges | None] | None:
+        return None if self.rows is None else encode_ranges(self.joint.schema, self.rows)
+
+    @property
     def encoded(self) -> np.ndarray | None:
-        """The rows of the table as the joint encodes them, (n, d); levels that learning never saw are missing."""
-        return None if self.rows is None else encode(self.joint.schema, self.rows)[0]
+        """The rows of the table as the joint encodes them, (n, d); ranges and levels never seen are missing."""
+        return None if self._read_rows is None else self._read_rows[0]
+
+    @cached_property
+    def ranged(self) -> frozenset[int]:
+        """Columns in which some cells of the table are ranges: which rows meet evidence on them is not known."""
+        ranges = None if self._read_rows is None else self._read_rows[2]
+        return frozenset() if ranges is None else frozenset(np.flatnonzero((ranges.number >= 0).any(axis=0)).tolist())
+
+    @cached_property
+    def checked(self) -> Checked:
+        """Which cells of the table are wrong; seconds for a large table, so only when it is asked for."""
+        if self.rows is None:
+            raise ValueError(NO_TABLE)
+        return check_with_notes(self.joint, self.rows)
 
     @cached_property
     def draws(self) -> np.ndarray:
         """Rows drawn from the joint, (n, d), by which the middle of a bin is found."""
         n = max(min(_DRAWS, _MOST_CELLS // len(self.columns)), 1)
         return sample(self.joint.distribution, self.nothing.evidence, n, 0)
+
+    def is_heavy(self, j: int) -> bool:
+        """Whether column j has a heavy tail of positive numbers, so that a logarithmic axis shows more."""
+        column, drawn = self.columns[j], self.draws[:, j]
+        positive = drawn[drawn > 0.0]
+        if column.is_categorical or column.kind == "datetime" or len(positive) < 100 or (drawn < 0.0).mean() > 0.01:
+            return False
+        middle, high = np.quantile(positive, [0.5, 0.99]).tolist()
+        return bool(high >= _HEAVY * middle)
+
+    def log_edges(self, j: int) -> np.ndarray:
+        """Edges of a logarithmic axis of column j, round numbers; the first bin holds all numbers below the second."""
+        column, drawn = self.columns[j], self.draws[:, j]
+        low, high = float(np.quantile(drawn[drawn > 0.0], INNER[0])), max(column.maximum, float(np.nanmax(drawn)))
+        powers = np.arange(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        for digits in _PER_DECADE:
+            edges = np.unique(np.outer(10.0**powers, digits))
+            edges = edges[max(int(np.searchsorted(edges, low)) - 1, 0) : int(np.searchsorted(edges, high)) + 1]
+            if len(edges) < BINS:
+                break
+        half = 0.5 * column.step
+        if half > 0.0:
+            edges = np.unique(column.center + np.ceil((edges - column.center) / column.step) * column.step - half)
+        first = min(column.minimum, float(np.nanmin(drawn))) - half
+        return np.concatenate([[first], edges]) if first < edges[0] else edges
 
     @cached_property
     def can_miss(self) -> frozenset[str]:
@@ -156,7 +205,7 @@ def _bins(shown: ShownJoint, j: int, column: Column) -> ShownBins:
         return ShownBins(none, none, none.astype(int))
     drawn = shown.draws[~np.isnan(shown.draws[:, j]), j]  # a rule may make cells missing
     low, high = np.quantile(drawn, INNER).tolist() if len(drawn) else (math.nan, math.nan)
-    edges = shown_edges(column, (low, high), _BINS)
+    edges = shown_edges(column, (low, high), BINS)
     cuts = _cuts(column, edges, _heaviest(shown.nothing, j, column))
     first = np.searchsorted(cuts, edges[:-1] - 0.25 * column.step)
     first[0] = 0
@@ -271,13 +320,17 @@ def described(column: Column, edges: np.ndarray) -> dict[str, Any]:
     """Name, kind, levels or grid of a column, with ends of bins of numbers."""
     is_number, is_date = not column.is_categorical, column.kind == "datetime"
     step = column.step * 1e3 if is_date else column.step
+    beyond = is_beyond(column, edges) if is_number else (False, False)
+    is_open = is_number and column.learned_until < math.inf
     return {
         "name": column.name,
         "kind": column.kind,
         "levels": None if is_number else list(column.levels),
         "labels": None if is_number else [str(level) for level in column.levels],
         "edges": all_shown(column, edges) if is_number else None,
-        "beyond": is_beyond(column, edges) if is_number else None,
+        "beyond": (beyond[0], beyond[1] or is_open) if is_number else None,
+        "until": to_shown(column, column.learned_until) if is_open else None,
+        "is_time": is_open and column.censored is not None,
         "step": step or None if is_number else None,
         "zone": times.zone_of(column.dtype) if is_date else None,
     }

@@ -9,9 +9,12 @@ import numpy as np
 from ..data.discretization.dependence import spanning_tree
 from ..explorer.shown import ShownJoint
 from ..inference.information.classes import all_informations, information_of_rows
+from ..inference.information.column_map import column_map
 
-MOST_IN_MATRIX = 30
-"""Columns of the matrix."""
+MOST_IN_MATRIX = 25
+"""With more columns, a map takes the place of the matrix."""
+MOST_IN_MAP = 60
+"""Columns of the map."""
 STRONGEST = 12
 """Columns that are named for a target."""
 _LEAST = 0.1
@@ -54,18 +57,42 @@ def find_dependence(shown: ShownJoint, X: np.ndarray | None = None) -> Dependenc
     return Dependence(names, information / np.log(2.0), rows, strength, *spanning_tree(information))
 
 
-def matrix(found: Dependence) -> dict[str, Any]:
-    """The columns that depend most on others, those that hang together side by side."""
-    keep = set(np.argsort(-found.strength.max(axis=1), kind="stable")[:MOST_IN_MATRIX].tolist())
-    some = [j for j in found.order.tolist() if j in keep]
-    rows = [
+def matrix(found: Dependence) -> list[dict[str, Any]] | None:
+    """The rows of a matrix, columns that hang together side by side; None of too many columns."""
+    some = found.order.tolist()
+    if len(some) > MOST_IN_MATRIX:
+        return None
+    return [
         {
             "name": found.names[i],
             "cells": [None if i == j else _cell(found.strength[i, j]) for j in some],
         }
         for i in some
     ]
-    return {"rows": rows, "left_out": len(found.names) - len(some)}
+
+
+_ROW, _WIDE, _THICK = 30, 110, 7
+"""Pixels: height of a line of the map, width of its arcs, of the thickest one."""
+
+
+def arcs(found: Dependence) -> dict[str, Any]:
+    """The map of the columns that depend most on others, as `map_panel.js` draws it."""
+    some = np.argsort(-found.strength.max(axis=1), kind="stable")[:MOST_IN_MAP].tolist()
+    drawn = column_map(found.bits[np.ix_(some, some)])
+    at = {k: _ROW * (line + 0.5) for line, k in enumerate(drawn.order)}
+    most = max((bits for *_, bits in drawn.edges), default=1.0)
+    paths = []
+    for i, j, bits in drawn.edges:
+        reach = max(_THICK, _WIDE - 14 - 0.32 * abs(at[i] - at[j]))
+        paths.append(
+            {
+                "d": f"M{_WIDE} {at[i]:g}C{reach:g} {at[i]:g} {reach:g} {at[j]:g} {_WIDE} {at[j]:g}",
+                "width": f"{max(1.0, _THICK * bits / most):.2f}",
+                "title": f"{found.names[some[i]]} and {found.names[some[j]]}: {bits:.2f} bits",
+            }
+        )
+    names = [found.names[some[k]] for k in drawn.order]
+    return {"names": names, "paths": paths, "wide": _WIDE, "row": _ROW, "left_out": len(found.names) - len(some)}
 
 
 def dependence_tree(found: Dependence) -> dict[str, Any]:

@@ -8,14 +8,12 @@ import json
 import math
 import os
 import re
-import warnings
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 
 from ..cards.format import signed
@@ -23,13 +21,14 @@ from ..data.reading import in_words
 from ..evaluation.fidelity import fidelity
 from ..evaluation.result import Fidelity, sections
 from ..explorer.answers import size
+from ..explorer.checked import check_with_notes, suspicious
 from ..explorer.panels import row
 from ..explorer.scripts import IMPORT, PAGE, reached, script_text
 from ..explorer.shown import ShownJoint
 from ..inference.explanation.tree_text import tree_text
 from ..runtime.parameters import check_number
 from .columns import columns, encoded
-from .dependence import dependence_tree, find_dependence, matrix, predictors
+from .dependence import arcs, dependence_tree, find_dependence, matrix, predictors
 from .embed import Embedded, embedded, wire
 from .summary import judged, summary
 
@@ -69,8 +68,6 @@ USUAL, UNLIKELY, IMPOSSIBLE = 1.6, 3.0, 16.0
 """Nats from which on it is said how unlikely a cell is (1 in 5), it is marked (1 in 20), and no figure says more."""
 CELLS = 5
 """Cells that are shown of a row."""
-SUSPICIOUS = 0.5
-"""Probability of being wrong from which on a cell is shown."""
 
 
 def unusual_rows(shown: ShownJoint, frame: Any, k: int) -> list[dict[str, Any]]:
@@ -93,21 +90,6 @@ def unusual_rows(shown: ShownJoint, frame: Any, k: int) -> list[dict[str, Any]]:
         ]
         found.append({"number": i, "log_density": signed(f"{density[i]:.2f}"), "cells": listed})
     return found
-
-
-def suspicious_cells(joint: Any, frame: Any, k: int) -> tuple[list[dict[str, Any]], list[str]]:
-    """The k cells that are most probably wrong, of those that are more probably wrong than right; and what to know.
-
-    See `Joint.check`. Its warnings are part of the report.
-    """
-    with warnings.catch_warnings(record=True) as notes:
-        warnings.simplefilter("always")
-        cells = joint.check(frame).cells
-    rows = cells.tolist() if isinstance(cells, np.ndarray) else nw.from_native(cells).head(k).rows()
-    names = ("row", "column", "value", "p_wrong", "best", "p_best", "reason")
-    found = [dict(zip(names, row, strict=True)) for row in rows[:k]]
-    texts = list(dict.fromkeys(str(note.message) for note in notes if issubclass(note.category, UserWarning)))
-    return [cell for cell in found if cell["p_wrong"] >= SUSPICIOUS], texts
 
 
 def one_in(nats: float) -> str:
@@ -147,7 +129,7 @@ def report_text(joint: Any, wanted: WantedSections) -> str:
     found, depends = embedded(shown), find_dependence(shown, X)
     faithful = None if data is None else fidelity(joint, data, holdout, random_state=0)
     unusual = unusual_rows(shown, data, examples) if examples else None
-    suspicious, notes = suspicious_cells(joint, data, examples) if examples else (None, [])
+    checked = check_with_notes(joint, data) if examples else None
     reading = [one for one in joint.reading.columns if one.notes]
     return render(
         wire(found, title, size(joint) if found.is_itself else f"a smaller joint of {size(found.shown.joint)}"),
@@ -162,12 +144,13 @@ def report_text(joint: Any, wanted: WantedSections) -> str:
         columns=columns(shown, X),
         n_rows=None if X is None else len(X),
         matrix=None if depends is None else matrix(depends),
+        arcs=None if depends is None else arcs(depends),
         tree=None if depends is None else dependence_tree(depends),
         target=target,
         predictors=[] if depends is None or target is None else predictors(depends, target),
         unusual=unusual,
-        suspicious=suspicious,
-        suspicious_notes=notes,
+        suspicious=None if checked is None else suspicious(checked.found.cells, examples),
+        suspicious_notes=[] if checked is None else checked.notes,
         outline=outline(joint),
     )
 

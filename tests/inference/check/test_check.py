@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 
 import jointforest as jf
-from jointforest.data.evidence import Evidence
 from jointforest.inference.check.check import vote
 from jointforest.inference.check.partners import Counts
 from jointforest.inference.check.rest import RestTree, of_joint
@@ -76,11 +75,13 @@ def test_posteriors_of_all_cells_are_those_of_an_enumeration(n_estimators: int) 
     values: list[list[Any]] = [["a", "b", "c"], ["blue", "green", "red"], list(range(-2, 10))]
     every = pd.DataFrame(list(product(*values)), columns=["kind", "color", "size"])
     p = np.exp(joint.log_density(every)).reshape(3, 3, 12)
-    tree = of_joint(joint.distribution, Evidence.of_values(np.empty((0, 3))))
+    tree = of_joint(joint.distribution)
     assert isinstance(tree, RestTree)
     coded = [tree.coder(j)(np.array(of if j == 2 else range(3), float)) for j, of in enumerate(values)]
     rng = np.random.default_rng(3)
     errors = [rng.random((5, len(of))) ** 4 for of in values]  # p(seen | truth) of five things seen
+    for of in errors:
+        of[0] = np.eye(len(of[0]))[1]  # the first one says for certain what the truth is
     tables, item = [], rng.integers(0, 5, (40, 3))
     item[::7, 1] = -1  # missing
     for j, (code, measure) in enumerate(coded):
@@ -117,6 +118,70 @@ def test_planted_errors_are_found_with_their_truth(clean: pd.DataFrame, dirty: p
     assert (cells["p_wrong"] > 0.5).sum() <= 6
     assert (np.diff(cells["p_wrong"]) <= 0.0).all()
     assert len(cells) == dirty.size
+
+
+def test_decisions_about_a_row_change_its_other_cells(
+    clean: pd.DataFrame, dirty: pd.DataFrame, joint: jf.Joint
+) -> None:
+    check = joint.check(dirty)
+
+    def both(row: int, right: dict[str, str | None], frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """A row's cells given true values, and those of a table that has these values."""
+        wanted = joint.check(frame).cells
+        return tuple(cells.set_index("column") for cells in (check.cells_of(row, right), wanted[wanted["row"] == row]))
+
+    for row in (3, 50, 99, 120, 7):  # nothing is known: the cells of the table
+        found, wanted = both(row, {}, dirty)
+        pd.testing.assert_frame_equal(found.loc[wanted.index], wanted, atol=1e-3)
+    for row, column in ((50, "city"), (120, "state")):
+        frame, right = dirty.copy(), str(clean.loc[row, column])
+        frame.loc[row, column] = clean.loc[row, column]
+        found, wanted = both(row, {column: right}, frame)
+        assert (found.loc[column, "p_wrong"], found.loc[column, "best"]) == (0.0, right)
+        np.testing.assert_allclose(found["p_wrong"], wanted.loc[found.index, "p_wrong"], atol=2e-3)
+        assert (found["best"] == wanted.loc[found.index, "best"]).all()
+    assert (
+        cell(check.cells, 50, "zip")["p_wrong"]
+        > 0.5
+        > 0.01
+        > both(50, {"city": "Franklin"}, dirty)[0].loc["zip", "p_wrong"]
+    )
+    assert clean.loc[50, "city"] == "Franklin"
+    kept = check.cells_of(120, {"state": ""}).set_index("column")  # the blank is right
+    assert kept.loc["state", "p_wrong"] == 0.0
+
+
+def test_decisions_use_what_the_joint_knows(dirty: pd.DataFrame) -> None:
+    """Without near-functions, what is decided is evidence, in hidden trees and in any other joint."""
+    frame = small().assign(color=lambda f: f["color"].where(f.index != 5, "green"))
+    frame.loc[5, ["kind", "size"]] = ["a", 3]
+    for joint in (
+        jf.HiddenTreeForest(n_states=4, **LEARNER).fit(frame).joint_,
+        jf.AdversarialForest(n_estimators=3, random_state=0).fit(frame).joint_,
+    ):
+        check = joint.check(frame)
+        new = frame.copy()
+        new.loc[5, "kind"] = "c"
+        wanted = joint.check(new).cells
+        found = check.cells_of(5, {"kind": "c"}).set_index("column")
+        np.testing.assert_allclose(
+            found["p_wrong"], wanted[wanted["row"] == 5].set_index("column").loc[found.index, "p_wrong"], atol=0.01
+        )
+
+
+@pytest.mark.parametrize(
+    ("row", "right", "part"),
+    [
+        (600, {}, "row: expected a number from 0 to 599, got 600"),
+        (-1, {}, "row: expected"),
+        (True, {}, "row: expected"),
+        (3, {"town": "x"}, "'town' is no column that is checked; there are zip, city, state, sales"),
+        (3, {"city": "Atlantis"}, "'Atlantis' is no value of column 'city'"),
+    ],
+)
+def test_wrong_decisions(dirty: pd.DataFrame, joint: jf.Joint, row: Any, right: dict, part: str) -> None:
+    with pytest.raises(ValueError, match=part):
+        joint.check(dirty).cells_of(row, right)
 
 
 def test_clean_tables_stay_clean(clean: pd.DataFrame) -> None:
@@ -234,6 +299,9 @@ def test_rows_of_several_sources_vote_on_their_entity(key: str | None) -> None:
     true = pd.DataFrame(np.repeat(truth, 12, axis=0), columns=["planned", "left", "arrived"])
     check = jf.HiddenTreeForest(n_states=8, **LEARNER).fit(frame).joint_.check(frame, key=key)
     assert (check.key, check.source) == ("flight", "source")
+    first, again = check.cells[check.cells["row"] == 0].set_index("column"), check.cells_of(0, {}).set_index("column")
+    pd.testing.assert_frame_equal(again.loc[first.index], first, atol=1e-3)
+    assert check.cells_of(0, {"left": truth[0, 1]}).set_index("column").loc["left", "best"] == truth[0, 1]
     repaired = check.repair(0.5).frame[true.columns]
     assert (repaired.to_numpy() == true.to_numpy()).mean() > 0.97
 

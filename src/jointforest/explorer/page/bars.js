@@ -37,8 +37,8 @@ export class Bars extends HTMLElement {
   }
 
   /**
-   * @param {{mass: number[], prior: number[], condition: object|null, live: boolean, top: number}} known - top: the share
-   *   of a bar over the full width
+   * @param {{mass: number[], prior: number[], condition: object|null, live: boolean, top: number, beside: string}} known -
+   *   top: the share of a bar over the full width; beside: what the prior is called
    */
   update(known) {
     this.known = known;
@@ -135,7 +135,7 @@ export class Bars extends HTMLElement {
   // --------------------------------------------------------------------------------------------------------- drawing
 
   #draw() {
-    const { mass, prior, condition, live, top, rows } = this.known;
+    const { mass, prior, condition, live, top, rows, beside } = this.known;
     const chosen = new Set(condition?.levels ?? []);
     this.classList.toggle("live", live);
     this.classList.toggle("chosen", chosen.size > 0);
@@ -149,9 +149,9 @@ export class Bars extends HTMLElement {
       row.ofRows.hidden = !rows;
       row.ofRows.style.setProperty("--off", Math.min(1, (rows?.[k] ?? 0) / top) - 1);
       say(row.value, percent(mass[k]));
-      say(row.before, `, without evidence ${percent(prior[k])}`);
+      say(row.before, `, ${beside} ${percent(prior[k])}`);
       const inTable = rows ? `, in the table ${percent(rows[k])}` : "";
-      mark(row.line, "title", `${labelOf(this.column, k)}: ${percent(mass[k])}, without evidence ${percent(prior[k])}${inTable}`);
+      mark(row.line, "title", `${labelOf(this.column, k)}: ${percent(mass[k])}, ${beside} ${percent(prior[k])}${inTable}`);
       mark(row.line, "aria-selected", chosen.has(k));
       row.line.classList.toggle("out", chosen.size > 0 && !chosen.has(k));
     }

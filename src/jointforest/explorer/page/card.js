@@ -1,11 +1,10 @@
 /** One column: its name, the evidence on it, and its distribution given all the evidence. */
 import "./bars.js";
 import "./histogram.js";
-import { download } from "./clipboard.js";
 import { define, el, focusedNear, freshId, iconButton, mark, named, say } from "./dom.js";
 import { bits, percent, writer } from "./format.js";
 import * as icons from "./icons.js";
-import { pictureOf, pngOf } from "./picture.js";
+import { pictureOf, savePicture } from "./picture.js";
 import { describe, parse } from "./typed.js";
 
 /** Says `evidence` with `detail: {column, condition, live}`, `pin` and `hide` with `detail: {column}`. */
@@ -25,12 +24,13 @@ export class Card extends HTMLElement {
     this.moved = el("span", { class: "moved", title: "how far the evidence moved this distribution, in bits (Kullback-Leibler divergence); 0 is no change" });
     this.pin = iconButton(`pin ${column.name}`, icons.PIN, () => this.#tell("pin"), { "aria-pressed": "false" });
     const hide = iconButton(`hide ${column.name}`, icons.HIDE, () => this.#tell("hide"));
+    this.axisButton = column.edges && iconButton(`axis of ${column.name}`, icons.ZOOM, () => this.#offerAxes(), { "aria-expanded": "false", hidden: true });
     const save = iconButton(`save a picture of ${column.name}`, icons.SAVE, () => this.#offerPicture(), {
       "aria-expanded": "false",
     });
     this.saveButton = save;
     const name = el("h2", { id, dir: "auto", title: column.name }, named(column.name));
-    this.append(el("header", {}, name, el("span", { class: "tools" }, save, this.pin, hide), this.moved));
+    this.append(el("header", {}, name, el("span", { class: "tools" }, this.axisButton, save, this.pin, hide), this.moved));
   }
 
   /** Make what is inside, once it is about to be seen. */
@@ -54,12 +54,7 @@ export class Card extends HTMLElement {
     this.release = iconButton(`remove the evidence on ${column.name}`, icons.CLOSE, () => this.#evidence(null), {
       hidden: true,
     });
-    this.picture = document.createElement(column.levels ? "jf-bars" : "jf-histogram");
-    this.picture.setColumn(column);
-    this.picture.addEventListener("choose", (event) => {
-      event.stopPropagation();
-      this.#evidence(event.detail.condition, event.detail.live);
-    });
+    this.picture = this.#picture();
     this.summary = el("p", { class: "summary" });
     this.absent = this.#absent();
     this.append(
@@ -69,25 +64,72 @@ export class Card extends HTMLElement {
     );
   }
 
+  #picture() {
+    const picture = document.createElement(this.column.levels ? "jf-bars" : "jf-histogram");
+    picture.setColumn(this.column);
+    picture.addEventListener("choose", (event) => {
+      event.stopPropagation();
+      this.#evidence(event.detail.condition, event.detail.live);
+    });
+    return picture;
+  }
+
+  /** Show the same column on another axis. */
+  setAxis(column) {
+    this.column = column;
+    this.write = writer(column);
+    if (!this.picture) return;
+    const picture = this.#picture();
+    this.picture.replaceWith(picture);
+    this.picture = picture;
+  }
+
+  /** Show, or take away, the buttons that choose another axis. */
+  #offerAxes() {
+    const { column, condition, known } = this;
+    const { low, high } = known.now;
+    const [from, to] = [condition?.low ?? low, condition?.high ?? high];
+    const choices = [
+      from !== null && to > from ? [`zoom to ${this.write.value(from)} to ${this.write.value(to)}`, { low: from, high: to }] : null,
+      column.heavy && column.axis !== "log" ? ["logarithmic axis", { log: true }] : null,
+      column.is_time && column.axis !== "survival" ? ["survival curve", { survival: true }] : null,
+      column.axis ? [column.axis === "survival" ? "histogram" : "whole axis", null] : null,
+    ];
+    this.#offer(this.axisButton, choices.filter(Boolean).map(([text, axis]) => [text, () => this.#tell("axis", { axis })]));
+  }
+
   // -------------------------------------------------------------------------------------------------------- pictures
 
   /** Show, or take away, the buttons that save the card as a picture. */
   #offerPicture() {
-    const isOpen = this.offer?.isConnected ?? false;
-    mark(this.saveButton, "aria-expanded", !isOpen);
-    if (isOpen) return this.offer.remove();
-    const button = (kind) => el("button", { type: "button", class: "quiet", onclick: () => this.#save(kind) }, `save as ${kind}`);
-    this.offer = el("div", { class: "offer" }, button("SVG"), button("PNG"));
-    return this.querySelector("header").after(this.offer);
+    this.#offer(this.saveButton, ["SVG", "PNG"].map((kind) => [`save as ${kind}`, () => this.#save(kind)]));
+  }
+
+  /** Show, or take away, choices below the name; a choice takes them away, too. */
+  #offer(button, choices) {
+    const isOpen = button.getAttribute("aria-expanded") === "true";
+    for (const one of [this.saveButton, this.axisButton]) if (one) mark(one, "aria-expanded", one === button && !isOpen);
+    this.offer?.remove();
+    if (isOpen) return;
+    const choose = (act) => () => {
+      this.#offer(button, []);
+      button.focus({ preventScroll: true });
+      act();
+    };
+    this.offer = el("div", { class: "offer" }, ...choices.map(([text, act]) => el("button", { type: "button", class: "quiet", onclick: choose(act) }, text)));
+    this.querySelector("header").after(this.offer);
   }
 
   async #save(kind) {
     const { column } = this;
-    const svg = pictureOf(column, this.known, this.known.sentence ?? "", this.picture?.shown ?? []);
-    const name = `${column.name.replace(/[^\p{L}\p{N}_-]+/gu, "_") || "column"}.${kind.toLowerCase()}`;
-    if (kind === "SVG") download(svg, name, "image/svg+xml");
-    else download(await pngOf(svg), name, "image/png");
-    this.#offerPicture();
+    const { now, before, sentence, kept } = this.known;
+    const svg = pictureOf([{ column, now, before, shown: this.levelsShown }], sentence ?? "", kept);
+    await savePicture(svg, column.name.replace(/[^\p{L}\p{N}_-]+/gu, "_") || "column", kind);
+  }
+
+  /** Levels in the order in which they are shown; of a card that was never seen, the first ones. */
+  get levelsShown() {
+    return this.picture?.shown ?? [...(this.column.levels ?? []).keys()].slice(0, 8);
   }
 
   #hint() {
@@ -117,7 +159,8 @@ export class Card extends HTMLElement {
 
   /**
    * Keep an answer, and draw it if the card is on the screen: off it, drawing would slow a drag down.
-   * @param {{now: object, before: object, condition: object|null, live: boolean}} known
+   * @param {{now: object, before: object, apart: number, condition: object|null, live: boolean, kept: string|null}} known
+   *   - kept: the evidence of `before`, where that is compared with; apart: how far `now` is from it, else bits
    */
   update(known) {
     this.known = known;
@@ -132,10 +175,10 @@ export class Card extends HTMLElement {
     if (!this.known || !this.isStale) return;
     this.isStale = false;
     if (!this.picture) this.#build();
-    const { now, before, condition, live, top } = this.known;
-    say(this.moved, now.moved >= 0.005 ? `${bits(now.moved)} bits` : "");
+    const { now, before, apart, condition, live, top, kept } = this.known;
+    say(this.moved, apart < 0.005 ? "" : kept === null ? `${bits(apart)} bits` : `${percent(apart)} apart`);
     if (focusedNear(this) !== this.typed || !this.isTyping) this.#showCondition(condition);
-    this.picture.update({ ...now, prior: before.mass, before, condition, live, top });
+    this.picture.update({ ...now, prior: before.mass, before, condition, live, top, beside: kept === null ? "without evidence" : "A" });
     this.#summarise(now);
     if (this.column.can_miss) {
       const missing = now.missing ?? (condition ? 0 : null); // evidence on a cell says that it is there
@@ -159,8 +202,11 @@ export class Card extends HTMLElement {
       this.numbers = [el("b"), el("span")];
       this.summary.append(el("span", {}, "mean ", this.numbers[0]), el("span", {}, "90% of values: ", this.numbers[1]));
     }
-    say(this.numbers[0], mean === null ? "–" : write.mean(mean));
-    return say(this.numbers[1], low === high ? write.value(low) : `${write.value(low)} to ${write.value(high)}`);
+    const { until } = this.column;
+    const isLater = (x) => until != null && x >= until;
+    const end = isLater(high) ? `more than ${write.value(until)}` : write.value(high);
+    say(this.numbers[0], mean !== null ? write.mean(mean) : until == null ? "–" : "not learned");
+    return say(this.numbers[1], low === high ? end : `${write.value(low)} to ${end}`);
   }
 
   // ------------------------------------------------------------------------------------------------------- evidence

@@ -1,71 +1,64 @@
-/** Two pieces of evidence side by side: what each says of every column, and how far apart these are. */
+/** Two pieces of evidence, A kept and B the evidence now: what each says of every column, how far apart, as a picture. */
 import { newest } from "./asker.js";
-import { breakable, el, named } from "./dom.js";
+import { breakable, el, named, say } from "./dom.js";
 import { percent, writer } from "./format.js";
 import { fill } from "./fill.js";
+import { pictureOf, savePicture } from "./picture.js";
 import { labelOf } from "./typed.js";
 
 const SHOWN = 20;
+const IN_PICTURE = 12;
 const NAMES = ["A", "B"];
 
 export class ComparePanel {
   constructor(explorer, body) {
     this.explorer = explorer;
-    explorer.compared ??= [{ evidence: [], sentence: "" }, null];
-    this.asks = [newest(explorer.source), newest(explorer.source)];
+    this.ask = newest(explorer.source);
     this.sides = NAMES.map(() => el("span", { dir: "auto" }));
     this.answer = el("div");
+    const keep = el("button", { type: "button", onclick: () => this.#keep(explorer.good, explorer.answer.sentence) }, "use the evidence as A");
+    const save = (kind) => el("button", { type: "button", class: "quiet", onclick: () => this.#save(kind) }, `save as ${kind}`);
     body.append(
-      el("p", { class: "lead" }, "What two pieces of evidence say of each column. The columns that differ most come first."),
-      el("dl", { class: "compared" }, ...NAMES.map((name, which) => this.#side(name, which))),
+      el("p", { class: "lead" }, "The cards show B, the evidence now, in front of A. The columns that differ most come first."),
+      el("dl", { class: "compared" }, ...NAMES.map((name, which) => el("div", {}, el("dt", {}, name), el("dd", {}, this.sides[which], which ? null : keep)))),
       this.answer,
+      el("p", { class: "row-of-buttons" }, save("SVG"), save("PNG")),
     );
   }
 
-  #side(name, which) {
-    const button = el("button", { type: "button", onclick: () => this.#keep(which) }, `use the evidence as ${name}`);
-    return el("div", {}, el("dt", {}, name), el("dd", {}, this.sides[which], button));
-  }
-
-  /** Keep the evidence as one side. */
-  #keep(which) {
-    this.explorer.compared[which] = { evidence: this.explorer.good, sentence: this.explorer.history.now?.sentence ?? "" };
-    this.update();
-  }
-
   update() {
-    const now = { evidence: this.explorer.good, sentence: this.explorer.history.now?.sentence ?? "" };
-    const [a, b] = this.explorer.compared;
-    const both = [a, b ?? now];
-    both.forEach(({ sentence }, which) => {
-      this.sides[which].textContent = (sentence || "no evidence") + (which && !b ? " (the evidence now)" : "");
-    });
-    const asked = both.map(({ evidence }, which) => this.asks[which]("posterior", { evidence, exact: true, columns: null }));
-    return fill(this.answer, this.#together(asked), (answers) => this.#show(answers));
+    const { kept, answer } = this.explorer;
+    if (!kept) return this.#keep([], "");
+    say(this.sides[0], kept.sentence || "no evidence");
+    say(this.sides[1], answer.sentence || "no evidence");
+    return this.answer.replaceChildren(...this.#table());
   }
 
-  async #together(asked) {
-    const answers = await Promise.all(asked);
-    return answers.includes(null) ? null : answers;
+  /** Keep evidence as A, with its exact numbers. */
+  #keep(evidence, sentence) {
+    return fill(this.answer, this.ask("posterior", { evidence, exact: true, columns: null, axes: this.explorer.axes }), (answer) => {
+      this.explorer.keep(answer, sentence);
+      return this.#table();
+    });
   }
 
-  #show(answers) {
-    const lines = this.explorer.columns.map((column, k) => {
-      const [a, b] = answers.map(({ columns }) => columns[k]);
-      const apart = 0.5 * a.mass.reduce((sum, x, i) => sum + Math.abs(x - b.mass[i]), 0);
-      return { column, apart, told: told(column, a, b) };
-    });
-    lines.sort((x, y) => y.apart - x.apart);
+  /** Columns with what A and B say of them, those that differ most first. */
+  #lines() {
+    const { columns, kept, answer, apart } = this.explorer;
+    const lines = columns.map((column, k) => ({ column, k, a: kept.answer.columns[k], b: answer.columns[k], apart: apart[k] }));
+    return lines.sort((x, y) => y.apart - x.apart);
+  }
+
+  #table() {
     const head = ["column", ...NAMES, "difference"].map((text) => el("th", { scope: "col" }, text));
-    const rows = lines.slice(0, SHOWN).map(({ column, apart, told: [a, b] }) => {
+    const rows = this.#lines().slice(0, SHOWN).map(({ column, a, b, apart }) => {
       const bar = el("span", { class: "weight", "aria-hidden": "true" }, el("i"));
       bar.firstChild.style.width = `${100 * apart}%`;
       return el(
         "tr",
         {},
         el("th", { scope: "row", dir: "auto" }, ...breakable(named(column.name))),
-        el("td", { dir: "auto" }, a),
-        el("td", { dir: "auto" }, b),
+        ...told(column, a, b).map((text) => el("td", { dir: "auto" }, text)),
         el("td", {}, bar, el("small", {}, percent(apart))),
       );
     });
@@ -78,6 +71,14 @@ export class ComparePanel {
       ),
       el("p", { class: "note" }, note),
     ];
+  }
+
+  /** Save the cards of the columns that differ most as one picture. */
+  #save(kind) {
+    const { cards, kept, answer, table } = this.explorer;
+    const lines = this.#lines().slice(0, IN_PICTURE);
+    const some = lines.map(({ column, k, a, b }) => ({ column, before: a, now: b, shown: cards[k].levelsShown }));
+    return savePicture(pictureOf(some, answer.sentence, kept.sentence), `${table.title.replace(/\.joint$/, "")}-compared`, kind);
   }
 }
 

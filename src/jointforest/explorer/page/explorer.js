@@ -14,7 +14,7 @@ import { History, conditionOn, readHash, withCondition, writeHash } from "./stat
 
 /** With more columns, only the cards in sight are asked for while the mouse moves. */
 const MANY = 40;
-/** Panels that ask nothing but what the cards ask. */
+/** Panels that ask nothing but what the cards ask, so that a report has them, too. */
 const LOCAL = new Set(["history", "compare"]);
 const REST = 160; // milliseconds without a change until exact numbers are asked for, and the address is written
 const PULSE = 5000; // milliseconds between looks at whether the joint is still there, and the same
@@ -108,8 +108,9 @@ export class Explorer {
     on("sort", ({ sort }) => this.look({ sort }));
     on("scale", ({ scale }) => {
       this.look({ scale });
-      this.#draw(this.answer, { live: false, exact: this.root.dataset.state === "exact" });
+      this.redraw();
     });
+    on("axis", ({ column, axis }) => this.#setAxis(column, axis));
     on("pin", ({ column }) => this.look({ pinned: toggled(this.view.pinned, this.columns[column].name) }));
     on("hide", ({ column }) => this.look({ hidden: toggled(this.view.hidden, this.columns[column].name) }));
     on("unhide", () => this.look({ hidden: [] }));
@@ -165,12 +166,20 @@ export class Explorer {
     const isNew = this.table && this.table.version !== table.version;
     this.#back();
     this.table = table;
-    this.columns = table.columns;
+    this.columns = table.columns.map((column) => (column.is_time ? { ...column, axis: "survival" } : column));
+    /** The axes that were chosen, for columns that are not shown on their own ones. */
+    this.axes = [];
     this.prior = prior;
+    /** What the cards are compared with while the panel is open: {answer, sentence}. */
+    this.kept = null;
+    /** Suspicious cells of the table, and what was decided of them. */
+    this.checked = null;
     this.answer = prior;
     this.good = [];
     this.sentence.setCan((what) => this.can(what));
-    this.toolbar.showPanels(PANELS.filter(({ name }) => LOCAL.has(name) || this.can(name)));
+    const hasTable = table.rows !== null;
+    const isThere = ({ name, asks }) => LOCAL.has(name) || (this.can(asks) && (name !== "check" || hasTable));
+    this.toolbar.showPanels(PANELS.filter(isThere));
     if (!this.can("text")) this.#forgetWords();
     this.title.textContent = table.title;
     this.about.textContent = table.said;
@@ -179,6 +188,7 @@ export class Explorer {
     this.cards = this.columns.map((column, place) => {
       const card = document.createElement("jf-card");
       card.setColumn(column, place);
+      if (card.axisButton) card.axisButton.hidden = !this.can("text"); // Python alone makes other bins
       this.watcher.observe(card);
       return card;
     });
@@ -266,14 +276,15 @@ export class Explorer {
     this.#state("asking");
     this.asker.ask(
       "posterior",
-      { evidence, exact: false, columns, ...this.#numbered() },
-      { live: false, ...note, columns, evidence, began },
+      { evidence, exact: false, columns, ...this.#asked() },
+      { live: false, ...note, columns, evidence, began, axes: this.axes },
     );
   }
 
-  #numbered() {
+  /** By what the source knows a newer question, and how columns are to be shown. */
+  #asked() {
     this.number += 1;
-    return { page: this.page, id: this.number };
+    return { page: this.page, id: this.number, axes: this.axes };
   }
 
   #inSight() {
@@ -285,7 +296,7 @@ export class Explorer {
 
   #answered(answer, note) {
     this.#back();
-    if (answer.overtaken) return undefined;
+    if (answer.overtaken || note.axes !== this.axes) return undefined;
     if (answer.version !== this.table.version) return this.#replaced();
     if (!note.live) this.notice.clear("trouble");
     if (!note.live && !note.exact) this.#tellNotes(answer.notes ?? []);
@@ -330,8 +341,8 @@ export class Explorer {
   #exact() {
     this.asker.ask(
       "posterior",
-      { evidence: this.good, exact: true, columns: null, ...this.#numbered() },
-      { exact: true, began: performance.now() },
+      { evidence: this.good, exact: true, columns: null, ...this.#asked() },
+      { exact: true, began: performance.now(), axes: this.axes },
     );
     if (this.view.panel) this.panel?.update();
   }
@@ -430,29 +441,73 @@ export class Explorer {
     const evidence = Array.isArray(answer.evidence) ? answer.evidence : [];
     const top = this.#longest(answer);
     const { sentence } = answer;
+    const kept = this.compared;
+    const before = kept?.answer ?? this.prior;
+    this.apart = answer.columns.map((now, k) => (kept ? distance(now, before.columns[k]) : now.moved));
     this.cards.forEach((card, place) => {
-      const now = answer.columns[place];
       const condition = conditionOn(evidence, place);
-      card.update({ now, before: this.prior.columns[place], condition, live, top, sentence });
+      const one = { now: answer.columns[place], before: before.columns[place], apart: this.apart[place], condition, live, top };
+      card.update({ ...one, sentence, kept: kept?.sentence ?? null });
     });
     this.sentence.update(answer, { live });
     if (!live) this.#look();
+    if (kept && !live) this.panel.update();
     this.#state(this.asker.busy ? "asking" : note.exact ? "exact" : "known");
     if (note.began !== undefined)
       performance.measure("known", { start: note.began, detail: { exact: Boolean(note.exact), live } });
   }
 
+  /** The evidence kept as A, while the panel that compares is open. */
+  get compared() {
+    return this.view.panel === "compare" ? this.kept : null;
+  }
+
+  /** Keep an answer, which the cards are compared with while the panel is open. */
+  keep(answer, sentence) {
+    this.kept = { answer, sentence };
+    this.redraw();
+  }
+
+  /** Draw what is known once more, because it is looked at in another way. */
+  redraw() {
+    this.#draw(this.answer, { live: false, exact: this.root.dataset.state === "exact" });
+  }
+
   /** The share of a bar over the full width, the same on all cards: 1, or the greatest share of a level on the page. */
   #longest({ columns, evidence }) {
     if (this.view.scale !== "most") return 1;
+    const before = (this.compared?.answer ?? this.prior).columns;
     const isFree = (k) => this.columns[k].levels && !conditionOn(evidence, k);
-    const shares = [...columns.keys()].flatMap((k) => (isFree(k) ? [...columns[k].mass, ...this.prior.columns[k].mass] : []));
+    const shares = [...columns.keys()].flatMap((k) => (isFree(k) ? [...columns[k].mass, ...before[k].mass] : []));
     return shares.reduce((most, x) => Math.max(most, x), 1e-12);
   }
 
   /** How fresh what is shown is: "asking", "known", "exact", "refused" or "gone". */
   #state(state) {
     this.root.dataset.state = state;
+  }
+
+  /** Show a column on another axis, from `low` to `high` or logarithmic; null: its own one. */
+  async #setAxis(place, axis) {
+    const axes = this.axes.filter(({ column }) => column !== place);
+    if (axis && !axis.survival) axes.push({ column: place, ...axis });
+    const before = [this.prior, this.kept?.answer].filter(Boolean);
+    const ask = ({ evidence }) => this.source.ask("posterior", { evidence, exact: true, columns: [place], axes });
+    try {
+      const found = await Promise.all(before.map(ask));
+      before.forEach((answer, k) => {
+        answer.columns = answer.columns.with(place, found[k].columns[0]);
+      });
+      const { edges, beyond } = found[0].columns[0];
+      const column = this.table.columns[place];
+      this.columns[place] = edges ? { ...column, edges, beyond, axis: axis.log ? "log" : "zoom" } : { ...column, axis: axis?.survival ? "survival" : null };
+      this.axes = axes;
+      this.answer = { ...this.answer, columns: this.answer.columns.with(place, found[0].columns[0]) }; // for the time being
+      this.cards[place].setAxis(this.columns[place]);
+      this.change(this.good, { step: this.history.place });
+    } catch (error) {
+      this.#failed(error, { live: true });
+    }
   }
 
   /** Look in another way. */
@@ -463,11 +518,19 @@ export class Explorer {
   }
 
   #look() {
+    const kept = this.compared;
     this.toolbar.update(this.view);
-    this.legend.update(this.view.scale);
+    this.legend.update(this.view.scale, kept && kept.sentence);
+    this.body.classList.toggle("comparing", kept !== null);
     this.#arrange();
     const isOther = (this.panel?.dataset.panel ?? null) !== this.view.panel;
     if (isOther && this.history.now) this.#openPanel();
+  }
+
+  /** Show a row of the table in the panel of one row. */
+  openRow(at) {
+    this.row = { rows: null, count: this.table.rows, at, cells: null, without: [] };
+    this.look({ panel: "row" });
   }
 
   #openPanel() {
@@ -477,6 +540,7 @@ export class Explorer {
     this.aside.parentElement.classList.toggle("open", Boolean(this.panel));
     this.aside.replaceChildren(...(this.panel ? [this.panel] : []));
     this.panel?.update();
+    if (this.kept) this.redraw();
   }
 
   /** Show the cards that are wanted, in the order that is wanted. */
@@ -493,7 +557,7 @@ export class Explorer {
     }
     const isOneValue = ({ levels, edges, step }) => (levels ? levels.length < 2 : Boolean(step) && edges.length < 3);
     const rank = ({ column }) => (pinned.includes(column.name) ? 1 : isOneValue(column) ? -1 : 0); // such columns last
-    const moved = (card) => (sort === "moved" ? (this.answer.columns[card.place]?.moved ?? 0) : 0);
+    const moved = (card) => (sort === "moved" || this.compared ? (this.apart?.[card.place] ?? 0) : 0);
     const order = [...(this.cards ?? [])].sort((a, b) => rank(b) - rank(a) || moved(b) - moved(a) || a.place - b.place);
     reorder(this.grid, order);
     this.none.hidden = order.some((card) => !card.hidden);
@@ -520,6 +584,12 @@ function kindly({ message, impossible }) {
   const [said] = message.split("\n");
   const sentence = said.charAt(0).toUpperCase() + said.slice(1);
   return impossible ? `No row can be like this. ${sentence}` : sentence;
+}
+
+/** How much probability two distributions have on different values, 0 to 1. */
+function distance(a, b) {
+  const [x, y] = [a, b].map(({ mass, outside = [] }) => [...mass, ...outside]);
+  return 0.5 * x.reduce((sum, share, k) => sum + Math.abs(share - y[k]), 0);
 }
 
 /** A list with a name put in, or taken out. */

@@ -2,7 +2,7 @@
 import { define, el, mark, svg } from "./dom.js";
 import { percent, writer } from "./format.js";
 import { glide } from "./motion.js";
-import { areFewCells, axis, bars, labelled, outline, scaleOf, snap, snapStep, ticks } from "./scale.js";
+import { areFewCells, axis, bars, curve, labelled, later, outline, scaleOf, snap, snapStep, ticks } from "./scale.js";
 import { interval } from "./state.js";
 
 const CLICK = 4; // pixels
@@ -16,6 +16,7 @@ export class Histogram extends HTMLElement {
     this.step = snapStep(column);
     this.write = writer(column);
     this.ends = [null, null];
+    this.classList.toggle("survival", this.isSurvival);
     this.#build();
     this.glide = glide((values) => this.#paint(values));
   }
@@ -23,6 +24,7 @@ export class Histogram extends HTMLElement {
   #build() {
     this.ghost = svg("path", { class: "ghost" });
     this.bars = svg("path", { class: "fill" });
+    this.was = svg("path", { class: "was" });
     this.rows = svg("path", { class: "of-rows" });
     this.labels = this.column.edges.slice(1).map(() => el("span", { class: "share", hidden: true }));
     this.picture = svg(
@@ -30,6 +32,7 @@ export class Histogram extends HTMLElement {
       { class: "plot", viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" },
       this.ghost,
       this.bars,
+      this.was,
       this.rows,
     );
     this.window = el("div", { class: "window", hidden: true });
@@ -47,6 +50,7 @@ export class Histogram extends HTMLElement {
     (this.column.beyond ?? []).forEach((is, which) => is && marks.push(this.#beyond(which)));
     this.nowLine = el("div", { class: "span now" }, el("i"));
     this.wasLine = el("div", { class: "span was" }, el("i"));
+    if (this.isSurvival) this.area.append(el("span", { class: "top-share", "aria-hidden": "true" }, "100% without an event"));
     this.append(
       this.area,
       el("div", { class: "axis", "aria-hidden": "true" }, ...marks),
@@ -67,7 +71,9 @@ export class Histogram extends HTMLElement {
 
   /** Says that the outermost bar also holds what lies beyond the axis. */
   #beyond(which) {
-    const words = `the ${which ? "last" : "first"} bar also holds all ${which ? "higher" : "lower"} values`;
+    const comparative = which ? "higher" : "lower";
+    const isZoomed = this.column.axis === "zoom";
+    const words = isZoomed ? `there are ${comparative} values` : `the ${which ? "last" : "first"} bar also holds all ${comparative} values`;
     return el("span", { class: which ? "beyond high" : "beyond", title: words }, which ? "▸" : "◂");
   }
 
@@ -100,23 +106,35 @@ export class Histogram extends HTMLElement {
     this.#line(this.nowLine, known);
     this.#line(this.wasLine, known.before);
     if (!this.readout.hidden) this.#read(this.readAt);
-    const heights = (mass) => mass.map((share, k) => this.axis.height(share, k));
+    const heights = (mass) => (this.isSurvival ? later(mass) : mass.map((share, k) => this.axis.height(share, k)));
     this.glide([...heights(known.mass), ...heights(known.prior)], known.live);
+  }
+
+  get isSurvival() {
+    return this.column.axis === "survival";
+  }
+
+  /** The shares without an event over time: a line given the evidence, an area without it. */
+  #paintCurves(now, was) {
+    const x = this.column.edges.map((edge) => 100 * this.axis.position(edge));
+    mark(this.ghost, "d", curve(this.column, x, was, true));
+    mark(this.bars, "d", curve(this.column, x, now, false));
   }
 
   /** Bars given the evidence over those without it, on one scale; the shares of those that need them. */
   #paint(values) {
     const n = this.column.edges.length - 1;
     const [now, was] = [values.subarray(0, n), values.subarray(n)];
+    if (this.isSurvival) return this.#paintCurves(now, was);
     const rows = this.known.rows?.map((share, k) => this.axis.height(share, k)) ?? null;
     const scale = scaleOf(Array.from(now, (height, k) => Math.max(height, was[k], rows?.[k] ?? 0)));
     const x = this.column.edges.map((edge) => 100 * this.axis.position(edge));
-    mark(this.ghost, "d", outline(x, was, scale.top));
+    for (const path of [this.ghost, this.was]) mark(path, "d", outline(x, was, scale.top));
     mark(this.bars, "d", bars(x, now, scale.top));
     mark(this.rows, "d", rows ? outline(x, rows, scale.top) : "");
     const { mass } = this.known;
     const shown = areFewCells(this.column) ? mass.map((_, k) => k) : labelled(mass, now, scale);
-    this.labels.forEach((label, k) => {
+    return this.labels.forEach((label, k) => {
       label.hidden = !shown.includes(k) || mass[k] < 0.0005;
       if (label.hidden) return;
       label.textContent = percent(mass[k]);
@@ -184,7 +202,7 @@ export class Histogram extends HTMLElement {
     const k = this.axis.bin(this.axis.value(share));
     const half = 0.5 * (this.column.step ?? 0);
     const ends = [edges[k] + half, edges[k + 1] - half].map((x) => this.write.value(x));
-    const [isBelow, isAbove] = this.column.beyond ?? [];
+    const [isBelow, isAbove] = this.column.axis === "zoom" ? [] : (this.column.beyond ?? []);
     const range =
       isBelow && k === 0
         ? `up to ${ends[1]}`
@@ -193,8 +211,13 @@ export class Histogram extends HTMLElement {
           : ends[0] === ends[1]
             ? ends[0]
             : `${ends[0]} to ${ends[1]}`;
+    if (this.isSurvival) {
+      const [now, was] = [this.known.mass, this.known.prior].map((mass) => percent(later(mass)[k]));
+      this.readout.textContent = edges[k + 1] > this.column.until ? `not learned beyond ${this.write.value(this.column.until)}` : `more than ${ends[1]}: ${now}, ${this.known.beside} ${was}`;
+      return;
+    }
     const inTable = this.known.rows ? `, in the table ${percent(this.known.rows[k])}` : "";
-    this.readout.textContent = `${range}: ${percent(this.known.mass[k])}, without evidence ${percent(this.known.prior[k])}${inTable}`;
+    this.readout.textContent = `${range}: ${percent(this.known.mass[k])}, ${this.known.beside} ${percent(this.known.prior[k])}${inTable}`;
     this.readout.classList.toggle("end", share > 0.5);
   }
 
@@ -206,6 +229,7 @@ export class Histogram extends HTMLElement {
   /** An end as evidence has it: none at or beyond the end of the axis. */
   #end(x, which) {
     const reach = 0.5 * (this.column.step ?? 0);
+    if (this.column.axis === "zoom") return Math.min(this.axis.high - reach, Math.max(this.axis.low + reach, x));
     if (which === 0) return x - reach <= this.axis.low ? null : x;
     return x + reach >= this.axis.high ? null : x;
   }

@@ -1,6 +1,6 @@
 /** What the colours and marks of the cards mean, and the switch of their scale. */
 import "./tour.js";
-import { define, el, mark } from "./dom.js";
+import { define, el, mark, say } from "./dom.js";
 
 const MEANINGS = [
   ["k-now", "given the evidence"],
@@ -11,6 +11,13 @@ const MEANINGS = [
   ["k-rows", "rows of the table that meet the evidence, where the page has it"],
   ["k-pale", "pale: fewer than 5 rows of the table are like this"],
 ];
+const BITS = "bits: how far the evidence moved a column";
+const COMPARED = {
+  "k-now": "B: given the evidence now",
+  "k-before": "A: given the evidence that was kept",
+  "k-tick": "end of the bar of A",
+  bits: "apart: how much probability A and B have on different values",
+};
 const SCALES = { full: "to 100%", most: "to the longest" };
 
 /** Says `scale` with `detail.scale`. */
@@ -20,10 +27,9 @@ export class Legend extends HTMLElement {
     this.switches = Object.entries(SCALES).map(([scale, text]) =>
       el("button", { type: "button", "aria-pressed": "false", "data-scale": scale, onclick: () => this.#tell(scale) }, text),
     );
-    const meanings = [
-      ...MEANINGS.map(([key, text]) => el("span", {}, el("i", { class: key, "aria-hidden": "true" }), text)),
-      el("span", {}, "bits: how far the evidence moved a column"),
-    ];
+    this.meanings = Object.fromEntries(MEANINGS.map(([key, text]) => [key, el("span", { dir: "auto" }, text)]));
+    this.meanings.bits = el("span", {}, BITS);
+    const meanings = Object.entries(this.meanings).map(([key, text]) => el("span", {}, key === "bits" ? null : el("i", { class: key, "aria-hidden": "true" }), text));
     const isNarrow = matchMedia("(max-width: 560px)").matches;
     this.append(
       el("span", { class: "scale-of-bars" }, "bars reach"),
@@ -33,9 +39,14 @@ export class Legend extends HTMLElement {
     );
   }
 
-  /** @param {"full"|"most"} scale */
-  update(scale) {
+  /**
+   * @param {"full"|"most"} scale
+   * @param {string|null} kept - the evidence that the cards are compared with
+   */
+  update(scale, kept) {
     for (const button of this.switches) mark(button, "aria-pressed", button.dataset.scale === scale);
+    const words = kept === null ? { ...Object.fromEntries(MEANINGS), bits: BITS } : COMPARED;
+    for (const [key, text] of Object.entries(words)) say(this.meanings[key], text);
   }
 
   #tell(scale) {

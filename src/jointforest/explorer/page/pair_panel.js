@@ -148,7 +148,7 @@ export class PairPanel {
 
   /** What one side of the map says: of levels those kept, of numbers the ends of bins; greater numbers lie higher. */
   #side({ edges }, { labels, kept }, place, where) {
-    const column = this.explorer.columns[place];
+    const column = this.explorer.table.columns[place];
     const write = labels ? null : writer({ ...column, edges });
     const n = labels ? labels.length : edges.length - 1;
     const half = 0.5 * (column.step ?? 0);

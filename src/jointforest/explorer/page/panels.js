@@ -1,8 +1,10 @@
 /** The panels there are, and how one is opened. */
 import { el, iconButton } from "./dom.js";
+import { CheckPanel } from "./check_panel.js";
 import { ComparePanel } from "./compare_panel.js";
 import { CLOSE } from "./icons.js";
 import { HistoryPanel } from "./history_panel.js";
+import { MapPanel } from "./map_panel.js";
 import { ModePanel } from "./mode_panel.js";
 import { PairPanel } from "./pair_panel.js";
 import { ReasonsPanel } from "./reasons_panel.js";
@@ -15,9 +17,11 @@ const KINDS = {
   mode: ModePanel,
   why: WhyPanel,
   reasons: ReasonsPanel,
+  map: MapPanel,
   pair: PairPanel,
   compare: ComparePanel,
   row: RowPanel,
+  check: CheckPanel,
   history: HistoryPanel,
 };
 const TITLES = {
@@ -25,14 +29,16 @@ const TITLES = {
   mode: "Most probable row",
   why: "Groups of rows",
   reasons: "Why this prediction",
+  map: "Map of columns",
   pair: "Two columns",
   compare: "Compare",
   row: "One row",
+  check: "Suspicious cells",
   history: "History",
 };
 
-/** Names and titles, in the order of their buttons. */
-export const PANELS = Object.entries(TITLES).map(([name, title]) => ({ name, title }));
+/** Names, titles and what they ask the source, in the order of their buttons. */
+export const PANELS = Object.entries(TITLES).map(([name, title]) => ({ name, title, asks: name === "map" ? "depends" : name }));
 
 /**
  * A section with one panel in it, and `update()`, to be called when the evidence has changed.

@@ -72,33 +72,17 @@ export class ReasonsPanel {
     const by = column.levels ? (x) => `${(100 * x).toFixed(1)} points` : (x) => amount(x, column);
     const ends = [base];
     steps.forEach((step) => ends.push(ends.at(-1) + step.by));
-    const least = column.levels ? 0 : Math.min(...ends);
-    const most = column.levels ? 1 : Math.max(...ends);
-    const room = column.levels ? 0 : 0.08 * (most - least); // an axis that does not begin at 0: no bar begins at its end
-    const [low, high] = [least - room, most + room];
-    const place = (x) => (high > low ? (100 * (x - low)) / (high - low) : 0);
-    const line = (name, from, to, text, kind) => {
-      const bar = el("i", { class: kind });
-      bar.style.insetInlineStart = `${Math.min(place(from), place(to))}%`;
-      bar.style.width = `${Math.max(0.6, Math.abs(place(to) - place(from)))}%`;
-      return el("li", {}, el("span", { dir: "auto" }, name), el("span", { class: "step-bar", "aria-hidden": "true" }, bar), el("b", {}, text));
-    };
-    const marks = ticks({ kind: column.kind, edges: [low, high], step: null }).map((x) => {
-      const mark = el("i", {}, column.levels ? percent(x) : writer({ ...column, edges: [low, high] }).tick(x));
-      mark.style.insetInlineStart = `${place(x)}%`;
-      return mark;
-    });
+    const first = column.levels ? 0 : Math.min(...ends);
+    const axis = column.levels ? [0, 1] : spread([first, Math.max(...ends)]); // does not begin at 0: no bar begins at its end
+    const line = (name, from, to, text, kind) => ({ name, from, to, text, kind });
     const what = column.levels ? `Probability that ${column.name} = ${level}` : `Mean of ${column.name}`;
     return [
       el("h3", { dir: "auto" }, what),
-      el(
-        "ol",
-        { class: "reasons" },
-        line("without evidence", column.levels ? low : base, base, write(base), "base"),
+      stepBars(column, axis, [
+        line("without evidence", axis[0], base, write(base), "base"),
         ...steps.map((step, k) => line(step.said, ends[k], ends[k + 1], `${step.by >= 0 ? "+" : "−"}${by(Math.abs(step.by))}`, step.by >= 0 ? "up" : "down")),
-        line("with all the evidence", column.levels ? low : value, value, write(value), "base"),
-        high > low ? el("li", { "aria-hidden": "true" }, el("span"), el("span", { class: "step-axis" }, ...marks), el("b")) : null,
-      ),
+        line("with all the evidence", axis[0], value, write(value), "base"),
+      ]),
       el(
         "p",
         { class: "note" },
@@ -107,6 +91,38 @@ export class ReasonsPanel {
       ),
     ];
   }
+}
+
+/** An interval with a little room at both ends. */
+export function spread([low, high]) {
+  const room = 0.08 * (high - low);
+  return [low - room, high + room];
+}
+
+/**
+ * Lines with a name, a bar on one axis, and a text.
+ * @param {object} column - whose values, or shares of levels, are on the axis
+ * @param {number[]} axis - its ends
+ * @param {{name: string, from: number, to: number, text: string, kind: string}[]} lines
+ * @param {number|null} now - a value to mark on every bar; the axis is then not labelled
+ */
+export function stepBars(column, [low, high], lines, now = null) {
+  const place = (x) => (high > low ? (100 * (x - low)) / (high - low) : 0);
+  const items = lines.map(({ name, from, to, text, kind }) => {
+    const bar = el("i", { class: kind });
+    bar.style.insetInlineStart = `${Math.min(place(from), place(to))}%`;
+    bar.style.width = `${Math.max(0.6, Math.abs(place(to) - place(from)))}%`;
+    const at = now === null ? null : el("u");
+    if (at) at.style.insetInlineStart = `${place(now)}%`;
+    return el("li", {}, el("span", { dir: "auto" }, name), el("span", { class: "step-bar", "aria-hidden": "true" }, bar, at), el("b", {}, text));
+  });
+  const marks = ticks({ kind: column.kind, edges: [low, high], step: null }).map((x) => {
+    const mark = el("i", {}, column.levels ? percent(x) : writer({ ...column, edges: [low, high] }).tick(x));
+    mark.style.insetInlineStart = `${place(x)}%`;
+    return mark;
+  });
+  const scale = high > low && now === null ? el("li", { "aria-hidden": "true" }, el("span"), el("span", { class: "step-axis" }, ...marks), el("b")) : null;
+  return el("ol", { class: "reasons" }, ...items, scale);
 }
 
 const DAY = 86_400_000;

@@ -75,6 +75,20 @@ export function outline(x, heights, top) {
   return `${path}V100Z`;
 }
 
+/** The probability of more than the right end of each bin. */
+export function later(mass) {
+  let left = 1;
+  return mass.map((share) => (left = Math.max(0, left - share)));
+}
+
+/** The curve of such probabilities from 100 % at the top, up to where they are learned; with the area below it. */
+export function curve({ edges, until }, x, alive, isArea) {
+  let path = `M${x[0]} 0`;
+  let k = 0;
+  for (; k < alive.length && edges[k + 1] <= until; k += 1) path += `L${x[k + 1].toFixed(2)} ${(100 * (1 - alive[k])).toFixed(2)}`;
+  return isArea ? `${path}L${x[k].toFixed(2)} 100H${x[0]}Z` : path;
+}
+
 /** The bin that x is in, the nearest one outside. */
 export function binOf(edges, x) {
   let low = 0;
@@ -118,6 +132,7 @@ export function snap(x, step) {
 export function ticks(column, most = 4) {
   const line = axis(column.edges);
   if (areFewCells(column) && column.edges.length <= 7) return column.edges.slice(1).map((edge) => edge - 0.5 * column.step);
+  if (column.axis === "log") return powers(column.edges, most);
   if (!line.even) return unevenTicks(column.edges, most);
   const rough = (line.high - line.low) / most;
   const step = column.kind === "datetime" ? dateStep(rough) : tickStep(rough, column.step ?? 0);
@@ -139,6 +154,15 @@ function dateStep(rough) {
   const year = 365.2425 * DAY;
   if (rough > 0.6 * year) return Math.ceil(rough / year) * year;
   return UNITS.find((unit) => unit >= rough) ?? Math.ceil(rough / DAY) * DAY;
+}
+
+/** Powers of ten on a logarithmic axis; the second edge where it has fewer than two. */
+function powers([, ...edges], most) {
+  const [low, high] = [Math.ceil(Math.log10(edges[0]) - 1e-9), Math.floor(Math.log10(edges.at(-1)) + 1e-9)];
+  const by = Math.ceil((high - low + 1) / (most + 1));
+  const found = [];
+  for (let k = low; k <= high; k += by) found.push(10 ** k);
+  return found.length > 1 ? found : [edges[0], edges.at(-1)];
 }
 
 function unevenTicks(edges, most) {

@@ -56,6 +56,7 @@ export class Toolbar extends HTMLElement {
 
   /** @param {{sort: string, hidden: string[], panel: string|null}} view */
   update(view) {
+    this.sorts[0].parentElement.hidden = view.panel === "compare"; // those that differ most come first
     for (const button of this.sorts) mark(button, "aria-pressed", button.dataset.sort === view.sort);
     for (const button of this.panels) mark(button, "aria-pressed", button.dataset.panel === view.panel);
     this.open = view.panel;

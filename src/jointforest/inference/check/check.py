@@ -10,13 +10,14 @@ rows describe one entity, their votes determine its values instead (see `find_ke
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
 
 from .columns import RANDOM, TYPING, CheckedColumn
-from .partners import PRIOR_OF_FUNCTIONS, PRIOR_ROWS, Counts, Partners, codes_of_partner, joined_partners
+from .partners import PRIOR_OF_FUNCTIONS, PRIOR_ROWS, Counts, Partners, codes_of_partner, group_like, joined_partners
 from .texts import WAYS
 
 # ---- Tables in which several rows, from different sources, describe one entity: votes for its true values.
@@ -157,10 +158,13 @@ _STRUCTURE = 0.1  # blank cells are no errors if another column explains more th
 _STILL = 2e-4  # rounds end when the mean change of probabilities is below this in every column
 _SMALLEST = 1e-300  # avoids divisions by 0
 
-_Joint = Callable[[Sequence[np.ndarray], Callable[[slice, int, np.ndarray], np.ndarray]], np.ndarray]
-"""A function that asks the joint about every cell, given all other cells of its row.
+_Joint = Callable[
+    ["ErrorModel", np.ndarray, Sequence[np.ndarray], Callable[[slice, int, np.ndarray], np.ndarray]], np.ndarray
+]
+"""A function that asks the joint about every cell of a model's rows, given all other cells of its row.
 
-Its first argument is the likelihood (U + 1, K) of each column: p(value in the cell | code). Its second one is called as
+Its third argument is the likelihood (U + 1, K) of each column: p(what the cell contains | code). The second one (n, d)
+says which row of it belongs to each cell; -1, the last one, is for missing cells. The fourth one is called as
 ``read(rows, j, p)`` with the probabilities (b, K) of the codes of column j in a batch of rows, and returns what to keep
 of them. The result has the kept numbers of all columns side by side, (n, A).
 """
@@ -192,6 +196,12 @@ class ErrorModel:
 
     Attributes
     ----------
+    rows : int array (n,)
+        The numbers of the rows in the table.
+    is_right : bool array (d,)
+        The columns whose true values are known: see `of_row`.
+    item : int array (n, d)
+        The value in each cell, as `CheckedColumn.item`.
     columns : list of CheckedColumn
     posterior : list of Posterior
     rate : float array (d,)
@@ -207,7 +217,9 @@ class ErrorModel:
     def __init__(self, joint: _Joint, columns: Sequence[CheckedColumn], key: int | None = None) -> None:
         self.columns, self._joint = list(columns), joint
         self.n = len(columns[0].item)
+        self.rows, self.is_right = np.arange(self.n), np.zeros(len(columns), bool)
         self.item = np.column_stack([column.item for column in columns])
+        self._is_counted = [c.is_levels or (c.column.step > 0.0 and c.n_seen < self.n / 3) for c in columns]
         self.rate = np.full(len(columns), _START)
         self.share = [np.full(len(c.kinds), 1.0 / len(c.kinds)) for c in columns]
         self._common = list(self.share)
@@ -223,6 +235,7 @@ class ErrorModel:
             p_wrong = np.where(self.columns[j].item >= 0, 1.0 - votes.seen, votes.probability)
             self.posterior[j] = _Posterior(p_wrong, votes.best, votes.probability, np.full(n, RANDOM))
         self._weight: dict[int, np.ndarray] = {}
+        self._kept_counts: dict[int, list[Counts]] = {}
         self._is_value = [np.ones(len(c.values)) for c in columns]
         for k in range(_ROUNDS if n else 0):
             before = [of.p_wrong for of in self.posterior]
@@ -269,9 +282,11 @@ class ErrorModel:
         if not is_first:
             self._learn_letters()
         pooled = float(self.rate.mean())
+        for column, found in zip(self.columns, self.posterior, strict=True):
+            column.weigh(1.0 - found.p_wrong)
         counts = [self._counts(j) for j in range(len(self.columns))]
         wanted = [self._candidates(j, counts[j]) for j in range(len(self.columns))]
-        joint = self._ask_joint(wanted)
+        joint = self._ask_joint(self.item, [self._likelihood(j) for j in range(len(self.columns))], wanted)
         wrong = {}
         for j in range(len(self.columns)):
             if j not in self.votes:
@@ -281,6 +296,58 @@ class ErrorModel:
             for j in like:
                 total = np.sum([wrong[i] for i in like], axis=0) + 1.0
                 self._common[j] = total / total.sum()
+
+    def of_row(self, r: int, right: Mapping[int, int]) -> ErrorModel:
+        """The same model of row r alone, in which the true values of some columns are known; it learns nothing more.
+
+        ``right`` maps columns to their true values, as in ``item``; -1 if the cell is right to be empty.
+        """
+        d, one = len(self.columns), copy(self)
+        one.n, one.rows, one.item = 1, np.array([r]), self.item[[r]].copy()
+        one.columns, one.partners = [copy(of) for of in self.columns], [copy(of) for of in self.partners]
+        one.posterior, one.is_right = [], np.isin(np.arange(d), list(right))
+        for j, i in right.items():
+            one.item[0, j] = i
+        counts, wanted, tables, seen = [], [], [], one.item.copy()
+        for j, column in enumerate(one.columns):
+            column.item, column.is_blank = one.item[:, j], column.is_blank[[r]]
+            partners = one.partners[j]
+            partners.group = [
+                group_like(group, [self._code[i] for i in of], [self._code_of(i, one.item[0, i], r) for i in of])
+                for group, of in zip(partners.group, partners.columns, strict=True)
+            ]
+            counts.append([of.take(one.rows) for of in self._learned_counts(j)])
+            for of, group in zip(counts[j][1:], partners.group, strict=True):
+                if group[0] != of.group[0]:  # a group of which the row's own cell is no part
+                    of.group, of.item, of.weight = group, np.array([-1]), np.zeros(1)
+            found = _Posterior(*(x[[r]] for x in self.posterior[j]))
+            if j not in right:
+                wanted.append(one._candidates(j, counts[j]))
+                tables.append(one._likelihood(j))
+            else:
+                found = _Posterior(np.zeros(1), column.item, np.ones(1), np.full(1, RANDOM))
+                wanted.append(column.item[:, None])
+                tables.append(np.ones((2, column.n_codes)))
+                if right[j] >= 0 and column.code[right[j]] >= 0:
+                    seen[0, j] = 0
+                    tables[j][0] = np.eye(column.n_codes)[column.code[right[j]]]
+            one.posterior.append(found)
+        joint = one._ask_joint(seen, tables, wanted)
+        for j in set(range(d)) - set(right) - set(self.votes):
+            one.posterior[j], _ = one._column(j, wanted[j], joint[j], counts[j], float(self.rate.mean()), steps=0)
+        return one
+
+    def _code_of(self, j: int, i: int, r: int) -> int:
+        """Value i of column j, which is not that of row r or is, for use as a partner: see `codes_of_partner`."""
+        if i == self.item[r, j]:
+            return int(self._code[j][r])
+        return int(i if self._code[j] is self.columns[j].item else self.columns[j].code[i])
+
+    def _learned_counts(self, j: int) -> list[Counts]:
+        """`_counts` after the last round, kept from one question about a row to the next."""
+        if j not in self._kept_counts:
+            self._kept_counts[j] = self._counts(j)
+        return self._kept_counts[j]
 
     def _learn_letters(self) -> None:
         """Learn the letters of typing errors and those of right texts, from the current posteriors."""
@@ -325,16 +392,21 @@ class ErrorModel:
         truth = np.vstack([column.truth, np.full((1, column.truth.shape[1]), -1)])[column.item]
         return np.column_stack([column.item, truth, *(of.proposed() for of in counts)])
 
-    def _ask_joint(self, wanted: Sequence[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """For each column, the wanted values and the joint's most probable one, (n, C + 1), and their probabilities."""
+    def _ask_joint(
+        self, item: np.ndarray, likelihood: Sequence[np.ndarray], wanted: Sequence[np.ndarray]
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each column, the wanted values and the joint's most probable one, (n, C + 1), and their probabilities.
+
+        ``item`` (n, d) says which row of ``likelihood`` belongs to a cell; -1 is the last one.
+        """
         of_code, code, measure = [], [], []
-        for column, found in zip(self.columns, self.posterior, strict=True):
+        for column in self.columns:
             best, has = np.full(column.n_codes, -1), np.flatnonzero(column.code >= 0)
             by = has[np.argsort(column.measure[has], kind="stable")]
             best[column.code[by]] = by
             of_code.append(best)
             code.append(np.append(np.maximum(column.code, 0), 0))
-            counted = np.where(column.code >= 0, column.elsewhere(1.0 - found.p_wrong), 0.0)
+            counted = np.where(column.code >= 0, column.apart, 0.0)
             measure.append(np.append(counted, 0.0))
 
         def read(rows: slice, j: int, codes: np.ndarray) -> np.ndarray:
@@ -344,7 +416,7 @@ class ErrorModel:
             top = of_best.argmax(axis=1)
             return np.column_stack([p, of_best[np.arange(len(p)), top], of_code[j][top]])
 
-        both = self._joint([self._likelihood(j) for j in range(len(self.columns))], read)
+        both = self._joint(self, item, likelihood, read)
         parts = np.split(both, np.cumsum([of.shape[1] + 2 for of in wanted])[:-1], axis=1)
         return [
             (np.column_stack([values, part[:, -1].astype(np.int64)]), part[:, :-1])
@@ -377,10 +449,11 @@ class ErrorModel:
         joint: tuple[np.ndarray, np.ndarray],
         counts: Sequence[Counts],
         pooled: float,
+        steps: int = _STEPS,
     ) -> tuple[_Posterior, np.ndarray]:
         """The posterior of one column's cells, and its expected number of errors of each kind, (E,).
 
-        ``pooled`` is the mean share of wrong cells of all columns.
+        ``pooled`` is the mean share of wrong cells of all columns. Without ``steps`` nothing is learned.
         """
         column, (values, of_joint) = self.columns[j], joint
         # P[m, r, c]: probability of candidate c of row r in prediction m; c = 0 is the value in the cell.
@@ -395,28 +468,31 @@ class ErrorModel:
         F[:, :, 1:-2] = likely.sum(axis=2, keepdims=True) if column.is_levels else likely
         others = np.maximum(1.0 - is_mass * F[:, :, 0], 0.0)  # the truth is another value; densities have no mass
         F[:, :, -2], F[:, :, -1] = others * np.exp(column.log_random[u]), others * np.exp(column.log_any[u])
-        weight, e, errors = self._weight.get(j, np.empty(0)), pooled, np.zeros(len(column.kinds))
+        weight, e = self._weight.get(j, np.empty(0)), pooled if steps else float(self.rate[j])
+        errors = np.zeros(len(column.kinds))
         has_weights = len(weight) == len(P)
         weight = weight if has_weights else prior / prior.sum()
         right = F[:, :, 0].copy()
-        for k in range(_STEPS + 1):
+        for k in range(steps + 1):
             # This needs the weights of the previous round, so the first round takes every value as genuine.
             if column.is_levels and has_weights and k % 6 == 0:
-                wrong = np.tensordot(weight, F[:, :, 1:], axes=1) * (max(e, pooled) * self.share[j])
-                self._is_value[j] = self._values(column, u, weight @ right, wrong)
+                if steps:
+                    wrong = np.tensordot(weight, F[:, :, 1:], axes=1) * (max(e, pooled) * self.share[j])
+                    self._is_value[j] = self._values(column, u, weight @ right, wrong)
                 F[:, :, 0] = right * self._is_value[j][u]
             scale = np.concatenate([[1.0 - e], e * self.share[j]])
             mixed = np.tensordot(weight, F, axes=1) * scale
             total = np.maximum(mixed.sum(axis=1), _SMALLEST)
             by_error = mixed / total[:, None]
-            if k == _STEPS or not len(u):
+            if k == steps or not len(u):
                 break
             part = (weight[:, None] * (F @ scale) / total).sum(axis=1) + prior
             weight = part / part.sum()
             errors = by_error[:, 1:].sum(axis=0)
             self.share[j] = (errors + _SHARED * self._common[j]) / (errors.sum() + _SHARED)
             e = min(float((errors.sum() + _PSEUDO * pooled) / (len(u) + _PSEUDO)), _MOST)
-        self.rate[j], self._weight[j] = e, weight
+        if steps:
+            self.rate[j], self._weight[j] = e, weight
         p = np.tensordot(weight, P * np.append(self._is_value[j], 0.0)[values], axes=1)
         return self._posterior(j, values, p, q, by_error, total), errors
 
@@ -428,7 +504,7 @@ class ErrorModel:
         A near-function replaces the joint and the shares of the column.
         """
         column = self.columns[j]
-        is_counted = column.is_levels or (column.column.step > 0.0 and column.n_seen < self.n / 3)
+        is_counted = self._is_counted[j]
         is_function = is_counted and self.partners[j].is_function(pooled)
         new = np.zeros(values.shape)
         new[:, 0] = np.append(np.exp(column.log_new), 0.0)[column.item]
@@ -439,7 +515,7 @@ class ErrorModel:
         if column.is_levels:
             expected, prior = [*expected, new], [*prior, 0.1]
         elif not is_counted:
-            alone = np.append(column.alone(1.0 - self.posterior[j].p_wrong), 0.0)
+            alone = np.append(column.alone, 0.0)
             expected, prior = [*expected, alone[values]], [*prior, 1.0]
         return np.stack(expected), np.array(prior)
 

@@ -54,8 +54,12 @@ class CheckedColumn:
         The same for the last two errors, a random value and any value.
     log_new : float array (n_seen,)
         log p(value | no other row has it); -inf for numbers, because the joint itself allows new numbers.
+    number : float array (V,)
+        Each value as the schema encodes it; NaN if it cannot.
     code : int array (V,), measure : float array (V,)
         Code of each value in the joint, or -1 if it has none; and p(value | code).
+    apart : float array (V,)
+        ``measure`` without the contribution of the row's own cell: see `weigh`.
     """
 
     def __init__(
@@ -72,7 +76,7 @@ class CheckedColumn:
         self.kinds = _KINDS_OF_LEVELS if self.is_levels else _KINDS_OF_NUMBERS
         self.is_blank = np.array([isinstance(cell, str) and not cell.strip() for cell in cells], bool)
         number = self._of_levels(cells) if self.is_levels else self._of_numbers(cells, numbers)
-        U = self.n_seen
+        self.number, U = number, self.n_seen
         self.count = np.bincount(self.item[self.item >= 0], minlength=U).astype(float)[:U]
         self.code, self.measure = np.full(len(number), -1), np.zeros(len(number))
         has = ~np.isnan(number)
@@ -90,7 +94,8 @@ class CheckedColumn:
             self.log_any = -np.log(alphabet) * np.array([len(text) + 1.0 for text in self.texts[:U]])
         else:
             self._spread(number[:U])
-            random = self.alone(np.ones(len(self.item)))[:U]
+            self.weigh(np.ones(len(self.item)))
+            random = self.alone[:U]
         with np.errstate(divide="ignore"):
             self.log_random = np.log(random)
 
@@ -119,27 +124,29 @@ class CheckedColumn:
             right = np.append(self._right(weight), self.learned[self.n_seen :])
             self.log_new = log_new(self.texts, np.sqrt(right))[: self.n_seen]
 
-    def elsewhere(self, weight: np.ndarray) -> np.ndarray:
-        """`measure` without the contribution of the row's own cell, (V,); ``weight`` (n,) is p(cell is right).
+    def weigh(self, weight: np.ndarray) -> None:
+        """Set ``apart``; ``weight`` (n,) is p(cell is right).
 
         If the joint has learned this table, it has also learned its errors. Therefore a level that only one row has
         gets 0, and a number that only one row has gets the density of its neighbours.
         """
-        right, U, out = self._right(weight) / np.maximum(self.count, 1.0), self.n_seen, self.measure.copy()
+        right, U = self._right(weight) / np.maximum(self.count, 1.0), self.n_seen
+        self.apart = out = self.measure.copy()
         if not self._is_learned:
-            return out
+            return
         if self.is_levels:
             out[:U] *= np.maximum(self.learned[:U] * right - 1.0, 0.0) / np.maximum(self.learned[:U], 1.0)
-            return out
+            return
         c = np.maximum(self.count, 1.0)
         out[:U] = (out[:U] * (c - 1.0) + self._beside) / c
         cells = np.bincount(self.code[:U], self.count, self.n_codes)
         kept = np.bincount(self.code[:U], self.count * right, self.n_codes)
-        return np.asarray(out * ((kept + 1.0) / (cells + 1.0))[self.code])
+        self.apart = np.asarray(out * ((kept + 1.0) / (cells + 1.0))[self.code])
 
-    def alone(self, weight: np.ndarray) -> np.ndarray:
+    @property
+    def alone(self) -> np.ndarray:
         """Marginal probabilities of values, (V,), without the contribution of the row's own cell."""
-        return self._share * self.elsewhere(weight)
+        return self._share * self.apart
 
     def _right(self, weight: np.ndarray) -> np.ndarray:
         """Expected number of right cells of each value, (U,)."""

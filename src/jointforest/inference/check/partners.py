@@ -96,6 +96,12 @@ class Counts:
         return self.top[self.group]
 
 
+def group_like(group: np.ndarray, codes: Sequence[np.ndarray], of: Sequence[int]) -> np.ndarray:
+    """Group (1,) of the rows whose values in several columns are ``of``; -1 if there is none."""
+    same = np.all([code == value for code, value in zip(codes, of, strict=True)], axis=0)
+    return group[[same.argmax()]] if same.any() else np.array([-1])
+
+
 def codes_of_partner(item: np.ndarray, code: np.ndarray, n_values: int) -> np.ndarray:
     """The cells of a column for use as a partner, (n,): its values, or its codes in the joint.
 

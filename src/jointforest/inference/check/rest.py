@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ...data.discretization.discretizer import codes_of
-from ...data.evidence import Evidence, build
+from ...data.evidence import build
 from ...data.schema import Column
 from ...models.base import Distribution, PosteriorState
 from ...models.hidden_tree.hidden_trees import HiddenTrees, TreeTables
@@ -55,10 +55,10 @@ class RestTree:
 
 
 class Other:
-    """Any other joint: predicts each cell given the other cells of the table, and assumes that these are right."""
+    """Any other joint: predicts each cell given the other cells of its row, and assumes that these are right."""
 
-    def __init__(self, distribution: Distribution, evidence: Evidence) -> None:
-        self._distribution, self._evidence = distribution, evidence
+    def __init__(self, distribution: Distribution) -> None:
+        self._distribution = distribution
         prior = distribution.observe(build(distribution.schema))
         self._cuts = [_cuts(column, prior, j) for j, column in enumerate(distribution.schema.columns)]
         self.marginals = [prior.histogram(j, cuts)[0] for j, cuts in enumerate(self._cuts)]
@@ -78,12 +78,12 @@ class Other:
 
         return codes
 
-    def ask(self, item: np.ndarray, likelihood: Sequence[np.ndarray], read: Read) -> np.ndarray:
-        """Like `ask_each`, but ``likelihood`` is not used, because the other cells count as right."""
-        found = []
+    def ask(self, X: np.ndarray, read: Read) -> np.ndarray:
+        """Like `ask_each` of rows X, (n, d), all of whose other cells count as right."""
+        found, evidence = [], build(self._distribution.schema, X)
         for j, cuts in enumerate(self._cuts):
-            codes = self._distribution.observe(self._evidence.without(j)).histogram(j, cuts)
-            found.append(read(slice(0, len(item)), j, np.nan_to_num(codes)))
+            codes = self._distribution.observe(evidence.without(j)).histogram(j, cuts)
+            found.append(read(slice(0, len(X)), j, np.nan_to_num(codes)))
         return np.column_stack(found)
 
 
@@ -98,13 +98,13 @@ def _cuts(column: Column, prior: PosteriorState, j: int) -> np.ndarray:
     return cuts[(cuts > column.minimum) & (cuts < column.maximum)]
 
 
-def of_joint(distribution: Distribution, evidence: Evidence) -> RestTree | Other:
+def of_joint(distribution: Distribution) -> RestTree | Other:
     """The hidden trees of a joint, in a mixture those of greatest weight, or the joint itself if it has none."""
     for k in np.argsort(-np.asarray(distribution.log_weight), kind="stable").tolist():
         hidden = distribution.components[k].hidden_trees()
         if hidden is not None:
             return RestTree(hidden)
-    return Other(distribution, evidence)
+    return Other(distribution)
 
 
 def ask_each(hidden: HiddenTrees, likelihood: Sequence[np.ndarray], item: np.ndarray, read: Read) -> np.ndarray:

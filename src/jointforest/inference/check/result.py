@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from ...data.evidence import build
 from ...data.frames import cells_of, encode, from_cells, with_names
 from ...data.schema import Schema
 from ...models.base import Distribution
@@ -19,11 +18,12 @@ from ...runtime.parameters import check_number
 from ...runtime.warnings import warn
 from .check import ErrorModel
 from .columns import ANY, FACTORS, SHIFT, TYPING, UNIT, CheckedColumn
-from .partners import Counts, joined_partners
+from .partners import Counts, group_like, joined_partners
 from .rest import Other, of_joint
 from .texts import plain_form
 
 _LIKELY = 0.5  # cells that are wrong with at least this probability have a reason, and are repaired
+_NAMES = ("row", "column", "value", "p_wrong", "best", "p_best", "reason")
 _TYPES = {"row": int, "rows": int, "p_wrong": float, "p_best": float}
 
 
@@ -141,27 +141,75 @@ class Check:
             new[j][1].append(model.columns[j].value(int(model.posterior[j].best[row])))
         return Repair(self._with(new), from_cells(changes, self._library, _TYPES))
 
+    def cells_of(self, row: int, right: Mapping[str, str | None]) -> Any:
+        """The cells of one row, if the true values of some of its columns are known.
+
+        Parameters
+        ----------
+        row : int
+            Position, from 0.
+        right : dict of str to str or None
+            The true values by column, in the form of ``value`` or ``best`` in `cells`. These cells are not wrong.
+
+        Returns
+        -------
+        frame with the columns of `cells`
+
+        Raises
+        ------
+        ValueError
+            If there is no such row, or ``right`` names a column that is not checked, or a value that the cell of no
+            row has and that is no best value.
+        """
+        model = self._model
+        if model is None or isinstance(row, bool) or row not in range(model.n):
+            raise ValueError(f"row: expected a number from 0 to {0 if model is None else model.n - 1}, got {row!r}")
+        known = {}
+        for name, text in right.items():
+            names = [column.column.name for column in model.columns]
+            if name not in names:
+                raise ValueError(f"right: {name!r} is no column that is checked; there are {', '.join(names)}")
+            j = names.index(name)
+            column = model.columns[j]
+            best = int(model.posterior[j].best[row])
+            known[j] = self._value_of(column, int(column.item[row]), best, text)
+        return from_cells(self._table(model.of_row(int(row), known)), self._library, _TYPES)
+
+    def _value_of(self, column: CheckedColumn, item: int, best: int, text: str | None) -> int:
+        """The value of a text, as `CheckedColumn.item` has it; that of the cell and the best one are tried first."""
+        if not text or text == _shown(column, item):
+            return item if text else -1
+        near = [best, *range(len(column.values))]
+        found = next((i for i in near if _shown(column, i) == text), None)
+        if found is None:
+            raise ValueError(f"right: {text!r} is no value of column {column.column.name!r} that a cell has")
+        return found
+
     @cached_property
-    def _tallies(self) -> dict[tuple[int, tuple[int, ...]], np.ndarray]:
-        """Cache of `_others`: numbers of other rows with the best value, and of all others, by column and partners."""
+    def _tallies(self) -> dict[tuple[int, tuple[int, ...]], Counts]:
+        """Cache of `_others`: the rows of each group with each best value, by column and partners."""
         return {}
 
     @cached_property
     def _p_wrong(self) -> list[np.ndarray]:
+        """`_p_wrong_of` of the table."""
+        return [] if self._model is None else self._p_wrong_of(self._model)
+
+    def _p_wrong_of(self, model: ErrorModel) -> list[np.ndarray]:
         """Probabilities of all cells of each column, blank ones too.
 
         If an entity or a near-function predicts an empty cell, it is wrong with the probability of the predicted value.
         Otherwise a missing cell is no error. A blank text is wrong with a probability of the share of cells that are
         not blank. Columns whose blank cells other columns predict are excluded (`ErrorModel.is_structural`).
         """
-        out, model = [], self._model
-        for j, column in enumerate(model.columns if model else ()):
-            assert model is not None
+        out, table = [], self._model
+        assert table is not None
+        for j, column in enumerate(model.columns):
             found, p = model.posterior[j], model.posterior[j].p_wrong.copy()
-            empty = column.item < 0
-            if empty.any() and not model.is_structural(j):
+            empty = (column.item < 0) & ~model.is_right[j]
+            if empty.any() and not table.is_structural(j):
                 is_known = j in model.votes or model.partners[j].is_function(float(model.rate.mean()))
-                blank = 1.0 - float(column.is_blank.mean())
+                blank = 1.0 - float(table.columns[j].is_blank.mean())
                 p[empty] = found.p_best[empty] if is_known else np.where(column.is_blank, blank, 0.0)[empty]
             out.append(p)
         return out
@@ -169,36 +217,39 @@ class Check:
     @cached_property
     def _rows(self) -> dict[str, list[Any]]:
         """The columns of `cells`, in its order."""
-        names = ("row", "column", "value", "p_wrong", "best", "p_best", "reason")
-        model, n = self._model, 0 if self._model is None else self._model.n
-        if model is None or not n:
-            return {name: [] for name in names}
-        p_wrong = self._p_wrong
+        return {name: [] for name in _NAMES} if self._model is None else self._table(self._model)
+
+    def _table(self, model: ErrorModel) -> dict[str, list[Any]]:
+        """The cells of a model of the table, or of one of its rows."""
+        n = model.n
+        if not n:
+            return {name: [] for name in _NAMES}
+        p_wrong = self._p_wrong if model is self._model else self._p_wrong_of(model)
         order = np.argsort(-np.concatenate(p_wrong), kind="stable")
         columns = []
         for j, column in enumerate(model.columns):
             found = model.posterior[j]
-            texts = np.array([*(_shown(column, i) for i in range(len(column.values))), None], object)
+            texts = np.full(len(column.values) + 1, None, object)
+            for i in np.unique([column.item, found.best]).tolist():
+                texts[i] = _shown(column, i)
             value = texts[np.where(column.item >= 0, column.item, -1)]
             value[column.is_blank] = ""
             reason = np.full(n, "", object)
             for r in np.flatnonzero(p_wrong[j] >= _LIKELY).tolist():
-                reason[r] = self._reason(j, r, texts)
+                reason[r] = self._reason(model, j, r, texts)
             label = np.full(n, column.column.name, object)
-            columns.append((np.arange(n), label, value, p_wrong[j], texts[found.best], found.p_best, reason))
+            columns.append((model.rows, label, value, p_wrong[j], texts[found.best], found.p_best, reason))
         parts = [np.concatenate(parts)[order].tolist() for parts in zip(*columns, strict=True)]
-        return dict(zip(names, parts, strict=True))
+        return dict(zip(_NAMES, parts, strict=True))
 
-    def _reason(self, j: int, r: int, texts: np.ndarray) -> str:
+    def _reason(self, model: ErrorModel, j: int, r: int, texts: np.ndarray) -> str:
         """Why a cell is probably wrong, in words."""
-        model = self._model
-        assert model is not None
         column, found = model.columns[j], model.posterior[j]
         best, kind, item = texts[found.best[r]], int(found.kind[r]), int(column.item[r])
         empty = "blank; " if item < 0 else ""
         if j in model.votes:
             assert model.key is not None
-            return empty + self._others(j, r, (model.key,), best)
+            return empty + self._others(model, j, r, (model.key,), best)
         if item >= 0 and kind == TYPING:
             return f"typing error of {best!r}"
         if item >= 0 and kind in (SHIFT, UNIT):
@@ -206,21 +257,24 @@ class Check:
             what = "digits shifted" if kind == SHIFT else "other unit"
             return f"{what}: {FACTORS[int(place[0])][1]:g} times {best}" if len(place) else what
         if model.partners[j].columns:
-            return empty + self._others(j, r, model.partners[j].columns[0], best)
+            return empty + self._others(model, j, r, model.partners[j].columns[0], best)
         return empty + (
             "unlike the values of the column" if kind == ANY else "unlikely with the other cells of the row"
         )
 
-    def _others(self, j: int, r: int, partners: tuple[int, ...], best: Any) -> str:
+    def _others(self, model: ErrorModel, j: int, r: int, partners: tuple[int, ...], best: Any) -> str:
         """A reason from the other rows that have the same values in the columns ``partners``."""
-        model = self._model
-        assert model is not None
+        table = self._model
+        assert table is not None
         if (j, partners) not in self._tallies:
-            group = joined_partners([model.item[:, i] for i in partners])
-            counts = Counts(group, model.item[:, j], len(model.columns[j].values), np.ones(model.n))
-            has, all_rows = counts.tally(model.posterior[j].best[:, None])
-            self._tallies[j, partners] = np.column_stack([has, all_rows]).astype(np.int64)
-        has, all_rows = self._tallies[j, partners][r].tolist()
+            group = joined_partners([table.item[:, i] for i in partners])
+            self._tallies[j, partners] = Counts(group, table.item[:, j], len(table.columns[j].values), np.ones(table.n))
+        counts = self._tallies[j, partners].take(model.rows[[r]])
+        if (model.item[r, partners] != table.item[model.rows[r], partners]).any():
+            codes = [table.item[:, i] for i in partners]
+            counts.group = group_like(self._tallies[j, partners].group, codes, model.item[r, partners].tolist())
+            counts.item, counts.weight = np.array([-1]), np.zeros(1)
+        has, all_rows = (int(x[0, 0]) for x in counts.tally(model.posterior[j].best[[[r]]]))
         given = ", ".join(
             f"{model.columns[i].column.name} = {_shown(model.columns[i], int(model.item[r, i]))!r}" for i in partners
         )
@@ -252,7 +306,7 @@ def check(distribution: Distribution, frame: Any, key: str | None) -> Check:
     library = "numpy" if isinstance(frame, np.ndarray) else str(nw.get_native_namespace(frame).__name__)
     left_out, n = dict(schema.reasons_aside), len(X)
     key_place = None if key is None else schema.index(key)
-    joint = of_joint(distribution, build(schema, X))
+    joint = of_joint(distribution)
     # The joint does not contain its rows, so a table with as many rows counts as the learned one.
     columns, places, is_learned = [], [], n == round(schema.n_rows)
     if is_learned and isinstance(joint, Other):
@@ -277,13 +331,19 @@ def check(distribution: Distribution, frame: Any, key: str | None) -> Check:
     if key_place is not None and key_place not in places:
         raise ValueError(f"key: column {key!r} has no known cell")
 
-    def ask(likelihood: Any, read: Any) -> np.ndarray:
-        item = np.full((n, len(schema.columns)), -1)
+    def ask(of: ErrorModel, seen: np.ndarray, likelihood: Any, read: Any) -> np.ndarray:
+        item, Y = np.full((of.n, len(schema.columns)), -1), X[of.rows]
         table = [np.ones((1, len(marginal))) for marginal in joint.marginals]
         for i, j in enumerate(places):
-            item[:, j], table[j] = columns[j].item, likelihood[i]
+            item[:, j], table[j] = seen[:, i], likelihood[i]
+            new = of.item[:, i] != columns[j].item[of.rows]  # true values that are known
+            Y[new, j] = columns[j].number[of.item[new, i]]
         back = {j: i for i, j in enumerate(places)}
-        return joint.ask(item, table, lambda rows, j, codes: read(rows, back[j], codes) if j in back else codes[:, :0])
+
+        def keep(rows: slice, j: int, codes: np.ndarray) -> np.ndarray:
+            return np.asarray(read(rows, back[j], codes)) if j in back else codes[:, :0]
+
+        return joint.ask(Y, keep) if isinstance(joint, Other) else joint.ask(item, table, keep)
 
     at = None if key_place is None else places.index(key_place)
     model = ErrorModel(ask, [columns[j] for j in places], at)

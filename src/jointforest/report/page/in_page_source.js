@@ -9,6 +9,7 @@ import { arrayOf, bytesOf } from "./unpack.js";
 import { pythonCall, sentence } from "./words.js";
 
 const TAILS = [0.05, 0.95];
+const BEYOND = 0.01; // as in answers.py
 const SUPPORT = 0.5; // evidence is unsupported if the background carries more of the posterior
 
 export class InPageSource {
@@ -145,7 +146,7 @@ export class InPageSource {
     const fine = this.#fine(j, known);
     const mass = together(fine, cut.first);
     const before = together(this.#fine(j, this.nothing), cut.first);
-    const numbers = column.levels ? ofLevels(column, cut, mass) : ofCuts(column, cut, fine, condition);
+    const numbers = column.levels ? ofLevels(column, cut, mass) : learned(column, cut, fine, ofCuts(column, cut, fine, condition));
     return {
       mass: Array.from(mass),
       ...numbers,
@@ -193,6 +194,14 @@ function ofCuts(column, cut, fine, condition) {
   const most = condition?.high ?? Infinity;
   const [mean_, low, high] = [mean, ...ends].map((x) => Math.min(Math.max(x, least), most));
   return { mean: mean_, low, high };
+}
+
+/** The same of times that are not over in some rows: no mean that rests on what is not learned, and no later end. */
+function learned({ until }, { cuts }, fine, { mean, low, high }) {
+  if (until == null) return { mean, low, high };
+  const share = (c) => Math.min(1, Math.max(0, (cuts[c + 1] - until) / (cuts[c + 1] - cuts[c])));
+  const beyond = fine.reduce((sum, x, c) => sum + x * share(c), 0);
+  return { mean: beyond > BEYOND ? null : mean, low: Math.min(low, until), high: Math.min(high, until) };
 }
 
 /** 0, and the sums of the first 1, 2, ... entries. */
