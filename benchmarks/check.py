@@ -1,7 +1,8 @@
 """Measures the check of tables: wrong cells and repairs of dirty tables, and errors planted in clean ones.
 
 ``--dirty`` is a folder with pairs of ``NAME_dirty.parquet`` and ``NAME_clean.parquet`` of texts (default: ``dirty`` in
-the folder of the tables), ``--tables`` takes some tables. ``--only planted`` or ``--only dirty`` runs one part.
+the folder of the tables), ``--tables`` takes some tables. ``--only`` runs one part: ``planted``, ``dirty`` or
+``learned``.
 """
 
 from __future__ import annotations
@@ -106,6 +107,28 @@ def planted(name: str, frame: pd.DataFrame, kind: str, rate: float, seed: int) -
     return line, pd.DataFrame({"p": p, "wrong": wrong})
 
 
+def learned(name: str, frame: pd.DataFrame, kind: str, seed: int) -> dict:
+    """How far answers of joints of the dirty table are from the clean table, with and without ``errors=True``."""
+    seen, changed = plant(frame, kind, 0.05, np.random.default_rng([seed, len(kind)])) if kind != "none" else (frame, 0)
+    line = {"table": name, "kind": kind, "wrong cells": int(np.sum(changed))}
+    for label, errors in (("as it is", False), ("errors=True", True)):
+        start = time.process_time()
+        joint = jf.fit(seen, errors=errors, budget="fast", random_state=seed)
+        seconds, drawn = time.process_time() - start, joint.sample(20_000, random_state=seed)
+        numbers = [one for one in frame if pd.api.types.is_numeric_dtype(frame[one])]
+        texts = [one for one in frame if one not in numbers and one in drawn]
+        means = [abs(drawn[one].mean() - frame[one].mean()) / frame[one].std() for one in numbers]
+        spreads = [abs(np.log(drawn[one].std() / frame[one].std())) for one in numbers]
+        shares = [
+            pd.concat([table[one].astype("str").value_counts(normalize=True) for table in (drawn, frame)], axis=1)
+            for one in texts
+        ]
+        apart = [0.5 * (each.fillna(0.0).iloc[:, 0] - each.fillna(0.0).iloc[:, 1]).abs().sum() for each in shares]
+        line |= {f"{label}: means": np.mean(means), f"{label}: log sd": np.mean(spreads)}
+        line |= {f"{label}: shares": np.mean(apart) if apart else np.nan, f"{label}: CPU s": seconds}
+    return line
+
+
 def calibration(all_cells: pd.DataFrame) -> list[dict]:
     """Mean probability and share of wrong cells in ten bins."""
     bins = np.minimum((all_cells["p"].to_numpy() * 10).astype(int), 9)
@@ -117,11 +140,13 @@ def calibration(all_cells: pd.DataFrame) -> list[dict]:
 
 
 def main() -> None:
-    options = arguments(__doc__, dirty={"type": Path}, tables={"nargs": "*"}, only={"choices": ("dirty", "planted")})
+    options = arguments(
+        __doc__, dirty={"type": Path}, tables={"nargs": "*"}, only={"choices": ("dirty", "planted", "learned")}
+    )
     warnings.simplefilter("ignore")
     folder = options.dirty or options.data / "dirty"
     found: dict[str, list[dict]] = {}
-    if options.only != "planted":
+    if options.only in (None, "dirty"):
         names = options.tables or sorted(p.name[: -len("_dirty.parquet")] for p in folder.glob("*_dirty.parquet"))
         lines = found["Dirty tables"] = []
         for name in names:
@@ -131,11 +156,16 @@ def main() -> None:
         tables = {"penguins": jf.datasets.load_penguins(), "insurance": read(options.data, "insurance")}
         if not options.quick:
             tables["adult"] = read(options.data, "adult_train").sample(2_000, random_state=0)
+        tables = {
+            name: one.reset_index(drop=True) for name, one in tables.items() if name in (options.tables or tables)
+        }
+        if options.only in (None, "learned"):
+            found["Learned from wrong cells (5 %)"] = [
+                learned(name, frame, kind, options.seed) for name, frame in tables.items() for kind in ("none", *KINDS)
+            ]
+    if options.only in (None, "planted"):
         lines, parts = [], []
         for name, frame in tables.items():
-            if options.tables and name not in options.tables:
-                continue
-            frame = frame.reset_index(drop=True)
             for kind, rate in [("none", 0.0)] + [(kind, rate) for kind in KINDS for rate in RATES]:
                 if options.quick and rate not in (0.0, 0.05):
                     continue
