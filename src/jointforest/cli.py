@@ -260,8 +260,8 @@ _ABOUT_RULES = (
     "adversarial; tables learned in batches have no rules enforced"
 )
 _ABOUT_ERRORS = (
-    "--errors goes with a joint of a table in memory, without --learner: leave out --target, --learner and "
-    "--out-of-core, or repair the table first by the command check"
+    "--errors is for a joint of a table in memory: leave out --target, --learner and --out-of-core, or repair the "
+    "table first (jointforest check)"
 )
 _ABOUT_OBJECTIVE = (
     "--objective goes with hidden trees, or with no --learner: leave out --target and --learner adversarial; tables "

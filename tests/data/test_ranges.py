@@ -234,6 +234,22 @@ def test_one_value_between_equal_ends_is_a_value_and_the_whole_line_says_nothing
     assert x[1] == 2.0 and np.isnan(x[3:]).all() and not found
 
 
+@pytest.mark.parametrize("right", [True, False])
+def test_ranges_that_touch_make_no_grid(right):
+    """Their ends are where one range stops and the next begins, so that all values between them occur."""
+    x = np.random.default_rng(0).uniform(0.0, 60.0, 400)
+    cut = pd.arrays.IntervalArray(pd.cut(x, range(0, 61, 10), right=right))
+    texts = [f"{10 * int(one // 10)}-{10 * int(one // 10) + 10}" for one in x]
+    for cells in (cut, texts):
+        frame = pd.DataFrame({"t": cells, "k": (x / 7).astype(int)})
+        joint = jf.HiddenTreeForest(2, n_states=4, kinds={"t": "ranges"}, random_state=0).fit(frame).joint_
+        assert joint.schema["t"].kind == "continuous"
+        assert joint.given().mean("t") == pytest.approx(x.mean(), abs=0.5)
+        assert joint.probability("t <= 25") == pytest.approx((x <= 25.0).mean(), abs=0.03)
+    ages = infer_schema(pd.DataFrame({"t": ["25-34", "35-44", "45-54"] * 20, "k": range(60)}), {"t": "ranges"})
+    assert ages["t"].kind == "integer"
+
+
 def test_errors():
     with pytest.raises(ValueError, match="column 'x': the range '20 to 10' ends below its start"):
         read([*NUMBERS, "20 to 10"])

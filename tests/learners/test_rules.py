@@ -388,6 +388,18 @@ def test_functions_of_few_rows_leave_out_what_rows_do_not_have() -> None:
         assert joint.probability(f"product = '{one}'", given="total <= 12") == pytest.approx(expected, abs=0.02)
 
 
+def test_one_odd_row_hides_no_function_of_two_columns() -> None:
+    for n in (150, 300, 600):
+        for seed in range(3):
+            rng = np.random.default_rng(seed)
+            item, quantity = rng.choice(["lamp", "pen", "book"], n), rng.integers(1, 4, n)
+            amount = quantity * np.array([{"lamp": 30.0, "pen": 1.5, "book": 12.0}[one] for one in item])
+            amount[rng.integers(n)] = 777.0
+            frame = pd.DataFrame({"item": item, "quantity": quantity, "amount": amount})
+            found = {str(one): one.exceptions for one in read_training_rows(frame, None).schema.rules}
+            assert found["item, quantity -> amount"] == 1
+
+
 @pytest.mark.parametrize("n", [150, 1200])
 def test_one_odd_row_is_a_combination_like_the_others(n: int) -> None:
     rng = np.random.default_rng(0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..cards import html, svg
 from ..cards.html import Html
@@ -52,6 +52,8 @@ class FitReport:
         From start to end.
     statements : Statements or None
         Exact answers of the joint beside counts of rows.
+    wrong : dict of str to int
+        With ``errors=True``: how many cells of each column are probably wrong, and count as missing.
     """
 
     budget: str | float
@@ -62,13 +64,17 @@ class FitReport:
     left_out: tuple[str, ...]
     seconds: float
     statements: Statements | None = None
+    wrong: dict[str, int] = field(default_factory=dict)
 
     @property
     def in_words(self) -> str:
         """What was chosen, and why."""
-        if len(self.chosen) == 1:
-            return f"{next(iter(self.chosen))}: {self.why}"
-        return f"{' + '.join(f'{weight:.2f} {name}' for name, weight in self.chosen.items())}: {self.why}"
+        chosen = " + ".join(f"{weight:.2f} {name}" for name, weight in self.chosen.items())
+        text = f"{next(iter(self.chosen)) if len(self.chosen) == 1 else chosen}: {self.why}"
+        if not self.wrong:
+            return text
+        each = ", ".join(f"{name} {n:,}" for name, n in self.wrong.items())
+        return f"{text}; {sum(self.wrong.values()):,} cells are probably wrong and count as missing ({each})"
 
     @property
     def _ends(self) -> list[str]:

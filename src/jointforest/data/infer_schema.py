@@ -19,7 +19,7 @@ import numpy as np
 from ..runtime.warnings import warn
 from . import calendars
 from .cells import OPEN, FrameReader, numbers, of_numbers, ranges_refused, ticks, without
-from .conditions import Censored
+from .conditions import Censored, Interval
 from .csv_files import WORDS
 from .ends import ends_of
 from .frames import encode_reader, read
@@ -209,6 +209,9 @@ def _with_ranges(schema: Schema, reader: FrameReader, flags: Mapping[str, Censor
         if found is None or not (found.number[:, k] >= 0).any():
             continue
         is_known = not np.isnan(X[:, k]).all()
+        of_cells = [found.intervals[i] for i in np.unique(found.number[found.number[:, k] >= 0, k])]
+        if not is_known and column.kind in ("integer", "rounded") and _touch(of_cells):
+            column = replace(column, kind="continuous", step=0.0)
         if not is_known and (of := column.censored) is not None:
             problem = "true beside every number of {!r}: none is exact"
             if of.event:
@@ -223,13 +226,23 @@ def _with_ranges(schema: Schema, reader: FrameReader, flags: Mapping[str, Censor
             replace(column, minimum=float(values[0]), maximum=float(values[-1])), outermost(values, counts)
         )
         column = replace(column, lower=whole.lower, upper=whole.upper)
-        opened = [found.intervals[i] for i in np.unique(found.number[found.number[:, k] >= 0, k])]
-        begins = [column.to_number(one.lo) for one in opened if one.hi is None]
+        begins = [column.to_number(one.lo) for one in of_cells if one.hi is None]
         if begins:
             until = float(np.nanmax(X[:, k])) if is_known else max(begins)
             column = replace(column, learned_until=until)
         columns[j] = column if is_known else replace(column, minimum=whole.minimum, maximum=whole.maximum)
     return replace(schema, columns=tuple(columns))
+
+
+def _touch(ranges: Sequence[Interval]) -> bool:
+    """Whether ranges begin where others end, and none a little later: then their ends say nothing of a grid."""
+    begins = np.unique([one.lo for one in ranges if one.lo not in OPEN])
+    ends = np.unique([one.hi for one in ranges if one.hi not in OPEN])
+    widths = [one.hi - one.lo for one in ranges if one.lo not in OPEN and one.hi not in OPEN and one.hi > one.lo]
+    if not widths or not len(begins):
+        return False
+    apart = np.array([begins[begins >= end][0] - end for end in ends if begins[-1] >= end])
+    return bool((apart == 0.0).any()) and not bool(((apart > 0.0) & (apart <= 0.5 * min(widths))).any())
 
 
 def check_kinds(names: Sequence[str], kinds: Mapping[str, str] | None) -> dict[str, str]:

@@ -54,6 +54,20 @@ def test_a_clean_table_gives_the_same_joint() -> None:
     np.testing.assert_array_equal(*(joint.log_density(frame.head(50)) for joint in both))
 
 
+def test_what_counts_as_missing_is_reported_whatever_the_seed() -> None:
+    frame = dirty()
+    frame["y"] = frame["y"].astype(object)
+    frame.loc[50, "y"] = "11O.2"  # a letter in a column of numbers
+    joint = jf.fit(frame, errors=True, budget="fast")
+    assert joint.schema["y"].kind in ("rounded", "continuous")
+    report = joint.fitted_by
+    assert report is not None and report.wrong["group"] == 3 and 20 <= report.wrong["x"] <= 28
+    assert f"x {report.wrong['x']}" in report.in_words
+    assert not any(rule.exceptions for rule in joint.rules)
+    with pytest.raises(TypeError, match="errors: expected True or False"):
+        jf.fit(frame, errors="yes")  # type: ignore[call-overload]
+
+
 def test_histories_are_refused() -> None:
     frame = clean().assign(id=np.arange(900) // 3)
     with pytest.raises(ValueError, match="errors=True does not go with group"):

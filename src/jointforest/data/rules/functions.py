@@ -168,10 +168,12 @@ def _reduced(found: list[Function], one: set[tuple[int, int]], table: CodedTable
 
 
 def _of_two(table: CodedTable, one: set[tuple[int, int]]) -> Iterator[Function]:
-    """Functions of two columns, of columns that are no function of one; of columns that determine each other the first
-    stands for all."""
+    """Functions of two columns, of targets that no other column determines.
+
+    Columns that determine each other count as one, for which the first of them stands.
+    """
     above = {y: [x for x, z in one if z == y] for y in range(table.d)}
-    # of those that determine a column, it determines all, and they come later: they are other names of it
+    # a target may have equals: columns that it also determines, and that come later
     targets = [y for y in range(table.d) if table.sizes[y] > 1 and all((y, x) in one and y < x for x in above[y])]
     m = len(table.rows)
     sources = [x for x in range(table.d) if 1 < table.sizes[x] <= m / 10]
@@ -204,9 +206,9 @@ def _paired(sample: np.ndarray, a: int, b: int, table: CodedTable) -> np.ndarray
 
 
 def _refutes(sample: np.ndarray, first: np.ndarray, second: np.ndarray, a: int, b: int, is_target: np.ndarray) -> bool:
-    """Whether these pairs of rows, of equal a and b, differ in every other target."""
-    one, other = sample[first], sample[second]
-    is_open = is_target & ~((one != other) & (one >= 0) & (other >= 0)).any(axis=0)
+    """Whether several of these pairs of rows, of equal a and b, differ in every other target."""
+    differ, _ = _differences(sample, first, second)
+    is_open = is_target & (differ <= _FEW_PAIRS)
     return bool(np.count_nonzero(is_open) <= np.count_nonzero(is_target[[a, b]]))  # a and b themselves always agree
 
 

@@ -257,7 +257,8 @@ class ErrorModel:
             return True
         entropy = -(p * np.log(p) + (1.0 - p) * np.log(1.0 - p))
         groups = [code + 1 for i, code in enumerate(self._code) if i != j]
-        gains = [np.log(Counts(g, blank, 2, np.ones(self.n)).at(blank[:, None])).mean() + entropy for g in groups]
+        with np.errstate(divide="ignore"):  # a row without another one of its group gains nothing
+            gains = [np.log(Counts(g, blank, 2, np.ones(self.n)).at(blank[:, None])).mean() + entropy for g in groups]
         return max(gains, default=0.0) > _STRUCTURE * entropy
 
     def _vote(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, overload
@@ -12,6 +13,7 @@ import numpy as np
 
 from ...api.history_joint import HistoryJoint
 from ...api.joint import Joint
+from ...data.rules.find import with_rules
 from ...evaluation.columns_and_pairs import read_rows
 from ...evaluation.fidelity import fidelity
 from ...evaluation.statements import statements, warn_lost
@@ -123,8 +125,9 @@ def fit(
         their number. Smaller tables have the states and smoothing of "draws". An attacker can often tell more easily
         which rows were learned (on two of three tables, see ``docs/experiments/population.md``).
     errors : bool
-        Whether cells of the table may be wrong. Then the joint is that of the table without its errors: cells that
-        `Joint.check` finds probably wrong count as missing. See ``docs/how-to/check-a-table.md``.
+        Whether cells of the table may be wrong. Then cells that `Joint.check` finds probably wrong count as missing;
+        ``joint.fitted_by`` says how many these are. It does not go with ``group``, nor with cells that are ranges, and
+        ``holdout`` is taken as it is. See ``docs/how-to/check-a-table.md``.
     random_state : None, int, Generator or RandomState
         The same seed gives the same joint for a named budget, whatever ``n_jobs``.
     n_jobs : int or None
@@ -166,6 +169,8 @@ def fit(
     True
     """
     check("objective", objective, ("draws", "likelihood"))
+    if not isinstance(errors, bool):
+        raise TypeError(f"errors: expected True or False, got {errors!r}")
     if group is not None:
         if objective != "draws":
             raise ValueError("objective does not go with group: there is one learner of histories")
@@ -184,7 +189,11 @@ def fit(
     start = time.monotonic()
     allowed = budget_of(budget)
     seed = seed_of(random_state)
-    table = _read_wrong(frame, kinds, seed) if errors else read_training_rows(frame, kinds)
+    wrong = Counter[str]()
+    if errors:
+        table, wrong = _read_without_errors(frame, kinds, seed)
+    else:
+        table = read_training_rows(frame, kinds)
     wanted = wanted_rules(rules, table.schema, table.X, objective, table.ranges)
     reduced = reduce_table(wanted, table.X, compound_trial(wanted.schema, table.X, seed))
     schema = wanted.schema if reduced is None else reduced.coordinates.schema
@@ -207,7 +216,7 @@ def fit(
                 "rules='all' (--rules all), which may slow answers",
                 "draws break rules that all rows obey",
             )
-    report = chosen.report(budget, time.monotonic() - start, found)
+    report = replace(chosen.report(budget, time.monotonic() - start, found), wrong=dict(wrong))
     if report.left_out:
         left_out = ", ".join(report.left_out)
         warn(
@@ -225,23 +234,25 @@ def fit(
     return joint
 
 
-def _read_wrong(frame: Any, kinds: Mapping[str, Any] | None, seed: int) -> TableRows:
-    """A frame as learners take it, without the cells that hidden trees find probably wrong.
+def _read_without_errors(frame: Any, kinds: Mapping[str, Any] | None, seed: int) -> tuple[TableRows, Counter[str]]:
+    """A frame as learners take it, in which probably wrong cells are missing; and how many these are in each column.
 
-    Hidden trees that learned wrong cells expect some of them, so trees of the repaired table check the table again.
+    Hidden trees that learned wrong cells expect some of them, so trees of the repaired table check it again.
     """
     given = None if kinds is None else dict(kinds)
-    learner = HiddenTreeForest(rules="off", kinds=given, random_state=seed)
-    repaired, found = frame, set[tuple[int, str]]()
+    learner = HiddenTreeForest(rules="off", kinds=given, random_state=seed % 2**32)
+    found = set[tuple[int, str]]()
     for _ in range(_CHECKS):
-        repaired, changes = learner.fit(repaired).joint_.check(frame).repair(0.0)
-        changes = changes if isinstance(changes, np.ndarray) else nw.from_native(changes, eager_only=True).rows()
-        before, found = found, {(row, name) for row, name, *_ in changes}
-        if found == before:
+        frame, changes = learner.fit(frame).joint_.check(frame).repair(0.0)
+        rows = changes if isinstance(changes, np.ndarray) else nw.from_native(changes, eager_only=True).rows()
+        new = {(row, name) for row, name, *_ in rows} - found
+        if not new:
             break
-    table = read_training_rows(repaired, kinds)  # so that no wrong value is a level, or an end of a column
+        found |= new
+    table = read_training_rows(frame, kinds)  # so that no wrong value is a level, or an end of a column
     place = {name: j for j, name in enumerate(table.schema.names)}
     for row, name in found:
         if name in place:
             table.X[row, place[name]] = np.nan
-    return table
+    # rules of cells that are known
+    return table._replace(schema=with_rules(table.schema, table.X)), Counter(name for _, name in sorted(found))
