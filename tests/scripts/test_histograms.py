@@ -51,7 +51,7 @@ def test_an_outlier_does_not_make_all_others_one_bar() -> None:
         assert edges[0] <= plain.minimum and edges[-1] >= plain.maximum and is_beyond(plain, edges) == (False, False)
 
 
-PICTURE = """(() => data.map(({ column, now, before }) => pictureOf(column, {now, before}, "", [])))()"""
+PICTURE = """(() => data.map((card) => pictureOf([{ ...card, shown: [] }], "", null)))()"""
 
 
 def test_pictures_of_cards_are_those_of_notebooks() -> None:
