@@ -238,7 +238,7 @@ def test_a_schema_of_ranges_alone():
     cells = [jf.between(0, 5), jf.between(5, 10), None, jf.between(3, 7)]
     frame = pd.DataFrame({"x": cells, "y": [1.0, 2.0, 3.0, 4.5]})
     column = infer_schema(frame).columns[0]
-    assert (column.n_observed, column.n_ranges, column.kind) == (3, 3, "integer")
+    assert (column.n_observed, column.n_ranges, column.kind) == (3, 3, "continuous")
 
 
 def test_frames_with_ranges_are_evidence():
