@@ -388,6 +388,20 @@ def test_functions_of_few_rows_leave_out_what_rows_do_not_have() -> None:
         assert joint.probability(f"product = '{one}'", given="total <= 12") == pytest.approx(expected, abs=0.02)
 
 
+@pytest.mark.parametrize("order", [["start", "end", "days"], ["days", "end", "start"]])
+def test_days_between_two_dates_are_counted_whatever_the_order_of_the_columns(order: list[str]) -> None:
+    rng = np.random.default_rng(0)
+    start, days = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 365, 200), "D"), rng.integers(1, 60, 200)
+    frame = pd.DataFrame({"start": start, "end": start + pd.to_timedelta(days, "D"), "days": days})[order]
+    joint = jf.HiddenTreeForest(n_states=4, max_iter=2, random_state=0).fit(frame).joint_
+    (rule,) = (one for one in joint.rules if one.is_enforced)
+    assert (
+        isinstance(rule, Equation) and rule.column == "end" and set(rule.terms) == {(1.0, "start"), (86400.0, "days")}
+    )
+    rows = joint.sample(500, random_state=0)
+    assert ((rows["end"] - rows["start"]).dt.days == rows["days"]).all()
+
+
 def test_one_odd_row_hides_no_function_of_two_columns() -> None:
     for n in (150, 300, 600):
         for seed in range(3):

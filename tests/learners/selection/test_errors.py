@@ -68,6 +68,14 @@ def test_what_counts_as_missing_is_reported_whatever_the_seed() -> None:
         jf.fit(frame, errors="yes")  # type: ignore[call-overload]
 
 
+def test_missing_cells_are_no_errors() -> None:
+    """A function predicts the missing ones, so that a check proposes their values."""
+    frame = dirty().assign(code=lambda one: one["group"].map({"north": 1.0, "south": 2.0, "west": 5.0}))
+    frame.loc[frame.index[::9], "code"] = np.nan
+    joint = jf.fit(frame, errors=True, budget="fast", random_state=0)
+    assert joint.fitted_by is not None and set(joint.fitted_by.wrong) <= {"x", "group"}
+
+
 def test_histories_are_refused() -> None:
     frame = clean().assign(id=np.arange(900) // 3)
     with pytest.raises(ValueError, match="errors=True does not go with group"):

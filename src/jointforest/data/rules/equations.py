@@ -164,7 +164,8 @@ def _rounded(table: CodedTable, cells: np.ndarray, weights: np.ndarray, group: l
     """Equations with rounded coefficients that the sampled rows obey, those of simplest coefficients first."""
     names = [table.schema.names[j] for j in group]
     tried = set()
-    for coefficients in (_as_fractions(weights), *(_with_digits(weights, digits) for digits in _DIGITS)):
+    simple = _as_fractions(weights), _as_reciprocals(weights)
+    for coefficients in (*simple, *(_with_digits(weights, digits) for digits in _DIGITS)):
         if coefficients is None or coefficients in tried or not all(coefficients):
             continue
         tried.add(coefficients)
@@ -192,6 +193,14 @@ def _as_fractions(weights: np.ndarray) -> tuple[float, ...] | None:
             return None
         found.append(float(near))
     return tuple(found)
+
+
+def _as_reciprocals(weights: np.ndarray) -> tuple[float, ...] | None:
+    """The coefficients as reciprocals of whole numbers, if they are near such: days are seconds / 86,400."""
+    whole = np.rint(1.0 / weights) if weights.all() else np.zeros(1)
+    if not whole.all() or (np.abs(weights * whole - 1.0) > 2e-3).any():
+        return None
+    return tuple((1.0 / whole).tolist())
 
 
 def _with_digits(weights: np.ndarray, digits: int) -> tuple[float, ...]:

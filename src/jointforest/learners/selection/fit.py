@@ -241,18 +241,24 @@ def _read_without_errors(frame: Any, kinds: Mapping[str, Any] | None, seed: int)
     """
     given = None if kinds is None else dict(kinds)
     learner = HiddenTreeForest(rules="off", kinds=given, random_state=seed % 2**32)
-    found = set[tuple[int, str]]()
+    found: dict[tuple[int, str], bool] = {}  # whether the cell was there at all: repairs fill empty ones, too
     for _ in range(_CHECKS):
         frame, changes = learner.fit(frame).joint_.check(frame).repair(0.0)
         rows = changes if isinstance(changes, np.ndarray) else nw.from_native(changes, eager_only=True).rows()
-        new = {(row, name) for row, name, *_ in rows} - found
-        if not new:
-            break
+        new = {
+            (row, name): isinstance(value, str) and value != ""
+            for row, name, value, *_ in rows
+            if (row, name) not in found
+        }
         found |= new
+        if not any(new.values()):
+            break
     table = read_training_rows(frame, kinds)  # so that no wrong value is a level, or an end of a column
     place = {name: j for j, name in enumerate(table.schema.names)}
     for row, name in found:
         if name in place:
             table.X[row, place[name]] = np.nan
     # rules of cells that are known
-    return table._replace(schema=with_rules(table.schema, table.X)), Counter(name for _, name in sorted(found))
+    return table._replace(schema=with_rules(table.schema, table.X)), Counter(
+        name for (_, name), is_cell in sorted(found.items()) if is_cell
+    )
