@@ -96,11 +96,32 @@ def test_values_do_not_depend_on_which_cells_are_missing() -> None:
     joint = jf.HiddenTreeForest(n_states=8, rules="off", random_state=0).fit(frame).joint_
     rows = frame.dropna()
     tree = joint.distribution.hidden.trees[0]
-    assert (tree.column < 0).sum() == 2 and (tree.parent[tree.column >= 0] < len(tree.node)).all()
+    at = tree.missing_at[list(tree.node.values())]
+    of_missing = np.unique(at[tree.column[at] < 0])
+    assert len(of_missing) == 2 and not np.isin(tree.parent[tree.column >= 0], of_missing).any()
     alone = joint.select("a", "c", "g")
     some = rows[["a", "c", "g"]]
     assert np.allclose(alone.log_density(some), joint.log_density(some.assign(b=np.nan, d=np.nan)))
     assert alone.probability("c is missing") == pytest.approx(joint.probability("c is missing"), abs=1e-6)
+
+
+@pytest.mark.parametrize("is_number", [False, True])
+@pytest.mark.parametrize("n_trees", [1, 4])
+def test_a_rare_code_keeps_what_it_says_of_missing_cells(n_trees: int, is_number: bool) -> None:
+    """Cells that few rows of one code miss are missing for that code alone, though many states share these rows."""
+    rng = np.random.default_rng(0)
+    is_rare = np.isin(np.arange(1_000), rng.permutation(1_000)[:12])
+    group = rng.integers(0, 6, 1_000)
+    frame = pd.DataFrame({f"x{i}": np.round(group * rng.normal() + rng.normal(size=1_000), 2) for i in range(8)})
+    frame["late"] = np.where(is_rare, np.nan, np.round(rng.normal(size=1_000), 2))
+    frame["state"] = is_rare.astype(int) if is_number else np.where(is_rare, "off", "on")
+    joint = jf.HiddenTreeForest(n_trees, rules="off", random_state=0).fit(frame).joint_
+    rare, usual = ("state = 1", "state = 0") if is_number else ("state = 'off'", "state = 'on'")
+    assert joint.query(f"P(late is missing | {rare})") > 0.95
+    assert joint.query(f"P(late is missing | {usual})") < 0.001
+    assert joint.query(f"P({rare} | late is not missing)") < 0.001
+    drawn = joint.sample(20_000, random_state=0, missing=True)
+    assert drawn.loc[drawn["state"].isin(["off", 1]), "late"].isna().mean() > 0.9
 
 
 def test_what_is_known_of_one_column_says_which_cells_of_others_are_missing() -> None:

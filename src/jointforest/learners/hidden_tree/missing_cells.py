@@ -4,6 +4,9 @@ The joint is that of complete rows, so no state may stand for a missing cell. Co
 a node in common, without a column of its own, whose two states are known and missing. It hangs below the column or the
 other such node that says most of it (Chow, Liu 1968), so no probability of the table's values depends on it. Columns
 whose missing cells depend on nothing miss them with one probability.
+
+A column of few codes gets a node of its own for them, below its states, and missing cells hang below that: few rows of
+one code are spread over many states, which would lose most of what the code tells.
 """
 
 from __future__ import annotations
@@ -59,13 +62,16 @@ def with_missing_cells(hidden: HiddenTrees, table: CodeTable, seed: int) -> Hidd
     indicator = np.column_stack([lost[rows, group.columns[0]] for group in groups] or [np.empty((len(rows), 0))])
     weight = np.ones((len(rows), 1)) if few.weight is None else few.weight[:, None]
     parents = sorted({group.parent for group in groups if not group.is_below_group})
+    of_codes = [j for j in parents if table.n_codes[j] <= FIXED.most_codes_of_missing]
+    of_states = [j for j in parents if j not in of_codes]
     heavy = weight * np.hstack([np.ones_like(weight), indicator])
-    sums = _sums_by_state(hidden, few.codes, heavy, parents) if parents else [{}] * len(hidden.trees)
+    sums = _sums_by_state(hidden, few.codes, heavy, of_states) if of_states else [{}] * len(hidden.trees)
+    by_code = {j: _sums_by_code(few.codes[:, j], heavy, int(table.n_codes[j])) for j in of_codes}
     by_indicator = heavy.T @ np.hstack([np.ones_like(weight), indicator])
     return replace(
         hidden,
         trees=tuple(
-            _with_nodes(tree, usual, groups, by_state, by_indicator)
+            _with_nodes(tree, usual, groups, by_code, by_state, by_indicator)
             for tree, by_state in zip(hidden.trees, sums, strict=True)
         ),
     )
@@ -137,6 +143,13 @@ def _ratios_with_columns(table: CodeTable, indicator: np.ndarray, weight: np.nda
     return np.asarray(ratio - np.maximum(by_column((every > 0.0).astype(np.float64)) - 1.0, 0.0) / 2)
 
 
+def _sums_by_code(codes: np.ndarray, heavy: np.ndarray, n_codes: int) -> np.ndarray:
+    """``heavy`` (n, r) summed over the rows of each code, (K, r); rows that do not know it count nothing."""
+    sums = np.zeros((n_codes + 1, heavy.shape[1]))
+    np.add.at(sums, codes, heavy)
+    return sums[:-1]
+
+
 def _sums_by_state(
     hidden: HiddenTrees, codes: np.ndarray, heavy: np.ndarray, columns: list[int]
 ) -> list[dict[int, np.ndarray]]:
@@ -176,17 +189,26 @@ def may_be_of(hidden: HiddenTrees, codes: np.ndarray) -> np.ndarray:
 
 
 def _with_nodes(
-    tree: TreeTables, usual: np.ndarray, groups: list[Group], by_state: dict[int, np.ndarray], by_indicator: np.ndarray
+    tree: TreeTables,
+    usual: np.ndarray,
+    groups: list[Group],
+    by_code: dict[int, np.ndarray],
+    by_state: dict[int, np.ndarray],
+    by_indicator: np.ndarray,
 ) -> TreeTables:
-    """The tree with a node for each group, after its others.
+    """The tree with a node for the codes of each column of ``by_code``, then one for each group, after its others.
 
-    ``usual`` (d,) are the columns' shares of missing cells, ``by_state`` the sums of a tree by column: rows, then those
-    that miss the cells of each group. ``by_indicator`` are the same sums over rows that miss the cells of a group.
+    ``usual`` (d,) are the columns' shares of missing cells. ``by_code`` are sums over the rows of each code, of rows
+    and of those that miss the cells of each group; ``by_state`` are the same of a tree's states, by column.
+    ``by_indicator`` are the same sums over rows that miss the cells of a group.
     """
+    tree = _with_codes(tree, list(by_code))
     m, dtype = len(tree), tree.dtype
     parent, transition = tree.parent.tolist(), list(tree.transition)
     at = np.arange(m + len(groups), dtype=np.int32)
-    blank = [np.full(states, usual[j], dtype) for states, j in zip(tree.n_states, tree.column, strict=True)]
+    of_node = [usual[j] if j >= 0 else 0.0 for j in tree.column.tolist()]
+    blank = [np.full(states, share, dtype) for states, share in zip(tree.n_states, of_node, strict=True)]
+    by_column = by_state | by_code
     for i, group in enumerate(groups):
         if group.is_below_group:
             parent.append(m + group.parent)
@@ -194,7 +216,7 @@ def _with_nodes(
             rows, lost = (missing - np.array([missing[1], [0.0, 0.0]])).T
         else:
             parent.append(tree.node[group.parent])
-            rows, lost = by_state[group.parent][:, [0, 1 + i]].T
+            rows, lost = by_column[group.parent][:, [0, 1 + i]].T
         of_all = usual[group.columns[0]]
         share = (lost + FIXED.missing_rows * of_all) / (rows + FIXED.missing_rows)
         share = share if group.is_dependent else np.full_like(share, of_all)
@@ -211,15 +233,37 @@ def _with_nodes(
     )
 
 
+def _with_codes(tree: TreeTables, columns: list[int]) -> TreeTables:
+    """The tree in which some columns have a node whose states are their codes, below the node of their states."""
+    column, parent = tree.column.copy(), tree.parent.tolist()
+    transition, emission = list(tree.transition), list(tree.emission)
+    for j in columns:
+        k = tree.node[j]
+        column[k] = -1
+        parent.append(k)
+        transition.append(emission[k])
+        emission.append(np.eye(emission[k].shape[1], dtype=tree.dtype))
+        emission[k] = emission[k][:, :0]
+    return TreeTables(
+        np.append(column, np.array(columns, np.int32)), np.array(parent, np.int32), tuple(transition), tuple(emission)
+    )
+
+
 def columns_alone(tree: TreeTables) -> TreeTables:
-    """The tree without nodes of missing cells."""
+    """The tree without nodes of missing cells and of codes: a node for each column."""
     m = len(tree.node)
-    return TreeTables(tree.column[:m], tree.parent[:m], tree.transition[:m], tree.emission[:m])
+    column, emission = tree.column[:m].copy(), list(tree.emission[:m])
+    for j, k in tree.node.items():
+        if k >= m:
+            column[tree.parent[k]], emission[tree.parent[k]] = j, tree.transition[k]
+    return TreeTables(column, tree.parent[:m], tree.transition[:m], tuple(emission))
 
 
 def with_nodes_of(tree: TreeTables, other: TreeTables) -> TreeTables:
-    """The tree with the nodes of missing cells of another one, whose columns have the same nodes and states."""
+    """The tree, which has a node for each column, with the nodes of missing cells and of codes of another one."""
     m = len(tree)
+    tree = _with_codes(tree, other.column[m:][other.column[m:] >= 0].tolist())
+    n = len(tree)
     return replace(
-        other, transition=tree.transition + other.transition[m:], emission=tree.emission + other.emission[m:]
+        other, transition=tree.transition + other.transition[n:], emission=tree.emission + other.emission[n:]
     )

@@ -85,9 +85,13 @@ def with_marginal(table: np.ndarray, share: np.ndarray, marginal: np.ndarray) ->
     Its rows have the shares ``share`` (K,) and its columns the shares ``marginal`` (H,). Odds ratios stay.
     """
     of_column = np.ones(table.shape[1])
-    for _ in range(FIXED.rakings_by_turns):
+    for _ in range(FIXED.most_turns):
         of_row = share / np.maximum(table @ of_column, 1e-300)
-        of_column = marginal / np.maximum(of_row @ table, 1e-300)
+        total = of_row @ table
+        error = np.abs(of_column * total - marginal).max()
+        of_column = marginal / np.maximum(total, 1e-300)
+        if error < FIXED.raked:
+            break
     fitted = table * of_column
     return np.asarray(fitted / np.maximum(fitted.sum(axis=1, keepdims=True), 1e-300))
 

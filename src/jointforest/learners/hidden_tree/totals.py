@@ -97,8 +97,9 @@ def improved(
         if totals.mass[t] <= 0.0:
             trees.append(tree)
             continue
-        nodes, _ = from_tree(columns_alone(tree))
-        columns = _columns(tree.emission, nodes, counts, is_ordered)
+        alone = columns_alone(tree)
+        nodes, _ = from_tree(alone)
+        columns = _columns(alone.emission, nodes, counts, is_ordered)
         counts = Tables(*(table.astype(np.float32) for table in counts))
         step = Maximisation(nodes, columns, smoothing)
         step.fit_normals(counts, smoothing)
