@@ -115,35 +115,15 @@ def test_what_the_file_cannot_do_is_not_offered(opened: Callable[..., Page]) -> 
     assert [b.get_attribute("aria-label") for b in page.locator("[data-copies]:visible").all()] == ["copy as Python"]
 
 
-def test_what_is_typed_is_evidence(opened: Callable[..., Page], reports: Any) -> None:
+def test_text_fields_show_the_evidence(opened: Callable[..., Page], reports: Any) -> None:
     page, shown = opened("mixed"), reports["mixed"][1].shown
     face = Face(page)
-    typed = {
-        "age": ("30-50", "30 <= age <= 50"),
-        "day": (">= 2024-06-01", "day >= '2024-06-01'"),
-        "group": ("not red", "group != red"),
-        "size": ("m or l", "size in {'M', 'L'}"),
-        "real": ("missing", "real is missing"),
-    }
-    for name, (text, said) in typed.items():
-        known = answers.posterior(shown, {"evidence": {"text": said}})
-        sentence = known["sentence"]
-        field = face.card(name).get_by_role("textbox", name=f"evidence on {name}")
-        field.fill(text)
-        field.press("Enter")
-        page.wait_for_function("s => document.querySelector('textarea.sentence').value === s", arg=sentence)
-        assert face.chance == page.evaluate(
-            "([p, log]) => import('jf/format.js').then(form => form.oneIn(p, log))",
-            [known["probability"], known["log_probability"]],
-        )
-        field.fill("")
-        field.press("Enter")
-        page.wait_for_function("() => document.querySelector('textarea.sentence').value === ''")
-    field = face.card("age").get_by_role("textbox", name="evidence on age")
-    field.fill("about 40 sd 3")
-    field.press("Enter")
-    page.locator("jf-notice").get_by_text("needs Python").wait_for()
-    assert field.get_attribute("aria-invalid") == "true" and field.input_value() == "about 40 sd 3"
+    face.bar("group", "green").click()
+    page.wait_for_selector("#live[data-state=exact] jf-card.evident")
+    field = face.card("group").get_by_role("textbox", name="evidence on group")
+    known = answers.posterior(shown, {"evidence": {"text": "group = green"}})
+    assert field.input_value() == known["evidence"][0]["words"] == "= 'green'"
+    assert field.get_attribute("readonly") is not None
     assert "Python" in (page.locator("textarea.sentence").get_attribute("title") or "")
 
 

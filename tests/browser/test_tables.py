@@ -88,7 +88,7 @@ def test_ten_thousand_levels(visit: Callable[..., Face]) -> None:
         assert face.sentence == "code = 'code 07771'"
         search.fill("")
         assert face.shares("code")["code 07771"] == "100%"
-        card.locator(".typed").fill("not code 07771")
+        card.locator(".typed").fill("!= 'code 07771'")
         card.locator(".typed").press("Enter")
         face.settle()
         assert face.sentence == "code != 'code 07771'"

@@ -93,11 +93,6 @@ def test_python_writes_dates_as_the_page_does(face: Face) -> None:
         assert step != 864e5 or means == [number_text(column, x, low, high) for x in between]
 
 
-def test_what_is_typed_goes_to_python(face: Face) -> None:
-    for typed, condition in [("20-30", {"typed": "20-30"}), (" 40+ ", {"typed": "40+"}), ("", None), ("any", None)]:
-        assert run(face, "typed", "parse", typed) == condition
-
-
 def test_ticks_are_round_and_few(face: Face) -> None:
     assert run(face, "scale", "ticks", AGE) == [20, 40, 60, 80]
     assert run(face, "scale", "ticks", REAL) == [0, 0.2, 0.4, 0.6, 0.8]

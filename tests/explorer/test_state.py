@@ -28,7 +28,7 @@ def day(text: str, zone: str | None = None) -> float:
 
 
 def meaning(said: Any, schema: Schema = SCHEMA) -> tuple[Evidence, dict[str, bool]]:
-    rest, missing = without_missing(read_evidence(schema, said).conditions)
+    rest, missing = without_missing(read_evidence(schema, said))
     return build(schema, conditions=rest), missing
 
 
@@ -73,14 +73,15 @@ CASES: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("said", "text"), CASES)
 def test_a_condition_reads_as_its_sentence_and_goes_there_and_back(said: dict[str, Any], text: str) -> None:
-    found = tidied(SCHEMA, read_evidence(SCHEMA, [said]).conditions)
+    found = tidied(SCHEMA, read_evidence(SCHEMA, [said]))
     if text:
         assert sentence(found) == text
     written = json.loads(json.dumps(write_evidence(SCHEMA, found), allow_nan=False))
     assert len(written) == 1 and written[0]["column"] == said["column"]
     assert same(meaning(written), meaning([said]))
     assert same(meaning({"text": sentence(found)}), meaning([said]))
-    assert write_evidence(SCHEMA, tidied(SCHEMA, read_evidence(SCHEMA, written).conditions)) == written
+    assert same(meaning([{"column": one["column"], "text": one["words"]} for one in written]), meaning([said]))
+    assert write_evidence(SCHEMA, tidied(SCHEMA, read_evidence(SCHEMA, written))) == written
 
 
 def test_random_conditions_of_all_columns_go_there_and_back() -> None:
@@ -103,11 +104,12 @@ def test_random_conditions_of_all_columns_go_there_and_back() -> None:
             said.append(
                 {"column": j, "low": low, "high": high, "low_in": rng.random() < 0.5, "high_in": rng.random() < 0.5}
             )
-        found = tidied(SCHEMA, read_evidence(SCHEMA, said).conditions)
+        found = tidied(SCHEMA, read_evidence(SCHEMA, said))
         written = json.loads(json.dumps(write_evidence(SCHEMA, found), allow_nan=False))
         cells = [c["column"] for c in written]
         assert cells == sorted(set(cells))
         assert same(meaning(written), meaning({"text": sentence(found)}) if found else meaning([]))
+        assert same(meaning(written), meaning([{"column": c["column"], "text": c["words"]} for c in written]))
         assert met(said) == met(written)
 
 
@@ -135,7 +137,7 @@ def test_texts_become_conditions_of_the_page() -> None:
     text = (
         "age in [40, 41] and size not in {M} and town = 'town 3', price > 10 and price <= 11 and not day < '2024-04-01'"
     )
-    found = write_evidence(SCHEMA, tidied(SCHEMA, read_evidence(SCHEMA, {"text": text}).conditions))
+    found = write_evidence(SCHEMA, tidied(SCHEMA, read_evidence(SCHEMA, {"text": text})))
     said = {SCHEMA.names[c["column"]]: c for c in found}
     assert said["size"]["levels"] == [0, 2] and said["town"]["levels"] == [SCHEMA["town"].codes["town 3"]]
     assert (said["price"]["low"], said["price"]["high"]) == (10.01, 11.0)
@@ -150,14 +152,15 @@ def test_conditions_of_one_column_are_joined() -> None:
         {"column": j, "low": None, "high": 50},
         {"column": j, "low": 20, "high": 60},
     ]
-    found = tidied(SCHEMA, read_evidence(SCHEMA, said).conditions)
-    assert write_evidence(SCHEMA, found) == [{"column": j, "low": 30.0, "high": 50.0, "low_in": True, "high_in": True}]
+    found = tidied(SCHEMA, read_evidence(SCHEMA, said))
+    ends = {"low": 30.0, "high": 50.0, "low_in": True, "high_in": True}
+    assert write_evidence(SCHEMA, found) == [{"column": j, "words": "between 30 and 50"} | ends]
 
 
 def test_what_says_nothing_is_left_out() -> None:
     said = [{"column": PLACE["size"], "levels": [0, 1, 2]}, {"column": PLACE["x"], "low": None, "high": None}]
-    assert tidied(SCHEMA, read_evidence(SCHEMA, said).conditions) == {}
-    assert read_evidence(SCHEMA, None).conditions == {} and read_evidence(SCHEMA, {"text": "  "}).conditions == {}
+    assert tidied(SCHEMA, read_evidence(SCHEMA, said)) == {}
+    assert read_evidence(SCHEMA, None) == {} and read_evidence(SCHEMA, {"text": "  "}) == {}
 
 
 @pytest.mark.parametrize(
@@ -174,7 +177,7 @@ def test_what_says_nothing_is_left_out() -> None:
         ({"text": "age > 3", "more": 1}, "a sentence"),
         ({"text": "agee > 3"}, "agee"),
         ({"text": "age >"}, "expected"),
-        ([{"column": PLACE["age"]}], "'age': expected levels, low and high, missing, text, or typed"),
+        ([{"column": PLACE["age"]}], "'age': expected levels, low and high, missing, or text"),
         ([{"column": PLACE["age"], "levels": [0]}], "no levels"),
         ([{"column": PLACE["size"], "low": 0}], "levels, not numbers"),
         ([{"column": PLACE["size"], "levels": []}], "no level is left"),
@@ -189,28 +192,26 @@ def test_what_says_nothing_is_left_out() -> None:
         ([{"column": PLACE["age"], "low": True}], "number or null"),
         ([{"column": PLACE["age"], "low": 5, "low_in": 1}], "true or false"),
         ([{"column": PLACE["age"], "missing": "yes"}], "true or false"),
-        ([{"column": PLACE["age"], "text": "size = S"}], "alone was expected"),
+        ([{"column": PLACE["age"], "text": "size = S"}], "a condition on 'size' beside the name of 'age'"),
         ([{"column": PLACE["age"], "text": 5}], "expected a text"),
         ([{"column": PLACE["day"], "low": 1e18}], "years 1 to 9999"),
     ],
 )
 def test_what_cannot_be_said_is_named(said: Any, part: str) -> None:
     with pytest.raises(ValueError, match=part):
-        tidied(SCHEMA, read_evidence(SCHEMA, said).conditions)
+        tidied(SCHEMA, read_evidence(SCHEMA, said))
 
 
 def test_columns_with_numbers_for_names() -> None:
     numbered = pd.DataFrame({0: np.arange(40.0), 1: np.arange(40) % 3})
     joint = jf.AdversarialForest(n_estimators=1, random_state=0).fit(numbered).joint_
-    found = tidied(joint.schema, read_evidence(joint.schema, [{"column": 1, "low": 1, "high": 1}]).conditions)
+    found = tidied(joint.schema, read_evidence(joint.schema, [{"column": 1, "low": 1, "high": 1}]))
     assert sentence(found) == "`1` = 1"
     assert joint.given(sentence(found)).log_probability == pytest.approx(joint.given({1: 1}).log_probability)
 
 
 def test_python_and_shell_ask_the_same() -> None:
-    found = tidied(
-        SCHEMA, read_evidence(SCHEMA, {"text": f"`{NAMES['script']}` = {NAMES['emoji']!r} and age > 30"}).conditions
-    )
+    found = tidied(SCHEMA, read_evidence(SCHEMA, {"text": f"`{NAMES['script']}` = {NAMES['emoji']!r} and age > 30"}))
     call = python_call(found)
     asked = eval(call, {"joint": forest()})
     assert asked.log_probability == pytest.approx(forest().given(found).log_probability)
@@ -223,9 +224,40 @@ def test_python_and_shell_ask_the_same() -> None:
     assert forest().query(words[3]) == pytest.approx(forest().given(found).mean("x"))
 
 
-def test_a_typed_text_is_read_in_python() -> None:
-    said = [{"column": PLACE["age"], "typed": "30-40"}, {"column": PLACE["size"], "typed": "any"}]
-    assert sentence(tidied(SCHEMA, read_evidence(SCHEMA, said).conditions)) == "30 <= age <= 40"
-    assert "counted from today" in read_evidence(SCHEMA, [{"column": PLACE["day"], "typed": "last year"}]).notes[0]
-    with pytest.raises(ValueError, match="write 40, 20-30"):
-        read_evidence(SCHEMA, [{"column": PLACE["age"], "typed": "old"}])
+@pytest.mark.parametrize(
+    ("column", "text", "same_as"),
+    [
+        ("age", "40", "age = 40"),
+        ("age", ">= 30 and < 40", "age >= 30 and age < 40"),
+        ("age", "< 20 or > 50", "age < 20 or age > 50"),
+        ("age", "between 30 and 40", "age between 30 and 40"),
+        ("age", "not between 30 and 40", "age not between 30 and 40"),
+        ("age", "30 <= age < 40", "30 <= age < 40"),
+        ("x", "about 2 sd 0.5", "x about 2 sd 0.5"),
+        ("x", "-1.5", "x = -1.5"),
+        ("size", "M", "size = M"),
+        ("size", "'M' or L", "size in {M, L}"),
+        ("size", "not M", "size != M"),
+        ("size", "likely {M: 0.7, others: 0.1}", "size likely {M: 0.7, others: 0.1}"),
+        ("day", "> '2024-04-01'", "day > '2024-04-01'"),
+        ("price", "is not missing", "price is not missing"),
+    ],
+)
+def test_the_name_of_the_column_may_be_left_out(column: str, text: str, same_as: str) -> None:
+    assert same(meaning([{"column": PLACE[column], "text": text}]), meaning({"text": same_as}))
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "part"),
+    [
+        ("age", "30-40", "cannot read '30-40': .* write such as = 40, >= 40, between 40 and 60, is missing"),
+        ("day", "2024-04-01", "in single quotes"),
+        ("size", "M L", "expected ',' or 'and'"),
+        ("age", "> 3, size = M", "a condition on 'size' beside the name of 'age'"),
+        ("age", "size", "'size' is ordered"),
+        ("age", "", "expected a condition"),
+    ],
+)
+def test_a_text_beside_a_name_is_refused(column: str, text: str, part: str) -> None:
+    with pytest.raises(ValueError, match=part):
+        read_evidence(SCHEMA, [{"column": PLACE[column], "text": text}])

@@ -72,7 +72,7 @@ def _said(shown: ShownJoint, condition: dict[str, Any]) -> Any:
     from jointforest.explorer.state import read_evidence
 
     name = shown.columns[condition["column"]].name
-    return read_evidence(shown.joint.schema, [condition]).conditions[name]
+    return read_evidence(shown.joint.schema, [condition])[name]
 
 
 def test_pieces_are_of_rows_that_there_can_be() -> None:

@@ -224,7 +224,6 @@ def posterior(shown: ShownJoint, body: Mapping[str, Any], is_wanted: Callable[[]
         "version": shown.version,
         "evidence": write_evidence(shown.joint.schema, known.conditions),
         "sentence": known.sentence,
-        "notes": list(known.notes),
         "python": python_call(known.conditions),
         "shell": shell_command(shown.title, known.conditions, asked),
         "probability": None if known.is_density else min(math.exp(known.log_probability), 1.0),

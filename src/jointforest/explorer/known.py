@@ -32,8 +32,6 @@ class Known:
     Attributes
     ----------
     conditions : dict of column name to condition
-    notes : tuple of str
-        Notes for the page on how a typed text was read.
     sentence : str
     model : Distribution
         The joint, conditioned on which cells are missing.
@@ -53,8 +51,7 @@ class Known:
 
     def __init__(self, shown: ShownJoint, said: Any) -> None:
         schema = shown.joint.schema
-        conditions, self.notes = read_evidence(schema, said)
-        self.conditions = tidied(schema, conditions)
+        self.conditions = tidied(schema, read_evidence(schema, said))
         self.sentence = sentence(self.conditions)
         rest, missing = without_missing(self.conditions, schema.tick_boxes)
         self._missing, self._shown = missing, shown

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..data.conditions import AllOf, AnyOf, Closed, Interval, Missing, Not, has_soft, without_missing
 from ..data.evidence import build
-from ..data.schema import Column, Schema
+from ..data.schema import Column, Schema, shortened
 from ..data.texts import column_text
-from ..query_language.parser import parse_conditions
-from ..query_language.render import condition_text
-from ..query_language.short_forms import ReadCondition, read_short
+from ..query_language.parser import QuerySyntaxError, parse_beside, parse_conditions
+from ..query_language.render import condition_text, text_beside
 from .shown import from_shown, rounding, to_shown, written
 
 _Conditions = dict[str, Any]
@@ -30,17 +29,10 @@ class ImpossibleEvidence(ValueError):
     """Evidence of probability 0."""
 
 
-class Evident(NamedTuple):
-    """Conditions by column, in the columns' order; and what the page should say of how a typed text was read."""
-
-    conditions: _Conditions
-    notes: tuple[str, ...] = ()
-
-
-def read_evidence(schema: Schema, said: Any) -> Evident:
+def read_evidence(schema: Schema, said: Any) -> _Conditions:
     """Conditions of what the page says: a list of conditions, each of one column, or ``{"text": sentence}``.
 
-    A condition may be a short text, ``{"column": 0, "typed": "20-30"}``, as `read_short` reads it.
+    A condition may be a text, ``{"column": 0, "text": ">= 40"}``, as `parse_beside` reads it.
 
     Raises
     ------
@@ -48,29 +40,29 @@ def read_evidence(schema: Schema, said: Any) -> Evident:
         If it is neither, or speaks of columns, levels or numbers that there are not; `QuerySyntaxError` of texts.
     """
     if said is None:
-        return Evident({})
+        return {}
     if isinstance(said, Mapping):
         if set(said) != {"text"} or not isinstance(said["text"], str):
             raise ValueError('evidence: expected {"text": a sentence such as "age >= 40"}, or a list of conditions')
-        return Evident(_in_order(schema, _parsed(schema, said["text"])))
+        return _in_order(schema, _parsed(schema, said["text"]))
     if not isinstance(said, list):
         raise ValueError(f"evidence: expected a list of conditions, got {type(said).__name__}")
     found: _Conditions = {}
-    notes = []
     for condition in said:
         column = _column(schema, condition)
-        new, note = _condition(schema, column, condition)
-        if note:
-            notes.append(note)
-        if new is not None:
-            found[column.name] = AllOf(found[column.name], new) if column.name in found else new
-    return Evident(_in_order(schema, found), tuple(notes))
+        new = _condition(schema, column, condition)
+        found[column.name] = AllOf(found[column.name], new) if column.name in found else new
+    return _in_order(schema, found)
 
 
 def write_evidence(schema: Schema, conditions: _Conditions) -> list[dict[str, Any]]:
-    """Conditions as the page says them, one a column; `read_evidence` reads them back with the same meaning."""
+    """Conditions as the page says them, one a column; `read_evidence` reads them back with the same meaning.
+
+    Each has ``words``, too: what stands in the text field beside the column's name.
+    """
     return [
-        {"column": schema.index(name)} | written_condition(schema.columns[schema.index(name)], condition)
+        {"column": schema.index(name), "words": text_beside(condition)}
+        | written_condition(schema.columns[schema.index(name)], condition)
         for name, condition in conditions.items()
     ]
 
@@ -78,7 +70,7 @@ def write_evidence(schema: Schema, conditions: _Conditions) -> list[dict[str, An
 def tidied(schema: Schema, conditions: _Conditions) -> _Conditions:
     """The same evidence, each condition in the form in which people say it; what says nothing is left out."""
     said = write_evidence(schema, conditions)
-    return read_evidence(schema, [one for one in said if not _says_nothing(schema, one)]).conditions
+    return read_evidence(schema, [one for one in said if not _says_nothing(schema, one)])
 
 
 def sentence(conditions: _Conditions) -> str:
@@ -150,17 +142,8 @@ def whole_number(body: Mapping[str, Any], name: str, usual: int, least: int, mos
     return said
 
 
-def _condition(schema: Schema, column: Column, said: Mapping[str, Any]) -> ReadCondition:
-    """The condition of one column."""
-    if "typed" in said:
-        if not isinstance(said["typed"], str):
-            raise ValueError(f"column {column.name!r}: typed: expected a text, got {type(said['typed']).__name__}")
-        return read_short(column, said["typed"])
-    return ReadCondition(_plain_condition(schema, column, said))
-
-
-def _plain_condition(schema: Schema, column: Column, said: Mapping[str, Any]) -> Any:
-    """The condition of one column that says its levels, ends or text."""
+def _condition(schema: Schema, column: Column, said: Mapping[str, Any]) -> Any:
+    """The condition of one column, given by its levels, ends or text."""
     if said.get("missing") is not None:
         if not isinstance(said["missing"], bool):
             raise ValueError(f"column {column.name!r}: missing is true or false, got {said['missing']!r:.40}")
@@ -171,17 +154,23 @@ def _plain_condition(schema: Schema, column: Column, said: Mapping[str, Any]) ->
         return _of_levels(column, said["levels"])
     if "low" in said or "high" in said:
         return _of_numbers(column, said)
-    raise ValueError(f"column {column.name!r}: expected levels, low and high, missing, text, or typed")
+    raise ValueError(f"column {column.name!r}: expected levels, low and high, missing, or text")
 
 
 def _of_text(schema: Schema, column: Column, text: Any) -> Any:
     if not isinstance(text, str):
         raise ValueError(f"column {column.name!r}: text: expected a text, got {type(text).__name__}")
-    found = _parsed(schema, text)
-    if set(found) != {column.name}:
-        others = ", ".join(map(repr, found)) or "none"
-        raise ValueError(f"column {column.name!r}: a condition on it alone was expected, not on {others}")
-    return found[column.name]
+    try:
+        return parse_beside(column.name, text, schema.kinds_asked)
+    except QuerySyntaxError as error:
+        hint = f" ({error.hint})" if error.hint else ""
+        forms = "= A, in {A, B}" if column.is_categorical else "= 40, >= 40, between 40 and 60"
+        if column.kind == "datetime":
+            forms = ">= '2024-03-01', between '2024-03-01' and '2024-04-15'"
+        raise ValueError(
+            f"column {column.name!r}: cannot read {shortened(text)}: {error.problem}{hint}; write such as {forms}, "
+            "is missing"
+        ) from None
 
 
 def _of_levels(column: Column, said: Any) -> Any:
@@ -267,7 +256,7 @@ def written_condition(column: Column, condition: Any) -> dict[str, Any]:
             return {"levels": levels_in(column, condition)}
         if (ends := _ends(column, condition)) is not None:
             return ends
-    return {"text": condition_text(column_text(column.name), condition)}
+    return {"text": text_beside(condition)}
 
 
 def levels_in(column: Column, condition: Any) -> list[int]:

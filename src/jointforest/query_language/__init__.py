@@ -1,6 +1,6 @@
 """Queries and conditions as text."""
 
-from .parser import Comparison, Query, QuerySyntaxError, Sum, parse_conditions, parse_event, parse_query
+from .parser import Comparison, Query, QuerySyntaxError, Sum, parse_beside, parse_conditions, parse_event, parse_query
 from .render import conditions_text
 
 __all__ = [
@@ -9,6 +9,7 @@ __all__ = [
     "QuerySyntaxError",
     "Sum",
     "conditions_text",
+    "parse_beside",
     "parse_conditions",
     "parse_event",
     "parse_query",

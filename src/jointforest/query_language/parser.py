@@ -28,6 +28,7 @@ Grammar (keywords and functions in any case)::
     value     = ["+" | "-"] number | '..' | ".." | word              true and false are booleans
 
 ``and`` binds tighter than ``or``, and ``or`` tighter than the comma. ``or`` joins conditions on one column only.
+`parse_beside` reads conditions on one given column, whose name may be left out: ``>= 40``, ``between 40 and 60``.
 A query's result is a `Query`; conditions are pairs of a column and a condition of `jointforest.data.conditions`, one
 pair a column.
 """
@@ -522,7 +523,9 @@ class ConditionParser(SumReader):
 
     depth = 0
     compared: list[Comparison] | None = None
-    """Comparisons of columns met so far; None where they have no place."""
+    """Comparisons of columns read so far; None where they are not allowed."""
+    beside: str | None = None
+    """The column whose name may be left out of conditions."""
 
     def conditions(self, what: str) -> Conditions:
         """Clauses joined by commas."""
@@ -609,8 +612,11 @@ class ConditionParser(SumReader):
         """One condition; ``column`` may stand after a value, as in ``40 <= age < 60``."""
         if self.token.sort in ("number", "string") or self.is_symbol("+", "-"):
             return self.turned()
-        start = self.token
-        column = self.column()
+        start, at = self.token, self.at
+        if self.beside is not None and not (self.is_column_name() and self._is_column(start)):
+            column = self.beside
+        else:
+            column = self.column()
         if self.is_symbol(*_TURNED):
             op = str(self.advance().value)
             condition = self.against(op, self.value())
@@ -628,6 +634,8 @@ class ConditionParser(SumReader):
             return column, self.measured(column)
         if self.is_keyword("likely"):
             return column, self.likelihoods(column)
+        if self.at == at:  # the name is left out, and no word that compares follows
+            return column, self.value()
         return column, self.lone(start, column)
 
     def lone(self, start: Token, column: str) -> Condition:
@@ -644,6 +652,8 @@ class ConditionParser(SumReader):
         """A condition that starts with a value: ``40 <= age``, ``40 <= age < 60``."""
         before, low = self.tokens[: self.at + 1], self.value()
         if not self.is_symbol(*_TURNED):
+            if self.beside is not None:
+                return self.beside, low
             hint = _comma_hint(before) or "write age >= 40, or 40 <= age < 60"
             raise self.fail(f"expected a comparison, found {self.shown_token()}", hint=hint)
         first = str(self.advance().value)
@@ -873,6 +883,42 @@ def parse_conditions(
     (('sex', 'Female'),)
     """
     return QueryParser(text, kinds, aside).conditions_alone()
+
+
+def parse_beside(column: str, text: str, kinds: Mapping[str, str]) -> Condition:
+    """Read conditions on one column, whose name may be left out.
+
+    Parameters
+    ----------
+    column : str
+    text : str
+        Such as ``>= 40``, ``between 40 and 60``, ``in {a, b}``, ``is missing``, or a value alone.
+    kinds : mapping of str to str
+        The table's columns and their kinds.
+
+    Returns
+    -------
+    condition
+
+    Raises
+    ------
+    QuerySyntaxError
+        Also if the text has a condition on another column.
+
+    Examples
+    --------
+    >>> parse_beside("age", ">= 40", {"age": "integer"})
+    Interval(lo=40, hi=None, closed='left')
+    >>> parse_beside("sex", "Female", {"sex": "categorical"})
+    'Female'
+    """
+    parser = QueryParser(text, kinds)
+    parser.beside = column
+    conditions = parser.conditions_alone()
+    others = [name for name, _ in conditions if name != column]
+    if others:
+        raise parser.fail(f"a condition on {others[0]!r} beside the name of {column!r}", parser.tokens[0])
+    return conditions[0][1]
 
 
 def parse_event(

@@ -21,6 +21,17 @@ def conditions_text(conditions: Mapping[str, Any] | Iterable[tuple[str, Any]]) -
     return ", ".join(condition_text(column_text(column), condition) for column, condition in pairs)
 
 
+def text_beside(condition: Any) -> str:
+    """One condition without the name of its column, as `parse_beside` reads it.
+
+    Examples
+    --------
+    >>> text_beside(Interval(40, 60)), text_beside(AnyOf(1, Missing()))
+    ('between 40 and 60', '= 1 or is missing')
+    """
+    return condition_text("", condition).strip()
+
+
 def condition_text(column: str, condition: Any, nested: bool = False) -> str:
     """One condition on a column (given as text); ``nested`` puts brackets around what is joined by words."""
     if isinstance(condition, Interval):
@@ -74,6 +85,9 @@ def _interval_text(column: str, interval: Interval) -> str:
         return f"{column} {high} {value_text(interval.hi)}"
     if interval.hi is None:
         return f"{column} {low.replace('<', '>')} {value_text(interval.lo)}"
+    if not column:
+        lo, hi = value_text(interval.lo), value_text(interval.hi)
+        return f"between {lo} and {hi}" if low == high == "<=" else f"{low.replace('<', '>')} {lo} and {high} {hi}"
     return f"{value_text(interval.lo)} {low} {column} {high} {value_text(interval.hi)}"
 
 

@@ -114,7 +114,7 @@ def row_evidence(schema: Schema, pieces: Sequence[list[dict[str, Any]]]) -> Evid
     """Pieces of evidence as the rows of one."""
     conditions: dict[str, list[Any]] = {name: [None] * len(pieces) for name in schema.names}
     for i, piece in enumerate(pieces):
-        for name, condition in read_evidence(schema, piece).conditions.items():
+        for name, condition in read_evidence(schema, piece).items():
             conditions[name][i] = condition
     said = {name: PerRow(each) for name, each in conditions.items() if any(one is not None for one in each)}
     return build(schema, conditions=said, n=len(pieces))

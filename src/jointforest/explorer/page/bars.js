@@ -2,7 +2,7 @@
 import { breakable, define, el, freshId, mark, named, say } from "./dom.js";
 import { count, percent } from "./format.js";
 import { chooseLevel, excludeLevel, toggleLevel } from "./state.js";
-import { labelOf } from "./typed.js";
+import { labelOf } from "./labels.js";
 
 /** Up to so many levels all are shown, in their own order; of more, those that matter most. */
 const ALL = 12;

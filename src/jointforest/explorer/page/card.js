@@ -5,17 +5,18 @@ import { define, el, focusedNear, freshId, iconButton, mark, named, say } from "
 import { bits, percent, writer } from "./format.js";
 import * as icons from "./icons.js";
 import { pictureOf, savePicture } from "./picture.js";
-import { describe, parse } from "./typed.js";
 
 /** Says `evidence` with `detail: {column, condition, live}`, `pin` and `hide` with `detail: {column}`. */
 export class Card extends HTMLElement {
   /**
    * @param {import("./state.js").Column} column
    * @param {number} place - of the column in the table
+   * @param {boolean} canRead - whether the source reads texts
    */
-  setColumn(column, place) {
+  setColumn(column, place, canRead) {
     this.column = column;
     this.place = place;
+    this.canRead = canRead;
     this.write = column.edges ? writer(column) : null;
     this.dataset.name = column.name;
     const id = freshId("card");
@@ -40,6 +41,7 @@ export class Card extends HTMLElement {
       class: "typed",
       type: "text",
       placeholder: "any value",
+      readonly: !this.canRead,
       spellcheck: "false",
       autocomplete: "off",
       dir: "auto",
@@ -133,10 +135,11 @@ export class Card extends HTMLElement {
   }
 
   #hint() {
-    if (this.column.levels) return "type a level or its beginning, “A, B”, “not A”, “missing”";
+    if (!this.canRead) return "the evidence on this column; click or drag below to change it, for this file reads no text";
+    if (this.column.levels) return "type a level, or “in {A, B}”, “not A”, “is missing”";
     return this.column.kind === "datetime"
-      ? "type “2023”, “March 2023”, “since 2024-03-01”, “2024-03-01 to 2024-04-01”, “last year”, “missing”"
-      : "type “40”, “20-60”, “40+”, “< 5”, “not 40”, “missing”";
+      ? "type “>= '2024-03-01'”, “between '2024-03-01' and '2024-04-01'”, “is missing”"
+      : "type “40”, “>= 40”, “between 20 and 60”, “not 40”, “is missing”";
   }
 
   #absent() {
@@ -188,7 +191,7 @@ export class Card extends HTMLElement {
   }
 
   #showCondition(condition) {
-    const text = describe(condition, this.column, this.write?.exact);
+    const text = condition?.words ?? "";
     if (this.typed.value !== text) this.typed.value = text;
     this.typed.removeAttribute("aria-invalid");
     if (!condition && focusedNear(this) === this.release) this.typed.focus({ preventScroll: true });
@@ -218,8 +221,8 @@ export class Card extends HTMLElement {
 
   #typedChange() {
     this.isTyping = false;
-    if (this.typed.value === describe(this.condition, this.column, this.write?.exact)) return;
-    this.#evidence(parse(this.typed.value), false, true);
+    const text = this.typed.value.trim();
+    if (text !== (this.condition?.words ?? "")) this.#evidence(text ? { text } : null, false, true);
   }
 
   /** What was typed was refused: it stays to be mended. */

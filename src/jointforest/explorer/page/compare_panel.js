@@ -4,7 +4,7 @@ import { breakable, el, named, say } from "./dom.js";
 import { percent, writer } from "./format.js";
 import { fill } from "./fill.js";
 import { pictureOf, savePicture } from "./picture.js";
-import { labelOf } from "./typed.js";
+import { labelOf } from "./labels.js";
 
 const SHOWN = 20;
 const IN_PICTURE = 12;

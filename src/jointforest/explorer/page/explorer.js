@@ -187,7 +187,7 @@ export class Explorer {
     this.watcher.disconnect();
     this.cards = this.columns.map((column, place) => {
       const card = document.createElement("jf-card");
-      card.setColumn(column, place);
+      card.setColumn(column, place, this.can("text"));
       if (card.axisButton) card.axisButton.hidden = !this.can("text"); // Python alone makes other bins
       this.watcher.observe(card);
       return card;
@@ -299,7 +299,6 @@ export class Explorer {
     if (answer.overtaken || note.axes !== this.axes) return undefined;
     if (answer.version !== this.table.version) return this.#replaced();
     if (!note.live) this.notice.clear("trouble");
-    if (!note.live && !note.exact) this.#tellNotes(answer.notes ?? []);
     const columns = this.answer ? [...this.answer.columns] : [];
     (note.columns ?? this.columns.keys()).forEach((place, k) => {
       columns[place] = answer.columns[k];
@@ -314,12 +313,6 @@ export class Explorer {
       });
     this.note = note;
     return undefined;
-  }
-
-  /** Say how a typed text was read, such as "last year". */
-  #tellNotes(notes) {
-    if (!notes.length) return this.notice.clear("read");
-    return this.notice.show("read", notes.join(" "), ["OK", () => this.notice.clear("read")]);
   }
 
   /** The evidence that was asked for is the evidence now. */

@@ -68,8 +68,7 @@ export function bits(amount) {
 /**
  * How the values of a column are written.
  * @param {{kind: string, edges: number[]|null, step?: number|null, zone?: string|null}} column
- * @returns {{value: (x: number) => string, exact: (x: number) => string, mean: (x: number) => string,
- *   tick: (x: number) => string}} exact: an end of an interval, of which no digit may be left out
+ * @returns {{value: (x: number) => string, mean: (x: number) => string, tick: (x: number) => string}}
  */
 export function writer(column) {
   const edges = column.edges ?? [0, 1];
@@ -95,10 +94,8 @@ function numbers(span, largest, column) {
   const mean = form(
     integer ? Math.min(2, Math.max(0, 3 - Math.ceil(Math.log10(span)))) || (span < 200 ? 1 : 0) : decimals,
   );
-  const exact = new Intl.NumberFormat(LOCALE, { maximumSignificantDigits: 15, useGrouping: largest >= 1e4, signDisplay: "negative" });
   return {
     value: (x) => minus(value.format(x)),
-    exact: (x) => minus((far ? value : exact).format(x)),
     mean: (x) => minus(mean.format(x)),
     tick: (x) => minus(largest >= 1e5 ? short.format(x) : value.format(x)),
   };
@@ -123,5 +120,5 @@ function dates(span, column) {
     return column.step >= DAY ? day : `${day} ${clock.slice(0, digits)}`;
   };
   const mean = (x) => write(column.step >= DAY ? x + DAY / 2 : x); // the nearest day
-  return { value: write, exact: write, mean, tick: (x) => short.format(x) };
+  return { value: write, mean, tick: (x) => short.format(x) };
 }

@@ -4,7 +4,7 @@ import { breakable, el, mark, named, svg } from "./dom.js";
 import { fill } from "./fill.js";
 import { bits, percent, writer } from "./format.js";
 import { spread, stepBars } from "./reasons_panel.js";
-import { labelOf } from "./typed.js";
+import { labelOf } from "./labels.js";
 
 const MOST = 60;
 const [ROW, WIDE, THICK] = [30, 110, 7]; // pixels: of a line, of the arcs, of the thickest one

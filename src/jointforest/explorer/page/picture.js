@@ -2,7 +2,7 @@
 import { download } from "./clipboard.js";
 import { percent, writer } from "./format.js";
 import { areFewCells, axis, bars, curve, labelled, later, outline, scaleOf, ticks } from "./scale.js";
-import { labelOf } from "./typed.js";
+import { labelOf } from "./labels.js";
 
 const WIDTH = 420;
 const [LEFT, RIGHT, ACROSS] = [14, 14, 3];

@@ -5,7 +5,7 @@ import { percent, writer } from "./format.js";
 import { fill } from "./fill.js";
 import { ticks } from "./scale.js";
 import { conditionOn } from "./state.js";
-import { labelOf } from "./typed.js";
+import { labelOf } from "./labels.js";
 
 export class ReasonsPanel {
   constructor(explorer, body) {

@@ -89,7 +89,7 @@ export class Sentence extends HTMLElement {
   setCan(can) {
     this.text.readOnly = !can("text");
     if (!this.text.readOnly) return this.#setCopies(can);
-    this.text.placeholder = "No evidence yet. Click a bar, drag over a histogram, or type below a column's name.";
+    this.text.placeholder = "No evidence yet. Click a bar, or drag over a histogram.";
     this.text.title = "the evidence, in the query language; Python can read such a sentence, this file cannot";
     this.text.setAttribute("aria-label", this.text.title);
     return this.#setCopies(can);

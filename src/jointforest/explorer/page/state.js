@@ -1,10 +1,10 @@
 /** Evidence, its history, how the page is looked at, and all of it as an address. Pure functions. */
 
 /**
- * One condition on one column, by its place in the table: one of levels, an interval, missing, any other text of the
- * query language, or what someone typed in a card.
+ * One condition on one column, by its place in the table: one of levels, an interval, missing, or a text of the query
+ * language. `words` is what the text field of an answer's condition shows.
  * @typedef {{column: number, levels?: number[], low?: number|null, high?: number|null, low_in?: boolean,
- *   high_in?: boolean, missing?: boolean, text?: string, typed?: string}} Condition
+ *   high_in?: boolean, missing?: boolean, text?: string, words?: string}} Condition
  * @typedef {Condition[]|{text: string}} Evidence
  * @typedef {{name: string, kind: string, levels: any[]|null, labels?: string[], edges: number[]|null,
  *   step?: number|null, zone?: string|null, can_miss: boolean}} Column

@@ -9,11 +9,6 @@ import { Refused } from "./errors.js";
  */
 export function tidy(condition, column, cut) {
   const { column: place } = condition;
-  if (condition.text !== undefined)
-    throw new Refused(
-      `This file does not understand “${condition.text}”: its fields take a value, “20 to 60”, “>= 40”, a date, a level, ` +
-        "“A or B”, “not A” and “missing”. What else the query language says needs Python.",
-    );
   if (condition.missing !== undefined) return { column: place, missing: condition.missing };
   if (condition.levels) {
     const levels = [...new Set(condition.levels)].sort((a, b) => a - b);

@@ -3,10 +3,9 @@ import { Refused } from "./errors.js";
 import { shares, tidy } from "./cuts.js";
 import { ForestPart } from "./forest_part.js";
 import { HiddenPart, normalise } from "./hidden_part.js";
-import { readTyped } from "./read_typed.js";
 import { inWords, NEIGHBOURHOOD, FEW } from "./support.js";
 import { arrayOf, bytesOf } from "./unpack.js";
-import { pythonCall, sentence } from "./words.js";
+import { pythonCall, sentence, wordsBeside } from "./words.js";
 
 const TAILS = [0.05, 0.95];
 const BEYOND = 0.01; // as in answers.py
@@ -57,14 +56,10 @@ export class InPageSource {
   #conditions(evidence) {
     if (!Array.isArray(evidence)) {
       if (!evidence?.text?.trim()) return [];
-      throw new Refused("A sentence of the query language needs Python: click, drag, or type in a card.");
+      throw new Refused("A sentence of the query language needs Python: click, or drag.");
     }
     const { columns } = this.table;
-    const plain = ({ typed, ...one }) => (typed === undefined ? one : { ...one, ...readTyped(typed, columns[one.column]) });
-    const found = evidence
-      .map(plain)
-      .map((one) => tidy(one, columns[one.column], this.cuts[one.column]))
-      .filter(Boolean);
+    const found = evidence.map((one) => tidy(one, columns[one.column], this.cuts[one.column])).filter(Boolean);
     found.sort((a, b) => a.column - b.column);
     if (new Set(found.map((one) => one.column)).size < found.length)
       throw new Refused("This file takes one condition a column.");
@@ -106,9 +101,8 @@ export class InPageSource {
     const background = mixture.reduce((sum, one) => sum + one.weight * one.background, 0);
     const rows = evidence.length ? this.#rowsLike(evidence, mixture, log) : this.nRows;
     return {
-      evidence,
+      evidence: evidence.map((one) => ({ ...one, words: wordsBeside(one, this.table.columns[one.column]) })),
       sentence: words,
-      notes: [],
       python: pythonCall(words),
       probability: isDensity ? null : Math.min(1, Math.exp(log)),
       log_probability: log,

@@ -10,6 +10,11 @@ export function sentence(evidence, columns, cuts) {
   return evidence.map((one) => say(one, columns[one.column], cuts[one.column].quoted)).join(" and ");
 }
 
+/** One condition without the name of its column, as the text field beside the name shows it. */
+export function wordsBeside(condition, column) {
+  return say(condition, column, "").trim();
+}
+
 /** How to ask in Python. */
 export function pythonCall(words) {
   if (!words) return "joint.given()";
@@ -26,6 +31,8 @@ function say(condition, column, name) {
   if (low !== null && low === high) return `${name} = ${number(low)}`;
   if (high === null) return `${name} ${lowIn ? ">=" : ">"} ${number(low)}`;
   if (low === null) return `${name} ${highIn ? "<=" : "<"} ${number(high)}`;
+  if (!name && lowIn && highIn) return `between ${number(low)} and ${number(high)}`;
+  if (!name) return `${lowIn ? ">=" : ">"} ${number(low)} and ${highIn ? "<=" : "<"} ${number(high)}`;
   return `${number(low)} ${lowIn ? "<=" : "<"} ${name} ${highIn ? "<=" : "<"} ${number(high)}`;
 }
 
