@@ -29,7 +29,7 @@ def text_beside(condition: Any) -> str:
     >>> text_beside(Interval(40, 60)), text_beside(AnyOf(1, Missing()))
     ('between 40 and 60', '= 1 or is missing')
     """
-    return condition_text("", condition).strip()
+    return condition_text("", condition).strip()  # without a name, conditions begin with a space
 
 
 def condition_text(column: str, condition: Any, nested: bool = False) -> str:
@@ -52,7 +52,7 @@ def condition_text(column: str, condition: Any, nested: bool = False) -> str:
             return f"{column} not in {_list_text(inner.conditions)}"
         if _is_value(inner):
             return f"{column} != {value_text(inner)}"
-        return f"not ({condition_text(column, inner)})"
+        return f"not ({condition_text(column, inner).strip()})"
     if isinstance(condition, Soft):
         return _soft_text(column, condition)
     return f"{column} = {value_text(condition)}"
@@ -68,11 +68,11 @@ def _soft_text(column: str, condition: Likely | About) -> str:
 
 
 def _key_text(column: str, key: Any) -> str:
-    return value_text(key) if _is_value(key) else condition_text(column, key)
+    return value_text(key) if _is_value(key) else condition_text(column, key).strip()
 
 
 def _joined(column: str, conditions: Iterable[Any], word: str, nested: bool) -> str:
-    text = word.join(condition_text(column, condition, nested=True) for condition in conditions)
+    text = word.join(condition_text(column, condition, nested=True).strip() for condition in conditions)
     return f"({text})" if nested else text
 
 
