@@ -262,16 +262,6 @@ def test_axe_finds_nothing(opened: Callable[..., Page], scheme: str, width: int)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-@pytest.mark.parametrize(("width", "media"), [(320, "screen"), (1280, "screen"), (2560, "screen"), (1280, "print")])
-def test_branches_of_the_tree_are_not_cut_in_two(opened: Callable[..., Page], width: int, media: str) -> None:
-    page = opened("mixed", viewport={"width": width, "height": 900})
-    page.emulate_media(media=media)
-    pieces = page.locator(".r-tree ul").evaluate_all("lists => lists.map(list => list.getClientRects().length)")
-    assert pieces and set(pieces) == {1}
-    named = page.locator(".r-root b, .r-tree li > b").all_text_contents()
-    assert sorted(named) == sorted(page.locator("#columns ~ .r-cards h3").all_text_contents())
-
-
 def test_times_that_are_not_over(new_context: Callable[..., BrowserContext], tmp_path: Path) -> None:
     joint = hard.contracts_joint()
     joint.report(tmp_path / "contracts.html")

@@ -1,4 +1,4 @@
-"""Which columns depend on each other in the joint: a matrix, a tree, what predicts a column."""
+"""Which columns depend on each other in the joint: a matrix or a map, and what predicts a column."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Dependence(NamedTuple):
         The bits of rows of the table.
     strength : float64 array (d, d)
         sqrt(1 - exp(-2 I)), I in nats: of normal columns their correlation without its sign.
-    order, parent : int32 array (d,)
-        The spanning tree of the strongest (Chow, Liu): see `spanning_tree`.
+    order : int32 array (d,)
+        Columns, each after the one on which it depends most: see `spanning_tree`.
     """
 
     names: tuple[str, ...]
@@ -41,7 +41,6 @@ class Dependence(NamedTuple):
     rows: np.ndarray | None
     strength: np.ndarray
     order: np.ndarray
-    parent: np.ndarray
 
 
 def find_dependence(shown: ShownJoint, X: np.ndarray | None = None) -> Dependence | None:
@@ -54,20 +53,16 @@ def find_dependence(shown: ShownJoint, X: np.ndarray | None = None) -> Dependenc
     rows = None if X is None else information_of_rows(X, columns, cuts) / np.log(2.0)
     names = tuple(column.name for column in columns)
     strength = np.sqrt(-np.expm1(-2.0 * information))
-    return Dependence(names, information / np.log(2.0), rows, strength, *spanning_tree(information))
+    return Dependence(names, information / np.log(2.0), rows, strength, spanning_tree(information)[0])
 
 
 def matrix(found: Dependence) -> list[dict[str, Any]] | None:
-    """The rows of a matrix, columns that hang together side by side; None of too many columns."""
-    some = found.order.tolist()
-    if len(some) > MOST_IN_MATRIX:
+    """The rows of a matrix, columns that depend on each other side by side; None of too many columns."""
+    columns = found.order.tolist()
+    if len(columns) > MOST_IN_MATRIX:
         return None
     return [
-        {
-            "name": found.names[i],
-            "cells": [None if i == j else _cell(found.strength[i, j]) for j in some],
-        }
-        for i in some
+        {"name": found.names[i], "cells": [None if i == j else _cell(found, i, j) for j in columns]} for i in columns
     ]
 
 
@@ -83,44 +78,17 @@ def arcs(found: Dependence) -> dict[str, Any]:
     most = max((bits for *_, bits in drawn.edges), default=1.0)
     paths = []
     for i, j, bits in drawn.edges:
+        a, b = some[i], some[j]
         reach = max(_THICK, _WIDE - 14 - 0.32 * abs(at[i] - at[j]))
         paths.append(
             {
                 "d": f"M{_WIDE} {at[i]:g}C{reach:g} {at[i]:g} {reach:g} {at[j]:g} {_WIDE} {at[j]:g}",
                 "width": f"{max(1.0, _THICK * bits / most):.2f}",
-                "title": f"{found.names[some[i]]} and {found.names[some[j]]}: {bits:.2f} bits",
+                "title": f"{found.names[a]} and {found.names[b]}: {_bits(found, a, b)}",
             }
         )
     names = [found.names[some[k]] for k in drawn.order]
     return {"names": names, "paths": paths, "wide": _WIDE, "row": _ROW, "left_out": len(found.names) - len(some)}
-
-
-def dependence_tree(found: Dependence) -> dict[str, Any]:
-    """The tree of the strongest dependences: its middle, and the branches of it, which stay whole on a page.
-
-    A branch is a list of columns, each below the one that it hangs on.
-    """
-    order, parent = found.order.tolist(), found.parent.tolist()
-    children: list[list[int]] = [[] for _ in order]
-    for k, above in enumerate(parent[1:], 1):
-        children[above].append(k)
-    lines, waiting = [], [(0, 0)]
-    while waiting:
-        k, depth = waiting.pop()
-        about = {"name": found.names[order[k]], "depth": min(depth, 9), "above": None, "bits": "", "strength": ""}
-        if k:
-            i, j = order[k], order[parent[k]]
-            about |= {"above": found.names[j], "bits": _bits(found, i, j)}
-            about["strength"] = f"{found.strength[i, j]:.2f}"
-        lines.append(about)
-        strongest_last = sorted(children[k], key=lambda c: (found.strength[order[c], order[k]], -c))
-        waiting += [(c, depth + 1) for c in strongest_last]
-    branches: list[list[dict[str, Any]]] = []
-    for line in lines[1:]:
-        if line["depth"] == 1:
-            branches.append([])
-        branches[-1].append(line)
-    return {"root": lines[0]["name"], "branches": branches}
 
 
 def predictors(found: Dependence, target: str) -> list[dict[str, str]]:
@@ -144,5 +112,6 @@ def _bits(found: Dependence, i: int, j: int) -> str:
     return f"{found.bits[i, j]:.2f} bits{beside}"
 
 
-def _cell(strength: float) -> dict[str, str]:
-    return {"text": f"{strength:.2f}".lstrip("0"), "tone": f"q{round(10 * float(strength))}"}
+def _cell(found: Dependence, i: int, j: int) -> dict[str, str]:
+    strength = float(found.strength[i, j])
+    return {"text": f"{strength:.2f}".lstrip("0"), "tone": f"q{round(10 * strength)}", "title": _bits(found, i, j)}

@@ -28,7 +28,7 @@ from ..explorer.shown import ShownJoint
 from ..inference.explanation.tree_text import tree_text
 from ..runtime.parameters import check_number
 from .columns import columns, encoded
-from .dependence import arcs, dependence_tree, find_dependence, matrix, predictors
+from .dependence import arcs, find_dependence, matrix, predictors
 from .embed import Embedded, embedded, wire
 from .summary import judged, summary
 
@@ -145,7 +145,6 @@ def report_text(joint: Any, wanted: WantedSections) -> str:
         n_rows=None if X is None else len(X),
         matrix=None if depends is None else matrix(depends),
         arcs=None if depends is None else arcs(depends),
-        tree=None if depends is None else dependence_tree(depends),
         target=target,
         predictors=[] if depends is None or target is None else predictors(depends, target),
         unusual=unusual,
