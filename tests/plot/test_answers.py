@@ -266,11 +266,10 @@ def test_trees_of_mixtures_are_those_of_the_heaviest_forest(
     joint: jf.Joint, hidden: jf.Joint, penguins: pd.DataFrame
 ) -> None:
     both = jf.mix([joint, hidden], [0.4, 0.6])
-    assert plot.tree_dot(both) == plot.tree_dot(joint)
     assert len(plot.tree(both, columns=["sex"]).axes) == len(plot.tree(joint, columns=["sex"]).axes)
     ax = plot.regions(both, "flipper_length_mm", "bill_length_mm", "species", penguins)
     assert len(ax.patches) > 1
-    for draw in (plot.tree, plot.tree_dot, lambda one: plot.regions(one, "flipper_length_mm", "bill_length_mm")):
+    for draw in (plot.tree, lambda one: plot.regions(one, "flipper_length_mm", "bill_length_mm")):
         with pytest.raises(ValueError, match=r"hidden trees.*plot\.pair and plot\.posterior draw any joint"):
             draw(hidden)
 

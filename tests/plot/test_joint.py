@@ -131,50 +131,15 @@ def test_errors_of_trees(joint: jf.Joint) -> None:
     learner = jf.JointTree()
     for draw in (
         lambda: plot.tree(learner),
-        lambda: plot.tree_dot(learner),
         lambda: plot.regions(learner, "bill_length_mm", "body_mass_g"),
         lambda: plot.leaf_images(learner, (2, 2)),
     ):
         with pytest.raises(TypeError, match=r"expected a Joint .* got JointTree"):
             draw()
     with pytest.raises(ValueError, match="list of names"):
-        plot.tree_dot(joint, columns="sex")
+        plot.tree(joint, columns="sex")
     with pytest.raises(ValueError, match="list of names"):
         plot.tree(joint, columns=3)
-
-
-STRING = r'"((?:[^"\\]|\\.)*)"'
-
-
-def read_dot(text: str) -> tuple[dict[int, str], dict[tuple[int, int], str]]:
-    """Labels of nodes and of edges; every line must be one that DOT knows."""
-    first, second, third, *body, last = text.split("\n")
-    assert (first, last) == ("digraph tree {", "}") and second.startswith("  node [") and third.startswith("  edge [")
-    nodes, edges = {}, {}
-    for line in body:
-        node = re.fullmatch(rf"  n(\d+) \[label={STRING}\];", line)
-        edge = re.fullmatch(rf"  n(\d+) -> n(\d+) \[label={STRING}\];", line)
-        assert node or edge, line
-        if node:
-            nodes[int(node[1])] = node[2]
-        else:
-            edges[int(edge[1]), int(edge[2])] = edge[3]
-    return nodes, edges
-
-
-def test_dot_is_the_tree(joint: jf.Joint) -> None:
-    nodes, edges = read_dot(plot.tree_dot(joint, columns=["species"]))
-    assert len(nodes) == 2 * joint.n_leaves - 1 and {child for _, child in edges} == set(nodes) - {0}
-    outline = joint.tree_text()
-    assert all(f" {test}  " in outline for test in edges.values())
-    leaves = [label for label in nodes.values() if "leaf" in label]
-    assert len(leaves) == joint.n_leaves and all("species " in label for label in leaves)
-
-
-def test_dot_escapes_what_levels_may_hold() -> None:
-    joint = jf.JointTree(splitters={"a level": ["day", "number"]}, random_state=0).fit(mixed_table()).joint_
-    nodes, edges = read_dot(plot.tree_dot(joint))
-    assert any('a\\\\b\\"' in label for label in [*nodes.values(), *edges.values()])
 
 
 def test_long_tests_keep_to_two_short_lines() -> None:

@@ -7,7 +7,7 @@ from .predictions import attribution, calibration, fidelity, shapley_summary, wh
 from .regions import regions
 from .robustness import accuracy_by_epsilon, epsilon_against_density, extreme_rows
 from .survival import survival
-from .trees import tree, tree_dot
+from .trees import tree
 
 __all__ = [
     "accuracy_by_epsilon",
@@ -27,6 +27,5 @@ __all__ = [
     "shapley_summary",
     "survival",
     "tree",
-    "tree_dot",
     "why",
 ]

@@ -16,7 +16,6 @@ from matplotlib.ticker import MaxNLocator
 from ..api.joint import Joint
 from ..data.conditions import AnyOf, Interval, Not
 from ..data.evidence import build
-from ..inference.explanation.rules import leaf_summaries, summary_text
 from ..inference.explanation.tree_text import TreeNode, tree_leaves, tree_nodes
 from ..inference.histogram import even_edges
 from ..models.base import Distribution
@@ -93,57 +92,6 @@ def tree(joint: Joint, tree: int = 0, columns: Sequence[str] | None = None, max_
     for place, j in enumerate(names):
         _draw_column(joint.distribution, forest, j, groups, [line[place] for line in panels])
     return figure
-
-
-def tree_dot(joint: Joint, tree: int = 0, columns: Sequence[str] | None = None, max_leaves: int = 24) -> str:
-    """One tree in the DOT language, for Graphviz or whatever else reads it: ``dot -Tsvg tree.dot -o tree.svg``.
-
-    Parameters
-    ----------
-    joint, tree, columns, max_leaves
-        As of `tree`. Leaves name the mean and the interval that holds 90 % of a number, and the three most probable
-        levels; ends that are no leaf only how many leaves they hold. Tests have all their digits.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    ValueError
-        As of `tree`.
-
-    Examples
-    --------
-    >>> import jointforest as jf
-    >>> from jointforest import plot
-    >>> joint = jf.JointTree(max_leaf_nodes=2, random_state=0).fit(jf.datasets.load_penguins()).joint_
-    >>> print(plot.tree_dot(joint, columns=["species"]))
-    digraph tree {
-      node [shape=box, fontname="sans-serif"];
-      edge [fontname="sans-serif"];
-      n0 [label="100.0%"];
-      n1 [label="...species ..."];
-      n0 -> n1 [label="..."];
-      n2 [label="...species ..."];
-      n0 -> n2 [label="..."];
-    }
-    """
-    forest = trees_of(joint, "tree")
-    shown = _shown(forest, tree, max_leaves)
-    names = [forest.schema.names[j] for j in chosen(forest.schema, columns, _MOST_COLUMNS)]
-    own = np.array([node.leaf for node in shown.nodes if node.leaf >= 0], dtype=np.int64)
-    own = own[np.isin(own, tree_leaves(forest, tree))]
-    says = dict(zip(own.tolist(), leaf_summaries(forest, build(forest.schema), own), strict=True))
-    lines = ["digraph tree {", '  node [shape=box, fontname="sans-serif"];', '  edge [fontname="sans-serif"];']
-    for number, node in enumerate(shown.nodes):
-        text = [_share_text(node, shown.leaves[number])]
-        for name in names if node.leaf in says else []:
-            text.append(summary_text(forest.schema, {name: says[node.leaf][name]}))
-        lines.append(f"  n{number} [label={_quoted(text)}];")
-        if node.parent >= 0:
-            lines.append(f"  n{node.parent} -> n{number} [label={_quoted([node.text])}];")
-    return "\n".join([*lines, "}"])
 
 
 def _shown(forest: BoxTrees, tree: int, max_leaves: int) -> _Shown:
@@ -274,9 +222,3 @@ def _share_text(node: TreeNode, leaves: np.ndarray) -> str:
     if not len(leaves):
         return share
     return f"{share}  leaf {node.leaf}" if node.leaf >= 0 else f"{share}  {len(leaves)} leaves"
-
-
-def _quoted(lines: Sequence[str]) -> str:
-    """A DOT string."""
-    text = "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") for line in lines)
-    return f'"{text}"'
