@@ -34,20 +34,9 @@ def ends_of(
 ) -> tuple[float, float]:
     """The lower and upper end of a column, infinite where it is open.
 
-    Parameters
-    ----------
-    values : float64 array (k,)
-        Distinct numbers, ascending: the 64 nearest to either end, or all where these are fewer.
-    counts : int64 array (k,)
-        How often each occurs.
-    n : int
-        Known cells.
-    step : float
-        Width of the grid's cells, of which the values are the centres; 0 without a grid.
-    ends : tuple of float
-        The smallest and the largest number.
-    has_zero : bool
-        Whether 0 is more to the column than another number: not to dates.
+    ``values`` (k,) are distinct numbers, ascending, each with its count: the 64 nearest to either ``ends``, or all
+    where these are fewer. ``n`` is the number of known cells, ``step`` the width of the grid's cells (0 without a
+    grid). ``has_zero``: whether 0 means more to the column than another number; not to dates.
 
     Examples
     --------

@@ -220,33 +220,14 @@ def build(
     n: int | None = None,
     ranges: Ranges | None = None,
 ) -> Evidence:
-    """Evidence of n rows.
+    """Evidence of n rows: values ``X`` (n, d) from `frames.encode`, and conditions by column, which hold for every row.
 
-    Parameters
-    ----------
-    schema : Schema
-    X : float64 array (n, d), optional
-        Values and level codes, NaN where nothing is known, from `frames.encode`. Default: nothing is known.
-    unseen : bool array (n, d), optional
-        Cells that hold a level never seen at learning; they count as missing, with a penalty.
-    conditions : dict of column name to condition, optional
-        A scalar, a list (any of its entries), or what `conditions` offers; it holds for every row, unless its ends are
-        arrays with one entry a row, or it is a `PerRow`. A cell that has a value too must meet both; of soft evidence
-        its log_penalty then has the value's log-likelihood. One with a level never seen counts as missing, so that the
-        condition alone holds for it.
-    n : int, optional
-        Number of rows if there is no X; default: that of the conditions' arrays, else 1.
-    ranges : Ranges, optional
-        Cells of which a range is known, whatever X has there.
-
-    Returns
-    -------
-    Evidence
-
-    Raises
-    ------
-    ValueError
-        Wrong shapes, unknown columns, and conditions that a column cannot have (see `meaning.meaning_of`).
+    ``unseen`` marks cells with a level never seen at learning: they count as missing, with a penalty. A condition is a
+    scalar, a list (any of its entries), or what `conditions` offers; its ends may be arrays with one entry a row, or it
+    is a `PerRow`. A cell that has a value too must meet both; of soft evidence its log_penalty then has the value's
+    log-likelihood. ``ranges`` are cells of which a range is known, whatever X has there. Without X, ``n`` is that of
+    the conditions' arrays, else 1. Raises ValueError for conditions that a column cannot have (see
+    `meaning.meaning_of`).
 
     Examples
     --------
@@ -502,19 +483,8 @@ def _atoms(held: list[bool]) -> int:
 def neighbourhood(schema: Schema, known: Evidence, radius: np.ndarray) -> Evidence:
     """The evidence, with every number x that is known replaced by the interval from x - radius to x + radius.
 
-    Parameters
-    ----------
-    schema : Schema
-    known : Evidence
-        n rows of values.
-    radius : float64 array (d,)
-        How far from the value its neighbours are, in the column's numbers, at least 0. On a grid a cell is in the
-        interval if its centre is. Of level codes it says nothing. Regions that are known stay.
-
-    Returns
-    -------
-    Evidence
-        Regions in place of numbers; equal numbers of a column share one.
+    ``radius`` (d,) is in the column's numbers, at least 0; of level codes it says nothing. On a grid a cell is in the
+    interval if its centre is. Regions that are known stay, and equal numbers of a column share one.
 
     Examples
     --------

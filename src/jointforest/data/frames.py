@@ -154,33 +154,12 @@ def _through_narwhals(frame: Any) -> Any:
 
 
 def encode(schema: Schema, frame: Any, ignored: Collection[str] | None = ()) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers and level codes of a frame.
+    """Numbers and level codes of a frame of n rows, (n, d), NaN where missing; and which cells are levels never seen.
 
     Columns are matched by name (numpy arrays: by position), absent ones count as missing, those of which nothing was
     known at learning are left aside, and the frame may be of another library than the schema's. A label that is no
-    level of its column is NaN in ``X`` and marked in ``unseen``.
-
-    Parameters
-    ----------
-    schema : Schema
-    frame : pandas, polars or pyarrow table, or 2-D numpy array
-        n rows.
-    ignored : names of columns
-        Names of extra columns to ignore; None ignores all extra columns.
-
-    Returns
-    -------
-    X : float64 array (n, d), C-contiguous
-        NaN where missing or unseen.
-    unseen : bool array (n, d)
-
-    Raises
-    ------
-    ValueError
-        Columns that the schema does not have, two columns of one name, infinite numbers, text in a column of numbers
-        and the like; the message names column and value.
-    TypeError
-        A column of a type that is not supported.
+    level of its column is NaN in the first array and marked in the second. Extra columns named in ``ignored`` are left
+    out, all of them if it is None. Raises ValueError or TypeError, which name the column and the value.
 
     Examples
     --------
@@ -260,23 +239,12 @@ def _are_ranges(cells: ColumnCells) -> bool:
 
 
 def decode(schema: Schema, X: np.ndarray, first_new: int | None = None) -> Any:
-    """Frame of the kind the schema came from, with its dtypes, levels, decimals, dates and time zones.
+    """Frame of the kind the schema came from, of numbers and codes ``X`` (n, d), with its dtypes, levels and time zones.
 
     Grid columns are moved to the nearest cell centre. As in the library itself, missing cells turn an ``int64`` pandas
     or numpy column into ``float64`` and a ``bool`` one into objects; all other types have a missing cell of their own.
-    Numbers outside a type's range are clipped to it, dates to the years 1 to 9999 (1678 to 2261 in nanoseconds).
-
-    Parameters
-    ----------
-    schema : Schema
-    X : float64 array (n, d)
-        As `encode` gives it.
-    first_new : int, optional
-        For drawn rows: the number of the first of them. Identifiers, which the model does not have, are new ones.
-
-    Returns
-    -------
-    pandas, polars or pyarrow table, or 2-D numpy array
+    Numbers outside a type's range are clipped to it, dates to the years 1 to 9999 (1678 to 2261 in nanoseconds). Of
+    drawn rows, ``first_new`` is the number of the first: identifiers, which the model does not have, are new ones.
     """
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2 or X.shape[1] != len(schema.columns):
@@ -507,22 +475,12 @@ def fill(
 ) -> Any:
     """Frame of the kind at learning, from imputed numbers and codes, with the known cells of the frame given.
 
+    ``X`` and ``unseen`` (n, d) are as `encode` gives them for the frame; ``filled`` is X with its missing cells filled
+    in. ``exact`` (n, d) marks cells that are ranges in the frame, and filled; flags that say so are left empty.
+
     Cells that the schema's types cannot hold (a level never seen, a number off the grid) come back too: their column
     then has a wider type, such as float instead of int, or text instead of a category. So do cells that float64 cannot
     hold (whole numbers beyond 2**53, decimals, nanoseconds), from a frame of the library and type at learning.
-
-    Parameters
-    ----------
-    schema : Schema
-    frame : frame, of any kind
-        n rows; some cells missing.
-    X : float64 array (n, d)
-    unseen : bool array (n, d)
-        As `frames.encode` gives them for the frame.
-    filled : float64 array (n, d)
-        X with its missing cells filled in.
-    exact : bool array (n, d), optional
-        Cells that are ranges in the frame, and filled. Flags that say so are left empty: all cells are exact now.
     """
     frame, out = with_names(frame, doubt=False), decode(schema, filled)
     filled_of = np.empty((len(schema.columns), 0)) if exact is None else exact.T

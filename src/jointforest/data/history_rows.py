@@ -164,19 +164,8 @@ def _subjects(cells: ColumnCells, group: str) -> tuple[np.ndarray, list[Any]]:
 def whole_subjects(source: Any, group: str, n_rows: int) -> Iterator[Any]:
     """Frames of whole subjects from a table in batches, in which the rows of each subject stand together.
 
-    Parameters
-    ----------
-    source
-        As `batches.batches_of` takes it.
-    group : str
-        The column of subjects.
-    n_rows : int
-        Rows of a frame, at most; a subject with more rows has a frame of its own.
-
-    Raises
-    ------
-    ValueError
-        If there is no such column, a row has no subject, or rows of a subject stand apart.
+    A frame has at most ``n_rows`` rows; a subject with more has a frame of its own. Raises ValueError if there is no
+    such column, a row has no subject, or rows of a subject stand apart.
     """
     seen = np.empty(0, np.uint64)
     waiting: list[Any] = []

@@ -73,34 +73,13 @@ class NoRows(ValueError):
 def infer_schema(frame: Any, kinds: Mapping[str, Any] | None = None, doubt: bool = True) -> Schema:
     """Schema of a frame: the kind, grid, atoms and levels of each column.
 
-    Parameters
-    ----------
-    frame : pandas, polars or pyarrow table, or 2-D numpy array
-        Missing cells (None, NaN, NA, NaT, null) are welcome.
-    kinds : dict of column name to kind, optional
-        Overrides. ``continuous`` is a plain density (no grid, no atoms); ``integer`` and ``rounded`` check the values;
-        ``categorical`` and ``ordered`` make levels of the distinct values of a column of numbers; ``ranges`` makes
-        numbers of brackets. A `conditions.Censored` names the column that says which numbers are exact.
-    doubt : bool
-        Whether to warn of values that may stand for missing cells.
+    ``kinds`` overrides kinds by name: ``continuous`` is a plain density (no grid, no atoms); ``integer`` and
+    ``rounded`` check the values; ``categorical`` and ``ordered`` make levels of the distinct values of a column of
+    numbers; ``ranges`` makes numbers of brackets; a `conditions.Censored` names the column that says which numbers are
+    exact. ``doubt``: whether to warn of values that may stand for missing cells.
 
-    Returns
-    -------
-    Schema
-
-    Raises
-    ------
-    ValueError
-        No rows or columns, two columns of one name, no known cell at all, infinite numbers, an unknown column or kind
-        in ``kinds``, values that do not fit the kind asked for, more than 10,000 levels.
-    TypeError
-        A column of a type that is not supported.
-
-    Warns
-    -----
-    UserWarning
-        Columns without any known cell; a column of text that differs in nearly every row; integers too large to be
-        told apart as float64.
+    Raises ValueError or TypeError, which name the column, for what no schema can describe. Warns of columns without any
+    known cell, of text that differs in nearly every row, and of integers beyond what float64 can tell apart.
 
     Examples
     --------

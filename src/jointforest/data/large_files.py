@@ -34,17 +34,8 @@ def read_batches(
 ) -> Iterator[tuple[str, pa.Table]]:
     """Files and their rows in order: of Parquet `batches.BATCH` at a time, of CSV all of a file; at least one pair.
 
-    Parameters
-    ----------
-    files : list of str
-    form, csv, text
-        How files are read: see `table_files.read_table`.
-
-    Raises
-    ------
-    ValueError
-        If a file is no whole table, or has other columns than the first, or a column of another sort; the message
-        names file and column.
+    Files are read as by `table_files.read_table`. Raises ValueError, which names file and column, if a file is no whole
+    table, or has other columns than the first, or a column of another kind.
     """
     known: tuple[str, pa.Schema] | None = None
     has_rows = False
@@ -91,19 +82,10 @@ def in_blocks(parts: Iterable[tuple[str, pa.Table]], n_rows: int) -> Iterator[tu
 def write_batches(
     tables: Callable[[], Generator[pa.Table]], path: str, form: str | None = None, csv: CsvForm = PLAIN
 ) -> None:
-    """Write tables one below the other; a file appears whole or not at all, and replaces what was there.
+    """Write tables as `table_files.write_table`, one below the other; a file appears whole or not at all.
 
-    Parameters
-    ----------
-    tables : callable
-        Gives the tables, one at least, all with the same columns; it is called again if a type of the first ones turns
-        out too narrow for a later one: the file's columns then have the wider type from the start.
-    path : str
-        ``-`` is standard output.
-    form : {"csv", "parquet"}, optional
-        Default: by the file's ending; CSV for standard output.
-    csv : CsvForm
-        How to write CSV.
+    ``tables`` gives the tables, one at least, all with the same columns. It is called again if a type of the first ones
+    turns out too narrow for a later one: the file's columns then have the wider type from the start.
     """
     if format_to_write(path, form) == "parquet":
         write_whole(path, lambda file: _write_parquet(tables, file))

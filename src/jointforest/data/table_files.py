@@ -30,27 +30,10 @@ PLAIN = CsvForm()
 def read_table(
     path: str, form: str | None = None, csv: CsvForm = PLAIN, text: Iterable[str] = (), doubt: bool = True
 ) -> pa.Table:
-    """Read a table.
+    """Read a table; ``-`` is standard input. ``form`` is csv or parquet, by default by the file's ending.
 
-    Parameters
-    ----------
-    path : str
-        ``-`` is standard input.
-    form : {"csv", "parquet"}, optional
-        Default: by the file's ending; CSV for standard input.
-    csv : CsvForm
-        How a CSV file is written.
-    text : iterable of str
-        Columns to be read as text from CSV, even if they look like numbers.
-    doubt : bool
-        Whether to warn of what looks wrong.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-    ValueError
-        If it is no such table; the message names the file.
+    ``csv`` is how a CSV file is written, ``text`` are columns to be read as text from it, and ``doubt`` is whether to
+    warn of what looks wrong. Raises OSError if the file cannot be read, and ValueError if it is no such table.
     """
     return read_with_texts(path, form, csv, text, False, doubt)[0]
 
@@ -80,20 +63,10 @@ def read_with_texts(
 
 
 def find_form(path: str, csv: CsvForm, known: CsvForm = PLAIN, names: Iterable[str] = (), form: str = "csv") -> CsvForm:
-    """The form of a CSV file, or of a workbook as CSV, with what its first bytes show.
+    """The form of a CSV file, or of a workbook as CSV, with what its first bytes show; of a pipe they show nothing.
 
-    Of a pipe they show nothing, as it is read once.
-
-    Parameters
-    ----------
-    path : str
-    csv : CsvForm
-        What is said of it.
-    known : CsvForm
-        The form of an earlier table. Its separator and the lines above its names, if they are not said otherwise, hold
-        where more ``names`` of columns are found so, and its encoding holds where the file is not UTF-8.
-    names : iterable of str
-    form : {"csv", "xlsx"}
+    ``csv`` is what the user said of it. ``known`` is the form of an earlier table: its separator and the lines above
+    its names hold where more ``names`` of columns are found so, and its encoding holds where the file is not UTF-8.
     """
     as_known = csv._replace(separator=csv.separator or known.separator, skip=csv.skip or known.skip)
     if not os.path.isfile(path):
@@ -108,17 +81,9 @@ def find_form(path: str, csv: CsvForm, known: CsvForm = PLAIN, names: Iterable[s
 
 
 def write_table(table: pa.Table, path: str, form: str | None = None, csv: CsvForm = PLAIN) -> None:
-    """Write a table; a file appears whole or not at all, and replaces what was there.
+    """Write a table as `read_table` reads it; a file appears whole or not at all, and replaces what was there.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-    path : str
-        ``-`` is standard output.
-    form : {"csv", "parquet"}, optional
-        Default: by the file's ending; CSV for standard output.
-    csv : CsvForm
-        How to write CSV; a file that ends in .tsv or .tab has tabs.
+    ``-`` is standard output. A file that ends in .tsv or .tab has tabs.
     """
     form = format_to_write(path, form)
     write_whole(path, lambda file: _write(table, file, form, form_of_output(path, csv)))

@@ -206,18 +206,8 @@ def find_forms(reader: FrameReader, kinds: Mapping[str, str]) -> Found:
     """The forms of a table's text columns that hold numbers, dates or times.
 
     A column with two readings, such as ``03/04/2022``, takes the one that other columns of the table prove. Without
-    such a column the reading is a convention, and a warning says which.
-
-    Parameters
-    ----------
-    reader : FrameReader
-    kinds : mapping of str to str
-        Kinds of columns that the user gave; those to be categorical, or to take no part in the model, stay text.
-
-    Warns
-    -----
-    UserWarning
-        If a column has two readings, or some of its cells have another form.
+    such a column the reading is a convention, and a warning says which. Columns whose ``kinds`` the user gave as
+    categorical, or as no part of the model, stay text. Also warns if some cells of a column have another form.
     """
     choices: dict[str, tuple[WrittenForm, ...]] = {}
     found = Found({}, {}, {}, {})

@@ -46,28 +46,14 @@ _SUPPORTED = (
 
 
 def read_ensemble(model: Any) -> Ensemble:
-    """What a trained model of another library computes, as a node table with values.
+    """What a trained model of another library computes, as a node table with values; an Ensemble is returned as it is.
 
     Routing is exact: rows reach the leaves that the library sends them to, rows with missing cells and levels never
-    seen included.
+    seen included. A scikit-learn Pipeline may change columns one by one before such a model (see `pipeline.read`).
 
-    Parameters
-    ----------
-    model : fitted model of scikit-learn, XGBoost, LightGBM or CatBoost; or an Ensemble, which is returned as it is
-        Or a scikit-learn Pipeline of steps that change columns one by one, and such a model (see `pipeline.read`).
-
-    Returns
-    -------
-    Ensemble
-
-    Raises
-    ------
-    TypeError
-        If it is no model of a supported type.
-    ValueError
-        If the model is not fitted, or computes something that a node table cannot say: linear leaves, vectors in
-        leaves, several targets, target-encoded splits, an objective that is not supported, a step of a pipeline that is
-        not known to change columns one by one.
+    Raises TypeError for other types, and ValueError if the model is not fitted or computes what a node table cannot
+    say: linear leaves, vectors in leaves, several targets, target-encoded splits, or an objective that is not
+    supported.
 
     Examples
     --------
@@ -100,35 +86,11 @@ _FILE_KINDS = "XGBoost's .json and .ubj, LightGBM's .txt, CatBoost's .cbm and .j
 
 
 def read_model_file(path: str | Path) -> Any:
-    """A model as the library that wrote the file reads it.
+    """A model as the library that wrote the file reads it, for `read_ensemble`.
 
-    Parameters
-    ----------
-    path : path
-        XGBoost: ``.json``, ``.ubj``; LightGBM: ``.txt``; CatBoost: ``.cbm``, ``.json``. A file names no labels of
-        classes where its library does not write them: then classes are 0, 1, ....
-
-    Returns
-    -------
-    model
-        As `read_ensemble` takes it.
-
-    Raises
-    ------
-    ValueError
-        If it is of another kind (a pickle can run any program when it is read), or its library cannot read it.
-    ImportError
-        Without that library.
-    OSError
-        If there is no such file.
-
-    Examples
-    --------
-    >>> try:
-    ...     read_model_file("model.pkl")
-    ... except ValueError as error:
-    ...     print(str(error)[:61])
-    model.pkl: a pickle can run any program when it is read; give
+    XGBoost: ``.json``, ``.ubj``; LightGBM: ``.txt``; CatBoost: ``.cbm``, ``.json``. A file names no labels of classes
+    where its library does not write them: then classes are 0, 1, .... Raises ValueError for other kinds (a pickle can
+    run any program when it is read), and ImportError without the library.
     """
     path = Path(path)
     ending = path.suffix.lower()

@@ -59,18 +59,8 @@ def quick_score(real: TableCells, rows: TableCells, seed: int) -> float:
 def told_apart(real: TableCells, rows: TableCells, seed: int, may_xgboost: bool = True) -> ToldApart:
     """Score of two tables: as many rows of each, three stratified shuffled folds, default gradient boosting.
 
-    Parameters
-    ----------
-    real, rows : Cells
-        The longer one is cut to as many rows as the other, by chance.
-    seed : int
-    may_xgboost : bool
-        Whether XGBoost is asked where it is installed; else scikit-learn on every machine.
-
-    Raises
-    ------
-    ValueError
-        If either has fewer than 10 rows.
+    The longer table is cut to as many rows as the other, by chance. With ``may_xgboost`` XGBoost is asked where it is
+    installed; else scikit-learn on every machine. Raises ValueError if either has fewer than 10 rows.
     """
     X, y, folds = _folds(real, rows, MOST_TEST_ROWS, N_FOLDS, seed)
     is_xgboost = may_xgboost and find_spec("xgboost") is not None

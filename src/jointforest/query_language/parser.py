@@ -845,22 +845,8 @@ class Query:
 def parse_query(text: str, kinds: Mapping[str, str] | None = None, aside: Mapping[str, str] | None = None) -> Query:
     """Read a query such as ``P(income = '>50K' | age >= 40, sex = 'Female')``.
 
-    Parameters
-    ----------
-    text : str
-    kinds : mapping of str to str, optional
-        The table's columns and their kinds; without it any column name is accepted.
-    aside : mapping of str to str, optional
-        Columns that take no part in the model, and why.
-
-    Returns
-    -------
-    Query
-
-    Raises
-    ------
-    QuerySyntaxError
-        With the place of the fault, and a hint.
+    ``kinds`` are the table's columns and their kinds; without them any column name is accepted. ``aside`` are columns
+    that take no part in the model, and why. Raises QuerySyntaxError with the place of the fault, and a hint.
 
     Examples
     --------
@@ -886,24 +872,10 @@ def parse_conditions(
 
 
 def parse_beside(column: str, text: str, kinds: Mapping[str, str]) -> Condition:
-    """Read conditions on one column, whose name may be left out.
+    """Read conditions on one column, whose name may be left out: ``>= 40``, ``in {a, b}``, ``is missing``, or a value
+    alone.
 
-    Parameters
-    ----------
-    column : str
-    text : str
-        Such as ``>= 40``, ``between 40 and 60``, ``in {a, b}``, ``is missing``, or a value alone.
-    kinds : mapping of str to str
-        The table's columns and their kinds.
-
-    Returns
-    -------
-    condition
-
-    Raises
-    ------
-    QuerySyntaxError
-        Also if the text has a condition on another column.
+    Raises QuerySyntaxError, also if the text has a condition on another column.
 
     Examples
     --------

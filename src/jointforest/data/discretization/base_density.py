@@ -86,21 +86,10 @@ _INSIDE = 2.0**-53
 
 
 def quantiles(scale: Scale, weights: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Quantiles inf{x: F(x) >= q} of a numeric column that has codes with these probabilities.
+    """Quantiles inf{x: F(x) >= q} (n, k) of a numeric column whose codes have the probabilities ``weights`` (n, K).
 
-    Parameters
-    ----------
-    scale : Scale
-        Of a numeric column; cut to a region, quantiles are given the region.
-    weights : float array (n, K)
-        Probability of each code in each row, up to a factor.
-    q : float64 array (k,)
-        Levels from 0 to 1.
-
-    Returns
-    -------
-    float64 array (n, k)
-        Centres of cells on a grid, atoms exactly; NaN where a row's weights are NaN or all 0.
+    ``weights`` count up to a factor. Of a scale that is cut to a region, quantiles are given the region. They are
+    centres of cells on a grid, atoms exactly, and NaN where a row's weights are NaN or all 0.
 
     Examples
     --------
@@ -131,20 +120,7 @@ def quantiles(scale: Scale, weights: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def draw(scale: Scale, code: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """Exact draws inside codes.
-
-    Parameters
-    ----------
-    scale : Scale
-    code : int array (n,)
-        Codes that the scale has something of.
-    u : float64 array (n,)
-        Uniform numbers, 0 <= u < 1: the draw is the code's quantile at u.
-
-    Returns
-    -------
-    float64 array (n,)
-        Finite numbers (cells' centres on a grid) or level codes.
+    """Exact draws (n,) inside codes: each is the code's quantile at a uniform number 0 <= u < 1.
 
     Examples
     --------

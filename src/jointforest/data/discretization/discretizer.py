@@ -289,23 +289,11 @@ def whole(scale: Scale) -> Scale:
 
 
 def codes_of(scale: Scale, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Codes of values, and the log of their base density within the code.
+    """Codes of values (n,), and the log of their base density within the code; K and 0 where missing.
 
     On a grid a value counts as its cell, and the density is the cell's share of the code over the step. At an atom or
-    a level it is its share of the code. log p(x) = log p(code) + base density.
-
-    Parameters
-    ----------
-    scale : Scale
-    x : float64 array (n,)
-        Numbers or level codes, NaN where missing.
-
-    Returns
-    -------
-    code : int32 array (n,)
-        K where missing.
-    log_base : float64 array (n,)
-        0 where missing; -inf (with code 0) where the scale, cut to a region, has nothing, never in a whole one.
+    a level it is its share of the code. log p(x) = log p(code) + base density. Where a scale that is cut to a region
+    has nothing, the code is 0 and the density -inf.
 
     Examples
     --------

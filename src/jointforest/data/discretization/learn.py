@@ -583,7 +583,7 @@ def learn_scale(
     singles: bool = False,
     limits: np.ndarray = NO_LIMITS,
 ) -> Scale:
-    """The scale of a column.
+    """The scale of a column with these values (n,), as `frames.encode` gives them: no number or level has density 0.
 
     Numbers get at most ``n_codes`` ordered bins: a place (cell of a grid, or atom) that holds 1/K of the weight (and
     10 rows) is alone in its bin, the others are cut at equal weight. Inside a bin lie
@@ -594,31 +594,10 @@ def learn_scale(
     - in the outermost bins, open exponential tails with about half a row.
 
     Rates of pieces are such that the mean and the variance of the column are those of its rows, as far as possible;
-    not with ``singles``, where likelihood matters more.
+    not with ``singles``, where likelihood matters more: values of one row may then be points, too. With ``fine_ends``
+    up to 1 the outermost bins are narrower. Bins also end at the ``limits``, on a grid edges of cells.
 
     Levels of categorical columns are codes, but of more than 1,024 the rarest share codes.
-
-    Parameters
-    ----------
-    column : Column
-    values : float64 array (n,)
-        As `frames.encode` gives them: numbers or level codes, NaN where missing.
-    weight : float64 array (n,) or None
-        Weights of the rows, at least 0; None: all 1.
-    n_codes : int
-        Most bins of a numeric column.
-    fine_ends : float
-        0: bins are cut at equal weight; up to 1: the outermost ones are narrower, the others wider.
-    singles : bool
-        Whether values of one row may be points, too (`point_rows`): new rows are often more probable, and values of
-        the rows that were learned much more.
-    limits : float64 array (l,)
-        Numbers at which bins end, on a grid edges of cells; of those between the same two values the last.
-
-    Returns
-    -------
-    Scale
-        No number, and no level of the column, has density 0.
 
     Examples
     --------

@@ -15,18 +15,9 @@ def restrict(
 ) -> Scale:
     """What of a scale lies in a region: segments cut, masses lessened; codes outside have nothing left.
 
-    `Scale.log_code` of the result is the log of the region's share of each code.
-
-    Parameters
-    ----------
-    scale : Scale
-    run_lo, run_hi : float64 array (Q,)
-        Runs ``(lo, hi]`` of the region, disjoint and ascending, as `data.evidence.Evidence` has them: on cell edges
-        of a grid; level k of a categorical column is in a run if ``lo < k <= hi``.
-    atoms : int
-        Bit k is set if the k-th of ``column_atoms`` lies in the region. On a grid the runs decide.
-    column_atoms : tuple of float
-        ``Column.atoms``.
+    `Scale.log_code` of the result is the log of the region's share of each code. ``run_lo``, ``run_hi`` (Q,) are the
+    runs ``(lo, hi]`` of the region, disjoint and ascending, on cell edges of a grid; level k is in a run if ``lo < k <=
+    hi``. Bit k of ``atoms`` is set if the k-th of ``column_atoms`` lies in the region; on a grid the runs decide.
 
     Examples
     --------

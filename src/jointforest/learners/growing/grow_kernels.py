@@ -287,20 +287,10 @@ class. Less is rounding."""
 
 @entry
 def grow_tree(table, rules, growing, scratch):
-    """Grow a tree, best split first if the number of leaves is limited, else depth first.
+    """Grow a tree, best split first if the number of leaves is limited, else depth first; whether the tree is whole.
 
-    Parameters
-    ----------
-    table : GrowthRows
-    rules : Rules
-    growing : GrowingTree
-        Has words for the sets of two splits, at least.
-    scratch : Scratch
-
-    Returns
-    -------
-    bool
-        Whether the tree is whole; else ``growing`` is full: call again with the same tree and more room.
+    If it is not, ``growing`` is full: call again with the same tree and more room. It has words for the sets of two
+    splits, at least.
     """
     counts, tree = growing.counts, growing.tree
     most_words = (scratch.trial.shape[0] + 63) // 64

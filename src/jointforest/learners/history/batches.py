@@ -59,19 +59,8 @@ def sample_subjects(
 ) -> tuple[FrameReader, int]:
     """The rows of some subjects, in the order of their keys, and how many rows the table has, in one pass.
 
-    Parameters
-    ----------
-    fold : Fold
-    group, order : str
-        Columns of subjects and times; order may be None.
-    most_rows : int
-        Most rows that are kept, unless a single subject has more.
-    seed : int
-
-    Raises
-    ------
-    ValueError
-        If there is no row, a column is not there, a row has no subject, or batches do not go together.
+    At most ``most_rows`` rows are kept, unless a single subject has more. Raises ValueError if there is no row, a
+    column is not there, a row has no subject, or batches do not go together.
     """
     add = partial(_add, group=group, order=order, most_rows=most_rows, seed=seed)
     found = fold(Pass(_nothing, add, partial(_merge, most_rows=most_rows), "looking at subjects"), None)

@@ -227,27 +227,10 @@ def best_entropy_cut(values, code, rows, start, m, fewest, purity, base, room):
 def grow_ratio_tree(values, observed, expected, grown, limits, ratio, counts, sums, total, seed, number):
     """Grow a tree of ratios of observed to expected classes; the number of its nodes.
 
-    Parameters
-    ----------
-    values : uint8 array (K, R)
-        Contexts.
-    observed : int64 array (R,)
-        Class of the cell.
-    expected : float32 array (R, C)
-        Probabilities of the classes.
-    grown : Grown
-    limits : Limits
-    ratio : float64 array (M, C)
-        Receives the ratios of every node.
-    counts, sums : float64 array (128, C)
-        Scratch.
-    total : float64 array (4, C)
-        Scratch.
-    seed, number : int
-        Of the random stream.
+    ``values`` are contexts (K, R), ``observed`` the class of each cell (R,), ``expected`` the probabilities of the
+    classes (R, C). ``ratio`` (M, C) receives the ratios of every node; ``counts``, ``sums`` (128, C) and ``total`` (4,
+    C) are scratch.
 
-    Notes
-    -----
     A split gains sum_children sum_c O_c log(O_c / E_c) less the same of the node: the log-likelihood of one step of
     iterative scaling in every child. Ratios are relative to the parent's, r = r_parent (O + a) / (r_parent E + a).
     """
@@ -356,30 +339,16 @@ def best_ratio_cut(values, observed, expected, rows, start, m, fewest, base, cou
 
 @entry
 def smooth_values(grown, n_nodes, code, is_number, near, far, marginal, count, table, weights):
-    """Distribution of the codes in every node, pulled towards that of its parent, into ``table``.
+    """Distribution of the codes in every node, pulled towards that of its parent, into ``table`` (M, C).
 
     With n rows and t distinct codes in the node,
 
         p = (counts + near t * kernel + (far t + 1/2) p_parent) / (n + near t + far t + 1/2)
 
     where ``kernel`` are the node's counts of a number, smoothed over neighbouring codes relative to the marginal (a
-    normal kernel of Silverman's width). Witten and Bell (1991) smooth texts by the number of distinct words. Because of
-    the 1/2, no code of the marginal has probability 0, also where ``far`` is 0.
-
-    Parameters
-    ----------
-    grown : Grown
-    n_nodes : int
-    code : int32 array (R,)
-    is_number : int
-        0: codes have no order, and there is no kernel.
-    near, far : float
-    marginal : float64 array (C,)
-    count : float64 array (3, C)
-        Scratch.
-    table : float64 array (M, C)
-    weights : float64 array (C + 1,)
-        Scratch.
+    normal kernel of Silverman's width); codes without an order have none. Witten and Bell (1991) smooth texts by the
+    number of distinct words. Because of the 1/2, no code of the marginal has probability 0, also where ``far`` is 0.
+    ``count`` (3, C) and ``weights`` (C + 1,) are scratch.
     """
     n_codes = marginal.shape[0]
     for node in range(n_nodes):

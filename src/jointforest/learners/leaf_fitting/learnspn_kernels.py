@@ -410,23 +410,10 @@ def _find_ends(nodes, q):
 
 @entry
 def learn_leaf(cells, rows, columns, n_apart, min_rows, significance, views, nodes, state):
-    """Circuit over all d columns of the rows of one leaf, into ``nodes``.
+    """Circuit over all d columns of the rows of one leaf, into ``nodes``; how many nodes and FACTORS nodes there are.
 
-    Parameters
-    ----------
-    cells : Cells
-    rows : int32 array (n,), columns : int32 array (d,)
-        Rows of the leaf; all columns, of which the first ``n_apart`` are left out of the structure. Both are
-        reordered.
-    views : Views, out
-        Scratch for n rows.
-    nodes : Nodes, out
-
-    Returns
-    -------
-    q, f : int
-        How many nodes, and FACTORS nodes, there are; none if there is no sum among them, so that the leaf is one
-        product.
+    There are none if no sum is among them, so that the leaf is one product. The first ``n_apart`` of ``columns`` (d,)
+    are left out of the structure. ``rows`` (n,) and ``columns`` are reordered; ``views`` is scratch for n rows.
     """
     waiting = _push(nodes, 0, 0, rows.shape[0], 0, columns.shape[0], _OPEN, -1, 0.0)
     q, f, n_sums = 0, 0, 0

@@ -301,21 +301,10 @@ def choose_slots(
 ) -> np.ndarray:
     """Numeric slots that get quantile leaves, bool (p,).
 
-    These are all ``misfit`` slots, unless the validation rows are against it. Then they are tried in groups, and those
-    that raise the first criterion are taken.
-
-    Parameters
-    ----------
-    misfit : bool array (p,)
-        Slots that normal leaves misfit.
-    fits : callable
-        Whether the tables of the forest with quantile leaves of some slots are small enough.
-    gains : callable
-        What validation rows (n,) gain by quantile leaves of some slots, by one criterion or several.
-    weight : float64 array (n,), optional
-        Weights of the validation rows; None: all alike.
-    groups : int
-        Most groups that are tried; 0: none.
+    These are all ``misfit`` slots (p,), unless the validation rows are against it. Then they are tried in at most
+    ``groups`` groups, and those that raise the first criterion are taken. ``fits`` tells whether the tables with
+    quantile leaves of some slots are small enough; ``gains`` what validation rows (n,) of these weights gain, by each
+    criterion.
     """
     nothing = np.zeros_like(misfit)
     if not misfit.any() or not fits(misfit):

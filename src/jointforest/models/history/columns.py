@@ -288,25 +288,12 @@ def code_histories(
     empty_is_unknown: bool = False,
     unseen: np.ndarray | None = None,
 ) -> Coded:
-    """Codes of the rows of n subjects.
+    """Codes of the rows of n subjects; subject i has the rows ``start[i]:start[i + 1]``.
 
-    Parameters
-    ----------
-    columns : HistoryColumns
-    start : int64 array (n + 1,)
-    X : float64 array (N, number of schema columns)
-        Cells of the rows, subject after subject in the order of time; NaN where empty.
-    time : float64 array (N,) or None
-    length : int64 array (n,)
-        Number of rows of the whole history; -1 where it may go on.
-    empty_is_unknown : bool
-        Whether empty cells are unknown also where cells were empty at learning.
-    unseen : bool array of the shape of X, optional
-        Cells with a level that was not seen at learning: they are unknown.
-
-    Returns
-    -------
-    Coded
+    ``X`` (N, number of schema columns) holds the cells, subject after subject in the order of ``time`` (N,), NaN where
+    empty. ``length`` (n,) is the number of rows of the whole history, -1 where it may go on. ``empty_is_unknown``:
+    empty cells are unknown also where cells were empty at learning. ``unseen`` marks levels not seen at learning: they
+    are unknown.
     """
     n, N = len(start) - 1, len(X)
     first = start[:-1]

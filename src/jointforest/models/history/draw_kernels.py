@@ -163,20 +163,10 @@ def draw_heads(conditionals, layout, drawing, state, seed, number, head):
 
 @entry
 def draw_subject_rows(conditionals, layout, drawing, state, start, code, value):
-    """Draw the rows of n new subjects after `draw_heads`.
+    """Draw the rows of n new subjects after `draw_heads`; those of subject i are ``start[i]:start[i + 1]``.
 
-    Parameters
-    ----------
-    conditionals, layout : records
-    drawing : Drawing
-    state : State of n hypotheses
-        With the numbers of rows, if these are modelled.
-    start : int64 array (n + 1,)
-        Rows ``start[i]:start[i + 1]`` below are those of subject i.
-    code : int16 array (R, d)
-        Receives codes.
-    value : float64 array (R, d)
-        Receives values of columns of changes, NaN of others.
+    ``state`` has n hypotheses, with the numbers of rows if these are modelled. ``code`` (R, d) receives codes,
+    ``value`` (R, d) the values of columns of changes and NaN of others.
     """
     n, d = start.shape[0] - 1, layout.n_codes.shape[0]
     row = 0

@@ -294,22 +294,11 @@ def check_expectations(columns: HistoryColumns) -> None:
 
 
 def check_conditionals(trees: Conditionals, n_head: int, n_codes: np.ndarray, expect_root: np.ndarray) -> None:
-    """See that trees read no entry outside their arrays, end, and give distributions.
+    """See that trees read no entry outside their arrays, end, and give distributions; else raise ValueError with the
+    field.
 
-    Parameters
-    ----------
-    trees : Conditionals
-    n_head : int
-        Head variables.
-    n_codes : int64 array (d,)
-        Codes of the values of each column of a row.
-    expect_root : int64 array (d,)
-        -1 for columns without an expectation tree.
-
-    Raises
-    ------
-    ValueError
-        Naming the field that is not as it must be.
+    ``n_codes`` (d,) are the codes of the values of each column of a row; ``expect_root`` (d,) is -1 for columns without
+    an expectation tree.
     """
     n_columns = len(n_codes)
     n_targets, n_trees, n_nodes = len(trees.target_codes), len(trees.root), len(trees.child)

@@ -131,28 +131,12 @@ class HistoryModel:
         looks_ahead: bool = False,
         each: Callable[[int, int, SubjectAnswers], Any],
     ) -> list[Any]:
-        """Answers about subjects, chunk after chunk.
+        """What ``each(a, b, found)`` returns of the answers about subjects a to b - 1, chunk after chunk.
 
-        Parameters
-        ----------
-        histories : Histories
-        steps : int64 array (n,)
-            Rows to come.
-        cap : int
-            Most hypotheses: sums over unknown cells are exact as long as there are no more.
-        seed : int
-        n_draws : int
-            Draws of the unknown cells of each subject.
-        marginals : bool
-            Whether the distributions of unknown cells are wanted.
-        looks_ahead : bool
-            Whether draws of unknown cells heed the next known value in the column: see `records.HistoryTask`.
-        each : function of (a, b, found)
-            Called with the answers about subjects a to b - 1; its results are returned.
-
-        Returns
-        -------
-        list
+        ``steps`` (n,) are rows to come. Sums over unknown cells are exact as long as there are no more than ``cap``
+        hypotheses. ``n_draws`` are draws of the unknown cells of each subject; with ``looks_ahead`` they heed the next
+        known value in the column (see `records.HistoryTask`). ``marginals``: whether distributions of unknown cells are
+        wanted.
         """
         n_unknown = self.unknown_cells(histories, steps)
 

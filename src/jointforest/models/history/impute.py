@@ -26,28 +26,10 @@ def impute_codes(
     cap: int,
     seed: int,
 ) -> list[np.ndarray]:
-    """Cells (N, number of schema columns) with the unknown ones filled in.
+    """Cells (N, number of schema columns) with the unknown ones filled in, one array for each of ``m`` draws.
 
     Means of numbers are moved towards the straight line between known neighbours: see ``HistoryModel.line_share``.
-
-    Parameters
-    ----------
-    model : HistoryModel
-    X : float64 array
-    coded : Coded
-        Histories whose empty cells are unknown.
-    time : float64 array (N,) or None
-        Times of the rows.
-    method : {"mean", "sample"}
-    m : int
-        Number of draws.
-    cap : int
-        Most hypotheses.
-    seed : int
-
-    Returns
-    -------
-    list of float64 array, one for each draw
+    Empty cells of ``coded`` are unknown; ``cap`` is the largest number of hypotheses.
     """
     columns, histories = model.columns, present(coded.histories)
     n_draws = m if method == "sample" else 0
