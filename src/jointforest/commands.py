@@ -420,10 +420,7 @@ def _learner(name: str, settings: dict[str, Any]) -> Any:
 def declared_rules(texts: Sequence[str]) -> list[Rule]:
     """The rules that ``--rule`` gives.
 
-    Raises
-    ------
-    QuerySyntaxError
-        Of a text that is no rule.
+    Raises QuerySyntaxError for a text that is no rule.
     """
     from .query_language.parser import QuerySyntaxError
     from .query_language.rules import rule

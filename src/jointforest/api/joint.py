@@ -1356,10 +1356,7 @@ class Joint:
 def need_joint(given: Any, expected: str) -> Joint:
     """The joint that was given.
 
-    Raises
-    ------
-    TypeError
-        If it is none: says what was ``expected``, and a hint where a learner was given.
+    Raises TypeError if it is none: says what was ``expected``, and a hint where a learner was given.
     """
     if not isinstance(given, Joint):
         hint = "; give its joint_" if hasattr(given, "joint_") else ""

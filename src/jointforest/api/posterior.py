@@ -956,10 +956,7 @@ def posterior_of(model: Distribution, conditions: dict[str, Any]) -> Posterior:
 def observe_missing(model: Distribution, conditions: Mapping[str, Any]) -> tuple[Distribution, float, dict[str, Any]]:
     """The model given which cells are said to be missing, the log-probability of that, and the other conditions.
 
-    Raises
-    ------
-    ValueError
-        If that has probability 0.
+    Raises ValueError if that has probability 0.
     """
     others, missing = without_missing(conditions, model.schema.tick_boxes)
     if not missing:
@@ -977,10 +974,7 @@ def observe_missing(model: Distribution, conditions: Mapping[str, Any]) -> tuple
 def conditions_of(schema: Schema, said: Any) -> dict[str, Any]:
     """Conditions by column of a text, a dict, or a pandas Series whose index holds names of columns.
 
-    Raises
-    ------
-    TypeError
-        If it is neither.
+    Raises TypeError if it is neither.
     """
     if nw.dependencies.is_pandas_series(said):
         said = said.to_dict()
@@ -1242,10 +1236,7 @@ class Marginal:
     def _unknown(self) -> np.ndarray:
         """Rows of evidence that are impossible, or under which a rule makes the column missing, bool (n,).
 
-        Raises
-        ------
-        ValueError
-            If a rule makes it missing under one row of evidence.
+        Raises ValueError if a rule makes it missing under one row of evidence.
         """
         known = self._state.knowing([self._j])
         if known is self._state:

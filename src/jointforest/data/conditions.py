@@ -162,10 +162,7 @@ def is_span(sd: Any) -> bool:
 def width(sd: Any) -> float:
     """A standard deviation as a number, in seconds if it is a span of time.
 
-    Raises
-    ------
-    ValueError, TypeError
-        As `about`.
+    Raises ValueError or TypeError as `about`.
     """
     if hasattr(sd, "total_seconds"):
         number = float(sd.total_seconds())

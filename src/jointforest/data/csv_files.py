@@ -381,10 +381,7 @@ def _with_quoted_decimals(table: pa.Table, decimal: str, text: set[str]) -> pa.T
 def find_encoding(source: Any, name: str, doubt: bool = True) -> str:
     """The encoding of a text that is read from its start: by its first bytes, else UTF-8, else Windows-1252.
 
-    Raises
-    ------
-    ValueError
-        If it is none of them; the message names the file.
+    Raises ValueError if it is none of them; the message names the file.
 
     Warns
     -----

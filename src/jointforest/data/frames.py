@@ -29,14 +29,8 @@ from .written_forms import WrittenForm
 def read(frame: Any) -> FrameReader:
     """Take apart a pandas, polars or pyarrow table, a 2-D numpy array, or any eager frame that narwhals knows.
 
-    A frame that is taken apart already stays as it is.
-
-    Raises
-    ------
-    TypeError
-        If it is no such frame, or a column has a type that is not supported.
-    ValueError
-        If a name is not text.
+    A frame that is taken apart already stays as it is. Raises TypeError if it is no such frame, or a column has a type
+    that is not supported. Raises ValueError if a name is not text.
 
     Warns
     -----
@@ -239,7 +233,7 @@ def _are_ranges(cells: ColumnCells) -> bool:
 
 
 def decode(schema: Schema, X: np.ndarray, first_new: int | None = None) -> Any:
-    """Frame of the kind the schema came from, of numbers and codes ``X`` (n, d), with its dtypes, levels and time zones.
+    """Frame of the kind the schema came from, of numbers and codes ``X`` (n, d), with its dtypes, levels and zones.
 
     Grid columns are moved to the nearest cell centre. As in the library itself, missing cells turn an ``int64`` pandas
     or numpy column into ``float64`` and a ``bool`` one into objects; all other types have a missing cell of their own.

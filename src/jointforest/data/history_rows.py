@@ -46,10 +46,7 @@ class HistoryRows:
 def check_history_names(reader: FrameReader, group: Any, order: Any) -> tuple[str, str | None]:
     """Names of the columns of subjects and of time, which the frame must have.
 
-    Raises
-    ------
-    ValueError
-        If there is no such column, or both are the same; the message names similar ones.
+    Raises ValueError if there is no such column, or both are the same; the message names similar ones.
     """
     if reader.frame == "numpy":
         raise ValueError("group names a column: give a pandas, polars or pyarrow table, not an array")
@@ -79,10 +76,7 @@ def some_columns(reader: FrameReader, names: Collection[str]) -> FrameReader:
 def order_column(reader: FrameReader, order: str) -> Column:
     """What is known of the column of times.
 
-    Raises
-    ------
-    ValueError
-        If it holds neither numbers nor dates.
+    Raises ValueError if it holds neither numbers nor dates.
     """
     one = some_columns(reader, [order])
     sort = reader.cells(order).sort
@@ -105,10 +99,7 @@ def order_column(reader: FrameReader, order: str) -> Column:
 def group_rows(reader: FrameReader, group: str, order: Column | None) -> HistoryRows:
     """Rows by subject, each subject's in the order of time, and in that of the table if times are equal or absent.
 
-    Raises
-    ------
-    ValueError
-        If a row has no subject or no time.
+    Raises ValueError if a row has no subject or no time.
     """
     if reader.n == 0:
         raise ValueError("the table has no rows; at least one is needed")

@@ -116,13 +116,9 @@ def meaning_of(column: Column, condition: Any) -> float | Region | None:
     """What a condition means: a value (number or level code), a region, or None if it is no condition.
 
     A scalar is a value, and so is `AllOf` with a scalar that meets its other parts. Everything else is a region. On a
-    grid a cell is in the region if its centre meets the condition; atoms are tested one by one.
-
-    Raises
-    ------
-    ValueError
-        Levels that the column does not have, order asked of unordered levels, reversed intervals, a tuple of two values
-        where there is order, and a set of single values in a column with a density (an event of probability 0).
+    grid a cell is in the region if its centre meets the condition; atoms are tested one by one. Raises ValueError for
+    levels that the column does not have, order asked of unordered levels, reversed intervals, a tuple of two values
+    where there is order, and a set of single values in a column with a density (an event of probability 0).
 
     Examples
     --------
@@ -392,10 +388,8 @@ _STEPS = 160
 def soft_region(column: Column, condition: Likely | About) -> Region:
     """The region, with likelihoods, that soft evidence is.
 
-    Raises
-    ------
-    ValueError
-        Values and intervals that the column cannot have, or that overlap; a measurement of a column of levels.
+    Raises ValueError for values and intervals that the column cannot have, or that overlap; a measurement of a column
+    of levels.
 
     Examples
     --------

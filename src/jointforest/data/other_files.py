@@ -16,12 +16,8 @@ from ..runtime.warnings import warn
 def as_csv(path: str, form: str, doubt: bool = True) -> bytes:
     """The table of a file of the format ``xlsx`` or ``jsonl`` as CSV in UTF-8.
 
-    Raises
-    ------
-    ImportError
-        If python-calamine, which reads workbooks, is not installed.
-    ValueError
-        If it is no such file; the message names the file.
+    Raises ImportError if python-calamine, which reads workbooks, is not installed. Raises ValueError if it is no such
+    file; the message names the file.
 
     Warns
     -----

@@ -40,10 +40,7 @@ MAX_UNKNOWN = 100_000
 def schema_from_dict(data: Any) -> Schema:
     """Schema from the output of `Schema.to_dict`.
 
-    Raises
-    ------
-    ValueError
-        Naming the field that is not as it must be.
+    Raises ValueError naming the field that is not as it must be.
     """
     _keys(data, {"frame", "columns"}, "schema", {"unknown", "n_rows", "rules", "spelling", "checked"})
     if not isinstance(data["frame"], str) or data["frame"] not in FRAMES:

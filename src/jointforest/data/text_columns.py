@@ -79,10 +79,7 @@ _LIKELY = 0.9
 def read_cells(form: WrittenForm, cells: ColumnCells, name: str, dtype: str) -> ColumnCells:
     """Cells of text as numbers, moments or ticks, stored as this dtype; cells that are no text stay as they are.
 
-    Raises
-    ------
-    ValueError
-        If a text has another form and is no word for a missing cell.
+    Raises ValueError if a text has another form and is no word for a missing cell.
     """
     if form.sort == "tick":
         return _ticks(form, cells, name, dtype)

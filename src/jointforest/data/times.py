@@ -159,14 +159,8 @@ def seconds(value: Any, origin: float, zone_name: str | None) -> float:
     """Seconds from the origin to a moment given as datetime, date, numpy.datetime64 or ISO text.
 
     A moment without time zone is taken in the column's; one with a time zone in a column without is an error. A date
-    alone is its first moment.
-
-    Raises
-    ------
-    ClockError
-        If clocks of the column's time zone never show such a time, or show it twice.
-    ValueError
-        If the value is no moment, or has a time zone that the column lacks.
+    alone is its first moment. Raises ClockError if clocks of the column's time zone never show such a time, or show it
+    twice. Raises ValueError if the value is no moment, or has a time zone that the column lacks.
     """
     value, is_day = _read(value)
     if value.tzinfo is None and zone_name is not None:

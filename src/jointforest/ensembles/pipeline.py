@@ -110,10 +110,7 @@ def _pipeline(step: Pipeline, columns: list[StepColumn]) -> list[StepColumn]:
 def after_steps(steps: Sequence[Any], columns: list[StepColumn]) -> list[StepColumn]:
     """The columns behind fitted steps, one after the other.
 
-    Raises
-    ------
-    ValueError
-        As `after_step`, and if a step comes behind one that leaves a sparse table.
+    Raises ValueError as `after_step`, and if a step comes behind one that leaves a sparse table.
     """
     before = None
     for step in steps:

@@ -83,10 +83,7 @@ def _on_axis(known: Known, rows: np.ndarray | None, j: int, column: Column, axis
 def _axes(shown: ShownJoint, said: Any) -> dict[int, _Axis]:
     """The axes that the page has chosen, by place of the column: from a low end to a high one, or logarithmic.
 
-    Raises
-    ------
-    ValueError
-        If a column has no such axis.
+    Raises ValueError if a column has no such axis.
     """
     if not isinstance(said, list) or not all(isinstance(one, Mapping) for one in said):
         raise ValueError(f"axes: expected a list of objects, got {str(said)[:40]}")

@@ -79,11 +79,8 @@ class NotebookExplorer:
     def show(self, joint: Any, title: str | None = None) -> None:
         """Show another joint in its place.
 
-        Raises
-        ------
-        ValueError
-            If it lacks columns of the trained model that is shown beside it, or is of another kind: of single rows
-            instead of histories, or the other way round.
+        Raises ValueError if it lacks columns of the trained model that is shown beside it, or is of another kind: of
+        single rows instead of histories, or the other way round.
         """
         self._shown = replaced(self._shown, joint, title)
         if self.widget is not None:

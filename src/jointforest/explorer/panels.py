@@ -348,10 +348,7 @@ def _cells(shown: ShownJoint, said: Any) -> np.ndarray:
 def number_of_text(column: Column, text: Any) -> float:
     """A cell's number or code from its text.
 
-    Raises
-    ------
-    ValueError
-        If the column cannot have it.
+    Raises ValueError if the column cannot have it.
     """
     if isinstance(text, str) and column.is_categorical:
         labels = {str(level): level for level in column.levels}

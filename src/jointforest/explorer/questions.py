@@ -47,12 +47,8 @@ def questions_of(shown: ShownJoint | ShownHistories) -> Questions:
 def shown_of(joint: Any, title: str, rows: Any = None, trained: Ensemble | None = None) -> ShownJoint | ShownHistories:
     """What a page shows of a joint of single rows or of histories.
 
-    Raises
-    ------
-    ValueError
-        If the joint lacks columns of the trained model, or there is such a model beside a joint of histories.
-    TypeError
-        If the rows are no frame.
+    Raises ValueError if the joint lacks columns of the trained model, or there is such a model beside a joint of
+    histories. Raises TypeError if the rows are no frame.
     """
     if not joint.is_of_histories:
         return shown_joint(joint, title, rows, trained)
@@ -86,10 +82,7 @@ def answer(
 ) -> _Answer:
     """The answer to one of `questions_of`; of what cannot be answered, why.
 
-    Raises
-    ------
-    Overtaken
-        If ``is_wanted`` says no.
+    Raises Overtaken if ``is_wanted`` says no.
     """
     try:
         if not is_wanted():

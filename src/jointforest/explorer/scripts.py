@@ -25,10 +25,7 @@ def script_text(path: Path) -> str:
 def reached(main: str, folders: Sequence[Path]) -> dict[str, str]:
     """The scripts that one reaches, by name, each after those that it imports; the first folder that has it counts.
 
-    Raises
-    ------
-    ValueError
-        If scripts import each other in a circle.
+    Raises ValueError if scripts import each other in a circle.
     """
     found: dict[str, str] = {}
     open_: list[str] = []

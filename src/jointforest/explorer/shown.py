@@ -286,12 +286,7 @@ def fingerprint(model: Any) -> str:
 def shown_joint(joint: Any, title: str, rows: Any, trained: Ensemble | None) -> ShownJoint:
     """What a page shows.
 
-    Raises
-    ------
-    ValueError
-        If the joint lacks columns of the trained model.
-    TypeError
-        If the rows are no frame.
+    Raises ValueError if the joint lacks columns of the trained model. Raises TypeError if the rows are no frame.
     """
     if rows is not None:  # an error should be raised here, not on the page
         read(rows)
@@ -339,10 +334,7 @@ def described(column: Column, edges: np.ndarray) -> dict[str, Any]:
 def from_shown(column: Column, shown: float) -> float:
     """A number of the column from what the page says.
 
-    Raises
-    ------
-    ValueError
-        If it is not finite, or a date beyond the years 1 to 9999.
+    Raises ValueError if it is not finite, or a date beyond the years 1 to 9999.
     """
     try:
         number = float(shown)

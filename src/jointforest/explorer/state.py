@@ -32,12 +32,8 @@ class ImpossibleEvidence(ValueError):
 def read_evidence(schema: Schema, said: Any) -> _Conditions:
     """Conditions of what the page says: a list of conditions, each of one column, or ``{"text": sentence}``.
 
-    A condition may be a text, ``{"column": 0, "text": ">= 40"}``, as `parse_beside` reads it.
-
-    Raises
-    ------
-    ValueError
-        If it is neither, or speaks of columns, levels or numbers that there are not; `QuerySyntaxError` of texts.
+    A condition may be a text, ``{"column": 0, "text": ">= 40"}``, as `parse_beside` reads it. Raises ValueError if it
+    is neither, or speaks of columns, levels or numbers that there are not; `QuerySyntaxError` of texts.
     """
     if said is None:
         return {}
@@ -116,10 +112,7 @@ def _column(schema: Schema, said: Any) -> Column:
 def place_of(said: Any, n: int, what: str) -> int:
     """A place among n, as JSON says it.
 
-    Raises
-    ------
-    ValueError
-        If it is no whole number of 0 to n - 1.
+    Raises ValueError if it is no whole number of 0 to n - 1.
     """
     if not isinstance(said, int) or isinstance(said, bool) or not 0 <= said < n:
         raise ValueError(f"{what}: expected a place of 0 to {n - 1}, got {str(said)[:40]}")
@@ -129,10 +122,7 @@ def place_of(said: Any, n: int, what: str) -> int:
 def whole_number(body: Mapping[str, Any], name: str, usual: int, least: int, most: int) -> int:
     """A whole number that a question may bring; ``usual`` if it brings none.
 
-    Raises
-    ------
-    ValueError
-        If it is none of least to most.
+    Raises ValueError if it is none of least to most.
     """
     said = body.get(name)
     if said is None:

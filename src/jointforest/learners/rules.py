@@ -127,11 +127,7 @@ def reduce_table(
     """Coordinates in which as many of the rules hold as do together; None if none of them can be enforced.
 
     Compounds of many levels, and of functions with exceptions, are made if ``is_better`` says so, one after another.
-
-    Raises
-    ------
-    ValueError
-        If a declared rule cannot be enforced; it says why.
+    Raises ValueError if a declared rule cannot be enforced; it says why.
     """
     best, tried = _reduced(wanted, X, ()), list[Function]()
     for rule in wanted.tried:
@@ -808,12 +804,8 @@ def wanted_rules(
     """The rules to enforce, by what a learner's parameters ``rules`` and ``objective`` are.
 
     A rule that was found in a sample may have exceptions in new rows, which would have density 0 if it were enforced.
-    So "auto" enforces no found rule where the objective is likelihood.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is anything else, or a declared rule is wrong: see `declared`.
+    So "auto" enforces no found rule where the objective is likelihood. Raises TypeError or ValueError if it is anything
+    else, or a declared rule is wrong: see `declared`.
     """
     said = [given] if isinstance(given, str) else given
     if said is False or said == ["off"]:
@@ -899,10 +891,8 @@ def _is_short(parts: Sequence[float], total: float, step: float) -> bool:
 def declared(schema: Schema, X: np.ndarray, rules: Sequence[Rule]) -> tuple[Rule, ...]:
     """Rules that a user gave, checked on the table, with the number of rows that they speak of.
 
-    Raises
-    ------
-    ValueError
-        If a rule names an unknown column, does not go with the kinds of its columns, or a row contradicts it.
+    Raises ValueError if a rule names an unknown column, does not go with the kinds of its columns, or a row contradicts
+    it.
     """
     found = []
     for rule in rules:

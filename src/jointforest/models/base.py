@@ -147,10 +147,7 @@ class Distribution(ABC):
     def given_known(self, columns: Sequence[int]) -> Distribution:
         """The distribution of the rows in which some columns have a value, which no rule makes missing.
 
-        Raises
-        ------
-        ValueError
-            If there are no such rows.
+        Raises ValueError if there are no such rows.
         """
         return self
 

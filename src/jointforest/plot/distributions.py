@@ -45,10 +45,7 @@ def span(model: Distribution, evidence: Evidence, j: int) -> tuple[float, float]
 def places(column: Column, numbers: np.ndarray) -> Any:
     """Numbers as matplotlib is to draw them: dates as dates.
 
-    Raises
-    ------
-    ValueError
-        For dates that it cannot draw.
+    Raises ValueError for dates that it cannot draw.
     """
     if column.kind != "datetime":
         return numbers
@@ -80,12 +77,8 @@ def format_dates(ax: Axes, axis: str = "x") -> None:
 def trees_of(joint: Any, what: str) -> BoxTrees:
     """The trees of a joint; of several forests in a mixture those of the greatest weight.
 
-    Raises
-    ------
-    TypeError
-        For anything but a joint, above all its learner.
-    ValueError
-        If no component has trees of boxes.
+    Raises TypeError for anything but a joint, above all its learner. Raises ValueError if no component has trees of
+    boxes.
     """
     check_joint(joint)
     model = joint.distribution
@@ -110,10 +103,7 @@ def check_joint(joint: Any) -> None:
 def chosen(schema: Schema, columns: Sequence[str] | None, most: int) -> list[int]:
     """Numbers of the columns asked for; by default the first ones.
 
-    Raises
-    ------
-    ValueError
-        If one is unknown, or none is named.
+    Raises ValueError if one is unknown, or none is named.
     """
     if columns is None:
         return list(range(min(most, len(schema.columns))))

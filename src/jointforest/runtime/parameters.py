@@ -102,10 +102,7 @@ def check_number(
 def check_shares(name: str, value: Any) -> np.ndarray:
     """The shares ``value``, a number or a sequence, as a float64 array of 0 or 1 dimensions.
 
-    Raises
-    ------
-    ValueError
-        If ``value`` is anything else, or a number is not between 0 and 1 (both excluded).
+    Raises ValueError if ``value`` is anything else, or a number is not between 0 and 1 (both excluded).
     """
     try:
         shares = np.asarray(value, dtype=np.float64)
@@ -146,10 +143,7 @@ def _in_words(allowed: Allowed) -> str:
 def seed_of(random_state: Any) -> int:
     """One non-negative integer for scikit-learn's ``random_state``: None, int, Generator or RandomState.
 
-    Raises
-    ------
-    ValueError
-        For anything else, and negative integers.
+    Raises ValueError for anything else, and negative integers.
     """
     if random_state is None:
         return int(np.random.default_rng().integers(2**63))

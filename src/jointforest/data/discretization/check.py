@@ -14,12 +14,8 @@ _SUM_ERROR = 1e-6
 def check_scale(scale: Scale, column: Column) -> None:
     """See that every field of a scale is as `Scale` promises, and that the scale is this column's.
 
-    A code may have no segments (nothing of it was left in a region); of the others the shares sum to 1.
-
-    Raises
-    ------
-    ValueError
-        Names the column, the field and what was expected.
+    A code may have no segments (nothing of it was left in a region); of the others the shares sum to 1. Raises
+    ValueError, which names the column, the field and what was expected.
 
     Examples
     --------

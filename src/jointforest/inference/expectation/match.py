@@ -49,10 +49,8 @@ class Features(NamedTuple):
 def match_features(ensemble: Ensemble, schema: Schema) -> Features:
     """Match an ensemble's features with the columns of a joint, by name.
 
-    Raises
-    ------
-    ValueError
-        A feature without a column; numbers where the other has levels, levels of which the model knows none, dates.
+    Raises ValueError for a feature without a column; numbers where the other has levels, levels of which the model
+    knows none, dates.
     """
     n_given = len(ensemble.names)
     (column, wanted), columns = _columns(ensemble, schema), kernel_columns(schema)

@@ -53,11 +53,8 @@ def prepare_histories(
 ) -> Prepared:
     """The histories of a frame with several rows for each subject.
 
-    Raises
-    ------
-    ValueError
-        If a column is not there, a subject or time is missing, no subject has two rows, all rows of each subject have
-        one time, or there is no other column that varies within subjects.
+    Raises ValueError if a column is not there, a subject or time is missing, no subject has two rows, all rows of each
+    subject have one time, or there is no other column that varies within subjects.
     """
     group, order = check_history_names(reader, group, order)
     time = None if order is None else order_column(reader, order)

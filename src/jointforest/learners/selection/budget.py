@@ -84,10 +84,7 @@ _NAMED = {"fast": _FAST, "default": _DEFAULT, "best": _BEST}
 def budget_of(given: Any) -> Budget:
     """The budget of a name, or of a number of seconds: the largest named budget that fits, limited by the clock.
 
-    Raises
-    ------
-    ValueError
-        If it is neither a name nor a number above 0.
+    Raises ValueError if it is neither a name nor a number above 0.
 
     Examples
     --------

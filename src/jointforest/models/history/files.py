@@ -107,10 +107,7 @@ def _scale_to_arrays(name: str, scale: Scale) -> dict[str, np.ndarray]:
 def history_from_arrays(schema_data: Any, about: Any, arrays: dict[str, np.ndarray]) -> HistoryModel:
     """The model, from what `history_to_arrays` gave and the schema as a dict.
 
-    Raises
-    ------
-    ValueError
-        Naming the field that is not as it must be.
+    Raises ValueError naming the field that is not as it must be.
     """
     schema = schema_from_dict(schema_data)
     _need(
