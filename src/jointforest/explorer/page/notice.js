@@ -10,7 +10,7 @@ export class Notice extends HTMLElement {
   }
 
   /**
-   * @param {"trouble"|"gone"|"news"|"slow"|"start"|"read"} kind
+   * @param {"trouble"|"gone"|"news"|"slow"|"start"} kind
    * @param {string} text
    * @param {[string, () => void]|null} action - what a button says and does
    */
