@@ -154,6 +154,7 @@ _SHARED = 10.0  # pseudo-errors that pull the shares of kinds of errors of each 
 _FIRST = 0.01  # prior probability that a cell is the first with its genuine value
 _MOST = 0.5  # largest share of wrong cells of a column
 _FIXED = 0.2  # least agreement within entities of a column whose values the votes determine
+_CLEAR = 10.0  # an error at least so many times as probable as the truth counts when rates of errors are learned
 _STRUCTURE = 0.1  # blank cells are no errors if another column explains more than this share of their entropy
 _STILL = 2e-4  # rounds end when the mean change of probabilities is below this in every column
 _SMALLEST = 1e-300  # avoids divisions by 0
@@ -219,7 +220,7 @@ class ErrorModel:
         self.n = len(columns[0].item)
         self.rows, self.is_right = np.arange(self.n), np.zeros(len(columns), bool)
         self.item = np.column_stack([column.item for column in columns])
-        self._is_counted = [c.is_levels or (c.column.step > 0.0 and c.n_seen < self.n / 3) for c in columns]
+        self._is_counted = [c.is_levels or (c.has_mass and c.n_seen < self.n / 3) for c in columns]
         self.rate = np.full(len(columns), _START)
         self.share = [np.full(len(c.kinds), 1.0 / len(c.kinds)) for c in columns]
         self._common = list(self.share)
@@ -236,7 +237,7 @@ class ErrorModel:
             self.posterior[j] = _Posterior(p_wrong, votes.best, votes.probability, np.full(n, RANDOM))
         self._weight: dict[int, np.ndarray] = {}
         self._kept_counts: dict[int, list[Counts]] = {}
-        self._is_value = [np.ones(len(c.values)) for c in columns]
+        self._is_value = [c.genuine for c in columns]
         for k in range(_ROUNDS if n else 0):
             before = [of.p_wrong for of in self.posterior]
             self._round(is_first=k == 0)
@@ -430,7 +431,7 @@ class ErrorModel:
         out = np.ones((column.n_seen + 1, column.n_codes))
         out[:-1] = e * self._vague(j)[:, None]
         has = np.flatnonzero(column.code[: column.n_seen] >= 0)
-        out[has, column.code[has]] += (1.0 - e) * column.measure[has]
+        out[has, column.code[has]] += (1.0 - e) * (column.measure * column.genuine)[has]
         u, c = np.nonzero(column.truth >= 0)
         truth = column.truth[u, c]
         p = e * self.share[j][column.place[c]] * np.exp(column.log_error[u, c]) * column.measure[truth]
@@ -462,12 +463,11 @@ class ErrorModel:
         C, known = column.truth.shape[1], column.item >= 0
         u = column.item[known]
         q = np.where(column.truth[u] >= 0, np.exp(column.log_error[u]), 0.0)
-        is_mass = column.is_levels or column.column.step > 0.0
         F = np.empty((len(P), len(u), len(column.kinds) + 1))  # p(truth, seen value), without an error and with each
         F[:, :, 0] = P[:, known, 0]
         likely = P[:, known, 1 : 1 + C] * q  # the next C candidates are those that an error may have changed
         F[:, :, 1:-2] = likely.sum(axis=2, keepdims=True) if column.is_levels else likely
-        others = np.maximum(1.0 - is_mass * F[:, :, 0], 0.0)  # the truth is another value; densities have no mass
+        others = np.maximum(1.0 - column.has_mass * F[:, :, 0], 0.0)  # the truth is another value; densities have no mass
         F[:, :, -2], F[:, :, -1] = others * np.exp(column.log_random[u]), others * np.exp(column.log_any[u])
         weight, e = self._weight.get(j, np.empty(0)), pooled if steps else float(self.rate[j])
         errors = np.zeros(len(column.kinds))
@@ -480,7 +480,7 @@ class ErrorModel:
                 if steps:
                     wrong = np.tensordot(weight, F[:, :, 1:], axes=1) * (max(e, pooled) * self.share[j])
                     self._is_value[j] = self._values(column, u, weight @ right, wrong)
-                F[:, :, 0] = right * self._is_value[j][u]
+            F[:, :, 0] = right * self._is_value[j][u]
             scale = np.concatenate([[1.0 - e], e * self.share[j]])
             mixed = np.tensordot(weight, F, axes=1) * scale
             total = np.maximum(mixed.sum(axis=1), _SMALLEST)
@@ -489,7 +489,8 @@ class ErrorModel:
                 break
             part = (weight[:, None] * (F @ scale) / total).sum(axis=1) + prior
             weight = part / part.sum()
-            errors = by_error[:, 1:].sum(axis=0)
+            is_clear = (1.0 - by_error[:, 0]) * (1.0 - e) > _CLEAR * e * by_error[:, 0]
+            errors = by_error[is_clear, 1:].sum(axis=0)
             self.share[j] = (errors + _SHARED * self._common[j]) / (errors.sum() + _SHARED)
             e = min(float((errors.sum() + _PSEUDO * pooled) / (len(u) + _PSEUDO)), _MOST)
         if steps:
@@ -507,8 +508,10 @@ class ErrorModel:
         column = self.columns[j]
         is_counted = self._is_counted[j]
         is_function = is_counted and self.partners[j].is_function(pooled)
-        new = np.zeros(values.shape)
-        new[:, 0] = np.append(np.exp(column.log_new), 0.0)[column.item]
+        alone = np.append(column.alone, 0.0)
+        new = np.zeros(values.shape) if column.is_levels else alone[values]
+        if column.is_levels:
+            new[:, 0] = np.append(np.exp(column.log_new), 0.0)[column.item]
         expected, prior = ([], []) if is_function else ([of_joint], [10.0])
         if is_counted:
             expected += [of.at(values, new) for of in counts[int(is_function) :]]
@@ -516,7 +519,6 @@ class ErrorModel:
         if column.is_levels:
             expected, prior = [*expected, new], [*prior, 0.1]
         elif not is_counted:
-            alone = np.append(column.alone, 0.0)
             expected, prior = [*expected, alone[values]], [*prior, 1.0]
         return np.stack(expected), np.array(prior)
 

@@ -11,13 +11,16 @@ from ...data.cells import absent
 from ...data.schema import Column
 from .texts import WAYS, Slips, log_new
 
-TYPING, SHIFT, UNIT, RANDOM, ANY = range(5)
-"""Kinds of errors: a typing error, shifted digits, another unit, a random value of the column, any value."""
-FACTORS = tuple((SHIFT, 10.0**k) for k in (-3, -2, -1, 1, 2, 3)) + tuple(
+TYPING, SHIFT, UNIT, SIGN, RANDOM, ANY = range(6)
+"""Kinds of errors: a typing error, shifted digits, another unit or sign, a random value of the column, any value."""
+FACTORS = ((SIGN, -1.0),) + tuple((SHIFT, 10.0**k) for k in (-3, -2, -1, 1, 2, 3)) + tuple(
     (UNIT, f) for x in (2.54, 12.0, 60.0, 0.45359237, 1.609344, 0.3048) for f in (x, 1.0 / x)
 )
 _KINDS_OF_LEVELS = np.array([TYPING, RANDOM, ANY])
 _KINDS_OF_NUMBERS = np.array([kind for kind, _ in FACTORS] + [RANDOM, ANY])
+_TAIL = 8  # least number of cells from which a tail is estimated
+_SHIFT = 1.0  # added to distances, in units of that of the innermost cell of a tail: between a power and exponential
+_STEEP = 30.0  # greatest exponent of a tail
 _OTHER_LETTERS = 10  # letters that are not in the column, but that an error may contain
 
 Coder = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -82,8 +85,14 @@ class CheckedColumn:
         has = ~np.isnan(number)
         if has.any():
             self.code[has], self.measure[has] = coder(number[has])
+        self.unit = column.step or 1.0
+        self.has_mass = self.is_levels or column.step > 0.0 or len(column.atoms) > 0
+        if self.has_mass and not self.is_levels and column.step == 0.0:  # densities beside the masses of atoms
+            self.unit = float(np.diff(number[:U]).min(initial=1.0))
+            self.measure[~np.isin(number, column.atoms)] *= self.unit
         self._share = np.append(marginal, 0.0)[self.code]
         self.learned = np.rint(self._share * self.measure * column.n_observed)  # whole numbers of levels
+        self.genuine = np.ones(len(number))
         self.slips: Slips | None = None
         self.log_new = np.full(U, -np.inf)
         if self.is_levels:
@@ -95,7 +104,9 @@ class CheckedColumn:
         else:
             self._spread(number[:U])
             self.weigh(np.ones(len(self.item)))
-            random = self.alone[:U]
+            if is_learned:
+                self.genuine = self._tail(number)
+            random = self.alone[:U] * self.genuine[:U]
         with np.errstate(divide="ignore"):
             self.log_random = np.log(random)
 
@@ -141,7 +152,8 @@ class CheckedColumn:
         out[:U] = (out[:U] * (c - 1.0) + self._beside) / c
         cells = np.bincount(self.code[:U], self.count, self.n_codes)
         kept = np.bincount(self.code[:U], self.count * right, self.n_codes)
-        self.apart = np.asarray(out * ((kept + 1.0) / (cells + 1.0))[self.code])
+        share = (kept.sum() + 1.0) / (cells.sum() + 1.0)
+        self.apart = np.asarray(out * ((kept + 1.0) / (cells + 1.0) / share)[self.code])
 
     @property
     def alone(self) -> np.ndarray:
@@ -193,7 +205,7 @@ class CheckedColumn:
         self.truth = np.full(truths.shape, -1)
         self.truth[fits] = order[np.searchsorted(every[order], truths[fits])]
         # without a grid the measures are densities: that of what is seen is the truth's over the factor
-        log_density = -np.log(factors) if column.step == 0.0 else np.zeros(len(factors))
+        log_density = -np.log(np.abs(factors)) if column.step == 0.0 and not column.atoms else np.zeros(len(factors))
         self.place, self.log_error = np.arange(len(FACTORS)), np.where(fits, log_density, -np.inf)
         self.values = every.tolist()
         self.texts = [str(value) for value in self.values[:U]]
@@ -218,12 +230,44 @@ class CheckedColumn:
         On a grid, the density comes from the distances to the neighbouring values.
         """
         column, U = self.column, len(number)
-        unit = column.step if column.step > 0.0 else 1.0
+        unit = self.unit
         self._beside = self.measure[:U]
         if column.step > 0.0:
             near = unit / np.diff(number, prepend=-np.inf, append=np.inf)
             cells = np.bincount(self.code[:U], self.count, self.n_codes)[self.code[:U]]
             self._beside = np.minimum(0.5 * (near[1:] + near[:-1]) / (cells + 1.0), 1.0)
-        width = max(column.maximum - column.minimum, column.step, 1e-12)
-        center = 0.5 * (column.maximum + column.minimum)
-        self.log_any = np.log(unit / (np.pi * width * (1.0 + ((number - center) / width) ** 2)))
+        low, high = np.quantile(self._numbers(number), [0.05, 0.95]) if self._is_learned and U else (0.0, 0.0)
+        if low == high:
+            low, high = column.minimum, column.maximum
+        width = max(high - low, column.step, 1e-12)
+        self.log_any = np.log(unit / (np.pi * width * (1.0 + ((number - 0.5 * (low + high)) / width) ** 2)))
+
+    def _numbers(self, number: np.ndarray) -> np.ndarray:
+        """The known cells; ``number`` starts with the distinct values."""
+        return number[self.item[self.item >= 0]]
+
+    def _tail(self, number: np.ndarray) -> np.ndarray:
+        """Expected number of cells as far out as a value, over its own number, (V,); at most 1, in no tail 1.
+
+        The share of cells further out falls as a power of the distance. Its exponent is that of the median of the
+        outermost cells (Hill 1975 takes their mean), so a few of these may be wrong. If no other cell is below 0, there
+        are two surprises, each of probability 1 / n: that the column has such cells, and that this is one.
+        """
+        x, half, is_date = self._numbers(number), 0.5 * self.column.step, self.column.kind == "datetime"
+        n, k, center = len(x), max(_TAIL, len(x) // 50), float(np.median(x)) if len(x) else 0.0
+        out, count = np.full(len(number), np.inf), np.append(self.count, np.zeros(len(number) - self.n_seen))
+        for sign in (1.0, -1.0):
+            d, top = sign * (number - center), np.sort(sign * (x - center))[-k:]
+            if n < 2 * k or top[0] <= half:
+                continue
+            edge = top[0] * (1.0 + _SHIFT)
+            tail = np.log((top + half + _SHIFT * top[0]) / (edge - half))
+            power = np.log(2.0) / max(float(np.median(tail)), np.log(2.0) / _STEEP)
+            further = np.append(d, -sign * center) - half + _SHIFT * top[0]
+            beyond = k * np.maximum(further / (edge - half), 1.0) ** -power
+            far = d > top[0]
+            out[far] = beyond[:-1][far]
+            across = far & (d > -sign * center) & (-sign * center > top[0]) & (not is_date)  # other signs than the rest
+            others = count[across].sum() - count[across]
+            out[across] *= np.minimum(np.where(others > 0.0, others, 1.0 / n) / beyond[-1], 1.0)
+        return np.minimum(out / np.maximum(count, 1.0), 1.0)

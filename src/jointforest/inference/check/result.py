@@ -17,7 +17,7 @@ from ...models.base import Distribution
 from ...runtime.parameters import check_number
 from ...runtime.warnings import warn
 from .check import ErrorModel
-from .columns import ANY, FACTORS, SHIFT, TYPING, UNIT, CheckedColumn
+from .columns import ANY, FACTORS, SHIFT, SIGN, TYPING, UNIT, CheckedColumn
 from .partners import Counts, group_like, joined_partners
 from .rest import Other, of_joint
 from .texts import plain_form
@@ -252,15 +252,15 @@ class Check:
             return empty + self._others(model, j, r, (model.key,), best)
         if item >= 0 and kind == TYPING:
             return f"typing error of {best!r}"
-        if item >= 0 and kind in (SHIFT, UNIT):
+        if item >= 0 and kind in (SHIFT, UNIT, SIGN):
             place = np.flatnonzero(column.truth[item] == found.best[r])
-            what = "digits shifted" if kind == SHIFT else "other unit"
+            what = {SHIFT: "digits shifted", UNIT: "other unit", SIGN: "other sign"}[kind]
             return f"{what}: {FACTORS[int(place[0])][1]:g} times {best}" if len(place) else what
+        if item >= 0 and kind == ANY:
+            return "unlike the values of the column"
         if model.partners[j].columns:
             return empty + self._others(model, j, r, model.partners[j].columns[0], best)
-        return empty + (
-            "unlike the values of the column" if kind == ANY else "unlikely with the other cells of the row"
-        )
+        return empty + "unlikely with the other cells of the row"
 
     def _others(self, model: ErrorModel, j: int, r: int, partners: tuple[int, ...], best: Any) -> str:
         """A reason from the other rows that have the same values in the columns ``partners``."""
