@@ -124,6 +124,30 @@ def null(name: str, frame: pd.DataFrame, rows: int, repeats: int, seed: int) -> 
     return about | {"p <= 0.05": alarms / repeats, "any change": findings / repeats}
 
 
+def false_changes(name: str, frame: pd.DataFrame, rows: int, repeats: int, seed: int) -> dict:
+    """False changes among those that are listed, where some changes are real.
+
+    Two columns change: one in its marginal, one in a subgroup. All other columns keep their cells. Columns drawn at
+    random from the whole table are independent of all others, so that pairs with them do not change either.
+    """
+    levels, _, number, other = PLACES[name]
+    false, listed, shares = 0, 0, []
+    for k in range(repeats):
+        rng = np.random.default_rng([seed, rows, k, 3])
+        old, new = halves(frame, rows, rng)
+        for part in (old, new):
+            for j in range(3):
+                part[f"drawn {j}"] = frame[[number, other, levels][j]].sample(rows, random_state=rng).to_numpy()
+        new = plant(plant(new, name, "marginal", rng), name, "subgroup", rng)
+        new[other] = shifted(new[other], 0.5 * frame[other].std(), rng)
+        changes = jf.compare_tables(old, new, random_state=k, n_jobs=1).changes
+        wrong = [c for c in changes if not {number, other} & set(c.columns) or "drawn" in " ".join(c.columns)]
+        false, listed = false + bool(wrong), listed + len(changes)
+        shares.append(len(wrong) / max(len(changes), 1))
+    about = {"table": name, "rows": rows, "comparisons": repeats, "changes listed": listed / repeats}
+    return about | {"false share": float(np.mean(shares)), "any false change": false / repeats}
+
+
 def stream(name: str, frame: pd.DataFrame, kind: str, streams: int, batches: int, size: int, seed: int) -> dict:
     """Batches until an alarm of a stream that changes after 20 batches, or the false alarms of one that does not."""
     alarms, delays, false, e_values, right = 0, [], 0, [], 0
@@ -155,7 +179,7 @@ def stream(name: str, frame: pd.DataFrame, kind: str, streams: int, batches: int
 def main() -> None:
     options = arguments(
         __doc__, repeats={"type": int, "default": 8}, null={"type": int, "default": 100}, tables={"nargs": "*"},
-        only={"choices": ("power", "null", "stream")}, streams={"type": int, "default": 10},
+        only={"choices": ("power", "null", "false", "stream")}, streams={"type": int, "default": 10},
         looks={"type": int, "default": 300},
     )  # fmt: skip
     warnings.simplefilter("ignore")
@@ -180,6 +204,13 @@ def main() -> None:
         for name, frame in tables.items():
             progress(f"{name}, no change")
             lines.append(null(name, frame[frame.columns[:8]], 300, 5 if options.quick else options.null, options.seed))
+    if options.only in (None, "false"):
+        lines = found["False changes beside real ones"] = []
+        for name, frame in tables.items():
+            some = frame[list(dict.fromkeys([PLACES[name][0], *PLACES[name][2:], *frame.columns[:8]]))]
+            for rows in (300,) if options.quick else (300, 3_000):
+                progress(f"{name}, {rows} rows, false changes")
+                lines.append(false_changes(name, some, rows, 3 if options.quick else options.null // 2, options.seed))
     if options.only in (None, "stream"):
         lines = found["Streams"] = []
         for name, frame in tables.items():

@@ -154,7 +154,7 @@ _SHARED = 10.0  # pseudo-errors that pull the shares of kinds of errors of each 
 _FIRST = 0.01  # prior probability that a cell is the first with its genuine value
 _MOST = 0.5  # largest share of wrong cells of a column
 _FIXED = 0.2  # least agreement within entities of a column whose values the votes determine
-_CLEAR = 10.0  # an error at least so many times as probable as the truth counts when rates of errors are learned
+_CLEAR = 2.0  # without a grid, rates are learned from cells that errors explain better than the truth by this factor
 _STRUCTURE = 0.1  # blank cells are no errors if another column explains more than this share of their entropy
 _STILL = 2e-4  # rounds end when the mean change of probabilities is below this in every column
 _SMALLEST = 1e-300  # avoids divisions by 0
@@ -490,7 +490,7 @@ class ErrorModel:
             part = (weight[:, None] * (F @ scale) / total).sum(axis=1) + prior
             weight = part / part.sum()
             is_clear = (1.0 - by_error[:, 0]) * (1.0 - e) > _CLEAR * e * by_error[:, 0]
-            errors = by_error[is_clear, 1:].sum(axis=0)
+            errors = by_error[is_clear | column.has_mass, 1:].sum(axis=0)
             self.share[j] = (errors + _SHARED * self._common[j]) / (errors.sum() + _SHARED)
             e = min(float((errors.sum() + _PSEUDO * pooled) / (len(u) + _PSEUDO)), _MOST)
         if steps:
