@@ -463,38 +463,38 @@ class ErrorModel:
         C, known = column.truth.shape[1], column.item >= 0
         u = column.item[known]
         q = np.where(column.truth[u] >= 0, np.exp(column.log_error[u]), 0.0)
-        F = np.empty((len(P), len(u), len(column.kinds) + 1))  # p(truth, seen value), without an error and with each
-        F[:, :, 0] = P[:, known, 0]
+        F = np.empty((len(column.errors) + 1, len(P), len(u)))  # p(truth, seen value), without an error and with each
+        F[0] = right = P[:, known, 0]
         likely = P[:, known, 1 : 1 + C] * q  # the next C candidates are those that an error may have changed
-        F[:, :, 1:-2] = likely.sum(axis=2, keepdims=True) if column.is_levels else likely
-        others = np.maximum(1.0 - column.has_mass * F[:, :, 0], 0.0)  # the truth is another value; densities have no mass
-        F[:, :, -2], F[:, :, -1] = others * np.exp(column.log_random[u]), others * np.exp(column.log_any[u])
+        F[1:-2] = likely.sum(axis=2) if column.is_levels else np.moveaxis(likely, 2, 0)
+        others = np.maximum(1.0 - column.has_mass * F[0], 0.0)  # the truth is another value; densities have no mass
+        F[-2], F[-1] = others * np.exp(column.log_random[u]), others * np.exp(column.log_any[u])
         weight, e = self._weight.get(j, np.empty(0)), pooled if steps else float(self.rate[j])
         errors = np.zeros(len(column.kinds))
         has_weights = len(weight) == len(P)
         weight = weight if has_weights else prior / prior.sum()
-        right = F[:, :, 0].copy()
         for k in range(steps + 1):
             # This needs the weights of the previous round, so the first round takes every value as genuine.
-            if column.is_levels and has_weights and k % 6 == 0:
-                if steps:
-                    wrong = np.tensordot(weight, F[:, :, 1:], axes=1) * (max(e, pooled) * self.share[j])
-                    self._is_value[j] = self._values(column, u, weight @ right, wrong)
-            F[:, :, 0] = right * self._is_value[j][u]
-            scale = np.concatenate([[1.0 - e], e * self.share[j]])
-            mixed = np.tensordot(weight, F, axes=1) * scale
-            total = np.maximum(mixed.sum(axis=1), _SMALLEST)
-            by_error = mixed / total[:, None]
+            if column.is_levels and has_weights and steps and k % 6 == 0:
+                wrong = (weight @ F[1:]).T * (max(e, pooled) * self.share[j][column.errors])
+                self._is_value[j] = self._values(column, u, weight @ right, wrong)
+            if k % 6 == 0:
+                F[0] = right * self._is_value[j][u]
+            scale = np.append(1.0 - e, e * self.share[j][column.errors])
+            by_prediction = np.tensordot(scale, F, axes=1)
+            total = np.maximum(weight @ by_prediction, _SMALLEST)
             if k == steps or not len(u):
                 break
-            part = (weight[:, None] * (F @ scale) / total).sum(axis=1) + prior
+            by_truth = (1.0 - e) * (weight @ F[0])
+            is_clear = column.has_mass | (total - by_truth > _CLEAR * e / (1.0 - e) * by_truth)
+            errors[column.errors] = (scale * (F @ (is_clear / total) @ weight))[1:]
+            part = weight * (by_prediction @ (1.0 / total)) + prior
             weight = part / part.sum()
-            is_clear = (1.0 - by_error[:, 0]) * (1.0 - e) > _CLEAR * e * by_error[:, 0]
-            errors = by_error[is_clear | column.has_mass, 1:].sum(axis=0)
             self.share[j] = (errors + _SHARED * self._common[j]) / (errors.sum() + _SHARED)
             e = min(float((errors.sum() + _PSEUDO * pooled) / (len(u) + _PSEUDO)), _MOST)
         if steps:
             self.rate[j], self._weight[j] = e, weight
+        by_error = (weight @ F).T * scale / total[:, None]
         p = np.tensordot(weight, P * np.append(self._is_value[j], 0.0)[values], axes=1)
         return self._posterior(j, values, p, q, by_error, total), errors
 
@@ -558,5 +558,5 @@ class ErrorModel:
         p_best = np.clip(score[every, choice] / np.maximum(total, _SMALLEST), 0.0, 1.0)
         p_wrong, kind = np.zeros(self.n), np.full(self.n, RANDOM)
         p_wrong[known] = 1.0 - by_error[:, 0]
-        kind[known] = column.kinds[by_error[:, 1:].argmax(axis=1)] if len(u) else RANDOM
+        kind[known] = column.kinds[column.errors[by_error[:, 1:].argmax(axis=1)]] if len(u) else RANDOM
         return _Posterior(p_wrong, values[every, choice], p_best, kind)

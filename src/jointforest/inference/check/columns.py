@@ -13,8 +13,11 @@ from .texts import WAYS, Slips, log_new
 
 TYPING, SHIFT, UNIT, SIGN, RANDOM, ANY = range(6)
 """Kinds of errors: a typing error, shifted digits, another unit or sign, a random value of the column, any value."""
-FACTORS = ((SIGN, -1.0),) + tuple((SHIFT, 10.0**k) for k in (-3, -2, -1, 1, 2, 3)) + tuple(
-    (UNIT, f) for x in (2.54, 12.0, 60.0, 0.45359237, 1.609344, 0.3048) for f in (x, 1.0 / x)
+_UNITS = (2.54, 12.0, 60.0, 0.45359237, 1.609344, 0.3048)
+FACTORS = (
+    (SIGN, -1.0),
+    *((SHIFT, 10.0**k) for k in (-3, -2, -1, 1, 2, 3)),
+    *((UNIT, factor) for x in _UNITS for factor in (x, 1.0 / x)),
 )
 _KINDS_OF_LEVELS = np.array([TYPING, RANDOM, ANY])
 _KINDS_OF_NUMBERS = np.array([kind for kind, _ in FACTORS] + [RANDOM, ANY])
@@ -51,6 +54,8 @@ class CheckedColumn:
         True values that an error may have changed into each value; -1 where there are fewer than C.
     place : int array (C,)
         The error, an index into ``kinds``, of each column of ``truth``.
+    errors : int array
+        The errors that occur: those of ``place`` and the last two.
     log_error : float array (n_seen, C)
         log p(value in the cell | truth, error).
     log_random, log_any : float arrays (n_seen,)
@@ -61,6 +66,12 @@ class CheckedColumn:
         Each value as the schema encodes it; NaN if it cannot.
     code : int array (V,), measure : float array (V,)
         Code of each value in the joint, or -1 if it has none; and p(value | code).
+    unit : float
+        Width to which densities refer; that of a grid, or beside atoms the least difference of two cells.
+    has_mass : bool
+        Whether measures are probabilities and no densities.
+    genuine : float array (V,)
+        Expected over observed number of cells as far from the others as a value; 1 in no tail: see `_tail`.
     apart : float array (V,)
         ``measure`` without the contribution of the row's own cell: see `weigh`.
     """
@@ -87,7 +98,7 @@ class CheckedColumn:
             self.code[has], self.measure[has] = coder(number[has])
         self.unit = column.step or 1.0
         self.has_mass = self.is_levels or column.step > 0.0 or len(column.atoms) > 0
-        if self.has_mass and not self.is_levels and column.step == 0.0:  # densities beside the masses of atoms
+        if column.atoms and column.step == 0.0:
             self.unit = float(np.diff(number[:U]).min(initial=1.0))
             self.measure[~np.isin(number, column.atoms)] *= self.unit
         self._share = np.append(marginal, 0.0)[self.code]
@@ -107,6 +118,8 @@ class CheckedColumn:
             if is_learned:
                 self.genuine = self._tail(number)
             random = self.alone[:U] * self.genuine[:U]
+        E = len(self.kinds)
+        self.errors = np.arange(E) if self.is_levels else np.append(self.place, [E - 2, E - 1])
         with np.errstate(divide="ignore"):
             self.log_random = np.log(random)
 
@@ -202,11 +215,13 @@ class CheckedColumn:
         others = np.setdiff1d(truths[fits], number)
         every = np.concatenate([number, others])
         order = np.argsort(every)
-        self.truth = np.full(truths.shape, -1)
-        self.truth[fits] = order[np.searchsorted(every[order], truths[fits])]
-        # without a grid the measures are densities: that of what is seen is the truth's over the factor
-        log_density = -np.log(np.abs(factors)) if column.step == 0.0 and not column.atoms else np.zeros(len(factors))
-        self.place, self.log_error = np.arange(len(FACTORS)), np.where(fits, log_density, -np.inf)
+        truth = np.full(truths.shape, -1)
+        truth[fits] = order[np.searchsorted(every[order], truths[fits])]
+        # Without a grid and beside atoms there are densities: that of what is seen is the truth's over the factor.
+        is_density = (column.step == 0.0) & ~np.isin(truths, column.atoms)
+        log_density = np.where(is_density, -np.log(np.abs(factors)), 0.0)
+        self.place = np.flatnonzero(fits.any(axis=0))
+        self.truth, self.log_error = truth[:, self.place], np.where(fits, log_density, -np.inf)[:, self.place]
         self.values = every.tolist()
         self.texts = [str(value) for value in self.values[:U]]
         return every
@@ -227,10 +242,10 @@ class CheckedColumn:
     def _spread(self, number: np.ndarray) -> None:
         """Set the densities of numbers without their own cells, and a wide Cauchy distribution of any value.
 
-        On a grid, the density comes from the distances to the neighbouring values.
+        On a grid, the density comes from the distances to the neighbouring values. The Cauchy distribution has the
+        width of the inner 90 % of the cells, which a few odd values do not change.
         """
-        column, U = self.column, len(number)
-        unit = self.unit
+        column, U, unit = self.column, len(number), self.unit
         self._beside = self.measure[:U]
         if column.step > 0.0:
             near = unit / np.diff(number, prepend=-np.inf, append=np.inf)

@@ -255,7 +255,7 @@ class Check:
         if item >= 0 and kind in (SHIFT, UNIT, SIGN):
             place = np.flatnonzero(column.truth[item] == found.best[r])
             what = {SHIFT: "digits shifted", UNIT: "other unit", SIGN: "other sign"}[kind]
-            return f"{what}: {FACTORS[int(place[0])][1]:g} times {best}" if len(place) else what
+            return f"{what}: {FACTORS[column.place[place[0]]][1]:g} times {best}" if len(place) else what
         if item >= 0 and kind == ANY:
             return "unlike the values of the column"
         if model.partners[j].columns:
