@@ -17,7 +17,7 @@ from jointforest.inference.check.partners import Counts
 from jointforest.inference.check.rest import RestTree, of_joint
 from jointforest.inference.check.texts import Slips
 
-from ...oracle.errors import truths
+from ...oracle.errors import expected_beyond, truths
 
 LEARNER = {"rules": "off", "random_state": 0}
 
@@ -385,3 +385,83 @@ def test_hidden_trees_of_a_mixture_check_whatever_their_weight() -> None:
     forest, hidden = (of.fit(frame).joint_ for of in (jf.AdversarialForest(2), jf.HiddenTreeForest(n_states=4)))
     mixed = jf.mix([forest, hidden], [0.9, 0.1])
     np.testing.assert_array_equal(mixed.check(frame).cells["p_wrong"], hidden.check(frame).cells["p_wrong"])
+
+
+def one_odd(n: int, kind: str) -> pd.DataFrame:
+    """A clean table of two columns; the first one has no odd value."""
+    rng = np.random.default_rng(n)
+    x = {
+        "heights": rng.normal(170, 9, n).round(),
+        "rounded": rng.normal(170, 9, n).round(1),
+        "continuous": rng.normal(170, 9, n),
+        "amounts": rng.lognormal(8, 1, n).round(2),
+        "mixed": np.where(rng.random(n) < 0.3, 100.0, rng.normal(170, 9, n)),
+        "dates": pd.to_datetime("2021-01-01") + pd.to_timedelta(rng.integers(0, 1_400, n), "D"),
+    }[kind]
+    return pd.DataFrame({"x": x, "y": rng.normal(size=n)})
+
+
+@pytest.mark.parametrize("n", [200, 1_000])
+@pytest.mark.parametrize(
+    ("kind", "odd"),
+    [
+        ("heights", [937]),
+        ("heights", [-5]),
+        ("heights", [937, 812, 655]),
+        ("heights", [999, 999, 999]),
+        ("rounded", [937.1]),
+        ("continuous", [937.13]),
+        ("mixed", [937.13]),
+        ("amounts", [-4_000.0]),
+        ("dates", [pd.Timestamp("1900-01-01")]),
+        ("dates", [pd.Timestamp("2204-05-03")]),
+    ],
+)
+def test_values_far_from_all_others_are_found_by_a_joint_that_learned_them(kind: str, odd: list[Any], n: int) -> None:
+    frame = one_odd(n, kind)
+    rows = list(range(5, 5 + len(odd)))
+    frame.loc[rows, "x"] = odd
+    frame.loc[[1, 2], "y"] = np.nan
+    cells = jf.HiddenTreeForest(**LEARNER).fit(frame).joint_.check(frame).cells
+    found = cells[cells["p_wrong"] > 0.5]
+    assert {(row, "x") for row in rows} <= set(zip(found["row"], found["column"], strict=True))
+    assert len(found) <= len(rows) + 1
+
+
+@pytest.mark.parametrize("kind", ["heights", "rounded", "continuous", "amounts"])
+def test_expected_cells_of_tails_are_those_of_a_plain_calculation(kind: str) -> None:
+    frame = one_odd(300, kind)
+    odd = [-90.0, -90.0, -7.0, 900.0] if kind == "amounts" else [937.0, -5.0, 60.0, 60.0]
+    frame.loc[3:6, "x"] = odd
+    check = jf.HiddenTreeForest(**LEARNER).fit(frame).joint_.check(frame)
+    (column,) = [of for of in check._model.columns if of.column.name == "x"]
+    cells, step = frame["x"].tolist(), column.column.step
+    for i in range(column.n_seen):
+        expected = expected_beyond(cells, column.values[i], step)
+        assert column.genuine[i] == pytest.approx(expected, rel=1e-6), column.values[i]
+
+
+def test_skewed_clean_columns_stay_clean() -> None:
+    rng = np.random.default_rng([1_000, 1])
+    n = 1_000
+    frame = pd.DataFrame(
+        {
+            "amount": rng.lognormal(4, 1.5, n).round(2),
+            "units": rng.lognormal(2, 1, n).round(),
+            "x": rng.lognormal(0, 2, n),
+            "t": rng.standard_t(3, n),
+            "share": np.where(rng.random(n) < 0.3, 1.0, rng.choice(np.arange(1, 100), n) / 365.0),
+            "date": pd.to_datetime("2024-06-01") - pd.to_timedelta(rng.lognormal(4, 1.2, n).round(), "D"),
+        }
+    )
+    cells = jf.HiddenTreeForest(**LEARNER).fit(frame).joint_.check(frame).cells
+    assert (cells["p_wrong"] > 0.5).mean() <= 0.002
+
+
+def test_the_only_row_of_a_group_is_not_wrong_for_that() -> None:
+    """The distance of two places is a function of these; some pairs of places have one row."""
+    rng = np.random.default_rng(0)
+    place = rng.permutation(np.append(rng.integers(0, 20, 480), np.arange(20, 40)))
+    frame = pd.DataFrame({"place": [f"{'abcdefgh'[k % 8] * 3}{k:02d}" for k in place], "km": 131 + 37 * place})
+    cells = jf.HiddenTreeForest(**LEARNER).fit(frame).joint_.check(frame).cells
+    assert (cells[cells["column"] == "km"]["p_wrong"] > 0.5).sum() <= 1
