@@ -246,8 +246,14 @@ def test_chains_hear_what_joints_say(proper: bool, monkeypatch: pytest.MonkeyPat
             assert all(means[j][i, 0] == pytest.approx(want, nan_ok=True) for means in heard)
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_only_joints_that_left_a_row_out_count() -> None:
-    coding = coding_of(COARSE.fit(normals(50, 0)).joint_.schema, np.array([[0.0, 0.0, 0.0], [2.0, 2.0, 2.0]]))
-    each = np.array([[[1.0], [5.0]], [[3.0], [7.0]]])
-    found = average_means(coding, {0: each}, np.array([[True, False], [True, False]]))[0]
-    assert found[0, 0] == pytest.approx(2.0 - 1.0) and np.isnan(found[1, 0])
+    frame = normals(50, 0)
+    joints = [COARSE.fit(frame[k::2]).joint_ for k in range(2)]
+    schema, counted = joints[0].schema, np.array([[True, False], [True, False]]).repeat(25, axis=1)
+    means = cell_means(joints, schema, frame, {0: np.arange(50)}, counted)
+    assert np.isnan(means[0][:, 25:]).all()
+    found = average_means(coding_of(schema, np.array([[0.0, 0.0, 0.0], [2.0, 2.0, 2.0]])), means)[0]
+    says = np.mean([joint.predict(frame[:25], "a") for joint in joints], axis=0)
+    np.testing.assert_allclose(found[:25, 0], says - 1.0)
+    assert np.isnan(found[25:]).all()

@@ -94,15 +94,11 @@ def coding_of(schema: Schema, cells: np.ndarray) -> RegressorCoding:
     return RegressorCoding(center, spread, is_level, tuple(levels), np.concatenate([[0], np.cumsum(width)]))
 
 
-def average_means(coding: RegressorCoding, means: dict[int, np.ndarray], counted: np.ndarray) -> dict[int, np.ndarray]:
-    """Posterior means of columns under joints on average, standardised, (n, K) each: the joints that count of each row,
-    bool (m, n).
-
-    NaN where none does.
-    """
+def average_means(coding: RegressorCoding, means: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
+    """Posterior means of columns under joints on average, standardised, (n, K) each; NaN where none has an answer."""
     conditions = {}
     for j, each in means.items():
-        use = counted[:, :, None] & ~np.isnan(each)
+        use = ~np.isnan(each)
         n_use = use.sum(axis=0)
         mean = np.where(use, each, 0.0).sum(axis=0) / np.where(n_use, n_use, np.nan)
         if coding.is_level[j]:
@@ -285,7 +281,9 @@ def _jittered(predicted: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 # ---- Posterior means and level probabilities of each cell given the row's other known cells, by several joints.
 
 
-def cell_means(joints: list[Joint], schema: Schema, frame: Any, asked: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
+def cell_means(
+    joints: list[Joint], schema: Schema, frame: Any, asked: dict[int, np.ndarray], counted: np.ndarray | None = None
+) -> dict[int, np.ndarray]:
     """Answers of m joints about columns of a frame, whose own cells are not looked at.
 
     Parameters
@@ -297,6 +295,8 @@ def cell_means(joints: list[Joint], schema: Schema, frame: Any, asked: dict[int,
     frame : frame of n rows
     asked : dict of int to int array
         Numbers of columns, and of the rows in which each is asked about.
+    counted : bool array (m, n), optional
+        The joints that are asked about each row; default: all.
 
     Returns
     -------
@@ -305,30 +305,30 @@ def cell_means(joints: list[Joint], schema: Schema, frame: Any, asked: dict[int,
         asked.
     """
     found: dict[int, list[np.ndarray]] = {j: [] for j in asked}
-    for joint in joints:
-        joint_schema = joint.schema
-        values, unseen, ranges = encode_ranges(joint_schema, frame, schema.all_columns.names)
-        evidence = build(joint_schema, values, unseen, ranges=ranges)
-        for j, rows in asked.items():
-            column = schema.columns[j]
-            answer = np.full((len(values), len(column.levels) or 1), np.nan)
-            k = joint_schema.index(column.name) if column.name in joint_schema.names else -1
-            if k >= 0 and joint_schema.columns[k].is_categorical == column.is_categorical:
-                evidence_of_rows = evidence.take(rows).without(k)
-                answer[rows] = _one(joint, joint_schema.columns[k], column, evidence_of_rows, k)
+    for m, joint in enumerate(joints):
+        learned = joint.schema
+        values, unseen, ranges = encode_ranges(learned, frame, schema.all_columns.names)
+        rows = {j: of if counted is None else of[counted[m, of]] for j, of in asked.items()}
+        known = {(column.name, column.is_categorical): k for k, column in enumerate(learned.columns)}
+        names = {j: (schema.columns[j].name, schema.columns[j].is_categorical) for j in asked}
+        place = {j: known[name] for j, name in names.items() if name in known}
+        evidence = build(learned, values, unseen, ranges=ranges)
+        means = joint.distribution.means_without_each(evidence, {k: rows[j] for j, k in place.items()})
+        for j, of in rows.items():
+            answer = np.full((len(values), len(schema.columns[j].levels) or 1), np.nan)
+            if j in place:
+                answer[of] = _as_column(means[place[j]], learned.columns[place[j]], schema.columns[j])
             found[j].append(answer)
     return {j: np.stack(answers) for j, answers in found.items()}
 
 
-def _one(joint: Joint, learned: Column, column: Column, evidence: Any, k: int) -> np.ndarray:
-    """One joint's answer about its column k, in the numbers and levels of ``column``."""
+def _as_column(means: np.ndarray, learned: Column, column: Column) -> np.ndarray:
+    """Means of numbers, or probabilities of levels, of the column that a joint learned, in the terms of another."""
     if not column.is_categorical:
-        since = learned.origin - column.origin if column.kind == "datetime" else 0.0
-        return np.asarray(joint.distribution.observe(evidence).moments(k)[0])[:, None] + since
-    share = joint.distribution.observe(evidence).level_probabilities(k)
-    answer = np.zeros((len(share), len(column.levels)))
+        return means + (learned.origin - column.origin if column.kind == "datetime" else 0.0)
+    answer = np.zeros((len(means), len(column.levels)))
     for code, level in enumerate(learned.levels):
         if level in column.codes:
-            answer[:, column.codes[level]] = share[:, code]
-    answer[np.isnan(share).any(axis=1)] = np.nan
+            answer[:, column.codes[level]] = means[:, code]
+    answer[np.isnan(means).any(axis=1)] = np.nan
     return answer

@@ -66,9 +66,7 @@ class Chains:
         cells, unseen, is_range = self._cells(X)
         hidden = np.isnan(cells) & ~unseen & ~is_range
         asked = {j: np.flatnonzero(hidden[:, j]) for j in self._free if hidden[:, j].any()}
-        means = cell_means(self.joints, self.schema, X, asked)
-        counted = np.ones((len(self.joints), len(cells)), dtype=bool)
-        posterior_means = average_means(self._coding, means, counted)
+        posterior_means = average_means(self._coding, cell_means(self.joints, self.schema, X, asked))
         tables, exact = [], is_range & (ranges == "fill")
         for k in range(m):
             start = self._cells(self._joint(k).impute(X, "sample", None, rng, ranges="fill"))[0]
@@ -96,11 +94,8 @@ class Chains:
     def _posterior_means(self) -> dict[int, np.ndarray]:
         """Of the rows to learn from."""
         asked = dict.fromkeys(self._free, np.arange(len(self._rows)))
-        means = cell_means(self.joints, self.schema, self._X, asked)
-        counted = np.ones((1, len(self._rows)), dtype=bool)
-        if self.is_proper:
-            counted = np.stack([self._counts(k) == 0 for k in range(len(self.joints))])
-        return average_means(self._coding, means, counted)
+        counted = np.stack([self._counts(k) == 0 for k in range(len(self.joints))]) if self.is_proper else None
+        return average_means(self._coding, cell_means(self.joints, self.schema, self._X, asked, counted))
 
     def _counts(self, k: int) -> np.ndarray:
         """How often bootstrap k has each of the rows to learn from."""
@@ -253,7 +248,7 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
             counts = [bootstrap(reader.n, self._seed, k) for k in range(self.m)]
             # trials in every bootstrap would take most of the time
             learner = as_chosen(self.estimator_) if isinstance(self.estimator_, HiddenTreeForest) else learner
-            self.joints_ = [_learned(learner, X, count * times).joint_ for count in counts]
+            self.joints_ = [_learned(learner, X, count * times, warns=False).joint_ for count in counts]
         self._chains = Chains(self.joint_, self.joints_, self.proper, X, times, self._seed)
         return self
 
@@ -396,12 +391,13 @@ def _check_indicators(names: list[str], indicated: tuple[int, ...]) -> None:
             )
 
 
-def _learned(learner: Any, X: Any, weight: np.ndarray | None) -> Any:
+def _learned(learner: Any, X: Any, weight: np.ndarray | None, warns: bool = True) -> Any:
     """A clone of the learner, fitted: with weights (n,), where it takes any, else on rows drawn as often as they say.
 
     Weights keep a row and its copies together where a learner holds rows out.
     """
     one = clone(learner)
+    one._warns = warns
     if weight is None:
         return one.fit(X)
     if has_fit_parameter(one, "sample_weight"):

@@ -121,6 +121,8 @@ def joint_of(fitted: Any) -> Joint:
 class TableScores(Learner):
     """How probable rows are: what learners of whole tables have for scikit-learn's ``score``."""
 
+    _warns = True  # of lost dependence, which takes time: joints of bootstraps are not looked at
+
     @threaded
     def score_samples(self, X: Any) -> np.ndarray:
         """Log-density of each row, float64 (n,); missing cells are marginalised."""
@@ -278,7 +280,8 @@ class TableLearner(TableScores):
         seed = self._draw_seed()
         model, lost = self._learn_and_compare(rows.completed(weight, seed), weight, seed)
         self.joint_ = Joint(model)
-        warn_lost_dependence(model, rows.X, weight, lost)
+        if self._warns:
+            warn_lost_dependence(model, rows.X, weight, lost)
         return self
 
     @threaded

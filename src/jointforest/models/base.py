@@ -224,6 +224,15 @@ class Distribution(ABC):
             out[rows, j] = self.log_density(evidence.take(rows).without(j))
         return out
 
+    def means_without_each(self, evidence: Evidence, asked: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
+        """Means (r, 1), or probabilities of levels (r, K), of columns in r rows each whose own cells are not known."""
+        found = {}
+        for j, rows in asked.items():
+            state = self.observe(evidence.take(rows).without(j))
+            is_level = self.schema.columns[j].is_categorical
+            found[j] = state.level_probabilities(j) if is_level else state.moments(j)[0][:, None]
+        return found
+
     def modes(self, evidence: Evidence, k: int, budget: int) -> tuple[np.ndarray, float]:
         """Rows of high density that agree with one row of evidence (m, d), and a bound on any row's log-density."""
         raise ValueError(

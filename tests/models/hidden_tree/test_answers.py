@@ -117,6 +117,25 @@ def test_mean_and_variance(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_means_without_the_column_itself(seed: int) -> None:
+    """Of different rows of each column; also where the cell that is not looked at makes the row impossible."""
+    hidden, evidence, _, _ = case(seed)
+    asked = {j: np.arange(j % 2, N, 1 + j % 2) for j in range(len(hidden.schema.columns))}
+    found = HiddenTree(hidden).means_without_each(evidence, asked)
+    assert HiddenTree(hidden).means_without_each(evidence, {}) == {}
+    for j, rows in asked.items():
+        for i, means in zip(rows.tolist(), found[j], strict=True):
+            knowns = [None if k == j else known for k, known in enumerate(oracle.row_of(hidden, evidence, i))]
+            given = oracle.Given(hidden, knowns)
+            if np.isneginf(oracle.log_density(given)):
+                assert np.isnan(means).all()
+            elif hidden.schema.columns[j].is_categorical:
+                np.testing.assert_allclose(means, oracle.level_probability(given, j), **NEAR)
+            else:
+                np.testing.assert_allclose(means, oracle.mean_variance(given, j)[:1], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_distribution_function_and_density(seed: int) -> None:
     hidden, evidence, rows, possible = case(seed)
     part = HiddenTree(hidden)

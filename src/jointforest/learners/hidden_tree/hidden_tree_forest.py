@@ -173,6 +173,8 @@ class HiddenTreeForest(TableScores):
         model = self._learn_ruled(rows.schema, rows.X, weight, self._draw_seed(), rows.ranges)
         self.joint_ = Joint(model)
         X = rows.X
+        if not self._warns:
+            return self
         if rows.ranges is not None:  # imputed values of ranges do not depend on the other cells of the row
             exact = np.flatnonzero((rows.ranges.number < 0).all(axis=0)).tolist()
             if len(exact) < 2:

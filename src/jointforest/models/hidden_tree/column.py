@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from ...runtime.threads import one_blas_thread
 from ..base import Parts
 from .hidden_trees import HiddenTrees, lost_atoms
 from .messages import CodeEvidence, code_evidence
-from .posterior import CodePosterior, KeptRows, by_batches, column_codes, in_batches, posterior
+from .posterior import CodePosterior, KeptRows, by_batches, codes_without_each, column_codes, in_batches, posterior
 from .states import node_states
 
 
@@ -121,6 +121,25 @@ def answers(
         return out
 
     return by_batches(hidden, evidence, [j], answer, kept)
+
+
+def means_without_each(
+    hidden: HiddenTrees, evidence: Evidence, asked: Mapping[int, np.ndarray]
+) -> dict[int, np.ndarray]:
+    """As `Distribution.means_without_each`."""
+    rows = np.unique(np.concatenate([*asked.values()]))
+    known, columns = code_evidence(hidden, evidence.take(rows)), hidden.schema.columns
+    widths = [len(columns[j].levels) or 1 for j in asked]
+
+    def work(a: int, b: int) -> np.ndarray:
+        codes = codes_without_each(hidden, [of.take(slice(a, b)) for of in known], list(asked))
+        return np.column_stack([
+            levels(hidden.scales[j], p, width) if columns[j].is_categorical else p @ hidden.scales[j].moments[1]
+            for width, (j, p) in zip(widths, codes.items(), strict=True)
+        ])  # fmt: skip
+
+    each = np.split(in_batches(hidden, work, len(rows)), np.cumsum(widths)[:-1], axis=1)
+    return {j: of[np.searchsorted(rows, wanted)] for of, (j, wanted) in zip(each, asked.items(), strict=True)}
 
 
 def _of_codes(scale: Scale, weight: np.ndarray, known: CodeEvidence, question: Question) -> np.ndarray:

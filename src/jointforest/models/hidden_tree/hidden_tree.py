@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -89,6 +89,17 @@ class HiddenTree(Distribution):
     def log_density_without_each(self, evidence: Evidence, known: np.ndarray) -> np.ndarray:
         """One pass up and one down for all columns."""
         return log_density_without(self.hidden, evidence)
+
+    def means_without_each(self, evidence: Evidence, asked: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
+        """One pass up and one down for all columns; rows that are impossible in a tree one column at a time."""
+        if not asked or self.hidden.support is not None:
+            return super().means_without_each(evidence, asked)
+        found = column.means_without_each(self.hidden, evidence, asked)
+        lost = {j: np.flatnonzero(np.isnan(means).any(axis=1)) for j, means in found.items()}
+        again = {j: asked[j][rows] for j, rows in lost.items() if len(rows)}
+        for j, means in super().means_without_each(evidence, again).items():
+            found[j][lost[j]] = means
+        return found
 
     def modes(self, evidence: Evidence, k: int, budget: int) -> tuple[np.ndarray, float]:
         return hidden_modes(self.hidden, evidence, budget)

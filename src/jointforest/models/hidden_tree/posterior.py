@@ -11,7 +11,7 @@ import numpy as np
 from ...data.evidence import Evidence
 from ...runtime.threads import chunks, map_ordered, of_finite, one_blas_thread
 from .hidden_trees import HiddenTrees, TreeTables, log_probability_of_codes
-from .messages import CodeEvidence, code_evidence, down, log_probability, own_messages, possible_rows, up
+from .messages import CodeEvidence, Upward, code_evidence, down, log_probability, own_messages, possible_rows, up
 
 _ROWS = 1_024  # most rows of a batch
 _SOME_ROWS = 8_192  # and where each tree has to do with some of the rows
@@ -284,7 +284,35 @@ def in_batches(hidden: HiddenTrees, work: Callable[[int, int], np.ndarray], n: i
         return np.concatenate(list(map_ordered(work, chunks(n, batch_rows(hidden)))))
 
 
-# ---- log p(evidence without one column), for all columns by one pass up and one down.
+# ---- Without the evidence on one column, for all columns by one pass up and one down.
+
+
+def codes_without_each(hidden: HiddenTrees, known: list[CodeEvidence], wanted: Sequence[int]) -> dict[int, np.ndarray]:
+    """p(code | evidence on the other columns) of wanted columns, (n, K_j); NaN in rows impossible in a tree."""
+    n, size = len(known[0].code), {j: hidden.scales[j].n_codes for j in wanted}
+    mixed = {j: _Mixed(n, {j: size[j]}) for j in wanted}
+    impossible = ~np.isfinite(np.sum([of.log_base for of in known], axis=0))
+    for tree, log_weight in zip(hidden.trees, hidden.log_weight, strict=True):
+        upward = up(tree, own_messages(tree, known), n)
+        downward = down(tree, upward, [tree.node[j] for j in wanted])
+        impossible |= ~np.isfinite(upward.log_probability)
+        for j, mixture in mixed.items():
+            k, nothing = tree.node[j], known[j]._replace(code=np.full(n, size[j]))
+            rest = downward.rest(k)
+            mixture.add(
+                slice(None), log_weight + _log_without(upward, k, rest), {j: column_codes(rest, tree, k, nothing)}
+            )
+    return {j: np.where(impossible[:, None], np.nan, mixture.shares()[j]) for j, mixture in mixed.items()}
+
+
+def _log_without(upward: Upward, k: int, rest: np.ndarray) -> np.ndarray:
+    """log p(evidence without that on node k's column), (n,), from `Downward.rest`; NaN of impossible evidence."""
+    own = upward.own[k]
+    if own is None:
+        return upward.log_probability
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = (rest * own).sum(axis=1, dtype=np.float64) / rest.sum(axis=1, dtype=np.float64)
+        return np.asarray(upward.log_probability - np.log(share))
 
 
 def log_density_without(hidden: HiddenTrees, evidence: Evidence) -> np.ndarray:
@@ -314,14 +342,7 @@ def _without(hidden: HiddenTrees, known: list[CodeEvidence], n: int) -> np.ndarr
         upward = up(tree, own_messages(tree, known), n)
         downward = down(tree, upward)
         for j in range(d):
-            k = tree.node[j]
-            own, rest = upward.own[k], downward.rest(k)
-            if own is None:
-                each[t, :, j] = upward.log_probability
-                continue
-            with np.errstate(divide="ignore", invalid="ignore"):
-                share = (rest * own).sum(axis=1, dtype=np.float64) / rest.sum(axis=1, dtype=np.float64)
-                each[t, :, j] = upward.log_probability - np.log(share)
+            each[t, :, j] = _log_without(upward, tree.node[j], downward.rest(tree.node[j]))
     with np.errstate(invalid="ignore"):
         total = np.logaddexp.reduce(each + hidden.log_weight[:, None, None], axis=0) + rest_base
     impossible = ~np.isfinite(each).all(axis=(0, 2)) | ~np.isfinite(base).all(axis=1)
