@@ -290,10 +290,11 @@ class HistBoosting(NamedTuple):
         return found[0], found[-1]
 
     def _choose(self, pairs: list[LabelledPair], for_complete: bool) -> _Tried:
-        """The best shape, and the same with levels in order if that is better."""
+        """The best shape, and the same with levels in order if that is better; of few rows there is one shape alone."""
         n = len(pairs[0][0].y)
-        best = self._best([shape for shape in FIXED.shapes if shape.fewest <= n <= shape.most], pairs, for_complete)
-        if (self.table.n_levels[self.table.is_set] > 2).any():
+        shapes = [shape for shape in FIXED.shapes if shape.fewest <= n <= shape.most]
+        best = self._best(shapes, pairs, for_complete)
+        if len(shapes) > 1 and (self.table.n_levels[self.table.is_set] > 2).any():
             ordered = self._best([replace(best.settings[0], in_order=True)], pairs, for_complete)
             best = min(best, ordered, key=lambda one: one.loss)
         return best

@@ -75,12 +75,12 @@ class Constants:
 
     shapes: tuple[Shape, ...] = (
         Shape(leaf_nodes=8, leaf_rows=5, l2=1.0, features=0.5, most=10_000),
-        Shape(leaf_nodes=15, leaf_rows=5, l2=1.0, features=0.5),
+        Shape(leaf_nodes=15, leaf_rows=5, l2=1.0, features=0.5, fewest=350),
         Shape(leaf_nodes=31, leaf_rows=20, l2=1.0, features=0.5, fewest=1_000),
     )
     """Settings of boosted trees of which validation rows choose: nearly additive ones for few rows, deep ones for
-    many. Two or three are tried, and then the best one with levels in order. A larger penalty (10) and fewer features
-    (0.3) need twice the iterations, and are no better."""
+    many. Two or three are tried, and then the best one with levels in order; of few rows one alone, as their losses
+    say too little. A larger penalty (10) and fewer features (0.3) need twice the iterations, and are no better."""
     shape_folds: int = 2
     """Folds whose rows choose the shape and the number of iterations, which bounds the time."""
     shape_rows: int = 10_000

@@ -325,12 +325,14 @@ def _learn(problem: PredictorProblem) -> LearnedMembers:
 def _choose_joint(problem: PredictorProblem, folds: list[Fold], rows: np.ndarray) -> Chosen:
     """The joint of these rows; candidates are compared in the folds, so that the joints of folds are learned once.
 
-    Forests are no candidates: a generative forest is a member already, and answers of a second one take long.
+    Forests are no candidates: a generative forest is a member already, and answers of a second one take long. Nor are
+    hidden trees of factors where classes are predicted, which others predict as well.
     """
     training, start = problem.training, time.monotonic()
     task = Task(
         training.schema, training.X[rows], None, problem.budget, problem.seed, start, problem.tell,
-        with_forests=False, ranges=None if training.ranges is None else training.ranges.take(rows),
+        with_forests=False, with_factors=not problem.n_classes,
+        ranges=None if training.ranges is None else training.ranges.take(rows),
     )  # fmt: skip
     if len(folds) > 1 and not problem.budget.is_clock:
         task = task._replace(folds=tuple(folds))
@@ -351,12 +353,11 @@ def _joints_of_folds(problem: PredictorProblem, chosen: Chosen, folds: list[Fold
 
 def _completed(problem: PredictorProblem, joint: Distribution, rows: np.ndarray) -> Labelled:
     """The rows of these numbers, whose missing cells are draws given the row and its target."""
-    known = problem.training.X[rows]
-    if not np.isnan(known).any():
-        return problem.labelled(rows)
-    X = sample(joint, build(problem.training.schema, known), 1, problem.seed, False)
-    X = np.where(np.isnan(X), known, X)  # rows of which the joint has no draw keep what is known
-    return Labelled(X[:, :-1], known[:, -1])
+    X = problem.training.X[rows]
+    holed = np.flatnonzero(np.isnan(X).any(axis=1))
+    drawn = sample(joint, build(problem.training.schema, X[holed]), 1, problem.seed, False)
+    X[holed] = np.where(np.isnan(drawn), X[holed], drawn)  # rows of which the joint has no draw keep what is known
+    return Labelled(X[:, :-1], X[:, -1])
 
 
 def _cross_fit(
