@@ -81,15 +81,13 @@ def _tables(
     log_evidence = model.log_density(evidence)
     for first in range(0, len(conditions), _ROWS):
         rows = intersect(schema, evidence, {schema.names[a]: PerRow(tuple(conditions[first : first + _ROWS]))})
-        with np.errstate(invalid="ignore"):
-            share = np.exp(model.log_density(rows) - log_evidence)
-        possible = np.flatnonzero(share > 0.0)
-        if not len(possible):
-            continue
-        inside = model.observe(rows.take(possible))
+        inside = model.observe(rows)
         inside.prepare(others)
+        with np.errstate(invalid="ignore"):
+            share = np.nan_to_num(np.exp(inside.log_probability() - log_evidence))
         for table, b in zip(tables, others, strict=True):
-            table[first + possible] = share[possible, None] * np.maximum(inside.histogram(b, cuts[b]), 0.0)
+            within = np.nan_to_num(inside.histogram(b, cuts[b]))  # of impossible rows it is NaN
+            table[first : first + _ROWS] = share[:, None] * np.maximum(within, 0.0)
     return tables
 
 
