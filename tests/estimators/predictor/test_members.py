@@ -295,8 +295,9 @@ def test_trees_in_expectation_are_chosen_by_the_loss_of_more_complete_rows(monke
     np.testing.assert_allclose(trees[0].native(evidence), staged[int(trial.plain.argmin())])
 
 
-def test_some_rows_choose_the_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As few as wanted; then all rows learn, with that shape."""
+@pytest.mark.parametrize(("n", "n_tried"), [(200, 1), (400, 3)])
+def test_some_rows_choose_the_shape(n: int, n_tried: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As few as wanted; then all rows learn, with that shape. Of few rows a single shape is tried."""
     frame, y = wide(600, 8, seed=8)
     training = read_training(frame, y, "continuous")
     parts = [Labelled(training.X[rows, :-1], training.X[rows, -1]) for rows in np.split(np.arange(600), [450])]
@@ -307,9 +308,9 @@ def test_some_rows_choose_the_shape(monkeypatch: pytest.MonkeyPatch) -> None:
         return grow_boosting(table, shape, rows, *others)
 
     monkeypatch.setattr(boosting, "grow_boosting", counted)
-    monkeypatch.setattr(boosting, "FIXED", replace(FIXED, shape_rows=200, most_iterations=50))
+    monkeypatch.setattr(boosting, "FIXED", replace(FIXED, shape_rows=n, most_iterations=50))
     trees, settings = HistBoosting(boosting_table(training.schema), 0, 0).cross_fit([(parts[0], parts[1])])
-    assert [n for n, _ in seen] == [200, 200, 200, 450] and settings is not None
+    assert [rows for rows, _ in seen] == [n] * n_tried + [450] and settings is not None
     assert seen[-1][1] == settings[0] and seen[-1][1] in [shape for _, shape in seen[:-1]] and len(trees) == 1
 
 
