@@ -108,12 +108,13 @@ class Mixture(Distribution):
         return np.logical_or.reduce([component.is_seen(evidence) for component in self.components])
 
     def given_known(self, columns: Sequence[int]) -> Distribution:
-        log_p = self.observe(build(self.schema)).knowing(columns)._log_joint()[0]
-        possible = np.flatnonzero(log_p > -np.inf).tolist() or [0]  # a component says what is wrong if none is
-        parts = [self.components[k].given_known(columns) for k in possible]
-        if len(parts) == len(self.components) and all(p is q for p, q in zip(parts, self.components, strict=True)):
+        nothing = self.observe(build(self.schema))
+        state = nothing.knowing(columns)
+        if state is nothing:
             return self
-        return _sum_of(parts, log_p[possible])
+        log_p = state._log_joint()[0]
+        possible = np.flatnonzero(log_p > -np.inf).tolist() or [0]  # a component says what is wrong if none is
+        return _sum_of([self.components[k].given_known(columns) for k in possible], log_p[possible])
 
     def given_missing(self, j: int, is_missing: bool) -> tuple[Distribution | None, float]:
         each = [p.given_missing(j, is_missing) for p in self.components]
@@ -172,6 +173,10 @@ class MixturePosterior(PosteriorState):
         found = MixturePosterior(self.distribution, self.evidence)
         found.states, found._known = states, self._known | frozenset(columns)
         return found
+
+    def prepare(self, columns: Sequence[int]) -> None:
+        for state in self.states:
+            state.prepare(columns)
 
     _known: frozenset[int] = frozenset()
     """Columns that have values in each row; see `knowing`."""
