@@ -325,13 +325,12 @@ def _learn(problem: PredictorProblem) -> LearnedMembers:
 def _choose_joint(problem: PredictorProblem, folds: list[Fold], rows: np.ndarray) -> Chosen:
     """The joint of these rows; candidates are compared in the folds, so that the joints of folds are learned once.
 
-    Forests are no candidates: a generative forest is a member already, and answers of a second one take long. Nor are
-    hidden trees of factors where classes are predicted, which others predict as well.
+    Forests are no candidates: a generative forest is a member already, and answers of a second one take long.
     """
     training, start = problem.training, time.monotonic()
     task = Task(
         training.schema, training.X[rows], None, problem.budget, problem.seed, start, problem.tell,
-        with_forests=False, with_factors=not problem.n_classes,
+        with_forests=False,
         ranges=None if training.ranges is None else training.ranges.take(rows),
     )  # fmt: skip
     if len(folds) > 1 and not problem.budget.is_clock:

@@ -63,8 +63,6 @@ class Task(NamedTuple):
         Whether forests are candidates beside hidden trees.
     ranges : Ranges, optional
         Which cells are ranges; candidates are compared on draws from these.
-    with_factors : bool
-        Whether hidden trees of factors are candidates.
     """
 
     schema: Schema
@@ -79,7 +77,6 @@ class Task(NamedTuple):
     objective: str = "draws"
     with_forests: bool = True
     ranges: Ranges | None = None
-    with_factors: bool = True
 
     def candidates(self, budget: Budget) -> list[Candidate]:
         """The candidates of a budget."""
@@ -87,7 +84,6 @@ class Task(NamedTuple):
         known = 1.0 - float(np.isnan(self.cells).mean())
         numbers = float(np.mean([not column.is_categorical for column in self.schema.columns]))
         listed = candidates(budget, n, d, self.objective, known, numbers)
-        listed = [one for one in listed if self.with_factors or not one.is_for_draws]
         return [one for one in listed if self.with_forests or isinstance(one.learner, HiddenTreeForest)]
 
     def learn(
