@@ -13,8 +13,9 @@ import jointforest as jf
 from ...oracle import ruled as oracle
 from ...random_cases.ruled_joints import Tally, all_rows, cases, compare_given, learned, numbers_of
 
-SEEDS = {0: 4, 100: 4, 200: 4, 300: 4}
-"""First seeds, and how many joints from each on; `benchmarks/ruled_comparisons.py` asks as many as wanted."""
+SEEDS = {0: 4, 100: 4, 200: 4, 300: 4, 50054: 1}
+"""First seeds, and how many joints from each on; `benchmarks/ruled_comparisons.py` asks as many as wanted. Of the last
+one, a component of the mixture excludes the evidence, so that a rounded sum has no value in it."""
 
 
 @pytest.mark.parametrize("first", SEEDS)

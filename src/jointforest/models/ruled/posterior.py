@@ -340,7 +340,7 @@ class RuledPosterior(PosteriorState):
         column = schema.columns[a]
         cells = PerRow(tuple(AnyOf(column.from_number(x)) for x in value.tolist()))
         out = np.full(len(p), np.nan)
-        for i in np.flatnonzero(~np.isnan(p[:, 0])).tolist():
+        for i in np.flatnonzero(p.sum(axis=1) > 0.0).tolist():  # others are impossible: NaN, or no value
             rows = intersect(schema, self.evidence.take(np.array([i])), {column.name: cells})
             state = self.distribution.observe(rows).knowing([a, b])
             warn_of_draws(float(state.effective_draws.min(initial=np.inf)))
