@@ -84,6 +84,7 @@ test-numba:
 	done
 
 docs: $(DOCS_STAMP)
+	@rm -rf docs/reference/generated
 	$(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees docs build/docs
 	@echo "Open build/docs/index.html."
 
