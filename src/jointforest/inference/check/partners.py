@@ -7,6 +7,8 @@ from copy import copy
 
 import numpy as np
 
+from ...data.rules.contradictions import combined, numbers_of_distinct
+
 PRIOR_ROWS = 0.5  # pseudo-rows with the shares of the whole column, which are added to each group
 PRIOR_OF_FUNCTIONS = 0.02  # the same of near-functions
 _NEW = 0.5  # share of new values in the pseudo-rows
@@ -21,19 +23,8 @@ def joined_partners(codes: Sequence[np.ndarray]) -> np.ndarray:
     known = np.all([code >= 0 for code in codes], axis=0)
     group = np.full(len(known), -1)
     if known.any():
-        sizes = [int(code.max()) + 1 for code in codes]
-        joined = np.ravel_multi_index([code[known] for code in codes], sizes)
-        group[known] = _distinct(joined, int(np.prod(sizes)))[1]
+        group[known] = combined([code[known] for code in codes])
     return group
-
-
-def _distinct(key: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct keys below ``size``, and the place of each key among them: `numpy.unique` mostly without sorting."""
-    if size > 20 * len(key) + 1_000:
-        return np.unique(key, return_inverse=True)
-    is_key = np.zeros(size, bool)
-    is_key[key] = True
-    return np.flatnonzero(is_key), (np.cumsum(is_key) - 1)[key]
 
 
 class Counts:
@@ -60,8 +51,10 @@ class Counts:
         self.group, self.item, self.n_values = group, item, max(n_values, 1)
         self.weight = np.where(item >= 0, weight, 0.0)
         has = (group >= 0) & (item >= 0)
-        n_keys = (int(group.max(initial=-1)) + 1) * self.n_values
-        self.key, place = _distinct(group[has] * self.n_values + item[has], n_keys)
+        key = group[has] * self.n_values + item[has]
+        place = numbers_of_distinct(key)
+        self.key = np.empty(int(place.max(initial=-1)) + 1, np.int64)
+        self.key[place] = key
         self.count = np.bincount(place, weight[has], len(self.key))
         self.total = np.bincount(group[has], weight[has], int(group.max(initial=-1)) + 2)
         self.of_item = np.bincount(item[item >= 0], weight[item >= 0], self.n_values)
