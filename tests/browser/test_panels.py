@@ -97,8 +97,7 @@ def test_suspicious_cells_are_accepted_and_rejected_by_mouse_and_keyboard(visit:
         expect(lines).to_have_count(len(wanted) - 1)
         pair = wanted[wanted["row"].duplicated(keep=False)].iloc[0]
         name = f"accept the change of {pair['column']} of row {pair['row'] + 1}"
-        panel.get_by_role("button", name=name, exact=True).focus()
-        face.page.keyboard.press("a")
+        panel.get_by_role("button", name=name, exact=True).press("a")
         others = check.cells_of(int(pair["row"]), {pair["column"]: pair["best"]})
         left = int((others["p_wrong"] >= 0.5).sum())
         expect(lines.filter(has_text=f"row {pair['row'] + 1}")).to_have_count(left)
