@@ -739,3 +739,60 @@ def test_a_column_that_an_order_needs_is_not_made_of_others() -> None:
     drawn = joint.sample(2_000, random_state=0)
     assert (drawn["end"] == drawn["start"] + 60 * drawn["minutes"]).all()
     assert (drawn["start"] <= drawn["end"]).all() and (drawn["minutes"] <= drawn["limit"]).all()
+
+
+def _skipped(n: int, seed: int, kind: str) -> pd.DataFrame:
+    """A chain of questions: each is asked where the one before has a certain answer."""
+    rng = np.random.default_rng(seed)
+    a = rng.choice(["yes", "no"], n, p=[0.4, 0.6])
+    b = np.where(a == "yes", rng.choice(["p", "q", "r"], n, p=[0.5, 0.3, 0.2]), None)
+    if kind == "numbers":
+        c = np.where(b == "p", rng.integers(1, 5, n), np.nan)
+        d = np.where(c == 2, rng.normal(50, 10, n).round(1), np.nan)
+    else:
+        c = np.where(b == "p", rng.choice(["u", "v"], n), None)
+        d = np.where(c == "u", rng.integers(0, 100, n), np.nan).astype(float)
+    return pd.DataFrame({"d": d, "c": c, "a": a, "b": b, "x": rng.normal(size=n).round(2)})
+
+
+@pytest.mark.parametrize("kind", ["levels", "numbers"])
+@pytest.mark.parametrize("learner", ["fit", "hidden trees"])
+def test_questions_that_others_skip(kind: str, learner: str) -> None:
+    """A question that is not asked because another one was not asked: shares of missing cells are the table's."""
+    frame = _skipped(1_500, 0, kind)
+    if learner == "fit":
+        joint = jf.fit(frame, budget="fast", random_state=0)
+    else:
+        joint = jf.HiddenTreeForest(random_state=0).fit(frame).joint_
+    assert sum(rule.is_enforced for rule in joint.rules) >= 3
+    names = ["b", "c", "d"]
+    is_missing = frame[names].isna()
+    drawn = joint.sample(3_000, random_state=0, missing=True)
+    for k, name in enumerate(names):
+        share = is_missing[name].mean()
+        assert joint.query(f"P({name} is missing)") == pytest.approx(share, abs=0.01)
+        assert joint.query(f"P({name} is missing | a = 'no')") == pytest.approx(1.0, abs=0.01)
+        assert drawn[name].isna().mean() == pytest.approx(share, abs=0.04)
+        for before in names[:k]:  # what is asked later is missing wherever an earlier question was not asked
+            assert joint.query(f"P({name} is missing | {before} is missing)") == pytest.approx(1.0, abs=0.01)
+            # learned from the rows, and not exact: no rule says it of answers that are not seen
+            assert joint.query(f"P({before} is missing and {name} is not missing)") < 0.015
+            assert (drawn[before].isna() & drawn[name].notna()).mean() < 0.01
+    for level in ("p", "q", "r"):
+        share = is_missing.loc[frame["b"] == level, "c"].mean()
+        assert joint.query(f"P(c is missing | b = '{level}')") == pytest.approx(share, abs=1e-6)
+        share = (frame.loc[frame["a"] == "yes", "b"] == level).mean()
+        assert joint.query(f"P(b = '{level}' | a = 'yes')") == pytest.approx(share, abs=0.02)
+
+
+def test_a_rule_about_missing_cells_that_rows_without_its_column_contradict() -> None:
+    """Where b is missing at random and c with it, c is missing more often than by the values of b."""
+    rng = np.random.default_rng(0)
+    b = rng.choice(["p", "q"], 1_500)
+    c = np.where(b == "p", rng.choice(["u", "v"], 1_500), None)
+    gone = rng.random(1_500) < 0.4
+    frame = pd.DataFrame({"b": np.where(gone, None, b), "c": np.where(gone, None, c), "x": rng.normal(size=1_500)})
+    joint = jf.HiddenTreeForest(random_state=0).fit(frame).joint_
+    assert not any(rule.is_enforced for rule in joint.rules)
+    assert joint.query("P(c is missing)") == pytest.approx(frame["c"].isna().mean(), abs=0.01)
+    assert joint.query("P(c is missing | b is missing)") == pytest.approx(1.0, abs=0.01)

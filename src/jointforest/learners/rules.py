@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import rel_entr
 
 from ..data.conditions import Interval
 from ..data.discretization.dependence import CLASSES, mutual_information
@@ -52,6 +53,8 @@ ROWS_A_LEVEL = 4
 """Fewest rows for each combination of values of columns that become one."""
 MORE_LEVELS = 1.25
 """Most combinations, for each level of the column that has most, where levels have to share codes."""
+ENOUGH_NATS = 10.0
+"""Log-likelihood ratio from which on cells are missing more or less often in some rows than in others."""
 FEWEST_TRIED_ROWS = 2_000
 """Rows below which no compound is tried: a classifier would learn too little of draws."""
 AUTO_LEVELS = 64
@@ -97,7 +100,7 @@ class Reduced(NamedTuple):
 
     def of_rows(self, X: np.ndarray) -> np.ndarray:
         """Other rows of the table (n, d) as X has them, (n, m + k); of rows that contradict a rule what is known."""
-        Z = _in_coordinates(self.coordinates, X)
+        Z = _with_skipped(self.coordinates, _in_coordinates(self.coordinates, X), X)
         for j, absence in enumerate(self.coordinates.absences):
             if absence.where >= 0 and self.coordinates.inner.columns[absence.where].name in self.indicators:
                 Z[:, absence.where] = np.isnan(X[:, j])
@@ -610,31 +613,34 @@ class _Maker:
         index = self.schema.index
         absences: dict[int, Absence] = {}
         inner_columns, parts = list(coordinates.inner.columns), [Z]
-        for rule in rules:
-            if isinstance(rule, MissingWhere):
-                found = self._where(coordinates, rule)
-                columns = [index(rule.column), *self._made_of(coordinates, index(rule.column))]
-                if found is None:
-                    self.why[rule] = "other rules make the columns that tell where it is missing sums, or several"
-                elif any(absences.get(j, found)._replace(besides=-1) != found for j in columns):
-                    self.why[rule] = f"another rule makes {rule.column!r}, or a sum of it, missing"
-                elif not np.isnan(self.X[np.isnan(self.X[:, columns[0]])][:, columns]).all():
-                    self.why[rule] = f"a sum of {rule.column!r} is known where it is missing"
-                elif not rule.is_mutual and len(columns) > 1:
-                    self.why[rule] = f"other rules make {rule.column!r} a part of a sum"
-                else:  # a sum of what is missing is missing
-                    if not rule.is_mutual:
-                        found = found._replace(besides=self._indicator(rule.column, inner_columns))
-                        parts.append(_besides(found, Z, self.X[:, columns[0]])[:, None])
-                    absences |= dict.fromkeys(columns, found)
-                    self.enforced.append(rule)
+        for rule in _in_turn([rule for rule in rules if isinstance(rule, MissingWhere)]):
+            found = self._where(coordinates, rule)
+            columns = [index(rule.column), *self._made_of(coordinates, index(rule.column))]
+            if found is None:
+                self.why[rule] = "other rules make the columns that tell where it is missing sums, or several"
+            elif any(absences.get(j, found)._replace(besides=-1) != found for j in columns):
+                self.why[rule] = f"another rule makes {rule.column!r}, or a sum of it, missing"
+            elif not np.isnan(self.X[np.isnan(self.X[:, columns[0]])][:, columns]).all():
+                self.why[rule] = f"a sum of {rule.column!r} is known where it is missing"
+            elif not rule.is_mutual and len(columns) > 1:
+                self.why[rule] = f"other rules make {rule.column!r} a part of a sum"
+            elif rule.is_mutual and self._is_missing_beside(rule, found, absences, parts[0]):
+                self.why[rule] = f"where {rule.of[0]!r} is missing, {rule.column!r} is missing more or less often"
+            else:  # a sum of what is missing is missing
+                if not rule.is_mutual:
+                    found = found._replace(besides=self._indicator(rule.column, inner_columns))
+                    parts.append(_besides(found, Z, self.X[:, columns[0]])[:, None])
+                absences |= dict.fromkeys(columns, found)
+                until_now = tuple(absences.get(j, NEVER) for j in range(self.d))
+                parts[0] = _with_skipped(replace(coordinates, absences=until_now), parts[0], self.X)
+                self.enforced.append(rule)
         together = [rule for rule in rules if isinstance(rule, MissingTogether)]
-        leader = {index(name): index(rule.of[0]) for rule in together for name in rule.of}
-        for rule in together:
-            by_rule = [absences[index(name)] for name in rule.of if index(name) in absences]
+        leader = {index(name): index(one.of[0]) for one in together for name in one.of}
+        for one in together:
+            by_rule = [absences[index(name)] for name in one.of if index(name) in absences]
             if by_rule:
-                absences |= {index(name): by_rule[0] for name in rule.of}
-            self.enforced.append(rule)
+                absences |= {index(name): by_rule[0] for name in one.of}
+            self.enforced.append(one)
         for j in sorted(range(self.d), key=lambda j: leader.get(j, j) != j):
             if j in absences:
                 continue
@@ -649,6 +655,21 @@ class _Maker:
         inner = replace(coordinates.inner, columns=tuple(inner_columns))
         of_all = tuple(absences[j] for j in range(self.d))
         return replace(coordinates, inner=inner, absences=of_all), np.hstack(parts)
+
+    def _is_missing_beside(
+        self, rule: MissingWhere, found: Absence, absences: dict[int, Absence], Z: np.ndarray
+    ) -> bool:
+        """Whether cells are missing more or less often in rows that do not know the columns of a rule about them.
+
+        A rule may make these columns missing: then the cells are missing in all of these rows, or in as many.
+        """
+        lost, is_unknown = np.isnan(self.X[:, self.schema.index(rule.column)]), np.isnan(Z[:, found.where])
+        before = absences.get(self.schema.index(rule.of[0]), NEVER)
+        skipped = is_unknown & _is_absent(before, Z)
+        if lost[skipped].all():
+            is_unknown &= ~skipped
+        n, k, share = is_unknown.sum(), lost[is_unknown].sum(), lost[~np.isnan(Z[:, found.where])].mean()
+        return bool(n and rel_entr([k, n - k], [n * share, n * (1.0 - share)]).sum() > ENOUGH_NATS)
 
     def _indicator(self, name: str, inner_columns: list[Column]) -> int:
         """The number of a new coordinate, which says whether cells of a column are missing."""
@@ -717,6 +738,40 @@ def _in_coordinates(coordinates: Coordinates, X: np.ndarray) -> np.ndarray:
             at, c = terms[0].at, terms[0].coefficient
             rows = np.flatnonzero(np.isnan(Z[:, at]) & ~np.isnan(X[:, j]))
             Z[rows, at] = snapped(coordinates.inner.columns[at], (X[rows, j] - coordinates.sources[j].constant) / c)
+    return Z
+
+
+def _in_turn(rules: list[MissingWhere]) -> Iterator[MissingWhere]:
+    """Rules about missing cells, each after those about the columns that it speaks of."""
+    left = list(rules)
+    while left:
+        made = {rule.column for rule in left}
+        rule = next((rule for rule in left if made.isdisjoint(rule.of)), left[0])
+        left.remove(rule)
+        yield rule
+
+
+def _is_absent(absence: Absence, Z: np.ndarray) -> np.ndarray:
+    """Rows of coordinates in which a rule makes the cells of a column missing."""
+    is_by_rule = absence.by_rule and absence.where >= 0
+    return np.isin(Z[:, absence.where], absence.values) if is_by_rule else np.zeros(len(Z), bool)
+
+
+def _with_skipped(coordinates: Coordinates, Z: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Coordinates in which columns that a rule makes missing have a value that makes others missing in their turn.
+
+    A question that is not asked because another one was not asked has no answer. The value is not seen, as the column
+    is missing there.
+    """
+    Z, column = Z.copy(), {at: j for j, at in coordinates.plain.items()}
+    for _ in coordinates.absences:  # as many as a chain can have
+        before = int(np.isnan(Z).sum())
+        for j, absence in enumerate(coordinates.absences):
+            if absence.by_rule and absence.where in column:
+                skipped = np.isnan(Z[:, absence.where]) & _is_absent(coordinates.absences[column[absence.where]], Z)
+                Z[skipped & np.isnan(X[:, j]), absence.where] = absence.values[0]
+        if int(np.isnan(Z).sum()) == before:
+            break
     return Z
 
 

@@ -195,7 +195,7 @@ class Constants:
     """Most nodes of missing cells, which bounds the time of questions about very wide tables."""
     missing_rows: float = 0.5
     """Rows added to the counts of a node of missing cells, in the proportions of the column."""
-    most_codes_of_missing: int = 16
+    most_codes_of_missing: int = 512
     """Most codes of a column below whose codes missing cells hang, and not below its states."""
 
     sweeps: int = 30

@@ -140,7 +140,15 @@ def _ratios_with_columns(table: CodeTable, indicator: np.ndarray, weight: np.nda
 
     ratio = by_column(times_log(missing) + times_log(every - missing) - times_log(every))
     ratio -= times_log(by_column(missing)) + times_log(by_column(every - missing)) - times_log(by_column(every))
-    return np.asarray(ratio - np.maximum(by_column((every > 0.0).astype(np.float64)) - 1.0, 0.0) / 2)
+    ratio -= np.maximum(by_column((every > 0.0).astype(np.float64)) - 1.0, 0.0) / 2
+    # a column says nothing of rows that do not know it: if these miss the cells more or less often, it is no parent
+    n, n_missing = weight.sum(), indicator.T @ weight
+    known, of_known = by_column(every), by_column(missing)
+    rest, of_rest = n - known, n_missing[:, None] - of_known
+    share = np.clip(of_known / np.maximum(known, 1e-300), 1e-3, 1.0 - 1e-3)
+    apart = times_log(of_rest) + times_log(rest - of_rest) - times_log(rest)
+    apart -= of_rest * np.log(share) + (rest - of_rest) * np.log1p(-share)
+    return np.asarray(np.where(apart > FIXED.missing_evidence, -np.inf, ratio))
 
 
 def _sums_by_code(codes: np.ndarray, heavy: np.ndarray, n_codes: int) -> np.ndarray:
