@@ -62,7 +62,7 @@ def pieces(kind: str, text: str) -> list[dict[str, Any]]:
     from jointforest.explorer.state import read_evidence, write_evidence
 
     schema = joint(kind).schema
-    return write_evidence(schema, read_evidence(schema, {"text": text}).conditions)
+    return write_evidence(schema, read_evidence(schema, {"text": text}))
 
 
 @pytest.mark.parametrize("kind", ["forest", "hidden trees", "mixture"])

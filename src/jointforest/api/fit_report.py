@@ -74,7 +74,9 @@ class FitReport:
         if not self.wrong:
             return text
         each = ", ".join(f"{name} {n:,}" for name, n in self.wrong.items())
-        return f"{text}; {sum(self.wrong.values()):,} cells are probably wrong and count as missing ({each})"
+        n = sum(self.wrong.values())
+        what = "1 cell is probably wrong and counts" if n == 1 else f"{n:,} cells are probably wrong and count"
+        return f"{text}; {what} as missing ({each})"
 
     @property
     def _ends(self) -> list[str]:

@@ -465,3 +465,21 @@ def test_the_only_row_of_a_group_is_not_wrong_for_that() -> None:
     frame = pd.DataFrame({"place": [f"{'abcdefgh'[k % 8] * 3}{k:02d}" for k in place], "km": 131 + 37 * place})
     cells = jf.HiddenTreeForest(**LEARNER).fit(frame).joint_.check(frame).cells
     assert (cells[cells["column"] == "km"]["p_wrong"] > 0.5).sum() <= 1
+
+
+def test_reasons_agree_with_the_best_values() -> None:
+    """A factor that is named leads from the best value to the value of the cell, and its kind is that of the factor."""
+    rng = np.random.default_rng(0)
+    x = rng.gamma(2, 20, 1_000).round(2)
+    x[5], x[7], x[8] = 99999.0, 1000.0 * x[7], -x[8]
+    frame = pd.DataFrame({"x": x, "g": rng.choice(["u", "v"], 1_000)})
+    cells = jf.HiddenTreeForest(random_state=0).fit(frame).joint_.check(frame).cells
+    wrong = cells[cells["p_wrong"] > 0.5]
+    assert {5, 7, 8} <= set(wrong["row"])
+    named = wrong[wrong["reason"].str.contains(" times ")]
+    assert len(named)
+    for value, best, reason in zip(named["value"], named["best"], named["reason"], strict=True):
+        what, said = reason.split(": ")
+        factor, of = said.split(" times ")
+        assert of == best and float(factor) * float(best) == pytest.approx(float(value), rel=1e-3)
+        assert what == {"-1": "other sign", "1000": "digits shifted", "100": "digits shifted"}[factor]

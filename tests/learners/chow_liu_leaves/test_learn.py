@@ -110,7 +110,7 @@ def test_a_leaf_by_hand() -> None:
         counts = np.array([[weight[(codes[:, up] == a) & (codes[:, j] == b)].sum() for b in range(K)]
                            for a in range(N_CODES[up])])  # fmt: skip
         expected = counts + FIXED.pair_rows * pair / pair.sum(axis=1, keepdims=True)
-        for _ in range(10):  # proportional fitting
+        for _ in range(200):  # proportional fitting
             expected *= (shares[tree.parent[k]] / expected.sum(axis=1))[:, None]
             expected *= shares[k] / expected.sum(axis=0)
         np.testing.assert_allclose(tree.transition[k], expected / expected.sum(axis=1, keepdims=True), atol=2e-3)

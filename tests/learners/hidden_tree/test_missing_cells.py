@@ -124,6 +124,25 @@ def test_a_rare_code_keeps_what_it_says_of_missing_cells(n_trees: int, is_number
     assert drawn.loc[drawn["state"].isin(["off", 1]), "late"].isna().mean() > 0.9
 
 
+@pytest.mark.parametrize("learner", ["fit", "hidden trees"])
+@pytest.mark.parametrize("kind", ["numbers", "dates"])
+def test_cells_that_are_missing_below_a_limit_of_another_column(kind: str, learner: str) -> None:
+    rng = np.random.default_rng(0)
+    age = rng.integers(0, 90, 1_000)
+    income = np.where(age < 18, np.nan, rng.lognormal(10.0, 0.5, 1_000).round())
+    born = pd.Timestamp("2020-01-01") + pd.to_timedelta(30 * age, "D")
+    frame = pd.DataFrame({"age": age if kind == "numbers" else born, "income": income, "x": rng.normal(size=1_000)})
+    if learner == "fit":
+        joint = jf.fit(frame, budget="fast", random_state=0)
+    else:
+        joint = jf.HiddenTreeForest(random_state=0).fit(frame).joint_
+    low = "age < 18" if kind == "numbers" else "age < '2021-06-24'"  # 18 times 30 days after the first day
+    assert joint.query(f"P(income is missing | {low})") > 0.93
+    assert joint.query(f"P(income is missing | not {low})") < 0.02
+    assert joint.query(f"P({low} | income is not missing)") < 0.02
+    assert joint.query(f"P({low})") == pytest.approx(np.mean(age < 18), abs=0.01)
+
+
 def test_what_is_known_of_one_column_says_which_cells_of_others_are_missing() -> None:
     """By evidence, by a conditioned joint and in draws, as in a group-by; without an effect on values."""
     rng = np.random.default_rng(0)

@@ -70,7 +70,7 @@ class Check:
 
     def __repr__(self) -> str:
         n = 0 if self._model is None else int(sum((p >= _LIKELY).sum() for p in self._p_wrong))
-        about = f"{n:,} cells are probably wrong"
+        about = "1 cell is probably wrong" if n == 1 else f"{n:,} cells are probably wrong"
         about += f"; key {self.key!r}" if self.key else ""
         aside = "; ".join(f"{name!r} {why}" for name, why in self.left_out.items())
         return f"Check({about}{'; not checked: ' + aside if aside else ''})"
@@ -253,10 +253,11 @@ class Check:
         if item >= 0 and kind == TYPING:
             return f"typing error of {best!r}"
         if item >= 0 and kind in (SHIFT, UNIT, SIGN):
-            place = np.flatnonzero(column.truth[item] == found.best[r])
-            what = {SHIFT: "digits shifted", UNIT: "other unit", SIGN: "other sign"}[kind]
-            return f"{what}: {FACTORS[column.place[place[0]]][1]:g} times {best}" if len(place) else what
-        if item >= 0 and kind == ANY:
+            for place in column.place[column.truth[item] == found.best[r]].tolist():
+                of, factor = FACTORS[place]
+                what = {SHIFT: "digits shifted", UNIT: "other unit", SIGN: "other sign"}[of]
+                return f"{what}: {factor:g} times {best}"
+        if item >= 0 and kind in (SHIFT, UNIT, SIGN, ANY):
             return "unlike the values of the column"
         if model.partners[j].columns:
             return empty + self._others(model, j, r, model.partners[j].columns[0], best)

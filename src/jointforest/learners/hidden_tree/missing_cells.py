@@ -17,10 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data.discretization.dependence import coarse, times_log
+from ...data.schema import Schema
 from ...models.hidden_tree.hidden_trees import HiddenTrees, TreeTables
 from ...models.hidden_tree.messages import down, up
 from ...models.hidden_tree.posterior import batch_rows
 from ...runtime.threads import chunks
+from .codes import scales_of, table_of
 from .constants import FIXED
 from .structure import CodeTable
 
@@ -75,6 +77,21 @@ def with_missing_cells(hidden: HiddenTrees, table: CodeTable, seed: int) -> Hidd
             for tree, by_state in zip(hidden.trees, sums, strict=True)
         ),
     )
+
+
+def columns_explain(schema: Schema, cells: np.ndarray) -> bool:
+    """Whether a column explains a large part of which cells (n, d) of another one are missing."""
+    lost = np.isnan(cells)
+    columns = np.flatnonzero(lost.any(axis=0) & ~lost.all(axis=0))
+    if not len(columns):
+        return False
+    table = table_of(schema, scales_of(schema, cells, None, FIXED.fewest_bins, 0.0, False), cells, None)
+    indicator, n = lost[:, columns].astype(np.float64), len(cells)
+    ratio = _ratios_with_columns(table, indicator, np.ones(n))
+    ratio[np.arange(len(columns)), columns] = -np.inf  # a cell says nothing of whether it is missing itself
+    n_lost = indicator.sum(axis=0)
+    entropy = n * np.log(n) - times_log(n_lost) - times_log(n - n_lost)
+    return bool((ratio.max(axis=1) > np.maximum(FIXED.missing_evidence, FIXED.explained * entropy)).any())
 
 
 def _groups(table: CodeTable, lost: np.ndarray) -> list[Group]:

@@ -23,6 +23,7 @@ from ...models.mixture import mix
 from ...runtime import progress
 from ..adversarial.adversarial_forest import AdversarialForest
 from ..hidden_tree.hidden_tree_forest import HiddenTreeForest
+from ..hidden_tree.missing_cells import columns_explain
 from ..rules import Reduced
 from .budget import Budget
 from .candidates import Candidate, candidates, learn
@@ -97,6 +98,14 @@ class Task(NamedTuple):
             learn(learner, reduced.schema, reduced.of_rows(cells), seed, reduced.ranges_of(self.schema, ranges))
         )
 
+    def loses_missing_cells(self) -> bool:
+        """Whether columns explain which cells of others are missing: leaves of forests are not split by that."""
+        if self.ranges is not None:
+            return False
+        if self.reduced is None:
+            return columns_explain(self.schema, self.cells)
+        return columns_explain(self.reduced.schema, self.reduced.of_rows(self.cells))
+
     def left(self) -> float:
         """Seconds that the clock leaves."""
         return self.budget.seconds - (time.monotonic() - self.start)
@@ -153,6 +162,9 @@ class Chosen(NamedTuple):
 
 def choose(task: Task) -> Chosen:
     """Compare, decide, learn from all rows."""
+    if task.with_forests and task.loses_missing_cells():
+        task.tell("forests are no candidates: they would not keep which cells are missing")
+        task = task._replace(with_forests=False)
     known = task.candidates(task.budget)
     if len(known) == 1:
         why = "the only candidate"
