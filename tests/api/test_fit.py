@@ -145,7 +145,8 @@ def test_verbose_tells_and_ends_with_the_headline(penguins: pd.DataFrame, capsys
 def test_frames_of_all_libraries(library: str, joint: jf.Joint) -> None:
     frame = jf.datasets.load_penguins(library)
     mine = jf.fit(frame, budget="fast", random_state=0)
-    assert mine.fitted_by.chosen == pytest.approx(joint.fitted_by.chosen, abs=0.1)
+    found, expected = ({one.name: one.log_density for one in of.fitted_by.candidates} for of in (mine, joint))
+    assert found == pytest.approx(expected, abs=0.1)  # levels in another order may change a choice between near equals
     assert type(mine.sample(2, random_state=0)) is type(frame)
 
 
