@@ -1,12 +1,12 @@
-"""Whether cells are missing, learned beside a joint that sums over missing cells.
+"""Whether cells are missing, learned after a joint that sums over missing cells.
 
-The joint is that of complete rows, so no state may stand for a missing cell. Columns that miss cells together have
-a node in common, without a column of its own, whose two states are known and missing. It hangs below the column or the
-other such node that says most of it (Chow, Liu 1968), so no probability of the table's values depends on it. Columns
-whose missing cells depend on nothing miss them with one probability.
+The joint is that of complete rows, so a missing cell is no evidence of a state. Columns that miss cells together share a
+node without a column of its own, whose two states are known and missing. It hangs below the column, or below the other
+such node, that explains most of the missing cells (Chow, Liu 1968). Nothing hangs below it but nodes of its kind,
+so it changes no probability of a value. Columns whose missing cells depend on nothing miss them with one probability.
 
-A column of few codes gets a node of its own for them, below its states, and missing cells hang below that: few rows of
-one code are spread over many states, which would lose most of what the code tells.
+A column of at most ``FIXED.most_codes_of_missing`` codes gets a node of its codes below the node of its states, and
+missing cells hang below that: the rows of a rare code are spread over many states, which would lose most of what it says.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class Group(NamedTuple):
     ----------
     columns : int64 array
     parent : int
-        The column, or the number of the earlier group, that says most of the missing cells.
+        The column, or the number of the earlier group, that explains most of the missing cells.
     is_below_group : bool
     is_dependent : bool
-        Whether the parent says anything of them; if not, they are as frequent in all states of the parent.
+        Whether the parent explains any of them; if not, they are as frequent in all states of the parent.
     """
 
     columns: np.ndarray
