@@ -1,12 +1,13 @@
 """Whether cells are missing, learned after a joint that sums over missing cells.
 
-The joint is that of complete rows, so a missing cell is no evidence of a state. Columns that miss cells together share a
-node without a column of its own, whose two states are known and missing. It hangs below the column, or below the other
-such node, that explains most of the missing cells (Chow, Liu 1968). Nothing hangs below it but nodes of its kind,
+The joint is that of complete rows, so a missing cell is no evidence of a state. Columns that miss cells together share
+a node without a column of its own, whose two states are known and missing. It hangs below the column, or below the
+other such node, that explains most of the missing cells (Chow, Liu 1968). Nothing hangs below it but nodes of its kind,
 so it changes no probability of a value. Columns whose missing cells depend on nothing miss them with one probability.
 
 A column of at most ``FIXED.most_codes_of_missing`` codes gets a node of its codes below the node of its states, and
-missing cells hang below that: the rows of a rare code are spread over many states, which would lose most of what it says.
+missing cells hang below that: the rows of a rare code are spread over many states, which would lose most of what it
+says.
 """
 
 from __future__ import annotations
