@@ -330,8 +330,7 @@ def _choose_joint(problem: PredictorProblem, folds: list[Fold], rows: np.ndarray
     training, start = problem.training, time.monotonic()
     task = Task(
         training.schema, training.X[rows], None, problem.budget, problem.seed, start, problem.tell,
-        with_forests=False,
-        ranges=None if training.ranges is None else training.ranges.take(rows),
+        with_forests=False, ranges=None if training.ranges is None else training.ranges.take(rows),
     )  # fmt: skip
     if len(folds) > 1 and not problem.budget.is_clock:
         task = task._replace(folds=tuple(folds))

@@ -162,10 +162,11 @@ class Chosen(NamedTuple):
 
 def choose(task: Task) -> Chosen:
     """Compare, decide, learn from all rows."""
-    if task.with_forests and task.loses_missing_cells():
+    known = task.candidates(task.budget)
+    if any(isinstance(one.learner, AdversarialForest) for one in known) and task.loses_missing_cells():
         task.tell("forests are no candidates: they would not keep which cells are missing")
         task = task._replace(with_forests=False)
-    known = task.candidates(task.budget)
+        known = task.candidates(task.budget)
     if len(known) == 1:
         why = "the only candidate"
         if task.with_forests:
