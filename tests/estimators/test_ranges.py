@@ -32,7 +32,8 @@ def test_imputed_tables_with_ranges_filled_and_kept(proper: bool) -> None:
         assert (one.x[~is_range & ~gone] == cells.x[~is_range & ~gone]).all()
         # missing cells lie below the limit, too: so do those of the table
         assert (one.x[gone] < LIMIT).mean() == pytest.approx((real.x < LIMIT).mean(), abs=0.12)
-        assert one.x.astype(float).corr(one.y) == pytest.approx(0.8, abs=0.06)
+    found = np.mean([one.x.astype(float).corr(one.y) for one in tables])
+    assert found == pytest.approx(real.x.corr(real.y), abs=0.06)
     assert np.mean([one.x.mean() for one in tables]) == pytest.approx(real.x.mean(), abs=0.06)
     assert not tables[0].x[is_range].equals(tables[1].x[is_range])
     keep = jf.JointImputer(learner, proper=proper, m=1, random_state=0, add_indicator=True).fit(cells)
