@@ -13,7 +13,7 @@ from jointforest.data.discretization.base_density import cdf
 from jointforest.data.discretization.check import check_scale
 from jointforest.data.discretization.counts import count_places
 from jointforest.data.discretization.discretizer import Scale, codes_of
-from jointforest.data.discretization.learn import _gaps, learn_scale
+from jointforest.data.discretization.learn import _far_above, _gaps, learn_scale
 from jointforest.data.schema import Column
 
 NUMBER = Column("x", "continuous", "float64")
@@ -266,3 +266,40 @@ def test_fine_ends_make_outermost_bins_narrow_and_keep_their_number():
     assert np.ptp(rows[0]) <= 2
     assert rows[1][[0, -1]].max() < 0.5 * 100
     assert rows[1].max() < 1.5 * 100
+
+
+FAR = {"one above": [1e5], "one below": [-1e5], "two above": [1e5, 3e5], "on both sides": [1e5, -2e5, -2.1e5]}
+
+
+@pytest.mark.parametrize("step", [0.0, 0.01, 1.0])
+@pytest.mark.parametrize("places", FAR.values(), ids=FAR)
+def test_far_values_leave_the_others_as_they_are(places: list[float], step: float) -> None:
+    column = replace(WHOLE if step == 1.0 else NUMBER, step=step)
+    rest = np.random.default_rng(0).gamma(9.0, 10.0, 600)
+    rest = np.rint(rest / step) * step if step else rest
+    x = np.concatenate([rest, places])
+    scale, alone = learn_scale(column, x, None, 32), learn_scale(column, rest, None, 32 - len(places))
+    check_scale(scale, column)
+    code, mass = np.unique(codes_of(scale, x)[0], return_counts=True)
+    of_far = codes_of(scale, np.array(places))[0]
+    assert all(np.sum(codes_of(scale, x)[0] == one) == 1 for one in of_far)
+    weights = np.bincount(code, mass / len(x), scale.n_codes)
+    inside = np.linspace(rest.min(), rest.max(), 50)
+    below, of_alone = (
+        np.mean(np.array(places) < 0),
+        np.bincount(codes_of(alone, rest)[0], minlength=alone.n_codes) / 600,
+    )
+    want = (600 * cdf(alone, inside) @ of_alone + len(places) * below) / len(x)
+    np.testing.assert_allclose(cdf(scale, inside) @ weights, want, atol=2e-4)
+    between = np.array([1.2 * rest.max(), 9e4])
+    assert np.diff(cdf(scale, between) @ weights)[0] < 2e-3  # half a row lies in the tail of the others
+    assert np.diff(cdf(scale, np.array([-9e4, -200.0])) @ weights)[0] < 2e-3
+
+
+@pytest.mark.parametrize("draw", ["lognormal", "standard_cauchy", "exponential", "standard_normal"])
+def test_tails_have_no_far_values(draw: str) -> None:
+    found = 0
+    for seed in range(50):
+        x = getattr(np.random.default_rng(seed), draw)(size=300)
+        found += _far_above(count_places(NUMBER, x, None)) > 0
+    assert found <= 2

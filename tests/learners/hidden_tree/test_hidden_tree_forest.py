@@ -392,3 +392,23 @@ def test_levels_with_values_beyond_a_gap_keep_them(scale: float, missing: float)
     joint = learn(frame, n_estimators=4, n_states=64)
     assert joint.given(room="suite").mean("rate") == pytest.approx(frame.rate[room == "suite"].mean(), rel=0.03)
     assert joint.given(rate=jf.between(300 * scale, None)).proba("room")["suite"] > 0.97
+
+
+@pytest.mark.parametrize("n", [200, 1000])
+@pytest.mark.parametrize("is_chosen", [False, True])
+def test_one_far_value_leaves_the_other_answers_right(n: int, is_chosen: bool) -> None:
+    rng = np.random.default_rng(n)
+    z = rng.integers(0, 3, n)
+    frame = pd.DataFrame({"amount": (rng.gamma(2, 50, n) * (1 + z)).round(2), "z": np.array(list("abc"))[z]})
+    frame["y"] = (rng.normal(size=n) + z).round(2)
+    frame.loc[7, "amount"] = 99999.0
+    joint = jf.fit(frame, budget="fast", random_state=0) if is_chosen else learn(frame, n_estimators=4)
+    last = frame.amount.nlargest(2).iloc[1]
+    rest = frame.amount[frame.amount <= last]
+    usual = joint.given(amount=jf.between(None, 10 * last))  # the tail, too
+    assert usual.mean("amount") == pytest.approx(rest.mean(), abs=0.25 * rest.std() / np.sqrt(n))
+    assert usual.std("amount") == pytest.approx(rest.std(), rel=0.03)
+    assert joint.given().mean("amount") == pytest.approx(frame.amount.mean(), rel=0.03)
+    assert joint.given().std("amount") == pytest.approx(frame.amount.std(), rel=0.03)
+    assert joint.probability({"amount": jf.between(10 * last, 9e4)}) < 0.05 / n
+    assert joint.probability({"amount": jf.between(9e4, 1.1e5)}) == pytest.approx(1 / n, rel=0.1)

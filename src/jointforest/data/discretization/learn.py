@@ -515,6 +515,77 @@ def _with_tails(tally: PlaceTally, bins: _Bins, inner: Segments) -> Segments:
     return Segments(*(np.concatenate(all_three) for all_three in zip(below, inner, above, strict=True)))
 
 
+# ---- One or two values far above or below all others have codes of their own, beyond the tail of the others.
+
+_MOST_FAR = 2
+"""Values that are far together."""
+_TOO_FAR = 8.0
+"""Log of the odds against a tail that reaches so far."""
+_TIMES = 3.0
+"""Times as far from the median as the next value, at least: tied values make Hill's estimate too large."""
+
+
+def _far_above(tally: PlaceTally) -> int:
+    """How many of the greatest places lie so far from the others that no tail of these explains it.
+
+    In a Pareto tail with the index that Hill's estimate gives the other rows, the b greatest rows lie r times as far
+    from the median as the next one with probability r^-(index b).
+    """
+    place, rows, up_to = tally.place, tally.rows, np.cumsum(tally.rows)
+    with np.errstate(all="ignore"):
+        distance = place - place[int(np.searchsorted(up_to, 0.5 * up_to[-1]))]
+        for b in range(1, _MOST_FAR + 1):
+            rest = len(place) - b
+            n = up_to[rest - 1] if rest > 2 else 0.0
+            first = min(int(np.searchsorted(up_to, n - max(np.sqrt(n), 2.0), side="right")), rest - 2)
+            if first < 1 or not 0.0 < distance[first - 1] < distance[-1] < np.inf or tally.is_atom[rest:].any():
+                continue
+            top = rows[first:rest]
+            index = top.sum() / float(top @ np.log(distance[first:rest] / distance[first - 1]))
+            times = distance[rest] / distance[rest - 1]
+            if times > _TIMES and index * b * np.log(times) > _TOO_FAR:
+                return b
+    return 0
+
+
+def has_far_values(column: Column, values: np.ndarray) -> bool:
+    """Whether one or two of the values (n,) lie too far from the others for the tail of these."""
+    tally = count_places(column, values, None)
+    return _far_above(tally) > 0 or _far_above(mirrored(tally)) > 0
+
+
+def _beyond(tally: PlaceTally, segments: Segments, far: int) -> Segments:
+    """The segments of the other places, and those of so many far places above them, whose codes follow."""
+    if not far:
+        return segments
+    reach, half = _scale(_part(tally, 0, len(tally.place) - far)), tally.half
+    hi = tally.place[-far:] + half
+    # one row is spread as far as the tail of the others reaches; several on a grid have the cell
+    lo = hi - np.where(tally.rows[-far:] > 1, 2.0 * half, np.floor(reach) + 1.0) if half > 0 else hi - reach
+    lo = np.maximum(lo, np.append(segments.lo[-1], hi[:-1]))
+    inner = Segments(*(field[segments.lo < lo[0]] for field in segments))
+    inner = inner._replace(hi=np.minimum(inner.hi, lo[0]))
+    code = segments.code[-1] + 1 + np.arange(far)
+    own = Segments(lo, hi, np.zeros(far), code, tally.weight[-far:])
+    between = Segments(hi[:-1], lo[1:], np.zeros(far - 1), code[:-1], np.full(far - 1, HARD_ROWS))
+    between = Segments(*(field[between.lo < between.hi] for field in between))
+    rows = HARD_ROWS if tally.place[-1] >= tally.upper else 0.5
+    tail = Segments(hi[-1:], np.array([np.inf]), np.array([1.0 / reach]), code[-1:], np.array([rows]))
+    return Segments(*(np.concatenate(fields) for fields in zip(inner, own, between, tail, strict=True))).ordered()
+
+
+def _part(tally: PlaceTally, first: int, last: int) -> PlaceTally:
+    """The tally of some places."""
+    place, rows, weight, is_atom = (field[first:last] for field in tally[:4])
+    return tally._replace(place=place, rows=rows, weight=weight, is_atom=is_atom)
+
+
+def _turned(segments: Segments) -> Segments:
+    """The segments of the column's negative."""
+    lo, hi, rate, code, rows = (field[::-1] for field in segments)
+    return Segments(-hi, -lo, -rate, segments.code[-1] - code, rows)
+
+
 # ---- The mean and the variance of the column are those of its rows.
 
 MOMENT_STEPS = 20
@@ -595,7 +666,8 @@ def learn_scale(
 
     Rates of pieces are such that the mean and the variance of the column are those of its rows, as far as possible;
     not with ``singles``, where likelihood matters more: values of one row may then be points, too. With ``fine_ends``
-    up to 1 the outermost bins are narrower. Bins also end at the ``limits``, on a grid edges of cells.
+    up to 1 the outermost bins are narrower. Bins also end at the ``limits``, on a grid edges of cells. One or two
+    values that lie too far out for the tail of the others have codes of their own.
 
     Levels of categorical columns are codes, but of more than 1,024 the rarest share codes.
 
@@ -611,13 +683,15 @@ def learn_scale(
     tally = count_places(column, values, weight)
     if column.step > 0:
         limits = np.rint((limits - column.center) / column.step - 0.5) + 0.5
-    bins = cut_places(tally, n_codes, fine_ends, limits)
-    segments = segments_of(tally, bins, singles)
+    below, above = (_far_above(mirrored(tally)), _far_above(tally)) if n_codes > 4 * _MOST_FAR else (0, 0)
+    usual = _part(tally, below, len(tally.place) - above)
+    segments = segments_of(usual, cut_places(usual, n_codes - below - above, fine_ends, limits), singles)
+    segments = _turned(_beyond(mirrored(tally), _turned(_beyond(tally, segments, above)), below))
     lo, hi, rate = segments.lo, segments.hi, segments.rate
     if column.step > 0:
         lo, hi = column.center + lo * column.step, column.center + hi * column.step
         rate = rate / column.step
-    n = int(bins.of_place[-1]) + 1
+    n = int(segments.code[-1]) + 1
     rows = np.bincount(segments.code, segments.rows, n)
     log_mass = np.log(segments.rows) - np.log(rows)[segments.code]
     return Scale(n, column.step, column.center, lo, hi, rate, segments.code.astype(np.int32), log_mass)

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from ...api.fit_report import CandidateReport, FitReport
+from ...data.discretization.learn import has_far_values
 from ...data.evidence import build
 from ...data.ranges import Ranges
 from ...data.schema import Schema
@@ -98,13 +99,16 @@ class Task(NamedTuple):
             learn(learner, reduced.schema, reduced.of_rows(cells), seed, reduced.ranges_of(self.schema, ranges))
         )
 
-    def loses_missing_cells(self) -> bool:
-        """Whether columns explain which cells of others are missing: leaves of forests are not split by that."""
-        if self.ranges is not None:
-            return False
-        if self.reduced is None:
-            return columns_explain(self.schema, self.cells)
-        return columns_explain(self.reduced.schema, self.reduced.of_rows(self.cells))
+    def lost_by_forests(self) -> str:
+        """What leaves of forests would not keep: they are not split where cells are missing, nor at one far value."""
+        schema, cells = self.schema, self.cells
+        if self.reduced is not None:
+            schema, cells = self.reduced.schema, self.reduced.of_rows(cells)
+        if self.ranges is None and columns_explain(schema, cells):
+            return "which cells are missing"
+        numbers = ((column, cells[:, j]) for j, column in enumerate(schema.columns) if not column.is_categorical)
+        far = next((column.name for column, x in numbers if has_far_values(column, x)), None)
+        return "" if far is None else f"how far the outermost value of column {far!r} lies from all others"
 
     def left(self) -> float:
         """Seconds that the clock leaves."""
@@ -163,8 +167,9 @@ class Chosen(NamedTuple):
 def choose(task: Task) -> Chosen:
     """Compare, decide, learn from all rows."""
     known = task.candidates(task.budget)
-    if any(isinstance(one.learner, AdversarialForest) for one in known) and task.loses_missing_cells():
-        task.tell("forests are no candidates: they would not keep which cells are missing")
+    lost = task.lost_by_forests() if any(isinstance(one.learner, AdversarialForest) for one in known) else ""
+    if lost:
+        task.tell(f"forests are no candidates: they would not keep {lost}")
         task = task._replace(with_forests=False)
         known = task.candidates(task.budget)
     if len(known) == 1:
