@@ -554,13 +554,15 @@ def has_far_values(column: Column, values: np.ndarray) -> bool:
     return _far_above(tally) > 0 or _far_above(mirrored(tally)) > 0
 
 
-def _beyond(tally: PlaceTally, segments: Segments, far: int) -> Segments:
-    """The segments of the other places, and those of so many far places above them, whose codes follow."""
+def _beyond(tally: PlaceTally, segments: Segments, far: int, reach: float) -> Segments:
+    """The segments of the other places, and those of so many far places above them, whose codes follow.
+
+    One row at a far place is spread over the length ``reach``, that of all others; several on a grid have the cell.
+    """
     if not far:
         return segments
-    reach, half = _scale(_part(tally, 0, len(tally.place) - far)), tally.half
+    half = tally.half
     hi = tally.place[-far:] + half
-    # one row is spread as far as the tail of the others reaches; several on a grid have the cell
     lo = hi - np.where(tally.rows[-far:] > 1, 2.0 * half, np.floor(reach) + 1.0) if half > 0 else hi - reach
     lo = np.maximum(lo, np.append(segments.lo[-1], hi[:-1]))
     inner = Segments(*(field[segments.lo < lo[0]] for field in segments))
@@ -686,7 +688,9 @@ def learn_scale(
     below, above = (_far_above(mirrored(tally)), _far_above(tally)) if n_codes > 4 * _MOST_FAR else (0, 0)
     usual = _part(tally, below, len(tally.place) - above)
     segments = segments_of(usual, cut_places(usual, n_codes - below - above, fine_ends, limits), singles)
-    segments = _turned(_beyond(mirrored(tally), _turned(_beyond(tally, segments, above)), below))
+    reach = float(usual.place[-1] - usual.place[0])
+    segments = _beyond(tally, segments, above, reach)
+    segments = _turned(_beyond(mirrored(tally), _turned(segments), below, reach))
     lo, hi, rate = segments.lo, segments.hi, segments.rate
     if column.step > 0:
         lo, hi = column.center + lo * column.step, column.center + hi * column.step
