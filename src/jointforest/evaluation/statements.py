@@ -391,8 +391,9 @@ def _of_rules(model: Distribution, X: np.ndarray) -> Iterator[AskedStatement]:
         value[:, columns] = X[np.ix_(rows, columns)]
         given = build(model.schema, value)
         both = intersect(model.schema, given, {target: PerRow(_kept(rule, model.schema, X, rows))})
-        states = [model.observe(one) for one in (given, both)]
-        is_sure = np.isinf(np.minimum(*(state.effective_draws for state in states)))
+        if not _observed(model, (given, both), np.arange(1))[1].all():
+            continue  # estimates take long, and say nothing for sure
+        states, is_sure = _observed(model, (given, both), np.arange(len(rows)))
         with np.errstate(invalid="ignore"):
             share = np.exp(states[1].log_probability() - states[0].log_probability())[is_sure]
         share = np.minimum(share[~np.isnan(share)], 1.0)
@@ -400,6 +401,14 @@ def _of_rules(model: Distribution, X: np.ndarray) -> Iterator[AskedStatement]:
             text = f"P({rule} holds given {', '.join(map(column_text, of))})"
             of_rows = len(holds) / np.count_nonzero(known)
             yield AskedStatement(text, float(share.mean()), of_rows, len(share), of_rows * len(share), is_rule=True)
+
+
+def _observed(
+    model: Distribution, each: Sequence[Evidence], rows: np.ndarray
+) -> tuple[list[PosteriorState], np.ndarray]:
+    """What the joint says of some rows of each evidence, and of which of them it is exact."""
+    states = [model.observe(one.take(rows)) for one in each]
+    return states, np.isinf(np.min([state.effective_draws for state in states], axis=0))
 
 
 def _sides(rule: Rule) -> tuple[tuple[str, ...], str]:

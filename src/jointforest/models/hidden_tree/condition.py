@@ -15,7 +15,7 @@ from ...data.schema import Column, Schema
 from ...runtime.threads import one_blas_thread
 from .column import at_center
 from .hidden_trees import HiddenTrees, TreeTables
-from .messages import Message, code_evidence, down, own_messages, region_scale, times, up
+from .messages import Message, code_evidence, down, own_messages, region_scales, times, up
 from .posterior import KeptRows
 
 
@@ -115,7 +115,7 @@ def _cut(column: Column, scale: Scale, evidence: Evidence, j: int) -> tuple[Colu
     x = float(evidence.value[0, j])
     region = int(evidence.region[0, j]) if evidence.has_regions else -1
     if region >= 0:
-        return column, whole(region_scale(scale, evidence, region, column.atoms))
+        return column, whole(region_scales(scale, evidence, np.array([region]), column.atoms)[0])
     if np.isnan(x):
         return column, scale
     if column.step == 0.0 and not column.is_categorical:

@@ -8,16 +8,16 @@ Where evidence is impossible, the scale is -inf and the messages are arbitrary. 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from ...data.discretization.base_density import cdf
 from ...data.discretization.discretizer import Scale, codes_of
-from ...data.discretization.restrict import restrict
+from ...data.discretization.restrict import CutScales, restrict_each
 from ...data.evidence import Evidence
 from ...data.schema import Column
+from ...runtime.arrays import ranges
 from ...runtime.threads import of_finite
 from .hidden_trees import HiddenTrees, TreeTables
 
@@ -210,7 +210,7 @@ class CodeEvidence(NamedTuple):
 
     code: np.ndarray
     log_base: np.ndarray
-    regions: tuple[Scale, ...]
+    regions: Sequence[Scale]
     likelihood: np.ndarray
     value: np.ndarray
 
@@ -241,34 +241,30 @@ def _of_column(hidden: HiddenTrees, evidence: Evidence, j: int, region: np.ndarr
         return CodeEvidence(code, log_base, (), np.empty((0, K)), value)
     numbers, place = np.unique(region, return_inverse=True)
     known = np.flatnonzero(numbers >= 0)
-    atoms = hidden.schema.columns[j].atoms
-    regions, likelihood, log_top = [], np.zeros((len(known), K)), np.zeros(len(known))
-    for r, number in enumerate(numbers[known].tolist()):
-        cut = region_scale(scale, evidence, number, atoms)
-        log_top[r] = cut.log_code.max()
-        if log_top[r] > -np.inf:
-            likelihood[r] = np.exp(cut.log_code - log_top[r])
-        regions.append(cut)
+    cuts = region_scales(scale, evidence, numbers[known], hidden.schema.columns[j].atoms)
+    log_top = cuts.log_code.max(axis=1)
+    likelihood = np.exp(cuts.log_code - np.where(log_top > -np.inf, log_top, 0.0)[:, None])
     which = place.reshape(-1) - known[0]
     has = which >= 0
     code[has] = K + 1 + which[has]
     log_base[has] = log_top[which[has]]
-    return CodeEvidence(code, log_base, tuple(regions), likelihood, value)
+    return CodeEvidence(code, log_base, cuts, likelihood, value)
 
 
-def region_scale(scale: Scale, evidence: Evidence, number: int, atoms: tuple[float, ...]) -> Scale:
-    """A column's scale cut to a region; masses are multiplied with the region's likelihoods, where it has any."""
-    runs = slice(evidence.run_start[number], evidence.run_start[number + 1])
-    lo, hi, weight = evidence.run_lo[runs], evidence.run_hi[runs], evidence.run_log_weight[runs]
-    cut = restrict(scale, lo, hi, int(evidence.atoms[number]), atoms)
-    if not len(cut.code):
-        return cut
-    by_run = weight[np.minimum(np.searchsorted(hi, cut.hi), len(weight) - 1)] if len(weight) else np.zeros(len(cut.hi))
-    if evidence.atom_log_weight.size and scale.step == 0.0 and len(atoms):
-        is_atom = cut.is_point
-        place = np.searchsorted(atoms, cut.lo[is_atom])
-        by_run[is_atom] = evidence.atom_log_weight[number][place]
-    return replace(cut, log_mass=cut.log_mass + by_run) if by_run.any() else cut
+def region_scales(scale: Scale, evidence: Evidence, numbers: np.ndarray, atoms: tuple[float, ...]) -> CutScales:
+    """A column's scale cut to some regions; masses are multiplied with the likelihoods of soft ones."""
+    count = evidence.run_start[numbers + 1] - evidence.run_start[numbers]
+    runs = ranges(evidence.run_start[numbers], count)
+    return restrict_each(
+        scale,
+        np.concatenate([[0], np.cumsum(count)]),
+        evidence.run_lo[runs],
+        evidence.run_hi[runs],
+        evidence.atoms[numbers],
+        atoms,
+        evidence.run_log_weight[runs],
+        evidence.atom_log_weight[numbers] if evidence.atom_log_weight.size else None,
+    )
 
 
 def possible_rows(hidden: HiddenTrees, known: list[CodeEvidence]) -> list[np.ndarray | slice]:
