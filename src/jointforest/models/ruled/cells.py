@@ -305,12 +305,13 @@ class CoordinateCells:
     ) -> None:
         """Narrow a coordinate of each row to a region of the row and its rest, once for rows with the same sum j."""
         kept: dict[tuple[float, float, int], Region] = {}
-        of_row = dict(zip(rows.tolist(), rest.tolist(), strict=True))
+        said = np.nan_to_num(self.said[rows, j]).tolist(), self.said_region[rows, j].tolist()
+        of_row = dict(zip(rows.tolist(), zip(rest.tolist(), *said, strict=True), strict=True))
 
         def region(i: int) -> Region:
-            key = of_row[i], float(np.nan_to_num(self.said[i, j])), int(self.said_region[i, j])
+            key = of_row[i]
             if key not in kept:
-                kept[key] = region_of(i, of_row[i])
+                kept[key] = region_of(i, key[0])
             return kept[key]
 
         self.narrow(rows, term.at, region)
