@@ -104,11 +104,8 @@ def _with_schema(joint: Any, **changes: Any) -> Any:
 
 
 def csv_form(path: str, source: Input, joint: Any = None) -> CsvForm:
-    """How a CSV file is written, as its first bytes show and the options say, and how answers about it are.
-
-    What the options do not say of missing cells and numbers is as in the table that the joint was learned from. Answers
-    about a file that is no CSV are written like that table.
-    """
+    """The form of a CSV file from its first bytes and the options, and the form of answers about it."""
+    # What neither states is as in the table that the joint was learned from.
     from .data.table_files import find_form, format_of
 
     known = CsvForm() if joint is None else spelling_of(joint)
@@ -216,10 +213,8 @@ def text_columns(joint: Any) -> dict[str, tuple[Any, ...]]:
 
 
 def write(joint: Any, frame: Any, path: str, form: str | None, csv: CsvForm | None = None) -> None:
-    """Write an answer, as CSV in the form of the table that it is about, or else that was learned.
-
-    Numbers have decimal commas where all columns with decimals have.
-    """
+    """Write an answer, as CSV in the form of the table that it is about, or else that was learned."""
+    # Numbers have decimal commas where all columns with decimals have.
     from .data.table_files import to_arrow, write_table
 
     csv = csv or spelling_of(joint)
@@ -252,10 +247,8 @@ def write_answers(
     answer: Callable[[pa.Table, int], pa.Table],
     at_once: int | None = None,
 ) -> None:
-    """Write the answer for a table, or those for the batches of a large one, numbered from 0, one below the other.
-
-    With ``at_once`` all batches but the last have so many rows, whatever files these lie in.
-    """
+    """Write the answer for a table, or those for the batches of a large one, numbered from 0, one below the other."""
+    # With ``at_once`` all batches but the last have so many rows, whatever files these lie in.
     if not is_large(table, output, source.form):
         csv = csv_form(table, source, joint)
         write(joint, answer(read(table, source, joint), 0), output, source.form, csv)
@@ -418,10 +411,7 @@ def _learner(name: str, settings: dict[str, Any]) -> Any:
 
 
 def declared_rules(texts: Sequence[str]) -> list[Rule]:
-    """The rules that ``--rule`` gives.
-
-    Raises QuerySyntaxError for a text that is no rule.
-    """
+    """The rules that ``--rule`` gives."""
     from .query_language.parser import QuerySyntaxError
     from .query_language.rules import rule
 

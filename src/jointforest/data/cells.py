@@ -104,10 +104,8 @@ def absent(value: Any) -> bool:
 
 
 def is_mixed(known: Iterable[Any]) -> bool:
-    """Whether cells are texts among numbers or booleans, each of which may be a level.
-
-    Booleans among numbers are not, because True equals 1.
-    """
+    """Whether cells are texts among numbers or booleans, each of which may be a level."""
+    # Booleans among numbers are not, because True equals 1.
     kinds = {type(value) for value in known}
     are_numbers = all(
         issubclass(kind, int | float | np.number) and not issubclass(kind, bool) for kind in kinds - {str}
@@ -210,12 +208,7 @@ def check_orders(name: str, a: Any, b: Any) -> None:
 
 
 def joined(name: str, a: ColumnCells, b: ColumnCells) -> ColumnCells:
-    """The cells of a column in two parts of a table, those of a first.
-
-    An order of labels that the type of both parts declares stays, others are lost.
-
-    Raises ValueError if they are of sorts that no column holds together.
-    """
+    """The cells of a column in two parts of a table; raises ValueError if their types do not go together."""
     if a.range_of is not None or b.range_of is not None:
         numbers = [np.full(len(x.missing), -1, np.int32) if x.range_of is None else x.range_of for x in (a, b)]
         numbers[1] = np.where(numbers[1] >= 0, numbers[1] + len(a.intervals), -1)
@@ -324,13 +317,7 @@ _IS_MOMENT = re.compile(r"(datetime64|datetime|timestamp|date32|date64|period)\[
 
 
 def of_numbers(dtype: str) -> str:
-    """The dtype of a column of numbers that came as categories of this dtype; other dtypes as they are.
-
-    Examples
-    --------
-    >>> of_numbers("category[int64, ordered]"), of_numbers("float64")
-    ('int64', 'float64')
-    """
+    """The dtype of the numbers in categories of this dtype; other dtypes as they are."""
     dictionary = re.fullmatch(r"dictionary<values=(.+), indices=\w+, ordered=[01]>((?:\[pyarrow\])?)", dtype)
     if dictionary:
         return dictionary.group(1) + dictionary.group(2)
@@ -341,10 +328,7 @@ def of_numbers(dtype: str) -> str:
 
 
 def check_frame_kind(frame: str, column: Column) -> None:
-    """Check that a frame can hold such a column.
-
-    Raises ValueError if the dtype is unknown, or does not go with the kind of the column.
-    """
+    """Check that a frame can hold such a column."""
     dtype = column.dtype
     if column.n_observed == 0 and dtype in _EMPTY[frame]:
         return

@@ -160,10 +160,7 @@ def is_span(sd: Any) -> bool:
 
 
 def width(sd: Any) -> float:
-    """A standard deviation as a number, in seconds if it is a span of time.
-
-    Raises ValueError or TypeError as `about`.
-    """
+    """A standard deviation as a number, in seconds if it is a span of time."""
     if hasattr(sd, "total_seconds"):
         number = float(sd.total_seconds())
     elif isinstance(sd, np.timedelta64):
@@ -287,10 +284,7 @@ def between(lo: Any = None, hi: Any = None, closed: Closed = "both") -> Interval
 
 
 def normal(condition: Any) -> Any:
-    """The condition with lists, tuples and sets written as `AnyOf`, and NaN as None.
-
-    Raises TypeError if it is an array, which could mean several things.
-    """
+    """The condition with lists, tuples and sets written as `AnyOf`, and NaN as None."""
     if isinstance(condition, list | tuple | set | frozenset):
         return AnyOf(*condition) if len(condition) != 1 else AnyOf(tuple(condition))
     if isinstance(condition, np.ndarray) and condition.ndim == 0:
@@ -308,10 +302,7 @@ _MADE = PerRow | Interval | About | AnyOf | AllOf | Not
 
 
 def n_rows(condition: Any) -> int | None:
-    """Number of rows that a condition speaks of one by one; None if it says the same of every row.
-
-    Raises ValueError if its parts have different numbers of rows.
-    """
+    """Number of rows that a condition speaks of one by one; None if it says the same of every row."""
     if isinstance(condition, PerRow):
         return len(condition.conditions)
     if isinstance(condition, Interval):
@@ -348,14 +339,7 @@ def of_row(condition: Any, i: int) -> Any:
 
 
 def factors(condition: Any) -> list[Any]:
-    """The condition as conditions that all hold, each of them soft evidence or free of it.
-
-    Examples
-    --------
-    >>> from jointforest.data.conditions import about
-    >>> factors(AllOf(between(20, 60), about(40, sd=2)))
-    [Interval(lo=20, hi=60, closed='both'), about(40, sd=2)]
-    """
+    """The condition as a list of conditions that all hold, each of them soft evidence or free of it."""
     if not isinstance(condition, AllOf) or not has_soft(condition):
         return [condition]
     return [factor for part in condition.conditions for factor in factors(part)]
@@ -424,12 +408,7 @@ class Missing:
 def without_missing(
     conditions: Mapping[str, Any], tick_boxes: Container[str] = ()
 ) -> tuple[dict[str, Any], dict[str, bool]]:
-    """Conditions by column without those on missing cells, and these: True where a column's cell is missing.
-
-    A cell of ``tick_boxes`` that is missing is False.
-
-    Raises ValueError if it is joined to other conditions but by "and", or contradicts itself.
-    """
+    """Conditions by column without those on missing cells, and a dict of these: True where the cell is missing."""
     others_by_column: dict[str, Any] = {}
     missing: dict[str, bool] = {}
     for name, condition in conditions.items():

@@ -141,10 +141,8 @@ def is_met(schema: Schema, evidence: Evidence, X: np.ndarray) -> np.ndarray:
 
 
 def within_ends(schema: Schema, evidence: Evidence, m: int, drawn: np.ndarray) -> np.ndarray:
-    """Rows drawn given the evidence, m for each row of it; cells of which it says nothing are within their ends.
-
-    What lies beyond the hard ends of a column has a density, so that no row is impossible, but is not drawn.
-    """
+    """Rows drawn given the evidence, m for each row of it; cells of which it says nothing are within their ends."""
+    # What lies beyond the hard ends of a column has a density, so that no row is impossible, but is not drawn.
     for j, column in enumerate(schema.columns):
         half = 0.5 * column.step
         beyond = np.flatnonzero((drawn[:, j] < column.lower - half) | (drawn[:, j] > column.upper + half))
@@ -180,10 +178,8 @@ def runs_of(evidence: Evidence, j: int) -> np.ndarray:
 
 
 def distinct_rows(evidence: Evidence) -> tuple[Evidence, np.ndarray | slice]:
-    """Rows of evidence without repetition, and which of them each row is; all of them if few are equal.
-
-    ``answers[place]`` are the answers for all rows. The log_penalty is one of several that equal rows may have.
-    """
+    """Rows of evidence without repetition, and which of them each row is; all of them if few are equal."""
+    # ``answers[place]`` are the answers for all rows. The log_penalty is one of several that equal rows may have.
     everything = slice(None)
     value, region = evidence.value, evidence.region
     if len(value) < 16:
@@ -220,22 +216,9 @@ def build(
     n: int | None = None,
     ranges: Ranges | None = None,
 ) -> Evidence:
-    """Evidence of n rows: values ``X`` (n, d) from `frames.encode`, and conditions by column, which hold for every row.
-
-    ``unseen`` marks cells with a level never seen at learning: they count as missing, with a penalty. A condition is a
-    scalar, a list (any of its entries), or what `conditions` offers; its ends may be arrays with one entry a row, or it
-    is a `PerRow`. A cell that has a value too must meet both; of soft evidence its log_penalty then has the value's
-    log-likelihood. ``ranges`` are cells of which a range is known, whatever X has there. Without X, ``n`` is that of
-    the conditions' arrays, else 1. Raises ValueError for conditions that a column cannot have (see
-    `meaning.meaning_of`).
-
-    Examples
-    --------
-    >>> age = Column("age", "integer", "int64", step=1.0)
-    >>> evidence = build(Schema((age,), "pandas"), conditions={"age": [1, 2, 7]})
-    >>> evidence.run_lo, evidence.run_hi
-    (array([0.5, 6.5]), array([2.5, 7.5]))
-    """
+    """Evidence of n rows: values X (n, d), conditions by column, ranges; raises ValueError as `meaning_of`."""
+    # A cell with a value and a condition must satisfy both. ``unseen`` cells have a level that learning did not see:
+    # they count as missing, with a penalty. Conditions are scalars, lists, arrays with one entry per row, or `PerRow`.
     conditions = dict(conditions or {})
     d = len(schema.columns)
     if X is None:
@@ -268,12 +251,7 @@ def _with_ranges(schema: Schema, evidence: Evidence, ranges: Ranges) -> Evidence
 
 
 def intersect(schema: Schema, evidence: Evidence, conditions: Mapping[str, Any]) -> Evidence:
-    """The evidence, and the conditions besides; the evidence given is left as it is. Raises what `build` does.
-
-    Where a column has both, the result is what meets both: a value if there was one and it meets the condition, the
-    empty region if it does not, the common part of two regions (likelihoods multiply). Evidence of one row is repeated
-    for conditions of n.
-    """
+    """New evidence that satisfies the evidence and the conditions; one row is repeated for conditions of n."""
     conditions = {name: condition for name, condition in conditions.items() if _says_something(condition)}
     if not conditions:
         return evidence
@@ -481,18 +459,7 @@ def _atoms(held: list[bool]) -> int:
 
 
 def neighbourhood(schema: Schema, known: Evidence, radius: np.ndarray) -> Evidence:
-    """The evidence, with every number x that is known replaced by the interval from x - radius to x + radius.
-
-    ``radius`` (d,) is in the column's numbers, at least 0; of level codes it says nothing. On a grid a cell is in the
-    interval if its centre is. Regions that are known stay, and equal numbers of a column share one.
-
-    Examples
-    --------
-    >>> age = Schema((Column("age", "integer", "int64", step=1.0),), "pandas")
-    >>> near = neighbourhood(age, Evidence.of_values(np.array([[40.0], [np.nan]])), np.array([2.0]))
-    >>> near.run_lo.tolist(), near.run_hi.tolist(), near.region.tolist()
-    ([37.5], [42.5], [[0], [-1]])
-    """
+    """The evidence with every known number x replaced by the interval x - radius to x + radius; radius (d,) >= 0."""
     value, region = known.value.copy(), known.cell_regions()
     lo, hi, atoms = [], [], []
     n_regions = first_new = len(known.run_start) - 1

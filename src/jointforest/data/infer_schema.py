@@ -71,22 +71,8 @@ class NoRows(ValueError):
 
 
 def infer_schema(frame: Any, kinds: Mapping[str, Any] | None = None, doubt: bool = True) -> Schema:
-    """Schema of a frame: the kind, grid, atoms and levels of each column.
-
-    ``kinds`` overrides kinds by name: ``continuous`` is a plain density (no grid, no atoms); ``integer`` and
-    ``rounded`` check the values; ``categorical`` and ``ordered`` make levels of the distinct values of a column of
-    numbers; ``ranges`` makes numbers of brackets; a `conditions.Censored` names the column that says which numbers are
-    exact. ``doubt``: whether to warn of values that may stand for missing cells.
-
-    Raises ValueError or TypeError, which name the column, for what no schema can describe. Warns of columns without any
-    known cell, of text that differs in nearly every row, and of integers beyond what float64 can tell apart.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> [column.kind for column in infer_schema(np.array([[1.0, np.pi], [2.0, np.e]])).columns]
-    ['integer', 'continuous']
-    """
+    """Schema of a frame: the kind, grid, atoms and levels of each column; ``kinds`` overrides kinds by name."""
+    # Raises ValueError or TypeError, which name the column, for what no schema can describe.
     reader = read(frame)
     given = kinds if isinstance(kinds, Mapping) else {}
     flags = {str(name): kind for name, kind in given.items() if isinstance(kind, Censored)}
@@ -318,10 +304,8 @@ _BOOLEANS = {"polars": "Boolean", "pandas": "bool", "numpy": "bool"}
 
 
 def _tick_box(name: str, seen: Seen, n: int, frame: Frame) -> Column | None:
-    """A column of n cells with one known value and missing cells as a tick box, None if it is none.
-
-    The value is a text, True or 1; in arrays, which are often made for other programs, it is no number.
-    """
+    """A column of n cells with one known value and missing cells as a tick box, None if it is none."""
+    # The value is a text, True or 1; in arrays, which are often made for other programs, it is no number.
     if not _FEWEST_TICKS <= seen.n_known < n:
         return None
     mark = ""
@@ -659,15 +643,7 @@ _ID_NAME = re.compile(
 
 
 def set_aside(name: str, seen: Seen, kind: str | None) -> Column | None:
-    """A column without a distribution, None for any other; ``kind`` is the user's word on it.
-
-    Examples
-    --------
-    >>> labels = Labels(("a-07", "a-08"), np.array([1, 1]), False, False)
-    >>> column = set_aside("id", Seen("levels", "str:python", 2, labels), "identifier")
-    >>> column.aside.new(0)
-    'a-09'
-    """
+    """The description of a column that is set aside, None for any other; ``kind`` is the kind that the user gave."""
     if kind not in (None, "identifier"):
         return None
     must = kind == "identifier"

@@ -262,11 +262,7 @@ def _is_on(distinct: np.ndarray, k: int, eps: float) -> bool:
 
 
 def grid_step(grids: OnGrids, n_distinct: int, largest: float, eps: float) -> float:
-    """Coarsest step such that all values are multiples of it: 10^-k (k <= 9), or a multiple of that; 0 if none.
-
-    A multiple is taken only by the evidence of so many distinct values, see `sure_multiple`. ``largest`` is the largest
-    value without its sign, and ``eps`` the relative precision with which the values were stored.
-    """
+    """Coarsest step that divides all values: 10^-k (k <= 9), or a multiple of it (`sure_multiple`); 0 if none."""
     for k in range(MAX_DECIMALS + 1):
         if largest * 10.0**k > min(2.0**45, 0.01 / eps) and not (k == 0 and largest <= MAX_CELLS):
             return 0.0
@@ -276,11 +272,9 @@ def grid_step(grids: OnGrids, n_distinct: int, largest: float, eps: float) -> fl
 
 
 def sure_multiple(divisor: int, n_distinct: int, usual_of: int = 10**6) -> int:
-    """The largest part of a common divisor that chance would give less than one of a thousand columns.
-
-    Divisors of 1,000,000 (2, 25, 100) are steps that people choose: each distinct value counts as evidence. Among all
-    other steps the values chose one, so that two fewer count.
-    """
+    """The largest part of a common divisor that chance would give to less than one of a thousand columns."""
+    # Divisors of 1,000,000 (2, 25, 100) are steps that people choose, so each distinct value counts as evidence. Any
+    # other step was chosen after the values were seen, so two fewer count.
     if n_distinct < 2:
         return 1
     usual = math.gcd(divisor, usual_of)
@@ -301,11 +295,9 @@ FEWEST_DIGITS = 4
 
 
 def digits_of(distinct: np.ndarray, step: float, eps: float) -> int:
-    """Significant digits, 4 to 9, with which distinct values (k,) on a grid of this step (0: none) are written.
-
-    0 if they have more digits, or if the grid says as much: that is, unless so many values would lie on the coarser
-    grids of their own sizes by chance in less than one of a thousand columns.
-    """
+    """Significant digits, 4 to 9, of distinct values (k,) on a grid of this step (0: none); 0 if they have more."""
+    # The digits count only if chance would put so many values on the coarser grids of their own sizes in less than one
+    # of a thousand columns.
     values = distinct[distinct != 0.0]
     for digits in range(1, MOST_DIGITS + 1):
         if _have_digits(values[:_FEW_VALUES], digits, eps) and _have_digits(values, digits, eps):
@@ -325,19 +317,12 @@ def _have_digits(values: np.ndarray, digits: int, eps: float) -> bool:
 
 
 def find_atoms(values: np.ndarray, counts: np.ndarray, step: float, n: int, n_distinct: int) -> tuple[float, ...]:
-    """Values that hold much of the column, clearly more than a smooth density would give them.
-
-    The rule: at least 5 % of the n observed cells and at least 5 of them. Without a grid (step 0), where a density
-    would never repeat a value, 0.2 % and at least 20 of them are enough. On a grid with more than 20 distinct values a
-    local maximum is enough: 0.5 % of the cells, at least 5, over twice the mean of the 4 nearest cells (2 on either
-    side within the column's span, cells without rows count 0), and above that mean by more than four standard
-    deviations of chance. So 40 hours, or a capital gain of 7,298, is a point mass, and a bell of narrow cells is not. A
-    column with a single value that occurs at least twice has it as its atom. Of more than 64 the most common are taken.
-
-    The values (k,) are distinct and ascending, the column's smallest and largest among them, and ``counts`` says how
-    often each occurs. They are all values, or those that may be atoms, on a grid with the values of the cells around
-    them.
-    """
+    """The point masses: values that hold clearly more of the column than a smooth density would give them."""
+    # At least 5 % of the n cells and 5 of them. Without a grid, where a density never repeats a value: 0.2 % and 20. On
+    # a grid of more than 20 distinct values, a local maximum needs 0.5 %, 5 cells, twice the mean of its 4 nearest
+    # cells, and four standard deviations above it: 40 hours a week is an atom, a bell of narrow cells is not. A column
+    # of one value that occurs twice has it as its atom. ``values`` (k,) are distinct, ascending, with the column's
+    # ends.
     if n_distinct == 1:
         return (float(values[0]),) if n >= 2 else ()
     common = counts >= max(5.0, 0.05 * n)
@@ -359,10 +344,8 @@ def find_atoms(values: np.ndarray, counts: np.ndarray, step: float, n: int, n_di
 
 
 def time_step(apart: int, n_distinct: int) -> float:
-    """Seconds of the coarsest step that divides distances of so many moments, whose greatest common divisor this is.
-
-    A day, hour, minute, second, ms or us; or a multiple such as 15 minutes, by the evidence of `sure_multiple`.
-    """
+    """Seconds of the coarsest step that divides distances of so many moments, whose greatest common divisor this is."""
+    # A day, hour, minute, second, ms or us; or a multiple such as 15 minutes, by the evidence of `sure_multiple`.
     for seconds in TIME_STEPS:
         unit = round(seconds * MICRO)
         if apart % unit == 0:
@@ -582,10 +565,7 @@ def precision(dtype: str) -> float:
 
 
 def merge_looks(a: Look, b: Look) -> Look:
-    """The looks at two parts of a table as one.
-
-    Raises ValueError if they have other columns, or cells of a column are of sorts that no column can hold together.
-    """
+    """The looks at two parts of a table as one."""
     check_alike(a.names, b.names)
     if a.frame != b.frame:
         raise ValueError(f"a part of the table is of {b.frame}, another of {a.frame}; give parts of one library")

@@ -251,10 +251,7 @@ class Column:
         return self.codes.get(label.strip()) if code is None and isinstance(label, str) else code
 
     def to_number(self, value: Any) -> float:
-        """Number (or level code) that stands for a value given by a user.
-
-        Raises ValueError if the value is not a known level, not a number, not finite, or not a date.
-        """
+        """Number (or level code) that stands for a value given by a user."""
         value = self._plain(value)
         if self.written is not None and isinstance(value, str):
             number = self.written.parse(value)
@@ -339,11 +336,7 @@ class Column:
         return round(number, self.decimals or None)
 
     def values(self, numbers: np.ndarray) -> np.ndarray:
-        """Array of the column's values for numbers or level codes, in any shape.
-
-        Numbers stay float64. Date-times become datetime64[us], in UTC if the column has a time zone, and NaN becomes
-        NaT. Levels become an object array, and NaN becomes None.
-        """
+        """Numbers or level codes in any shape as the column's values: float64, datetime64[us] in UTC, or objects."""
         if self.is_categorical:
             known = ~np.isnan(numbers)
             levels = np.array([*self.levels, None], dtype=object)
@@ -370,10 +363,7 @@ class Column:
         return self.from_number(number) if self.is_categorical else float(number)
 
     def numbers(self, given: Any) -> np.ndarray:
-        """Array of numbers or level codes for a value, or an array or list of values, in its shape.
-
-        Raises ValueError if a value is not one of the column's.
-        """
+        """Array of numbers or level codes for a value, or an array or list of values, in its shape."""
         array = np.asarray(given)
         if array.dtype.kind in "iuf" and not self.is_categorical and self.kind != "datetime":
             return array.astype(np.float64)
@@ -492,10 +482,7 @@ class Schema:
         return {name: j for j, name in enumerate(self.names)}
 
     def index(self, name: str | int) -> int:
-        """Number of the column with this name, or with this text for a name.
-
-        Raises ValueError if there is no such column; the message lists similar names.
-        """
+        """Number of the column with this name, or with this text for a name."""
         j = self._number.get(name) if isinstance(name, str) else None
         if j is None and is_number_name(name):
             j = self._number.get(str(name))
@@ -533,14 +520,7 @@ class Schema:
 
 
 def kernel_columns(schema: Schema) -> Columns:
-    """Column layout for the kernels.
-
-    Examples
-    --------
-    >>> layout = kernel_columns(Schema((Column("a", "integer", "int64", step=1.0, atoms=(0.0,)),), "pandas"))
-    >>> layout.atom_start.tolist(), layout.step.tolist()
-    ([0, 1], [1.0])
-    """
+    """The schema's columns as arrays for the kernels."""
     is_categorical = np.array([c.is_categorical for c in schema.columns], dtype=np.uint8)
     slot = np.where(is_categorical == 1, np.cumsum(is_categorical), np.cumsum(1 - is_categorical)) - 1
     numeric = [c for c in schema.columns if not c.is_categorical]
@@ -658,10 +638,8 @@ def _on_calendar(column: Column, x: np.ndarray) -> np.ndarray:
 
 
 def _with_digits(column: Column, x: np.ndarray, fine: np.ndarray) -> np.ndarray:
-    """Numbers (n,) rounded to the digits of a column; what they are on its grid, ``fine``, where that is no finer.
-
-    Numbers beyond the range of the column are rounded as its largest one, so that sums hold there as well.
-    """
+    """Numbers (n,) rounded to the digits of a column; what they are on its grid, ``fine``, where that is no finer."""
+    # Numbers beyond the range of the column are rounded as its largest one, so that sums hold there as well.
     if not column.digits:
         return fine
     power = digit_power(x, column.digits)

@@ -133,10 +133,8 @@ class WrittenForm:
         return self.write(1.6695e9 if self.sort == "date" else 570.0)  # 26 November 2022; half past nine
 
     def parse(self, text: str) -> float | None:
-        """The number, or seconds since 1970, that a text stands for; None if it has another form.
-
-        A day alone is its first moment, also in a form with a time of day.
-        """
+        """The number, or seconds since 1970, that a text stands for; None if it has another form."""
+        # A day alone is its first moment, also in a form with a time of day.
         if self.sort == "tick":
             return 1.0 if text.strip() == self.example.strip() else None
         value = float(self.parse_all([text])[0])
@@ -146,10 +144,8 @@ class WrittenForm:
         return replace(self, pattern=day).parse(text) if day != self.pattern else None
 
     def parse_all(self, texts: Sequence[str]) -> np.ndarray:
-        """`parse` of n texts, (n,): NaN where one has another form.
-
-        Texts are joined to lines, which regular expressions take apart at once: a million texts take a second.
-        """
+        """`parse` of n texts, (n,): NaN where one has another form."""
+        # Texts are joined to lines, which regular expressions take apart at once: a million texts take a second.
         lines = "\n".join(texts)
         one_line = self._regex
         found = one_line.findall(lines)

@@ -55,10 +55,7 @@ def _on_grid(column: Column, x: np.ndarray) -> np.ndarray:
 
 
 def read_rows(schema: Schema, frame: Any, what: str) -> tuple[np.ndarray, np.ndarray]:
-    """A frame with all of the schema's columns, encoded: X (n, d) and unseen (n, d).
-
-    Raises ValueError if it has other columns, or no rows; ``what`` names it in the message.
-    """
+    """A frame with all of the schema's columns, encoded: X (n, d) and unseen (n, d)."""
     reader = read(frame)
     if reader.frame != "numpy":
         absent = [name for name in schema.names if name not in reader.names]
@@ -108,15 +105,7 @@ class Marginals:
 
 
 def column_distances(real: TableCells, rows: TableCells) -> Marginals:
-    """Distances of the columns of two tables.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> real = TableCells(("a",), np.array([0]), np.array([[1.0], [2.0], [3.0], [4.0]]))
-    >>> column_distances(real, real.take(np.array([0, 1]))).distance
-    {'a': 0.5}
-    """
+    """Distances of the columns of two tables."""
     distance, missing = {}, {}
     for j, name in enumerate(real.names):
         a, b = real.X[:, j], rows.X[:, j]

@@ -137,10 +137,8 @@ def membership(
     density: tuple[np.ndarray, np.ndarray] | None,
     random: np.random.Generator,
 ) -> Membership:
-    """Attacks by synthetic rows on the table and held-out rows.
-
-    ``density`` are log-densities of rows of the table and of held-out rows, (a,) and (b,), where there is a joint.
-    """
+    """Attacks by synthetic rows on the table and held-out rows."""
+    # ``density`` are log-densities of rows of the table and of held-out rows, (a,) and (b,), where there is a joint.
     near = RankedTable(rows.take(some(len(rows.X), MOST_TABLE_ROWS, random)))
     inside, outside = (near.closest(table.take(some(len(table.X), MEMBERSHIP_ROWS, random)).X) for table in (real, new))
     gained, error = advantage(-inside, -outside)

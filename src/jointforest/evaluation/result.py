@@ -278,12 +278,7 @@ class Fidelity(Figures):
         return html(self)
 
     def to_frame(self) -> Any:
-        """All figures as a tidy table of the library that the table came in; a numpy array (n, 4) of objects for numpy.
-
-        Returns
-        -------
-        frame with the columns figure, column, second_column (None where there is none) and value
-        """
+        """All figures as a frame of the table's library, with the columns figure, column, second_column and value."""
         rows = self._rows()
         names = ("figure", "column", "second_column", "value")
         cells = {name: [row[k] for row in rows] for k, name in enumerate(names)}

@@ -57,11 +57,7 @@ def quick_score(real: TableCells, rows: TableCells, seed: int) -> float:
 
 
 def told_apart(real: TableCells, rows: TableCells, seed: int, may_xgboost: bool = True) -> ToldApart:
-    """Score of two tables: as many rows of each, three stratified shuffled folds, default gradient boosting.
-
-    The longer table is cut to as many rows as the other, by chance. With ``may_xgboost`` XGBoost is asked where it is
-    installed; else scikit-learn on every machine. Raises ValueError if either has fewer than 10 rows.
-    """
+    """Score of two tables by gradient boosting in three stratified folds; raises ValueError below 10 rows."""
     X, y, folds = _folds(real, rows, MOST_TEST_ROWS, N_FOLDS, seed)
     is_xgboost = may_xgboost and find_spec("xgboost") is not None
     work = _xgboost if is_xgboost else _hist_boosting

@@ -192,10 +192,8 @@ def subjects(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def history(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The rows, as texts, of the subject of the table with the number ``place``, or of a drawn one (``seed``).
-
-    ``unseen`` says which cells hold a level that learning never saw: the page counts them as empty.
-    """
+    """The rows, as texts, of the subject of the table with the number ``place``, or of a drawn one (``seed``)."""
+    # ``unseen`` says which cells hold a level that learning never saw: the page counts them as empty.
     if "seed" in body:
         seed, k = whole_number(body, "seed", 0, 0, 2**32 - 1), 0
         chosen, label = shown.read(shown.joint.sample(1, random_state=seed)), f"drawn subject {seed + 1}"
@@ -240,11 +238,7 @@ def _first(x: np.ndarray) -> float:
 
 
 def forecast(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The next ``steps`` rows of a history whose cells are texts (``constant`` and ``rows``, as of `history`).
-
-    Of each column: its numbers, or codes of levels, row by row; of each known cell the share of drawn cells that are
-    less probable given what comes before them; of each unknown one what it may be given all rows; and the next rows.
-    """
+    """The next ``steps`` rows of a history whose cells are texts, the rarity of known cells, and unknown cells."""
     steps = whole_number(body, "steps", 1, 0, MOST_STEPS)
     time, X = _numbers(shown, body)
     order = np.arange(len(X)) if time is None else np.argsort(time, kind="stable")
@@ -336,10 +330,8 @@ def _less_probable(shown: ShownHistories, frame: Any) -> np.ndarray:
 
 
 def _next(column: Column, found: Any, steps: int) -> dict[str, Any]:
-    """What a column may be in the next rows: shares of levels, or mean and the ends of two intervals.
-
-    ``expected`` is the text of what the first of them is expected to hold, null if the cell is probably missing.
-    """
+    """What a column may be in the next rows: shares of levels, or mean and the ends of two intervals."""
+    # ``expected`` is the text of what the first of them is expected to hold, null if the cell is probably missing.
     missing = found.missing_probability(column.name)[0]
     if column.is_categorical:
         proba = found.proba(column.name)[0]

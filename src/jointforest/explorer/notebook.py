@@ -77,11 +77,7 @@ class NotebookExplorer:
         return static | (found or {})
 
     def show(self, joint: Any, title: str | None = None) -> None:
-        """Show another joint in its place.
-
-        Raises ValueError if it lacks columns of the trained model that is shown beside it, or is of another kind: of
-        single rows instead of histories, or the other way round.
-        """
+        """Show another joint instead; it must be of the same kind and have the columns of the trained model."""
         self._shown = replaced(self._shown, joint, title)
         if self.widget is not None:
             self.widget.set_trait("picture", picture_of(joint))

@@ -284,10 +284,7 @@ def fingerprint(model: Any) -> str:
 
 
 def shown_joint(joint: Any, title: str, rows: Any, trained: Ensemble | None) -> ShownJoint:
-    """What a page shows.
-
-    Raises ValueError if the joint lacks columns of the trained model. Raises TypeError if the rows are no frame.
-    """
+    """What a page shows."""
     if rows is not None:  # an error should be raised here, not on the page
         read(rows)
     shown = ShownJoint(joint, title, rows, trained)
@@ -332,10 +329,7 @@ def described(column: Column, edges: np.ndarray) -> dict[str, Any]:
 
 
 def from_shown(column: Column, shown: float) -> float:
-    """A number of the column from what the page says.
-
-    Raises ValueError if it is not finite, or a date beyond the years 1 to 9999.
-    """
+    """A number of the column from what the page says."""
     try:
         number = float(shown)
     except OverflowError:

@@ -30,11 +30,7 @@ class ImpossibleEvidence(ValueError):
 
 
 def read_evidence(schema: Schema, said: Any) -> _Conditions:
-    """Conditions of what the page says: a list of conditions, each of one column, or ``{"text": sentence}``.
-
-    A condition may be a text, ``{"column": 0, "text": ">= 40"}``, as `parse_beside` reads it. Raises ValueError if it
-    is neither, or speaks of columns, levels or numbers that there are not; `QuerySyntaxError` of texts.
-    """
+    """Conditions from JSON: a list of conditions, each of one column, or ``{"text": sentence}``; raises ValueError."""
     if said is None:
         return {}
     if isinstance(said, Mapping):
@@ -52,10 +48,8 @@ def read_evidence(schema: Schema, said: Any) -> _Conditions:
 
 
 def write_evidence(schema: Schema, conditions: _Conditions) -> list[dict[str, Any]]:
-    """Conditions as the page says them, one a column; `read_evidence` reads them back with the same meaning.
-
-    Each has ``words``, too: what stands in the text field beside the column's name.
-    """
+    """Conditions as the page says them, one a column; `read_evidence` reads them back with the same meaning."""
+    # Each has ``words``, too: what stands in the text field beside the column's name.
     return [
         {"column": schema.index(name), "words": text_beside(condition)}
         | written_condition(schema.columns[schema.index(name)], condition)
@@ -110,20 +104,14 @@ def _column(schema: Schema, said: Any) -> Column:
 
 
 def place_of(said: Any, n: int, what: str) -> int:
-    """A place among n, as JSON says it.
-
-    Raises ValueError if it is no whole number of 0 to n - 1.
-    """
+    """A place among n, as JSON says it."""
     if not isinstance(said, int) or isinstance(said, bool) or not 0 <= said < n:
         raise ValueError(f"{what}: expected a place of 0 to {n - 1}, got {str(said)[:40]}")
     return said
 
 
 def whole_number(body: Mapping[str, Any], name: str, usual: int, least: int, most: int) -> int:
-    """A whole number that a question may bring; ``usual`` if it brings none.
-
-    Raises ValueError if it is none of least to most.
-    """
+    """A whole number that a question may bring; ``usual`` if it brings none."""
     said = body.get(name)
     if said is None:
         return usual

@@ -31,10 +31,8 @@ FEW_SUPPORTING = 5.0
 
 
 def rows_like(model: Distribution, evidence: Evidence, log_probability: np.ndarray) -> np.ndarray:
-    """Number of training rows that each row of evidence stands for, (n,); NaN if the model does not know its rows.
-
-    ``log_probability`` (n,) is that of the evidence, with the cells that are said to be missing.
-    """
+    """Number of training rows that each row of evidence stands for, (n,); NaN if the model does not know its rows."""
+    # ``log_probability`` (n,) is that of the evidence, with the cells that are said to be missing.
     n_rows, n = model.schema.n_rows, len(evidence.value)
     if n_rows == 0.0:
         return np.full(n, np.nan)
@@ -68,10 +66,8 @@ def _column_alone(evidence: Evidence, j: int) -> Evidence:
 
 
 def column_errors(model: Distribution, evidence: Evidence, n_rows: np.ndarray, j: int) -> np.ndarray:
-    """Standard errors of the probabilities of column j's levels, or of its mean, given n rows of evidence, (n, L).
-
-    ``n_rows`` (n,) is what `rows_like` says. NaN where the evidence has probability 0.
-    """
+    """Standard errors of the probabilities of column j's levels, or of its mean, given n rows of evidence, (n, L)."""
+    # ``n_rows`` (n,) is what `rows_like` says. NaN where the evidence has probability 0.
     column = model.schema.columns[j]
 
     def of_one(_: int, row: Evidence, rows: float) -> np.ndarray:
@@ -83,10 +79,8 @@ def column_errors(model: Distribution, evidence: Evidence, n_rows: np.ndarray, j
 def event_errors(
     model: Distribution, evidence: Evidence, both: Evidence | None, n_rows: np.ndarray, j: int, share: np.ndarray
 ) -> np.ndarray:
-    """Standard errors of the probabilities ``share`` (n,) of an event that names column j, (n,).
-
-    ``both`` is the evidence together with the event; None if evidence cannot say it, as of missing cells.
-    """
+    """Standard errors of the probabilities ``share`` (n,) of an event that names column j, (n,)."""
+    # ``both`` is the evidence together with the event; None if evidence cannot say it, as of missing cells.
 
     def of_one(i: int, row: Evidence, rows: float) -> np.ndarray:
         probability = float(share[i])

@@ -50,13 +50,9 @@ def uncertainty(
     fragile: float = 0.1,
     unlikely: float = 5.0,
 ) -> Uncertainty:
-    """Predictions of categorical column j, as level codes, with both of their uncertainties.
-
-    A fragile prediction of a likely row is uncertain by nature (aleatory: classes overlap there); that of an unlikely
-    row, robust or not, is uncertain because there are few data like it (epistemic). Predictions with an epsilon below
-    ``fragile`` are fragile. Rows with a percentile below ``unlikely`` are unlikely, among the ``reference`` rows: those
-    of learning, or some of them. For beta see `models.box_forest.robustness`.
-    """
+    """Predictions of categorical column j, as level codes, with epistemic and aleatory uncertainty."""
+    # A fragile prediction (epsilon below ``fragile``) of a likely row is aleatory: classes overlap there. An unlikely
+    # row (percentile among ``reference`` below ``unlikely``) has few data like it: epistemic.
     evidence, reference = evidence.without(j), reference.without(j)
     epsilon, predicted = robustness(model.forest_for("robustness"), evidence, j, beta=beta)
     probability = model.observe_by_trees(evidence, beta).level_probabilities(j)[np.arange(len(predicted)), predicted]

@@ -71,10 +71,8 @@ class Mixture(Distribution):
         return MixturePosterior(self, evidence)
 
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool) -> np.ndarray:
-        """Draws the component by how well the evidence fits it, then a row of that component.
-
-        Equal rows of evidence, and all draws of a row, are propagated together.
-        """
+        """Draws the component by how well the evidence fits it, then a row of that component."""
+        # Equal rows of evidence, and all draws of a row, are propagated together.
         n, d = evidence.value.shape
         rows, place = distinct_rows(evidence)
         row = np.repeat(np.arange(n) if isinstance(place, slice) else place, m)
@@ -362,11 +360,7 @@ def _few_cells(column: Column, low: np.ndarray, high: np.ndarray) -> np.ndarray 
 
 
 def mix(distributions: Sequence[Distribution], weight: np.ndarray) -> Distribution:
-    """M(x) = sum_i weight[i] M_i(x), of distributions of one schema; their forests become one forest.
-
-    So a mixture of forests answers every question of forests, robustness and rules included. The weights (one for
-    each distribution, above 0) sum to 1.
-    """
+    """M(x) = sum_i weight[i] M_i(x) of one schema; forests become one forest, which answers questions of forests."""
     components = [p for distribution in distributions for p in distribution.components]
     log_weight = np.concatenate([p.log_weight + np.log(w) for p, w in zip(distributions, weight, strict=True)])
     is_forest = np.array([component.is_forest for component in components])

@@ -304,11 +304,9 @@ SMALLEST = 1e-30
 
 
 def quantized(table: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """A table (R, C) as whole numbers of so many bits, uint16 (R, C), and the greatest entry of each column (C,).
-
-    An entry is ``greatest * (number / (2^bits - 1))^2``. The scale is that of the column, because what evidence says
-    of a code is a column of a table: rare codes keep their digits. The square gives small entries more digits.
-    """
+    """A table (R, C) in whole numbers of so many bits, uint16, and the greatest entry of each column (C,)."""
+    # An entry is greatest * (number / (2^bits - 1))^2. The scale is that of the column, so rare codes keep their
+    # digits; the square gives small entries more digits.
     top = np.maximum(table.max(axis=0, initial=0.0), SMALLEST).astype(np.float32)
     if bits <= 8:  # its own last digits say nothing then, and bytes of zeros take no room
         top = (top.view(np.uint32) & np.uint32(0xFFFFF000)).view(np.float32)

@@ -49,11 +49,7 @@ class Errors(NamedTuple):
 
 
 def random_pieces(shown: ShownJoint, n: int = N_PIECES, seed: int = 0) -> list[list[dict[str, Any]]]:
-    """Evidence on one to three columns, in the form in which a page asks for it.
-
-    The conditions of a piece hold for a row that is drawn from the joint: a level or one of two, the bin of a
-    histogram, an interval, or all values from a value on or up to it.
-    """
+    """Evidence on one to three columns, as a page asks for it, which holds for a row drawn from the joint."""
     rng = np.random.default_rng(seed)
     model, nothing = shown.joint.distribution, shown.nothing.evidence
     X, other = (sample(model, nothing, n, seed + k) for k in (1, 2))

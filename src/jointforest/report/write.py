@@ -160,10 +160,7 @@ def _figures(found: Fidelity) -> dict[str, Any]:
 
 
 def _check(joint: Any, wanted: WantedSections) -> None:
-    """See that what is wanted can be had.
-
-    Raises ValueError if not.
-    """
+    """See that what is wanted can be had."""
     check_number("examples", wanted.examples, 0, whole=True, text="a whole number of rows, 0 or more")
     if wanted.target is not None:
         joint.schema.index(wanted.target)
@@ -206,10 +203,7 @@ _MAIN = "report_main.js"
 
 
 def render(data: Mapping[str, Any], **told: Any) -> str:
-    """The report: the template filled with ``told`` and, for its scripts, with ``data``.
-
-    Raises ImportError without Jinja2.
-    """
+    """The report: the template filled with ``told`` and, for its scripts, with ``data``."""
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
         from markupsafe import Markup

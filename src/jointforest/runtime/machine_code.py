@@ -99,10 +99,9 @@ def key_of(function: Callable, signature: str, compiler: str) -> str:
 
 
 def _source_of(function: Any) -> str:
-    """A hash of a function and of all kernels that it calls, as they are loaded.
-
-    Not of their files: somebody may edit these while a process runs, which would keep old code as that of the new text.
-    """
+    """A hash of a function and of all kernels that it calls, as they are loaded."""
+    # Not of their files: somebody may edit these while a process runs, which would keep old code as that of the new
+    # text.
     functions: dict[int, str] = {}
     _describe_function(function, functions)
     return hashlib.sha256("\n".join(sorted(functions.values())).encode()).hexdigest()
@@ -318,10 +317,8 @@ def _has_symbols(names: tuple[str, ...]) -> bool:
 
 
 def _engine() -> Any:
-    """LLVM's engine that one object file is linked in.
-
-    Each has its own. Numba numbers functions as a process compiles them, so that files from two processes may have the
-    same symbol for two functions that one `def` makes. In a common engine, both files would call the first of them.
-    """
+    """An LLVM engine of its own for one object file."""
+    # Numba numbers functions as a process compiles them, so files from two processes may have the same symbol for two
+    # functions that one `def` makes. In a common engine, both files would call the first of them.
     machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(jit=True)
     return llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)

@@ -154,10 +154,8 @@ _INNER = {**_BOTH, "no_cpython_wrapper": True, "pipeline_class": _InnerCompiler}
 
 
 def _one_signature(compiled: Any) -> Any:
-    """Return the inner kernel, compiled once for integers of all widths and for constants.
-
-    Numba would compile it for each of these types.
-    """
+    """Return the inner kernel, compiled once for integers of all widths and for constants."""
+    # Numba would compile it for each of these types.
     template = compiled.get_call_template
     compiled.get_call_template = lambda args, kws: template([_plain(x) for x in args], kws)
     return compiled

@@ -51,10 +51,8 @@ def warn(warning: str | Warning, category: type[Warning] | None = None) -> None:
 
 
 def warn_of_draws(draws: float, what: str = "answers") -> None:
-    """Warn that something is estimated from draws, worth so many of equal weight; nothing where it is exact.
-
-    ``what`` is "answers" about a posterior, "log-densities", "imputed cells" or "rows" that are drawn.
-    """
+    """Warn that something is estimated from draws, worth so many of equal weight; nothing where it is exact."""
+    # ``what`` is "answers" about a posterior, "log-densities", "imputed cells" or "rows" that are drawn.
     if draws == float("inf"):
         return
     error = 1.0 / max(draws, 1.0) ** 0.5

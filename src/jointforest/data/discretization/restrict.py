@@ -13,21 +13,8 @@ from .discretizer import Scale, log_part
 def restrict(
     scale: Scale, run_lo: np.ndarray, run_hi: np.ndarray, atoms: int | np.uint64, column_atoms: tuple[float, ...]
 ) -> Scale:
-    """What of a scale lies in a region: segments cut, masses lessened; codes outside have nothing left.
-
-    `Scale.log_code` of the result is the log of the region's share of each code. ``run_lo``, ``run_hi`` (Q,) are the
-    runs ``(lo, hi]`` of the region, disjoint and ascending, on cell edges of a grid; level k is in a run if ``lo < k <=
-    hi``. Bit k of ``atoms`` is set if the k-th of ``column_atoms`` lies in the region; on a grid the runs decide.
-
-    Examples
-    --------
-    >>> from jointforest.data.schema import Column
-    >>> from jointforest.data.discretization.learn import learn_scale
-    >>> scale = learn_scale(Column("x", "continuous", "float64"), np.linspace(0.0, 1.0, 101), None, 4)
-    >>> half = restrict(scale, np.array([-np.inf]), np.array([0.5]), 0, ())
-    >>> np.exp(half.log_code).round(2)
-    array([1.  , 1.  , 0.02, 0.  ])
-    """
+    """The scale in the region of runs (lo, hi] and atom bits; `Scale.log_code` is the log share of each code."""
+    # The runs are disjoint and ascending, on cell edges of a grid; level k is in a run if lo < k <= hi.
     run_lo, run_hi = np.asarray(run_lo, dtype=np.float64), np.asarray(run_hi, dtype=np.float64)
     if scale.step > 0:
         run_lo, run_hi = cell_edge(scale, run_lo), cell_edge(scale, run_hi)

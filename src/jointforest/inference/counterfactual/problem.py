@@ -62,10 +62,9 @@ class Problem(NamedTuple):
 
 
 def drawn_pool(model: Distribution, outcome: Outcome, row: np.ndarray, fixed: np.ndarray, seed: int) -> np.ndarray:
-    """Rows (m, d) of the joint given the fixed cells (a mask) and the wanted outcome, where rows have it.
-
-    What a model predicts cannot be evidence: then they are the draws of which it is predicted, or all if these are few.
-    """
+    """Rows (m, d) of the joint given the fixed cells (a mask) and the wanted outcome, where rows have it."""
+    # What a model predicts cannot be evidence: then they are the draws of which it is predicted, or all if these are
+    # few.
     evidence = outcome.given(Evidence.of_values(np.where(fixed, row, np.nan)[None]))
     X = sample(model, evidence, POOL, seed)
     X = X[~np.isnan(X).all(axis=1)]
@@ -161,10 +160,8 @@ def drawn_rows(p: Problem, sets: list[Columns], n: int, seed: int) -> np.ndarray
 def rows_for(
     p: Problem, sets: list[Columns], values: dict[int, np.ndarray | None], best: dict[int, list[float]], seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows to try (n, d), and the number of the set that each belongs to, (n,).
-
-    ``values`` are all values of a column, or None; ``best`` the values that were nearest to the wanted outcome alone.
-    """
+    """Rows to try (n, d), and the number of the set that each belongs to, (n,)."""
+    # ``values`` are all values of a column, or None; ``best`` the values that were nearest to the wanted outcome alone.
     few = [_product(columns, values) <= LARGEST_PRODUCT for columns in sets]
     many = [i for i, is_few in enumerate(few) if not is_few]
     n = _DRAWS if len(sets[0]) > 1 else 2 * _DRAWS
@@ -206,11 +203,7 @@ def _known(values: np.ndarray | None) -> np.ndarray:
 
 
 def gower(columns: tuple[Column, ...], X: np.ndarray, row: np.ndarray) -> np.ndarray:
-    """Mean distance over the row's known cells, of rows (n, d) to a row (d,): 0..1, (n,).
-
-    Of numbers and dates the difference as a share of the range that learning saw (at most 1), of ordered levels that of
-    the codes as a share of theirs, of other levels 0 or 1.
-    """
+    """Gower distance of rows (n, d) to a row (d,), 0 to 1, over the row's known cells, (n,)."""
     known = np.flatnonzero(~np.isnan(row)).tolist()
     total = np.zeros(len(X))
     for j in known:

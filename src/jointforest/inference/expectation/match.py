@@ -47,11 +47,7 @@ class Features(NamedTuple):
 
 
 def match_features(ensemble: Ensemble, schema: Schema) -> Features:
-    """Match an ensemble's features with the columns of a joint, by name.
-
-    Raises ValueError for a feature without a column; numbers where the other has levels, levels of which the model
-    knows none, dates.
-    """
+    """Match an ensemble's features with the columns of a joint, by name; raises ValueError where they do not fit."""
     n_given = len(ensemble.names)
     (column, wanted), columns = _columns(ensemble, schema), kernel_columns(schema)
     given = np.flatnonzero(column >= 0)
@@ -237,10 +233,7 @@ class MatchedEnsemble:
 
 
 def match_ensemble(ensemble: Ensemble, model: Forest) -> MatchedEnsemble:
-    """The ensemble with its features matched to the columns of a joint by name, and its nodes' regions.
-
-    A feature without a column of its kind and levels is a ValueError.
-    """
+    """The ensemble with its features matched to the columns of a joint by name, and its nodes' regions."""
     features = match_features(ensemble, model.schema)
     ensemble, column, level_value = features.ensemble, features.column, features.level_value
     splits, regions = split_regions(ensemble, model.columns, column, level_value)

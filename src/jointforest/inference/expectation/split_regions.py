@@ -126,11 +126,7 @@ class _Nodes:
         return np.flatnonzero(self.column == j)
 
     def same_splits_above(self, j: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Climb from all nodes that split column j to the nodes above that do so too, step by step.
-
-        Each step gives places in `splitting`, the node above of each, and whether the node at the place lies on its
-        left side.
-        """
+        """For all nodes that split column j, step by step: the next such node above, and whether on its left."""
         child = self.splitting(j)
         place = np.arange(len(child))
         while len(place):

@@ -52,10 +52,7 @@ class TreeNode(NamedTuple):
 
 
 def tree_nodes(forest: BoxTrees, tree: int) -> list[TreeNode]:
-    """Nodes of a tree, parents before their children, left before right; those that no test leads to are left out.
-
-    Raises ValueError if there is no such tree.
-    """
+    """Nodes of a tree, parents before their children, left before right; those that no test leads to are left out."""
     _check_tree(forest, tree)
     nodes: list[TreeNode] = []
     # A stack, since trees may be deeper than Python's calls.
@@ -127,10 +124,7 @@ class TreeText(str):
 
 
 def tree_text(forest: BoxTrees, tree: int, max_leaves: int | None = None) -> TreeText:
-    """The nodes of a tree, one line each, and under each leaf its summary: see `Joint.rules`.
-
-    Raises ValueError if there is no such tree, or ``max_leaves`` is no positive integer.
-    """
+    """The nodes of a tree, one line each, and under each leaf its summary: see `Joint.rules`."""
     if max_leaves is not None:
         check_number("max_leaves", max_leaves, 1, whole=True, text="a positive integer or None")
     nodes = tree_nodes(forest, tree)

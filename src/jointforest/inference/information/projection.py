@@ -94,10 +94,7 @@ def view(model: Distribution, number: tuple[int, ...]) -> ModelView:
 
 
 def views(model: Distribution, other: Distribution, number: tuple[int, ...]) -> tuple[ModelView, ModelView]:
-    """Columns, by number in the first model, of two models, both in the first one's numbers.
-
-    Raises ValueError if a column is absent in the other model, or of another sort, grid, or set of levels there.
-    """
+    """Columns, by number in the first model, of two models, both in the first one's numbers."""
     columns = [model.schema.columns[j] for j in number]
     twins = [_twin(column, other.schema) for column in columns]
     for column, twin in zip(columns, twins, strict=True):

@@ -91,10 +91,7 @@ def gather(matched: MatchedEnsemble, rows: MatchedRows, y: np.ndarray, weight: n
 
 
 def refit_sums(matched: MatchedEnsemble, sample: RefitSample) -> tuple[np.ndarray, np.ndarray]:
-    """Sums over rows of weight times P(in the leaf | known cells), (L,), and of this times the target, (L, K).
-
-    Raises ValueError if the joint gives a row's known cells probability 0.
-    """
+    """Sums over rows of weight times P(in the leaf | known cells), (L,), and of this times the target, (L, K)."""
     n_leaves, n_outputs = matched.ensemble.value.shape
     mass, target = np.zeros(n_leaves), np.zeros((n_leaves, n_outputs))
     for leaf in sample.leaf.T:
@@ -136,10 +133,8 @@ def pair_matrix(matched: MatchedEnsemble, sample: RefitSample) -> np.ndarray:
 def pair_product(
     matched: MatchedEnsemble, sample: RefitSample, value: np.ndarray, tree: int = -1, stop: int = 0
 ) -> np.ndarray:
-    """`pair_matrix` times value (L, K), without the matrix; (L, K).
-
-    If ``tree`` is given, only for its leaves, and without its own values and those of the trees from ``stop`` on.
-    """
+    """`pair_matrix` times value (L, K), without the matrix; (L, K)."""
+    # If ``tree`` is given, only for its leaves, and without its own values and those of the trees from ``stop`` on.
     ensemble = matched.ensemble
     nothing = np.empty((0, 0))
 

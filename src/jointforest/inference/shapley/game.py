@@ -47,11 +47,9 @@ def least_coalitions(p: int) -> int:
 
 
 def make_plan(p: int, m: int, seed: int) -> Plan:
-    """All coalitions if they are at most m, else about m of them, paired, by the weights of KernelSHAP.
-
-    Pairs of the smallest and largest coalitions, which weigh most, are all asked as long as no fewer draws would be due
-    to them; the others are drawn, sizes by their weight, players at random.
-    """
+    """All coalitions if they are at most m, else about m of them, paired, by the weights of KernelSHAP."""
+    # The smallest and largest coalitions weigh most: all of them are asked as long as no fewer draws would be due to
+    # them.
     return _all(p) if 2**p <= m else _sampled(p, m, np.random.default_rng(seed))
 
 
@@ -131,11 +129,9 @@ def _least_squares(pairs: np.ndarray, pair_weight: np.ndarray, n_listed: int) ->
 
 
 def solve(plan: Plan, value: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Shapley values of n games with K outputs, and the variance of each, both (n, p, K).
-
-    The variance has two sources. Which coalitions were drawn: by the residuals of the drawn pairs (a sandwich, HC3), in
-    which the noise of their own values shows as well. The noise of all other values: by the linear map.
-    """
+    """Shapley values of n games with K outputs, and the variance of each, both (n, p, K)."""
+    # Two sources: which coalitions were drawn, by the residuals of the drawn pairs (a sandwich, HC3), and the noise of
+    # all other values, by the linear map.
     phi = np.matmul(plan.weight, value)
     given = slice(0, plan.first_sampled)
     spread = np.matmul(plan.weight[:, given] ** 2, variance[:, given])
@@ -206,11 +202,7 @@ def shapley_values(
     seed: int,
     own_coalitions: bool = False,
 ) -> Solved:
-    """Shapley values of each row's game among the players of whom the row knows something.
-
-    Rows that lack the same cells are asked the same coalitions. A player whose cells are all missing has the value 0:
-    it is in no coalition.
-    """
+    """Shapley values of each row's game; a player whose cells are all missing has the value 0."""
     present = known @ players.T  # (n, p), bool
     phi, variance = np.zeros((2, *present.shape, base.mean.shape[1]))
     key = np.column_stack([present, np.arange(len(present))]) if own_coalitions else present.astype(np.int64)

@@ -78,10 +78,8 @@ class BoxTrees(ABC):
 
     @abstractmethod
     def column_in_groups(self, evidence: Evidence, groups: Sequence[np.ndarray] | np.ndarray, j: int) -> ColumnInGroups:
-        """Column j in k groups of leaves, given one row of evidence that all of them meet; no leaf is in two groups.
-
-        The evidence gives the column no value.
-        """
+        """Column j in k groups of leaves, given one row of evidence that all of them meet; no leaf is in two groups."""
+        # The evidence gives the column no value.
 
     @abstractmethod
     def leaf_kind(self, leaf: int) -> str:

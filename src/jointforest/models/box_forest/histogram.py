@@ -158,11 +158,7 @@ def histogram(
     beta: float = 1.0,
     known: OneRow | None = None,
 ) -> np.ndarray:
-    """P(column j in bin | evidence) of the bins below, between and above q ascending cuts, (n, q + 1).
-
-    Of a column of levels, where there are no cuts, of each level. Tables are read where they serve: of one row that was
-    weighed before, and of many rows that know nothing of the column; else each leaf is asked.
-    """
+    """P(column j in bin | evidence) of the bins that q ascending cuts make, (n, q + 1); of levels without cuts."""
     if forest.columns.is_categorical[j]:
         shares = None if known is None else _free_levels(forest, evidence, j, known)
         return level_probability(forest, evidence, j, beta, known) if shares is None else shares

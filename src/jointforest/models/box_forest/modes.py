@@ -147,11 +147,8 @@ _SWEEPS = 100
 
 
 def _ascend(forest: Forest, problem: _Problem, box: _Box, x: np.ndarray) -> np.ndarray:
-    """A row at least as probable as x, of which no single column can be changed for the better (as far as tried).
-
-    Given the other columns a column's density is a mixture of leaves: of levels the best is taken, of numbers the best
-    of the leaves' peaks, ends of support and atoms, made better by golden sections towards its neighbours.
-    """
+    """A row at least as probable as x that no change of a single column improves, as far as tried."""
+    # Of levels the best is taken; of numbers the best of the leaves' peaks, ends and atoms, refined by golden sections.
     columns, leaves, evidence = forest.columns, forest.leaves, problem.evidence
     free = np.flatnonzero(np.isnan(evidence.value[0]))
     nowhere = np.full((1, len(x)), -1, np.int32)
@@ -193,11 +190,9 @@ def search(
     visit: Callable[[np.ndarray], float],
     budget: int,
 ) -> float:
-    """A bound of the log density of all rows that agree with the evidence, the boxes of greatest bound cut first.
-
-    In a box a tree is nowhere greater than its best leaf there, and the mixture than the sum over trees. Each box is
-    cut where that sum loses most at a likely point: at the ends of leaves' boxes, between levels, within intervals.
-    """
+    """An upper bound of the log density of all rows that agree with the evidence, by branch and bound."""
+    # In a box a tree is nowhere greater than its best leaf there, and the mixture than the sum over trees. The box of
+    # greatest bound is cut where that sum loses most at a likely point.
     at_least = math.log(len(problem.trees.root))
     total = mixture_bound(problem, leaf, log_bound, -math.inf)
     open_boxes, n, held, done = [(-total, 0, box, leaf, log_bound)], 0, len(leaf), -math.inf
@@ -264,12 +259,9 @@ def refuse_soft(schema: Schema, evidence: Evidence) -> None:
 
 
 def modes(forest: Forest, evidence: Evidence, k: int, budget: int = BUDGET) -> ModePoints:
-    """The k best rows that were found under evidence, by the density of the forest, and a bound.
-
-    The mode's log-density lies between the first row's and ``log_bound``. With a single tree whose leaves are products
-    the two are equal, and the k rows are the modes of the k best leaves. Soft evidence and evidence of probability 0
-    are ValueErrors: the row of greatest density given soft evidence is the mode of the conditioned forest.
-    """
+    """The k best rows that the search finds under evidence, and ``log_bound`` of the density of any other row."""
+    # With a single tree of product leaves the first row reaches the bound. Soft evidence is a ValueError: its row of
+    # greatest density is the mode of the conditioned forest.
     refuse_soft(forest.schema, evidence)
     problem, box = problem_of(forest, evidence), largest_box(forest.columns, evidence)
     leaf, points, log_bound = leaf_modes(problem, box)

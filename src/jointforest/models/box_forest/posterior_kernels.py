@@ -192,10 +192,8 @@ def log_sum(x, n):
 
 @entry
 def posterior_rows(columns, trees, leaves, evidence, first, stop, keeps_leaves, scratch):
-    """Start, leaf, log_weight and log_evidence (see `posterior.LeafPosterior`) of the rows first..stop-1.
-
-    Without ``keeps_leaves`` log_evidence alone. One kernel does both, because weighing rows takes long to compile.
-    """
+    """Start, leaf, log_weight and log_evidence (see `posterior.LeafPosterior`) of the rows first..stop-1."""
+    # Without ``keeps_leaves`` log_evidence alone. One kernel does both, because weighing rows takes long to compile.
     start = np.zeros(stop - first + 1, np.int64)
     all_leaf = np.empty(1024 if keeps_leaves else 0, np.int32)
     all_log_weight = np.empty(all_leaf.shape[0], np.float64)
@@ -313,10 +311,8 @@ def leaf_moments(columns, leaves, evidence, j, first, stop):
 
 @kernel
 def mixed_moments(columns, leaves, evidence, slot, region, mixture, table):
-    """Mean and variance of a slot in a mixture of leaves, by the law of total variance around the mixture's mean.
-
-    ``table`` holds the leaves' unconditional moments; if it is empty they are computed here.
-    """
+    """Mean and variance of a slot in a mixture of leaves, by the law of total variance around the mixture's mean."""
+    # ``table`` holds the leaves' unconditional moments; if it is empty they are computed here.
     leaf, weight = mixture
     moments = np.zeros((leaf.shape[0], 2), np.float64)
     mean, variance = 0.0, 0.0

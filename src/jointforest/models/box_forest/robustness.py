@@ -78,10 +78,7 @@ def check_target(schema: Schema, j: int) -> None:
 
 
 def without_target(model: Forest, evidence: Evidence, j: int) -> Evidence:
-    """Evidence on all columns but the target.
-
-    Raises ValueError if column j is not categorical, or evidence has regions.
-    """
+    """Evidence on all columns but the target."""
     check_target(model.schema, j)
     evidence = evidence.without(j)
     has_region = (evidence.cell_regions() >= 0).any(axis=0)
@@ -330,13 +327,9 @@ def worst_margin(
     c: float = 1.0,
     shift: str = "leaf",
 ) -> np.ndarray:
-    """The most by which each class can beat the predicted one when every parameter is contaminated by epsilon, (n, K).
-
-    The other arguments are those of `robustness`. With beta 1 it is the maximum of p(class, evidence) - p(predicted,
-    evidence), in units of the model's p(evidence); below 1 that of the average of the trees' p_t(class | evidence) -
-    p_t(predicted | evidence). It is 0 for the predicted class, and NaN where the evidence has probability 0. The
-    prediction is robust where all others are negative.
-    """
+    """The most by which each class can beat the predicted one if all parameters are contaminated by epsilon, (n, K)."""
+    # With beta 1 in units of p(evidence), below 1 that of the average of conditionals. The prediction is robust where
+    # all others are negative; NaN where the evidence has probability 0.
     check_number("epsilon", epsilon, 0, 1, text="between 0 and 1")
     evidence = without_target(model, evidence, j)
     problem = make_problem(model, j, beta, c, shift)

@@ -90,10 +90,8 @@ def draw_scratch(most: int, draws: int) -> DrawScratch:
 
 @kernel
 def choose_leaves(post, i, draws, number, scratch):
-    """Choose the leaf of each draw of row i of the posterior; lists by leaf go to ``newest`` and ``before``.
-
-    ``number`` is the stream of draw 0. Returns how many leaves the row has.
-    """
+    """Choose the leaf of each draw of row i of the posterior; lists by leaf go to ``newest`` and ``before``."""
+    # ``number`` is the stream of draw 0. Returns how many leaves the row has.
     n, total = post.start[i + 1] - post.start[i], 0.0
     for k in range(n):
         total += math.exp(post.log_weight[post.start[i] + k] - post.log_evidence[i])
@@ -107,11 +105,8 @@ def choose_leaves(post, i, draws, number, scratch):
 
 @entry
 def draw_rows(columns, leaves, evidence, post, first, draws, scratch, out):
-    """Draws of each row of the posterior (of the rows first..), into ``out`` (n * m, d).
-
-    Draws of a row are made leaf by leaf, so that the leaves' parameters are read in order; every draw has its own
-    random stream, so that the order changes nothing.
-    """
+    """Draws of each row of the posterior (of the rows first..), into ``out`` (n * m, d)."""
+    # Draws are made leaf by leaf, so that parameters are read in order; each has its own random stream.
     state = scratch.state
     for i in range(post.log_evidence.shape[0]):
         row, at = first + i, (first + i) * draws.m
@@ -185,10 +180,8 @@ def mixed_mean(columns, leaves, evidence, slot, region, mixture, means):
 
 @entry
 def impute_rows(columns, leaves, evidence, post, first, means):
-    """The rows first.. of the evidence with the cells without a value filled in; shape (rows, d).
-
-    ``means`` (L, p) holds the unconditional means of the leaves; if it is empty they are computed here.
-    """
+    """The rows first.. of the evidence with the cells without a value filled in; shape (rows, d)."""
+    # ``means`` (L, p) holds the unconditional means of the leaves; if it is empty they are computed here.
     n, d = post.log_evidence.shape[0], evidence.value.shape[1]
     out = evidence.value[first : first + n].copy()
     for i in range(n):

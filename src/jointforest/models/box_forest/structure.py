@@ -146,10 +146,8 @@ def _boxes(trees: Trees, columns: Columns, start: int, stop: int) -> tuple[np.nd
 
 
 def keep_leaves(trees: Trees, keep: np.ndarray) -> tuple[Trees, np.ndarray, np.ndarray]:
-    """The trees with the leaves ``keep`` (bool (L,)) alone, numbered anew; and which leaf and tree each one was.
-
-    The sibling of a leaf that goes takes their parent's place. Trees without leaves go. Weights have no meaning then.
-    """
+    """The trees with the leaves ``keep`` (bool (L,)) alone, numbered anew; and which leaf and tree each one was."""
+    # The sibling of a leaf that goes takes their parent's place. Trees without leaves go. Weights have no meaning then.
     stays = at_leaves(trees, keep).astype(np.uint8)
     node, left, right, root, old_tree = restrict_trees(trees.left, trees.right, trees.root, stays)
     kept = Trees(
@@ -175,10 +173,7 @@ def at_leaves(trees: Trees, number: np.ndarray) -> np.ndarray:
 
 
 def with_weights(trees: Trees, rows_in_leaf: np.ndarray) -> Trees:
-    """The trees, each node's weight the share of its tree's rows below it; ``rows_in_leaf`` (L,) has their number.
-
-    Raises ValueError if no row ends in some tree.
-    """
+    """The trees, each node's weight the share of its tree's rows below it; ``rows_in_leaf`` (L,) has their number."""
     rows = rows_below(trees.left, trees.right, at_leaves(trees, rows_in_leaf))
     total = rows[trees.root]
     if not (total > 0).all():
@@ -220,10 +215,8 @@ class Forest:
 
     @cached_property
     def at_atoms(self) -> np.ndarray:
-        """Log densities of leaves at atoms, float64 (L, A): 0 until a kernel needs one.
-
-        Rows meet the same atoms again and again, and what two threads both find is the same number.
-        """
+        """Log densities of leaves at atoms, float64 (L, A): 0 until a kernel needs one."""
+        # Rows meet the same atoms again and again, and what two threads both find is the same number.
         return np.zeros((len(self.leaves.log_weight), len(self.columns.atom_value)))
 
     def __getstate__(self) -> dict[str, Any]:

@@ -48,11 +48,8 @@ NOTHING = Alias(np.empty((0, 0), np.float32), np.empty((0, 0), np.int32))
 
 
 def alias_of(table: np.ndarray) -> Alias:
-    """Alias tables of the rows of a table (R, C) of shares that sum to 1 by row.
-
-    Outcomes go by rising probability: one with too little is filled up by the richest, which may become poor itself
-    and is then filled up by the next richest.
-    """
+    """Alias tables of the rows of a table (R, C) of proportions that sum to 1 by row."""
+    # Outcomes go by rising probability: one with too little is filled up by the largest, which may become small itself.
     R, C = table.shape
     share = table.astype(np.float64) * C / table.sum(axis=1, dtype=np.float64, keepdims=True)
     order = np.argsort(share, axis=1)
@@ -279,11 +276,8 @@ def log_probability_of_codes(tree: TreeTables, codes: Sequence[np.ndarray]) -> n
 
 
 def _stack(trees: Sequence[TreeTables], n_codes: Sequence[int]) -> TreeTables | None:
-    """T trees as one whose transitions have a table a tree, (T, K_parent, K_k), over all codes of each column.
-
-    It answers one row of evidence in all trees at once, which take the place of rows. None if the trees are few, are
-    not all of one structure with codes as states, or would take too much memory.
-    """
+    """T trees of one structure as one with transitions (T, K_parent, K_k), None if this does not pay."""
+    # It answers one row of evidence in all trees at once, which take the place of rows.
     first = trees[0]
     if len(trees) < 2 or not all(_alike(tree, first) for tree in trees):
         return None

@@ -374,11 +374,9 @@ def law_of_total(a: np.ndarray, b: np.ndarray, size: int) -> np.ndarray:
 
 
 def law_by_codes(one: LinkedSum, parts: tuple[Part, ...], factor: np.ndarray) -> np.ndarray:
-    """sum_{c, d} factor[c, d] p(x_1 + x_2 = t | codes c and d) for each total t of two parts, (L,).
-
-    For each code d of the second part, the values of the first one have the weights w_1(s) factor[c(s), d]. These are
-    convolved with w_2, of which mostly all values of a code have the same.
-    """
+    """sum_{c, d} factor[c, d] p(x_1 + x_2 = t | codes c and d) for each total t of two parts, (L,)."""
+    # For each code d of the second part, the values of the first have the weights w_1(s) factor[c(s), d], which are
+    # convolved with w_2.
     (first, second), (low, high) = parts, one.places
     law = np.zeros(one.size)
     by_code = listed_by(second.code, factor.shape[1])

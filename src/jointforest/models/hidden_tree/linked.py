@@ -328,10 +328,8 @@ class _TreeRows:
         self._known: dict[tuple[Any, ...], LastPart] = {}
 
     def _edge(self, u: int, y: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Table (H_u, H_y), weight (n or 1, H_y) and total (n or 1, H_u) of neighbours u and y.
-
-        p(state of y | state of u, evidence) = table * weight / total.
-        """
+        """Table (H_u, H_y), weight (n or 1, H_y) and total (n or 1, H_u) of neighbours u and y."""
+        # p(state of y | state of u, evidence) = table * weight / total.
         if self.tree.parent[y] == u:
             table = self.tree.transition[y].astype(np.float64)
             weight = _message(self.upward.inside[y], table.shape[1])
@@ -377,10 +375,8 @@ class _TreeRows:
         return self._short[key]
 
     def probabilities(self, i: int, asked: list[LinkedSum], runs: list[CodeRuns | None]) -> list[float]:
-        """Probabilities of what several rows say of the total, given all other evidence of row i.
-
-        ``runs`` are those of two parts, or empty.
-        """
+        """Probabilities of what several rows say of the total, given all other evidence of row i."""
+        # ``runs`` are those of two parts, or empty.
         state, by_code, parts = self.state[i], self._codes_at_hinge(i), self.parts[i]
         if len(by_code) == 2:
             both = (by_code[0] * state) @ by_code[1].T

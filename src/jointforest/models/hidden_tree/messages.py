@@ -318,10 +318,8 @@ _ROWS = 1e-3  # rows of the table that learned, expected as far out or farther
 
 
 def is_far(hidden: HiddenTrees, evidence: Evidence) -> np.ndarray:
-    """Whether a number lies far beyond all that was observed, bool (n,): fewer than `_ROWS` rows are expected there.
-
-    Each of the two outer bins of a column of K bins is taken to hold 1 / K of the rows.
-    """
+    """Whether a number lies far beyond all that was observed, bool (n,): fewer than `_ROWS` rows are expected there."""
+    # Each of the two outer bins of a column of K bins is taken to hold 1 / K of the rows.
     far = np.zeros(len(evidence.value), bool)
     regions = evidence.cell_regions() if evidence.has_regions else None
     for j, (column, scale) in enumerate(zip(hidden.schema.columns, hidden.scales, strict=True)):

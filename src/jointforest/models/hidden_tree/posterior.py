@@ -266,10 +266,8 @@ def _log_codes(tree: TreeTables, known: list[CodeEvidence]) -> np.ndarray:
 
 
 def batch_rows(hidden: HiddenTrees) -> int:
-    """Rows of a batch: what keeps its messages small. It depends on the model alone, not on threads.
-
-    A power of two, so that a table cut at a multiple of a greater one has the same batches as the whole.
-    """
+    """Rows of a batch: what keeps its messages small. It depends on the model alone, not on threads."""
+    # A power of two, so that a table cut at a multiple of a greater one has the same batches as the whole.
     widest = max(int(tree.n_states.sum()) for tree in hidden.trees)
     most = _ROWS if hidden.support is None else _SOME_ROWS
     rows = int(np.clip(min(_CELLS // widest, _PAIRS // len(hidden.trees)), 16, most))

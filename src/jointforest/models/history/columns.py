@@ -288,13 +288,8 @@ def code_histories(
     empty_is_unknown: bool = False,
     unseen: np.ndarray | None = None,
 ) -> Coded:
-    """Codes of the rows of n subjects; subject i has the rows ``start[i]:start[i + 1]``.
-
-    ``X`` (N, number of schema columns) holds the cells, subject after subject in the order of ``time`` (N,), NaN where
-    empty. ``length`` (n,) is the number of rows of the whole history, -1 where it may go on. ``empty_is_unknown``:
-    empty cells are unknown also where cells were empty at learning. ``unseen`` marks levels not seen at learning: they
-    are unknown.
-    """
+    """Codes of the rows X (N, columns) of n subjects, in the order of ``time``; subject i has start[i]:start[i + 1]."""
+    # ``length`` (n,) is the number of rows of the whole history, -1 where it may go on. ``unseen`` cells are unknown.
     n, N = len(start) - 1, len(X)
     first = start[:-1]
     head_value = np.full((n, len(columns.head)), np.nan)
@@ -391,10 +386,8 @@ def repeated_density(coding: Coding, x: np.ndarray) -> np.ndarray:
 def _add_repeats(
     coding: Coding, value: np.ndarray, code: np.ndarray, is_first: np.ndarray, log_base: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Add to the log base density that a cell with the code of the cell before may have its value, too.
-
-    What `Histories` calls ``fresh`` and ``again`` of each cell, two arrays (N,).
-    """
+    """Add to the log base density that a cell with the code of the cell before may have its value, too."""
+    # What `Histories` calls ``fresh`` and ``again`` of each cell, two arrays (N,).
     same = (code > 0) & np.concatenate([[False], code[1:] == code[:-1]]) & ~is_first
     repeat = np.where(code > 0, coding.repeat[np.maximum(code - 1, 0)], 0.0)
     # rows between the last known value and the cell must be unknown: a missing cell ends the repetition

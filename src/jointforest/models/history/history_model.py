@@ -131,13 +131,10 @@ class HistoryModel:
         looks_ahead: bool = False,
         each: Callable[[int, int, SubjectAnswers], Any],
     ) -> list[Any]:
-        """What ``each(a, b, found)`` returns of the answers about subjects a to b - 1, chunk after chunk.
-
-        ``steps`` (n,) are rows to come. Sums over unknown cells are exact as long as there are no more than ``cap``
-        hypotheses. ``n_draws`` are draws of the unknown cells of each subject; with ``looks_ahead`` they heed the next
-        known value in the column (see `records.HistoryTask`). ``marginals``: whether distributions of unknown cells are
-        wanted.
-        """
+        """The results of ``each(a, b, answers)`` about subjects a to b - 1, chunk after chunk."""
+        # Sums over unknown cells are exact up to ``cap`` hypotheses. ``looks_ahead``: draws are guided by the next
+        # known value in the column (`records.HistoryTask`). ``marginals``: whether distributions of unknown cells are
+        # wanted.
         n_unknown = self.unknown_cells(histories, steps)
 
         def work(a: int, b: int) -> Any:
@@ -327,19 +324,7 @@ def spread_draws(weights: np.ndarray, n: int, rng: np.random.Generator) -> np.nd
 def draw_values(
     coding: Coding, code: np.ndarray, is_first: np.ndarray, rng: np.random.Generator, before: np.ndarray | None = None
 ) -> np.ndarray:
-    """Values of codes (N,), row after row, given known ones; a code of several values may repeat the value before.
-
-    Parameters
-    ----------
-    coding : Coding
-    code : int array (N,)
-        0 for missing cells.
-    is_first : bool array (N,)
-        Whether nothing comes before the row.
-    rng : Generator
-    before : float64 array (N,), optional
-        Values that are known already; NaN elsewhere.
-    """
+    """Values of codes (N,), 0 for missing, row after row; known values are in ``before`` (N,), NaN elsewhere."""
     fresh = np.full(len(code), np.nan)
     known = np.flatnonzero(code > 0)
     fresh[known] = draw(coding.scale, code[known] - 1, rng.random(len(known)))

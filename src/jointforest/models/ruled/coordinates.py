@@ -253,10 +253,8 @@ class Coordinates:
             return (x < column.minimum - near) | (x > column.maximum + near)
 
     def move_gaps(self, j: int, Z: np.ndarray, rows: np.ndarray, low: float, high: float) -> None:
-        """Change the gap of column j in some rows of coordinates Z, so that the column is between low and high.
-
-        As far as its order with the other column allows.
-        """
+        """Change the gap of column j in some rows of coordinates Z, so that the column is between low and high."""
+        # As far as its order with the other column allows.
         at = self.gaps[j]
         gap, name = self.inner.columns[at], self.schema.columns[j].name
         (c,) = (term.coefficient for term in self.sources[j].terms if term.at == at)
@@ -294,11 +292,7 @@ class Coordinates:
         return self.made(j, total)
 
     def combined(self, columns: Iterable[int], coefficients: Iterable[float]) -> tuple[dict[int, float], float] | None:
-        """A sum of columns as coefficients of coordinates, and a constant.
-
-        None where it is not the same number in every row: where a column is rounded, is a member of a compound, or may
-        have no value.
-        """
+        """A sum of columns as coefficients of coordinates and a constant; None if it is not the same in every row."""
         total: dict[int, float] = {}
         constant = 0.0
         for j, c in zip(columns, coefficients, strict=True):

@@ -181,10 +181,8 @@ class RuledDistribution(Distribution):
         )
 
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool) -> np.ndarray:
-        """As the base class; columns that an order makes of others stay in their observed range.
-
-        They stop at an end that is a point mass. Other rows that leave a range are drawn again.
-        """
+        """As the base class; columns that an order makes of others stay in their observed range."""
+        # They stop at an end that is a point mass. Other rows that leave a range are drawn again.
         X, draws = self._drawn(evidence, m, seed, missing)
         warn_of_draws(draws, "rows")
         free = np.isnan(evidence.value) & (evidence.cell_regions() < 0)
@@ -258,10 +256,8 @@ class RuledDistribution(Distribution):
         return X
 
     def _keep_to_caps(self, evidence: Evidence, Z: np.ndarray, m: int) -> None:
-        """Move draws of coordinates (n * m, p) so that columns stop at an end of their range that is a point mass.
-
-        A column whose values crowd at its maximum, such as a percentage at 100, has its rows beyond it there.
-        """
+        """Move draws of coordinates (n * m, p) so that columns stop at an end of their range that is a point mass."""
+        # A column whose values crowd at its maximum, such as a percentage at 100, has its rows beyond it there.
         free = np.isnan(evidence.value) & (evidence.cell_regions() < 0)
         for j, at in self.coordinates.gaps.items():
             column = self.schema.columns[j]

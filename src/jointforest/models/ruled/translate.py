@@ -115,11 +115,8 @@ def translate(
     linker: Linker | None = None,
     few: int | None = None,
 ) -> Iterator[tuple[np.ndarray, CoordinateRows]]:
-    """The rows about coordinates that stand for rows of evidence about the table: numbers of some of these, and theirs.
-
-    With a ``linker`` sums stay beside the rows where it makes them, if they are known sums of two parts, or grids would
-    be more than ``few`` rows (default `FEW_PLACES`). Groups of rows that become many are small.
-    """
+    """The rows about coordinates that stand for rows of evidence about the table: row numbers, and their evidence."""
+    # With a ``linker``, known sums of two parts stay beside the rows, and so do grids of more than ``few`` rows.
     cells = CoordinateCells.of(coordinates, evidence)
     cells.solve()
     is_open = cells.pending.any(axis=1)
@@ -195,11 +192,8 @@ def _spread_out(cells: CoordinateCells, inner: Distribution) -> CoordinateRows:
 
 
 def representatives(evidence: Evidence, is_open: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of rows that stand for all, and the place of each row's representative among them.
-
-    Of equal rows that become several the first one stands for all; every other row stands for itself. Rows of draws
-    that say something of a few columns are often equal, and each that becomes several takes long.
-    """
+    """Numbers of rows that represent all, and the position of each row's representative among them."""
+    # Rows of draws are often equal, and each that becomes several rows takes long.
     n = len(evidence.value)
     key = np.arange(n)
     opened = np.flatnonzero(is_open)
@@ -253,11 +247,8 @@ def _by_grids(group: CoordinateCells, inner: Distribution) -> CoordinateCells:
 
 
 def supports(state: PosteriorState, column: Column, at: int) -> tuple[np.ndarray, np.ndarray]:
-    """Values of a coordinate that hold all but 2e-12 of its posterior, for each row of evidence: rows and values (N,).
-
-    Rows ascend, and their values too; a row without a grid, or of too many values, has none. All values that were
-    observed are among them, because further evidence may make likely what is unlikely now.
-    """
+    """Values of a coordinate that hold all but 2e-12 of its posterior, by row, ascending: rows, values (N,)."""
+    # All observed values are included, because further evidence may make likely what is unlikely now.
     if column.is_categorical:
         row, level = np.nonzero(np.nan_to_num(state.level_probabilities(at)) > 0.0)
         return row, level.astype(np.float64)
@@ -273,10 +264,8 @@ def supports(state: PosteriorState, column: Column, at: int) -> tuple[np.ndarray
 
 
 def _by_draws(group: CoordinateCells, inner: Distribution) -> CoordinateCells:
-    """Rows for each of n, with drawn values of the unknown parts but the last, weighed by the inverse density.
-
-    Each row has the same random numbers, so that its draws do not depend on the others.
-    """
+    """Rows for each of n, with drawn values of the unknown parts but the last, weighed by the inverse density."""
+    # Each row has the same random numbers, so that its draws do not depend on the others.
     rows = group.evidence()
     before = inner.log_density(rows)
     possible = np.flatnonzero(before > -np.inf)

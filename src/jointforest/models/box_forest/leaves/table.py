@@ -168,10 +168,8 @@ def pieces_of(*fields: np.ndarray) -> Pieces:
 
 
 def pieces_of_slot(leaves: Leaves, slot: int, leaf: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The m pieces of a numeric slot in n leaves: for each, the index into ``leaf`` and its number in the table.
-
-    A density without pieces gives one entry, with the number -1.
-    """
+    """The m pieces of a numeric slot in n leaves: for each, the index into ``leaf`` and its number in the table."""
+    # A density without pieces gives one entry, with the number -1.
     cut = leaves.family[leaf, slot] == PIECES
     count = np.where(cut, leaves.b[leaf, slot], 1.0).astype(np.int64)
     first = np.where(cut, leaves.a[leaf, slot], -1.0).astype(np.int64)
@@ -179,10 +177,8 @@ def pieces_of_slot(leaves: Leaves, slot: int, leaf: np.ndarray) -> tuple[np.ndar
 
 
 def stacked_pieces(parts: Sequence[Pieces], family: Sequence[np.ndarray], a: Sequence[np.ndarray]) -> Pieces:
-    """The joined table of the pieces of several tables of leaves.
-
-    Where ``family`` is PIECES, ``a`` is the number of the first piece. It is changed in place to the new number.
-    """
+    """The joined table of the pieces of several tables of leaves."""
+    # Where ``family`` is PIECES, ``a`` is the number of the first piece. It is changed in place to the new number.
     before = 0
     for part, of, first in zip(parts, family, a, strict=True):
         first[of == PIECES] += before
@@ -191,10 +187,8 @@ def stacked_pieces(parts: Sequence[Pieces], family: Sequence[np.ndarray], a: Seq
 
 
 def taken_pieces(pieces: Pieces, family: np.ndarray, a: np.ndarray, b: np.ndarray) -> Pieces:
-    """The table of only those pieces that leaves refer to by ``family``, ``a`` and ``b``, (l, p).
-
-    Where ``family`` is PIECES, ``a`` is the number of the first piece. It is changed in place to the new number.
-    """
+    """The table of only those pieces that leaves refer to by ``family``, ``a`` and ``b``, (l, p)."""
+    # Where ``family`` is PIECES, ``a`` is the number of the first piece. It is changed in place to the new number.
     cut = family == PIECES
     first, count = a[cut].astype(np.int64), b[cut].astype(np.int64)
     start = np.cumsum(count) - count
