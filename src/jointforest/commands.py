@@ -31,20 +31,12 @@ if TYPE_CHECKING:
 class Input(NamedTuple):
     """How tables are read, as the options of a command say.
 
-    Attributes
-    ----------
-    form : str or None
-        Format, if it is said.
-    csv : CsvForm
-        How CSV is written, whatever a model says.
-    na : tuple of str
-        Further texts that mean a missing cell.
-    only_na : bool
-        Whether nothing else means a missing cell.
-    decimal : str or None
-        Decimal sign, if it is said.
-    header : {"first", "none"}, optional
-        Whether the first line holds names, if it is said.
+    form : str or None. Format, if it is said.
+    csv : CsvForm. How CSV is written, whatever a model says.
+    na : tuple of str. Further texts that mean a missing cell.
+    only_na : bool. Whether nothing else means a missing cell.
+    decimal : str or None. Decimal sign, if it is said.
+    header : {"first", "none"}, optional. Whether the first line holds names, if it is said.
     """
 
     form: str | None

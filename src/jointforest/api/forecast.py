@@ -300,17 +300,12 @@ class Forecast:
 class _Last:
     """The last row of n subjects with known rows, in each of m draws.
 
-    Attributes
-    ----------
-    n_rows : int64 array (n,)
-        Number of known rows.
+    n_rows : int64 array (n,). Number of known rows.
     time : float64 array (n,) or None
-    code : int16 array (n, m, q)
-        Codes of the q columns that repeat values, those of unknown cells drawn.
-    value : float64 array (n, m, q)
-        Their values, those of unknown cells where they are drawn as repetitions; NaN of others, and of missing ones.
-    head : float64 array (n, h)
-        Values of constant columns.
+    code : int16 array (n, m, q). Codes of the q columns that repeat values, those of unknown cells drawn.
+    value : float64 array (n, m, q). Their values, those of unknown cells where they are drawn as repetitions; NaN of
+        others, and of missing ones.
+    head : float64 array (n, h). Values of constant columns.
     """
 
     n_rows: np.ndarray

@@ -67,13 +67,9 @@ INSTEAD = {
 class Given(NamedTuple):
     """Histories of a frame.
 
-    Attributes
-    ----------
-    frame : frame of N rows
-        With a number behind each name that another column has, too.
+    frame : frame of N rows. With a number behind each name that another column has, too.
     rows : HistoryRows
-    X : float64 array (N, number of schema columns)
-        Subject after subject, in the order of time.
+    X : float64 array (N, number of schema columns). Subject after subject, in the order of time.
     unseen : bool array of the same shape
     coded : Coded
     """

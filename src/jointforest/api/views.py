@@ -89,16 +89,10 @@ class _Spread(NamedTuple):
 class _Prior(NamedTuple):
     """What is known without evidence of a column.
 
-    Attributes
-    ----------
-    edges : float64 array
-        Ends of its bins; nothing of levels.
-    mass : float64 array
-        Of the bins, or levels.
-    spread : _Spread or None
-        None of levels.
-    missing : float
-        How often its cell is missing.
+    edges : float64 array. Ends of its bins; nothing of levels.
+    mass : float64 array. Of the bins, or levels.
+    spread : _Spread or None. None of levels.
+    missing : float. How often its cell is missing.
     """
 
     edges: np.ndarray

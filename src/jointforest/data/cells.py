@@ -21,27 +21,19 @@ from .schema import CATEGORICAL_KINDS, Column, Frame
 class ColumnCells:
     """The cells of one column.
 
-    Attributes
-    ----------
-    sort : str
-        ``number``, ``integer`` or ``boolean`` (numbers 0 and 1), ``datetime``, ``levels``, or ``empty`` (all missing).
-    dtype : str
-        How the frame stores the column.
-    values : float64 array (n,), or int64 if ``datetime``
-        Numbers, NaN where missing; ticks since 1970-01-01 if ``datetime``; unused for levels.
+    sort : str. ``number``, ``integer`` or ``boolean`` (numbers 0 and 1), ``datetime``, ``levels``, or ``empty`` (all
+        missing).
+    dtype : str. How the frame stores the column.
+    values : float64 array (n,), or int64 if ``datetime``. Numbers, NaN where missing; ticks since 1970-01-01 if
+        ``datetime``; unused for levels.
     missing : bool array (n,)
-    codes : integer array (n,), None unless ``levels``
-        Place in ``labels``; -1 where missing.
-    labels : list
-        Distinct values; each label may or may not be in use.
-    declared : bool
-        Whether the frame's type lists the labels in an order of its own.
-    ordered : bool
-        Whether the frame's type says that this order has a meaning.
-    per_second : float
-        Ticks in a second, if ``datetime``.
-    range_of : int32 array (n,) or None
-        Place in ``intervals`` of a cell that is a range, which counts as missing; -1 of all others.
+    codes : integer array (n,), None unless ``levels``. Place in ``labels``; -1 where missing.
+    labels : list. Distinct values; each label may or may not be in use.
+    declared : bool. Whether the frame's type lists the labels in an order of its own.
+    ordered : bool. Whether the frame's type says that this order has a meaning.
+    per_second : float. Ticks in a second, if ``datetime``.
+    range_of : int32 array (n,) or None. Place in ``intervals`` of a cell that is a range, which counts as missing; -1
+        of all others.
     intervals : tuple of Interval
     """
 
@@ -67,16 +59,11 @@ class ColumnCells:
 class FrameReader:
     """A frame of n rows, read column by column.
 
-    Attributes
-    ----------
-    frame : {"pandas", "polars", "pyarrow", "numpy"}
-        The library it came from.
+    frame : {"pandas", "polars", "pyarrow", "numpy"}. The library it came from.
     names : list of str
     n : int
-    cells : function
-        Reads the column of a name.
-    number_names : set of str
-        Those of the names that are whole numbers in the frame.
+    cells : function. Reads the column of a name.
+    number_names : set of str. Those of the names that are whole numbers in the frame.
     """
 
     frame: Frame

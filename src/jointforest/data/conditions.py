@@ -20,12 +20,8 @@ import numpy as np
 class Likely:
     """How likely an observation is under each level, value or interval; made by `likely`.
 
-    Attributes
-    ----------
-    likelihoods : tuple of (condition, float)
-        Levels, values, intervals or sets of them, and their likelihoods.
-    others : float
-        Likelihood of everything else.
+    likelihoods : tuple of (condition, float). Levels, values, intervals or sets of them, and their likelihoods.
+    others : float. Likelihood of everything else.
     """
 
     likelihoods: tuple[tuple[Any, float], ...]
@@ -40,12 +36,8 @@ class Likely:
 class About:
     """A noisy measurement of a number; made by `about`.
 
-    Attributes
-    ----------
-    value : value of the column
-        What was measured; a one-dimensional array has one entry a row.
-    sd : float or timedelta
-        Standard deviation of the measurement's error; an array has one entry a row.
+    value : value of the column. What was measured; a one-dimensional array has one entry a row.
+    sd : float or timedelta. Standard deviation of the measurement's error; an array has one entry a row.
     """
 
     value: Any
@@ -449,12 +441,8 @@ def _says(condition: Any) -> bool | None:
 class Censored:
     """Numbers that another column calls inexact; made by `censored`.
 
-    Attributes
-    ----------
-    event : str
-        The column that is true or 1 where a number is exact; elsewhere the value is above it.
-    below : str
-        The column that is true or 1 where the value is below the number; elsewhere it is exact.
+    event : str. The column that is true or 1 where a number is exact; elsewhere the value is above it.
+    below : str. The column that is true or 1 where the value is below the number; elsewhere it is exact.
     """
 
     event: str = ""

@@ -67,30 +67,19 @@ _MOST = 1000
 class CsvForm(NamedTuple):
     """How a CSV file is written.
 
-    Attributes
-    ----------
-    na : tuple of str
-        Spellings of missing cells.
-    separator : str
-        One character; a space stands for any number of spaces and tabs.
-    encoding : str
-        Empty: the one that the bytes show (`find_encoding`).
-    decimal : str
-        ``.`` or ``,``; between commas numbers with decimal commas stand in quotes.
-    has_names : bool
-        Whether the first line holds the names of the columns; else they are called x0, x1 and so on.
-    comment : str
-        Lines that start with this text are no rows; empty if there are none.
-    skip : int
-        Lines above the names.
-    line_end : str
-        What ends the lines of an answer; files are read with any.
-    patterns : dict of str to str
-        How columns of numbers, truth values and moments are written, if not as usual: see `_pattern`.
-    names : dict of str to str
-        What the file calls columns that have another name here, as it calls others so, too.
-    sure, kept : tuple of str
-        Spellings that mean missing in every column without a doubt, and those that are levels of columns of text.
+    na : tuple of str. Spellings of missing cells.
+    separator : str. One character; a space stands for any number of spaces and tabs.
+    encoding : str. Empty: the one that the bytes show (`find_encoding`).
+    decimal : str. ``.`` or ``,``; between commas numbers with decimal commas stand in quotes.
+    has_names : bool. Whether the first line holds the names of the columns; else they are called x0, x1 and so on.
+    comment : str. Lines that start with this text are no rows; empty if there are none.
+    skip : int. Lines above the names.
+    line_end : str. What ends the lines of an answer; files are read with any.
+    patterns : dict of str to str. How columns of numbers, truth values and moments are written, if not as usual: see
+        `_pattern`.
+    names : dict of str to str. What the file calls columns that have another name here, as it calls others so, too.
+    sure, kept : tuple of str. Spellings that mean missing in every column without a doubt, and those that are levels of
+        columns of text.
     """
 
     na: tuple[str, ...] = NA

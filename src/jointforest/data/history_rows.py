@@ -21,15 +21,11 @@ from .schema import Column, Schema, near, shortened
 class HistoryRows:
     """N rows of n subjects.
 
-    Attributes
-    ----------
-    labels : list
-        What the frame calls each subject, in the order of their first rows.
-    start : int64 array (n + 1,)
-        Rows ``place[start[i]:start[i + 1]]`` of the frame are those of subject i, in the order of time.
+    labels : list. What the frame calls each subject, in the order of their first rows.
+    start : int64 array (n + 1,). Rows ``place[start[i]:start[i + 1]]`` of the frame are those of subject i, in the
+        order of time.
     place : int64 array (N,)
-    time : float64 array (N,) or None
-        Times of these rows, as numbers of the time column.
+    time : float64 array (N,) or None. Times of these rows, as numbers of the time column.
     """
 
     labels: list[Any]

@@ -40,11 +40,8 @@ class Size(NamedTuple):
 class Common(NamedTuple):
     """Candidates for common keys: those that are not here occur ``missed`` times at most.
 
-    Attributes
-    ----------
     keys : uint64 array (k,), ascending
-    counts : int64 array (k,)
-        At least so often does each occur, and ``missed`` times more at most.
+    counts : int64 array (k,). At least so often does each occur, and ``missed`` times more at most.
     missed : int
     """
 
@@ -56,14 +53,10 @@ class Common(NamedTuple):
 class Tally(NamedTuple):
     """Keys and their counts.
 
-    Attributes
-    ----------
     keys : uint64 array (k,), ascending
     counts : int64 array (k,)
-    n : int
-        What was counted, keys that are not kept among it.
-    common : Common or None
-        None if all keys are kept.
+    n : int. What was counted, keys that are not kept among it.
+    common : Common or None. None if all keys are kept.
     """
 
     keys: np.ndarray
@@ -225,12 +218,9 @@ _FEW = 20
 class OnGrids(NamedTuple):
     """Which decimal grids some numbers lie on.
 
-    Attributes
-    ----------
-    power : bool array (10,)
-        Whether all are multiples of 10^-k, as closely as they are stored.
-    divisor : int64 array (10,)
-        Where they are, their greatest common divisor in units of 10^-k; 0 if all are 0, 1 where they are too large.
+    power : bool array (10,). Whether all are multiples of 10^-k, as closely as they are stored.
+    divisor : int64 array (10,). Where they are, their greatest common divisor in units of 10^-k; 0 if all are 0, 1
+        where they are too large.
     """
 
     power: np.ndarray
@@ -370,8 +360,6 @@ def in_micro(ticks: np.ndarray, per_second: float) -> np.ndarray:
 class Outermost(NamedTuple):
     """The distinct values nearest to either end of a column, 64 or less, and how often each occurs.
 
-    Attributes
-    ----------
     values : float64 or int64 array (k,), ascending
     counts : int64 array (k,)
     """
@@ -404,17 +392,12 @@ MOST_LABELS = 1_000_000
 class Numbers:
     """What was seen of a column's known numbers.
 
-    Attributes
-    ----------
-    values : Values
-        The finite ones.
-    low, high : float
-        Smallest and largest of them; infinite if there is none.
+    values : Values. The finite ones.
+    low, high : float. Smallest and largest of them; infinite if there is none.
     grids : OnGrids
     n_infinite : int
     outermost : Outermost
-    odd : int64 array (3,)
-        `odd_numbers` of the finite ones.
+    odd : int64 array (3,). `odd_numbers` of the finite ones.
     """
 
     values: Values
@@ -430,14 +413,10 @@ class Numbers:
 class Moments:
     """What was seen of a column's known moments, in microseconds since 1970-01-01.
 
-    Attributes
-    ----------
     first, last : int
-    apart : int
-        Greatest common divisor of the distances from the first one; 0 of a single moment.
+    apart : int. Greatest common divisor of the distances from the first one; 0 of a single moment.
     outermost : Outermost
-    odd : int64 array (2,)
-        `odd_days` of them.
+    odd : int64 array (2,). `odd_days` of them.
     """
 
     first: int
@@ -451,14 +430,9 @@ class Moments:
 class Labels:
     """What was seen of a column's labels.
 
-    Attributes
-    ----------
-    labels : tuple
-        Those of the column's type, in its order, or those that were seen.
-    counts : int64 array (k,)
-        How often each was seen.
-    declared, ordered : bool
-        As in `ColumnCells`.
+    labels : tuple. Those of the column's type, in its order, or those that were seen.
+    counts : int64 array (k,). How often each was seen.
+    declared, ordered : bool. As in `ColumnCells`.
     """
 
     labels: tuple[Any, ...]
@@ -471,16 +445,10 @@ class Labels:
 class Seen:
     """What was seen of one column.
 
-    Attributes
-    ----------
-    sort, dtype : str
-        As in `ColumnCells`.
-    n_known : int
-        Cells that are not missing.
-    what : Numbers, Moments or Labels
-        Of a column without any known cell: None, or the labels that its type lists.
-    n_ranges : int
-        Cells that are ranges, and not known.
+    sort, dtype : str. As in `ColumnCells`.
+    n_known : int. Cells that are not missing.
+    what : Numbers, Moments or Labels. Of a column without any known cell: None, or the labels that its type lists.
+    n_ranges : int. Cells that are ranges, and not known.
     """
 
     sort: str
@@ -494,15 +462,10 @@ class Seen:
 class Look:
     """What was seen of a table.
 
-    Attributes
-    ----------
-    frame : {"pandas", "polars", "pyarrow", "numpy"}
-        The library that the batches came in.
+    frame : {"pandas", "polars", "pyarrow", "numpy"}. The library that the batches came in.
     names : tuple of str
-    number_names : frozenset of str
-        Those of the names that are whole numbers in the frame.
-    n : int
-        Rows.
+    number_names : frozenset of str. Those of the names that are whole numbers in the frame.
+    n : int. Rows.
     columns : tuple of Seen
     """
 

@@ -154,16 +154,10 @@ class _Texts(NamedTuple):
 class _Family(NamedTuple):
     """Forms of one sort that may be those of a column, the preferred one first.
 
-    Attributes
-    ----------
-    what : str
-        In words.
-    fits : bool array (n,)
-        Texts that have one of the forms, or may have one of the sort.
-    forms : tuple of WrittenForm
-        Those that all of these texts have; none if they are written in several ways.
-    may_differ : float
-        Largest share of cells of another form.
+    what : str. In words.
+    fits : bool array (n,). Texts that have one of the forms, or may have one of the sort.
+    forms : tuple of WrittenForm. Those that all of these texts have; none if they are written in several ways.
+    may_differ : float. Largest share of cells of another form.
     """
 
     what: str
@@ -175,16 +169,11 @@ class _Family(NamedTuple):
 class Found(NamedTuple):
     """What was found of the text columns of a table, by their names.
 
-    Attributes
-    ----------
-    forms : dict of WrittenForm
-        Of columns that hold numbers, dates or times.
-    why_text : dict of str
-        Why a column stays text that seems to hold them.
-    cells : dict of ColumnCells
-        The texts of the columns with a form, and those of columns of brackets.
-    brackets : dict of list of str
-        The levels of columns all of whose cells are brackets such as 18-24 and 65+, in their order.
+    forms : dict of WrittenForm. Of columns that hold numbers, dates or times.
+    why_text : dict of str. Why a column stays text that seems to hold them.
+    cells : dict of ColumnCells. The texts of the columns with a form, and those of columns of brackets.
+    brackets : dict of list of str. The levels of columns all of whose cells are brackets such as 18-24 and 65+, in
+        their order.
     """
 
     forms: dict[str, WrittenForm]

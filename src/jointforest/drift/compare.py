@@ -37,22 +37,16 @@ _PLAIN = 1e-4
 class Change:
     """One change between two tables: of a column, or of a pair of columns beyond the changes of each.
 
-    Attributes
-    ----------
-    columns : tuple of str
-        One column or two.
-    information : float
-        Information about "old or new", in nats, that fewer columns do not give; corrected for bias, at least 0.
-    p_value : float
-        Of this change alone.
-    adjusted : float
-        p-value adjusted for all columns and pairs: the probability that any of them seems to change as much by chance.
-    sentence : str
-        The size of the change in the column's own units, with counts.
-    regions : tuple of str
-        The bins of a pair that changed most.
-    explained_by : tuple of str
-        The columns of a change with more information that explains this one; empty if there is none.
+    columns : tuple of str. One column or two.
+    information : float. Information about "old or new", in nats, that fewer columns do not give; corrected for bias, at
+        least 0.
+    p_value : float. Of this change alone.
+    adjusted : float. p-value adjusted for all columns and pairs: the probability that any of them seems to change as
+        much by chance.
+    sentence : str. The size of the change in the column's own units, with counts.
+    regions : tuple of str. The bins of a pair that changed most.
+    explained_by : tuple of str. The columns of a change with more information that explains this one; empty if there is
+        none.
     """
 
     columns: tuple[str, ...]

@@ -23,14 +23,10 @@ _BEYOND_FLOAT32 = 2.0**128  # what would follow the largest float32
 class SplitTree(NamedTuple):
     """One binary tree: a value goes left if, rounded to float32, it is at most the threshold.
 
-    Attributes
-    ----------
-    feature : int array (N,)
-        Feature of the split, in the numbering of the library that grew the tree. Not read at leaves.
-    threshold : float64 array (N,)
-        Not read at leaves.
-    left, right : int array (N,)
-        Children, after their parent; -1 at leaves.
+    feature : int array (N,). Feature of the split, in the numbering of the library that grew the tree. Not read at
+        leaves.
+    threshold : float64 array (N,). Not read at leaves.
+    left, right : int array (N,). Children, after their parent; -1 at leaves.
     """
 
     feature: np.ndarray
@@ -43,14 +39,9 @@ class SplitTree(NamedTuple):
 class RouteScratch(NamedTuple):
     """Where the rows of one tree's nodes are while they go down.
 
-    Attributes
-    ----------
-    first : int
-        First node of the tree, which has N.
-    begin, end : int64 arrays (N,)
-        The rows of node k of the tree are ``rows[begin[k]:end[k]]``; known of the root.
-    rows, spare : int32 arrays (n,)
-        Numbers of rows; scratch.
+    first : int. First node of the tree, which has N.
+    begin, end : int64 arrays (N,). The rows of node k of the tree are ``rows[begin[k]:end[k]]``; known of the root.
+    rows, spare : int32 arrays (n,). Numbers of rows; scratch.
     """
 
     first: int

@@ -45,22 +45,13 @@ _RISING = {
 class StepColumn(NamedTuple):
     """One column as some steps leave it: a function of one column of the table.
 
-    Attributes
-    ----------
-    source : int
-        The column of the table.
-    function : function or None
-        What a number is now; None: as it was.
-    levels : tuple or None
-        Labels that an encoder knows; None of numbers, and of columns that no step has changed.
-    closed : bool
-        Whether the encoder refuses other labels.
-    value : float64 array (n_levels,)
-        What each level is now.
-    other : float
-        What other labels are now; NaN if the encoder refuses them.
-    missing : Any
-        What a missing cell is now; NaN while it is missing.
+    source : int. The column of the table.
+    function : function or None. What a number is now; None: as it was.
+    levels : tuple or None. Labels that an encoder knows; None of numbers, and of columns that no step has changed.
+    closed : bool. Whether the encoder refuses other labels.
+    value : float64 array (n_levels,). What each level is now.
+    other : float. What other labels are now; NaN if the encoder refuses them.
+    missing : Any. What a missing cell is now; NaN while it is missing.
     """
 
     source: int

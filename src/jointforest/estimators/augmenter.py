@@ -212,13 +212,9 @@ class JointAugmenter(Learner):
 class _Target(NamedTuple):
     """A target of n rows.
 
-    Attributes
-    ----------
-    name : str
-        Of its column in the table that is learned.
+    name : str. Of its column in the table that is learned.
     cells : array (n,)
-    like : series or array without entries
-        Of the library and type that it came in.
+    like : series or array without entries. Of the library and type that it came in.
     """
 
     name: str

@@ -30,15 +30,10 @@ _TIES = 1e-6
 class RegressorCoding(NamedTuple):
     """How cells become regressors.
 
-    Attributes
-    ----------
-    center, spread : float64 array (d,)
-        Of known numbers; 0 and 1 of levels.
+    center, spread : float64 array (d,). Of known numbers; 0 and 1 of levels.
     is_level : bool array (d,)
-    levels : tuple of d int arrays
-        Codes that have an indicator; none of a number.
-    first : int array (d + 1,)
-        Column j has the regressors ``first[j]:first[j + 1]``.
+    levels : tuple of d int arrays. Codes that have an indicator; none of a number.
+    first : int array (d + 1,). Column j has the regressors ``first[j]:first[j + 1]``.
     """
 
     center: np.ndarray
@@ -51,17 +46,11 @@ class RegressorCoding(NamedTuple):
 class Line(NamedTuple):
     """One column's regression, and who gives cells.
 
-    Attributes
-    ----------
-    chosen : int array (q,)
-        Regressors.
-    slopes : float64 array (K, q + K)
-        Of these, and of the posterior means under the joints.
+    chosen : int array (q,). Regressors.
+    slopes : float64 array (K, q + K). Of these, and of the posterior means under the joints.
     constant : float64 array (K,)
-    donors : cKDTree
-        Predictions of rows whose cell is known, (r, K).
-    cells, weight : float64 array (r,)
-        Their cells, and how often each counts.
+    donors : cKDTree. Predictions of rows whose cell is known, (r, K).
+    cells, weight : float64 array (r,). Their cells, and how often each counts.
     """
 
     chosen: np.ndarray

@@ -27,19 +27,12 @@ QUICK_ROWS = 6_000
 class ToldApart:
     """How well a classifier tells rows from those of a table, on rows it has not seen.
 
-    Attributes
-    ----------
-    score : float
-        1 - mean over folds of (2 max(AUC, 1/2) - 1): 1 if the classifier cannot tell, 0 if it always can.
-    auc : tuple of float
-        Area under the ROC curve in each of the three folds.
-    classifier : str
-        "XGBoost", or "HistGradientBoosting" (scikit-learn's) where that is not installed.
-    columns : dict of column to float
-        Share of each column in what the classifier used, the largest first: XGBoost's gain of all splits on it, else
-        the loss of AUC when it is shuffled.
-    n_rows : int
-        Rows compared, of either table.
+    score : float. 1 - mean over folds of (2 max(AUC, 1/2) - 1): 1 if the classifier cannot tell, 0 if it always can.
+    auc : tuple of float. Area under the ROC curve in each of the three folds.
+    classifier : str. "XGBoost", or "HistGradientBoosting" (scikit-learn's) where that is not installed.
+    columns : dict of column to float. Share of each column in what the classifier used, the largest first: XGBoost's
+        gain of all splits on it, else the loss of AUC when it is shuffled.
+    n_rows : int. Rows compared, of either table.
     """
 
     score: float

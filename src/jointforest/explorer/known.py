@@ -29,17 +29,13 @@ class Known:
     said : list or dict or None
         As `state.read_evidence` reads it.
 
-    Attributes
-    ----------
     conditions : dict of column name to condition
     sentence : str
-    model : Distribution
-        The joint, conditioned on which cells are missing.
-    evidence : Evidence
-        The other conditions.
+    model : Distribution. The joint, conditioned on which cells are missing.
+    evidence : Evidence. The other conditions.
     state : PosteriorState
-    is_density : bool
-        Whether p(evidence) is no probability: numbers without a grid have values, or there are likelihoods.
+    is_density : bool. Whether p(evidence) is no probability: numbers without a grid have values, or there are
+        likelihoods.
 
     Raises
     ------

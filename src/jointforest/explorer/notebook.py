@@ -39,8 +39,6 @@ def is_run_unattended() -> bool:
 class NotebookExplorer:
     """A joint shown live in a notebook; made by `Joint.explore`. Without anywidget it is the joint's static picture.
 
-    Attributes
-    ----------
     widget : anywidget.AnyWidget or None
     """
 

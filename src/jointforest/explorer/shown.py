@@ -46,14 +46,11 @@ _FEW = 10
 class ShownBins(NamedTuple):
     """How a column is cut.
 
-    Attributes
-    ----------
-    edges : float64 array (B + 1,)
-        Ends of the bins shown; nothing of a column of levels.
-    cuts : float64 array (C + 1,)
-        ``edges``, and the ends of the cells of the heaviest atoms, so that means and intervals are near.
-    first : int array (B,)
-        Number of the first cut of each bin: bin b is made of the cuts from ``first[b]`` to the next bin's.
+    edges : float64 array (B + 1,). Ends of the bins shown; nothing of a column of levels.
+    cuts : float64 array (C + 1,). ``edges``, and the ends of the cells of the heaviest atoms, so that means and
+        intervals are near.
+    first : int array (B,). Number of the first cut of each bin: bin b is made of the cuts from ``first[b]`` to the next
+        bin's.
     """
 
     edges: np.ndarray
@@ -69,15 +66,10 @@ class ShownBins(NamedTuple):
 class ShownJoint:
     """What a page shows.
 
-    Attributes
-    ----------
     joint : Joint
-    title : str
-        Name of its file.
-    rows : frame, optional
-        A table whose rows the page shows and counts in addition to the joint.
-    trained : Ensemble, optional
-        A trained model whose expected predictions are asked for.
+    title : str. Name of its file.
+    rows : frame, optional. A table whose rows the page shows and counts in addition to the joint.
+    trained : Ensemble, optional. A trained model whose expected predictions are asked for.
     """
 
     joint: Any

@@ -39,14 +39,9 @@ _NEAR = 1e-9
 class Relation(NamedTuple):
     """sum_i coefficient[i] * column[i] op bound; date-times count in seconds since their column's origin.
 
-    Attributes
-    ----------
-    column : tuple of int
-        Numbers of two or more columns, each once.
-    coefficient : tuple of float
-        None 0.
-    op : str
-        One of `RELATIONS`.
+    column : tuple of int. Numbers of two or more columns, each once.
+    coefficient : tuple of float. None 0.
+    op : str. One of `RELATIONS`.
     bound : float
     """
 

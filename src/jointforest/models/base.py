@@ -452,16 +452,11 @@ class PosteriorState(ABC):
 class Parts(NamedTuple):
     """What the answers about one column are mixed from, given one row of evidence: K leaves, or hidden states.
 
-    Attributes
-    ----------
-    prior : float64 array (K,)
-        p(part); the sum over the parts of each tree is the tree's weight. 0 where only rows that meet the evidence are
-        in a part.
-    weight : float64 array (K,)
-        p(part | evidence); sums to 1.
-    mean, variance : float64 array (K, L)
-        What each part says of the column, given the evidence: probabilities p of its L levels and p (1 - p), or the
-        mean and the variance of its numbers (L = 1). Anything in parts of weight 0.
+    prior : float64 array (K,). p(part); the sum over the parts of each tree is the tree's weight. 0 where only rows
+        that meet the evidence are in a part.
+    weight : float64 array (K,). p(part | evidence); sums to 1.
+    mean, variance : float64 array (K, L). What each part says of the column, given the evidence: probabilities p of its
+        L levels and p (1 - p), or the mean and the variance of its numbers (L = 1). Anything in parts of weight 0.
     """
 
     prior: np.ndarray

@@ -21,12 +21,8 @@ from .points import inverted
 class Mixture(Distribution):
     """M(x) = sum_k exp(log_weight[k]) P_k(x); each component P_k is a distribution over all columns of the schema.
 
-    Attributes
-    ----------
-    components : tuple of K Distribution
-        Of one schema.
-    log_weight : float64 array (K,)
-        ``exp`` of it sums to 1.
+    components : tuple of K Distribution. Of one schema.
+    log_weight : float64 array (K,). ``exp`` of it sums to 1.
     """
 
     kind = "mixture"

@@ -14,10 +14,7 @@ from ..data.schema import Column, snapped
 class SumDistribution(ABC):
     """The distribution of a column given one row of evidence.
 
-    Attributes
-    ----------
-    draws : float
-        Number of draws from which it is estimated; inf if it is exact.
+    draws : float. Number of draws from which it is estimated; inf if it is exact.
     """
 
     draws: float = np.inf

@@ -26,16 +26,10 @@ SHARE = 1e-9
 class ColumnCuts(NamedTuple):
     """The cuts of one column; of a column of levels each level is one, and the arrays of ends are empty.
 
-    Attributes
-    ----------
-    bins : Bins
-        Whose ``cuts`` and ``first`` are of the finer cuts.
-    centers : float64 array (C,)
-        Mean within each cut, without evidence.
-    points : int array
-        The cuts that hold one point mass of a column without a grid, and next to nothing else.
-    n : int
-        Number of cuts, or of levels.
+    bins : Bins. Whose ``cuts`` and ``first`` are of the finer cuts.
+    centers : float64 array (C,). Mean within each cut, without evidence.
+    points : int array. The cuts that hold one point mass of a column without a grid, and next to nothing else.
+    n : int. Number of cuts, or of levels.
     """
 
     bins: ShownBins

@@ -55,20 +55,13 @@ PASSES = 3
 class Embedded(NamedTuple):
     """A joint as it is in the file.
 
-    Attributes
-    ----------
-    shown : ShownJoint
-        The joint of the report, or the smaller one.
-    is_itself : bool
-        Whether it is the joint of the report.
-    n_rows : int
-        Draws that a smaller joint was learned from; 0 of the joint itself.
-    bits : int
-        Of each entry of a table.
-    errors : Errors or None
-        How far its answers are from those of the joint of the report; None where that is known to be next to nothing.
-    written : dict
-        All that ``in_page_source.js`` reads, but for the page's words.
+    shown : ShownJoint. The joint of the report, or the smaller one.
+    is_itself : bool. Whether it is the joint of the report.
+    n_rows : int. Draws that a smaller joint was learned from; 0 of the joint itself.
+    bits : int. Of each entry of a table.
+    errors : Errors or None. How far its answers are from those of the joint of the report; None where that is known to
+        be next to nothing.
+    written : dict. All that ``in_page_source.js`` reads, but for the page's words.
     """
 
     shown: ShownJoint

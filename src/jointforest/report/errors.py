@@ -35,12 +35,8 @@ _STEPS = 200
 class Errors(NamedTuple):
     """Differences of answers, each the largest of a piece of evidence over all bins and levels of all columns.
 
-    Attributes
-    ----------
-    largest, usual : float
-        The largest and the median of the pieces, as shares of 1.
-    n : int
-        Number of pieces.
+    largest, usual : float. The largest and the median of the pieces, as shares of 1.
+    n : int. Number of pieces.
     """
 
     largest: float

@@ -49,18 +49,12 @@ _KEPT_VERSIONS = 8
 class Code(NamedTuple):
     """The machine code of an entry for one signature.
 
-    Attributes
-    ----------
-    wrapper : str
-        The function in ``machine`` that takes Python's arguments.
-    environment : str
-        The variable in ``machine`` that has to point to an environment of numba before ``wrapper`` is called.
-    dtypes : tuple of str
-        Constants of that environment: the dtypes of the arrays that the entry returns.
-    symbols : tuple of str
-        The functions and variables outside that ``machine`` refers to.
-    machine : bytes
-        An object file.
+    wrapper : str. The function in ``machine`` that takes Python's arguments.
+    environment : str. The variable in ``machine`` that has to point to an environment of numba before ``wrapper`` is
+        called.
+    dtypes : tuple of str. Constants of that environment: the dtypes of the arrays that the entry returns.
+    symbols : tuple of str. The functions and variables outside that ``machine`` refers to.
+    machine : bytes. An object file.
     """
 
     wrapper: str

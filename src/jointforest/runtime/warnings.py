@@ -9,10 +9,7 @@ import warnings
 class EvidenceWarning(UserWarning):
     """A warning of evidence: what is wrong, and what to do in Python; the command line has hints of its own.
 
-    Attributes
-    ----------
-    problem : str
-        What is wrong, without the hint.
+    problem : str. What is wrong, without the hint.
     """
 
     def __init__(self, problem: str, hint: str = "") -> None:

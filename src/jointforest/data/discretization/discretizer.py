@@ -183,18 +183,12 @@ class Scale:
     The codes of a numeric column are ordered: everything of code k lies below everything of code k + 1. A scale cut to
     a region (`restrict`) has fewer and shorter segments, and their masses are what they were in the whole scale.
 
-    Attributes
-    ----------
-    n_codes : int
-        K.
-    step, origin : float
-        Width of a grid cell and centre of one of them; step 0 where there is no grid.
-    lo, hi, rate : float64 array (S,)
-        Segments, ascending by (lo, hi), disjoint.
-    code : int32 array (S,)
-        The code that each segment belongs to.
-    log_mass : float64 array (S,)
-        Log of the segment's share of its code; in a whole scale the shares of each code sum to 1.
+    n_codes : int. K.
+    step, origin : float. Width of a grid cell and centre of one of them; step 0 where there is no grid.
+    lo, hi, rate : float64 array (S,). Segments, ascending by (lo, hi), disjoint.
+    code : int32 array (S,). The code that each segment belongs to.
+    log_mass : float64 array (S,). Log of the segment's share of its code; in a whole scale the shares of each code sum
+        to 1.
 
     Examples
     --------

@@ -23,15 +23,10 @@ NO_LIMITS = np.empty(0)
 class _Bins(NamedTuple):
     """Bins of m places.
 
-    Attributes
-    ----------
-    of_place : int32 array (m,)
-        Bin of each place, ascending from 0.
-    is_heavy : bool array (m,)
-        Whether the place is alone in its bin.
-    ends, begins : float64 arrays (m - 1,)
-        Where place i ends and place i + 1 begins, in places: not the same where a gap lies between them. The space
-        between heavy places belongs to the lower one.
+    of_place : int32 array (m,). Bin of each place, ascending from 0.
+    is_heavy : bool array (m,). Whether the place is alone in its bin.
+    ends, begins : float64 arrays (m - 1,). Where place i ends and place i + 1 begins, in places: not the same where a
+        gap lies between them. The space between heavy places belongs to the lower one.
     """
 
     of_place: np.ndarray
@@ -252,15 +247,10 @@ GAIN_AT_ENDS, FEWEST_AT_ENDS = 2.0, 1.0
 class PlaceRuns(NamedTuple):
     """R runs of m places.
 
-    Attributes
-    ----------
-    begins : int array (R,)
-        The first place of each run.
-    of_place : int array (m,)
-        Run of each place.
-    lo, hi : float64 array (R,)
-        What the run covers; together all from the first place to the last but points. A heavy place, alone in its
-        run, leaves what lies between it and the next heavy one, and that may be nothing (lo >= hi).
+    begins : int array (R,). The first place of each run.
+    of_place : int array (m,). Run of each place.
+    lo, hi : float64 array (R,). What the run covers; together all from the first place to the last but points. A heavy
+        place, alone in its run, leaves what lies between it and the next heavy one, and that may be nothing (lo >= hi).
     """
 
     begins: np.ndarray

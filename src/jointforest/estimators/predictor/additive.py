@@ -25,16 +25,10 @@ from .constants import FIXED
 class Additive(NamedTuple):
     """An additive model of d columns with A outputs.
 
-    Attributes
-    ----------
-    base : float64 array (A,)
-        The outputs where each column has its mean effect; a class has one output each.
-    start : int64 array (d + 1,)
-        Where the points of each column begin, and where the last ones end.
-    point : float64 array (P,)
-        Knots of each number, which do not fall; all codes of each column of levels.
-    effect : float64 array (P, A)
-        f at each point. A missing cell has no effect.
+    base : float64 array (A,). The outputs where each column has its mean effect; a class has one output each.
+    start : int64 array (d + 1,). Where the points of each column begin, and where the last ones end.
+    point : float64 array (P,). Knots of each number, which do not fall; all codes of each column of levels.
+    effect : float64 array (P, A). f at each point. A missing cell has no effect.
     """
 
     base: np.ndarray
@@ -91,11 +85,8 @@ def _read(point: np.ndarray, effect: np.ndarray, x: np.ndarray, is_level: bool) 
 class AdditiveLearner(NamedTuple):
     """Learns additive models, whose penalty is chosen by validation rows.
 
-    Attributes
-    ----------
     table : Table
-    n_classes : int
-        0 if the target is a number.
+    n_classes : int. 0 if the target is a number.
     seed : int
     """
 

@@ -25,14 +25,9 @@ from .constants import FIXED, Shape
 class BoostingTable(NamedTuple):
     """Features to boost on: each column of the joint but the target, which is the last.
 
-    Attributes
-    ----------
-    columns : Columns
-        Of the joint, the target among them.
-    n_levels : int64 array (d,)
-        Levels of each column without the target; 0 of numbers.
-    is_ordered : bool array (d,)
-        Whether its levels have an order.
+    columns : Columns. Of the joint, the target among them.
+    n_levels : int64 array (d,). Levels of each column without the target; 0 of numbers.
+    is_ordered : bool array (d,). Whether its levels have an order.
     """
 
     columns: Columns
@@ -60,11 +55,8 @@ def boosting_table(schema: Schema) -> BoostingTable:
 class Boosted(NamedTuple):
     """A trained ensemble, its features matched with the joint's columns.
 
-    Attributes
-    ----------
     features : Features
-    order : int64 array (K,)
-        Where the ensemble has the probability of each class of the target; empty of numbers.
+    order : int64 array (K,). Where the ensemble has the probability of each class of the target; empty of numbers.
     """
 
     features: Features
@@ -125,15 +117,11 @@ LabelledPair = tuple[Labelled, Labelled]
 class Trial(NamedTuple):
     """Boosted trees, and the loss of validation rows after each iteration.
 
-    Attributes
-    ----------
     model : HistGradientBoosting*
-    ranks : dict of int to float64 array
-        Of columns with more levels than scikit-learn takes: the number that stands for each level.
-    loss : float64 array (iterations,)
-        Sum over the validation rows, as they are weighted.
-    plain : float64 array (iterations,)
-        The sum without weights.
+    ranks : dict of int to float64 array. Of columns with more levels than scikit-learn takes: the number that stands
+        for each level.
+    loss : float64 array (iterations,). Sum over the validation rows, as they are weighted.
+    plain : float64 array (iterations,). The sum without weights.
     """
 
     model: Any
@@ -316,14 +304,9 @@ class HistBoosting(NamedTuple):
 class GivenBoosting(NamedTuple):
     """An estimator of scikit-learn, XGBoost, LightGBM or CatBoost, or a pipeline that ends in one, as it was given.
 
-    Attributes
-    ----------
-    estimator : estimator or None
-        To be cloned; None: only what is fitted can be asked.
-    schema : Schema
-        Of the features and the target.
-    fitted : Boosted or None
-        Trees that are there already.
+    estimator : estimator or None. To be cloned; None: only what is fitted can be asked.
+    schema : Schema. Of the features and the target.
+    fitted : Boosted or None. Trees that are there already.
     """
 
     estimator: Any

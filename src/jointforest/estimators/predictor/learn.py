@@ -47,14 +47,9 @@ from .pooling import Answer, ClassGoal, Goal, NumberGoal, Pool, ValidationRows, 
 class Hidden(NamedTuple):
     """Rows that are there several times, each time with other cells hidden.
 
-    Attributes
-    ----------
-    row : int64 array (m,)
-        The number of each row in the table.
-    mask : bool array (m, d)
-        Which of its cells are hidden.
-    rate : float64 array (m,)
-        About which share of its cells that is.
+    row : int64 array (m,). The number of each row in the table.
+    mask : bool array (m, d). Which of its cells are hidden.
+    rate : float64 array (m,). About which share of its cells that is.
     """
 
     row: np.ndarray
@@ -109,19 +104,14 @@ def _either(n: int, d: int, rate: float | np.ndarray, rng: np.random.Generator) 
 class PredictorProblem(NamedTuple):
     """What a predictor learns from, and how.
 
-    Attributes
-    ----------
-    training : Training
-        The table; its last column is the target.
-    n_classes : int
-        0 if the target is a number.
+    training : Training. The table; its last column is the target.
+    n_classes : int. 0 if the target is a number.
     boosting : Boosting
-    fitted : Boosted or None
-        Trees that are there already: they answer alone for rows without missing cells, and are not learned anew.
+    fitted : Boosted or None. Trees that are there already: they answer alone for rows without missing cells, and are
+        not learned anew.
     budget : Budget
     seed : int
-    tell : callable
-        Called with each line of progress.
+    tell : callable. Called with each line of progress.
     """
 
     training: Training
@@ -165,13 +155,10 @@ class PredictorProblem(NamedTuple):
 class MemberLoss(NamedTuple):
     """What validation rows say of a member.
 
-    Attributes
-    ----------
     name : str
-    loss : float64 array (rates,)
-        Mean log-loss, or root of the mean squared error, at each of `Constants.rates`; NaN without validation rows.
-    weight : float64 array (B,)
-        Its weight at the pool's knots: zeros if the member is not kept.
+    loss : float64 array (rates,). Mean log-loss, or root of the mean squared error, at each of `Constants.rates`; NaN
+        without validation rows.
+    weight : float64 array (B,). Its weight at the pool's knots: zeros if the member is not kept.
     """
 
     name: str
@@ -182,14 +169,10 @@ class MemberLoss(NamedTuple):
 class _Comparison(NamedTuple):
     """The pool, the names of the members that are kept, in its order, and what validation rows say.
 
-    Attributes
-    ----------
     pool : Pool
     kept : list of str
-    members : tuple of MemberLoss
-        All members, those that are not kept, too.
-    pool_loss : float64 array (rates,)
-        Loss of the pool, as `MemberLoss` has it.
+    members : tuple of MemberLoss. All members, those that are not kept, too.
+    pool_loss : float64 array (rates,). Loss of the pool, as `MemberLoss` has it.
     """
 
     pool: Pool
@@ -201,20 +184,13 @@ class _Comparison(NamedTuple):
 class LearnedMembers(NamedTuple):
     """Members that are kept, in the order of the pool; the joint, and what was compared.
 
-    Attributes
-    ----------
     members : dict of str to Member
-    chosen : Chosen
-        The joint, and how it was chosen.
+    chosen : Chosen. The joint, and how it was chosen.
     comparison : Comparison
-    n_held, n_folds : int
-        Number of validation rows, and of folds.
-    settings : dict of str to Settings
-        Of boosted trees.
-    penalty : float or None
-        Of the additive model.
-    seconds : dict of str to float
-        What each stage took.
+    n_held, n_folds : int. Number of validation rows, and of folds.
+    settings : dict of str to Settings. Of boosted trees.
+    penalty : float or None. Of the additive model.
+    seconds : dict of str to float. What each stage took.
     """
 
     members: dict[str, Member]

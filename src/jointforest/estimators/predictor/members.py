@@ -49,13 +49,9 @@ class Member(Protocol):
 class Conditional:
     """The conditional distribution of the last column in a joint, whose trees weigh as p_t(evidence)^beta.
 
-    Attributes
-    ----------
     distribution : Distribution
-    beta : float
-        1 for the joint itself; others need a forest.
-    grid : float64 array (g,)
-        Of a number, ascending values at which its CDF is read; empty of classes.
+    beta : float. 1 for the joint itself; others need a forest.
+    grid : float64 array (g,). Of a number, ascending values at which its CDF is read; empty of classes.
     """
 
     distribution: Distribution
@@ -102,11 +98,8 @@ class ExpectedBoosting:
 class ExpectedAdditive:
     """An additive model, answered in expectation over what is missing, under a joint.
 
-    Attributes
-    ----------
     model : Additive
-    is_level : bool array (d,)
-        Which columns have levels.
+    is_level : bool array (d,). Which columns have levels.
     """
 
     model: Additive

@@ -24,12 +24,9 @@ LEVEL_WEIGHT = np.diff(np.concatenate([[0.0], (LEVELS[1:] + LEVELS[:-1]) / 2.0, 
 class Answer(NamedTuple):
     """What a member says of n rows.
 
-    Attributes
-    ----------
-    value : float64 array (n, A)
-        Probabilities of the A classes; of a number its mean (n, 1).
-    quantiles : float64 array (n, q) or None
-        Of a number, those at `LEVELS`, anywhere within a cell of a grid; None of a member that knows no distribution.
+    value : float64 array (n, A). Probabilities of the A classes; of a number its mean (n, 1).
+    quantiles : float64 array (n, q) or None. Of a number, those at `LEVELS`, anywhere within a cell of a grid; None of
+        a member that knows no distribution.
     """
 
     value: np.ndarray
@@ -49,8 +46,6 @@ def joined_stacks(parts: Sequence[Answer]) -> Answer:
 class Stack(NamedTuple):
     """Answers of M members, of which S have quantiles.
 
-    Attributes
-    ----------
     value : float64 array (n, M, A)
     quantiles : float64 array (n, S, q)
     """
@@ -69,14 +64,9 @@ def stack(answers: Sequence[Answer]) -> Stack:
 class ValidationRows(NamedTuple):
     """Validation rows, each there several times with other cells hidden.
 
-    Attributes
-    ----------
-    y : float64 array (n,)
-        Codes of classes, or numbers.
-    share : float64 array (n,)
-        Share of each row that is missing.
-    n_rows : int
-        Distinct rows: one that is there several times tells less than several rows.
+    y : float64 array (n,). Codes of classes, or numbers.
+    share : float64 array (n,). Share of each row that is missing.
+    n_rows : int. Distinct rows: one that is there several times tells less than several rows.
     """
 
     y: np.ndarray
@@ -118,16 +108,11 @@ class ClassPool(NamedTuple):
 
     Weights need not sum to 1, and so calibrate: members that are too sure get less in all.
 
-    Attributes
-    ----------
-    knots : float64 array (B,)
-        Shares of missing cells, ascending.
-    prior : float64 array (K,)
-        Frequencies of the classes; a little of them is mixed into each answer, so that no logarithm is large.
-    weight : float64 array (B, M)
-        w at the knots, not negative.
-    bias : float64 array (B, K)
-        b at the knots.
+    knots : float64 array (B,). Shares of missing cells, ascending.
+    prior : float64 array (K,). Frequencies of the classes; a little of them is mixed into each answer, so that no
+        logarithm is large.
+    weight : float64 array (B, M). w at the knots, not negative.
+    bias : float64 array (B, K). b at the knots.
     """
 
     knots: np.ndarray
@@ -247,26 +232,17 @@ class NumberPool(NamedTuple):
     Grushka-Cockayne, Winkler, "Is It Better to Average Probabilities or Quantiles?", 2013). But averages move point
     masses. So Q(u) is a point mass a where r lies between the averages of the members' P(Y < a) and P(Y <= a).
 
-    Attributes
-    ----------
-    knots : float64 array (B,)
-        Shares of missing cells, ascending.
-    centre : float
-        c, the mean of the validation rows.
-    half : float
-        Half the width of a cell of the target's grid; without a grid, the width of rounding errors.
-    values : float64 array (v,)
-        Ascending: all targets at learning if they have a grid, else the smallest and the largest.
-    point : float64 array (p,)
-        Its point masses.
-    spread : float64 array (q,)
-        Quantiles of all rows about their mean, for members that have none of a row.
-    weight : float64 array (B, M)
-        w at the knots, not negative.
-    stretch : float64 array (B, S)
-        v at the knots, not negative.
-    level : float64 array (B, q)
-        r of `LEVELS` at the knots, not falling: where a share u of the validation rows lies below Q.
+    knots : float64 array (B,). Shares of missing cells, ascending.
+    centre : float. c, the mean of the validation rows.
+    half : float. Half the width of a cell of the target's grid; without a grid, the width of rounding errors.
+    values : float64 array (v,). Ascending: all targets at learning if they have a grid, else the smallest and the
+        largest.
+    point : float64 array (p,). Its point masses.
+    spread : float64 array (q,). Quantiles of all rows about their mean, for members that have none of a row.
+    weight : float64 array (B, M). w at the knots, not negative.
+    stretch : float64 array (B, S). v at the knots, not negative.
+    level : float64 array (B, q). r of `LEVELS` at the knots, not falling: where a share u of the validation rows lies
+        below Q.
     """
 
     knots: np.ndarray
@@ -466,10 +442,7 @@ Pool = ClassPool | NumberPool
 class ClassGoal(NamedTuple):
     """Classes as the target.
 
-    Attributes
-    ----------
-    y : float64 array (n,)
-        Codes of the learning rows.
+    y : float64 array (n,). Codes of the learning rows.
     n_classes : int
     """
 
@@ -507,12 +480,8 @@ class ClassGoal(NamedTuple):
 class NumberGoal(NamedTuple):
     """A number as the target.
 
-    Attributes
-    ----------
-    y : float64 array (n,)
-        Of the learning rows.
-    step : float
-        Step of their grid; 0 without a grid.
+    y : float64 array (n,). Of the learning rows.
+    step : float. Step of their grid; 0 without a grid.
     """
 
     y: np.ndarray

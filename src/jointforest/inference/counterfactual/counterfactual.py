@@ -118,11 +118,8 @@ MORE = 1
 class _Found(NamedTuple):
     """Plausible rows with the wanted outcome.
 
-    Attributes
-    ----------
     X : float64 array (n, d)
-    is_fewest : bool
-        Whether all rows with fewer changes than the first were tried, so that none of these will do.
+    is_fewest : bool. Whether all rows with fewer changes than the first were tried, so that none of these will do.
     """
 
     X: np.ndarray

@@ -22,18 +22,14 @@ _BINS = 10
 class Problem(NamedTuple):
     """What is asked for.
 
-    Attributes
-    ----------
     model : Distribution
     outcome : Outcome
-    row : float64 array (d,)
-        Numbers and codes; NaN where nothing is known, and in the target's cell.
-    free : tuple of int
-        Columns that may change: known and not fixed; those that a model does not look at too, if others need it.
-    pool : float64 array (m, d)
-        Rows of the joint given the fixed cells and the wanted outcome.
-    log_floor : float
-        Log-density that a row must have at least, its known cells counted; -inf: any but impossible ones.
+    row : float64 array (d,). Numbers and codes; NaN where nothing is known, and in the target's cell.
+    free : tuple of int. Columns that may change: known and not fixed; those that a model does not look at too, if
+        others need it.
+    pool : float64 array (m, d). Rows of the joint given the fixed cells and the wanted outcome.
+    log_floor : float. Log-density that a row must have at least, its known cells counted; -inf: any but impossible
+        ones.
     """
 
     model: Distribution

@@ -24,14 +24,9 @@ _CELLS = 4096
 class Answers(NamedTuple):
     """Expected answers for n rows, and how well they are known.
 
-    Attributes
-    ----------
-    answer, answer_error : float64 array (n, K)
-        E[link(F)], and its standard error: 0 where it is exact.
-    mean, mean_error : float64 array (n, K)
-        E[F] of the sums F before the link, and its standard error.
-    variance : float64 array (n, K)
-        Var[F]
+    answer, answer_error : float64 array (n, K). E[link(F)], and its standard error: 0 where it is exact.
+    mean, mean_error : float64 array (n, K). E[F] of the sums F before the link, and its standard error.
+    variance : float64 array (n, K). Var[F]
     """
 
     answer: np.ndarray

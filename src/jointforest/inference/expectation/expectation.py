@@ -30,13 +30,9 @@ _TABLE_BYTES = 2**29
 class LeafProbabilities(NamedTuple):
     """Probabilities of an ensemble's leaves, sparse: row i has the entries ``start[i]:start[i + 1]``.
 
-    Attributes
-    ----------
     start : int64 array (n + 1,)
-    leaf : int32 array (m,)
-        Leaves of probability above 0, tree by tree.
-    probability : float64 array (m,)
-        Sum to 1 over the leaves of each tree. A row of probability 0 has no entries.
+    leaf : int32 array (m,). Leaves of probability above 0, tree by tree.
+    probability : float64 array (m,). Sum to 1 over the leaves of each tree. A row of probability 0 has no entries.
     """
 
     start: np.ndarray
@@ -48,15 +44,10 @@ class LeafProbabilities(NamedTuple):
 class MatchedRows(NamedTuple):
     """n rows as the joint and as the ensemble see them.
 
-    Attributes
-    ----------
-    evidence : Evidence
-        Values and levels, no regions.
+    evidence : Evidence. Values and levels, no regions.
     X : float64 array (n, n_features)
-    other : bool array (n, n_features)
-        As `ensembles.evaluate.encode` gives them. What is known here is known there too, but for levels
-        that only one
-        side has.
+    other : bool array (n, n_features). As `ensembles.evaluate.encode` gives them. What is known here is known there
+        too, but for levels that only one side has.
     """
 
     evidence: Evidence
@@ -173,14 +164,10 @@ _MOST_PAIRS = 4e6
 class _Moments(NamedTuple):
     """Moments of n rows' sums F before the link.
 
-    Attributes
-    ----------
-    mean : float64 array (n, K)
-        E[F]
-    second : float64 array (n, K, K)
-        E[F F']
-    is_exact : bool array (n,)
-        Where False, both are NaN: too many pairs of leaves. NaN and True: the known cells have probability 0.
+    mean : float64 array (n, K). E[F]
+    second : float64 array (n, K, K). E[F F']
+    is_exact : bool array (n,). Where False, both are NaN: too many pairs of leaves. NaN and True: the known cells have
+        probability 0.
     """
 
     mean: np.ndarray
@@ -192,14 +179,10 @@ class _Moments(NamedTuple):
 class CellMoments(NamedTuple):
     """What `cell_rows` writes of n rows.
 
-    Attributes
-    ----------
-    linked : float64 array (n, K)
-        E[link(F)]
+    linked : float64 array (n, K). E[link(F)]
     mean : float64 array (n, K)
     second : float64 array (n, K, K)
-    n_combinations : int64 array (n,)
-        -1 if there are too many, then the others are NaN.
+    n_combinations : int64 array (n,). -1 if there are too many, then the others are NaN.
     """
 
     linked: np.ndarray

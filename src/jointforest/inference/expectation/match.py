@@ -22,20 +22,14 @@ from .split_regions import SplitRegions, Splits, split_regions
 class Features(NamedTuple):
     """An ensemble, and what its features are among the columns of a joint.
 
-    Attributes
-    ----------
-    ensemble : Ensemble
-        Without those features that it never splits and that the joint does not have.
-    column : int32 array (n_features,)
-        The joint's column of each feature.
-    given : int64 array (n_features,)
-        The number of each feature among all of those that the model was trained on, which are ``n_given``.
+    ensemble : Ensemble. Without those features that it never splits and that the joint does not have.
+    column : int32 array (n_features,). The joint's column of each feature.
+    given : int64 array (n_features,). The number of each feature among all of those that the model was trained on,
+        which are ``n_given``.
     n_given : int
-    level_value : float64 array (S,)
-        What each level of the joint is to the model: a code, or a number; NaN if the model does not know the level (or
-        has no such column).
-    columns : Columns
-        Of the joint.
+    level_value : float64 array (S,). What each level of the joint is to the model: a code, or a number; NaN if the
+        model does not know the level (or has no such column).
+    columns : Columns. Of the joint.
     """
 
     ensemble: Ensemble
@@ -158,11 +152,8 @@ def _such_as(levels: tuple) -> str:
 class RegionMasses(NamedTuple):
     """Masses of some of the numeric split regions in the joint's L leaves, computed before any row.
 
-    Attributes
-    ----------
     table : float64 array (L, m)
-    place : int32 array (M,)
-        Where a split region is in the table; -1 if it is not.
+    place : int32 array (M,). Where a split region is in the table; -1 if it is not.
     """
 
     table: np.ndarray
@@ -173,12 +164,9 @@ class RegionMasses(NamedTuple):
 class MatchedArrays(NamedTuple):
     """What kernels know before any row: fields of `MatchedEnsemble`, and of its model.
 
-    Attributes
-    ----------
     columns, leaves, regions, splits, masses
     middle, half : float64 arrays (N, K)
-    half_most : float64 array (N,)
-        The largest half of a node's outputs.
+    half_most : float64 array (N,). The largest half of a node's outputs.
     depth : int
     """
 
@@ -197,17 +185,12 @@ class MatchedArrays(NamedTuple):
 class MatchedEnsemble:
     """An ensemble and what it takes to compute its expectations under a joint.
 
-    Attributes
-    ----------
     features : Features
     splits : Splits
     regions : SplitRegions
-    middle, half : float64 arrays (N, K)
-        Middle, and half the width, of the range of the values below each node.
-    depth : int
-        Most splits on the way to a leaf.
-    masses : RegionMasses
-        Without a table, see `expectation.with_table`.
+    middle, half : float64 arrays (N, K). Middle, and half the width, of the range of the values below each node.
+    depth : int. Most splits on the way to a leaf.
+    masses : RegionMasses. Without a table, see `expectation.with_table`.
     model : Forest
     """
 

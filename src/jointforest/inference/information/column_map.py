@@ -51,12 +51,8 @@ def column_map(bits: np.ndarray) -> ColumnMap:
 class Change(NamedTuple):
     """How a prediction changes if a column becomes known.
 
-    Attributes
-    ----------
-    by : float
-        Expected absolute change.
-    low, high : float
-        The least and the greatest prediction, over the classes of the column that are not improbable.
+    by : float. Expected absolute change.
+    low, high : float. The least and the greatest prediction, over the classes of the column that are not improbable.
     """
 
     by: float

@@ -31,15 +31,10 @@ _PART_BYTES = 2**28
 class RefitSample(NamedTuple):
     """Weighted rows with targets; rows that are alike are one.
 
-    Attributes
-    ----------
-    leaf : int32 array (n, T)
-        Leaves of the rows that know all features that are split.
+    leaf : int32 array (n, T). Leaves of the rows that know all features that are split.
     leaf_weight : float64 array (n,)
-    leaf_target : float64 array (n, K)
-        Weight times target, summed.
-    part : Rows
-        The other m rows.
+    leaf_target : float64 array (n, K). Weight times target, summed.
+    part : Rows. The other m rows.
     part_weight : float64 array (m,)
     part_target : float64 array (m, K)
     """
@@ -56,8 +51,6 @@ class RefitSample(NamedTuple):
 class _PairSums(NamedTuple):
     """What pairs of leaves are added to, see `pair_kernels.pair_rows`.
 
-    Attributes
-    ----------
     tree, stop : int
     value, matrix, product : float64 arrays
     """
@@ -189,12 +182,9 @@ _DRAWN = 100_000
 class Completions(NamedTuple):
     """N weighted complete rows.
 
-    Attributes
-    ----------
     leaf : int32 array (N, T)
     weight : float64 array (N,)
-    target : float64 array (N, K)
-        Weight times target.
+    target : float64 array (N, K). Weight times target.
     """
 
     leaf: np.ndarray

@@ -17,17 +17,13 @@ from ...data.schema import Schema
 class Plan(NamedTuple):
     """m coalitions of p players, and how Shapley values follow from the game's values v (m,).
 
-    Attributes
-    ----------
-    member : bool array (m, p)
-        Players of each coalition. The first is empty, the second has all.
-    weight : float64 array (p, m)
-        ``phi = weight @ v``. Its rows sum to 0, its columns to -1, 1, 0, ..., 0, so that phi sums to v[1] - v[0].
-    first_sampled : int
-        Coalitions from here on were drawn: pairs of a coalition and what it lacks, all coalitions before all that
-        these lack. m if none was.
-    score : float64 array (p, k)
-        What the residual of each of the k drawn pairs adds to the error of phi (HC3); see `solve`.
+    member : bool array (m, p). Players of each coalition. The first is empty, the second has all.
+    weight : float64 array (p, m). ``phi = weight @ v``. Its rows sum to 0, its columns to -1, 1, 0, ..., 0, so that phi
+        sums to v[1] - v[0].
+    first_sampled : int. Coalitions from here on were drawn: pairs of a coalition and what it lacks, all coalitions
+        before all that these lack. m if none was.
+    score : float64 array (p, k). What the residual of each of the k drawn pairs adds to the error of phi (HC3); see
+        `solve`.
     """
 
     member: np.ndarray
@@ -158,13 +154,10 @@ MOST_COALITIONS = 65_536
 class Asked(NamedTuple):
     """Values of q coalitions.
 
-    Attributes
-    ----------
-    mean, variance : float64 array (q, K)
-        The value, and the variance of its error; errors of different coalitions are independent.
-    replicates : float64 array (q, R, K) or None
-        R equally good values, of which ``mean`` is the mean, while ``variance`` is 0: replicate r of all coalitions
-        has one background row in common.
+    mean, variance : float64 array (q, K). The value, and the variance of its error; errors of different coalitions are
+        independent.
+    replicates : float64 array (q, R, K) or None. R equally good values, of which ``mean`` is the mean, while
+        ``variance`` is 0: replicate r of all coalitions has one background row in common.
     """
 
     mean: np.ndarray
@@ -179,12 +172,8 @@ ValueFunction = Callable[[np.ndarray, np.ndarray], Asked]
 class Solved(NamedTuple):
     """Shapley values of n rows with p players and K outputs.
 
-    Attributes
-    ----------
-    phi, variance : float64 array (n, p, K)
-        Values, and the variance of their errors.
-    base, base_variance : float64 array (K,)
-        Of the empty coalition.
+    phi, variance : float64 array (n, p, K). Values, and the variance of their errors.
+    base, base_variance : float64 array (K,). Of the empty coalition.
     """
 
     phi: np.ndarray
@@ -268,11 +257,8 @@ def _total_variance(asked: Asked) -> np.ndarray:
 class Players(NamedTuple):
     """p players, each some columns of a joint.
 
-    Attributes
-    ----------
     names : tuple of p str
-    columns : tuple of p tuples of int
-        Numbers of the joint's columns; no column is of two players.
+    columns : tuple of p tuples of int. Numbers of the joint's columns; no column is of two players.
     """
 
     names: tuple[str, ...]

@@ -15,14 +15,9 @@ from ...runtime.records import record
 class Facing(NamedTuple):
     """Rows, and the background into which coalitions of their cells are put, as the ensemble sees them.
 
-    Attributes
-    ----------
-    X, other, known : float64, bool and bool array (n, f)
-        Known cells are those that coalitions may have.
-    there, other_there : float64 and bool array (R, f)
-        The background; complete.
-    player : int32 array (f,)
-        Player of each feature, -1 for none.
+    X, other, known : float64, bool and bool array (n, f). Known cells are those that coalitions may have.
+    there, other_there : float64 and bool array (R, f). The background; complete.
+    player : int32 array (f,). Player of each feature, -1 for none.
     """
 
     X: np.ndarray

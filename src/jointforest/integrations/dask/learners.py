@@ -154,11 +154,8 @@ def with_client(init: Callable[..., None]) -> Callable[..., None]:
 class WithClient:
     """What learners of Dask frames have beside those of the package.
 
-    Attributes
-    ----------
-    client : distributed.Client or None
-        Where the work is done; None: by the current client, else, where there is none, by the schedulers within this
-        process. Copies of a learner (`clone`, pickles) have none.
+    client : distributed.Client or None. Where the work is done; None: by the current client, else, where there is none,
+        by the schedulers within this process. Copies of a learner (`clone`, pickles) have none.
     """
 
     client: Any = None

@@ -25,15 +25,10 @@ from .structure_kernels import MIXED
 class Restricted(NamedTuple):
     """Trees of some of the leaves.
 
-    Attributes
-    ----------
     trees : Trees
-    log_weight : float64 array (l,)
-        Sums to 1 over all leaves.
-    tree, old_tree : int64 arrays (l,), (t,)
-        Tree of each leaf, and which tree each one was.
-    leaf : int64 array (l,)
-        Which leaf each one was.
+    log_weight : float64 array (l,). Sums to 1 over all leaves.
+    tree, old_tree : int64 arrays (l,), (t,). Tree of each leaf, and which tree each one was.
+    leaf : int64 array (l,). Which leaf each one was.
     """
 
     trees: Trees
@@ -126,14 +121,9 @@ def _without_splits(trees: Trees, stays: np.ndarray) -> Trees:
 class ColumnParts(NamedTuple):
     """Parts of one numeric column that are left, of U pieces of leaves.
 
-    Attributes
-    ----------
-    piece : int64 array (m,)
-        The piece that each is a part of, ascending.
-    first, last : int64 arrays (m,)
-        Runs of the evidence that it begins and ends with.
-    log_mass : float64 array (m,)
-        Log of its mass times its likelihood.
+    piece : int64 array (m,). The piece that each is a part of, ascending.
+    first, last : int64 arrays (m,). Runs of the evidence that it begins and ends with.
+    log_mass : float64 array (m,). Log of its mass times its likelihood.
     """
 
     piece: np.ndarray

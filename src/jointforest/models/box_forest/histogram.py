@@ -33,10 +33,7 @@ _NEAR = 1e-6
 class Bins(NamedTuple):
     """Disjoint, ascending bins ``(lo, hi]``.
 
-    Attributes
-    ----------
-    lo, hi : float64 array (B,), C-contiguous
-        Without NaN; of a grid edges of cells.
+    lo, hi : float64 array (B,), C-contiguous. Without NaN; of a grid edges of cells.
     """
 
     lo: np.ndarray

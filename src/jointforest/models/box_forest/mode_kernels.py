@@ -138,12 +138,10 @@ _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 class _Tried(NamedTuple):
     """Scratch of one column: the greatest peaks, their parameter rows, and the places that are tried.
 
-    Attributes
-    ----------
     peak : float64 array (PEAKS,), descending
     of : int64 array (PEAKS,)
-    place : float64 array (3 * PEAKS + 64,), ascending
-        A row has a peak and two ends of support; a column has 64 atoms at most.
+    place : float64 array (3 * PEAKS + 64,), ascending. A row has a peak and two ends of support; a column has 64 atoms
+        at most.
     """
 
     peak: np.ndarray

@@ -36,22 +36,14 @@ from .structure import Forest, Trees
 class _Problem(NamedTuple):
     """The search for the mode of a model under one row of evidence.
 
-    Attributes
-    ----------
-    columns, trees, leaves : Columns, Trees, Leaves
-        The forest.
-    evidence : Evidence
-        One row.
-    stack : int32 array, reached : int32 array (L,)
-        Scratch: nodes to visit, and leaves that the evidence can reach.
-    layer : int64 array (L,)
-        See `Forest.layers`, of which there are T.
-    best_bound : float64 array (T,), best_leaf : int64 array (T,)
-        Scratch, of layers: the greatest bound of their leaves, and where that leaf is in the list (-1: nowhere).
-    point : float64 array (d,)
-        Scratch: a point.
-    loss, worst : float64 arrays (d,), culprit : int32 array (d,)
-        Scratch, of columns; see `mode_kernels.choose_cut`.
+    columns, trees, leaves : Columns, Trees, Leaves. The forest.
+    evidence : Evidence. One row.
+    stack : int32 array, reached : int32 array (L,). Scratch: nodes to visit, and leaves that the evidence can reach.
+    layer : int64 array (L,). See `Forest.layers`, of which there are T.
+    best_bound : float64 array (T,), best_leaf : int64 array (T,). Scratch, of layers: the greatest bound of their
+        leaves, and where that leaf is in the list (-1: nowhere).
+    point : float64 array (d,). Scratch: a point.
+    loss, worst : float64 arrays (d,), culprit : int32 array (d,). Scratch, of columns; see `mode_kernels.choose_cut`.
     """
 
     columns: Columns
@@ -97,12 +89,8 @@ def problem_of(forest: Forest, evidence: Evidence) -> _Problem:
 class _Box(NamedTuple):
     """A set of rows: an interval for each number, and some of the levels.
 
-    Attributes
-    ----------
-    lo, hi : float64 arrays (p,)
-        ``(lo, hi]`` of the numeric slots; on cell edges of grids.
-    allowed : uint8 array (S,)
-        1 for the levels in it.
+    lo, hi : float64 arrays (p,). ``(lo, hi]`` of the numeric slots; on cell edges of grids.
+    allowed : uint8 array (S,). 1 for the levels in it.
     """
 
     lo: np.ndarray
@@ -233,14 +221,9 @@ _EQUAL = 1e-12
 class ModePoints(NamedTuple):
     """Modes of a forest, best first.
 
-    Attributes
-    ----------
-    X : float64 array (m, d)
-        Complete rows, each of another cell: no two are of the same leaf in every tree.
-    log_density : float64 array (m,)
-        Of the whole forest.
-    log_bound : float
-        No row that agrees with the evidence has a greater log density.
+    X : float64 array (m, d). Complete rows, each of another cell: no two are of the same leaf in every tree.
+    log_density : float64 array (m,). Of the whole forest.
+    log_bound : float. No row that agrees with the evidence has a greater log density.
     """
 
     X: np.ndarray

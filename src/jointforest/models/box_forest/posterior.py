@@ -38,15 +38,10 @@ _ROUTED_ROWS = 2048
 class LeafPosterior(NamedTuple):
     """Leaves of n rows of evidence, sparse: row i has the entries ``start[i]:start[i + 1]``.
 
-    Attributes
-    ----------
     start : int64 array (n + 1,)
-    leaf : int32 array (M,)
-        Leaves that give the evidence a probability above 0.
-    log_weight : float64 array (M,)
-        log p(leaf, evidence): not normalised, without the penalty for unseen levels.
-    log_evidence : float64 array (n,)
-        log p(evidence), the log-sum of the row's entries; -inf if it has none.
+    leaf : int32 array (M,). Leaves that give the evidence a probability above 0.
+    log_weight : float64 array (M,). log p(leaf, evidence): not normalised, without the penalty for unseen levels.
+    log_evidence : float64 array (n,). log p(evidence), the log-sum of the row's entries; -inf if it has none.
     """
 
     start: np.ndarray
@@ -225,17 +220,11 @@ _EACH = 2
 class SharedCells(NamedTuple):
     """The distinct cells of n rows, and how well each fits each of L leaves.
 
-    Attributes
-    ----------
-    number : int64 array (n, d)
-        Of each cell of the rows, -1 where it is missing.
-    start : int64 array (C + 1,)
-        Cell c meets the leaves ``leaf[start[c]:start[c + 1]]``.
+    number : int64 array (n, d). Of each cell of the rows, -1 where it is missing.
+    start : int64 array (C + 1,). Cell c meets the leaves ``leaf[start[c]:start[c + 1]]``.
     leaf : int32 array (M,)
-    log_density : float64 array (C, L)
-        Of each cell in each leaf; -inf where they do not meet.
-    prior : float64 array (L,)
-        The leaves' log weights.
+    log_density : float64 array (C, L). Of each cell in each leaf; -inf where they do not meet.
+    prior : float64 array (L,). The leaves' log weights.
     """
 
     number: np.ndarray

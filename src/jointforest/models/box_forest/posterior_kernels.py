@@ -121,14 +121,10 @@ def add_cells(columns, leaves, evidence, row, leaf, first, end, at_atoms, log_we
 class _RowScratch(NamedTuple):
     """What weighing a row of evidence writes to, used again from row to row; see `row_scratch`.
 
-    Attributes
-    ----------
-    stack : int32 array, as long as all trees have nodes
-        Nodes still to be visited.
-    leaf : int32 array (L,), log_weight : float64 array (L,)
-        Leaves that the row meets, and their log p(leaf, evidence).
-    at_atoms : float64 array (L, A)
-        `Forest.at_atoms`: this is kept.
+    stack : int32 array, as long as all trees have nodes. Nodes still to be visited.
+    leaf : int32 array (L,), log_weight : float64 array (L,). Leaves that the row meets, and their log p(leaf,
+        evidence).
+    at_atoms : float64 array (L, A). `Forest.at_atoms`: this is kept.
     """
 
     stack: np.ndarray
@@ -230,11 +226,8 @@ def widened(x, n, size):
 class RowMixture(NamedTuple):
     """Leaves and their weights.
 
-    Attributes
-    ----------
     leaf : int32 array (n,)
-    weight : float64 array (n,)
-        They sum to 1.
+    weight : float64 array (n,). They sum to 1.
     """
 
     leaf: np.ndarray

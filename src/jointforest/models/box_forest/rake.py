@@ -41,15 +41,10 @@ _LEAST = 1e-6
 class Raked(NamedTuple):
     """One column.
 
-    Attributes
-    ----------
     bins : Bins
-    wanted : float64 array (B,)
-        The probability that each bin shall have.
-    mass : float64 array (L, B), or WideLevels
-        Of the bins in the leaves.
-    distance : float
-        Of the column's marginal from the wanted one: total variation of levels, Kolmogorov's of numbers.
+    wanted : float64 array (B,). The probability that each bin shall have.
+    mass : float64 array (L, B), or WideLevels. Of the bins in the leaves.
+    distance : float. Of the column's marginal from the wanted one: total variation of levels, Kolmogorov's of numbers.
     """
 
     bins: Bins

@@ -40,13 +40,9 @@ def draw_row(columns, leaves, evidence, row, leaf, missing, state, out):
 class Draws(NamedTuple):
     """Which draws are made of each row: ``first`` .. ``stop - 1`` of ``m``.
 
-    Attributes
-    ----------
     m, first, stop : int
-    seed : int
-        Draw k of row i has the random stream of number ``i * m + k`` under this seed.
-    missing : bool
-        Whether cells of which nothing is known are blanked as often as they are missing in the leaf's rows.
+    seed : int. Draw k of row i has the random stream of number ``i * m + k`` under this seed.
+    missing : bool. Whether cells of which nothing is known are blanked as often as they are missing in the leaf's rows.
     """
 
     m: int
@@ -60,16 +56,10 @@ class Draws(NamedTuple):
 class DrawScratch(NamedTuple):
     """What drawing writes to, used again from row to row; see `draw_scratch`.
 
-    Attributes
-    ----------
-    weight : float64 array, as long as a row of the posterior may be
-        Cumulated weights of the row's leaves.
-    newest : int64 array, as long
-        The last draw of each of these leaves, -1 if it has none.
-    before : int64 array (draws of a row,)
-        The draw of the same leaf before this one, -1 if it is the first.
-    state : uint64 array (1,)
-        Of a draw's random stream.
+    weight : float64 array, as long as a row of the posterior may be. Cumulated weights of the row's leaves.
+    newest : int64 array, as long. The last draw of each of these leaves, -1 if it has none.
+    before : int64 array (draws of a row,). The draw of the same leaf before this one, -1 if it is the first.
+    state : uint64 array (1,). Of a draw's random stream.
     """
 
     weight: np.ndarray

@@ -22,25 +22,18 @@ class Trees(NamedTuple):
     node if the bit of its level is set in the node's words of ``left_levels``. A MIXED node has no split: its children
     share its box, and their distributions are mixed by their weights, so that a row goes both ways.
 
-    Attributes
-    ----------
-    feature : int32 array (N,)
-        Column of the split; -1 at leaves, `structure_kernels.MIXED` at nodes without a split.
-    threshold : float64 array (N,)
-        Threshold of numeric splits, never NaN; 0 elsewhere.
-    levels_at : int32 array (N,)
-        First word of the node's set in ``left_levels``; -1 unless the split is categorical. The set has
-        ``(n_levels + 63) // 64`` words; level k is bit ``k % 64`` of word ``k // 64``.
-    left_levels : uint64 array (W,)
-        Sets of levels that go left.
-    left, right : int32 array (N,)
-        Children (indices into the node table, always greater than the parent's); -1 at leaves.
-    leaf : int32 array (N,)
-        Leaf number of leaves, each of 0..L-1 once; -1 at inner nodes. Leaves of one tree are contiguous.
-    weight : float64 array (N,)
-        Share of the tree's rows that reach the node: 1 at roots, the sum of its children's at inner nodes.
-    root : int32 array (T,)
-        Root of each tree.
+    feature : int32 array (N,). Column of the split; -1 at leaves, `structure_kernels.MIXED` at nodes without a split.
+    threshold : float64 array (N,). Threshold of numeric splits, never NaN; 0 elsewhere.
+    levels_at : int32 array (N,). First word of the node's set in ``left_levels``; -1 unless the split is categorical.
+        The set has ``(n_levels + 63) // 64`` words; level k is bit ``k % 64`` of word ``k // 64``.
+    left_levels : uint64 array (W,). Sets of levels that go left.
+    left, right : int32 array (N,). Children (indices into the node table, always greater than the parent's); -1 at
+        leaves.
+    leaf : int32 array (N,). Leaf number of leaves, each of 0..L-1 once; -1 at inner nodes. Leaves of one tree are
+        contiguous.
+    weight : float64 array (N,). Share of the tree's rows that reach the node: 1 at roots, the sum of its children's at
+        inner nodes.
+    root : int32 array (T,). Root of each tree.
     """
 
     feature: np.ndarray

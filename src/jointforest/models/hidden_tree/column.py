@@ -23,12 +23,8 @@ from .states import node_states
 class Question(NamedTuple):
     """A question about one column, with q answers for each row of evidence.
 
-    Attributes
-    ----------
-    read : function
-        Computes the answers (n, q) from a scale and the probabilities of its codes, (n, K).
-    of_value : function
-        Computes the answers (n, q) from known values of the column, (n,).
+    read : function. Computes the answers (n, q) from a scale and the probabilities of its codes, (n, K).
+    of_value : function. Computes the answers (n, q) from known values of the column, (n,).
     """
 
     read: Callable[[Scale, np.ndarray], np.ndarray]

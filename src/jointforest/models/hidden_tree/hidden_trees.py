@@ -23,12 +23,8 @@ from ..box_forest.structure import Trees
 class Alias(NamedTuple):
     """R distributions over C outcomes.
 
-    Attributes
-    ----------
-    keep : float32 array (R, C)
-        Probability that a draw that falls on an outcome stays there.
-    other : int32 array (R, C)
-        Where it goes otherwise.
+    keep : float32 array (R, C). Probability that a draw that falls on an outcome stays there.
+    other : int32 array (R, C). Where it goes otherwise.
     """
 
     keep: np.ndarray
@@ -77,8 +73,6 @@ def alias_of(table: np.ndarray) -> Alias:
 class Cumulated(NamedTuple):
     """R distributions over C outcomes, by their cumulated shares: r plus those of row r, so that all ascend.
 
-    Attributes
-    ----------
     share : float64 array (R * C,)
     n_outcomes : int
     """
@@ -107,22 +101,14 @@ class TreeTables:
     dtype, float32 or float64, in which messages are passed. The model is a hidden Chow-Liu tree (Liu, Van den Broeck,
     "Tractable Regularization of Probabilistic Circuits", NeurIPS 2021).
 
-    Attributes
-    ----------
-    column : int32 array (m,)
-        Column of each node; -1 of a node whose column has been summed out.
-    parent : int32 array (m,)
-        Parents come before their children; -1 of the root, which is node 0.
-    transition : tuple of m arrays (H_parent, H_k)
-        Rows sum to 1.
-    emission : tuple of m arrays (H_k, K_j)
-        Rows sum to 1; (H_k, 0) where there is no column.
-    blank : tuple of m arrays (H_k,), or empty
-        p(cell missing | state), for rows drawn with missing cells and questions about these; no other answer depends on
-        it.
-    missing_at : int32 array (m,), or empty
-        The node whose states say whether the cell of a node's column is missing: another one without a column where
-        missing cells depend on other cells. Empty where each node has its own.
+    column : int32 array (m,). Column of each node; -1 of a node whose column has been summed out.
+    parent : int32 array (m,). Parents come before their children; -1 of the root, which is node 0.
+    transition : tuple of m arrays (H_parent, H_k). Rows sum to 1.
+    emission : tuple of m arrays (H_k, K_j). Rows sum to 1; (H_k, 0) where there is no column.
+    blank : tuple of m arrays (H_k,), or empty. p(cell missing | state), for rows drawn with missing cells and questions
+        about these; no other answer depends on it.
+    missing_at : int32 array (m,), or empty. The node whose states say whether the cell of a node's column is missing:
+        another one without a column where missing cells depend on other cells. Empty where each node has its own.
     """
 
     column: np.ndarray
@@ -216,14 +202,9 @@ def _picked(emission: np.ndarray) -> np.ndarray | None:
 class Grown(NamedTuple):
     """A forest whose leaves hold hidden trees, one each.
 
-    Attributes
-    ----------
-    trees : Trees
-        Splits of the table's own columns.
-    leaf : int32 array (T,)
-        The leaf of each hidden tree; leaves of no weight have none.
-    has_background : bool
-        Whether the last tree is the background, a single leaf.
+    trees : Trees. Splits of the table's own columns.
+    leaf : int32 array (T,). The leaf of each hidden tree; leaves of no weight have none.
+    has_background : bool. Whether the last tree is the background, a single leaf.
     """
 
     trees: Trees
@@ -306,16 +287,11 @@ def _alike(tree: TreeTables, first: TreeTables) -> bool:
 class HiddenTrees:
     """P(x) = sum_t exp(log_weight[t]) p_t(codes of x) prod_j base_j(x_j | code); the scales are common to all trees.
 
-    Attributes
-    ----------
     schema : Schema
-    scales : tuple of d Scale
-        Codes of each column, and the column's measure inside each code.
+    scales : tuple of d Scale. Codes of each column, and the column's measure inside each code.
     trees : tuple of T TreeTables
-    log_weight : float64 array (T,)
-        ``exp`` of it sums to 1.
-    grown : Grown or None
-        The forest in whose leaves the trees stand, if they do; no probability depends on it.
+    log_weight : float64 array (T,). ``exp`` of it sums to 1.
+    grown : Grown or None. The forest in whose leaves the trees stand, if they do; no probability depends on it.
     """
 
     schema: Schema

@@ -114,12 +114,9 @@ class CodeRuns:
 
     Of a sum of two parts, the first one of three has one value, 0.
 
-    Attributes
-    ----------
-    code : int64 array (3, R)
-        The codes of each run.
-    weight : float64 array (R,)
-        Sum over the values of the run of the product of their weights and the likelihood of their total.
+    code : int64 array (3, R). The codes of each run.
+    weight : float64 array (R,). Sum over the values of the run of the product of their weights and the likelihood of
+        their total.
     """
 
     def __init__(
@@ -215,10 +212,7 @@ def last_of(part: Part, places: np.ndarray) -> Last:
 class RunsAtHinge:
     """The parts of one row that is taken by codes, given each state of the hinge.
 
-    Attributes
-    ----------
-    factor : float64 array (R,)
-        Posterior of the codes of each run, divided by its weight.
+    factor : float64 array (R,). Posterior of the codes of each run, divided by its weight.
     """
 
     def __init__(self, state: np.ndarray, by_code: list[np.ndarray], of: CodeRuns) -> None:
@@ -251,12 +245,8 @@ class RunsAtHinge:
 class ShortParts:
     """The parts but the last, given each state of the hinge; places count steps of the lattice, below ``most``.
 
-    Attributes
-    ----------
-    each : list of float64 arrays (L_i, H)
-        p(part i is at a place | state).
-    sum : float64 array (L, H)
-        The same of their sum.
+    each : list of float64 arrays (L_i, H). p(part i is at a place | state).
+    sum : float64 array (L, H). The same of their sum.
     """
 
     def __init__(self, one: LinkedSum, parts: tuple[Part, ...], by_code: list[np.ndarray], most: int) -> None:
@@ -269,14 +259,9 @@ class ShortParts:
 class LastPart:
     """What the short parts and the evidence about the total say of the last part.
 
-    Attributes
-    ----------
-    most : int
-        Places of the last part that the total may reach.
-    likelihood : float64 array (M, H)
-        Of these places, in each state of the hinge.
-    of_codes : float64 array (K, H)
-        The same of its codes.
+    most : int. Places of the last part that the total may reach.
+    likelihood : float64 array (M, H). Of these places, in each state of the hinge.
+    of_codes : float64 array (K, H). The same of its codes.
     """
 
     def __init__(self, one: LinkedSum, parts: tuple[Part, ...], short: ShortParts) -> None:
@@ -290,10 +275,7 @@ class LastPart:
 class AtHinge:
     """The parts of one row, given each state of the hinge.
 
-    Attributes
-    ----------
-    state : float64 array (H,)
-        p(state | evidence without the sum).
+    state : float64 array (H,). p(state | evidence without the sum).
     """
 
     def __init__(self, state: np.ndarray, by_code: list[np.ndarray], known: LastPart) -> None:

@@ -59,10 +59,7 @@ _MOST_ASKED = 64
 class LinkedRows(KeptRows):
     """Rows of evidence with a sum in each, and what they say of codes, of the values of parts, and of totals.
 
-    Attributes
-    ----------
-    sums : sequence of n LinkedSum
-        Of the same columns, in the same order.
+    sums : sequence of n LinkedSum. Of the same columns, in the same order.
     """
 
     def __init__(self, hidden: HiddenTrees, evidence: Evidence, sums: Sequence[LinkedSum]) -> None:
@@ -190,13 +187,9 @@ class LinkedRows(KeptRows):
 class _Found(NamedTuple):
     """Posteriors of n rows, over all trees.
 
-    Attributes
-    ----------
-    log_joint : float64 array (n, T)
-        log weight + log p_t(evidence).
+    log_joint : float64 array (n, T). log weight + log p_t(evidence).
     codes : dict of column to float64 array (n, K_j)
-    laws : dict of column to list of n PartPosterior
-        Of parts.
+    laws : dict of column to list of n PartPosterior. Of parts.
     """
 
     log_joint: np.ndarray

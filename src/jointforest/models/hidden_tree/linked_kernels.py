@@ -99,17 +99,12 @@ class Listed(NamedTuple):
 class Last(NamedTuple):
     """The S values of the last part, by their places.
 
-    Attributes
-    ----------
-    value : int64 array (S,)
-        Their numbers.
-    start : int64 array (L + 1,)
-        Where the values of each place start.
+    value : int64 array (S,). Their numbers.
+    start : int64 array (L + 1,). Where the values of each place start.
     code, weight : arrays (S,)
-    end : int64 array (S,)
-        Where the values that follow without another code between them end.
-    below : float64 array (S,)
-        Weights of the values of the same code before, as far back as there is no other code between them.
+    end : int64 array (S,). Where the values that follow without another code between them end.
+    below : float64 array (S,). Weights of the values of the same code before, as far back as there is no other code
+        between them.
     """
 
     value: np.ndarray

@@ -34,17 +34,12 @@ _Box = tuple[np.ndarray, ...]
 class CodeProblem:
     """max over codes c of log sum_t w_t p_t(c) + sum_j log_peak_j[c_j]: a row's density at its codes' best points.
 
-    Attributes
-    ----------
-    trees : tuple of T TreeTables
-        In float64.
-    table : list of T lists of m arrays (H_k, K_j) or None
-        Emission times the code's best density, each column's divided by a common factor.
+    trees : tuple of T TreeTables. In float64.
+    table : list of T lists of m arrays (H_k, K_j) or None. Emission times the code's best density, each column's
+        divided by a common factor.
     log_weight : float64 array (T,)
-    log_factor : float64
-        Log of the product of all columns' factors.
-    value : list of d float64 arrays (K_j,)
-        The best point of each code.
+    log_factor : float64. Log of the product of all columns' factors.
+    value : list of d float64 arrays (K_j,). The best point of each code.
     """
 
     trees: tuple[TreeTables, ...]
@@ -57,14 +52,10 @@ class CodeProblem:
 class Bounds(NamedTuple):
     """What is known of n boxes.
 
-    Attributes
-    ----------
-    log_bound : float64 array (n,)
-        No choice of codes in the box has a greater log density.
-    star : int64 array (n, d)
-        The codes that lose least.
-    loss : float64 array (n, d)
-        Share of the bound that fixing the column to its star loses, about: 0 in all columns where the bound is reached.
+    log_bound : float64 array (n,). No choice of codes in the box has a greater log density.
+    star : int64 array (n, d). The codes that lose least.
+    loss : float64 array (n, d). Share of the bound that fixing the column to its star loses, about: 0 in all columns
+        where the bound is reached.
     """
 
     log_bound: np.ndarray

@@ -164,12 +164,9 @@ def _draw_cells(
 class _Spread(NamedTuple):
     """Uniform numbers for draws: the same for all rows, and a Latin hypercube for the draws of each row.
 
-    Attributes
-    ----------
-    number : float64 array (uses, c)
-        For each use, the numbers of the draws of rows with so many draws, one such row after the other.
-    spot : int64 array (r,)
-        Where each of r draws has its numbers.
+    number : float64 array (uses, c). For each use, the numbers of the draws of rows with so many draws, one such row
+        after the other.
+    spot : int64 array (r,). Where each of r draws has its numbers.
     """
 
     number: np.ndarray

@@ -17,20 +17,12 @@ from .messages import CodeEvidence, code_evidence, down, own_messages, up
 class HiddenState(NamedTuple):
     """A hidden state of one tree, given one row of evidence.
 
-    Attributes
-    ----------
-    weight : float
-        p(state | evidence).
-    log_weight : float
-        log p(state, evidence).
-    tree : int
-        Number of the tree.
-    column : str
-        The column whose node has the state.
-    state : int
-        Number of the state.
-    distribution : Distribution
-        The distribution of the rows in the state.
+    weight : float. p(state | evidence).
+    log_weight : float. log p(state, evidence).
+    tree : int. Number of the tree.
+    column : str. The column whose node has the state.
+    state : int. Number of the state.
+    distribution : Distribution. The distribution of the rows in the state.
     """
 
     weight: float

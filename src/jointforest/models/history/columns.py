@@ -31,19 +31,13 @@ PRESENT = -2
 class Coding:
     """The codes of one variable of a history.
 
-    Attributes
-    ----------
     column : Column
-    scale : Scale
-        Of its values.
-    change : Scale or None
-        Of the changes from its last known value, where these are predicted.
-    change_column : Column or None
-        The changes as a column.
-    has_missing : bool
-        Whether cells were missing at learning; if so, an empty cell is a fact like any other.
-    repeat : float64 array (K,)
-        Of each code of several values: probability that a cell with the code of the cell before has its value, too.
+    scale : Scale. Of its values.
+    change : Scale or None. Of the changes from its last known value, where these are predicted.
+    change_column : Column or None. The changes as a column.
+    has_missing : bool. Whether cells were missing at learning; if so, an empty cell is a fact like any other.
+    repeat : float64 array (K,). Of each code of several values: probability that a cell with the code of the cell
+        before has its value, too.
     """
 
     column: Column
@@ -92,10 +86,7 @@ LENGTH_COLUMN = -3
 class Variable:
     """One variable of a history.
 
-    Attributes
-    ----------
-    source : int
-        Number of its column in the schema, or `START`, `GAP`, `LENGTH_COLUMN`.
+    source : int. Number of its column in the schema, or `START`, `GAP`, `LENGTH_COLUMN`.
     coding : Coding
     """
 
@@ -123,24 +114,15 @@ def no_expectations(d: int) -> Expectations:
 class HistoryColumns:
     """The columns of a table of histories.
 
-    Attributes
-    ----------
-    schema : Schema
-        Of all columns but those of the subject and of time.
-    names : tuple of str
-        Names of all columns of the frame, in order.
-    group : Column
-        The column that names the subjects.
+    schema : Schema. Of all columns but those of the subject and of time.
+    names : tuple of str. Names of all columns of the frame, in order.
+    group : Column. The column that names the subjects.
     time : Column or None
-    step : float
-        Time between any two rows; NaN if it varies or there is no time.
-    begin : float
-        Time of every first row; NaN if it varies or there is no time.
-    head : tuple of Variable
-        Variables that are constant within a subject, in the order in which they are drawn; the last one is
-        `LENGTH_COLUMN` if the number of rows is modelled.
-    rows : tuple of Variable
-        Variables of a row, in the order in which they are drawn.
+    step : float. Time between any two rows; NaN if it varies or there is no time.
+    begin : float. Time of every first row; NaN if it varies or there is no time.
+    head : tuple of Variable. Variables that are constant within a subject, in the order in which they are drawn; the
+        last one is `LENGTH_COLUMN` if the number of rows is modelled.
+    rows : tuple of Variable. Variables of a row, in the order in which they are drawn.
     expectations : Expectations
     """
 
@@ -260,15 +242,10 @@ def upper_ends(scale: Scale) -> np.ndarray:
 class Coded:
     """Histories as codes, and what the codes leave out.
 
-    Attributes
-    ----------
     histories : Histories
-    head_value : float64 array (n, h)
-        Values of head variables; NaN where unknown or missing.
-    row_value : float64 array (N, d)
-        Values of row variables.
-    head_base : float64 array (n, h)
-        Log of the density of each value inside its code; 0 where missing or unknown.
+    head_value : float64 array (n, h). Values of head variables; NaN where unknown or missing.
+    row_value : float64 array (N, d). Values of row variables.
+    head_base : float64 array (n, h). Log of the density of each value inside its code; 0 where missing or unknown.
     row_base : float64 array (N, d)
     """
 

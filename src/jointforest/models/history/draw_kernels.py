@@ -26,17 +26,11 @@ from .walk_kernels import GOLDEN, drawn_value, take_code
 class Drawing(NamedTuple):
     """Scratch for n subjects.
 
-    Attributes
-    ----------
-    rank : int32 array (N,)
-        For each leaf of the model its place among the leaves of its tree, from left to right.
-    share : float64 array (n, C + 1)
-        For each subject the probabilities of the codes below each code.
-    order, spare : int64 array (n,)
-        Subjects that have the cell, in the order in which they are drawn.
+    rank : int32 array (N,). For each leaf of the model its place among the leaves of its tree, from left to right.
+    share : float64 array (n, C + 1). For each subject the probabilities of the codes below each code.
+    order, spare : int64 array (n,). Subjects that have the cell, in the order in which they are drawn.
     key : int64 array (n,)
-    places : int64 array (L + 2,)
-        For counting subjects by rank.
+    places : int64 array (L + 2,). For counting subjects by rank.
     stack : int64 array (64, 4)
     random : uint64 array (1,)
     """

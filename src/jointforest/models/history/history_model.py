@@ -43,13 +43,10 @@ ENDLESS_SHARE = 1e-6
 class Drawn(NamedTuple):
     """Drawn histories of n subjects, with R rows together.
 
-    Attributes
-    ----------
     length : int64 array (n,)
     head : int16 array (n, h)
     code : int16 array (R, d)
-    value : float64 array (R, d)
-        Values of columns of changes, NaN in other columns.
+    value : float64 array (R, d). Values of columns of changes, NaN in other columns.
     """
 
     length: np.ndarray
@@ -65,17 +62,13 @@ class HistoryModel:
     A history is a chain of cells: head variables (constant columns, number of rows), then row after row, column after
     column. The distribution of a cell given all before it is a product of trees: see ``docs/concepts/histories.md``.
 
-    Attributes
-    ----------
     columns : HistoryColumns
     conditionals : Conditionals
-    lengths : int64 array (k,)
-        Numbers of rows of the subjects learned from, ascending, distinct.
-    length_counts : int64 array (k,)
-        How many subjects had them.
-    line_share : float64 array (d, 3)
-        How much the imputed means of each column of a row follow the straight line between known neighbours, 0 to 1;
-        and how much the value of the only known neighbour, where that is earlier, and where it is later.
+    lengths : int64 array (k,). Numbers of rows of the subjects learned from, ascending, distinct.
+    length_counts : int64 array (k,). How many subjects had them.
+    line_share : float64 array (d, 3). How much the imputed means of each column of a row follow the straight line
+        between known neighbours, 0 to 1; and how much the value of the only known neighbour, where that is earlier, and
+        where it is later.
     """
 
     columns: HistoryColumns

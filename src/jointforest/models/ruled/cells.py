@@ -19,18 +19,13 @@ from .coordinates import Coordinates, Term
 class CoordinateCells:
     """What n rows of evidence say of the coordinates, worked out sum by sum.
 
-    Attributes
-    ----------
-    said : float64 array (n, d), said_region : int32 array (n, d)
-        Values and numbers of regions of the table's cells.
-    value : float64 array (n, m), region : int32 array (n, m)
-        The same of the coordinates.
+    said : float64 array (n, d), said_region : int32 array (n, d). Values and numbers of regions of the table's cells.
+    value : float64 array (n, m), region : int32 array (n, m). The same of the coordinates.
     log_weight : float64 array (n,)
-    pending : bool array (n, s)
-        Whether what is said of the k-th sum still has to be taken up.
+    pending : bool array (n, s). Whether what is said of the k-th sum still has to be taken up.
     owner : int64 array (n,)
-    is_new : bool array (n,)
-        Whether a compound has no level with the values of the row, which then say nothing of it, at a penalty.
+    is_new : bool array (n,). Whether a compound has no level with the values of the row, which then say nothing of it,
+        at a penalty.
     """
 
     def __init__(self, coordinates: Coordinates, table: RegionTable, fields: dict[str, np.ndarray]) -> None:

@@ -36,13 +36,10 @@ _ASIDE = 1e-5
 class Term(NamedTuple):
     """One addend of a column.
 
-    Attributes
-    ----------
-    at : int
-        Number of the coordinate.
+    at : int. Number of the coordinate.
     coefficient : float
-    table : float64 array (K,) or None
-        Number, or level code, of each level of a compound; None of a coordinate that is taken as it is.
+    table : float64 array (K,) or None. Number, or level code, of each level of a compound; None of a coordinate that is
+        taken as it is.
     """
 
     at: int
@@ -61,13 +58,10 @@ class Term(NamedTuple):
 class Source(NamedTuple):
     """How a column is made: constant + sum of coefficient * value over the terms.
 
-    Attributes
-    ----------
     terms : tuple of Term
     constant : float
-    tolerance : float
-        By how much known cells may miss the sum, beyond half a step of the column's grid: they are taken for the sum
-        with an error that is uniform within it. Cells that are drawn are the sum, rounded.
+    tolerance : float. By how much known cells may miss the sum, beyond half a step of the column's grid: they are taken
+        for the sum with an error that is uniform within it. Cells that are drawn are the sum, rounded.
     """
 
     terms: tuple[Term, ...]
@@ -93,18 +87,12 @@ class Source(NamedTuple):
 class Absence(NamedTuple):
     """When cells of a column are missing.
 
-    Attributes
-    ----------
-    like : int
-        The coordinate whose cells are missing with them; -1: none.
-    where : int
-        The coordinate at some of whose values they are missing; -1: none.
-    values : tuple of float
-        These values, numbers or level codes.
-    by_rule : bool
-        Whether such a cell has no value at all, by a rule; otherwise it has one that is not seen.
-    besides : int
-        The boolean coordinate that is true where cells of other rows have a value that is not seen; -1: none.
+    like : int. The coordinate whose cells are missing with them; -1: none.
+    where : int. The coordinate at some of whose values they are missing; -1: none.
+    values : tuple of float. These values, numbers or level codes.
+    by_rule : bool. Whether such a cell has no value at all, by a rule; otherwise it has one that is not seen.
+    besides : int. The boolean coordinate that is true where cells of other rows have a value that is not seen; -1:
+        none.
     """
 
     like: int = -1
@@ -151,16 +139,11 @@ def values_of(column: Column) -> np.ndarray:
 class Coordinates:
     """The columns of a table as functions of coordinates.
 
-    Attributes
-    ----------
-    schema : Schema
-        Of the table, d columns.
-    inner : Schema
-        Of the m coordinates.
+    schema : Schema. Of the table, d columns.
+    inner : Schema. Of the m coordinates.
     sources : tuple of d Source
     absences : tuple of d Absence
-    enforced : tuple of Rule
-        The rules that hold in every row.
+    enforced : tuple of Rule. The rules that hold in every row.
     """
 
     schema: Schema

@@ -41,16 +41,10 @@ TAIL = 1e-12
 class CoordinateRows:
     """Rows of evidence about coordinates that stand for n rows of evidence about a table.
 
-    Attributes
-    ----------
-    cells : Cells
-        R rows, those of one row of the table next to each other.
-    is_exact : bool array (n,)
-        Whether the rows of a row of the table are all there are, and no draws.
-    sums : list of R LinkedSum or None
-        The sum beside each row, if there is one.
-    column : int
-        The column of the table that is this sum; -1 if there is none.
+    cells : Cells. R rows, those of one row of the table next to each other.
+    is_exact : bool array (n,). Whether the rows of a row of the table are all there are, and no draws.
+    sums : list of R LinkedSum or None. The sum beside each row, if there is one.
+    column : int. The column of the table that is this sum; -1 if there is none.
     """
 
     def __init__(
