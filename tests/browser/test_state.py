@@ -40,14 +40,9 @@ def test_an_address_written_by_hand_is_followed(face: Face) -> None:
 
 
 def ticks(face: Face, column: str) -> list[str]:
-    """Texts below the axis of a card, each with the class of the curve or of the bars above."""
-    return (
-        face.card(column)
-        .locator("jf-histogram")
-        .evaluate(
-            "picture => [picture.className, ...[...picture.querySelectorAll('.axis span')].map(mark => mark.textContent)]"
-        )
-    )
+    """The kind of a card's picture, and the texts below its axis."""
+    picture = face.card(column).locator("jf-histogram")
+    return [picture.get_attribute("class") or "", *picture.locator(".axis span").all_text_contents()]
 
 
 def test_a_link_restores_axes_and_the_compared_evidence(visit: Callable[..., Face]) -> None:

@@ -14,12 +14,16 @@ from ..evaluation.statements import Statements
 class CandidateReport:
     """One candidate.
 
+    Attributes
+    ----------
     name : str
-    log_density : float. Mean over the validation rows, in nats: of levels, point masses and numbers on a grid their
-        probability.
-    seconds : float. To learn it from the rows compared on.
-    told_apart : float. Score of its draws beside the rows that it learned from, by scikit-learn's boosting: 1 if they
-        cannot be told. NaN where few rows are compared on, and of a mixture.
+    log_density : float
+        Mean over the validation rows, in nats: of levels, point masses and numbers on a grid their probability.
+    seconds : float
+        To learn it from the rows compared on.
+    told_apart : float
+        Score of its draws beside the rows that it learned from, by scikit-learn's boosting: 1 if they cannot be told.
+        NaN where few rows are compared on, and of a mixture.
     """
 
     name: str

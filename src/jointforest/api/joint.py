@@ -1354,10 +1354,7 @@ class Joint:
 
 
 def need_joint(given: Any, expected: str) -> Joint:
-    """The joint that was given.
-
-    Raises TypeError if it is none: says what was ``expected``, and a hint where a learner was given.
-    """
+    """The joint that was given; raises TypeError, with a hint, for anything else such as a learner."""
     if not isinstance(given, Joint):
         hint = "; give its joint_" if hasattr(given, "joint_") else ""
         raise TypeError(f"{expected}, got {type(given).__name__}{hint}")

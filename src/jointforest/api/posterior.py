@@ -38,10 +38,8 @@ from .views import column_in_words, marginal_html, posterior_html
 def with_event(
     state: PosteriorState, event: Mapping[str, Any], as_regions: bool
 ) -> tuple[Distribution | None, Evidence, float]:
-    """The model given the cells that the event says are missing, the evidence and the rest of it, log p of those cells.
-
-    The model is None where the cells cannot be missing. With ``as_regions`` a value is a set of one: its mass counts.
-    """
+    """The model given the missing cells of the event, the evidence with the rest of it, and log p of those cells."""
+    # The model is None where the cells cannot be missing. With ``as_regions`` a value is a set of one: its mass counts.
     conditions, missing = without_missing(event, state.distribution.schema.tick_boxes)
     known = [*conditions, *state.evidence.known_names(state.distribution.schema)]
     model, log_missing = state.distribution.given_missing_cells(missing, known)
@@ -57,20 +55,7 @@ def with_values(state: PosteriorState, event: Mapping[str, Any], as_regions: boo
 
 
 def check_support(background: np.ndarray, text: str | None = None) -> None:
-    """Warn of rows of evidence without support, and of rows of probability 0.
-
-    Parameters
-    ----------
-    background : float64 array (n,)
-        `PosteriorState.background_weight` of the evidence.
-    text : str, optional
-        One row of evidence that somebody wrote down, in words.
-
-    Raises
-    ------
-    ValueError
-        If there is a text, and the evidence has probability 0.
-    """
+    """Warn of rows without support (``background`` (n,)); one impossible row with a ``text`` is a ValueError."""
     n_impossible, n_weak = int(np.isnan(background).sum()), int(np.sum(background > SUPPORT))
     if n_impossible and text is not None:
         raise ValueError(f"the evidence has probability 0: {text}; drop or widen one of its conditions")
@@ -954,10 +939,7 @@ def posterior_of(model: Distribution, conditions: dict[str, Any]) -> Posterior:
 
 
 def observe_missing(model: Distribution, conditions: Mapping[str, Any]) -> tuple[Distribution, float, dict[str, Any]]:
-    """The model given which cells are said to be missing, the log-probability of that, and the other conditions.
-
-    Raises ValueError if that has probability 0.
-    """
+    """The model given which cells are missing, the log-probability of that, and the other conditions."""
     others, missing = without_missing(conditions, model.schema.tick_boxes)
     if not missing:
         return model, 0.0, others
@@ -972,10 +954,7 @@ def observe_missing(model: Distribution, conditions: Mapping[str, Any]) -> tuple
 
 
 def conditions_of(schema: Schema, said: Any) -> dict[str, Any]:
-    """Conditions by column of a text, a dict, or a pandas Series whose index holds names of columns.
-
-    Raises TypeError if it is neither.
-    """
+    """Conditions by column from a text, a dict, or a pandas Series whose index holds names of columns."""
     if nw.dependencies.is_pandas_series(said):
         said = said.to_dict()
     if isinstance(said, str):
@@ -1234,10 +1213,7 @@ class Marginal:
         self._unknown()
 
     def _unknown(self) -> np.ndarray:
-        """Rows of evidence that are impossible, or under which a rule makes the column missing, bool (n,).
-
-        Raises ValueError if a rule makes it missing under one row of evidence.
-        """
+        """Rows of evidence that are impossible, or under which a rule makes the column missing, bool (n,)."""
         known = self._state.knowing([self._j])
         if known is self._state:
             return np.isnan(self._posterior._background_share())

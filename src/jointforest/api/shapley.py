@@ -45,11 +45,16 @@ ROWS_SHOWN = 3
 class Waterfall(NamedTuple):
     """The steps from the answer if nothing is known to a prediction; made by `ShapleyValues.waterfall`.
 
-    output : str. Name of the output; empty of one that has no name.
-    base : float. Where the first step starts.
-    names : tuple of str. Columns with their cells, such as ``"age = 40"``.
-    values, starts, ends : tuple of float. Of each step. The last end is the prediction; without a step ``ends`` has the
-        base alone.
+    Attributes
+    ----------
+    output : str
+        Name of the output; empty of one that has no name.
+    base : float
+        Where the first step starts.
+    names : tuple of str
+        Columns with their cells, such as ``"age = 40"``.
+    values, starts, ends : tuple of float
+        Of each step. The last end is the prediction; without a step ``ends`` has the base alone.
     """
 
     output: str

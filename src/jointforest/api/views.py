@@ -30,10 +30,7 @@ _TAILS = np.array([0.05, 0.95])
 
 
 def column_in_words(state: PosteriorState, j: int) -> str:
-    """Mean and 90% interval of a column of numbers or dates, the most probable levels of another.
-
-    Of several rows of evidence how many there are; of impossible evidence that it is. Nothing is warned of.
-    """
+    """Mean and 90% interval of a column of numbers or dates, the most probable levels of another; without warnings."""
     column, n = state.distribution.schema.columns[j], len(state.evidence.value)
     if n != 1:
         return f"given {n} rows of evidence"

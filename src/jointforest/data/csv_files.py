@@ -807,10 +807,7 @@ def _is_count(names: list[str]) -> bool:
 
 
 def numbered(given: Sequence[str], name: str = "", doubt: bool = True) -> list[str]:
-    """Names of the columns of a file, or of a frame, with a number behind each that is there already, such as ``a_2``.
-
-    A warning names them.
-    """
+    """Names of columns, with a number behind each repeated one, such as ``a_2``; a warning names them."""
     names: list[str] = []
     for column in given:
         new, k = column, 2

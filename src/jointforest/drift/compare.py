@@ -37,16 +37,22 @@ _PLAIN = 1e-4
 class Change:
     """One change between two tables: of a column, or of a pair of columns beyond the changes of each.
 
-    columns : tuple of str. One column or two.
-    information : float. Information about "old or new", in nats, that fewer columns do not give; corrected for bias, at
-        least 0.
-    p_value : float. Of this change alone.
-    adjusted : float. p-value adjusted for all columns and pairs: the probability that any of them seems to change as
-        much by chance.
-    sentence : str. The size of the change in the column's own units, with counts.
-    regions : tuple of str. The bins of a pair that changed most.
-    explained_by : tuple of str. The columns of a change with more information that explains this one; empty if there is
-        none.
+    Attributes
+    ----------
+    columns : tuple of str
+        One column or two.
+    information : float
+        Information about "old or new", in nats, that fewer columns do not give; corrected for bias, at least 0.
+    p_value : float
+        Of this change alone.
+    adjusted : float
+        p-value adjusted for all columns and pairs: the probability that any of them seems to change as much by chance.
+    sentence : str
+        The size of the change in the column's own units, with counts.
+    regions : tuple of str
+        The bins of a pair that changed most.
+    explained_by : tuple of str
+        The columns of a change with more information that explains this one; empty if there is none.
     """
 
     columns: tuple[str, ...]
@@ -277,10 +283,8 @@ class _Model:
         return rows, new
 
     def least_p_values(self, seed: int) -> np.ndarray:
-        """The least p-value of all columns and pairs, and of each permutation of which rows are new.
-
-        Groups of as many rows each change places, and not single rows. Rows in no group stay where they are.
-        """
+        """The least p-value of all columns and pairs, and of each permutation of which rows are new."""
+        # Groups of as many rows change places, not single rows. Rows in no group stay where they are.
         n, n_old = len(self._tables.X), self._tables.n_old
         random = np.random.default_rng(seed)
         size = max(1, min(n_old, n - n_old) // _GROUPS)

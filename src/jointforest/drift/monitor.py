@@ -199,10 +199,8 @@ class Monitor:
         return log_e
 
     def _random_ranks(self, rows: np.ndarray, group: np.ndarray, code: np.ndarray) -> np.ndarray:
-        """The rank, 0 to 1, of each row's code among earlier rows of its group, by chance among equals; counts them.
-
-        If the rows are exchangeable, the ranks are independent and uniform.
-        """
+        """The rank, 0 to 1, of each row's code among earlier rows of its group, by chance among equals; counts them."""
+        # If the rows are exchangeable, the ranks are independent and uniform.
         new = np.zeros((len(code), *rows.shape))
         new[np.arange(len(code)), group, code] = 1.0
         before = (np.cumsum(new, 0) - new)[np.arange(len(code)), group] + rows[group]

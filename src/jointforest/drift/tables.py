@@ -56,10 +56,7 @@ class TwoTables(NamedTuple):
 
 
 def read_two(old: Any, new: Any) -> TwoTables:
-    """Read two tables; neither their order nor which row is of which table changes the codes.
-
-    Raises ValueError if a table has no rows, or no column can be compared.
-    """
+    """Read two tables; neither their order nor which row is of which table changes the codes."""
     readers = [read(frame) for frame in (old, new)]
     for reader, name in zip(readers, ("old", "new"), strict=True):
         if not reader.n:

@@ -328,22 +328,9 @@ class ForestOutlierDetector(OutlierMixin, Learner):
 
 
 def histogram_forest(X: Any, random_state: Any = None) -> AdversarialForest:
-    """The detector's default learner, unfitted: many random histograms of the table, averaged.
-
-    Uniform leaves, so that a few rows close together make no spike; splits of columns picked at random, so that trees
-    differ (both as in an isolation forest); one round; outermost boxes that reach one standard deviation beyond the
-    data. All numbers are densities: point masses and roundings say how a number was written, not how usual the row is.
-    A point mass is not comparable with the density beside it.
-
-    Parameters
-    ----------
-    X : frame of n rows
-    random_state : int, RandomState or None
-
-    Returns
-    -------
-    AdversarialForest
-    """
+    """The detector's default learner, unfitted: many random histograms of the table, averaged."""
+    # Uniform leaves, so that a few close rows make no spike; splits of random columns, so that trees differ (both as in
+    # an isolation forest); one round. All numbers are densities, because a point mass is not comparable with a density.
     return _histogram_forest(infer_schema(X), random_state)
 
 

@@ -59,10 +59,8 @@ class NotebookExplorer:
         return f"NotebookExplorer({self._shown.joint!r})"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The widget, and beside it the joint's static picture for where no kernel runs; that alone if nobody is there.
-
-        Exporters that run notebooks would else prefer the widget, whose page needs a kernel and scripts from elsewhere.
-        """
+        """The widget with the joint's static picture for where no kernel runs; the picture if there is no front end."""
+        # Exporters that run notebooks would otherwise prefer the widget, whose page needs a kernel and scripts.
         static = {"text/plain": repr(self), "text/html": picture_of(self._shown.joint)}
         if self.widget is None:
             static["text/html"] += f'<p style="opacity:.7">{HINT}</p>'

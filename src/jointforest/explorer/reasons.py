@@ -57,10 +57,8 @@ def reasons(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def game_shapley(n: int, value: Callable[[frozenset[int]], float]) -> tuple[np.ndarray, float, float]:
-    """Shapley values (n,) of a game of n players, and its value of none and of all; impossible coalitions are not met.
-
-    Exact for few players, else the mean over random orders, whose values also sum to the difference.
-    """
+    """Shapley values (n,) of a game of n players, and its value of none and of all, without impossible coalitions."""
+    # Exact for few players, else the mean over random orders, whose values also sum to the difference.
     kept: dict[frozenset[int], float] = {}
 
     def of(some: frozenset[int]) -> float:

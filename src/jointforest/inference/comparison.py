@@ -133,10 +133,7 @@ def _by_strata(model: Distribution, evidence: Evidence, relation: Relation, n: i
 
 
 def probability_of_levels(model: Distribution, evidence: Evidence, a: int, b: int, op: str) -> float:
-    """P(column a op column b | one row of evidence), exact, of columns of levels: equal if they are written the same.
-
-    Raises ValueError if order is asked of columns that are not ordered by the same levels.
-    """
+    """P(column a op column b | one row of evidence), exact, of columns of levels, which are compared as text."""
     _, weight, inside, _ = _first_levels(model, evidence, a, b, op)
     return float(np.clip(weight @ inside, 0.0, 1.0))
 

@@ -63,10 +63,8 @@ def uncertainty(
 
 
 def _percentile(model: Distribution, evidence: Evidence, reference: Evidence, density: np.ndarray) -> np.ndarray:
-    """Share of the reference rows with a lower density of the same cells, in percent; once for each pattern of cells.
-
-    Densities of different cells have different units and cannot be compared.
-    """
+    """Share of the reference rows with a lower density of the same cells, in percent."""
+    # Once for each pattern of cells: densities of different cells have different units.
     patterns, place = np.unique(np.isnan(evidence.value), axis=0, return_inverse=True)
     out = np.empty(len(density))
     for k, pattern in enumerate(patterns):

@@ -177,10 +177,8 @@ _MOST = 0.2 * float(np.finfo(float).max)
 
 
 def _upper_tail(tally: PlaceTally, start: float, bin_rows: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What lies beyond the greatest place: t = 1 or 2 segments from ``start`` to inf; ends (t + 1,), rates, rows (t,).
-
-    Beyond a hard end of the column is next to nothing. ``bin_rows`` are the rows of the outermost bin.
-    """
+    """The 1 or 2 segments (t) beyond the greatest place, from ``start`` to inf: ends (t + 1,), rates, rows (t,)."""
+    # Beyond a hard end of the column is next to nothing. ``bin_rows`` are the rows of the outermost bin.
     rows = _rows(tally, bin_rows)
     rate = 1.0 / min(_scale(tally), _longest(tally, rows))
     end = tally.upper + tally.half  # the end itself may be reached
@@ -347,10 +345,8 @@ def point_rows(tally: PlaceTally, bins: _Bins, runs: PlaceRuns, singles: bool = 
 
 
 def _most_likely(rows: np.ndarray, run: np.ndarray, cells: np.ndarray, turing: float, singles: bool) -> np.ndarray:
-    """Rows that stay at places of runs, by the discount and factor under which rows left out one by one are likeliest.
-
-    rows, run (m,): rows of the places, and their runs; cells (R,): cells of the runs.
-    """
+    """Rows that stay at places of runs, by the discount and factor of greatest leave-one-out likelihood."""
+    # rows, run (m,): rows of the places, and their runs; cells (R,): cells of the runs.
     in_run = np.bincount(run, rows, len(cells))[run]
     n_cells = np.maximum(cells, 1.0)[run]
     fewest = 1.0 if singles else 2.0

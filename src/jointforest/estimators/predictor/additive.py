@@ -52,10 +52,7 @@ class Additive(NamedTuple):
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
     def expected(self, X: np.ndarray, is_level: np.ndarray, completed: np.ndarray) -> np.ndarray:
-        """Mean answers (n, A) over draws of what is missing, ``completed`` (n, m, d), of rows with missing cells.
-
-        Cells that are missing in a draw, too, have no effect.
-        """
+        """Mean answers (n, A) over draws ``completed`` (n, m, d); a cell that is missing in a draw has no effect."""
         answer, holed = self.answer(X, is_level), np.flatnonzero(np.isnan(X).any(axis=1))
         if len(holed):
             n, m, _ = completed[holed].shape
@@ -133,11 +130,9 @@ class AdditiveLearner(NamedTuple):
 
 
 def _basis(table: BoostingTable, x: np.ndarray, j: int) -> tuple[np.ndarray, np.ndarray]:
-    """Points (m,) of a column, and functions (m, c) at them whose weighted sum is its effect; their means are 0.
-
-    Of numbers: the number itself, its rank, and a hat at each knot. Of levels: one of each that is frequent, and the
-    rank of ordered ones. Hats are not scaled, so the penalty favours straight lines.
-    """
+    """Points (m,) of a column, and functions (m, c) of mean 0 at them whose weighted sum is its effect."""
+    # Of numbers: the number itself, its rank, and a hat at each knot. Of levels: one of each that is frequent, and the
+    # rank of ordered ones. Hats are not scaled, so the penalty favours straight lines.
     known, is_level = x[~np.isnan(x)], bool(table.is_level[j])
     if not len(known):
         point = np.arange(max(1.0, float(table.n_levels[j])))

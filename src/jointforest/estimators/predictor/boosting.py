@@ -73,10 +73,7 @@ class Boosted(NamedTuple):
         return needs_draws(self.features, self._rows(evidence))
 
     def expected(self, evidence: Evidence, joint: Distribution, completed: np.ndarray) -> np.ndarray:
-        """Expected answers (n, A) over what is missing; its own where the joint has no completion.
-
-        ``completed`` (n, m, d) has draws from the joint, of the rows that `needs_draws`.
-        """
+        """Expected answers (n, A) over draws ``completed`` (n, m, d); the ensemble's own if there is no completion."""
         found = expected_by_completions(self.features, joint, self._rows(evidence), completed)
         answer = self._in_order(found.answer)
         lost = np.flatnonzero(np.isnan(answer[:, 0]))
@@ -131,11 +128,9 @@ class Trial(NamedTuple):
 
 
 def weights_towards_complete(X: np.ndarray) -> np.ndarray:
-    """Weights (n,) of rows (n, d), by which a mean loss is that of rows with fewer missing cells.
-
-    The loss is taken as a straight line in the share of missing cells. It is read at a share below the mean one, and
-    no farther away than rows can tell (see `Constants.toward_complete`). The weights may be negative.
-    """
+    """Weights (n,) of rows (n, d), possibly negative, by which a mean loss is that of rows with fewer missing cells."""
+    # The loss is a straight line in the share of missing cells, read at a share below the mean one, and no farther away
+    # than rows can tell (`Constants.toward_complete`).
     off = np.isnan(X).mean(axis=1)
     mean, spread = float(off.mean()), float(off.std())
     if spread == 0.0:
@@ -224,10 +219,8 @@ class Boosting(Protocol):
         """Whether trees are learned, and are not those of a fitted model alone."""
 
     def cross_fit(self, pairs: list[LabelledPair], like: BoostingSettings = None) -> Fitted:
-        """Trees of each fold, and the settings with the least validation loss, if they were chosen.
-
-        With ``like``, of its shape. No trees if the estimator refuses rows with missing cells.
-        """
+        """Trees of each fold, and the settings of least validation loss, or those of ``like``."""
+        # No trees if the estimator refuses rows with missing cells.
 
     def cross_fit_twice(self, pairs: list[LabelledPair]) -> tuple[Fitted, Fitted]:
         """As `cross_fit`: trees that are best for completed rows, and trees that are best for rows as they are."""
@@ -384,13 +377,7 @@ def _hint(features: Schema) -> str:
 
 
 def adopted(model: Any, schema: Schema) -> Boosted:
-    """A fitted model of another library, its features matched with the columns of a joint by name.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As of `read_ensemble` and `match_features`; if the model's classes are not those of the joint's last column.
-    """
+    """A fitted model of another library, its features matched with the columns of a joint by name."""
     matched = match_features(read_ensemble(model), schema)
     target, classes = schema.columns[-1], matched.ensemble.classes
     if target.is_categorical != (classes is not None):

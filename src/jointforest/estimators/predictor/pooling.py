@@ -75,21 +75,13 @@ class ValidationRows(NamedTuple):
 
 
 def hats(share: np.ndarray, knots: np.ndarray) -> np.ndarray:
-    """Weights (n, B) of the B ascending knots in a piecewise linear function of ``share`` (n,); rows sum to 1.
-
-    Examples
-    --------
-    >>> hats(np.array([0.0, 0.25]), np.array([0.0, 0.5, 1.0])).tolist()
-    [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]
-    """
+    """Weights (n, B) of the B ascending knots in a piecewise linear function of ``share`` (n,); rows sum to 1."""
     return np.column_stack([np.interp(share, knots, row) for row in np.eye(len(knots))])
 
 
 def _penalty(weight: np.ndarray, n_rows: int) -> tuple[float, np.ndarray]:
-    """How unlikely weights (B, M) are beforehand, per row, and the gradient.
-
-    They lie around equal ones, and neighbouring knots have similar weights: independent normals.
-    """
+    """The penalty of weights (B, M), per row, and its gradient."""
+    # Independent normals: weights lie around equal ones, and neighbouring knots have similar weights.
     to_equal, to_neighbour = FIXED.equal / n_rows, FIXED.smooth / n_rows
     off, step = weight - 1.0 / weight.shape[1], np.diff(weight, axis=0)
     gradient = 2.0 * to_equal * off
@@ -139,21 +131,7 @@ class ClassPool(NamedTuple):
 def fit_class_pool(
     answers: Stack, validation: ValidationRows, prior: np.ndarray, anchor: int | None = None
 ) -> ClassPool:
-    """The pool of least penalised log-loss, which is convex in weights and biases.
-
-    Parameters
-    ----------
-    answers : Stack
-        Of validation rows.
-    validation : ValidationRows
-    prior : float64 array (K,)
-    anchor : int, optional
-        The member that alone answers for rows without missing cells.
-
-    Returns
-    -------
-    ClassPool
-    """
+    """The pool of least penalised log-loss, which is convex; ``anchor`` alone answers rows without missing cells."""
     n, M, K = answers.value.shape
     knots = np.array(FIXED.knots)
     B, y, rows = len(knots), validation.y.astype(np.int64), np.arange(n)
@@ -281,11 +259,9 @@ class NumberPool(NamedTuple):
         return np.where(np.isnan(answers.quantiles), self.centre + self.spread, answers.quantiles)
 
     def calibrated(self, answers: Stack, validation: ValidationRows) -> NumberPool:
-        """The pool whose quantiles have their shares of the validation rows below them.
-
-        At each knot, r is the quantile function of the probability integral transforms of the rows near there. A
-        uniform distribution with the weight of a few rows is added, so that few rows change little.
-        """
+        """The pool whose quantiles have their shares of the validation rows below them."""
+        # At each knot, r is the quantile function of the probability integral transforms of nearby rows. A uniform
+        # distribution with the weight of a few rows is added, so that few rows change little.
         raw, basis = self._raw(answers, validation.share), hats(validation.share, self.knots)
         rank = _ranks(raw, validation, self.half)
         order = np.argsort(rank)
@@ -309,27 +285,9 @@ class NumberPool(NamedTuple):
 def fit_number_pool(
     answers: Stack, validation: ValidationRows, y: np.ndarray, step: float, anchor: int | None = None
 ) -> NumberPool:
-    """The pool of least penalised squared error, and of least penalised CRPS about its means.
-
-    Errors grow with what is missing. Each row counts by the inverse of the error that is usual for its share;
-    otherwise rows with many missing cells would decide all weights.
-
-    Parameters
-    ----------
-    answers : Stack
-        Of validation rows.
-    validation : ValidationRows
-    y : float64 array (m,)
-        Targets of the learning rows.
-    step : float
-        Step of their grid; 0 without a grid.
-    anchor : int, optional
-        The member that alone says the mean of rows without missing cells.
-
-    Returns
-    -------
-    NumberPool
-    """
+    """The pool of least penalised squared error, then of least penalised CRPS; y (m,) are the targets at learning."""
+    # Each row counts by the inverse of the error that is usual for its share of missing cells; otherwise rows with many
+    # missing cells would decide all weights. ``anchor`` is the only member for rows without missing cells.
     knots, centre = np.array(FIXED.knots), float(y.mean())
     basis, off = hats(validation.share, knots), _off(answers, centre)
     scale = np.sqrt(_usual((validation.y - centre - off.mean(axis=1)) ** 2, basis))
@@ -341,10 +299,7 @@ def fit_number_pool(
 
 
 def _ranks(quantiles: np.ndarray, validation: ValidationRows, half: float) -> np.ndarray:
-    """Probability integral transforms (n,) by quantiles (n, q) at `LEVELS`; of cells and point masses, evenly within.
-
-    Beyond the outermost quantiles it is 0 or 1.
-    """
+    """Probability integral transforms (n,) by quantiles (n, q) at `LEVELS`; evenly within cells and point masses."""
     n = len(validation.y)
     ends = []
     for off in (-half, half):

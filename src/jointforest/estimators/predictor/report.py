@@ -17,12 +17,15 @@ _TOGETHER = "all together"
 class MemberReport:
     """One member.
 
+    Attributes
+    ----------
     name : str
-    loss : tuple of float. Mean log-loss of validation rows, or root of their mean squared error, at each rate of
-        `PredictorReport.rates`.
-    weight : tuple of float. Weight in the pool of rows of which these shares are missing, `PredictorReport.shares`:
-        zeros if it is not kept.
-    settings : str. What was chosen for it; empty if nothing was.
+    loss : tuple of float
+        Mean log-loss of validation rows, or root of their mean squared error, at each rate of `PredictorReport.rates`.
+    weight : tuple of float
+        Weight in the pool of rows of which these shares are missing, `PredictorReport.shares`: zeros if it is not kept.
+    settings : str
+        What was chosen for it; empty if nothing was.
     """
 
     name: str

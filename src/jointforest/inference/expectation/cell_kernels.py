@@ -207,10 +207,8 @@ def _apply_link(link, total, out):
 
 @entry
 def cell_rows(arrays, rows, first, post, most, link, base, scratch, grid, out):
-    """Expectations of the link of F, of F, and of its products, and the number of combinations, by row: into ``out``.
-
-    A row with more than ``most`` combinations has -1 of them, and nothing else is written for it.
-    """
+    """Expectations of the link of F, of F and of its products, and the number of combinations, by row, into ``out``."""
+    # A row with more than ``most`` combinations has -1 of them, and nothing else is written for it.
     linked, mean, second, total, answer = out.linked, out.mean, out.second, grid.total, grid.answer
     n_outputs, splits, value = base.shape[0], arrays.splits, arrays.middle
     for at in range(post.log_evidence.shape[0]):

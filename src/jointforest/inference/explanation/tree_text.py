@@ -151,10 +151,8 @@ def _test_text(node: TreeNode, in_full: bool) -> str:
 
 
 def _folded(nodes: list[TreeNode], most: int) -> dict[int, int]:
-    """Inner nodes that stand for all below them, so that at most ``most`` ends are shown, with their numbers of leaves.
-
-    Opened are the nodes that most rows reach.
-    """
+    """Inner nodes shown as ends, so that at most ``most`` ends are shown, with their numbers of leaves."""
+    # Opened are the nodes that most rows reach.
     children: list[list[int]] = [[] for _ in nodes]
     n_leaves = [int(node.leaf >= 0) for node in nodes]
     for k in range(len(nodes) - 1, 0, -1):

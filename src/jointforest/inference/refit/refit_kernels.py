@@ -90,10 +90,7 @@ def pair_leaves(leaf, weight, first, stop, matrix):
 
 @entry
 def means_above(left, right, leaf, mass, value):
-    """Mean value (N, K), by mass, of the leaves below each node; at nodes without mass that of the nearest node above.
-
-    ``mass`` (L,) and ``value`` (L, K) are of leaves.
-    """
+    """Mean value (N, K), by mass (L,), of the leaves below each node, or below the nearest node above with mass."""
     n_nodes, n_outputs = leaf.shape[0], value.shape[1]
     here, mean = np.zeros(n_nodes, np.float64), np.zeros((n_nodes, n_outputs), np.float64)
     for node in range(n_nodes - 1, -1, -1):  # children come after their parent

@@ -193,10 +193,7 @@ class Completions(NamedTuple):
 
 
 def complete(matched: MatchedEnsemble, sample: RefitSample, m: int, seed: int) -> Completions:
-    """Rows of a sample completed: those of at most ``m`` combinations of cells to all of these, the others to m draws.
-
-    Raises ValueError if the joint gives a row's known cells probability 0.
-    """
+    """Rows of a sample completed: to all combinations of cells if they are at most ``m``, else to m draws."""
     part = sample.part
     arrays = matched.arrays()
 

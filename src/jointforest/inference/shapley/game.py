@@ -100,10 +100,9 @@ def _drawn(p: int, sizes: np.ndarray, mass: np.ndarray, k: int, rng: np.random.G
 
 
 def _least_squares(pairs: np.ndarray, pair_weight: np.ndarray, n_listed: int) -> Plan:
-    """phi of least sum of pair_weight ((v(S) - v(rest)) / 2 - sum_j phi_j (1[j in S] - 1/2))^2, summing to v[1] - v[0].
-
-    With the orthonormal basis B of what is orthogonal to ones, phi = (v[1] - v[0]) / p + B gamma is free in gamma.
-    """
+    """The least-squares Shapley values of paired coalitions, which sum to v[1] - v[0]."""
+    # phi minimises sum of pair_weight ((v(S) - v(rest)) / 2 - sum_j phi_j (1[j in S] - 1/2))^2. With the orthonormal
+    # basis B of what is orthogonal to ones, phi = (v[1] - v[0]) / p + B gamma is free in gamma.
     p = pairs.shape[1]
     B = np.linalg.qr(np.column_stack([np.ones(p), np.eye(p)[:, : p - 1]]))[0][:, 1:]
     c = pairs - 0.5

@@ -107,10 +107,8 @@ def _tree(sums: list[Any], merge: Callable[..., Any]) -> Any:
 
 
 def _on_cluster(client: Any, sums: list[Delayed], one: Pass) -> Any:
-    """Sums of partitions, merged on their worker as they come, so that what travels does not grow with the rows.
-
-    All is made by tasks, the pass itself too: what a worker held that died is made anew by others.
-    """
+    """Sums of partitions, merged on their worker, so that what travels does not grow with the rows."""
+    # All is made by tasks, the pass itself too: what a worker held that died is made anew by others.
     from distributed import as_completed
 
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GB"}):

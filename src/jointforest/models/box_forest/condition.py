@@ -56,10 +56,8 @@ def restricted_trees(columns: Columns, trees: Trees, log_weight: np.ndarray) -> 
 
 
 def marginalize(forest: Forest, columns: Sequence[int]) -> Forest:
-    """The marginal of a forest over some of its columns, exact; it answers as the forest does with the others missing.
-
-    Where the column of a split goes, the node mixes its children. So tree t's density is the marginal of what it was.
-    """
+    """The exact marginal of a forest over some of its columns."""
+    # Where the column of a split goes, the node mixes its children. So tree t's density is the marginal of what it was.
     d = len(forest.schema.columns)
     stays = np.zeros(d, bool)
     stays[list(columns)] = True

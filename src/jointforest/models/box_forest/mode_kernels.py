@@ -184,10 +184,7 @@ def best_level(problem, box, j, row, log_weight, x):
 
 @kernel
 def add_greatest(greatest, at, n, x, i):
-    """Put x, of place i, among the n greatest numbers, which descend, if it is one of them; return how many there are.
-
-    The first of equal numbers stay.
-    """
+    """Insert x, of place i, into the n greatest numbers (descending) if it is one of them; return their number."""
     k = n
     if n == greatest.shape[0]:
         if not x > greatest[n - 1]:

@@ -534,10 +534,8 @@ def sample(forest: Forest, evidence: Evidence, m: int, seed: int, missing: bool 
 def sample_and_weigh(
     forest: Forest, evidence: Evidence, m: int, seed: int, missing: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """m rows for each row of evidence (n * m, d), and background weights (n,): a leaf by the posterior, then columns.
-
-    Draw k of row i uses the random stream of number ``i*m + k``, so the answer depends on the seed alone.
-    """
+    """m rows for each row of evidence (n * m, d), and background weights (n,): a leaf, then its columns."""
+    # Draw k of row i uses the random stream of number i*m + k, so the answer depends on the seed alone.
     n, d = evidence.value.shape
     out, share = np.empty((n * m, d)), np.full(n, np.nan)
 
@@ -557,10 +555,8 @@ def sample_and_weigh(
 
 
 def completions(forest: Forest, evidence: Evidence, count: np.ndarray, seed: int) -> np.ndarray:
-    """count (n,) rows for each row of evidence, contiguous; draw k of any row uses the random stream of number k + 1.
-
-    The leaves of a row are drawn by systematic sampling, with an offset that all rows share.
-    """
+    """count (n,) rows for each row of evidence, contiguous, from random streams that all rows share."""
+    # The leaves of a row are drawn by systematic sampling, with an offset that all rows share.
     start = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
     out = np.empty((int(start[-1]), evidence.value.shape[1]))
 
@@ -615,10 +611,7 @@ def _means(forest: Forest, evidence: Evidence) -> np.ndarray:
 
 
 def oob_log_density(model: Forest, evidence: Evidence, drawn: np.ndarray) -> np.ndarray:
-    """Log-density (n,) of each row by the trees that did not draw it and the background; NaN where every tree drew it.
-
-    ``drawn`` (bool (T, n)) has the rows that each tree drew, on which its leaf densities are estimated.
-    """
+    """Log-density (n,) of each row by the background and the trees that did not draw it (``drawn``, bool (T, n))."""
     by_tree = tree_log_density(model, evidence)
     n_trees = len(drawn)
     out_of_bag = ~drawn.T

@@ -147,10 +147,7 @@ def row_scratch(forest: Forest) -> _RowScratch:
 
 @kernel
 def weigh_row(columns, trees, leaves, evidence, row, scratch):
-    """Write the leaves that the row's evidence meets and their log p(leaf, evidence) to the scratch; return how many.
-
-    Leaves that give the evidence probability 0 are left out.
-    """
+    """Write the leaves of positive p(leaf, evidence) in the row, and its logarithm, to the scratch; return how many."""
     leaf, log_weight = scratch.leaf, scratch.log_weight
     if knows_nothing(evidence, row):
         n = leaves.log_weight.shape[0]

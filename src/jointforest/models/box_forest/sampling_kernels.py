@@ -115,10 +115,8 @@ def draw_rows(columns, leaves, evidence, post, first, draws, scratch, out):
 
 @entry
 def complete_rows(columns, leaves, evidence, post, first, start, seed, scratch, out):
-    """Draws of each row of the posterior (of the rows first..), into ``out`` from ``start[row]`` on; see `completions`.
-
-    Of c draws, the k-th falls on the leaf at (k + v) / c of the cumulated weights, where v is the same for all rows.
-    """
+    """Draws of each row of the posterior (from row first on), into ``out`` from ``start[row]`` on."""
+    # Of c draws, the k-th falls on the leaf at (k + v) / c of the cumulated weights, where v is the same for all rows.
     state = scratch.state
     start_stream(state, seed, 0)
     offset = uniform(state)

@@ -73,10 +73,8 @@ def leaf_nodes(leaf: np.ndarray) -> np.ndarray:
 
 
 def mix_leaves(trees: Trees, leaf: np.ndarray, share: np.ndarray) -> Trees:
-    """The trees in which each leaf is a mixture: new leaf k has the share ``share[k]`` of leaf ``leaf[k]``, ascending.
-
-    A leaf of m components becomes m - 1 MIXED nodes, each of which has one component on its left.
-    """
+    """The trees in which each leaf is a mixture: new leaf k has the weight ``share[k]`` of leaf ``leaf[k]``."""
+    # A leaf of m components becomes m - 1 MIXED nodes, each of which has one component on its left.
     count = np.bincount(leaf)
     extra = np.where(trees.leaf >= 0, 2 * (count[trees.leaf] - 1), 0)
     at = np.arange(len(extra)) + np.cumsum(extra) - extra

@@ -186,10 +186,7 @@ def _given(tree: TreeTables, node: int, likelihood: np.ndarray) -> tuple[TreeTab
 
 
 def missing_shares(hidden: HiddenTrees, kept: KeptRows, columns: list[int]) -> np.ndarray:
-    """P(cell j missing | one row of evidence) of some columns that the evidence does not say missing, (len(columns),).
-
-    The mean of a column's shares of missing cells over the posterior of its node's state, in each tree.
-    """
+    """P(cell j missing | one row of evidence) of the ``columns`` that are not evidently missing, (len(columns),)."""
     post = kept.posterior(columns)
     share = np.exp(post.log_joint[0] - np.logaddexp.reduce(post.log_joint[0]))
     found = np.zeros(len(columns))

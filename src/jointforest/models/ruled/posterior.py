@@ -292,10 +292,8 @@ class RuledPosterior(PosteriorState):
         return self._tilted(a, p, mean, b)
 
     def _tilted(self, a: Term, p: np.ndarray, mean: np.ndarray, b: Term) -> np.ndarray:
-        """Covariance of a compound's values and another coordinate: from its means under the excess and the shortfall.
-
-        With m the mean of a, Cov(a, b) = s (E[b | weights (a - m)+] - E[b | weights (a - m)-]), s = E (a - m)+.
-        """
+        """Covariance of a compound's values and a coordinate, from its means under the excess and the shortfall."""
+        # With m the mean of a, Cov(a, b) = s (E[b | weights (a - m)+] - E[b | weights (a - m)-]), s = E (a - m)+.
         assert a.table is not None
         cells = self.rows.cells
         excess = a.table - mean[:, None]

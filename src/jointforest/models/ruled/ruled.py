@@ -271,10 +271,7 @@ class RuledDistribution(Distribution):
     def _seen(
         self, evidence: Evidence, X: np.ndarray, Z: np.ndarray, hidden: np.ndarray | None, m: int, missing: bool
     ) -> np.ndarray:
-        """Draws X (n * m, d), made of coordinates Z, with the cells that are known, and without those that are missing.
-
-        ``hidden`` are the same draws of coordinates with missing cells.
-        """
+        """Draws X (n * m, d) from coordinates Z, with the known cells, and without the missing ones (``hidden``)."""
         known = np.repeat(~np.isnan(evidence.value), m, axis=0)
         regions = np.repeat(evidence.cell_regions() >= 0, m, axis=0)
         impossible = np.isnan(Z).any(axis=1)
