@@ -84,6 +84,8 @@ class Given(NamedTuple):
 class HistoryJoint:
     """The joint distribution of the histories of subjects, made by `HistoryForest` or `jf.fit(..., group=)`.
 
+    ``n_jobs`` of its methods is a number of threads; no answer depends on it.
+
     A frame has several rows for each subject, in any order; its columns are found by name. Answers about subjects are
     in the order in which they first appear in the frame: see `subjects`.
 
@@ -297,7 +299,6 @@ class HistoryJoint:
         random_state : None, int, Generator or RandomState
             For subjects of which it is an estimate.
         n_jobs : int or None
-            Threads; the answer does not depend on it.
 
         Returns
         -------
@@ -409,7 +410,6 @@ class HistoryJoint:
             cells are taken.
         random_state : None, int, Generator or RandomState
         n_jobs : int or None
-            Threads; the answer does not depend on it.
 
         Returns
         -------
@@ -458,7 +458,6 @@ class HistoryJoint:
             Number of draws, with ``method="sample"``.
         random_state : None, int, Generator or RandomState
         n_jobs : int or None
-            Threads; the answer does not depend on it.
 
         Returns
         -------
@@ -515,7 +514,6 @@ class HistoryJoint:
         n : int
         random_state : None, int, Generator or RandomState
         n_jobs : int or None
-            Threads; the rows do not depend on it.
 
         Returns
         -------

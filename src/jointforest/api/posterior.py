@@ -108,6 +108,8 @@ class Modes(NamedTuple):
 class Posterior:
     """The joint distribution given evidence; made by `Joint.given`.
 
+    ``n_jobs`` of its methods is a number of threads; no answer depends on it.
+
     Of one row of evidence every answer is a scalar (`proba`: a dict); of a frame of n rows an array with n entries
     along its first axis. Answers warn (`UnsupportedEvidenceWarning`) where no leaf supports the evidence, so that the
     wide background answers. Evidence of probability 0 is a ValueError for one row, NaN in a frame.
@@ -240,6 +242,7 @@ class Posterior:
 
         It counts the rows that the evidence stands for (`n_rows`), and the rows of the leaves or hidden states that
         answer. It does not contain the error of a model that is wrong.
+        ``docs/concepts/standard-errors.md`` has the formulas and their assumptions.
 
         Parameters
         ----------
@@ -247,7 +250,6 @@ class Posterior:
             A column: the error of its mean, or of the probability of each of its levels. Anything else is an event as
             of `probability`, and the error is that of its probability.
         n_jobs : int or None
-            Threads; the answer does not depend on it.
 
         Returns
         -------
@@ -257,10 +259,6 @@ class Posterior:
         ------
         ValueError
             As of `probability` and `mean`; and if the joint does not know how many rows it was learned from.
-
-        Notes
-        -----
-        ``docs/concepts/standard-errors.md`` has the formulas and their assumptions.
 
         Examples
         --------
@@ -317,7 +315,6 @@ class Posterior:
         k : int
             Most of them to list.
         n_jobs : int or None
-            Threads; the answer does not depend on it.
 
         Returns
         -------
@@ -389,7 +386,6 @@ class Posterior:
         q : float or sequence of k floats
             Levels, more than 0 and less than 1.
         n_jobs : int or None
-            Threads.
 
         Returns
         -------
@@ -416,7 +412,6 @@ class Posterior:
             A column of numbers or dates.
         at : number or date, or sequence of q of them
         n_jobs : int or None
-            Threads.
 
         Returns
         -------
@@ -460,7 +455,6 @@ class Posterior:
             A column of numbers or dates.
         until : number or date, or sequence of k of them
         n_jobs : int or None
-            Threads.
 
         Returns
         -------
@@ -539,7 +533,6 @@ class Posterior:
         event : str or dict
             ``"age >= 40 and sex = 'Female'"``, or conditions by column. Its columns may be in the evidence too.
         n_jobs : int or None
-            Threads.
 
         Raises
         ------
@@ -595,7 +588,6 @@ class Posterior:
             Draws to take where the answer is not exact.
         random_state : None, int, Generator or RandomState
         n_jobs : int or None
-            Threads; the answer does not depend on it.
 
         Returns
         -------
@@ -683,7 +675,6 @@ class Posterior:
         bins : int
             Bins of a column of numbers or dates, evenly cut between its 1 % and 99 % quantiles; each level is a bin.
         n_jobs : int or None
-            Threads.
 
         Returns
         -------
@@ -712,6 +703,8 @@ class Posterior:
     def mode(self, k: int = 1, budget: int = BUDGET) -> Modes:
         """Most probable complete rows that agree with one row of evidence (MPE), with a certified bound.
 
+        What counts as a mode, and what is exact: ``docs/how-to/find-modes.md``.
+
         Parameters
         ----------
         k : int
@@ -732,10 +725,6 @@ class Posterior:
         ValueError
             If k is not a positive integer or budget no natural number, or the evidence has several rows, or
             probability 0.
-
-        Notes
-        -----
-        What counts as a mode, and what is exact: ``docs/how-to/find-modes.md``.
 
         Examples
         --------
@@ -990,6 +979,8 @@ class Histogram(NamedTuple):
 class Marginal:
     """One column's distribution; made by `Joint.marginal` and `Posterior.marginal`.
 
+    ``n_jobs`` of its methods is a number of threads; no answer depends on it.
+
     Of one row of evidence, results have the shape of the argument x; of a frame of n rows, x has q points and the
     results shape (n, q). Numeric and date-time columns have ``pdf``, ``cdf``, ``sf``, ``ppf``; columns with levels have
     ``pmf``. Warnings and errors are those of `Posterior`.
@@ -1125,7 +1116,6 @@ class Marginal:
             Of numbers and dates how many bins at most, equally wide between the least and the greatest value seen at
             learning, on a grid of whole cells: the same for any evidence. Or their edges, ascending.
         n_jobs : int or None
-            Threads; the answer does not depend on it.
 
         Returns
         -------

@@ -174,6 +174,8 @@ def compare_tables(
 ) -> TableComparison:
     """Which columns, pairs of columns and regions changed between two tables.
 
+    Method and limits: ``docs/how-to/compare-tables.md``.
+
     Parameters
     ----------
     old, new : frame of n and of m rows
@@ -193,10 +195,6 @@ def compare_tables(
     ------
     ValueError
         If a table has no rows, or no column can be compared.
-
-    Notes
-    -----
-    Method and limits: ``docs/how-to/compare-tables.md``.
 
     Examples
     --------

@@ -39,6 +39,7 @@ class Monitor:
 
     `update` takes a batch and returns the evidence so far, an e-value: if rows of the table and of the stream are
     exchangeable, the probability that it ever exceeds 1/a is at most a, however often it is looked at.
+    Method and limits: ``docs/how-to/compare-tables.md``.
 
     Parameters
     ----------
@@ -67,10 +68,6 @@ class Monitor:
     ------
     ValueError
         If the table has too few rows, or no column that can be compared.
-
-    Notes
-    -----
-    Method and limits: ``docs/how-to/compare-tables.md``.
 
     Examples
     --------

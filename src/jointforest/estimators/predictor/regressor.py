@@ -36,6 +36,7 @@ class JointRegressor(RegressorMixin, JointPredictor):
     Their means are combined by least squares on validation rows, from which cells are hidden at several rates. The
     forest and the joint say how far quantiles lie from the mean, which is combined by the CRPS. The weights
     depend on how much of a row is missing.
+    What is computed: ``docs/concepts/predictors.md``.
 
     Parameters
     ----------
@@ -71,10 +72,6 @@ class JointRegressor(RegressorMixin, JointPredictor):
     See Also
     --------
     JointClassifier : the same for classes.
-
-    Notes
-    -----
-    What is computed: ``docs/concepts/predictors.md``.
 
     Examples
     --------
