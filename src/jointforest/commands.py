@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 
 class Input(NamedTuple):
-    """How tables are read, as the options of a command say.
+    """How tables are read, by the options of a command.
 
-    form : str or None. Format, if it is said.
-    csv : CsvForm. How CSV is written, whatever a model says.
+    form : str or None. Format, if given.
+    csv : CsvForm. How CSV is written, without the options of a model.
     na : tuple of str. Further texts that mean a missing cell.
     only_na : bool. Whether nothing else means a missing cell.
-    decimal : str or None. Decimal sign, if it is said.
-    header : {"first", "none"}, optional. Whether the first line holds names, if it is said.
+    decimal : str or None. Decimal sign, if given.
+    header : {"first", "none"}, optional. Whether the first line holds names, if given.
     """
 
     form: str | None
@@ -47,7 +47,7 @@ class Input(NamedTuple):
     header: str | None = None
 
     def like(self, spelling: CsvForm) -> Input:
-        """The same; what the options do not say of cells and lines is as in the table that was learned from."""
+        """The same; what the options do not determine is as in the table that was learned from."""
         na = self.csv.na if self.only_na else tuple(dict.fromkeys((*spelling.na, *self.na)))
         decimal = self.decimal or spelling.decimal
         has_names = self.header != "none" if self.header else spelling.has_names
@@ -301,7 +301,7 @@ MOST_IN_MEMORY = 5_000_000
 
 
 def is_past_memory(tables: tuple[str, ...], source: Input, budget: str | None) -> bool:
-    """Whether tables are learned in batches though nobody asked for it."""
+    """Whether tables are learned in batches although this was not requested."""
     from .data import large_files
 
     if len(tables) > 1 or os.path.isdir(tables[0]):
@@ -457,7 +457,7 @@ def predictor_for_target(frame: Any, target: str, budget: str | float, settings:
 
 
 def where_known(frame: Any, column: str) -> Any:
-    """The rows in which a column is known; tells how many are left out."""
+    """The rows in which a column is known; prints how many are left out."""
     import pyarrow.compute as pc
 
     known = frame.filter(pc.invert(pc.is_null(frame[column], nan_is_null=True)))
@@ -478,7 +478,7 @@ def predictor_of(model: str, target: str) -> Any:
 
 
 def _is_class(frame: Any, target: str, settings: dict[str, Any]) -> bool:
-    """Whether the target has levels, as these rows say, or its kind; an error if there is no such column."""
+    """Whether the target has levels, in these rows, or its kind; an error if there is no such column."""
     from .data.infer_schema import infer_schema
 
     if target not in frame.column_names:

@@ -86,7 +86,7 @@ class HistoryJoint:
 
     ``n_jobs`` of its methods is a number of threads; no answer depends on it.
 
-    A frame has several rows for each subject, in any order; its columns are found by name. Answers about subjects are
+    A frame has several rows for each subject, in any order; its columns are matched by name. Answers about subjects are
     in the order in which they first appear in the frame: see `subjects`.
 
     An empty cell of a column that had empty cells at learning is a fact, as it was then: the cell is missing. In other

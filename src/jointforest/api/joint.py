@@ -1,4 +1,4 @@
-"""The joint distribution of a table: the face of a model, frames in and frames out."""
+"""The joint distribution of a table: the public object that takes and returns frames."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Joint:
 
     ``n_jobs`` of its methods is a number of threads; no answer depends on it.
 
-    Frames may be pandas, polars or pyarrow tables or 2-D numpy arrays. Columns are found by name (arrays: by position),
-    in any order; absent ones count as missing, unknown ones are an error. Missing cells are marginalised. A level
+    Frames may be pandas, polars or pyarrow tables or 2-D numpy arrays. Columns match by name (arrays: position), in any
+    order; absent ones count as missing, unknown ones are an error. Missing cells are marginalised. A level
     never seen at learning counts as missing, with a penalty in log-densities, and is warned of (`UnseenLevelWarning`).
 
     Parameters
@@ -326,7 +326,7 @@ class Joint:
         holdout : frame, optional
             Rows of the same source that were not learned from, for `jf.fidelity`.
         target : str, optional
-            A column; which others say most of it.
+            A column, of which the report shows the best predictors.
         examples : int
             So many rows of ``data`` are shown: those of least log-density, with their unlikely cells; and at most as
             many cells that are probably wrong (`check`).
@@ -441,7 +441,7 @@ class Joint:
         -------
         Check
             ``cells`` is a frame with the columns row (position, from 0), column, value, p_wrong, best, p_best and
-            reason. Identifiers and free text are not checked: ``left_out`` says why.
+            reason. Identifiers and free text are not checked: ``left_out`` gives the reason.
 
         Raises
         ------
@@ -717,7 +717,7 @@ class Joint:
         tree : int
             Number of the tree, 0 to ``n_trees - 1``.
         max_leaves : int or None
-            Of larger trees the nodes that most rows reach are shown, until there are so many ends; the others say how
+            Of larger trees the nodes that most rows reach are shown, until there are so many ends; the others show how
             many leaves are below them; of long lists of levels the first are shown. None: all of the tree.
 
         Raises
@@ -845,7 +845,7 @@ class Joint:
         random_state: Any = None,
         n_jobs: int | None = -1,
     ) -> Estimate:
-        """Mutual information of columns, in nats: how much one side tells of the other; given others, on top of them.
+        """Mutual information of columns, in nats: the information of one side about the other, given further columns.
 
         0 if and only if they are independent; it does not depend on units.
 
@@ -896,7 +896,7 @@ class Joint:
         Parameters
         ----------
         other : Joint
-            With the same columns, in any order, of the same sorts, grids and levels.
+            With the same columns, in any order, of the same kinds, grids and levels.
         measure : {"kl", "jensen-shannon", "total-variation", "hellinger"}
             With p this joint and q the other: KL(p || q) in nats, infinite if q rules out what p does not; the
             Jensen-Shannon divergence in nats, at most log 2 (its root is a metric); the total variation; the Hellinger
@@ -914,7 +914,7 @@ class Joint:
         Raises
         ------
         ValueError
-            If a column is absent in one, or differs in sort, grid or levels.
+            If a column is absent in one, or differs in kind, grid or levels.
 
         Notes
         -----
@@ -1149,7 +1149,7 @@ class Joint:
         n_jobs : int or None
         beta : float in 0..1
             How trees are combined: tree t counts p_t(known cells)^beta. 1 is the mixture that the joint is, 0 the
-            average of what each tree says (GeF+ and GeF of Correia et al. 2020, "Joints in Random Forests").
+            average of the trees' answers (GeF+ and GeF of Correia et al. 2020, "Joints in Random Forests").
 
         Returns
         -------

@@ -91,7 +91,7 @@ def _shown(column: Column, cuts: np.ndarray) -> Any:
 # ---- Sums of columns, and comparisons of columns, given evidence.
 
 _JUDGED = 1_000
-"""Drawn rows that say whether what was asked for is like anything learned."""
+"""Drawn rows that show whether the question is like anything learned."""
 
 
 def mean_of_sum(state: PosteriorState, of: Sum) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What is known after evidence: the face of one posterior, or one a row of a frame."""
+"""The posterior given evidence: of one row, or of each row of a frame."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def with_event(
 
 
 def with_values(state: PosteriorState, event: Mapping[str, Any], as_regions: bool) -> Evidence:
-    """The evidence and what the event says of values; see `with_event`."""
+    """The evidence and the event's conditions on values; see `with_event`."""
     conditions, _ = without_missing(event, state.distribution.schema.tick_boxes)
     if as_regions:
         conditions = {name: AnyOf(condition) for name, condition in conditions.items()}
@@ -131,7 +131,7 @@ class Posterior:
     state : PosteriorState
         The distribution and the evidence, propagated once: what explanations, pictures and other readers take.
     one : bool
-        Whether it is one row that somebody wrote down, not a frame: then probability 0 is an error.
+        Whether it is one row of evidence given as text or conditions, not a frame: then probability 0 is an error.
 
     Examples
     --------
@@ -152,7 +152,7 @@ class Posterior:
     ) -> None:
         self.state, self.one, self.said = state, one, tuple(said)
         self.before = state.distribution if before is None else before  # without evidence, of missing cells as well
-        self._log_missing = log_missing  # of the cells that are said to be missing, which the model has taken up
+        self._log_missing = log_missing  # of the missing cells in the evidence, which the model has taken up
         self._background: np.ndarray | None = None
 
     def __repr__(self) -> str:
@@ -188,7 +188,7 @@ class Posterior:
         return ", ".join(conditions_text(each) for each in said if each)
 
     def give(self, answers: np.ndarray) -> Any:
-        """Answers (n,) as users get them: a scalar of one row that somebody wrote down, an array of a frame."""
+        """Answers (n,) as users get them: a scalar for one row of conditions, an array for a frame."""
         if not self.one:
             return answers
         return answers[0] if answers.dtype.kind == "m" else answers[0].item()
@@ -303,7 +303,7 @@ class Posterior:
 
     @property
     def leaves(self) -> LeafPosterior:
-        """The leaves that the evidence meets, with log p(leaf, evidence): see `models.box_forest.posterior`."""
+        """The leaves that the evidence reaches, with log p(leaf, evidence): see `models.box_forest.posterior`."""
         return posterior(self.state.distribution.forest_for("a table of leaves"), self.state.evidence)
 
     @threaded
@@ -552,7 +552,7 @@ class Posterior:
     def log_event(self, event: Mapping[str, Any], as_regions: bool, *, n_jobs: int | None = -1) -> np.ndarray:
         """log p(event | evidence), (n,); NaN where the evidence has probability 0.
 
-        Where the event says that cells are missing, the cells that the evidence tells of are known. A cell that a rule
+        Where the event states missing cells, the cells with evidence are known. A cell that a rule
         makes missing is an event of the values that the rule names.
         """
         both, model = with_values(self.state, event, as_regions), self.state.distribution
@@ -567,7 +567,7 @@ class Posterior:
             return log_both - self._log_known(self.state.evidence, {})
 
     def _log_known(self, evidence: Evidence, missing: Mapping[str, bool]) -> np.ndarray:
-        """log p(evidence, the cells that it tells of are known, which cells are missing), (n,)."""
+        """log p(evidence, the cells with evidence are known, which cells are missing), (n,)."""
         found = np.full(len(evidence.value), -np.inf)
         for rows, given, log_p in self.state.distribution.given_evidence_present(evidence, missing):
             if given is not None:
@@ -916,7 +916,7 @@ def check_draws(state: PosteriorState, n: Any) -> None:
         )
 
 
-# ---- Evidence as users say it.
+# ---- Evidence as users write it.
 
 
 def posterior_of(model: Distribution, conditions: dict[str, Any]) -> Posterior:

@@ -25,7 +25,7 @@ from ..models.base import Distribution, PosteriorState
 _LISTED = 3
 """Levels that are named."""
 WIDE = 20.0
-"""The range of a column that is so many times as wide as its 90 % interval does not say how many digits count."""
+"""The range of a column that is so many times as wide as its 90 % interval does not determine the digits."""
 _TAILS = np.array([0.05, 0.95])
 
 
@@ -231,7 +231,7 @@ def _picture(
 
 
 def _in_numbers(column: Column, spread: _Spread, first: float, last: float) -> str:
-    """Mean and interval in words; the column's axis, from first to last, says how many digits there are."""
+    """Mean and interval in words; the column's axis, from first to last, sets the digits."""
     mean, low, high = (number_text(column, x, first, last, of_means=k == 0) for k, x in enumerate(spread[:3]))
     about = "" if spread.is_exact else "about "
     return f"mean {about}{mean}, {interval_in_words(low, high, about)}"

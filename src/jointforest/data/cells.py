@@ -177,7 +177,7 @@ def taken(cells: ColumnCells, rows: np.ndarray) -> ColumnCells:
 
 
 def _gaps(like: ColumnCells, missing: np.ndarray) -> ColumnCells:
-    """Missing cells of the sort of another column."""
+    """Missing cells of the type of another column."""
     n = len(missing)
     values = np.full(n, 0 if like.sort == "datetime" else np.nan, like.values.dtype)
     values = values if like.codes is None else np.empty(0)

@@ -230,7 +230,7 @@ class Not:
 
 @dataclass(frozen=True)
 class PerRow:
-    """One condition for each row of evidence: ``PerRow([between(0, 5), None, AnyOf(1, 2)])``; None says nothing."""
+    """One condition for each row of evidence: ``PerRow([between(0, 5), None, AnyOf(1, 2)])``; None is no condition."""
 
     conditions: Sequence[Any]
 
@@ -294,7 +294,7 @@ _MADE = PerRow | Interval | About | AnyOf | AllOf | Not
 
 
 def n_rows(condition: Any) -> int | None:
-    """Number of rows that a condition speaks of one by one; None if it says the same of every row."""
+    """Number of rows of a condition with one entry per row; None if it is the same for every row."""
     if isinstance(condition, PerRow):
         return len(condition.conditions)
     if isinstance(condition, Interval):
@@ -434,7 +434,7 @@ def _says(condition: Any) -> bool | None:
     return True if isinstance(condition, Missing) else None
 
 
-# ---- A kind of column of which another one says whether its cells are values or bounds.
+# ---- A kind of column of which another one marks values and bounds.
 
 
 @dataclass(frozen=True)
@@ -450,12 +450,12 @@ class Censored:
 
     @property
     def flag(self) -> str:
-        """The column that says so."""
+        """The column that marks them."""
         return self.event or self.below
 
 
 def censored(event: str = "", below: str = "") -> Censored:
-    """Kind of a column of numbers of which another column says whether they are exact.
+    """Kind of a column of numbers with another column that marks exact ones.
 
     It goes where kinds of columns go: ``kinds={"months": jf.censored(event="died")}``. The other column takes no part
     in the joint.

@@ -104,7 +104,7 @@ class CsvForm(NamedTuple):
 
 
 OF_ONE_FILE = ("names", "sure", "kept")
-"""Fields of `CsvForm` that say nothing of later files."""
+"""Fields of `CsvForm` that do not apply to later files."""
 
 
 class UnlikeTable(ValueError):
@@ -451,7 +451,7 @@ def is_unicode(source: BinaryIO) -> bool:
 
 
 def _wide_encoding(head: bytes) -> str:
-    """UTF-16 or UTF-32, as the first bytes of a text say; empty if they do not."""
+    """UTF-16 or UTF-32, by the first bytes of a text; else empty."""
     marks = (
         ("utf-32", (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)),
         ("utf-16", (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)),
@@ -472,7 +472,7 @@ def found_form(head: bytes, form: CsvForm, otherwise: str) -> tuple[CsvForm, lis
     if head.startswith(codecs.BOM_UTF8) and encoding.lower() in ("utf-8", "utf8"):
         form = form._replace(encoding="utf-8-sig")
     text = codecs.getincrementaldecoder(encoding)("replace").decode(head)
-    if encoding == "utf-8" and "\ufffd" in text[:-1]:  # names in Windows-1252, which columns are found by
+    if encoding == "utf-8" and "\ufffd" in text[:-1]:  # names in Windows-1252, by which columns are matched
         text = head.decode("cp1252", "replace")
     form = form._replace(line_end="\r\n" if "\r\n" in text else "\n")
     said = re.match(r"\ufeff?sep=(.)\r?\n", text)  # as Excel writes, and reads

@@ -96,7 +96,7 @@ class Evidence(NamedTuple):
         return np.asarray(soft[self.cell_regions()].any(axis=0))
 
     def known_names(self, schema: Schema) -> list[str]:
-        """Names of the columns of which any row says something."""
+        """Names of the columns on which any row has evidence."""
         is_said = (~np.isnan(self.value) | (self.cell_regions() >= 0)).any(axis=0)
         return [schema.names[j] for j in np.flatnonzero(is_said).tolist()]
 
@@ -123,11 +123,11 @@ class Evidence(NamedTuple):
         return self._replace(value=value, region=region)
 
 
-# ---- Which values meet hard evidence.
+# ---- Which values satisfy hard evidence.
 
 
 def is_met(schema: Schema, evidence: Evidence, X: np.ndarray) -> np.ndarray:
-    """Whether rows X, (..., d), meet the hard evidence in the only row of ``evidence``: bool (...). NaN meets none."""
+    """Whether rows X, (..., d), satisfy the hard evidence in the only row of ``evidence``: bool (...); not if NaN."""
     found = np.ones(X.shape[:-1], dtype=bool)
     region = evidence.cell_regions()[0]
     for j in np.flatnonzero(~np.isnan(evidence.value[0]) | (region >= 0)).tolist():
@@ -136,7 +136,7 @@ def is_met(schema: Schema, evidence: Evidence, X: np.ndarray) -> np.ndarray:
 
 
 def within_ends(schema: Schema, evidence: Evidence, m: int, drawn: np.ndarray) -> np.ndarray:
-    """Rows drawn given the evidence, m for each row of it; cells of which it says nothing are within their ends."""
+    """Rows drawn given the evidence, m for each row of it; cells without evidence are within their ends."""
     # What lies beyond the hard ends of a column has a density, so that no row is impossible, but is not drawn.
     for j, column in enumerate(schema.columns):
         half = 0.5 * column.step
@@ -149,7 +149,7 @@ def within_ends(schema: Schema, evidence: Evidence, m: int, drawn: np.ndarray) -
 
 
 def is_met_by(column: Column, evidence: Evidence, j: int, x: np.ndarray) -> np.ndarray:
-    """Whether values x of column j meet what the only row of hard evidence says of it: bool, of the shape of x."""
+    """Whether values x of column j satisfy the only row of hard evidence: bool, of the shape of x."""
     value, region = float(evidence.value[0, j]), int(evidence.cell_regions()[0, j])
     if region < 0:
         half = column.step / 2.0
@@ -393,7 +393,7 @@ def with_values(schema: Schema, evidence: Evidence, j: int, x: np.ndarray) -> Ev
 
 
 def within(schema: Schema, evidence: Evidence, j: int, regions: Sequence[Region]) -> Evidence:
-    """n rows of evidence, of which the i-th says, too, that column j lies in ``regions[i]``."""
+    """n rows of evidence, of which the i-th also has column j in ``regions[i]``."""
     table, column = RegionTable(evidence), schema.columns[j]
     value, number = evidence.value.copy(), evidence.cell_regions()
     for i, region in enumerate(regions):

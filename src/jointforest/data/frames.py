@@ -23,7 +23,7 @@ from .text_columns import read_cells
 from .times import is_span, seconds, unit_of, zone_of
 from .written_forms import WrittenForm
 
-# ---- Which library a frame is of: frames taken apart and built again by its backend, imported only then.
+# ---- Which library a frame is of: frames read and rebuilt by its backend, imported only then.
 
 
 def read(frame: Any) -> FrameReader:

@@ -53,7 +53,7 @@ class SetAside:
 
     @property
     def is_left_empty(self) -> bool:
-        """Whether drawn rows have no value of the column, and nobody asked for that."""
+        """Whether drawn rows have no value of the column, and the user did not ask for this."""
         return self.reason in ("free text", "too many levels")
 
     def new(self, k: int) -> str:

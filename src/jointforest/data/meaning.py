@@ -108,7 +108,7 @@ def refuse_pair(column: Column, condition: Any) -> None:
 
 
 def contains(column: Column, condition: Any, number: float) -> bool:
-    """Whether a number (or level code) meets a condition; on a grid, whether the centre of its cell does."""
+    """Whether a number (or level code) satisfies a condition; on a grid, whether the centre of its cell does."""
     condition = _known(column, condition)
     if isinstance(condition, AnyOf):
         return any([contains(column, part, number) for part in condition.conditions])
@@ -254,7 +254,7 @@ def _plain_numbers(column: Column, values: Sequence[Any]) -> np.ndarray | None:
 
 
 def _check_points(column: Column, condition: AnyOf) -> None:
-    """Single values in a density have probability 0, which nobody means by asking for them in a set."""
+    """Single values in a density have probability 0, which is not meant by a set of them."""
     for part in condition.conditions:
         if isinstance(part, AnyOf) or column.is_categorical or column.step > 0.0:
             continue
@@ -326,7 +326,7 @@ def _end(column: Column, value: Any) -> float:
 
 
 def _known(column: Column, condition: Any) -> Any:
-    """The condition in its normal form; it must say something."""
+    """The condition in its normal form; it must be a condition."""
     condition = normal(condition)
     if condition is None:
         raise ValueError(f"column {column.name!r}: None (nothing known) cannot be part of a condition; leave it out")

@@ -160,7 +160,7 @@ def _notes(column: Column) -> Iterator[str]:
 
 
 def _visible(name: str) -> str:
-    """The name of a column; in quotes if it is empty or has spaces at its ends, which nobody would see."""
+    """The name of a column; in quotes if it is empty or has spaces at its ends, which would be invisible."""
     return name if name and name == name.strip() else repr(name)
 
 

@@ -31,7 +31,7 @@ class RowSample(NamedTuple):
 
 
 class CommonRows(NamedTuple):
-    """Rows that may be common, counted exactly; of rows that were not met yet there are no cells.
+    """Rows that may be common, counted exactly; of rows not seen yet there are no cells.
 
     keys : uint64 array (k,), ascending
     counts : int64 array (k,)

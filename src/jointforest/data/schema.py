@@ -32,7 +32,7 @@ class Columns(NamedTuple):
     """Column layout for the kernels.
 
     A table has d columns. Each is numeric or categorical and has a *slot*: its place among the columns of its
-    own sort. There are p numeric and c categorical slots, p + c = d.
+    own kind. There are p numeric and c categorical slots, p + c = d.
 
     is_categorical : uint8 array (d,). 1 where the column is categorical (also ordered and boolean ones), else 0.
     slot : int32 array (d,). Place of the column among the numeric, or among the categorical, columns.
@@ -104,7 +104,7 @@ class Column:
     n_observed : int. Number of cells seen at learning that were not missing.
     n_ranges : int. How many of them were ranges. ``minimum`` and ``maximum`` are then those of the others, if there are
         any.
-    censored : Censored or None. Another column that says whether numbers are exact.
+    censored : Censored or None. Another column that marks exact numbers.
     learned_until : float. Of a column with ranges that are open above the largest number that is known exactly, or if
         none is the largest lower end; infinite of others.
     has_number_name : bool. Whether the column's name in its frame is a whole number, whose text is ``name`` (pandas
@@ -115,7 +115,7 @@ class Column:
     parts : tuple of (bool, tuple of float). Of a column that stands for several: whether each of these has numbers, and
         its number or level code in each level. Levels that share a code agree in all parts but the one of most values
         (`learn_scale`).
-    digits : int. Significant digits with which the cells are written, where these say more than a grid does; 0 if not
+    digits : int. Significant digits with which the cells are written, if more precise than a grid; 0 if not
         known.
     why_text : str. Why cells of text, most of which seem to be numbers, dates or times, were not read as such; empty of
         others.
@@ -380,7 +380,7 @@ class Schema:
     frame : {"pandas", "polars", "pyarrow", "numpy", "file"}
     unknown : tuple of (int, Column). Columns that take no part in the model, and their places among all columns of the
         frame, ascending: those without a known cell at learning, and those that are set aside, such as identifiers.
-        Their cells say nothing in evidence. In draws, identifiers are new, and cells of the other columns are missing.
+        Their cells have no effect as evidence. In draws, identifiers are new, and the other columns are missing.
     n_rows : float. Rows that the model was learned from, of a conditioned model those that its evidence stands for; 0
         if unknown.
     rules : tuple of Rule. Rules between the columns: those that the table obeys, as far as they were looked for, or was

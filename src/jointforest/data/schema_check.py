@@ -61,7 +61,7 @@ def schema_from_dict(data: Any) -> Schema:
 
 
 def _spelling(data: Any) -> CsvForm | None:
-    """How the CSV file was written, if the schema says so."""
+    """How the CSV file was written, if the schema has it."""
     if data is None:
         return None
     _keys(data, set(), "schema.spelling", set(CsvForm._fields).difference(OF_ONE_FILE))

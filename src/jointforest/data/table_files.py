@@ -122,7 +122,7 @@ def check_writable(path: str) -> None:
 
 
 def format_of(path: str, form: str | None) -> str:
-    """``csv``, ``parquet``, ``xlsx`` or ``jsonl``: as said, or by the file's ending."""
+    """``csv``, ``parquet``, ``xlsx`` or ``jsonl``: as given, or by the file's ending."""
     if form is not None:
         return form
     ending = Path(path).suffix.lower()
@@ -183,7 +183,7 @@ def _write(table: pa.Table, file: BinaryIO, form: str, csv: CsvForm) -> None:
 
 
 def check_schema(first: pa.Schema, schema: pa.Schema, first_file: str, file: str) -> None:
-    """A ValueError if a file has other columns than the first one, or a column whose type is of another sort."""
+    """A ValueError if a file has other columns than the first one, or a column of another type."""
     for name in first.names:
         if name not in schema.names:
             raise ValueError(f"{file}: there is no column {name!r}, which {first_file} has")
@@ -216,7 +216,7 @@ def _sort(kind: pa.DataType) -> str:
 
 
 def about_column(column: dict[str, Any]) -> str:
-    """One line on a column's values, from what `Joint.info` says of it."""
+    """One line on a column's values, from `Joint.info`."""
     if "levels" in column:
         levels = [str(level) for level in column["levels"]]
         few_levels = ", ".join(levels[:6]) + (", ..." if len(levels) > 6 else "")

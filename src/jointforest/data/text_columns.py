@@ -152,10 +152,10 @@ class _Texts(NamedTuple):
 
 
 class _Family(NamedTuple):
-    """Forms of one sort that may be those of a column, the preferred one first.
+    """Forms of one type that a column may have, the preferred one first.
 
     what : str. In words.
-    fits : bool array (n,). Texts that have one of the forms, or may have one of the sort.
+    fits : bool array (n,). Texts that have one of the forms, or may have one of this type.
     forms : tuple of WrittenForm. Those that all of these texts have; none if they are written in several ways.
     may_differ : float. Largest share of cells of another form.
     """
@@ -167,7 +167,7 @@ class _Family(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What was found of the text columns of a table, by their names.
+    """The forms of the text columns of a table, by their names.
 
     forms : dict of WrittenForm. Of columns that hold numbers, dates or times.
     why_text : dict of str. Why a column stays text that seems to hold them.

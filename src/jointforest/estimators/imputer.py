@@ -259,7 +259,7 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
         Parameters
         ----------
         X : frame, array or lists of n rows
-            Columns of frames are found by name; those that are not there are filled, too.
+            Columns of frames are matched by name; those that are not there are filled, too.
 
         Returns
         -------

@@ -64,7 +64,7 @@ def fidelity(
     Returns
     -------
     Fidelity
-        Prints as a page, the headline first. What could not be computed is None, and said in its ``notes``.
+        Prints as a page, the headline first. What could not be computed is None, with a reason in ``notes``.
 
     Raises
     ------

@@ -59,7 +59,7 @@ class HistoryAccuracy:
 
 @dataclass(frozen=True)
 class HistoryFidelity:
-    """What `HistoryJoint.fidelity` found; it prints as a table.
+    """The result of `HistoryJoint.fidelity`; it prints as a table.
 
     drawn : HistoryAccuracy. Of drawn histories, against the table.
     held_out : HistoryAccuracy or None. Of held-out histories, against the table: what the sampling of subjects alone

@@ -92,14 +92,14 @@ class RankedTable:
 # ---- Do synthetic rows, or a joint, give away who was in the table? Two simple attacks beside held-out rows.
 
 MEMBERSHIP_ROWS = 1_000
-"""Rows of each sort that are asked about."""
+"""Rows of each group that are attacked."""
 
 
 @dataclass(frozen=True)
 class Membership:
     """How well simple attacks tell rows of the table from held-out rows; 0 is chance, 1 is always.
 
-    The attacker is shown one row of the table and one held-out row, and has to say which one was learned from: the one
+    The attacker is shown one row of the table and one held-out row, and has to name the learned one: the one
     closer to a synthetic row (distance), or the one of greater density under the joint (density). The advantage is
     P(right) - P(wrong), which is 2 AUC - 1; ties count one half.
 
@@ -107,7 +107,7 @@ class Membership:
     density_advantage, density_error : float or None. Of the attack by density; None of rows without a joint.
     nearer, nearer_error : float. Share of synthetic rows that are closer to the table than to as many held-out rows,
         ties by half, and its standard error: 0.5 is chance.
-    n_rows : int. Rows asked about, at most, of each sort.
+    n_rows : int. Rows asked about, at most, of each group.
     """
 
     advantage: float

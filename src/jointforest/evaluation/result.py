@@ -1,4 +1,4 @@
-"""What `fidelity` found, as numbers, a page, a table."""
+"""The result of `fidelity`, as numbers, a page, a table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FIGURES = ("marginals", "pairs", "told_apart", "held_out", "coverage", "copies",
 
 @dataclass(frozen=True)
 class Figures:
-    """All that was found: see `result.Fidelity`."""
+    """All figures: see `result.Fidelity`."""
 
     of: str
     n_table: int

@@ -4,7 +4,7 @@ The statements are exact answers of the joint, not shares of draws. Of each colu
 or P(x <= quantile) and the mean. They are asked given nothing, and given each class of values of the columns on which
 it depends most. Relations that the rule search knows, and that the joint does not enforce, are statements too.
 
-A statement is wrong if it lies outside a confidence interval of what rows say. The intervals of all statements hold
+A statement is wrong if it lies outside a confidence interval of the rows. The intervals of all statements hold
 together with a probability of 1 - `LEVEL`, by Bonferroni's inequality. Those of probabilities are of Clopper and
 Pearson, which hold for any number of rows.
 """

@@ -16,7 +16,7 @@ N_FOLDS = 3
 """Folds of the cross-validation: each classifier learns from two thirds of the rows, and no row is judged by one that
 saw it."""
 FEWEST_ROWS = 10
-"""Rows of either table below which nothing is said."""
+"""Rows of either table below which there is no score."""
 MOST_TEST_ROWS = 100_000
 """Rows of either table; of more so many are drawn."""
 QUICK_ROWS = 6_000
@@ -25,7 +25,7 @@ QUICK_ROWS = 6_000
 
 @dataclass(frozen=True)
 class ToldApart:
-    """How well a classifier tells rows from those of a table, on rows it has not seen.
+    """How well a classifier separates rows from those of a table, on unseen rows.
 
     score : float. 1 - mean over folds of (2 max(AUC, 1/2) - 1): 1 if the classifier cannot tell, 0 if it always can.
     auc : tuple of float. Area under the ROC curve in each of the three folds.

@@ -101,7 +101,7 @@ def _axes(shown: ShownJoint, said: Any) -> dict[int, _Axis]:
 
 
 def _rounded(mass: np.ndarray) -> list[float]:
-    """Masses short enough to send, without digits that nobody sees."""
+    """Masses short enough to send, without invisible digits."""
     return [float(f"{x:.9g}") for x in mass.tolist()]
 
 

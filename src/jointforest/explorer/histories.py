@@ -150,7 +150,7 @@ def shown_histories(joint: Any, title: str, rows: Any) -> ShownHistories:
 
 
 def _table(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns of a joint of histories; ``body`` says nothing."""
+    """The columns of a joint of histories; ``body`` is not used."""
     joint = shown.joint
     return {
         "title": shown.title,
@@ -186,7 +186,7 @@ def subjects(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
 
 def history(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
     """The rows, as texts, of the subject of the table with the number ``place``, or of a drawn one (``seed``)."""
-    # ``unseen`` says which cells hold a level that learning never saw: the page counts them as empty.
+    # ``unseen`` marks cells with a level that learning did not see: the page counts them as empty.
     if "seed" in body:
         seed, k = whole_number(body, "seed", 0, 0, 2**32 - 1), 0
         chosen, label = shown.read(shown.joint.sample(1, random_state=seed)), f"drawn subject {seed + 1}"
@@ -366,7 +366,7 @@ def _or_null(numbers: np.ndarray) -> list[float | None]:
 
 
 def population(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Each varying column by row number, of drawn histories and of those of the table; ``body`` says nothing."""
+    """Each varying column by row number, of drawn histories and of those of the table; ``body`` is not used."""
     sources = {"drawn": shown.drawn} | ({} if shown.table is None else {"table": shown.table})
     out: dict[str, Any] = {"subjects": {name: len(one.rows.labels) for name, one in sources.items()}}
     longest = max(_positions(one.rows.length) for one in sources.values())

@@ -29,7 +29,7 @@ def in_notebook() -> bool:
 
 
 def is_run_unattended() -> bool:
-    """Whether a program runs the notebook (nbconvert, papermill): nobody is there to click, nor to type an input."""
+    """Whether a program runs the notebook (nbconvert, papermill): without a user."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     parent = getattr(getattr(shell, "kernel", None), "get_parent", None)

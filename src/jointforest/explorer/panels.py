@@ -127,7 +127,7 @@ def check(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def pair(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The joint distribution of two columns given evidence, and what one tells of the other."""
+    """The joint distribution of two columns given evidence, and how much one is informative about the other."""
     known = Known(shown, body.get("evidence"))
     said, bins = body.get("columns"), whole_number(body, "bins", 20, 2, _MOST_BINS)
     if not isinstance(said, list) or len(said) != 2:
@@ -145,7 +145,7 @@ def pair(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Rows(NamedTuple):
-    """Rows as texts; of rows of the table also their numbers, and how many meet the evidence."""
+    """Rows as texts; of rows of the table also their numbers, and how many satisfy the evidence."""
 
     rows: list[list[str | None]]
     numbers: list[int] | None = None
@@ -153,7 +153,7 @@ class _Rows(NamedTuple):
 
 
 def _rows(shown: ShownJoint, body: Mapping[str, Any], most: int, digits: int | None = None) -> _Rows:
-    """``n`` rows drawn given evidence, the same with the same ``seed``; or, with ``table``, rows of it that meet it."""
+    """``n`` rows drawn given evidence by ``seed``; or, with ``table``, rows of it that satisfy the evidence."""
     # They are sorted by the column number ``sort``, ``descending`` or not; missing cells come last.
     known = Known(shown, body.get("evidence"))
     n, seed = whole_number(body, "n", 20, 0, most), whole_number(body, "seed", 0, 0, 2**32 - 1)
@@ -220,7 +220,7 @@ def column_numbers(column: Column, cuts: np.ndarray) -> np.ndarray:
 
 def _dependence(shown: ShownJoint, known: Known, pair: list[int]) -> dict[str, float | None]:
     """Mutual information of two columns given the evidence in bits, as `Joint.mutual_information` has it for bins; and
-    that of the table's rows that meet it."""
+    that of the table's rows that satisfy it."""
     cuts = {j: class_cuts(known.state, j, CLASS_BINS) for j in pair}
     of_rows = None
     if known.rows is not None:
@@ -324,7 +324,7 @@ def _without(shown: ShownJoint, said: Any) -> np.ndarray:
 
 
 def _cells(shown: ShownJoint, said: Any) -> np.ndarray:
-    """Numbers and codes (d,) of texts by column name, NaN of those that are not said."""
+    """Numbers and codes (d,) of texts by column name, NaN of those that are not given."""
     if not isinstance(said, Mapping):
         raise ValueError(f"cells: expected an object of texts by column name, got {type(said).__name__}")
     x = np.full(len(shown.columns), np.nan)

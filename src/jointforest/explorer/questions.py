@@ -64,7 +64,7 @@ def replaced(old: ShownJoint | ShownHistories, joint: Any, title: str | None) ->
 
 
 class _Answer(NamedTuple):
-    """What is said, a dict of JSON or, of "csv", a text; and what kind of answer it is, as a status of HTTP."""
+    """The answer, a dict of JSON or, of "csv", a text; and what kind of answer it is, as a status of HTTP."""
 
     status: int
     said: Any
@@ -93,6 +93,6 @@ def answer(
         return _Answer(400, {"error": str(error) or type(error).__name__})
     except (MemoryError, RecursionError) as error:
         return _Answer(400, {"error": f"this question takes too much: {type(error).__name__}"})
-    except Exception as error:  # so that the page says what happened, and whoever answers stays
+    except Exception as error:  # so that the page shows the error, and the server continues
         print(f"explore: {what}: {type(error).__name__}: {error}", file=sys.stderr)
         return _Answer(500, {"error": f"an error of the library: {type(error).__name__}: {error}"})

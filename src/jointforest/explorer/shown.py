@@ -132,7 +132,7 @@ class ShownJoint:
 
     @cached_property
     def ranged(self) -> frozenset[int]:
-        """Columns in which some cells of the table are ranges: which rows meet evidence on them is not known."""
+        """Columns in which some cells of the table are ranges: which rows satisfy evidence on them is not known."""
         ranges = None if self._read_rows is None else self._read_rows[2]
         return frozenset() if ranges is None else frozenset(np.flatnonzero((ranges.number >= 0).any(axis=0)).tolist())
 
@@ -321,7 +321,7 @@ def described(column: Column, edges: np.ndarray) -> dict[str, Any]:
 
 
 def from_shown(column: Column, shown: float) -> float:
-    """A number of the column from what the page says."""
+    """A number of the column from the page's number."""
     try:
         number = float(shown)
     except OverflowError:

@@ -135,7 +135,7 @@ def model_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Distributi
 
 
 def _component(schema: Schema, of: dict[str, Any], arrays: dict[str, np.ndarray]) -> Distribution:
-    """One component from what a file says of it, and its arrays."""
+    """One component from its metadata in a file, and its arrays."""
     if of["kind"] == "forest":
         return BoxForest(forest_from_arrays(schema, of, arrays))
     if of["kind"] == RULED:
@@ -209,7 +209,7 @@ def _array(name: str, tensor: dict[str, Any]) -> np.ndarray:
 
 
 def json_of(text: bytes | str, what: str) -> dict[str, Any]:
-    """A JSON object; a ValueError says that ``what`` is none."""
+    """A JSON object; a ValueError names ``what`` if it is none."""
     try:
         value = json.loads(text.decode("utf-8") if isinstance(text, bytes) else text)
     except (ValueError, RecursionError) as error:

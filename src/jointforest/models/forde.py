@@ -269,7 +269,7 @@ def write_forde(model: Distribution, folder: str | os.PathLike[str]) -> None:
 
 
 def _plain_forest(model: Distribution) -> Forest:
-    """The one forest of the model, all of which can be said; a ValueError names what cannot."""
+    """The one forest of the model, which the format can hold; a ValueError names what it cannot."""
     forest = model.forest_for("a file with parameters of arf")
     if forest.has_background:
         raise ValueError("the background has no counterpart in arf: learn with epsilon=0")

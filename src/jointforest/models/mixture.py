@@ -92,7 +92,7 @@ class Mixture(Distribution):
 
     def condition(self, evidence: Evidence) -> Distribution:
         log_joint = self.log_joint(evidence)[0]
-        possible = np.flatnonzero(log_joint > -np.inf).tolist() or [0]  # a component says what is wrong if none is
+        possible = np.flatnonzero(log_joint > -np.inf).tolist() or [0]  # a component raises the error if none is
         return _sum_of([self.components[k].condition(evidence) for k in possible], log_joint[possible])
 
     def marginalize(self, columns: list[int]) -> Mixture:
@@ -107,7 +107,7 @@ class Mixture(Distribution):
         if state is nothing:
             return self
         log_p = state._log_joint()[0]
-        possible = np.flatnonzero(log_p > -np.inf).tolist() or [0]  # a component says what is wrong if none is
+        possible = np.flatnonzero(log_p > -np.inf).tolist() or [0]  # a component raises the error if none is
         return _sum_of([self.components[k].given_known(columns) for k in possible], log_p[possible])
 
     def given_missing(self, j: int, is_missing: bool) -> tuple[Distribution | None, float]:
@@ -374,7 +374,7 @@ def mix(distributions: Sequence[Distribution], weight: np.ndarray) -> Distributi
 
 
 def _rules_of_all(schemas: Sequence[Schema]) -> tuple[Rule, ...]:
-    """The rules that all schemas have; they are enforced where all say so."""
+    """The rules that all schemas have; they are enforced where all enforce them."""
     by_text = [{str(rule): rule for rule in schema.rules} for schema in schemas]
     common = [rule for text, rule in by_text[0].items() if all(text in rules for rules in by_text)]
     return tuple(

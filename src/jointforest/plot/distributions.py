@@ -116,7 +116,7 @@ def cdf(distribution: Joint | Posterior, column: str, frame: Any = None, ax: Axe
     column : str
         A column of numbers or dates.
     frame : frame, optional
-        Rows to compare with; its missing cells are left out. Of a posterior, give the rows that meet its evidence.
+        Rows to compare with; its missing cells are left out. Of a posterior, give the rows that satisfy its evidence.
     ax : Axes, optional
         Where to draw; default: a new figure.
 
@@ -193,7 +193,7 @@ def posterior(posterior: Posterior, columns: Sequence[str] | None = None) -> Fig
     Returns
     -------
     Figure
-        One axes a column, a title that says the evidence, and a legend. Titles of numbers say the mean without and with
+        One axes a column, a title with the evidence, and a legend. Titles of numbers say the mean without and with
         the evidence. Numbers: shares of bins, below them the mean as
         a dot and the interval of equal tails that holds 90 % as a line. Levels: bars on an axis of 0 to 100 %; of many
         the 8 most probable, before or after.
@@ -250,7 +250,7 @@ def marginal(distribution: Joint | Posterior, column: str, ax: Axes | None = Non
     Returns
     -------
     Axes
-        As one panel of `posterior`, with a title that says the evidence, and a legend.
+        As one panel of `posterior`, with a title with the evidence, and a legend.
 
     Raises
     ------

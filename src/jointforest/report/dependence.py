@@ -88,7 +88,7 @@ def arcs(found: Dependence) -> dict[str, Any]:
 
 
 def predictors(found: Dependence, target: str) -> list[dict[str, str]]:
-    """The columns that say most of a target, each alone, the strongest first."""
+    """The best predictors of a target, each alone, the strongest first."""
     j = found.names.index(target)
     best = np.argsort(-found.strength[j], kind="stable")[:STRONGEST].tolist()
     return [

@@ -301,7 +301,7 @@ def quantized(table: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
     # An entry is greatest * (number / (2^bits - 1))^2. The scale is that of the column, so rare codes keep their
     # digits; the square gives small entries more digits.
     top = np.maximum(table.max(axis=0, initial=0.0), SMALLEST).astype(np.float32)
-    if bits <= 8:  # its own last digits say nothing then, and bytes of zeros take no room
+    if bits <= 8:  # its own last digits do not count then, and bytes of zeros take no room
         top = (top.view(np.uint32) & np.uint32(0xFFFFF000)).view(np.float32)
     share = np.clip(table / top.astype(np.float64), 0.0, 1.0)
     return np.rint(np.sqrt(share) * (2**bits - 1)).astype(np.uint16), top
@@ -318,7 +318,7 @@ def distributions(table: np.ndarray) -> np.ndarray:
 
 
 class Packer:
-    """Arrays one after the other, each described by a dict of JSON that says where it lies and of what kind it is."""
+    """Arrays one after the other, each described by a dict of JSON with its position and type."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []

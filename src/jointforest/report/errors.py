@@ -25,7 +25,7 @@ FEW_PIECES = 200
 RULED_PIECES = 50
 """Pieces where the joint has enforced rules: an answer about a sum of columns takes up to 0.1 seconds."""
 _MOST_COLUMNS = 3
-"""Most columns that a piece says something of."""
+"""Most columns in a piece."""
 SEVERAL = 0.3
 """Share of conditions on levels that name two."""
 _STEPS = 200
@@ -60,7 +60,7 @@ def _piece(shown: ShownJoint, x: np.ndarray, other: np.ndarray, rng: np.random.G
 
 
 def _condition(column: Column, bins: ShownBins, x: float, other: float, rng: np.random.Generator) -> dict[str, Any]:
-    """A condition that the value x meets, none of a cell that a rule makes missing; ``other`` is another value."""
+    """A condition that the value x satisfies, none of a cell that a rule makes missing; ``other`` is another value."""
     if np.isnan(x) or np.isnan(other):
         return {}
     if column.is_categorical:

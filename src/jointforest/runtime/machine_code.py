@@ -6,7 +6,7 @@ compiled. Neither times nor paths nor the processor's name are part of the key. 
 content, so a damaged one is not loaded.
 
 Code in the package's folder is trusted as the package's source is. The user's folder and its files count only if they
-belong to this user or to root, and nobody else can write to them. No file is unpickled.
+belong to this user or to root, and no other user can write to them. No file is unpickled.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def key_of(function: Callable, signature: str, compiler: str) -> str:
 
 def _source_of(function: Any) -> str:
     """A hash of a function and of all kernels that it calls, as they are loaded."""
-    # Not of their files: somebody may edit these while a process runs, which would keep old code as that of the new
+    # Not of their files: someone may edit these while a process runs, which would keep old code as that of the new
     # text.
     functions: dict[int, str] = {}
     _describe_function(function, functions)
@@ -230,7 +230,7 @@ def _file_name(function: Callable, signature: str, key: str) -> str:
 
 
 def _is_trusted(path: Path | int) -> bool:
-    """Whether a folder, or an open file, is this user's or root's, and nobody else can write to it."""
+    """Whether a folder, or an open file, is this user's or root's, and no other user can write to it."""
     if os.name != "posix":
         return True  # the folders of users are their own on Windows
     try:

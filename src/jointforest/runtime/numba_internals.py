@@ -103,7 +103,7 @@ def _lower_by(lowering: type, steps: Any) -> list[Any]:
 # -- Inner kernels: they are linked into their callers and never become machine code of their own.
 
 _NOT_CALLABLE = ctypes.cast(ctypes.pythonapi.PyObject_Call, ctypes.c_void_p).value
-"""What Python reaches if it calls an inner kernel: it raises a TypeError, which says that this is not callable."""
+"""What Python reaches if it calls an inner kernel: it raises a TypeError, because this is not callable."""
 
 
 class _InnerLibrary(JITCodeLibrary):

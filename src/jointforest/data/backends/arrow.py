@@ -1,4 +1,4 @@
-"""Arrow tables taken apart and built again. Imported only when Arrow data are at hand."""
+"""Arrow tables read into arrays and rebuilt. Imported only when Arrow data are at hand."""
 
 from __future__ import annotations
 

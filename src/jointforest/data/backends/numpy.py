@@ -1,4 +1,4 @@
-"""2-D numpy arrays taken apart and built again; column j has the name ``xj``."""
+"""2-D numpy arrays read into arrays and rebuilt; column j has the name ``xj``."""
 
 from __future__ import annotations
 

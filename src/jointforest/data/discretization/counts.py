@@ -51,7 +51,7 @@ def cell_number(x: np.ndarray, step: float, origin: float) -> np.ndarray:
 
 
 def count_places(column: Column, values: np.ndarray, weight: np.ndarray | None) -> PlaceTally:
-    """The tally of a numeric column; rows without a value or without weight say nothing."""
+    """The tally of a numeric column; rows without a value or weight do not count."""
     used = ~np.isnan(values)
     if weight is not None:
         used &= weight > 0

@@ -181,7 +181,7 @@ class Scale:
     and ``hi`` are edges of cells, and a cell has its share of the segment.
 
     The codes of a numeric column are ordered: everything of code k lies below everything of code k + 1. A scale cut to
-    a region (`restrict`) has fewer and shorter segments, and their masses are what they were in the whole scale.
+    a region (`restrict`) has fewer and shorter segments, and their masses are those in the complete scale.
 
     n_codes : int. K.
     step, origin : float. Width of a grid cell and centre of one of them; step 0 where there is no grid.

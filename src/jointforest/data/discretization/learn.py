@@ -14,7 +14,7 @@ from .discretizer import Scale, codes_of, decay_of_mean, log_part, mean_variance
 # ---- At most K ordered bins of a numeric column: heavy places alone, the others cut at equal mass.
 
 FEW_ROWS = 10
-"""Rows below which a place has no bin of its own: they may have met there by chance."""
+"""Rows below which a place has no bin of its own: they may coincide there by chance."""
 
 
 NO_LIMITS = np.empty(0)
@@ -563,7 +563,7 @@ MOMENT_STEPS = 20
 _CLOSE = 1e-6
 """Error of the mean, in standard deviations, and of the variance, as a share of it, at which these end."""
 SINGULAR = 1e9
-"""Condition number from which on the two numbers cannot be told apart."""
+"""Condition number from which on the two numbers cannot be distinguished."""
 STEEPER = 3.0
 """Most that a piece becomes steeper from end to end, in nats: likelihood matters more than the last digit."""
 

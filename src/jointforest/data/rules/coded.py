@@ -12,7 +12,7 @@ SAMPLE = 20_000
 CHANCE = 1e-3
 """Most rules that are expected to be found by chance, of each kind, in a whole table."""
 MOST_EXCEPTION_SHARE = 1e-3
-"""Largest share of exceptions of a rule that is told."""
+"""Largest share of exceptions of a rule that is named."""
 
 
 class CodedTable:

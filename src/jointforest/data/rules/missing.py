@@ -14,7 +14,7 @@ from .rule import MissingTogether, MissingWhere
 _FEWEST = 20
 """Fewest rows in which a column is missing, and in which it is known."""
 _MOST_LEVELS = 50
-"""Most values of a column that says where another is missing."""
+"""Most values of a column that determines where another is missing."""
 _FIRST_ROWS = 500
 """Sampled rows by which most candidates are refuted."""
 

@@ -22,7 +22,7 @@ _FEWEST_NEAR = 20
 _WRONG = 0.05
 """Least share of rows that would contradict the order, were the columns independent."""
 _FAR = 0.9
-"""`apartness` above which an order of numbers says next to nothing, as columns have other units or do not depend."""
+"""`apartness` above which an order of numbers is hardly informative, as columns have other units or do not depend."""
 
 
 def find_orders(table: CodedTable, equations: Sequence[Equation] = ()) -> list[Order]:

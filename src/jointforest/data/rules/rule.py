@@ -1,4 +1,4 @@
-"""What a rule between columns says, and how it is written."""
+"""The meaning of a rule between columns, and its text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ENOUGH_EQUATION = 100
 tables show holds in all other rows of its table (see the experiment on rules)."""
 ENOUGH_MISSING = 50
 """The same for rules about missing cells, as they follow from how a table was made: a question that was not asked.
-Without the rule, draws and imputed tables would have answers that nobody gave."""
+Without the rule, draws and imputed tables would have answers that were never given."""
 
 
 @dataclass(frozen=True, kw_only=True)

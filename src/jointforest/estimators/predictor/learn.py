@@ -148,7 +148,7 @@ class PredictorProblem(NamedTuple):
 
 
 class MemberLoss(NamedTuple):
-    """What validation rows say of a member.
+    """Validation results of a member.
 
     name : str
     loss : float64 array (rates,). Mean log-loss, or root of the mean squared error, at each of `Constants.rates`; NaN
@@ -162,7 +162,7 @@ class MemberLoss(NamedTuple):
 
 
 class _Comparison(NamedTuple):
-    """The pool, the names of the members that are kept, in its order, and what validation rows say.
+    """The pool, the names of the members that are kept, in its order, and validation results.
 
     pool : Pool
     kept : list of str
@@ -386,7 +386,7 @@ def _learn_again(
 def _compare(
     problem: PredictorProblem, boosted: list[str], answers: list[dict[str, Answer]], hidden: list[Hidden]
 ) -> _Comparison:
-    """The pool by the answers of each fold, the members that are kept, and what validation rows say of each."""
+    """The pool by the answers of each fold, the members that are kept, and the validation results of each."""
     goal, names = problem.goal(), [FOREST, JOINT, *boosted, ADDITIVE]
     anchor = None if problem.fitted is None else EXPECTED
     if not answers:

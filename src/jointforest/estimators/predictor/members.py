@@ -35,7 +35,7 @@ class Member(Protocol):
         """Rows of which it needs completions to answer, bool (n,)."""
 
     def answer(self, known: PosteriorState, completed: np.ndarray, with_spread: bool = True) -> Answer:
-        """What it says of n rows, of numbers with or without their quantiles.
+        """Answers for n rows, of numbers with or without their quantiles.
 
         ``known`` is the joint's posterior given the known cells. ``completed`` (n, m, d) has draws from it, of all rows
         that `needs_draws`.

@@ -22,7 +22,7 @@ LEVEL_WEIGHT = np.diff(np.concatenate([[0.0], (LEVELS[1:] + LEVELS[:-1]) / 2.0, 
 
 
 class Answer(NamedTuple):
-    """What a member says of n rows.
+    """Answers of a member for n rows.
 
     value : float64 array (n, A). Probabilities of the A classes; of a number its mean (n, 1).
     quantiles : float64 array (n, q) or None. Of a number, those at `LEVELS`, anywhere within a cell of a grid; None of
@@ -66,7 +66,7 @@ class ValidationRows(NamedTuple):
 
     y : float64 array (n,). Codes of classes, or numbers.
     share : float64 array (n,). Share of each row that is missing.
-    n_rows : int. Distinct rows: one that is there several times tells less than several rows.
+    n_rows : int. Distinct rows: a repeated row is less informative than several rows.
     """
 
     y: np.ndarray

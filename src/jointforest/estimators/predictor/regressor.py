@@ -64,7 +64,7 @@ class JointRegressor(RegressorMixin, JointPredictor):
     members_ : tuple of str
         Names of the members that are kept.
     fitted_by : PredictorReport or None
-        What was compared and chosen; ``fitted_by.in_words`` says it in a sentence. Files do not keep it.
+        What was compared and chosen; ``fitted_by.in_words`` is a sentence. Files do not keep it.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if fitted on a frame.

@@ -306,7 +306,7 @@ def _check_possible(model: Distribution, outcome: Outcome, x: np.ndarray, fixed:
 
 
 def _result(p: Problem, X: np.ndarray, is_fewest: bool) -> Counterfactuals:
-    """Rows with all that is said of them."""
+    """Rows with all their results."""
     m, mask, schema = len(X), p.changed(X), p.model.schema
     cells = schema.columns
     changed = tuple(

@@ -1,4 +1,4 @@
-"""A trained ensemble matched with a joint: its features found among the columns, its nodes' regions written down."""
+"""A trained ensemble matched with a joint: its features by column, and the regions of its nodes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...models.box_forest.structure import Forest
 from ...runtime.records import record
 from .split_regions import SplitRegions, Splits, split_regions
 
-# ---- The features of a trained ensemble found among the columns of a joint.
+# ---- The features of a trained ensemble as columns of a joint.
 
 
 class Features(NamedTuple):

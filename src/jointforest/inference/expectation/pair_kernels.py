@@ -19,7 +19,7 @@ def leaf_box(splits, residual, k, box, column):
     """Write the box of the leaf at place k: columns (d,), split regions (d, 2); return the number of columns."""
     n = 0
     below, parent = k, residual.parent[k]
-    while parent >= 0:  # the nearest split of a column tells its region
+    while parent >= 0:  # the nearest split of a column has its region
         node = residual.node[parent]
         j = splits.column[node]
         is_known = False

@@ -120,7 +120,7 @@ def expectation_scratch(arrays: MatchedArrays) -> _RowScratch:
 class SplitCells(NamedTuple):
     """The cells of one row: those into which its D missing columns are split, and all their combinations.
 
-    Cells of a number lie between neighbouring edges; levels that no split tells apart are one cell.
+    Cells of a number lie between neighbouring edges; levels that no split separates are one cell.
 
     n : int64 array (1,). D, the number of columns; the next four have a place for each.
     column : int32 array (d,)
@@ -128,7 +128,7 @@ class SplitCells(NamedTuple):
     region : int32 array (d,). Place of the column's first split region among the used ones.
     place : int32 array (d,). Where a column of the joint is among the D; -1 if it is not.
     level_cell : int32 array (S,). Which of its column's cells a level is in.
-    level_key : uint64 array (S,). Equal for levels that no split tells apart.
+    level_key : uint64 array (S,). Equal for levels that no split separates.
     member : uint8 array (M, levels). Whether a set of levels has the cell of this number.
     """
 

@@ -36,7 +36,7 @@ from .rules import (
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """Rules with what belongs to them; made by `Posterior.explain` and `Joint.reverse`, which say what is in it.
+    """Rules with what belongs to them; made by `Posterior.explain` and `Joint.reverse`, which describe its contents.
 
     Attributes
     ----------

@@ -129,7 +129,7 @@ def tree_text(forest: BoxTrees, tree: int, max_leaves: int | None = None) -> Tre
         if node.parent in hidden:
             hidden.add(k)
     shown = [node.leaf for k, node in enumerate(nodes) if node.leaf >= 0 and k not in hidden]
-    wanted = np.intersect1d(leaves, shown)  # leaves of no weight say nothing
+    wanted = np.intersect1d(leaves, shown)  # leaves of no weight do not count
     says = dict(zip(wanted.tolist(), leaf_summaries(forest, build(forest.schema), wanted), strict=True))
     lines = [f"tree {tree} of {n_trees(forest)}: {len(leaves)} leaves; shares are of the tree's rows"]
     if folded:

@@ -88,7 +88,7 @@ def with_means(ensemble: Ensemble, mass: np.ndarray, value: np.ndarray) -> np.nd
 
 
 def is_average(ensemble: Ensemble) -> bool:
-    """Whether the model's prediction is the mean of its trees', as far as its class tells."""
+    """Whether the model's prediction is the mean of its trees', as far as its class shows."""
     name = ensemble.library.split()[-1]
     return ensemble.link == "identity" and name.startswith(("DecisionTree", "ExtraTree", "RandomForest", "XGBRF"))
 

@@ -143,9 +143,9 @@ def solve(plan: Plan, value: np.ndarray, variance: np.ndarray) -> tuple[np.ndarr
 
 
 EXACT_PLAYERS = 12
-"""Up to so many players all coalitions are asked, if nothing else is said."""
+"""Up to so many players all coalitions are asked, by default."""
 SAMPLED = 512
-"""Coalitions of a row with more players, if nothing else is said."""
+"""Coalitions of a row with more players, by default."""
 MOST_COALITIONS = 65_536
 """Most coalitions of a row; of all rows together, the most whose values are asked at once."""
 

@@ -97,7 +97,7 @@ def _of_rows(forest: Forest, rows: Evidence, post: LeafPosterior, first: int, a:
 
 def _leaf_means(forest: Forest, rows: Evidence, j: int, row: np.ndarray, leaf: np.ndarray) -> np.ndarray:
     """Mean of a column in the leaf of each of M pairs of a row and a leaf, (M,); 0 in rows that know the column."""
-    # Rows that say the same of the column share the means of their leaves.
+    # Rows with the same evidence on the column share the means of their leaves.
     region = rows.cell_regions()[:, j]
     is_known = ~np.isnan(rows.value[:, j])
     mean = np.zeros(len(leaf))
@@ -197,7 +197,7 @@ class BoxForest(Distribution):
 
 @dataclass(eq=False)
 class BoxForestPosterior(PosteriorState):
-    """The posterior of a forest of boxes. The leaves that a single row of evidence meets are computed once."""
+    """The posterior of a forest of boxes. The leaves that a single row of evidence reaches are computed once."""
 
     distribution: BoxForest
     beta: float = 1.0
@@ -209,7 +209,7 @@ class BoxForestPosterior(PosteriorState):
 
     @cached_property
     def row(self) -> OneRow | None:
-        """The leaves that a single row of evidence meets; None of several rows, which are answered in chunks."""
+        """The leaves that a single row of evidence reaches; None of several rows, which are answered in chunks."""
         if len(self.evidence.value) != 1 or self.beta != 1.0:
             return None
         return OneRow(self.forest, self.evidence)

@@ -69,11 +69,11 @@ class BoxTrees(ABC):
 
     @abstractmethod
     def met_leaves(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
-        """Leaves that one row of evidence meets, and log p(leaf, evidence) of each."""
+        """Leaves that one row of evidence reaches, and log p(leaf, evidence) of each."""
 
     @abstractmethod
     def column_in_groups(self, evidence: Evidence, groups: Sequence[np.ndarray] | np.ndarray, j: int) -> ColumnInGroups:
-        """Column j in k groups of leaves, given one row of evidence that all of them meet; no leaf is in two groups."""
+        """Column j in k groups of leaves that one row of evidence reaches; no leaf is in two groups."""
         # The evidence gives the column no value.
 
     @abstractmethod

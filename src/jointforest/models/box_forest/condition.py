@@ -113,7 +113,7 @@ def _without_splits(trees: Trees, stays: np.ndarray) -> Trees:
     )
 
 
-# ---- The pieces that likelihoods of runs cut a column into, and fewer of them where a leaf hardly tells.
+# ---- The pieces that likelihoods of runs cut a column into, and fewer of them where a leaf is hardly informative.
 
 
 class ColumnParts(NamedTuple):

@@ -1,4 +1,4 @@
-"""The posterior over leaves: which boxes the evidence meets, and how well."""
+"""The posterior over leaves: which boxes the evidence reaches, and with which weight."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class LeafPosterior(NamedTuple):
 
 
 def posterior(forest: Forest, evidence: Evidence) -> LeafPosterior:
-    """Leaves that each row of evidence meets, with log p(leaf, evidence); for many rows use `by_chunks`."""
+    """Leaves that each row of evidence reaches, with log p(leaf, evidence); for many rows use `by_chunks`."""
 
     def work(first: int, stop: int) -> LeafPosterior:
         return chunk_posterior(forest, evidence, first, stop)
@@ -183,7 +183,7 @@ def chunk_posterior(
 
 
 def row_chunks(forest: Forest, evidence: Evidence, most: int = 1024) -> list[tuple[int, int]]:
-    """So few rows a chunk that rows without any evidence, which meet every leaf, fit into some 50 MB."""
+    """So few rows a chunk that rows without any evidence, which reach every leaf, fit into some 50 MB."""
     rows = max(1, min(most, _ENTRIES // len(forest.leaves.log_weight)))
     return chunks(len(evidence.value), rows) or [(0, 0)]
 
@@ -221,9 +221,9 @@ class SharedCells(NamedTuple):
     """The distinct cells of n rows, and how well each fits each of L leaves.
 
     number : int64 array (n, d). Of each cell of the rows, -1 where it is missing.
-    start : int64 array (C + 1,). Cell c meets the leaves ``leaf[start[c]:start[c + 1]]``.
+    start : int64 array (C + 1,). Cell c reaches the leaves ``leaf[start[c]:start[c + 1]]``.
     leaf : int32 array (M,)
-    log_density : float64 array (C, L). Of each cell in each leaf; -inf where they do not meet.
+    log_density : float64 array (C, L). Of each cell in each leaf; -inf where it cannot be.
     prior : float64 array (L,). The leaves' log weights.
     """
 

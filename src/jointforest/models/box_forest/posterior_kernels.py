@@ -122,7 +122,7 @@ class _RowScratch(NamedTuple):
     """What weighing a row of evidence writes to, used again from row to row; see `row_scratch`.
 
     stack : int32 array, as long as all trees have nodes. Nodes still to be visited.
-    leaf : int32 array (L,), log_weight : float64 array (L,). Leaves that the row meets, and their log p(leaf,
+    leaf : int32 array (L,), log_weight : float64 array (L,). Leaves that the row reaches, and their log p(leaf,
         evidence).
     at_atoms : float64 array (L, A). `Forest.at_atoms`: this is kept.
     """
@@ -217,7 +217,7 @@ def widened(x, n, size):
     return wider
 
 
-# ---- One column given evidence: mixtures of its distributions in the leaves that the evidence meets.
+# ---- One column given evidence: mixtures of its distributions in the leaves that the evidence reaches.
 
 
 class RowMixture(NamedTuple):

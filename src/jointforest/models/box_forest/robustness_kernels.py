@@ -89,7 +89,7 @@ def best_mean(d, step, x, reach):
 @kernel
 def trend(d, step, x, reach):
     """1 if the value is the more probable the larger the mean, everywhere within ``reach`` of a; -1 if the smaller."""
-    # 0 if neither is plain to see. What is cut off below raises E[X], but not above max(mean, lo) + 0.8 b.
+    # 0 if neither is clear. What is cut off below raises E[X], but not above max(mean, lo) + 0.8 b.
     above = d.a + reach if d.lo == -math.inf else max(d.a + reach, d.lo) + _MEAN_EXCESS * d.b
     if x - 0.5 * step >= above:
         return 1
@@ -428,7 +428,7 @@ def _ratio(problem, reached, worst, t, y, z, epsilon):
     """The most that p_t(z | evidence) - p_t(y | evidence) can be."""
     first = reached.leaf_start[t]
     if reached.leaf_start[t + 1] == first + 1:
-        leaf = reached.leaf[first]  # the evidence, whatever its density, says no more than the leaf
+        leaf = reached.leaf[first]  # the evidence, whatever its density, adds nothing to the leaf
         value, mass = value_classes(problem, leaf, y, z, 0.0, epsilon)
         return value / mass
     u = worst.ratio[t]  # of another epsilon or challenger: near the answer, but it may lie above it

@@ -207,7 +207,7 @@ class Forest:
     @cached_property
     def at_atoms(self) -> np.ndarray:
         """Log densities of leaves at atoms, float64 (L, A): 0 until a kernel needs one."""
-        # Rows meet the same atoms again and again, and what two threads both find is the same number.
+        # Rows have the same atoms again and again, and two threads compute the same number.
         return np.zeros((len(self.leaves.log_weight), len(self.columns.atom_value)))
 
     def __getstate__(self) -> dict[str, Any]:

@@ -124,7 +124,7 @@ def leaves_that_meet(columns, leaves, evidence, column, region, leaf, log_weight
 @entry
 def shared_rows(prior, cell, start, leaf, cell_log_density, at, log_weight):
     """Start, leaf, log_weight and log_evidence (`posterior.LeafPosterior`) of rows of known cells."""
-    # ``cell`` (n, d) numbers cells, -1 if missing. Cell c meets the leaves ``leaf[start[c]:start[c + 1]]`` with the log
+    # ``cell`` (n, d) numbers cells, -1 if missing. Cell c reaches ``leaf[start[c]:start[c + 1]]`` with the log
     # densities ``cell_log_density[c]`` (L,).
     n, d = cell.shape
     starts = np.zeros(n + 1, np.int64)

@@ -59,7 +59,7 @@ def marginalize(hidden: HiddenTrees, columns: Sequence[int]) -> HiddenTrees:
 
 
 def _by_code(code: int, likelihood: np.ndarray, K: int) -> np.ndarray:
-    """What the evidence of one row, a code or a region, says of each code of a column, (K,)."""
+    """The likelihood of each code of a column under one row of evidence, (K,)."""
     return likelihood[code - K - 1] if code > K else (np.arange(K) == code).astype(np.float64)
 
 
@@ -79,7 +79,7 @@ def conditioned_tree(tree: TreeTables, inside: list[Message], vectors: Mapping[i
 
 
 def _known_cells(tree: TreeTables, known: set[int]) -> list[Message]:
-    """What known cells say of the states of nodes of missing cells, (1, H_k); they say nothing of columns' states."""
+    """Messages of known cells to the states of nodes of missing cells, (1, H_k); columns' states get none."""
     seen: list[Message] = [None] * len(tree)
     apart = {k for k in tree.missing_node.values() if tree.column[k] < 0}
     for k in sorted(apart, reverse=True):

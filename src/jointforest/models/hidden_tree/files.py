@@ -138,7 +138,7 @@ def hidden_names(about: dict[str, Any], most: int) -> frozenset[str]:
 
 
 def hidden_to_arrays(hidden: HiddenTrees) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What the metadata say of hidden trees, and their arrays; a ValueError if they are broken."""
+    """The metadata of hidden trees, and their arrays; a ValueError if they are broken."""
     check_hidden(hidden)
     scales = hidden.scales
     arrays = {

@@ -107,7 +107,7 @@ class TreeTables:
     emission : tuple of m arrays (H_k, K_j). Rows sum to 1; (H_k, 0) where there is no column.
     blank : tuple of m arrays (H_k,), or empty. p(cell missing | state), for rows drawn with missing cells and questions
         about these; no other answer depends on it.
-    missing_at : int32 array (m,), or empty. The node whose states say whether the cell of a node's column is missing:
+    missing_at : int32 array (m,), or empty. The node whose states determine whether the cell of a column is missing:
         another one without a column where missing cells depend on other cells. Empty where each node has its own.
     """
 
@@ -182,7 +182,7 @@ class TreeTables:
 
     @cached_property
     def missing_node(self) -> dict[int, int]:
-        """The node whose states say whether the cell of each column is missing."""
+        """The node whose states determine whether the cell of each column is missing."""
         if not len(self.missing_at):
             return self.node
         return {j: int(self.missing_at[k]) for j, k in self.node.items()}

@@ -6,8 +6,8 @@ is said of the parts and the total. A part has the value s with the code c(s), a
 
     p(x_i = s | h, e) = w_i(s) p(c(s) | h, e),
 
-where w_i(s) is the share of the code that s has, times what the evidence says of s. The columns of the tree have few
-codes and many values, so that only p(c | h, e) depends on the row. What the evidence says of the total is a likelihood
+where w_i(s) is the share of the code that s has, times the likelihood of s. The columns of the tree have few
+codes and many values, so that only p(c | h, e) depends on the row. The evidence on the total is a likelihood
 L(t), which is 1 at one place of the lattice if the total is known. Then
 
     p(L | e) = sum_h p(h | e) sum_{s_1, ..., s_m} L(s_1 + ... + s_m) prod_i p(x_i = s_i | h, e).
@@ -257,7 +257,7 @@ class ShortParts:
 
 
 class LastPart:
-    """What the short parts and the evidence about the total say of the last part.
+    """The likelihood of the last part by the short parts and the evidence on the total.
 
     most : int. Places of the last part that the total may reach.
     likelihood : float64 array (M, H). Of these places, in each state of the hinge.

@@ -145,7 +145,7 @@ class LinkedRows(KeptRows):
         ]
 
     def missing(self, columns: Sequence[int]) -> np.ndarray:
-        """P(cell missing | evidence) of some columns of which nothing is said, (n, len(columns))."""
+        """P(cell missing | evidence) of some columns without evidence, (n, len(columns))."""
         return np.concatenate(self._of_each(lambda batch: batch.missing(columns)))
 
     def node_states(self) -> list[tuple[list[np.ndarray], float]]:
@@ -368,7 +368,7 @@ class _TreeRows:
         return self._short[key]
 
     def probabilities(self, i: int, asked: list[LinkedSum], runs: list[CodeRuns | None]) -> list[float]:
-        """Probabilities of what several rows say of the total, given all other evidence of row i."""
+        """Probabilities of the evidence of several rows on the total, given all other evidence of row i."""
         # ``runs`` are those of two parts, or empty.
         state, by_code, parts = self.state[i], self._codes_at_hinge(i), self.parts[i]
         if len(by_code) == 2:

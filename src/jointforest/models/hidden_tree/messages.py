@@ -28,7 +28,7 @@ _IN_FLOAT32 = 3  # messages that may be multiplied in float32; products of more 
 
 
 class Upward(NamedTuple):
-    """What the pass from the leaves to the root found, for n rows; a list has one entry a node.
+    """The results of the pass from the leaves to the root, for n rows; a list has one entry a node.
 
     own : list of m arrays (n, H_k) or None. p(evidence of the node's column | state), as given.
     message : list of m arrays (n, H_parent) or None. p(evidence at and below the node | state of the parent), scaled.
@@ -45,7 +45,7 @@ class Upward(NamedTuple):
 
 
 class Downward(NamedTuple):
-    """What the pass from the root to the leaves found; arrays have n rows, or 1 where all rows agree.
+    """The results of the pass from the root to the leaves; arrays have n rows, or 1 where all rows agree.
 
     upward : Upward
     above : list of m arrays (n, H_parent). p(state of the parent, evidence that is not at or below the node), scaled.
@@ -181,7 +181,7 @@ def _up(tree: TreeTables, own: Sequence[Message], n: int, keep: bool) -> Upward:
 
 
 class CodeEvidence(NamedTuple):
-    """What n rows of evidence say of one column.
+    """The likelihoods of n rows of evidence for one column.
 
     code : int64 array (n,). The value's code; K where nothing is known; K + 1 + r where the cell has the column's r-th
         region.
@@ -204,7 +204,7 @@ class CodeEvidence(NamedTuple):
 
 
 def code_evidence(hidden: HiddenTrees, evidence: Evidence) -> list[CodeEvidence]:
-    """What the evidence says of each column."""
+    """The evidence on each column."""
     region = evidence.cell_regions() if evidence.has_regions else None
     return [
         _of_column(hidden, evidence, j, None if region is None else region[:, j])

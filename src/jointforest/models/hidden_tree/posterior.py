@@ -1,4 +1,4 @@
-"""How well evidence fits hidden trees, and what it says of the codes of columns: one pass up, and one down."""
+"""The likelihood of evidence under hidden trees, and the posterior of codes: one pass up, and one down."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def by_batches(
     read: Callable[[CodePosterior], np.ndarray],
     kept: KeptRows | None = None,
 ) -> np.ndarray:
-    """What ``read`` says of the posterior of the wanted columns, batch after batch, along the first axis."""
+    """The results of ``read`` for the posterior of the wanted columns, batch after batch, along the first axis."""
     if kept is not None:
         return read(kept.posterior(wanted))
     said = code_evidence(hidden, evidence)
@@ -319,7 +319,7 @@ def log_density_without(hidden: HiddenTrees, evidence: Evidence) -> np.ndarray:
         return _without(hidden, [of.take(slice(a, b)) for of in known], b - a)
 
     out = in_batches(hidden, work, len(evidence.value)) + evidence.log_penalty[:, None]
-    # a tree in which all evidence is impossible says nothing of what is possible without a column
+    # a tree in which all evidence is impossible is not informative about what is possible without a column
     lost = np.flatnonzero(np.isnan(out).any(axis=1))
     if len(lost):
         rows = evidence.take(lost)

@@ -104,7 +104,7 @@ def _draw_codes(
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
     """One draw from a tree for each entry of ``row``, whose evidence it has: codes, and which cells are missing."""
-    # ``place`` says where a row is in ``inside``; codes of cells with a value mean nothing. Both answers are (r, d).
+    # ``place`` is the position of a row in ``inside``; codes of known cells are arbitrary. Both answers are (r, d).
     r = len(row)
     code, blank = np.zeros((r, len(known)), np.int64), np.zeros((r, len(known)), bool)
     states: list[np.ndarray] = []

@@ -95,7 +95,7 @@ def line_of(start: np.ndarray, time: np.ndarray | None, x: np.ndarray) -> tuple[
 
 
 def _mean_answers(columns: HistoryColumns, number: np.ndarray, found: SubjectAnswers) -> np.ndarray:
-    """Means or most probable levels of unknown cells, (U, 1); ``number`` says of which variable each cell is."""
+    """Means or most probable levels of unknown cells, (U, 1); ``number`` is the variable of each cell."""
     answer = np.full((len(number), 1), np.nan)
     for v, variable in enumerate((*columns.head, *columns.rows)):
         at = np.flatnonzero(number == v)

@@ -154,14 +154,14 @@ class State(NamedTuple):
     expected : int32 array (H, d). Codes that the earlier columns of the row suggest; 0 for columns without an
         expectation tree.
     leaf : int64 array (H, 8). Of the trees of the cell at hand: the first entry of the leaf.
-    ahead : float64 array (H, d). Factor of the weight that says how well an unknown cell agrees with the next known
-        value in its column; it is taken out when that value is met. 1 elsewhere.
+    ahead : float64 array (H, d). Factor of the weight: how well an unknown cell agrees with the next known
+        value in its column; it is taken out at that value. 1 elsewhere.
     stay : float64 array (H, d). Probability that the value in the last row is the last known one, of columns that
         repeat values.
     past : int64 array (H,). Which of the P pasts below is that of the hypothesis.
     value : float64 array (P, d). Last known value of columns of changes before the row.
     memory : int32 array (P, d, 14). What is remembered of the rows before: `memory_kernels`.
-    seen : uint64 array (P, d). Codes met so far, as bits.
+    seen : uint64 array (P, d). Codes seen so far, as bits.
     place : uint8 array (8, 64). Of the trees of the cell at hand: the class of each code.
     ratio : float64 array (8, 64). Of the trees of the cell at hand that tie codes to the past: the ratio of each code.
     held : int64 array (8,). First entry of the leaf that these ratios are of; -1 if of none.

@@ -103,7 +103,7 @@ class Absence(NamedTuple):
 
     @property
     def coordinates(self) -> set[int]:
-        """The coordinates that say whether a cell is missing."""
+        """The coordinates that determine whether a cell is missing."""
         return {at for at in (self.like, self.where, self.besides) if at >= 0}
 
 
@@ -173,7 +173,7 @@ class Coordinates:
 
     @cached_property
     def merged(self) -> set[int]:
-        """The compounds with levels that no member tells apart, as others of its columns were left out."""
+        """The compounds with levels that no member distinguishes, as others of its columns were left out."""
         made = {term.at for source in self.sources for term in source.terms if term.table is not None}
         each = {at: np.array([self.table(j) for j in self.compounds.get(at, ())]) for at in made}
         return {at for at, of in each.items() if not of.size or np.unique(of, axis=1).shape[1] < of.shape[1]}

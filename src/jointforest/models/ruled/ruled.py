@@ -434,7 +434,7 @@ class RuledDistribution(Distribution):
         return ""
 
     def _is_impossible(self, evidence: Evidence, names: set[str]) -> bool:
-        """Whether what evidence says of some columns has probability 0."""
+        """Whether the evidence on some columns has probability 0."""
         for j, name in enumerate(self.schema.names):
             if name not in names:
                 evidence = evidence.without(j)

@@ -54,7 +54,7 @@ class CoordinateRows:
 
     @cached_property
     def evidence(self) -> Evidence:
-        """The rows as evidence, without penalties; what is said of parts of linked sums is in the sums."""
+        """The rows as evidence, without penalties; evidence on parts of linked sums is in the sums."""
         return (self.cells if self.sums is None else self.cells.without_parts(self.column)).evidence()
 
     @property
@@ -96,7 +96,7 @@ class CoordinateRows:
         return np.where(self.is_exact | np.isnan(worth), np.inf, worth)
 
     def said_sums(self) -> list[str]:
-        """Names of the sums that the rows say something of."""
+        """Names of the sums on which the rows have evidence."""
         names, cells = self.cells.coordinates.schema.names, self.cells
         is_said = (~np.isnan(cells.said) | (cells.said_region >= 0)).any(axis=0)
         return [names[j] for j in cells.coordinates.sums if is_said[j]]
@@ -201,7 +201,7 @@ def representatives(evidence: Evidence, is_open: np.ndarray) -> tuple[np.ndarray
 
 
 def open_rows(coordinates: Coordinates, evidence: Evidence) -> np.ndarray:
-    """Which rows become several, as they say something of a sum of which two parts or more are unknown, bool (n,)."""
+    """Which rows become several, as they have evidence on a sum with two unknown parts or more, bool (n,)."""
     cells = CoordinateCells.of(coordinates, evidence)
     cells.solve()
     return np.asarray(cells.pending.any(axis=1))
@@ -215,7 +215,7 @@ def known_values(coordinates: Coordinates, X: np.ndarray) -> np.ndarray:
 
 
 # ---- Rows of evidence about sums with several unknown parts, as many rows in which all of them are known.
-# ---- All rows of a group say something of the same sums and know the same parts, so that they take the same steps.
+# ---- All rows of a group have evidence on the same sums and know the same parts, so they take the same steps.
 
 
 def _by_grids(group: CoordinateCells, inner: Distribution) -> CoordinateCells:

@@ -177,7 +177,7 @@ def apart(wide: WideLevels, t: int, rows: np.ndarray | None = None) -> WideLevel
 
 
 def take_levels(where: Layout, wide: WideLevels, rows: np.ndarray, columns: Sequence[int] | None = None) -> WideLevels:
-    """These rows, and these wide columns (default: all), which ``where`` has; without what nobody needs any more."""
+    """These rows, and these wide columns (default: all), which ``where`` has; without unneeded parts."""
     numbers = range(wide.scale.shape[1]) if columns is None else columns
     return side_by_side(where, [apart(wide, t, rows) for t in numbers], len(rows))
 
