@@ -150,13 +150,12 @@ def notebook(page: Page, joint: jf.Joint, scheme: str) -> None:
     page.locator(".panel [aria-busy]").wait_for(state="detached")
 
 
-def report(page: Page, path: Path, column: str, text: str) -> None:
-    """A report with evidence in its live part."""
+def report(page: Page, path: Path, column: str, start: float, end: float) -> None:
+    """A report with evidence in its live part: a drag over a histogram, by shares of its width."""
     page.goto(path.as_uri())
     page.wait_for_selector("#live[data-state=exact]")
-    field = page.get_by_role("textbox", name=f"evidence on {column}")
-    field.fill(text)
-    field.press("Enter")
+    Face(page).drag(column, start, end, drop=False)
+    page.mouse.up()
     page.wait_for_selector("#live[data-state=exact] jf-card.evident")
     page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
 
@@ -225,7 +224,7 @@ def documentation(browser: Browser, names: list[str]) -> None:
                     save(page, DOCS / f"notebook-{scheme}.png")
             if "report" in wanted:
                 with opened(browser, scheme, 1280, 900) as page:
-                    report(page, file, "body_mass_g", ">= 5000")
+                    report(page, file, "body_mass_g", 0.6, 1.0)
                     save(page, DOCS / f"report-{scheme}.png")
                     page.evaluate("document.getElementById('depend').scrollIntoView()")
                     save(page, DOCS / f"report-below-{scheme}.png")
@@ -250,7 +249,7 @@ def all_states(browser: Browser, folder: Path) -> None:
                         reach(Face(page), state)
                         save(page, folder / f"{name.replace(' ', '-')}-{width}-{scheme}.png")
                 with opened(browser, scheme, width, 6 * HIGH) as page:
-                    report(page, file, "age", "40-60")
+                    report(page, file, "age", 0.3, 0.6)
                     save(page, folder / f"report-{width}-{scheme}.png", full=True)
 
 

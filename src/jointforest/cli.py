@@ -490,7 +490,7 @@ def report(
     examples: int,
     source: Input,
 ) -> None:
-    """Write what MODEL says as one file of HTML, which opens from disk and answers clicks without a network."""
+    """Write MODEL as one file of HTML, which opens from disk and answers clicks without a network."""
     from pathlib import Path
 
     joint = load(model)
@@ -820,7 +820,7 @@ def predict(model: str, table: str, target: str, proba: bool, output: str, sourc
 def main() -> None:
     """Run the command line: exit code 0, 1 after an error of the user's, 2 after a wrong call.
 
-    When the reader of a pipe has gone, click itself ends with code 1 and no word.
+    When the reader of a pipe has gone, click itself ends silently with code 1.
     """
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", UserWarning)

@@ -29,22 +29,14 @@ if TYPE_CHECKING:
 
 
 class Input(NamedTuple):
-    """How tables are read, as the options of a command say.
+    """How tables are read, by the options of a command.
 
-    Attributes
-    ----------
-    form : str or None
-        Format, if it is said.
-    csv : CsvForm
-        How CSV is written, whatever a model says.
-    na : tuple of str
-        Further texts that mean a missing cell.
-    only_na : bool
-        Whether nothing else means a missing cell.
-    decimal : str or None
-        Decimal sign, if it is said.
-    header : {"first", "none"}, optional
-        Whether the first line holds names, if it is said.
+    form : str or None. Format, if given.
+    csv : CsvForm. How CSV is written, without the options of a model.
+    na : tuple of str. Further texts that mean a missing cell.
+    only_na : bool. Whether nothing else means a missing cell.
+    decimal : str or None. Decimal sign, if given.
+    header : {"first", "none"}, optional. Whether the first line holds names, if given.
     """
 
     form: str | None
@@ -55,7 +47,7 @@ class Input(NamedTuple):
     header: str | None = None
 
     def like(self, spelling: CsvForm) -> Input:
-        """The same; what the options do not say of cells and lines is as in the table that was learned from."""
+        """The same; what the options do not determine is as in the table that was learned from."""
         na = self.csv.na if self.only_na else tuple(dict.fromkeys((*spelling.na, *self.na)))
         decimal = self.decimal or spelling.decimal
         has_names = self.header != "none" if self.header else spelling.has_names
@@ -104,11 +96,8 @@ def _with_schema(joint: Any, **changes: Any) -> Any:
 
 
 def csv_form(path: str, source: Input, joint: Any = None) -> CsvForm:
-    """How a CSV file is written, as its first bytes show and the options say, and how answers about it are.
-
-    What the options do not say of missing cells and numbers is as in the table that the joint was learned from. Answers
-    about a file that is no CSV are written like that table.
-    """
+    """The form of a CSV file from its first bytes and the options, and the form of answers about it."""
+    # What neither states is as in the table that the joint was learned from.
     from .data.table_files import find_form, format_of
 
     known = CsvForm() if joint is None else spelling_of(joint)
@@ -216,10 +205,8 @@ def text_columns(joint: Any) -> dict[str, tuple[Any, ...]]:
 
 
 def write(joint: Any, frame: Any, path: str, form: str | None, csv: CsvForm | None = None) -> None:
-    """Write an answer, as CSV in the form of the table that it is about, or else that was learned.
-
-    Numbers have decimal commas where all columns with decimals have.
-    """
+    """Write an answer, as CSV in the form of the table that it is about, or else that was learned."""
+    # Numbers have decimal commas where all columns with decimals have.
     from .data.table_files import to_arrow, write_table
 
     csv = csv or spelling_of(joint)
@@ -252,10 +239,8 @@ def write_answers(
     answer: Callable[[pa.Table, int], pa.Table],
     at_once: int | None = None,
 ) -> None:
-    """Write the answer for a table, or those for the batches of a large one, numbered from 0, one below the other.
-
-    With ``at_once`` all batches but the last have so many rows, whatever files these lie in.
-    """
+    """Write the answer for a table, or those for the batches of a large one, numbered from 0, one below the other."""
+    # With ``at_once`` all batches but the last have so many rows, whatever files these lie in.
     if not is_large(table, output, source.form):
         csv = csv_form(table, source, joint)
         write(joint, answer(read(table, source, joint), 0), output, source.form, csv)
@@ -316,7 +301,7 @@ MOST_IN_MEMORY = 5_000_000
 
 
 def is_past_memory(tables: tuple[str, ...], source: Input, budget: str | None) -> bool:
-    """Whether tables are learned in batches though nobody asked for it."""
+    """Whether tables are learned in batches although this was not requested."""
     from .data import large_files
 
     if len(tables) > 1 or os.path.isdir(tables[0]):
@@ -418,10 +403,7 @@ def _learner(name: str, settings: dict[str, Any]) -> Any:
 
 
 def declared_rules(texts: Sequence[str]) -> list[Rule]:
-    """The rules that ``--rule`` gives.
-
-    Raises QuerySyntaxError for a text that is no rule.
-    """
+    """The rules that ``--rule`` gives."""
     from .query_language.parser import QuerySyntaxError
     from .query_language.rules import rule
 
@@ -475,7 +457,7 @@ def predictor_for_target(frame: Any, target: str, budget: str | float, settings:
 
 
 def where_known(frame: Any, column: str) -> Any:
-    """The rows in which a column is known; tells how many are left out."""
+    """The rows in which a column is known; prints how many are left out."""
     import pyarrow.compute as pc
 
     known = frame.filter(pc.invert(pc.is_null(frame[column], nan_is_null=True)))
@@ -496,7 +478,7 @@ def predictor_of(model: str, target: str) -> Any:
 
 
 def _is_class(frame: Any, target: str, settings: dict[str, Any]) -> bool:
-    """Whether the target has levels, as these rows say, or its kind; an error if there is no such column."""
+    """Whether the target has levels, in these rows, or its kind; an error if there is no such column."""
     from .data.infer_schema import infer_schema
 
     if target not in frame.column_names:

@@ -95,11 +95,7 @@ def scores(joint: HistoryJoint, frame: pa.Table) -> pa.Table:
 
 
 def forecasts(joint: HistoryJoint, found: Forecast, share: float) -> pa.Table:
-    """One row for each subject and step; ``share`` is the probability of intervals.
-
-    Numbers and dates have their mean and the ends of an interval, columns of levels the most probable level and the
-    probability of each.
-    """
+    """One row for each subject and step; ``share`` is the probability of intervals."""
     import numpy as np
     import pyarrow as pa
 

@@ -51,6 +51,10 @@ def test_classes_with_cells_taken_out(
     face.rest()
     panel = face.page.get_by_role("region", name="One row", exact=True)
     row = complete().iloc[:1]
+    for line in panel.locator(".prediction dl > div").all():  # the bar is below the text, over its width
+        text, bar = line.locator("dt").bounding_box(), line.locator(".share").bounding_box()
+        assert text is not None and bar is not None
+        assert bar["x"] == text["x"] and bar["y"] >= text["y"] + text["height"] - 1
     predictor = jf.ExpectedPredictor(classifier, penguins)
     own = dict(zip(classifier.classes_, classifier.predict_proba(row[NUMBERS])[0], strict=True))
     out: list[str] = []

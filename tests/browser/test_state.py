@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,9 @@ from playwright.sync_api import expect
 
 from jointforest.explorer.open import Explorer
 
+from ..explorer.tables import contracts, contracts_joint, heavy, heavy_frame
 from .face import Face
+from .states import choose_axis
 
 
 def test_a_link_restores_the_state(visit: Callable[..., Face], penguin_server: Explorer) -> None:
@@ -34,6 +37,56 @@ def test_an_address_written_by_hand_is_followed(face: Face) -> None:
     expect(face.page.locator(".sentence")).to_have_value("species = 'Adelie'")
     face.settle()
     assert face.shares("species")["Adelie"] == "100%"
+
+
+def ticks(face: Face, column: str) -> list[str]:
+    """The kind of a card's picture, and the texts below its axis."""
+    picture = face.card(column).locator("jf-histogram")
+    return [picture.get_attribute("class") or "", *picture.locator(".axis span").all_text_contents()]
+
+
+def test_a_link_restores_axes_and_the_compared_evidence(visit: Callable[..., Face]) -> None:
+    with Explorer(heavy(), "heavy.joint", heavy_frame()) as server:
+        face = visit(server, "#given=group+%3D+b&panel=compare")
+        choose_axis("age", "zoom to")(face)
+        choose_axis("claim", "logarithmic axis")(face)
+        face.page.get_by_role("button", name="use the evidence as A").click()
+        face.rest()
+        face.write("group = a")
+        face.rest()
+        for again in (visit(server, "#" + face.page.url.split("#", 1)[1]), reloaded(face)):
+            again.rest()
+            for column in ("age", "claim", "count"):
+                assert ticks(again, column) == ticks(face, column)
+            assert again.page.locator(".compared dd").all_text_contents()[0].startswith("group = 'b'")
+            assert (
+                again.page.locator(".compared-columns").inner_text()
+                == face.page.locator(".compared-columns").inner_text()
+            )
+            assert again.page.url == face.page.url
+        choose_axis("age", "whole axis")(face)
+        expect(face.page).not_to_have_url(re.compile("age"))
+        face.page.evaluate("location.hash = 'given=group+%3D+a&axis=log:age&axis=log:count&panel=compare'")
+        expect(face.page.locator(".compared dd").first).to_contain_text("no evidence")
+        face.settle()
+        assert face.page.evaluate("location.hash").count("axis") == 1  # age has no such axis
+        assert ticks(face, "count") == ticks(visit(server, "#axis=log:count"), "count")
+        assert face.sentence == "group = 'a'"
+
+
+def reloaded(face: Face) -> Face:
+    """The page after it was loaded once more."""
+    face.page.reload()
+    face.settle()
+    return face
+
+
+def test_a_link_restores_a_histogram_of_times(visit: Callable[..., Face]) -> None:
+    with Explorer(contracts_joint(), "contracts.joint", contracts()) as server:
+        face = visit(server)
+        choose_axis("months", "histogram")(face)
+        expect(face.page).to_have_url(re.compile("whole%3Amonths"))
+        assert "survival" not in ticks(reloaded(face), "months")[0]
 
 
 def test_cards_sort_by_how_much_they_moved(face: Face) -> None:

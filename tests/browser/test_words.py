@@ -104,14 +104,27 @@ def test_an_address_is_read_back(face: Face) -> None:
         "given": "a = 'x&y' and `b#c` > 1",
         "sort": "moved",
         "scale": "most",
+        "axes": [{"name": "a:b", "low": -1.5e-9, "high": 1e21}, {"name": "", "log": True}, {"name": "5:6:x"}],
         "pinned": ["p&q", "="],
         "hidden": ["#"],
         "panel": "why",
+        "a": "c = '#'",
     }
     hash = run(face, "state", "writeHash", view)
     assert run(face, "state", "readHash", hash) == view
-    plain = {"given": "", "sort": "table", "scale": "full", "pinned": [], "hidden": [], "panel": None}
+    plain = {
+        "given": "",
+        "sort": "table",
+        "scale": "full",
+        "axes": [],
+        "pinned": [],
+        "hidden": [],
+        "panel": None,
+        "a": "",
+    }
     assert run(face, "state", "writeHash", plain) == ""
+    wrong = "#axis=age&axis=30:20:age&axis=low:high:age&axis=linear:age"
+    assert run(face, "state", "readHash", wrong) == plain
 
 
 def test_levels_are_put_in_and_taken_out(face: Face) -> None:

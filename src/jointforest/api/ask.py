@@ -20,10 +20,7 @@ def ask(model: Distribution, text: str) -> Any:
 
 
 def ask_with_support(model: Distribution, text: str) -> tuple[Any, float, Column | None]:
-    """Answer of a query, and the number of training rows that its evidence stands for: all of them without evidence.
-
-    With the column whose values the answer holds, if it does.
-    """
+    """Answer of a query, the number of training rows that its evidence stands for, and the column of its values."""
     query = _parsed(model, text)
     posterior = posterior_of(model, dict(query.evidence))
     answer = _answer(model, query, posterior)

@@ -49,7 +49,7 @@ def from_forde(folder: str | os.PathLike[str]) -> Joint:
     """The joint of parameters that the R package arf learned (its function ``forde``), written as Parquet.
 
     In R: ``for (part in c("cnt", "cat", "forest", "meta")) arrow::write_parquet(psi[[part]], file.path(folder,
-    paste0(part, ".parquet")))``. The parameters say what leaves hold, not which tree led there: each leaf is asked,
+    paste0(part, ".parquet")))``. The parameters describe leaves, not trees: each leaf is asked,
     so that answers take time in proportion to their number. See ``docs/how-to/formats.md``.
 
     Parameters

@@ -32,7 +32,7 @@ class ExpectedPredictor:
     """A trained model of another library, asked for its expected prediction where cells are missing.
 
     Nothing is imputed: the answer is the mean of the model's predictions over all completions of the row, each as
-    probable as the joint distribution says given the known cells. Complete rows get the model's own predictions.
+    probable as under the joint distribution given the known cells. Complete rows get the model's own predictions.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class ExpectedPredictor:
         If the model is of no supported type.
     ValueError
         If the model cannot be read (see `ensembles.read.read_ensemble`), or its columns are not
-        those of the joint: a column is absent, numbers meet levels, or no level is known.
+        those of the joint: a column is absent, numbers stand against levels, or no level is known.
 
     Notes
     -----
@@ -168,7 +168,7 @@ class ExpectedPredictor:
 
         All of this is of a joint that is one forest. With any other joint "auto" is exact for rows that lack at most
         one of the columns that the model splits, and takes draws for the others, numbers included; `standard_error`
-        says how far off they are. There is no "probit", and "exact" refuses rows that would need draws.
+        is their standard error. There is no "probit", and "exact" refuses rows that would need draws.
 
         Parameters
         ----------
@@ -403,7 +403,7 @@ class ExpectedPredictor:
         """Shapley values of each row's prediction: what each column, or group of columns, moves it by.
 
         The value of a coalition S of columns is the expected prediction given what they are, E[f(X) | X_S = x_S], under
-        the joint. A column that the model does not use has weight if it tells of one that it does; with
+        the joint. A column that the model does not use has weight if it is informative about one that it does; with
         ``interventional=True``, where x_S is put into rows of a background, it has none.
 
         Parameters

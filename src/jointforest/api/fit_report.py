@@ -22,7 +22,7 @@ class CandidateReport:
     seconds : float
         To learn it from the rows compared on.
     told_apart : float
-        Score of its draws beside the rows that it learned from, by scikit-learn's boosting: 1 if they cannot be told.
+        Two-sample score of its draws and the learned rows, by scikit-learn's boosting: 1 if they cannot be separated.
         NaN where few rows are compared on, and of a mixture.
     """
 

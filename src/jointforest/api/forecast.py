@@ -128,7 +128,7 @@ class Forecast:
         It is conditional on the history having that row. For an event about one varying column it comes from the
         distribution of the cell. It is a proportion of draws if the event is about several columns, or a constant one.
         The same holds for a column with point masses, repeated values or predicted changes. With m draws that have the
-        row, of ``n_draws``, the standard error is about 0.5 / sqrt(m) at most. A missing cell meets no condition.
+        row, of ``n_draws``, the standard error is about 0.5 / sqrt(m) at most. A missing cell satisfies no condition.
 
         Parameters
         ----------
@@ -300,17 +300,12 @@ class Forecast:
 class _Last:
     """The last row of n subjects with known rows, in each of m draws.
 
-    Attributes
-    ----------
-    n_rows : int64 array (n,)
-        Number of known rows.
+    n_rows : int64 array (n,). Number of known rows.
     time : float64 array (n,) or None
-    code : int16 array (n, m, q)
-        Codes of the q columns that repeat values, those of unknown cells drawn.
-    value : float64 array (n, m, q)
-        Their values, those of unknown cells where they are drawn as repetitions; NaN of others, and of missing ones.
-    head : float64 array (n, h)
-        Values of constant columns.
+    code : int16 array (n, m, q). Codes of the q columns that repeat values, those of unknown cells drawn.
+    value : float64 array (n, m, q). Their values, those of unknown cells where they are drawn as repetitions; NaN of
+        others, and of missing ones.
+    head : float64 array (n, h). Values of constant columns.
     """
 
     n_rows: np.ndarray
@@ -399,7 +394,7 @@ def _last_cells(
 
 
 def _code_shares(coding: Coding, said: Evidence, j: int) -> np.ndarray:
-    """Of each code the share that meets the evidence about column j, (K,); the column has no atoms."""
+    """Of each code the share that satisfies the evidence about column j, (K,); the column has no atoms."""
     scale, x = coding.scale, float(said.value[0, j])
     if coding.column.is_categorical:
         met = is_met_by(coding.column, said, j, np.arange(len(coding.column.levels), dtype=np.float64))

@@ -67,13 +67,9 @@ INSTEAD = {
 class Given(NamedTuple):
     """Histories of a frame.
 
-    Attributes
-    ----------
-    frame : frame of N rows
-        With a number behind each name that another column has, too.
+    frame : frame of N rows. With a number behind each name that another column has, too.
     rows : HistoryRows
-    X : float64 array (N, number of schema columns)
-        Subject after subject, in the order of time.
+    X : float64 array (N, number of schema columns). Subject after subject, in the order of time.
     unseen : bool array of the same shape
     coded : Coded
     """
@@ -88,7 +84,9 @@ class Given(NamedTuple):
 class HistoryJoint:
     """The joint distribution of the histories of subjects, made by `HistoryForest` or `jf.fit(..., group=)`.
 
-    A frame has several rows for each subject, in any order; its columns are found by name. Answers about subjects are
+    ``n_jobs`` of its methods is a number of threads; no answer depends on it.
+
+    A frame has several rows for each subject, in any order; its columns are matched by name. Answers about subjects are
     in the order in which they first appear in the frame: see `subjects`.
 
     An empty cell of a column that had empty cells at learning is a fact, as it was then: the cell is missing. In other
@@ -301,7 +299,6 @@ class HistoryJoint:
         random_state : None, int, Generator or RandomState
             For subjects of which it is an estimate.
         n_jobs : int or None
-            Threads; the answer does not depend on it.
 
         Returns
         -------
@@ -413,7 +410,6 @@ class HistoryJoint:
             cells are taken.
         random_state : None, int, Generator or RandomState
         n_jobs : int or None
-            Threads; the answer does not depend on it.
 
         Returns
         -------
@@ -462,7 +458,6 @@ class HistoryJoint:
             Number of draws, with ``method="sample"``.
         random_state : None, int, Generator or RandomState
         n_jobs : int or None
-            Threads; the answer does not depend on it.
 
         Returns
         -------
@@ -519,7 +514,6 @@ class HistoryJoint:
         n : int
         random_state : None, int, Generator or RandomState
         n_jobs : int or None
-            Threads; the rows do not depend on it.
 
         Returns
         -------

@@ -22,7 +22,7 @@ from .joint import need_joint
 from .shapley import BASE_DRAWS, find_players, frame_columns, nothing, on_frames
 
 _COALITIONS = 128
-"""Coalitions of a row if nothing else is said: rows have different ones, so that few of each will do."""
+"""Coalitions of a row by default: rows have different ones, so that few of each will do."""
 
 
 @dataclass(frozen=True)

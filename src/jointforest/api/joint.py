@@ -1,4 +1,4 @@
-"""The joint distribution of a table: the face of a model, frames in and frames out."""
+"""The joint distribution of a table: the public object that takes and returns frames."""
 
 from __future__ import annotations
 
@@ -46,8 +46,10 @@ from .views import joint_html, part_sizes, size_text
 class Joint:
     """The joint distribution of a table's columns, made by a learner or by `load`; it never changes.
 
-    Frames may be pandas, polars or pyarrow tables or 2-D numpy arrays. Columns are found by name (arrays: by position),
-    in any order; absent ones count as missing, unknown ones are an error. Missing cells are marginalised. A level
+    ``n_jobs`` of its methods is a number of threads; no answer depends on it.
+
+    Frames may be pandas, polars or pyarrow tables or 2-D numpy arrays. Columns match by name (arrays: position), in any
+    order; absent ones count as missing, unknown ones are an error. Missing cells are marginalised. A level
     never seen at learning counts as missing, with a penalty in log-densities, and is warned of (`UnseenLevelWarning`).
 
     Parameters
@@ -257,6 +259,7 @@ class Joint:
 
         In a notebook it is shown there, live where anywidget is installed (``pip install 'jointforest[notebook]'``).
         Elsewhere it is served to this machine alone, by a thread, until it is closed or Python ends.
+        What the page can do, and who may ask: ``docs/how-to/explorer.md``.
 
         Parameters
         ----------
@@ -287,10 +290,6 @@ class Joint:
         TypeError, ValueError
             If the model is of no supported type, or takes columns that the joint does not have.
 
-        Notes
-        -----
-        What the page can do, and who may ask: ``docs/how-to/explorer.md``.
-
         Examples
         --------
         >>> import jointforest as jf
@@ -315,6 +314,8 @@ class Joint:
     ) -> None:
         """Write a report: one file of HTML that opens from disk, without a network, and in which clicks are evidence.
 
+        See ``docs/how-to/report.md``.
+
         Parameters
         ----------
         path : path
@@ -325,7 +326,7 @@ class Joint:
         holdout : frame, optional
             Rows of the same source that were not learned from, for `jf.fidelity`.
         target : str, optional
-            A column; which others say most of it.
+            A column, of which the report shows the best predictors.
         examples : int
             So many rows of ``data`` are shown: those of least log-density, with their unlikely cells; and at most as
             many cells that are probably wrong (`check`).
@@ -341,11 +342,6 @@ class Joint:
         ValueError
             If there is no such target, ``holdout`` or ``examples`` come without ``data``, or the table has other
             columns than the joint.
-
-        Notes
-        -----
-        The same joint and data give the same bytes. What is in it, and where its answers come from:
-        ``docs/how-to/report.md``.
 
         Examples
         --------
@@ -374,7 +370,6 @@ class Joint:
         ----------
         frame : frame of n rows
         n_jobs : int or None
-            Threads; the answer does not depend on it.
 
         Returns
         -------
@@ -404,7 +399,6 @@ class Joint:
         ----------
         frame : frame of n rows
         n_jobs : int or None
-            Threads; the answer does not depend on it.
 
         Returns
         -------
@@ -432,6 +426,7 @@ class Joint:
         A cell is the truth, or a typing error, a factor of 10, 100, 1,000 or between units, a value of the column at
         random, any value at all, or blank. The other cells of its row may be wrong, too. How often which error occurs
         is learned from the frame, without a clean row.
+        The error model, and its limits: ``docs/how-to/check-a-table.md``.
 
         Parameters
         ----------
@@ -441,22 +436,17 @@ class Joint:
             The column that names an entity of which several rows speak, such as a flight that several sources report.
             The rows then vote on its values. By default such a column is looked for.
         n_jobs : int or None
-            Threads; the answer does not depend on it.
 
         Returns
         -------
         Check
             ``cells`` is a frame with the columns row (position, from 0), column, value, p_wrong, best, p_best and
-            reason. Identifiers and free text are not checked: ``left_out`` says why.
+            reason. Identifiers and free text are not checked: ``left_out`` gives the reason.
 
         Raises
         ------
         ValueError
             If there is no such key.
-
-        Notes
-        -----
-        The error model, and its limits: ``docs/how-to/check-a-table.md``.
 
         Examples
         --------
@@ -555,6 +545,8 @@ class Joint:
     def condition(self, evidence: Any = None, /, **conditions: Any) -> Joint:
         """The joint distribution given evidence, as a joint of its own that can be saved, sampled and asked.
 
+        How, and what is exact: ``docs/how-to/reshape-a-joint.md``.
+
         Parameters
         ----------
         evidence, **conditions
@@ -570,10 +562,6 @@ class Joint:
         ------
         ValueError
             If the evidence has several rows, or probability 0.
-
-        Notes
-        -----
-        How, and what is exact: ``docs/how-to/reshape-a-joint.md``.
 
         Examples
         --------
@@ -699,7 +687,6 @@ class Joint:
         given : frame, str, dict, or None
             As in `given`.
         n_jobs : int or None
-            Threads.
 
         Returns
         -------
@@ -730,7 +717,7 @@ class Joint:
         tree : int
             Number of the tree, 0 to ``n_trees - 1``.
         max_leaves : int or None
-            Of larger trees the nodes that most rows reach are shown, until there are so many ends; the others say how
+            Of larger trees the nodes that most rows reach are shown, until there are so many ends; the others show how
             many leaves are below them; of long lists of levels the first are shown. None: all of the tree.
 
         Raises
@@ -764,7 +751,6 @@ class Joint:
         min_share : float
             Smallest share of its tree's rows that a region's leaves must hold.
         n_jobs : int or None
-            Threads; the answer does not depend on it.
 
         Returns
         -------
@@ -817,7 +803,6 @@ class Joint:
             Rows to draw where the answer is not exact.
         random_state : None, int, Generator or RandomState
         n_jobs : int or None
-            Threads; the answer does not depend on it.
 
         Returns
         -------
@@ -860,7 +845,7 @@ class Joint:
         random_state: Any = None,
         n_jobs: int | None = -1,
     ) -> Estimate:
-        """Mutual information of columns, in nats: how much one side tells of the other; given others, on top of them.
+        """Mutual information of columns, in nats: the information of one side about the other, given further columns.
 
         0 if and only if they are independent; it does not depend on units.
 
@@ -911,7 +896,7 @@ class Joint:
         Parameters
         ----------
         other : Joint
-            With the same columns, in any order, of the same sorts, grids and levels.
+            With the same columns, in any order, of the same kinds, grids and levels.
         measure : {"kl", "jensen-shannon", "total-variation", "hellinger"}
             With p this joint and q the other: KL(p || q) in nats, infinite if q rules out what p does not; the
             Jensen-Shannon divergence in nats, at most log 2 (its root is a metric); the total variation; the Hellinger
@@ -929,7 +914,7 @@ class Joint:
         Raises
         ------
         ValueError
-            If a column is absent in one, or differs in sort, grid or levels.
+            If a column is absent in one, or differs in kind, grid or levels.
 
         Notes
         -----
@@ -961,7 +946,6 @@ class Joint:
         other, columns
             As of `divergence`.
         n_jobs : int or None
-            Threads.
 
         Returns
         -------
@@ -1000,6 +984,8 @@ class Joint:
     ) -> Counterfactuals:
         """What would have to be different: plausible rows, few changes from a row, with another outcome predicted.
 
+        How, and what is certain: ``docs/how-to/find-counterfactuals.md``.
+
         Parameters
         ----------
         row : frame of one row, dict of cells by column, or pandas Series
@@ -1020,7 +1006,6 @@ class Joint:
             outcome, or else as the row itself; 0: any that are not impossible.
         random_state : None, int, Generator or RandomState
         n_jobs : int or None
-            Threads; the answer does not depend on it.
 
         Returns
         -------
@@ -1034,10 +1019,6 @@ class Joint:
             If the outcome is impossible, or the row's already; if no cell may change; unknown columns, levels, classes.
         TypeError
             If this is neither a column nor a model.
-
-        Notes
-        -----
-        How, and what is certain: ``docs/how-to/find-counterfactuals.md``.
 
         Examples
         --------
@@ -1073,7 +1054,6 @@ class Joint:
         missing : bool
             Also draw which cells are missing, as often as at learning.
         n_jobs : int or None
-            Threads; the rows do not depend on it.
         where : str, optional
             What holds in all rows: ranges, sets, comparisons of columns, as of `Posterior.sample`.
 
@@ -1122,7 +1102,6 @@ class Joint:
             Whether cells of which only a range is known stay as they are, or get values in their ranges. If so, a
             column that `censored` names is left empty, as all cells are exact.
         n_jobs : int or None
-            Threads; the answer does not depend on it.
 
         Returns
         -------
@@ -1168,10 +1147,9 @@ class Joint:
         frame : frame of n rows
         target : str
         n_jobs : int or None
-            Threads; the answer does not depend on it.
         beta : float in 0..1
             How trees are combined: tree t counts p_t(known cells)^beta. 1 is the mixture that the joint is, 0 the
-            average of what each tree says (GeF+ and GeF of Correia et al. 2020, "Joints in Random Forests").
+            average of the trees' answers (GeF+ and GeF of Correia et al. 2020, "Joints in Random Forests").
 
         Returns
         -------
@@ -1230,7 +1208,6 @@ class Joint:
         target : str
             A categorical, ordered or boolean column.
         n_jobs : int or None
-            Threads; the answer does not depend on it.
         beta : float in 0..1
             How trees are combined, see `predict`.
         c, shift
@@ -1281,6 +1258,8 @@ class Joint:
     ) -> Uncertainty:
         """Predictions with both of their uncertainties: fragile ones, and those of rows unlike the reference.
 
+        The mathematics is in ``docs/how-to/check-robustness.md``.
+
         Parameters
         ----------
         frame : frame of n rows
@@ -1290,7 +1269,6 @@ class Joint:
         reference : frame of m rows
             Rows to compare densities with: those of learning, or a few hundred of them.
         n_jobs : int or None
-            Threads; the answer does not depend on it.
         beta : float in 0..1
             How trees are combined, see `predict`.
         fragile, unlikely : float
@@ -1307,10 +1285,6 @@ class Joint:
         ------
         ValueError
             If the target is no such column, or beta is not in 0..1.
-
-        Notes
-        -----
-        The mathematics is in ``docs/how-to/check-robustness.md``.
 
         Examples
         --------
@@ -1354,10 +1328,7 @@ class Joint:
 
 
 def need_joint(given: Any, expected: str) -> Joint:
-    """The joint that was given.
-
-    Raises TypeError if it is none: says what was ``expected``, and a hint where a learner was given.
-    """
+    """The joint that was given; raises TypeError, with a hint, for anything else such as a learner."""
     if not isinstance(given, Joint):
         hint = "; give its joint_" if hasattr(given, "joint_") else ""
         raise TypeError(f"{expected}, got {type(given).__name__}{hint}")

@@ -91,7 +91,7 @@ def _shown(column: Column, cuts: np.ndarray) -> Any:
 # ---- Sums of columns, and comparisons of columns, given evidence.
 
 _JUDGED = 1_000
-"""Drawn rows that say whether what was asked for is like anything learned."""
+"""Drawn rows that show whether the question is like anything learned."""
 
 
 def mean_of_sum(state: PosteriorState, of: Sum) -> np.ndarray:
@@ -225,10 +225,7 @@ def _numbers(schema: Schema, of: Sum) -> tuple[list[int], np.ndarray]:
 
 
 def _times(schema: Schema, of: Sum) -> tuple[bool, float]:
-    """Whether a sum is a difference of dates, and what their origins add to it, in seconds.
-
-    Raises ValueError if a column has neither numbers nor booleans, or dates are not taken from dates.
-    """
+    """Whether a sum is a difference of dates, and the seconds that their origins add to it."""
     columns = [schema[name] for _, name in of.terms]
     for column in columns:
         if column.is_categorical and column.kind != "boolean":

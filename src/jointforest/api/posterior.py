@@ -1,4 +1,4 @@
-"""What is known after evidence: the face of one posterior, or one a row of a frame."""
+"""The posterior given evidence: of one row, or of each row of a frame."""
 
 from __future__ import annotations
 
@@ -38,10 +38,8 @@ from .views import column_in_words, marginal_html, posterior_html
 def with_event(
     state: PosteriorState, event: Mapping[str, Any], as_regions: bool
 ) -> tuple[Distribution | None, Evidence, float]:
-    """The model given the cells that the event says are missing, the evidence and the rest of it, log p of those cells.
-
-    The model is None where the cells cannot be missing. With ``as_regions`` a value is a set of one: its mass counts.
-    """
+    """The model given the missing cells of the event, the evidence with the rest of it, and log p of those cells."""
+    # The model is None where the cells cannot be missing. With ``as_regions`` a value is a set of one: its mass counts.
     conditions, missing = without_missing(event, state.distribution.schema.tick_boxes)
     known = [*conditions, *state.evidence.known_names(state.distribution.schema)]
     model, log_missing = state.distribution.given_missing_cells(missing, known)
@@ -49,7 +47,7 @@ def with_event(
 
 
 def with_values(state: PosteriorState, event: Mapping[str, Any], as_regions: bool) -> Evidence:
-    """The evidence and what the event says of values; see `with_event`."""
+    """The evidence and the event's conditions on values; see `with_event`."""
     conditions, _ = without_missing(event, state.distribution.schema.tick_boxes)
     if as_regions:
         conditions = {name: AnyOf(condition) for name, condition in conditions.items()}
@@ -57,20 +55,7 @@ def with_values(state: PosteriorState, event: Mapping[str, Any], as_regions: boo
 
 
 def check_support(background: np.ndarray, text: str | None = None) -> None:
-    """Warn of rows of evidence without support, and of rows of probability 0.
-
-    Parameters
-    ----------
-    background : float64 array (n,)
-        `PosteriorState.background_weight` of the evidence.
-    text : str, optional
-        One row of evidence that somebody wrote down, in words.
-
-    Raises
-    ------
-    ValueError
-        If there is a text, and the evidence has probability 0.
-    """
+    """Warn of rows without support (``background`` (n,)); one impossible row with a ``text`` is a ValueError."""
     n_impossible, n_weak = int(np.isnan(background).sum()), int(np.sum(background > SUPPORT))
     if n_impossible and text is not None:
         raise ValueError(f"the evidence has probability 0: {text}; drop or widen one of its conditions")
@@ -123,6 +108,8 @@ class Modes(NamedTuple):
 class Posterior:
     """The joint distribution given evidence; made by `Joint.given`.
 
+    ``n_jobs`` of its methods is a number of threads; no answer depends on it.
+
     Of one row of evidence every answer is a scalar (`proba`: a dict); of a frame of n rows an array with n entries
     along its first axis. Answers warn (`UnsupportedEvidenceWarning`) where no leaf supports the evidence, so that the
     wide background answers. Evidence of probability 0 is a ValueError for one row, NaN in a frame.
@@ -144,7 +131,7 @@ class Posterior:
     state : PosteriorState
         The distribution and the evidence, propagated once: what explanations, pictures and other readers take.
     one : bool
-        Whether it is one row that somebody wrote down, not a frame: then probability 0 is an error.
+        Whether it is one row of evidence given as text or conditions, not a frame: then probability 0 is an error.
 
     Examples
     --------
@@ -165,7 +152,7 @@ class Posterior:
     ) -> None:
         self.state, self.one, self.said = state, one, tuple(said)
         self.before = state.distribution if before is None else before  # without evidence, of missing cells as well
-        self._log_missing = log_missing  # of the cells that are said to be missing, which the model has taken up
+        self._log_missing = log_missing  # of the missing cells in the evidence, which the model has taken up
         self._background: np.ndarray | None = None
 
     def __repr__(self) -> str:
@@ -201,7 +188,7 @@ class Posterior:
         return ", ".join(conditions_text(each) for each in said if each)
 
     def give(self, answers: np.ndarray) -> Any:
-        """Answers (n,) as users get them: a scalar of one row that somebody wrote down, an array of a frame."""
+        """Answers (n,) as users get them: a scalar for one row of conditions, an array for a frame."""
         if not self.one:
             return answers
         return answers[0] if answers.dtype.kind == "m" else answers[0].item()
@@ -255,6 +242,7 @@ class Posterior:
 
         It counts the rows that the evidence stands for (`n_rows`), and the rows of the leaves or hidden states that
         answer. It does not contain the error of a model that is wrong.
+        ``docs/concepts/standard-errors.md`` has the formulas and their assumptions.
 
         Parameters
         ----------
@@ -262,7 +250,6 @@ class Posterior:
             A column: the error of its mean, or of the probability of each of its levels. Anything else is an event as
             of `probability`, and the error is that of its probability.
         n_jobs : int or None
-            Threads; the answer does not depend on it.
 
         Returns
         -------
@@ -272,10 +259,6 @@ class Posterior:
         ------
         ValueError
             As of `probability` and `mean`; and if the joint does not know how many rows it was learned from.
-
-        Notes
-        -----
-        ``docs/concepts/standard-errors.md`` has the formulas and their assumptions.
 
         Examples
         --------
@@ -320,7 +303,7 @@ class Posterior:
 
     @property
     def leaves(self) -> LeafPosterior:
-        """The leaves that the evidence meets, with log p(leaf, evidence): see `models.box_forest.posterior`."""
+        """The leaves that the evidence reaches, with log p(leaf, evidence): see `models.box_forest.posterior`."""
         return posterior(self.state.distribution.forest_for("a table of leaves"), self.state.evidence)
 
     @threaded
@@ -332,7 +315,6 @@ class Posterior:
         k : int
             Most of them to list.
         n_jobs : int or None
-            Threads; the answer does not depend on it.
 
         Returns
         -------
@@ -404,7 +386,6 @@ class Posterior:
         q : float or sequence of k floats
             Levels, more than 0 and less than 1.
         n_jobs : int or None
-            Threads.
 
         Returns
         -------
@@ -431,7 +412,6 @@ class Posterior:
             A column of numbers or dates.
         at : number or date, or sequence of q of them
         n_jobs : int or None
-            Threads.
 
         Returns
         -------
@@ -475,7 +455,6 @@ class Posterior:
             A column of numbers or dates.
         until : number or date, or sequence of k of them
         n_jobs : int or None
-            Threads.
 
         Returns
         -------
@@ -554,7 +533,6 @@ class Posterior:
         event : str or dict
             ``"age >= 40 and sex = 'Female'"``, or conditions by column. Its columns may be in the evidence too.
         n_jobs : int or None
-            Threads.
 
         Raises
         ------
@@ -574,7 +552,7 @@ class Posterior:
     def log_event(self, event: Mapping[str, Any], as_regions: bool, *, n_jobs: int | None = -1) -> np.ndarray:
         """log p(event | evidence), (n,); NaN where the evidence has probability 0.
 
-        Where the event says that cells are missing, the cells that the evidence tells of are known. A cell that a rule
+        Where the event states missing cells, the cells with evidence are known. A cell that a rule
         makes missing is an event of the values that the rule names.
         """
         both, model = with_values(self.state, event, as_regions), self.state.distribution
@@ -589,7 +567,7 @@ class Posterior:
             return log_both - self._log_known(self.state.evidence, {})
 
     def _log_known(self, evidence: Evidence, missing: Mapping[str, bool]) -> np.ndarray:
-        """log p(evidence, the cells that it tells of are known, which cells are missing), (n,)."""
+        """log p(evidence, the cells with evidence are known, which cells are missing), (n,)."""
         found = np.full(len(evidence.value), -np.inf)
         for rows, given, log_p in self.state.distribution.given_evidence_present(evidence, missing):
             if given is not None:
@@ -610,7 +588,6 @@ class Posterior:
             Draws to take where the answer is not exact.
         random_state : None, int, Generator or RandomState
         n_jobs : int or None
-            Threads; the answer does not depend on it.
 
         Returns
         -------
@@ -698,7 +675,6 @@ class Posterior:
         bins : int
             Bins of a column of numbers or dates, evenly cut between its 1 % and 99 % quantiles; each level is a bin.
         n_jobs : int or None
-            Threads.
 
         Returns
         -------
@@ -727,6 +703,8 @@ class Posterior:
     def mode(self, k: int = 1, budget: int = BUDGET) -> Modes:
         """Most probable complete rows that agree with one row of evidence (MPE), with a certified bound.
 
+        What counts as a mode, and what is exact: ``docs/how-to/find-modes.md``.
+
         Parameters
         ----------
         k : int
@@ -747,10 +725,6 @@ class Posterior:
         ValueError
             If k is not a positive integer or budget no natural number, or the evidence has several rows, or
             probability 0.
-
-        Notes
-        -----
-        What counts as a mode, and what is exact: ``docs/how-to/find-modes.md``.
 
         Examples
         --------
@@ -942,7 +916,7 @@ def check_draws(state: PosteriorState, n: Any) -> None:
         )
 
 
-# ---- Evidence as users say it.
+# ---- Evidence as users write it.
 
 
 def posterior_of(model: Distribution, conditions: dict[str, Any]) -> Posterior:
@@ -954,10 +928,7 @@ def posterior_of(model: Distribution, conditions: dict[str, Any]) -> Posterior:
 
 
 def observe_missing(model: Distribution, conditions: Mapping[str, Any]) -> tuple[Distribution, float, dict[str, Any]]:
-    """The model given which cells are said to be missing, the log-probability of that, and the other conditions.
-
-    Raises ValueError if that has probability 0.
-    """
+    """The model given which cells are missing, the log-probability of that, and the other conditions."""
     others, missing = without_missing(conditions, model.schema.tick_boxes)
     if not missing:
         return model, 0.0, others
@@ -972,10 +943,7 @@ def observe_missing(model: Distribution, conditions: Mapping[str, Any]) -> tuple
 
 
 def conditions_of(schema: Schema, said: Any) -> dict[str, Any]:
-    """Conditions by column of a text, a dict, or a pandas Series whose index holds names of columns.
-
-    Raises TypeError if it is neither.
-    """
+    """Conditions by column from a text, a dict, or a pandas Series whose index holds names of columns."""
     if nw.dependencies.is_pandas_series(said):
         said = said.to_dict()
     if isinstance(said, str):
@@ -1010,6 +978,8 @@ class Histogram(NamedTuple):
 
 class Marginal:
     """One column's distribution; made by `Joint.marginal` and `Posterior.marginal`.
+
+    ``n_jobs`` of its methods is a number of threads; no answer depends on it.
 
     Of one row of evidence, results have the shape of the argument x; of a frame of n rows, x has q points and the
     results shape (n, q). Numeric and date-time columns have ``pdf``, ``cdf``, ``sf``, ``ppf``; columns with levels have
@@ -1146,7 +1116,6 @@ class Marginal:
             Of numbers and dates how many bins at most, equally wide between the least and the greatest value seen at
             learning, on a grid of whole cells: the same for any evidence. Or their edges, ascending.
         n_jobs : int or None
-            Threads; the answer does not depend on it.
 
         Returns
         -------
@@ -1234,10 +1203,7 @@ class Marginal:
         self._unknown()
 
     def _unknown(self) -> np.ndarray:
-        """Rows of evidence that are impossible, or under which a rule makes the column missing, bool (n,).
-
-        Raises ValueError if a rule makes it missing under one row of evidence.
-        """
+        """Rows of evidence that are impossible, or under which a rule makes the column missing, bool (n,)."""
         known = self._state.knowing([self._j])
         if known is self._state:
             return np.isnan(self._posterior._background_share())

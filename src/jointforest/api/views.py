@@ -25,15 +25,12 @@ from ..models.base import Distribution, PosteriorState
 _LISTED = 3
 """Levels that are named."""
 WIDE = 20.0
-"""The range of a column that is so many times as wide as its 90 % interval does not say how many digits count."""
+"""The range of a column that is so many times as wide as its 90 % interval does not determine the digits."""
 _TAILS = np.array([0.05, 0.95])
 
 
 def column_in_words(state: PosteriorState, j: int) -> str:
-    """Mean and 90% interval of a column of numbers or dates, the most probable levels of another.
-
-    Of several rows of evidence how many there are; of impossible evidence that it is. Nothing is warned of.
-    """
+    """Mean and 90% interval of a column of numbers or dates, the most probable levels of another; without warnings."""
     column, n = state.distribution.schema.columns[j], len(state.evidence.value)
     if n != 1:
         return f"given {n} rows of evidence"
@@ -89,16 +86,10 @@ class _Spread(NamedTuple):
 class _Prior(NamedTuple):
     """What is known without evidence of a column.
 
-    Attributes
-    ----------
-    edges : float64 array
-        Ends of its bins; nothing of levels.
-    mass : float64 array
-        Of the bins, or levels.
-    spread : _Spread or None
-        None of levels.
-    missing : float
-        How often its cell is missing.
+    edges : float64 array. Ends of its bins; nothing of levels.
+    mass : float64 array. Of the bins, or levels.
+    spread : _Spread or None. None of levels.
+    missing : float. How often its cell is missing.
     """
 
     edges: np.ndarray
@@ -240,7 +231,7 @@ def _picture(
 
 
 def _in_numbers(column: Column, spread: _Spread, first: float, last: float) -> str:
-    """Mean and interval in words; the column's axis, from first to last, says how many digits there are."""
+    """Mean and interval in words; the column's axis, from first to last, sets the digits."""
     mean, low, high = (number_text(column, x, first, last, of_means=k == 0) for k, x in enumerate(spread[:3]))
     about = "" if spread.is_exact else "about "
     return f"mean {about}{mean}, {interval_in_words(low, high, about)}"

@@ -14,13 +14,7 @@ MINUS = "−"
 
 
 def percent(share: float | None) -> str:
-    """A share of 1 as per cent with one decimal; what is not 0 or 1 never looks like it.
-
-    Examples
-    --------
-    >>> percent(0.1234), percent(0.0), percent(0.0004), percent(0.9996)
-    ('12.3%', '0%', '<0.1%', '>99.9%')
-    """
+    """A proportion as per cent with one decimal; a value other than 0 or 1 never looks like 0 % or 100 %."""
     if share is None or math.isnan(share):
         return "–"
     if share in (0.0, 1.0):
@@ -33,16 +27,7 @@ def percent(share: float | None) -> str:
 
 
 def number_writer(low: float, high: float, step: float = 0.0, of_means: bool = False) -> Callable[[float], str]:
-    """How the values of a column of numbers are written that ranges from low to high, on a grid of ``step`` or none.
-
-    Means of whole numbers (``of_means``) have a few decimals where the range is small.
-
-    Examples
-    --------
-    >>> write = number_writer(17.0, 90.0, 1.0)
-    >>> write(38.0), number_writer(0.0, 1.0)(0.25), number_writer(0.0, 99999.0, 1.0)(1234.0)
-    ('38', '0.25', '1,234')
-    """
+    """The function that writes values, or means (``of_means``), of a column from low to high with this grid step."""
     span, largest = max(high - low, math.ulp(0.0)), max(abs(low), abs(high))
     is_whole = step > 0.0 and step == round(step)
     fine = max(0, 3 - math.ceil(math.log10(span)))

@@ -9,7 +9,7 @@ PRIOR_LINE = "#a39e91"
 PRIOR_OPACITY = 0.4
 """How opaque `PRIOR_LINE` is as an area, so that it is `PRIOR` on white and a dark grey on black."""
 TABLE = "#1b1e23"
-"""What the rows of a table say, and all text on white."""
+"""Data of a table's rows, and all text on white."""
 SOFT = "#5a606a"
 """Text of less weight, on white."""
 LOWER = "#b4632f"

@@ -82,12 +82,8 @@ def histogram_svg(
     beyond: tuple[bool, bool] = (False, False),
     is_each_labelled: bool = False,
 ) -> str:
-    """Masses of bins of equal width as bars, over those without evidence; marks below say mean and interval.
-
-    A bar that would make all others too small to be seen is broken in two, and labelled with its share. ``rows`` are
-    masses of a table, drawn as an outline. ``beyond`` says whether the first and the last bar also hold what lies
-    outside the axis: an arrow stands there.
-    """
+    """Histogram of equally wide bins in front of that without evidence; ``rows`` is an outline of the table's rows."""
+    # A bar that would make all others too small to be seen is broken in two, and labelled with its share.
     top, cut = _top(np.max([one for one in (mass, before, rows) if one is not None], axis=0))
     x = np.linspace(0.0, WIDTH, len(mass) + 1)
     shapes = []

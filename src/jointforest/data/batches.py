@@ -53,7 +53,7 @@ def batches_of(source: Any) -> Batches:
 
 
 def known_rows(source: Any) -> int | None:
-    """Rows of a source of `batches_of`; None where nobody knows before they are read."""
+    """Rows of a source of `batches_of`; None where this is unknown before they are read."""
     files = [file for path in _paths(source) for file in files_of(path)]
     if files:
         if not all(file.endswith(".parquet") for file in files):

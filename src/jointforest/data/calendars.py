@@ -46,10 +46,8 @@ def odd_numbers(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def dates_in_numbers(values: np.ndarray) -> str:
-    """How distinct whole numbers (k,) seem to write days, such as ``%m%d%Y`` of 10142018; empty if they do not.
-
-    Those of `OF_NUMBERS` are no such numbers: these keep the order of the days.
-    """
+    """How distinct whole numbers (k,) seem to write days, such as ``%m%d%Y`` of 10142018; empty if they do not."""
+    # Those of `OF_NUMBERS` are no such numbers: these keep the order of the days.
     whole = values.astype(np.int64)
     first, second, year = whole // 1_000_000, whole // 10_000 % 100, whole % 10_000
     for pattern, month, day in (("%m%d%Y", first, second), ("%d%m%Y", second, first)):
@@ -66,10 +64,8 @@ def of_days(odd: np.ndarray, n: int, n_distinct: int) -> str:
 
 
 def calendar_of_numbers(odd: np.ndarray, n: int, values: np.ndarray) -> str:
-    """The calendar of n numbers, of which so many are in none of `OF_NUMBERS`, by some of their distinct values.
-
-    Numbers on a coarse grid, such as multiples of 50, have minutes below 60 by chance more often.
-    """
+    """The calendar of n numbers, of which so many are in none of `OF_NUMBERS`, by some of their distinct values."""
+    # Numbers on a coarse grid, such as multiples of 50, have minutes below 60 by chance more often.
     valid = values[(values >= 100) & (values <= 2400)].astype(np.int64)
     step = math.gcd(int(np.gcd.reduce(valid)), 100) if len(valid) else 100
     minutes = np.arange(0, 100, step)
@@ -85,13 +81,7 @@ def _first(names: tuple[str, ...], odd: np.ndarray, n: int, nats: list[float]) -
 
 
 def moved(name: str, whole: np.ndarray) -> np.ndarray:
-    """Days since 1970, or whole numbers, int64 (n,), as those of a calendar; its own stay as they are.
-
-    Examples
-    --------
-    >>> moved("hhmm", np.array([1759, 1760, 1799])).tolist(), moved("yyyymm", np.array([202312, 202350])).tolist()
-    ([1759, 1700, 1758], [202312, 202306])
-    """
+    """Days since 1970, or whole numbers, int64 (n,), moved to valid values of a calendar."""
     if name == "month starts":
         return _month_start(whole)
     if name == "weekdays":

@@ -21,27 +21,19 @@ from .schema import CATEGORICAL_KINDS, Column, Frame
 class ColumnCells:
     """The cells of one column.
 
-    Attributes
-    ----------
-    sort : str
-        ``number``, ``integer`` or ``boolean`` (numbers 0 and 1), ``datetime``, ``levels``, or ``empty`` (all missing).
-    dtype : str
-        How the frame stores the column.
-    values : float64 array (n,), or int64 if ``datetime``
-        Numbers, NaN where missing; ticks since 1970-01-01 if ``datetime``; unused for levels.
+    sort : str. ``number``, ``integer`` or ``boolean`` (numbers 0 and 1), ``datetime``, ``levels``, or ``empty`` (all
+        missing).
+    dtype : str. How the frame stores the column.
+    values : float64 array (n,), or int64 if ``datetime``. Numbers, NaN where missing; ticks since 1970-01-01 if
+        ``datetime``; unused for levels.
     missing : bool array (n,)
-    codes : integer array (n,), None unless ``levels``
-        Place in ``labels``; -1 where missing.
-    labels : list
-        Distinct values; each label may or may not be in use.
-    declared : bool
-        Whether the frame's type lists the labels in an order of its own.
-    ordered : bool
-        Whether the frame's type says that this order has a meaning.
-    per_second : float
-        Ticks in a second, if ``datetime``.
-    range_of : int32 array (n,) or None
-        Place in ``intervals`` of a cell that is a range, which counts as missing; -1 of all others.
+    codes : integer array (n,), None unless ``levels``. Place in ``labels``; -1 where missing.
+    labels : list. Distinct values; each label may or may not be in use.
+    declared : bool. Whether the frame's type lists the labels in an order of its own.
+    ordered : bool. Whether the frame's type says that this order has a meaning.
+    per_second : float. Ticks in a second, if ``datetime``.
+    range_of : int32 array (n,) or None. Place in ``intervals`` of a cell that is a range, which counts as missing; -1
+        of all others.
     intervals : tuple of Interval
     """
 
@@ -67,16 +59,11 @@ class ColumnCells:
 class FrameReader:
     """A frame of n rows, read column by column.
 
-    Attributes
-    ----------
-    frame : {"pandas", "polars", "pyarrow", "numpy"}
-        The library it came from.
+    frame : {"pandas", "polars", "pyarrow", "numpy"}. The library it came from.
     names : list of str
     n : int
-    cells : function
-        Reads the column of a name.
-    number_names : set of str
-        Those of the names that are whole numbers in the frame.
+    cells : function. Reads the column of a name.
+    number_names : set of str. Those of the names that are whole numbers in the frame.
     """
 
     frame: Frame
@@ -104,10 +91,8 @@ def absent(value: Any) -> bool:
 
 
 def is_mixed(known: Iterable[Any]) -> bool:
-    """Whether cells are texts among numbers or booleans, each of which may be a level.
-
-    Booleans among numbers are not, because True equals 1.
-    """
+    """Whether cells are texts among numbers or booleans, each of which may be a level."""
+    # Booleans among numbers are not, because True equals 1.
     kinds = {type(value) for value in known}
     are_numbers = all(
         issubclass(kind, int | float | np.number) and not issubclass(kind, bool) for kind in kinds - {str}
@@ -192,7 +177,7 @@ def taken(cells: ColumnCells, rows: np.ndarray) -> ColumnCells:
 
 
 def _gaps(like: ColumnCells, missing: np.ndarray) -> ColumnCells:
-    """Missing cells of the sort of another column."""
+    """Missing cells of the type of another column."""
     n = len(missing)
     values = np.full(n, 0 if like.sort == "datetime" else np.nan, like.values.dtype)
     values = values if like.codes is None else np.empty(0)
@@ -210,12 +195,7 @@ def check_orders(name: str, a: Any, b: Any) -> None:
 
 
 def joined(name: str, a: ColumnCells, b: ColumnCells) -> ColumnCells:
-    """The cells of a column in two parts of a table, those of a first.
-
-    An order of labels that the type of both parts declares stays, others are lost.
-
-    Raises ValueError if they are of sorts that no column holds together.
-    """
+    """The cells of a column in two parts of a table; raises ValueError if their types do not go together."""
     if a.range_of is not None or b.range_of is not None:
         numbers = [np.full(len(x.missing), -1, np.int32) if x.range_of is None else x.range_of for x in (a, b)]
         numbers[1] = np.where(numbers[1] >= 0, numbers[1] + len(a.intervals), -1)
@@ -324,13 +304,7 @@ _IS_MOMENT = re.compile(r"(datetime64|datetime|timestamp|date32|date64|period)\[
 
 
 def of_numbers(dtype: str) -> str:
-    """The dtype of a column of numbers that came as categories of this dtype; other dtypes as they are.
-
-    Examples
-    --------
-    >>> of_numbers("category[int64, ordered]"), of_numbers("float64")
-    ('int64', 'float64')
-    """
+    """The dtype of the numbers in categories of this dtype; other dtypes as they are."""
     dictionary = re.fullmatch(r"dictionary<values=(.+), indices=\w+, ordered=[01]>((?:\[pyarrow\])?)", dtype)
     if dictionary:
         return dictionary.group(1) + dictionary.group(2)
@@ -341,10 +315,7 @@ def of_numbers(dtype: str) -> str:
 
 
 def check_frame_kind(frame: str, column: Column) -> None:
-    """Check that a frame can hold such a column.
-
-    Raises ValueError if the dtype is unknown, or does not go with the kind of the column.
-    """
+    """Check that a frame can hold such a column."""
     dtype = column.dtype
     if column.n_observed == 0 and dtype in _EMPTY[frame]:
         return

@@ -20,12 +20,8 @@ import numpy as np
 class Likely:
     """How likely an observation is under each level, value or interval; made by `likely`.
 
-    Attributes
-    ----------
-    likelihoods : tuple of (condition, float)
-        Levels, values, intervals or sets of them, and their likelihoods.
-    others : float
-        Likelihood of everything else.
+    likelihoods : tuple of (condition, float). Levels, values, intervals or sets of them, and their likelihoods.
+    others : float. Likelihood of everything else.
     """
 
     likelihoods: tuple[tuple[Any, float], ...]
@@ -40,12 +36,8 @@ class Likely:
 class About:
     """A noisy measurement of a number; made by `about`.
 
-    Attributes
-    ----------
-    value : value of the column
-        What was measured; a one-dimensional array has one entry a row.
-    sd : float or timedelta
-        Standard deviation of the measurement's error; an array has one entry a row.
+    value : value of the column. What was measured; a one-dimensional array has one entry a row.
+    sd : float or timedelta. Standard deviation of the measurement's error; an array has one entry a row.
     """
 
     value: Any
@@ -160,10 +152,7 @@ def is_span(sd: Any) -> bool:
 
 
 def width(sd: Any) -> float:
-    """A standard deviation as a number, in seconds if it is a span of time.
-
-    Raises ValueError or TypeError as `about`.
-    """
+    """A standard deviation as a number, in seconds if it is a span of time."""
     if hasattr(sd, "total_seconds"):
         number = float(sd.total_seconds())
     elif isinstance(sd, np.timedelta64):
@@ -241,7 +230,7 @@ class Not:
 
 @dataclass(frozen=True)
 class PerRow:
-    """One condition for each row of evidence: ``PerRow([between(0, 5), None, AnyOf(1, 2)])``; None says nothing."""
+    """One condition for each row of evidence: ``PerRow([between(0, 5), None, AnyOf(1, 2)])``; None is no condition."""
 
     conditions: Sequence[Any]
 
@@ -287,10 +276,7 @@ def between(lo: Any = None, hi: Any = None, closed: Closed = "both") -> Interval
 
 
 def normal(condition: Any) -> Any:
-    """The condition with lists, tuples and sets written as `AnyOf`, and NaN as None.
-
-    Raises TypeError if it is an array, which could mean several things.
-    """
+    """The condition with lists, tuples and sets written as `AnyOf`, and NaN as None."""
     if isinstance(condition, list | tuple | set | frozenset):
         return AnyOf(*condition) if len(condition) != 1 else AnyOf(tuple(condition))
     if isinstance(condition, np.ndarray) and condition.ndim == 0:
@@ -308,10 +294,7 @@ _MADE = PerRow | Interval | About | AnyOf | AllOf | Not
 
 
 def n_rows(condition: Any) -> int | None:
-    """Number of rows that a condition speaks of one by one; None if it says the same of every row.
-
-    Raises ValueError if its parts have different numbers of rows.
-    """
+    """Number of rows of a condition with one entry per row; None if it is the same for every row."""
     if isinstance(condition, PerRow):
         return len(condition.conditions)
     if isinstance(condition, Interval):
@@ -348,14 +331,7 @@ def of_row(condition: Any, i: int) -> Any:
 
 
 def factors(condition: Any) -> list[Any]:
-    """The condition as conditions that all hold, each of them soft evidence or free of it.
-
-    Examples
-    --------
-    >>> from jointforest.data.conditions import about
-    >>> factors(AllOf(between(20, 60), about(40, sd=2)))
-    [Interval(lo=20, hi=60, closed='both'), about(40, sd=2)]
-    """
+    """The condition as a list of conditions that all hold, each of them soft evidence or free of it."""
     if not isinstance(condition, AllOf) or not has_soft(condition):
         return [condition]
     return [factor for part in condition.conditions for factor in factors(part)]
@@ -424,12 +400,7 @@ class Missing:
 def without_missing(
     conditions: Mapping[str, Any], tick_boxes: Container[str] = ()
 ) -> tuple[dict[str, Any], dict[str, bool]]:
-    """Conditions by column without those on missing cells, and these: True where a column's cell is missing.
-
-    A cell of ``tick_boxes`` that is missing is False.
-
-    Raises ValueError if it is joined to other conditions but by "and", or contradicts itself.
-    """
+    """Conditions by column without those on missing cells, and a dict of these: True where the cell is missing."""
     others_by_column: dict[str, Any] = {}
     missing: dict[str, bool] = {}
     for name, condition in conditions.items():
@@ -463,19 +434,15 @@ def _says(condition: Any) -> bool | None:
     return True if isinstance(condition, Missing) else None
 
 
-# ---- A kind of column of which another one says whether its cells are values or bounds.
+# ---- A kind of column of which another one marks values and bounds.
 
 
 @dataclass(frozen=True)
 class Censored:
     """Numbers that another column calls inexact; made by `censored`.
 
-    Attributes
-    ----------
-    event : str
-        The column that is true or 1 where a number is exact; elsewhere the value is above it.
-    below : str
-        The column that is true or 1 where the value is below the number; elsewhere it is exact.
+    event : str. The column that is true or 1 where a number is exact; elsewhere the value is above it.
+    below : str. The column that is true or 1 where the value is below the number; elsewhere it is exact.
     """
 
     event: str = ""
@@ -483,12 +450,12 @@ class Censored:
 
     @property
     def flag(self) -> str:
-        """The column that says so."""
+        """The column that marks them."""
         return self.event or self.below
 
 
 def censored(event: str = "", below: str = "") -> Censored:
-    """Kind of a column of numbers of which another column says whether they are exact.
+    """Kind of a column of numbers with another column that marks exact ones.
 
     It goes where kinds of columns go: ``kinds={"months": jf.censored(event="died")}``. The other column takes no part
     in the joint.

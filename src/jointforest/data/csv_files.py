@@ -67,30 +67,19 @@ _MOST = 1000
 class CsvForm(NamedTuple):
     """How a CSV file is written.
 
-    Attributes
-    ----------
-    na : tuple of str
-        Spellings of missing cells.
-    separator : str
-        One character; a space stands for any number of spaces and tabs.
-    encoding : str
-        Empty: the one that the bytes show (`find_encoding`).
-    decimal : str
-        ``.`` or ``,``; between commas numbers with decimal commas stand in quotes.
-    has_names : bool
-        Whether the first line holds the names of the columns; else they are called x0, x1 and so on.
-    comment : str
-        Lines that start with this text are no rows; empty if there are none.
-    skip : int
-        Lines above the names.
-    line_end : str
-        What ends the lines of an answer; files are read with any.
-    patterns : dict of str to str
-        How columns of numbers, truth values and moments are written, if not as usual: see `_pattern`.
-    names : dict of str to str
-        What the file calls columns that have another name here, as it calls others so, too.
-    sure, kept : tuple of str
-        Spellings that mean missing in every column without a doubt, and those that are levels of columns of text.
+    na : tuple of str. Spellings of missing cells.
+    separator : str. One character; a space stands for any number of spaces and tabs.
+    encoding : str. Empty: the one that the bytes show (`find_encoding`).
+    decimal : str. ``.`` or ``,``; between commas numbers with decimal commas stand in quotes.
+    has_names : bool. Whether the first line holds the names of the columns; else they are called x0, x1 and so on.
+    comment : str. Lines that start with this text are no rows; empty if there are none.
+    skip : int. Lines above the names.
+    line_end : str. What ends the lines of an answer; files are read with any.
+    patterns : dict of str to str. How columns of numbers, truth values and moments are written, if not as usual: see
+        `_pattern`.
+    names : dict of str to str. What the file calls columns that have another name here, as it calls others so, too.
+    sure, kept : tuple of str. Spellings that mean missing in every column without a doubt, and those that are levels of
+        columns of text.
     """
 
     na: tuple[str, ...] = NA
@@ -115,7 +104,7 @@ class CsvForm(NamedTuple):
 
 
 OF_ONE_FILE = ("names", "sure", "kept")
-"""Fields of `CsvForm` that say nothing of later files."""
+"""Fields of `CsvForm` that do not apply to later files."""
 
 
 class UnlikeTable(ValueError):
@@ -227,11 +216,8 @@ def _with_words(
     proved: set[str],
     name: str,
 ) -> pa.Table:
-    """The table with those words for missing cells that rather are levels as texts in columns of text.
-
-    ``kept`` are the levels of columns of a model, which decide, or words that were said to be levels; ``proved`` stand
-    among numbers, too. A warning names what nobody said.
-    """
+    """The table in which words for missing cells that are probably levels are text; a warning names them."""
+    # The levels or words in ``kept`` decide first; the words in ``proved`` also stand among numbers.
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -300,10 +286,9 @@ def _rows_of(text: str, form: CsvForm, is_cut: bool) -> tuple[list[list[str]], l
 
 
 def _extra_cells(rows: list[list[str]], form: CsvForm) -> str:
-    """Why the first lines have one cell more than there are names, or one less; empty if they do not.
-
-    A ``separator`` ends each line, or the ``names`` of rows, which R writes, begin it; or one ends the ``first`` line.
-    """
+    """Why the first lines have one cell more than there are names, or one less; empty if they do not."""
+    # A ``separator`` ends each line, or the ``names`` of rows, which R writes, begin it; or one ends the ``first``
+    # line.
     if not form.has_names or len(rows) < 2 or _separator_hint(rows, form):
         return ""
     if not rows[0][-1] and all(len(row) == len(rows[0]) - 1 for row in rows[1:]):
@@ -379,15 +364,7 @@ def _with_quoted_decimals(table: pa.Table, decimal: str, text: set[str]) -> pa.T
 
 
 def find_encoding(source: Any, name: str, doubt: bool = True) -> str:
-    """The encoding of a text that is read from its start: by its first bytes, else UTF-8, else Windows-1252.
-
-    Raises ValueError if it is none of them; the message names the file.
-
-    Warns
-    -----
-    UserWarning
-        If it is Windows-1252, which is a guess.
-    """
+    """The encoding of a text: by its first bytes, else UTF-8, else Windows-1252 with a warning."""
     source.seek(0)
     head = source.read(4096)
     for sign, what in _NO_TEXT.items():
@@ -426,11 +403,8 @@ def find_encoding(source: Any, name: str, doubt: bool = True) -> str:
 
 
 def _is_garbled(data: bytes) -> bool:
-    """Whether a text has another encoding than Windows-1252: its words would be made of accented letters.
-
-    Low quotation marks, which open a quotation, behind a letter say the same; and so does an encoding of East Asia in
-    which most such signs stand together.
-    """
+    """Whether a text is in another encoding than Windows-1252."""
+    # Then words would be made of accented letters, or opening quotation marks would stand behind letters.
     for encoding in _ASIAN_ENCODINGS:
         try:
             text = codecs.getincrementaldecoder(encoding)().decode(data)
@@ -477,7 +451,7 @@ def is_unicode(source: BinaryIO) -> bool:
 
 
 def _wide_encoding(head: bytes) -> str:
-    """UTF-16 or UTF-32, as the first bytes of a text say; empty if they do not."""
+    """UTF-16 or UTF-32, by the first bytes of a text; else empty."""
     marks = (
         ("utf-32", (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)),
         ("utf-16", (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)),
@@ -491,16 +465,14 @@ def _wide_encoding(head: bytes) -> str:
 
 
 def found_form(head: bytes, form: CsvForm, otherwise: str) -> tuple[CsvForm, list[str]]:
-    """The form with what the first bytes of a file show: separator, mark of UTF-8, and ends of lines; and its columns.
-
-    The separator is the one that gives all first lines the same number of cells, the most, else ``otherwise``. Spaces
-    separate cells if nothing else does, and at least half of the columns hold numbers.
-    """
+    """The form with the separator, byte order mark and line ends of a file's first bytes; and its column names."""
+    # The separator gives all first lines the same number of cells, the largest. Spaces come last, and only if at least
+    # half of the columns then hold numbers.
     encoding = form.encoding or _wide_encoding(head) or "utf-8"  # separators are ASCII
     if head.startswith(codecs.BOM_UTF8) and encoding.lower() in ("utf-8", "utf8"):
         form = form._replace(encoding="utf-8-sig")
     text = codecs.getincrementaldecoder(encoding)("replace").decode(head)
-    if encoding == "utf-8" and "\ufffd" in text[:-1]:  # names in Windows-1252, which columns are found by
+    if encoding == "utf-8" and "\ufffd" in text[:-1]:  # names in Windows-1252, by which columns are matched
         text = head.decode("cp1252", "replace")
     form = form._replace(line_end="\r\n" if "\r\n" in text else "\n")
     said = re.match(r"\ufeff?sep=(.)\r?\n", text)  # as Excel writes, and reads
@@ -529,10 +501,8 @@ def _common(patterns: set[str]) -> str:
 
 
 def _pattern(cell: str, form: CsvForm) -> str:
-    """How a cell is written: ``.2f``, ``TRUE``, ``%Y-%m-%dT%H:%M`` and the like; empty if missing, else ``no``.
-
-    Of a number with a sign, the sign comes first, and of one that is zero without a sign, a 0.
-    """
+    """How a cell is written: ``.2f``, ``TRUE``, ``%Y-%m-%dT%H:%M`` and the like; empty if missing, else ``no``."""
+    # Of a number with a sign, the sign comes first, and of one that is zero without a sign, a 0.
     cell = cell.strip()
     if cell in form.na:
         return ""
@@ -656,17 +626,7 @@ def write_csv_texts(table: pa.Table, file: BinaryIO, form: CsvForm, with_names: 
 
 
 def keep_texts(filled: pa.Table, known: pa.Table, form: CsvForm) -> pa.Table:
-    """A table of texts: known cells as they were written, the others as the filled table has them.
-
-    Parameters
-    ----------
-    filled : pyarrow.Table
-        n rows, no cell missing that ``known`` has.
-    known : pyarrow.Table
-        n rows of texts, null where missing; columns are found by name.
-    form : CsvForm
-        Of the file that ``known`` came from; filled numbers get its decimal sign.
-    """
+    """A table of texts: known cells as they were written, the others from the filled table (n rows)."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -708,10 +668,8 @@ def _check_encoding(head: bytes, name: str, form: CsvForm) -> None:
 def _cells_hint(
     problem: str, rows: list[list[str]], starts: list[int], separator: str, has_comments: bool
 ) -> tuple[str, dict[str, Any]]:
-    """What to do about lines with other numbers of cells, from what the parser says of them, and the first rows.
-
-    With the fields of `CsvForm` that do it, if they do.
-    """
+    """What to do about lines with other numbers of cells, from what the parser says of them, and the first rows."""
+    # With the fields of `CsvForm` that do it, if they do.
     counts = re.search(r"Expected (\d+) columns?, got (\d+): (.*)", problem)
     if counts is None:
         return "", {}
@@ -832,10 +790,8 @@ def is_number(text: str) -> bool:
 
 
 def _spellings(form: CsvForm) -> list[str]:
-    """What stands for missing cells, whole numbers such as -999 also with zeros behind a decimal point.
-
-    An infinite number stands for all of them, however they are written.
-    """
+    """What stands for missing cells, whole numbers such as -999 also with zeros behind a decimal point."""
+    # An infinite number stands for all of them, however they are written.
     whole = [word for word in form.na if re.fullmatch(r"-?\d+", word)]
     infinite = _INFINITE if any(word.lower() in ("inf", "infinity") for word in form.na) else ()
     zeros = (f"{word}{form.decimal}{'0' * k}" for word in whole for k in range(1, _MOST_ZEROS + 1))
@@ -851,10 +807,7 @@ def _is_count(names: list[str]) -> bool:
 
 
 def numbered(given: Sequence[str], name: str = "", doubt: bool = True) -> list[str]:
-    """Names of the columns of a file, or of a frame, with a number behind each that is there already, such as ``a_2``.
-
-    A warning names them.
-    """
+    """Names of columns, with a number behind each repeated one, such as ``a_2``; a warning names them."""
     names: list[str] = []
     for column in given:
         new, k = column, 2

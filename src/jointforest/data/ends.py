@@ -32,19 +32,9 @@ def ends_of(
     ends: tuple[float, float],
     has_zero: bool = True,
 ) -> tuple[float, float]:
-    """The lower and upper end of a column, infinite where it is open.
-
-    ``values`` (k,) are distinct numbers, ascending, each with its count: the 64 nearest to either ``ends``, or all
-    where these are fewer. ``n`` is the number of known cells, ``step`` the width of the grid's cells (0 without a
-    grid). ``has_zero``: whether 0 means more to the column than another number; not to dates.
-
-    Examples
-    --------
-    >>> ends_of(np.array([0.0, 1.0]), np.array([180, 20]), 200, 1.0, (0.0, 1.0))
-    (0.0, 1.0)
-    >>> ends_of(np.array([2.0, 5.0, 9.0]), np.array([1, 1, 1]), 3, 1.0, (2.0, 9.0))
-    (0.0, inf)
-    """
+    """The lower and upper end of a column, infinite where it is open."""
+    # ``values`` (k,) are ascending distinct numbers with their counts: the 64 nearest to either end, or all if fewer.
+    # ``has_zero``: whether 0 means more to the column than another number; it does not for dates.
     low, high = ends
     is_narrow = step == 1.0 and high - low < _FEW_CELLS and n >= ROWS_EACH * (high - low + 1.0)
     has_low = is_narrow or _stops(-values[::-1], counts[::-1], n, step)

@@ -33,27 +33,22 @@ class Evidence(NamedTuple):
     Each cell has a likelihood, a function l of the column's value: of a region the weights below within it, 0
     outside. Of hard evidence all weights are 1. p(evidence) is the mean of the product of all cells' likelihoods.
 
-    Attributes
-    ----------
-    value : float64 array (n, d), C-contiguous
-        The cell's value (level code if categorical); NaN where no value is known.
-    region : int32 array (n, d), or (0, 0) if there are no regions at all
-        Number of the cell's region, -1 if none. A cell never has both a value and a region.
-    run_start : int32 array (R + 1,)
-        Region r is the union of the runs ``run_start[r]:run_start[r + 1]``; it may be empty.
-    run_lo, run_hi : float64 array (Q,)
-        Half-open runs ``(lo, hi]``, disjoint, ascending, lo < hi; on cell edges where the column has a grid. For a
-        categorical column level k is in a run if ``lo < k <= hi``, edges at ``k -+ 0.5``.
-    atoms : uint64 array (R,)
-        Bit k is set if the k-th atom of the region's column lies in the region.
-    run_log_weight : float64 array (Q,)
-        Log of the likelihood in each run, finite, at most 0; 0 in hard evidence.
-    atom_log_weight : float64 array (R, A), or (0, 0) if no region is soft
-        Log of the likelihood of the region's k-th atom where bit k is set, else 0; A is at least the number of bits of
-        the largest ``atoms``. On a grid the atom's weight is that of the run with its cell.
-    log_penalty : float64 array (n,)
-        Added to the row's log-probability: of levels never seen at learning (see `data.schema.Column.log_unseen`),
-        whose cells count as missing; and log-likelihoods of known values where there is soft evidence of them, too.
+    value : float64 array (n, d), C-contiguous. The cell's value (level code if categorical); NaN where no value is
+        known.
+    region : int32 array (n, d), or (0, 0) if there are no regions at all. Number of the cell's region, -1 if none. A
+        cell never has both a value and a region.
+    run_start : int32 array (R + 1,). Region r is the union of the runs ``run_start[r]:run_start[r + 1]``; it may be
+        empty.
+    run_lo, run_hi : float64 array (Q,). Half-open runs ``(lo, hi]``, disjoint, ascending, lo < hi; on cell edges where
+        the column has a grid. For a categorical column level k is in a run if ``lo < k <= hi``, edges at ``k -+ 0.5``.
+    atoms : uint64 array (R,). Bit k is set if the k-th atom of the region's column lies in the region.
+    run_log_weight : float64 array (Q,). Log of the likelihood in each run, finite, at most 0; 0 in hard evidence.
+    atom_log_weight : float64 array (R, A), or (0, 0) if no region is soft. Log of the likelihood of the region's k-th
+        atom where bit k is set, else 0; A is at least the number of bits of the largest ``atoms``. On a grid the atom's
+        weight is that of the run with its cell.
+    log_penalty : float64 array (n,). Added to the row's log-probability: of levels never seen at learning (see
+        `data.schema.Column.log_unseen`), whose cells count as missing; and log-likelihoods of known values where there
+        is soft evidence of them, too.
     """
 
     value: np.ndarray
@@ -101,7 +96,7 @@ class Evidence(NamedTuple):
         return np.asarray(soft[self.cell_regions()].any(axis=0))
 
     def known_names(self, schema: Schema) -> list[str]:
-        """Names of the columns of which any row says something."""
+        """Names of the columns on which any row has evidence."""
         is_said = (~np.isnan(self.value) | (self.cell_regions() >= 0)).any(axis=0)
         return [schema.names[j] for j in np.flatnonzero(is_said).tolist()]
 
@@ -128,11 +123,11 @@ class Evidence(NamedTuple):
         return self._replace(value=value, region=region)
 
 
-# ---- Which values meet hard evidence.
+# ---- Which values satisfy hard evidence.
 
 
 def is_met(schema: Schema, evidence: Evidence, X: np.ndarray) -> np.ndarray:
-    """Whether rows X, (..., d), meet the hard evidence in the only row of ``evidence``: bool (...). NaN meets none."""
+    """Whether rows X, (..., d), satisfy the hard evidence in the only row of ``evidence``: bool (...); not if NaN."""
     found = np.ones(X.shape[:-1], dtype=bool)
     region = evidence.cell_regions()[0]
     for j in np.flatnonzero(~np.isnan(evidence.value[0]) | (region >= 0)).tolist():
@@ -141,10 +136,8 @@ def is_met(schema: Schema, evidence: Evidence, X: np.ndarray) -> np.ndarray:
 
 
 def within_ends(schema: Schema, evidence: Evidence, m: int, drawn: np.ndarray) -> np.ndarray:
-    """Rows drawn given the evidence, m for each row of it; cells of which it says nothing are within their ends.
-
-    What lies beyond the hard ends of a column has a density, so that no row is impossible, but is not drawn.
-    """
+    """Rows drawn given the evidence, m for each row of it; cells without evidence are within their ends."""
+    # What lies beyond the hard ends of a column has a density, so that no row is impossible, but is not drawn.
     for j, column in enumerate(schema.columns):
         half = 0.5 * column.step
         beyond = np.flatnonzero((drawn[:, j] < column.lower - half) | (drawn[:, j] > column.upper + half))
@@ -156,7 +149,7 @@ def within_ends(schema: Schema, evidence: Evidence, m: int, drawn: np.ndarray) -
 
 
 def is_met_by(column: Column, evidence: Evidence, j: int, x: np.ndarray) -> np.ndarray:
-    """Whether values x of column j meet what the only row of hard evidence says of it: bool, of the shape of x."""
+    """Whether values x of column j satisfy the only row of hard evidence: bool, of the shape of x."""
     value, region = float(evidence.value[0, j]), int(evidence.cell_regions()[0, j])
     if region < 0:
         half = column.step / 2.0
@@ -180,10 +173,8 @@ def runs_of(evidence: Evidence, j: int) -> np.ndarray:
 
 
 def distinct_rows(evidence: Evidence) -> tuple[Evidence, np.ndarray | slice]:
-    """Rows of evidence without repetition, and which of them each row is; all of them if few are equal.
-
-    ``answers[place]`` are the answers for all rows. The log_penalty is one of several that equal rows may have.
-    """
+    """Rows of evidence without repetition, and which of them each row is; all of them if few are equal."""
+    # ``answers[place]`` are the answers for all rows. The log_penalty is one of several that equal rows may have.
     everything = slice(None)
     value, region = evidence.value, evidence.region
     if len(value) < 16:
@@ -220,22 +211,9 @@ def build(
     n: int | None = None,
     ranges: Ranges | None = None,
 ) -> Evidence:
-    """Evidence of n rows: values ``X`` (n, d) from `frames.encode`, and conditions by column, which hold for every row.
-
-    ``unseen`` marks cells with a level never seen at learning: they count as missing, with a penalty. A condition is a
-    scalar, a list (any of its entries), or what `conditions` offers; its ends may be arrays with one entry a row, or it
-    is a `PerRow`. A cell that has a value too must meet both; of soft evidence its log_penalty then has the value's
-    log-likelihood. ``ranges`` are cells of which a range is known, whatever X has there. Without X, ``n`` is that of
-    the conditions' arrays, else 1. Raises ValueError for conditions that a column cannot have (see
-    `meaning.meaning_of`).
-
-    Examples
-    --------
-    >>> age = Column("age", "integer", "int64", step=1.0)
-    >>> evidence = build(Schema((age,), "pandas"), conditions={"age": [1, 2, 7]})
-    >>> evidence.run_lo, evidence.run_hi
-    (array([0.5, 6.5]), array([2.5, 7.5]))
-    """
+    """Evidence of n rows: values X (n, d), conditions by column, ranges; raises ValueError as `meaning_of`."""
+    # A cell with a value and a condition must satisfy both. ``unseen`` cells have a level that learning did not see:
+    # they count as missing, with a penalty. Conditions are scalars, lists, arrays with one entry per row, or `PerRow`.
     conditions = dict(conditions or {})
     d = len(schema.columns)
     if X is None:
@@ -268,12 +246,7 @@ def _with_ranges(schema: Schema, evidence: Evidence, ranges: Ranges) -> Evidence
 
 
 def intersect(schema: Schema, evidence: Evidence, conditions: Mapping[str, Any]) -> Evidence:
-    """The evidence, and the conditions besides; the evidence given is left as it is. Raises what `build` does.
-
-    Where a column has both, the result is what meets both: a value if there was one and it meets the condition, the
-    empty region if it does not, the common part of two regions (likelihoods multiply). Evidence of one row is repeated
-    for conditions of n.
-    """
+    """New evidence that satisfies the evidence and the conditions; one row is repeated for conditions of n."""
     conditions = {name: condition for name, condition in conditions.items() if _says_something(condition)}
     if not conditions:
         return evidence
@@ -420,7 +393,7 @@ def with_values(schema: Schema, evidence: Evidence, j: int, x: np.ndarray) -> Ev
 
 
 def within(schema: Schema, evidence: Evidence, j: int, regions: Sequence[Region]) -> Evidence:
-    """n rows of evidence, of which the i-th says, too, that column j lies in ``regions[i]``."""
+    """n rows of evidence, of which the i-th also has column j in ``regions[i]``."""
     table, column = RegionTable(evidence), schema.columns[j]
     value, number = evidence.value.copy(), evidence.cell_regions()
     for i, region in enumerate(regions):
@@ -481,18 +454,7 @@ def _atoms(held: list[bool]) -> int:
 
 
 def neighbourhood(schema: Schema, known: Evidence, radius: np.ndarray) -> Evidence:
-    """The evidence, with every number x that is known replaced by the interval from x - radius to x + radius.
-
-    ``radius`` (d,) is in the column's numbers, at least 0; of level codes it says nothing. On a grid a cell is in the
-    interval if its centre is. Regions that are known stay, and equal numbers of a column share one.
-
-    Examples
-    --------
-    >>> age = Schema((Column("age", "integer", "int64", step=1.0),), "pandas")
-    >>> near = neighbourhood(age, Evidence.of_values(np.array([[40.0], [np.nan]])), np.array([2.0]))
-    >>> near.run_lo.tolist(), near.run_hi.tolist(), near.region.tolist()
-    ([37.5], [42.5], [[0], [-1]])
-    """
+    """The evidence with every known number x replaced by the interval x - radius to x + radius; radius (d,) >= 0."""
     value, region = known.value.copy(), known.cell_regions()
     lo, hi, atoms = [], [], []
     n_regions = first_new = len(known.run_start) - 1

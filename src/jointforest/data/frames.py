@@ -23,20 +23,11 @@ from .text_columns import read_cells
 from .times import is_span, seconds, unit_of, zone_of
 from .written_forms import WrittenForm
 
-# ---- Which library a frame is of: frames taken apart and built again by its backend, imported only then.
+# ---- Which library a frame is of: frames read and rebuilt by its backend, imported only then.
 
 
 def read(frame: Any) -> FrameReader:
-    """Take apart a pandas, polars or pyarrow table, a 2-D numpy array, or any eager frame that narwhals knows.
-
-    A frame that is taken apart already stays as it is. Raises TypeError if it is no such frame, or a column has a type
-    that is not supported. Raises ValueError if a name is not text.
-
-    Warns
-    -----
-    UserWarning
-        If two columns have the same name: they are numbered.
-    """
+    """The columns of a pandas, polars or pyarrow table, a 2-D numpy array, or another eager frame of narwhals."""
     if isinstance(frame, FrameReader):
         return frame
     frame = with_names(frame)
@@ -110,10 +101,8 @@ def _build(schema: Schema, X: np.ndarray) -> Any:
 
 
 def from_cells(columns: Mapping[str, Any], library: str, types: Mapping[str, type]) -> Any:
-    """A frame of a library with columns of text, but for those whose type is int or float.
-
-    For NumPy an array of objects.
-    """
+    """A frame of a library with columns of text, but for those whose type is int or float."""
+    # For NumPy an array of objects.
     if library == "numpy":
         return np.array(list(zip(*columns.values(), strict=True)), dtype=object).reshape(-1, len(columns))
     kinds = {int: nw.Int64, float: nw.Float64}
@@ -148,21 +137,9 @@ def _through_narwhals(frame: Any) -> Any:
 
 
 def encode(schema: Schema, frame: Any, ignored: Collection[str] | None = ()) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers and level codes of a frame of n rows, (n, d), NaN where missing; and which cells are levels never seen.
-
-    Columns are matched by name (numpy arrays: by position), absent ones count as missing, those of which nothing was
-    known at learning are left aside, and the frame may be of another library than the schema's. A label that is no
-    level of its column is NaN in the first array and marked in the second. Extra columns named in ``ignored`` are left
-    out, all of them if it is None. Raises ValueError or TypeError, which name the column and the value.
-
-    Examples
-    --------
-    >>> from jointforest.data.infer_schema import infer_schema
-    >>> schema = infer_schema(np.array([["a", 1], ["b", 2]], dtype=object))
-    >>> encode(schema, np.array([["b", 1], ["c", None]], dtype=object))[0]
-    array([[ 1.,  1.],
-           [nan, nan]])
-    """
+    """Numbers and level codes (n, d), NaN where missing, and which cells have a level that learning did not see."""
+    # Columns are matched by name (numpy arrays: by position); absent ones count as missing. Extra columns named in
+    # ``ignored`` are left out, all of them if it is None. Errors name the column and the value.
     return encode_cells(schema, read(frame), ignored)
 
 
@@ -233,13 +210,8 @@ def _are_ranges(cells: ColumnCells) -> bool:
 
 
 def decode(schema: Schema, X: np.ndarray, first_new: int | None = None) -> Any:
-    """Frame of the kind the schema came from, of numbers and codes ``X`` (n, d), with its dtypes, levels and zones.
-
-    Grid columns are moved to the nearest cell centre. As in the library itself, missing cells turn an ``int64`` pandas
-    or numpy column into ``float64`` and a ``bool`` one into objects; all other types have a missing cell of their own.
-    Numbers outside a type's range are clipped to it, dates to the years 1 to 9999 (1678 to 2261 in nanoseconds). Of
-    drawn rows, ``first_new`` is the number of the first: identifiers, which the model does not have, are new ones.
-    """
+    """Frame of the schema's library and types, from X (n, d); grid columns get the nearest cell centre."""
+    # Values outside a type's range are clipped. Identifiers of drawn rows are new ones, numbered from ``first_new`` on.
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2 or X.shape[1] != len(schema.columns):
         raise ValueError(f"expected an array of shape (n, {len(schema.columns)}), got {X.shape}")
@@ -432,10 +404,7 @@ def take_rows(X: Any, rows: np.ndarray) -> Any:
 
 
 def check_weights(given: Any, n: int) -> np.ndarray:
-    """Weights of n rows, float64 (n,): 1 each by default.
-
-    Raises ValueError if there is not one a row, one is negative or not finite, or all are 0.
-    """
+    """Weights of n rows, float64 (n,): 1 each by default."""
     if given is None:
         return np.ones(n)
     try:
@@ -467,15 +436,8 @@ def row_weights(given: Any, n: int) -> np.ndarray:
 def fill(
     schema: Schema, frame: Any, X: np.ndarray, unseen: np.ndarray, filled: np.ndarray, exact: np.ndarray | None = None
 ) -> Any:
-    """Frame of the kind at learning, from imputed numbers and codes, with the known cells of the frame given.
-
-    ``X`` and ``unseen`` (n, d) are as `encode` gives them for the frame; ``filled`` is X with its missing cells filled
-    in. ``exact`` (n, d) marks cells that are ranges in the frame, and filled; flags that say so are left empty.
-
-    Cells that the schema's types cannot hold (a level never seen, a number off the grid) come back too: their column
-    then has a wider type, such as float instead of int, or text instead of a category. So do cells that float64 cannot
-    hold (whole numbers beyond 2**53, decimals, nanoseconds), from a frame of the library and type at learning.
-    """
+    """The frame with its known cells as given and the others from ``filled`` (n, d), in the types of learning."""
+    # A known cell that these types cannot hold (a new level, a whole number beyond 2**53) makes its column wider.
     frame, out = with_names(frame, doubt=False), decode(schema, filled)
     filled_of = np.empty((len(schema.columns), 0)) if exact is None else exact.T
     flags = {c.censored.flag for c, own in zip(schema.columns, filled_of, strict=True) if c.censored and own.any()}
@@ -609,10 +571,8 @@ def labels_at(cells: ColumnCells, rows: np.ndarray) -> list[Any]:
 
 
 def warn_unseen(schema: Schema, frame: Any, unseen: np.ndarray) -> None:
-    """One warning that names the columns and the levels; ``unseen`` (n, d) as `data.frames.encode` marks them.
-
-    Another one if there are cells in columns of which nothing was known at learning.
-    """
+    """One warning that names the columns and the levels; ``unseen`` (n, d) as `data.frames.encode` marks them."""
+    # Another one if there are cells in columns of which nothing was known at learning.
     if not unseen.any() and not schema.unknown:
         return
     reader = read(frame)

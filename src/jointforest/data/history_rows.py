@@ -21,15 +21,11 @@ from .schema import Column, Schema, near, shortened
 class HistoryRows:
     """N rows of n subjects.
 
-    Attributes
-    ----------
-    labels : list
-        What the frame calls each subject, in the order of their first rows.
-    start : int64 array (n + 1,)
-        Rows ``place[start[i]:start[i + 1]]`` of the frame are those of subject i, in the order of time.
+    labels : list. What the frame calls each subject, in the order of their first rows.
+    start : int64 array (n + 1,). Rows ``place[start[i]:start[i + 1]]`` of the frame are those of subject i, in the
+        order of time.
     place : int64 array (N,)
-    time : float64 array (N,) or None
-        Times of these rows, as numbers of the time column.
+    time : float64 array (N,) or None. Times of these rows, as numbers of the time column.
     """
 
     labels: list[Any]
@@ -44,10 +40,7 @@ class HistoryRows:
 
 
 def check_history_names(reader: FrameReader, group: Any, order: Any) -> tuple[str, str | None]:
-    """Names of the columns of subjects and of time, which the frame must have.
-
-    Raises ValueError if there is no such column, or both are the same; the message names similar ones.
-    """
+    """Names of the columns of subjects and of time, which the frame must have."""
     if reader.frame == "numpy":
         raise ValueError("group names a column: give a pandas, polars or pyarrow table, not an array")
     for what, name in (("group", group), ("order", order)):
@@ -74,10 +67,7 @@ def some_columns(reader: FrameReader, names: Collection[str]) -> FrameReader:
 
 
 def order_column(reader: FrameReader, order: str) -> Column:
-    """What is known of the column of times.
-
-    Raises ValueError if it holds neither numbers nor dates.
-    """
+    """What is known of the column of times."""
     one = some_columns(reader, [order])
     sort = reader.cells(order).sort
     try:
@@ -97,10 +87,7 @@ def order_column(reader: FrameReader, order: str) -> Column:
 
 
 def group_rows(reader: FrameReader, group: str, order: Column | None) -> HistoryRows:
-    """Rows by subject, each subject's in the order of time, and in that of the table if times are equal or absent.
-
-    Raises ValueError if a row has no subject or no time.
-    """
+    """Rows by subject, each subject's in the order of time, and in that of the table if times are equal or absent."""
     if reader.n == 0:
         raise ValueError("the table has no rows; at least one is needed")
     subject, labels = _subjects(reader.cells(group), group)
@@ -153,11 +140,7 @@ def _subjects(cells: ColumnCells, group: str) -> tuple[np.ndarray, list[Any]]:
 
 
 def whole_subjects(source: Any, group: str, n_rows: int) -> Iterator[Any]:
-    """Frames of whole subjects from a table in batches, in which the rows of each subject stand together.
-
-    A frame has at most ``n_rows`` rows; a subject with more has a frame of its own. Raises ValueError if there is no
-    such column, a row has no subject, or rows of a subject stand apart.
-    """
+    """Frames of whole subjects, of at most ``n_rows`` rows each; in the batches each subject's rows are adjacent."""
     seen = np.empty(0, np.uint64)
     waiting: list[Any] = []
     for batch in batches_of(source)():

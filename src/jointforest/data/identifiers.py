@@ -24,19 +24,12 @@ SHAPE_CLASSES = (
 class SetAside:
     """Why a column takes no part in the model, and how new identifiers are written.
 
-    Attributes
-    ----------
     reason : {"identifier", "free text", "too many levels", "unlike cells", "ignored"}
-    n_distinct : int
-        Distinct values at learning.
-    prefix, suffix : str
-        Text around the number of each identifier.
-    width : int
-        Digits of the number, with zeros in front; 0 where there are none.
-    first : int
-        Number of the first new identifier; -1 where identifiers hold no number.
-    mask : str
-        Class of each character, where identifiers hold no number; ``\\`` stands before a constant character.
+    n_distinct : int. Distinct values at learning.
+    prefix, suffix : str. Text around the number of each identifier.
+    width : int. Digits of the number, with zeros in front; 0 where there are none.
+    first : int. Number of the first new identifier; -1 where identifiers hold no number.
+    mask : str. Class of each character, where identifiers hold no number; ``\\`` stands before a constant character.
     """
 
     reason: str
@@ -60,7 +53,7 @@ class SetAside:
 
     @property
     def is_left_empty(self) -> bool:
-        """Whether drawn rows have no value of the column, and nobody asked for that."""
+        """Whether drawn rows have no value of the column, and the user did not ask for this."""
         return self.reason in ("free text", "too many levels")
 
     def new(self, k: int) -> str:

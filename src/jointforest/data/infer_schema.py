@@ -71,22 +71,8 @@ class NoRows(ValueError):
 
 
 def infer_schema(frame: Any, kinds: Mapping[str, Any] | None = None, doubt: bool = True) -> Schema:
-    """Schema of a frame: the kind, grid, atoms and levels of each column.
-
-    ``kinds`` overrides kinds by name: ``continuous`` is a plain density (no grid, no atoms); ``integer`` and
-    ``rounded`` check the values; ``categorical`` and ``ordered`` make levels of the distinct values of a column of
-    numbers; ``ranges`` makes numbers of brackets; a `conditions.Censored` names the column that says which numbers are
-    exact. ``doubt``: whether to warn of values that may stand for missing cells.
-
-    Raises ValueError or TypeError, which name the column, for what no schema can describe. Warns of columns without any
-    known cell, of text that differs in nearly every row, and of integers beyond what float64 can tell apart.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> [column.kind for column in infer_schema(np.array([[1.0, np.pi], [2.0, np.e]])).columns]
-    ['integer', 'continuous']
-    """
+    """Schema of a frame: the kind, grid, atoms and levels of each column; ``kinds`` overrides kinds by name."""
+    # Raises ValueError or TypeError, which name the column, for what no schema can describe.
     reader = read(frame)
     given = kinds if isinstance(kinds, Mapping) else {}
     flags = {str(name): kind for name, kind in given.items() if isinstance(kind, Censored)}
@@ -126,7 +112,7 @@ def infer_schema(frame: Any, kinds: Mapping[str, Any] | None = None, doubt: bool
 def _without_flags(
     names: Sequence[str], kinds: Mapping[str, Any] | None, flags: Mapping[str, Censored]
 ) -> dict[str, str]:
-    """The checked kinds of columns, without those of ``flags``; columns that say what is exact are ignored."""
+    """The checked kinds of columns, without those of ``flags``; columns that mark exact numbers are ignored."""
     if not isinstance(kinds, Mapping):
         return check_kinds(names, kinds)
     asked = {of.flag: "ignored" for of in flags.values()}
@@ -144,7 +130,7 @@ def _without_flags(
 
 
 def with_flags(reader: FrameReader, flags: Mapping[str, Censored]) -> FrameReader:
-    """The table with ranges in columns of which another one says that some of their numbers are not exact."""
+    """The table with ranges in columns in which another one marks some numbers as not exact."""
     if not flags:
         return reader
     read = {name: with_flag(reader.cells(name), reader.cells(of.flag), name, of) for name, of in flags.items()}
@@ -175,7 +161,7 @@ def _with_ends_of_ranges(seen: Look, reader: FrameReader) -> Look:
 
 
 def _with_ranges(schema: Schema, reader: FrameReader, flags: Mapping[str, Censored]) -> Schema:
-    """The schema with what ranges say of the ends of their columns, by imputed values."""
+    """The schema with the ends of columns that ranges imply, by imputed values."""
     columns = list(schema.columns)
     few = [j for j, column in enumerate(columns) if column.n_ranges or column.name in flags]
     if not few:
@@ -214,7 +200,7 @@ def _with_ranges(schema: Schema, reader: FrameReader, flags: Mapping[str, Censor
 
 
 def _touch(ranges: Sequence[Interval]) -> bool:
-    """Whether ranges begin where others end, and none a little later: then their ends say nothing of a grid."""
+    """Whether ranges begin where others end, and none a little later: then their ends are no evidence of a grid."""
     begins = np.unique([one.lo for one in ranges if one.lo not in OPEN])
     ends = np.unique([one.hi for one in ranges if one.hi not in OPEN])
     widths = [one.hi - one.lo for one in ranges if one.lo not in OPEN and one.hi not in OPEN and one.hi > one.lo]
@@ -318,10 +304,8 @@ _BOOLEANS = {"polars": "Boolean", "pandas": "bool", "numpy": "bool"}
 
 
 def _tick_box(name: str, seen: Seen, n: int, frame: Frame) -> Column | None:
-    """A column of n cells with one known value and missing cells as a tick box, None if it is none.
-
-    The value is a text, True or 1; in arrays, which are often made for other programs, it is no number.
-    """
+    """A column of n cells with one known value and missing cells as a tick box, None if it is none."""
+    # The value is a text, True or 1; in arrays, which are often made for other programs, it is no number.
     if not _FEWEST_TICKS <= seen.n_known < n:
         return None
     mark = ""
@@ -528,7 +512,7 @@ def _numeric(column: Column, sort: str, seen: Numbers, counted: np.ndarray | Non
     if sort == "number" and step < 1.0:
         column = replace(column, digits=digits_of(values, step, precision(column.dtype)))
         if column.digits and not column.kind and not is_tied(tally.n, tally.n_distinct):
-            step = 0.0  # the digits say more of such numbers than the grid
+            step = 0.0  # the digits describe such numbers better than the grid
     if column.kind == "continuous":
         return column
     if not tally.is_whole:
@@ -576,7 +560,7 @@ def _tell_dates(column: Column, pattern: str, value: float) -> None:
 
 
 def _to_count(name: str, seen: Seen, kind: str | None) -> WantedValues | None:
-    """Values of one column to count, None if all are counted or nobody asks."""
+    """Values of one column to count, None if all or none are counted."""
     if not isinstance(seen.what, Numbers) or seen.what.values.tally.is_whole or seen.what.n_infinite:
         return None
     if kind == "continuous" or kind in CATEGORICAL_KINDS or kind == "datetime":
@@ -646,7 +630,7 @@ def _int_if_whole(value: float) -> int | float:
 # ---- Columns that carry no distribution: identifiers, free text and columns of too many levels.
 
 _LEAST = 100
-"""In columns of more known cells the number of distinct values says whether they name the rows."""
+"""In columns of more known cells the number of distinct values decides whether they identify the rows."""
 _DISTINCT = 0.95
 """Least share of distinct values among the cells of a column of identifiers."""
 _WORDS = 5.0
@@ -659,15 +643,7 @@ _ID_NAME = re.compile(
 
 
 def set_aside(name: str, seen: Seen, kind: str | None) -> Column | None:
-    """A column without a distribution, None for any other; ``kind`` is the user's word on it.
-
-    Examples
-    --------
-    >>> labels = Labels(("a-07", "a-08"), np.array([1, 1]), False, False)
-    >>> column = set_aside("id", Seen("levels", "str:python", 2, labels), "identifier")
-    >>> column.aside.new(0)
-    'a-09'
-    """
+    """The description of a column that is set aside, None for any other; ``kind`` is the kind that the user gave."""
     if kind not in (None, "identifier"):
         return None
     must = kind == "identifier"

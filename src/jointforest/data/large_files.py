@@ -22,21 +22,14 @@ def is_parquet_file(path: str, form: str | None = None) -> bool:
 
 
 def count_rows(files: Iterable[str]) -> int:
-    """Rows of Parquet files, from what stands at their ends.
-
-    Raises ValueError if one is no whole Parquet file; the message names it.
-    """
+    """Rows of Parquet files, from what stands at their ends."""
     return sum(_opened(file).metadata.num_rows for file in files)
 
 
 def read_batches(
     files: list[str], form: str | None = None, csv: CsvForm = PLAIN, text: Iterable[str] = ()
 ) -> Iterator[tuple[str, pa.Table]]:
-    """Files and their rows in order: of Parquet `batches.BATCH` at a time, of CSV all of a file; at least one pair.
-
-    Files are read as by `table_files.read_table`. Raises ValueError, which names file and column, if a file is no whole
-    table, or has other columns than the first, or a column of another kind.
-    """
+    """Pairs of a file and its rows, in order: Parquet `batches.BATCH` rows at a time, CSV a file at a time."""
     known: tuple[str, pa.Schema] | None = None
     has_rows = False
     for file in files:
@@ -82,11 +75,8 @@ def in_blocks(parts: Iterable[tuple[str, pa.Table]], n_rows: int) -> Iterator[tu
 def write_batches(
     tables: Callable[[], Generator[pa.Table]], path: str, form: str | None = None, csv: CsvForm = PLAIN
 ) -> None:
-    """Write tables as `table_files.write_table`, one below the other; a file appears whole or not at all.
-
-    ``tables`` gives the tables, one at least, all with the same columns. It is called again if a type of the first ones
-    turns out too narrow for a later one: the file's columns then have the wider type from the start.
-    """
+    """Write tables one below the other, as one file that appears only when it is complete."""
+    # ``tables`` is called again if a type of the first ones turns out too narrow for a later one.
     if format_to_write(path, form) == "parquet":
         write_whole(path, lambda file: _write_parquet(tables, file))
     else:

@@ -20,13 +20,7 @@ Runs = tuple[_Run, ...]
 
 
 def union(parts: Iterable[Runs]) -> Runs:
-    """Points in any of the parts.
-
-    Examples
-    --------
-    >>> union([((0.0, 1.0),), ((1.0, 2.0), (5.0, 6.0))])
-    ((0.0, 2.0), (5.0, 6.0))
-    """
+    """The union of regions, as ascending disjoint runs."""
     merged: list[_Run] = []
     for lo, hi in sorted(run for runs in parts for run in runs if run[0] < run[1]):
         if merged and lo <= merged[-1][1]:
@@ -37,24 +31,12 @@ def union(parts: Iterable[Runs]) -> Runs:
 
 
 def intersection(a: Runs, b: Runs) -> Runs:
-    """Points in both.
-
-    Examples
-    --------
-    >>> intersection(((0.0, 4.0), (6.0, 8.0)), ((3.0, 7.0),))
-    ((3.0, 4.0), (6.0, 7.0))
-    """
+    """The intersection of two regions, as ascending disjoint runs."""
     return tuple(run for run, _, _ in overlaps(a, b))
 
 
 def overlaps(a: Runs, b: Runs) -> list[tuple[_Run, int, int]]:
-    """Each common part of a run of one and a run of the other, ascending, with these runs' numbers; runs may touch.
-
-    Examples
-    --------
-    >>> overlaps(((0.0, 4.0), (4.0, 8.0)), ((3.0, 7.0),))
-    [((3.0, 4.0), 0, 0), ((4.0, 7.0), 1, 0)]
-    """
+    """Each common part of a run of one region and a run of the other, with both runs' numbers; runs may touch."""
     common = []
     i = k = 0
     while i < len(a) and k < len(b):
@@ -69,13 +51,7 @@ def overlaps(a: Runs, b: Runs) -> list[tuple[_Run, int, int]]:
 
 
 def complement(runs: Runs, everything: _Run) -> Runs:
-    """Points of ``everything`` in no run.
-
-    Examples
-    --------
-    >>> complement(((1.0, 2.0),), (0.0, 3.0))
-    ((0.0, 1.0), (2.0, 3.0))
-    """
+    """The points of the run ``everything`` that are in no run of the region."""
     edges = [everything[0], *(edge for run in runs for edge in run), everything[1]]
     return tuple((lo, hi) for lo, hi in zip(edges[::2], edges[1::2], strict=True) if lo < hi)
 
@@ -113,19 +89,9 @@ NOWHERE = Region((), 0)
 
 
 def meaning_of(column: Column, condition: Any) -> float | Region | None:
-    """What a condition means: a value (number or level code), a region, or None if it is no condition.
-
-    A scalar is a value, and so is `AllOf` with a scalar that meets its other parts. Everything else is a region. On a
-    grid a cell is in the region if its centre meets the condition; atoms are tested one by one. Raises ValueError for
-    levels that the column does not have, order asked of unordered levels, reversed intervals, a tuple of two values
-    where there is order, and a set of single values in a column with a density (an event of probability 0).
-
-    Examples
-    --------
-    >>> age = Column("age", "integer", "int64", step=1.0)
-    >>> meaning_of(age, Interval(40, 42)).runs, meaning_of(age, 40)
-    (((39.5, 42.5),), 40.0)
-    """
+    """The meaning of a condition: a value (number or level code), a region, or None if it is no condition."""
+    # Raises ValueError for unknown levels, an order of unordered levels, reversed intervals, and single values of a
+    # column with a density (an event of probability 0).
     refuse_pair(column, condition)
     condition = normal(condition)
     return None if condition is None else _meaning(column, condition)
@@ -142,10 +108,7 @@ def refuse_pair(column: Column, condition: Any) -> None:
 
 
 def contains(column: Column, condition: Any, number: float) -> bool:
-    """Whether a number (or level code) meets a condition; on a grid, whether the centre of its cell does.
-
-    Raises ValueError if the column cannot have such a condition: see `meaning_of`.
-    """
+    """Whether a number (or level code) satisfies a condition; on a grid, whether the centre of its cell does."""
     condition = _known(column, condition)
     if isinstance(condition, AnyOf):
         return any([contains(column, part, number) for part in condition.conditions])
@@ -291,7 +254,7 @@ def _plain_numbers(column: Column, values: Sequence[Any]) -> np.ndarray | None:
 
 
 def _check_points(column: Column, condition: AnyOf) -> None:
-    """Single values in a density have probability 0, which nobody means by asking for them in a set."""
+    """Single values in a density have probability 0, which is not meant by a set of them."""
     for part in condition.conditions:
         if isinstance(part, AnyOf) or column.is_categorical or column.step > 0.0:
             continue
@@ -363,7 +326,7 @@ def _end(column: Column, value: Any) -> float:
 
 
 def _known(column: Column, condition: Any) -> Any:
-    """The condition in its normal form; it must say something."""
+    """The condition in its normal form; it must be a condition."""
     condition = normal(condition)
     if condition is None:
         raise ValueError(f"column {column.name!r}: None (nothing known) cannot be part of a condition; leave it out")
@@ -386,17 +349,7 @@ _STEPS = 160
 
 
 def soft_region(column: Column, condition: Likely | About) -> Region:
-    """The region, with likelihoods, that soft evidence is.
-
-    Raises ValueError for values and intervals that the column cannot have, or that overlap; a measurement of a column
-    of levels.
-
-    Examples
-    --------
-    >>> sex = Column("sex", "categorical", "str", levels=("Female", "Male"))
-    >>> soft_region(sex, Likely((("Male", 0.8), ("Female", 0.2)))).runs
-    ((-0.5, 0.5), (0.5, 1.5))
-    """
+    """The region with likelihoods of soft evidence; raises ValueError for values that the column cannot have."""
     return _of_likely(column, condition) if isinstance(condition, Likely) else _of_about(column, condition)
 
 

@@ -40,11 +40,8 @@ class Size(NamedTuple):
 class Common(NamedTuple):
     """Candidates for common keys: those that are not here occur ``missed`` times at most.
 
-    Attributes
-    ----------
     keys : uint64 array (k,), ascending
-    counts : int64 array (k,)
-        At least so often does each occur, and ``missed`` times more at most.
+    counts : int64 array (k,). At least so often does each occur, and ``missed`` times more at most.
     missed : int
     """
 
@@ -56,14 +53,10 @@ class Common(NamedTuple):
 class Tally(NamedTuple):
     """Keys and their counts.
 
-    Attributes
-    ----------
     keys : uint64 array (k,), ascending
     counts : int64 array (k,)
-    n : int
-        What was counted, keys that are not kept among it.
-    common : Common or None
-        None if all keys are kept.
+    n : int. What was counted, keys that are not kept among it.
+    common : Common or None. None if all keys are kept.
     """
 
     keys: np.ndarray
@@ -225,12 +218,9 @@ _FEW = 20
 class OnGrids(NamedTuple):
     """Which decimal grids some numbers lie on.
 
-    Attributes
-    ----------
-    power : bool array (10,)
-        Whether all are multiples of 10^-k, as closely as they are stored.
-    divisor : int64 array (10,)
-        Where they are, their greatest common divisor in units of 10^-k; 0 if all are 0, 1 where they are too large.
+    power : bool array (10,). Whether all are multiples of 10^-k, as closely as they are stored.
+    divisor : int64 array (10,). Where they are, their greatest common divisor in units of 10^-k; 0 if all are 0, 1
+        where they are too large.
     """
 
     power: np.ndarray
@@ -262,11 +252,7 @@ def _is_on(distinct: np.ndarray, k: int, eps: float) -> bool:
 
 
 def grid_step(grids: OnGrids, n_distinct: int, largest: float, eps: float) -> float:
-    """Coarsest step such that all values are multiples of it: 10^-k (k <= 9), or a multiple of that; 0 if none.
-
-    A multiple is taken only by the evidence of so many distinct values, see `sure_multiple`. ``largest`` is the largest
-    value without its sign, and ``eps`` the relative precision with which the values were stored.
-    """
+    """Coarsest step that divides all values: 10^-k (k <= 9), or a multiple of it (`sure_multiple`); 0 if none."""
     for k in range(MAX_DECIMALS + 1):
         if largest * 10.0**k > min(2.0**45, 0.01 / eps) and not (k == 0 and largest <= MAX_CELLS):
             return 0.0
@@ -276,11 +262,9 @@ def grid_step(grids: OnGrids, n_distinct: int, largest: float, eps: float) -> fl
 
 
 def sure_multiple(divisor: int, n_distinct: int, usual_of: int = 10**6) -> int:
-    """The largest part of a common divisor that chance would give less than one of a thousand columns.
-
-    Divisors of 1,000,000 (2, 25, 100) are steps that people choose: each distinct value counts as evidence. Among all
-    other steps the values chose one, so that two fewer count.
-    """
+    """The largest part of a common divisor that chance would give to less than one of a thousand columns."""
+    # Divisors of 1,000,000 (2, 25, 100) are steps that people choose, so each distinct value counts as evidence. Any
+    # other step was chosen after the values were seen, so two fewer count.
     if n_distinct < 2:
         return 1
     usual = math.gcd(divisor, usual_of)
@@ -301,11 +285,9 @@ FEWEST_DIGITS = 4
 
 
 def digits_of(distinct: np.ndarray, step: float, eps: float) -> int:
-    """Significant digits, 4 to 9, with which distinct values (k,) on a grid of this step (0: none) are written.
-
-    0 if they have more digits, or if the grid says as much: that is, unless so many values would lie on the coarser
-    grids of their own sizes by chance in less than one of a thousand columns.
-    """
+    """Significant digits, 4 to 9, of distinct values (k,) on a grid of this step (0: none); 0 if they have more."""
+    # The digits count only if chance would put so many values on the coarser grids of their own sizes in less than one
+    # of a thousand columns.
     values = distinct[distinct != 0.0]
     for digits in range(1, MOST_DIGITS + 1):
         if _have_digits(values[:_FEW_VALUES], digits, eps) and _have_digits(values, digits, eps):
@@ -325,19 +307,12 @@ def _have_digits(values: np.ndarray, digits: int, eps: float) -> bool:
 
 
 def find_atoms(values: np.ndarray, counts: np.ndarray, step: float, n: int, n_distinct: int) -> tuple[float, ...]:
-    """Values that hold much of the column, clearly more than a smooth density would give them.
-
-    The rule: at least 5 % of the n observed cells and at least 5 of them. Without a grid (step 0), where a density
-    would never repeat a value, 0.2 % and at least 20 of them are enough. On a grid with more than 20 distinct values a
-    local maximum is enough: 0.5 % of the cells, at least 5, over twice the mean of the 4 nearest cells (2 on either
-    side within the column's span, cells without rows count 0), and above that mean by more than four standard
-    deviations of chance. So 40 hours, or a capital gain of 7,298, is a point mass, and a bell of narrow cells is not. A
-    column with a single value that occurs at least twice has it as its atom. Of more than 64 the most common are taken.
-
-    The values (k,) are distinct and ascending, the column's smallest and largest among them, and ``counts`` says how
-    often each occurs. They are all values, or those that may be atoms, on a grid with the values of the cells around
-    them.
-    """
+    """The point masses: values that hold clearly more of the column than a smooth density would give them."""
+    # At least 5 % of the n cells and 5 of them. Without a grid, where a density never repeats a value: 0.2 % and 20. On
+    # a grid of more than 20 distinct values, a local maximum needs 0.5 %, 5 cells, twice the mean of its 4 nearest
+    # cells, and four standard deviations above it: 40 hours a week is an atom, a bell of narrow cells is not. A column
+    # of one value that occurs twice has it as its atom. ``values`` (k,) are distinct, ascending, with the column's
+    # ends.
     if n_distinct == 1:
         return (float(values[0]),) if n >= 2 else ()
     common = counts >= max(5.0, 0.05 * n)
@@ -359,10 +334,8 @@ def find_atoms(values: np.ndarray, counts: np.ndarray, step: float, n: int, n_di
 
 
 def time_step(apart: int, n_distinct: int) -> float:
-    """Seconds of the coarsest step that divides distances of so many moments, whose greatest common divisor this is.
-
-    A day, hour, minute, second, ms or us; or a multiple such as 15 minutes, by the evidence of `sure_multiple`.
-    """
+    """Seconds of the coarsest step that divides distances of so many moments, whose greatest common divisor this is."""
+    # A day, hour, minute, second, ms or us; or a multiple such as 15 minutes, by the evidence of `sure_multiple`.
     for seconds in TIME_STEPS:
         unit = round(seconds * MICRO)
         if apart % unit == 0:
@@ -387,8 +360,6 @@ def in_micro(ticks: np.ndarray, per_second: float) -> np.ndarray:
 class Outermost(NamedTuple):
     """The distinct values nearest to either end of a column, 64 or less, and how often each occurs.
 
-    Attributes
-    ----------
     values : float64 or int64 array (k,), ascending
     counts : int64 array (k,)
     """
@@ -421,17 +392,12 @@ MOST_LABELS = 1_000_000
 class Numbers:
     """What was seen of a column's known numbers.
 
-    Attributes
-    ----------
-    values : Values
-        The finite ones.
-    low, high : float
-        Smallest and largest of them; infinite if there is none.
+    values : Values. The finite ones.
+    low, high : float. Smallest and largest of them; infinite if there is none.
     grids : OnGrids
     n_infinite : int
     outermost : Outermost
-    odd : int64 array (3,)
-        `odd_numbers` of the finite ones.
+    odd : int64 array (3,). `odd_numbers` of the finite ones.
     """
 
     values: Values
@@ -447,14 +413,10 @@ class Numbers:
 class Moments:
     """What was seen of a column's known moments, in microseconds since 1970-01-01.
 
-    Attributes
-    ----------
     first, last : int
-    apart : int
-        Greatest common divisor of the distances from the first one; 0 of a single moment.
+    apart : int. Greatest common divisor of the distances from the first one; 0 of a single moment.
     outermost : Outermost
-    odd : int64 array (2,)
-        `odd_days` of them.
+    odd : int64 array (2,). `odd_days` of them.
     """
 
     first: int
@@ -468,14 +430,9 @@ class Moments:
 class Labels:
     """What was seen of a column's labels.
 
-    Attributes
-    ----------
-    labels : tuple
-        Those of the column's type, in its order, or those that were seen.
-    counts : int64 array (k,)
-        How often each was seen.
-    declared, ordered : bool
-        As in `ColumnCells`.
+    labels : tuple. Those of the column's type, in its order, or those that were seen.
+    counts : int64 array (k,). How often each was seen.
+    declared, ordered : bool. As in `ColumnCells`.
     """
 
     labels: tuple[Any, ...]
@@ -488,16 +445,10 @@ class Labels:
 class Seen:
     """What was seen of one column.
 
-    Attributes
-    ----------
-    sort, dtype : str
-        As in `ColumnCells`.
-    n_known : int
-        Cells that are not missing.
-    what : Numbers, Moments or Labels
-        Of a column without any known cell: None, or the labels that its type lists.
-    n_ranges : int
-        Cells that are ranges, and not known.
+    sort, dtype : str. As in `ColumnCells`.
+    n_known : int. Cells that are not missing.
+    what : Numbers, Moments or Labels. Of a column without any known cell: None, or the labels that its type lists.
+    n_ranges : int. Cells that are ranges, and not known.
     """
 
     sort: str
@@ -511,15 +462,10 @@ class Seen:
 class Look:
     """What was seen of a table.
 
-    Attributes
-    ----------
-    frame : {"pandas", "polars", "pyarrow", "numpy"}
-        The library that the batches came in.
+    frame : {"pandas", "polars", "pyarrow", "numpy"}. The library that the batches came in.
     names : tuple of str
-    number_names : frozenset of str
-        Those of the names that are whole numbers in the frame.
-    n : int
-        Rows.
+    number_names : frozenset of str. Those of the names that are whole numbers in the frame.
+    n : int. Rows.
     columns : tuple of Seen
     """
 
@@ -582,10 +528,7 @@ def precision(dtype: str) -> float:
 
 
 def merge_looks(a: Look, b: Look) -> Look:
-    """The looks at two parts of a table as one.
-
-    Raises ValueError if they have other columns, or cells of a column are of sorts that no column can hold together.
-    """
+    """The looks at two parts of a table as one."""
     check_alike(a.names, b.names)
     if a.frame != b.frame:
         raise ValueError(f"a part of the table is of {b.frame}, another of {a.frame}; give parts of one library")

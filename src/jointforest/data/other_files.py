@@ -14,16 +14,7 @@ from ..runtime.warnings import warn
 
 
 def as_csv(path: str, form: str, doubt: bool = True) -> bytes:
-    """The table of a file of the format ``xlsx`` or ``jsonl`` as CSV in UTF-8.
-
-    Raises ImportError if python-calamine, which reads workbooks, is not installed. Raises ValueError if it is no such
-    file; the message names the file.
-
-    Warns
-    -----
-    UserWarning
-        If a workbook has several sheets, of which the first is read.
-    """
+    """A workbook (the first sheet) or JSON lines as CSV in UTF-8; raises ValueError, which names the file."""
     rows = _of_workbook(path, doubt) if form == "xlsx" else _of_json(path)
     out = io.StringIO(newline="")
     csv.writer(out, lineterminator="\n").writerows([_text(cell) for cell in row] for row in rows)

@@ -22,15 +22,10 @@ _LISTED = 3
 class ColumnReading:
     """How one column was read.
 
-    Attributes
-    ----------
     name : str
-    kind : str
-        One of `data.schema.KINDS`; ``set aside`` if the column takes no part in the model.
-    about : str
-        Its levels or its range.
-    notes : tuple of str
-        What was converted or set aside and why, and what looks wrong; most columns have none.
+    kind : str. One of `data.schema.KINDS`; ``set aside`` if the column takes no part in the model.
+    about : str. Its levels or its range.
+    notes : tuple of str. What was converted or set aside and why, and what looks wrong; most columns have none.
     """
 
     name: str
@@ -43,12 +38,8 @@ class ColumnReading:
 class Reading:
     """How a table was read; prints as a table, and has an HTML view in notebooks.
 
-    Attributes
-    ----------
-    columns : tuple of ColumnReading
-        In the order of the table.
-    rules : tuple of Rule
-        Rules between columns that all rows obey, or nearly all.
+    columns : tuple of ColumnReading. In the order of the table.
+    rules : tuple of Rule. Rules between columns that all rows obey, or nearly all.
 
     Examples
     --------
@@ -169,7 +160,7 @@ def _notes(column: Column) -> Iterator[str]:
 
 
 def _visible(name: str) -> str:
-    """The name of a column; in quotes if it is empty or has spaces at its ends, which nobody would see."""
+    """The name of a column; in quotes if it is empty or has spaces at its ends, which would be invisible."""
     return name if name and name == name.strip() else repr(name)
 
 

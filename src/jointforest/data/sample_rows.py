@@ -22,12 +22,8 @@ Cells = Mapping[str, ColumnCells]
 class RowSample(NamedTuple):
     """Some rows, each once.
 
-    Attributes
-    ----------
-    tally : Tally
-        Their keys, and how often each occurs in the table.
-    cells : dict of column name to ColumnCells
-        Their cells, in the order of the keys.
+    tally : Tally. Their keys, and how often each occurs in the table.
+    cells : dict of column name to ColumnCells. Their cells, in the order of the keys.
     """
 
     tally: Tally
@@ -35,14 +31,11 @@ class RowSample(NamedTuple):
 
 
 class CommonRows(NamedTuple):
-    """Rows that may be common, counted exactly; of rows that were not met yet there are no cells.
+    """Rows that may be common, counted exactly; of rows not seen yet there are no cells.
 
-    Attributes
-    ----------
     keys : uint64 array (k,), ascending
     counts : int64 array (k,)
-    cells : dict of column name to ColumnCells
-        Of the rows that occur, in the order of the keys.
+    cells : dict of column name to ColumnCells. Of the rows that occur, in the order of the keys.
     """
 
     keys: np.ndarray

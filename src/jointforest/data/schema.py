@@ -32,24 +32,17 @@ class Columns(NamedTuple):
     """Column layout for the kernels.
 
     A table has d columns. Each is numeric or categorical and has a *slot*: its place among the columns of its
-    own sort. There are p numeric and c categorical slots, p + c = d.
+    own kind. There are p numeric and c categorical slots, p + c = d.
 
-    Attributes
-    ----------
-    is_categorical : uint8 array (d,)
-        1 where the column is categorical (also ordered and boolean ones), else 0.
-    slot : int32 array (d,)
-        Place of the column among the numeric, or among the categorical, columns.
-    step : float64 array (p,)
-        Width of a grid cell of a numeric slot; 0 where the slot has no grid (a density).
-    origin : float64 array (p,)
-        Centre of one cell: cells are ``origin + k*step -+ step/2``.
-    atom_start : int32 array (p + 1,)
-        ``atom_value[atom_start[s]:atom_start[s + 1]]`` are the atoms of numeric slot s, ascending, at most 64.
-    atom_value : float64 array (A,)
-        Values that have a mass of their own.
-    level_start : int32 array (c + 1,)
-        Levels of categorical slot s are ``level_start[s]:level_start[s + 1]`` of any per-level table.
+    is_categorical : uint8 array (d,). 1 where the column is categorical (also ordered and boolean ones), else 0.
+    slot : int32 array (d,). Place of the column among the numeric, or among the categorical, columns.
+    step : float64 array (p,). Width of a grid cell of a numeric slot; 0 where the slot has no grid (a density).
+    origin : float64 array (p,). Centre of one cell: cells are ``origin + k*step -+ step/2``.
+    atom_start : int32 array (p + 1,). ``atom_value[atom_start[s]:atom_start[s + 1]]`` are the atoms of numeric slot s,
+        ascending, at most 64.
+    atom_value : float64 array (A,). Values that have a mass of their own.
+    level_start : int32 array (c + 1,). Levels of categorical slot s are ``level_start[s]:level_start[s + 1]`` of any
+        per-level table.
     """
 
     is_categorical: np.ndarray
@@ -96,52 +89,37 @@ _LONGEST = 80  # characters of a value in an error
 class Column:
     """One column of a table.
 
-    Attributes
-    ----------
     name : str
-    kind : str
-        One of `KINDS`.
-    dtype : str
-        How the column is stored in the frame it came from; what `frames.decode` gives back.
-    step : float
-        Width of a grid cell; 0 where there is no grid.
-    origin : float
-        Centre of one grid cell. Of a date-time column: the seconds since 1970-01-01 that are the number 0 (UTC if the
-        column has a time zone), so that its cells are ``k * step``.
-    atoms : tuple of float
-        Values with a mass of their own, ascending; at most 64; cell centres if there is a grid.
-    levels : tuple of str, bool, int or float
-        Levels of a categorical column; the code of a level is its place.
-    minimum, maximum : float
-        Range of the observed numbers; NaN in a categorical column.
-    lower, upper : float
-        Ends beyond which nothing is drawn, cell centres if there is a grid; infinite where the column is open.
-    only : str
-        One of `calendars.CALENDARS`, whose values alone are drawn; empty if there is none.
-    n_observed : int
-        Number of cells seen at learning that were not missing.
-    n_ranges : int
-        How many of them were ranges. ``minimum`` and ``maximum`` are then those of the others, if there are any.
-    censored : Censored or None
-        Another column that says whether numbers are exact.
-    learned_until : float
-        Of a column with ranges that are open above the largest number that is known exactly, or if none is the
-        largest lower end; infinite of others.
-    has_number_name : bool
-        Whether the column's name in its frame is a whole number, whose text is ``name`` (pandas alone has such names).
-    written : WrittenForm or None
-        How a column of text writes its numbers, dates or times; ``dtype`` is then the type of the values.
-    aside : SetAside or None
-        Why a column takes no part in the model although it has known cells.
-    parts : tuple of (bool, tuple of float)
-        Of a column that stands for several: whether each of these has numbers, and its number or level code in each
-        level. Levels that share a code agree in all parts but the one of most values (`learn_scale`).
-    digits : int
-        Significant digits with which the cells are written, where these say more than a grid does; 0 if not known.
-    why_text : str
-        Why cells of text, most of which seem to be numbers, dates or times, were not read as such; empty of others.
-    remark : str
-        What else looks wrong in the column; empty if nothing does.
+    kind : str. One of `KINDS`.
+    dtype : str. How the column is stored in the frame it came from; what `frames.decode` gives back.
+    step : float. Width of a grid cell; 0 where there is no grid.
+    origin : float. Centre of one grid cell. Of a date-time column: the seconds since 1970-01-01 that are the number 0
+        (UTC if the column has a time zone), so that its cells are ``k * step``.
+    atoms : tuple of float. Values with a mass of their own, ascending; at most 64; cell centres if there is a grid.
+    levels : tuple of str, bool, int or float. Levels of a categorical column; the code of a level is its place.
+    minimum, maximum : float. Range of the observed numbers; NaN in a categorical column.
+    lower, upper : float. Ends beyond which nothing is drawn, cell centres if there is a grid; infinite where the column
+        is open.
+    only : str. One of `calendars.CALENDARS`, whose values alone are drawn; empty if there is none.
+    n_observed : int. Number of cells seen at learning that were not missing.
+    n_ranges : int. How many of them were ranges. ``minimum`` and ``maximum`` are then those of the others, if there are
+        any.
+    censored : Censored or None. Another column that marks exact numbers.
+    learned_until : float. Of a column with ranges that are open above the largest number that is known exactly, or if
+        none is the largest lower end; infinite of others.
+    has_number_name : bool. Whether the column's name in its frame is a whole number, whose text is ``name`` (pandas
+        alone has such names).
+    written : WrittenForm or None. How a column of text writes its numbers, dates or times; ``dtype`` is then the type
+        of the values.
+    aside : SetAside or None. Why a column takes no part in the model although it has known cells.
+    parts : tuple of (bool, tuple of float). Of a column that stands for several: whether each of these has numbers, and
+        its number or level code in each level. Levels that share a code agree in all parts but the one of most values
+        (`learn_scale`).
+    digits : int. Significant digits with which the cells are written, if more precise than a grid; 0 if not
+        known.
+    why_text : str. Why cells of text, most of which seem to be numbers, dates or times, were not read as such; empty of
+        others.
+    remark : str. What else looks wrong in the column; empty if nothing does.
 
     Examples
     --------
@@ -251,10 +229,7 @@ class Column:
         return self.codes.get(label.strip()) if code is None and isinstance(label, str) else code
 
     def to_number(self, value: Any) -> float:
-        """Number (or level code) that stands for a value given by a user.
-
-        Raises ValueError if the value is not a known level, not a number, not finite, or not a date.
-        """
+        """Number (or level code) that stands for a value given by a user."""
         value = self._plain(value)
         if self.written is not None and isinstance(value, str):
             number = self.written.parse(value)
@@ -339,11 +314,7 @@ class Column:
         return round(number, self.decimals or None)
 
     def values(self, numbers: np.ndarray) -> np.ndarray:
-        """Array of the column's values for numbers or level codes, in any shape.
-
-        Numbers stay float64. Date-times become datetime64[us], in UTC if the column has a time zone, and NaN becomes
-        NaT. Levels become an object array, and NaN becomes None.
-        """
+        """Numbers or level codes in any shape as the column's values: float64, datetime64[us] in UTC, or objects."""
         if self.is_categorical:
             known = ~np.isnan(numbers)
             levels = np.array([*self.levels, None], dtype=object)
@@ -370,10 +341,7 @@ class Column:
         return self.from_number(number) if self.is_categorical else float(number)
 
     def numbers(self, given: Any) -> np.ndarray:
-        """Array of numbers or level codes for a value, or an array or list of values, in its shape.
-
-        Raises ValueError if a value is not one of the column's.
-        """
+        """Array of numbers or level codes for a value, or an array or list of values, in its shape."""
         array = np.asarray(given)
         if array.dtype.kind in "iuf" and not self.is_categorical and self.kind != "datetime":
             return array.astype(np.float64)
@@ -408,23 +376,19 @@ class Column:
 class Schema:
     """The columns of a table, in order, and the kind of frame they came in.
 
-    Attributes
-    ----------
     columns : tuple of Column
     frame : {"pandas", "polars", "pyarrow", "numpy", "file"}
-    unknown : tuple of (int, Column)
-        Columns that take no part in the model, and their places among all columns of the frame, ascending: those
-        without a known cell at learning, and those that are set aside, such as identifiers. Their cells say nothing
-        in evidence. In draws, identifiers are new, and cells of the other columns are missing.
-    n_rows : float
-        Rows that the model was learned from, of a conditioned model those that its evidence stands for; 0 if unknown.
-    rules : tuple of Rule
-        Rules between the columns: those that the table obeys, as far as they were looked for, or was said to obey.
-    spelling : CsvForm or None
-        How the CSV file of the table was written, if the command line read it and it is not the usual form. Later
-        commands read theirs alike, and write in this form.
-    checked : str
-        How answers of the joint compared with counts of rows when `jf.fit` had learned it; empty if they did not.
+    unknown : tuple of (int, Column). Columns that take no part in the model, and their places among all columns of the
+        frame, ascending: those without a known cell at learning, and those that are set aside, such as identifiers.
+        Their cells have no effect as evidence. In draws, identifiers are new, and the other columns are missing.
+    n_rows : float. Rows that the model was learned from, of a conditioned model those that its evidence stands for; 0
+        if unknown.
+    rules : tuple of Rule. Rules between the columns: those that the table obeys, as far as they were looked for, or was
+        said to obey.
+    spelling : CsvForm or None. How the CSV file of the table was written, if the command line read it and it is not the
+        usual form. Later commands read theirs alike, and write in this form.
+    checked : str. How answers of the joint compared with counts of rows when `jf.fit` had learned it; empty if they did
+        not.
     """
 
     columns: tuple[Column, ...]
@@ -492,10 +456,7 @@ class Schema:
         return {name: j for j, name in enumerate(self.names)}
 
     def index(self, name: str | int) -> int:
-        """Number of the column with this name, or with this text for a name.
-
-        Raises ValueError if there is no such column; the message lists similar names.
-        """
+        """Number of the column with this name, or with this text for a name."""
         j = self._number.get(name) if isinstance(name, str) else None
         if j is None and is_number_name(name):
             j = self._number.get(str(name))
@@ -533,14 +494,7 @@ class Schema:
 
 
 def kernel_columns(schema: Schema) -> Columns:
-    """Column layout for the kernels.
-
-    Examples
-    --------
-    >>> layout = kernel_columns(Schema((Column("a", "integer", "int64", step=1.0, atoms=(0.0,)),), "pandas"))
-    >>> layout.atom_start.tolist(), layout.step.tolist()
-    ([0, 1], [1.0])
-    """
+    """The schema's columns as arrays for the kernels."""
     is_categorical = np.array([c.is_categorical for c in schema.columns], dtype=np.uint8)
     slot = np.where(is_categorical == 1, np.cumsum(is_categorical), np.cumsum(1 - is_categorical)) - 1
     numeric = [c for c in schema.columns if not c.is_categorical]
@@ -658,10 +612,8 @@ def _on_calendar(column: Column, x: np.ndarray) -> np.ndarray:
 
 
 def _with_digits(column: Column, x: np.ndarray, fine: np.ndarray) -> np.ndarray:
-    """Numbers (n,) rounded to the digits of a column; what they are on its grid, ``fine``, where that is no finer.
-
-    Numbers beyond the range of the column are rounded as its largest one, so that sums hold there as well.
-    """
+    """Numbers (n,) rounded to the digits of a column; what they are on its grid, ``fine``, where that is no finer."""
+    # Numbers beyond the range of the column are rounded as its largest one, so that sums hold there as well.
     if not column.digits:
         return fine
     power = digit_power(x, column.digits)

@@ -38,10 +38,7 @@ MAX_UNKNOWN = 100_000
 
 
 def schema_from_dict(data: Any) -> Schema:
-    """Schema from the output of `Schema.to_dict`.
-
-    Raises ValueError naming the field that is not as it must be.
-    """
+    """Schema from the output of `Schema.to_dict`."""
     _keys(data, {"frame", "columns"}, "schema", {"unknown", "n_rows", "rules", "spelling", "checked"})
     if not isinstance(data["frame"], str) or data["frame"] not in FRAMES:
         raise ValueError(f"schema.frame: expected one of {', '.join(FRAMES)}, got {data['frame']!r:.80}")
@@ -64,7 +61,7 @@ def schema_from_dict(data: Any) -> Schema:
 
 
 def _spelling(data: Any) -> CsvForm | None:
-    """How the CSV file was written, if the schema says so."""
+    """How the CSV file was written, if the schema has it."""
     if data is None:
         return None
     _keys(data, set(), "schema.spelling", set(CsvForm._fields).difference(OF_ONE_FILE))

@@ -30,11 +30,7 @@ PLAIN = CsvForm()
 def read_table(
     path: str, form: str | None = None, csv: CsvForm = PLAIN, text: Iterable[str] = (), doubt: bool = True
 ) -> pa.Table:
-    """Read a table; ``-`` is standard input. ``form`` is csv or parquet, by default by the file's ending.
-
-    ``csv`` is how a CSV file is written, ``text`` are columns to be read as text from it, and ``doubt`` is whether to
-    warn of what looks wrong. Raises OSError if the file cannot be read, and ValueError if it is no such table.
-    """
+    """The table of a file (``-``: standard input) in CSV or Parquet; columns in ``text`` are read as text."""
     return read_with_texts(path, form, csv, text, False, doubt)[0]
 
 
@@ -63,11 +59,9 @@ def read_with_texts(
 
 
 def find_form(path: str, csv: CsvForm, known: CsvForm = PLAIN, names: Iterable[str] = (), form: str = "csv") -> CsvForm:
-    """The form of a CSV file, or of a workbook as CSV, with what its first bytes show; of a pipe they show nothing.
-
-    ``csv`` is what the user said of it. ``known`` is the form of an earlier table: its separator and the lines above
-    its names hold where more ``names`` of columns are found so, and its encoding holds where the file is not UTF-8.
-    """
+    """The form of a CSV file, or of a workbook as CSV, with the facts that its first bytes show."""
+    # ``csv`` holds the user's options. The separator and skipped lines of ``known``, the form of an earlier table,
+    # apply where they lead to more of the column ``names``; its encoding applies where the file is not UTF-8.
     as_known = csv._replace(separator=csv.separator or known.separator, skip=csv.skip or known.skip)
     if not os.path.isfile(path):
         return as_known._replace(skip=csv.skip)
@@ -81,10 +75,8 @@ def find_form(path: str, csv: CsvForm, known: CsvForm = PLAIN, names: Iterable[s
 
 
 def write_table(table: pa.Table, path: str, form: str | None = None, csv: CsvForm = PLAIN) -> None:
-    """Write a table as `read_table` reads it; a file appears whole or not at all, and replaces what was there.
-
-    ``-`` is standard output. A file that ends in .tsv or .tab has tabs.
-    """
+    """Write a table as `read_table` reads it; a file appears whole or not at all, and replaces what was there."""
+    # ``-`` is standard output. A file that ends in .tsv or .tab has tabs.
     form = format_to_write(path, form)
     write_whole(path, lambda file: _write(table, file, form, form_of_output(path, csv)))
 
@@ -130,7 +122,7 @@ def check_writable(path: str) -> None:
 
 
 def format_of(path: str, form: str | None) -> str:
-    """``csv``, ``parquet``, ``xlsx`` or ``jsonl``: as said, or by the file's ending."""
+    """``csv``, ``parquet``, ``xlsx`` or ``jsonl``: as given, or by the file's ending."""
     if form is not None:
         return form
     ending = Path(path).suffix.lower()
@@ -191,7 +183,7 @@ def _write(table: pa.Table, file: BinaryIO, form: str, csv: CsvForm) -> None:
 
 
 def check_schema(first: pa.Schema, schema: pa.Schema, first_file: str, file: str) -> None:
-    """A ValueError if a file has other columns than the first one, or a column whose type is of another sort."""
+    """A ValueError if a file has other columns than the first one, or a column of another type."""
     for name in first.names:
         if name not in schema.names:
             raise ValueError(f"{file}: there is no column {name!r}, which {first_file} has")
@@ -224,7 +216,7 @@ def _sort(kind: pa.DataType) -> str:
 
 
 def about_column(column: dict[str, Any]) -> str:
-    """One line on a column's values, from what `Joint.info` says of it."""
+    """One line on a column's values, from `Joint.info`."""
     if "levels" in column:
         levels = [str(level) for level in column["levels"]]
         few_levels = ", ".join(levels[:6]) + (", ..." if len(levels) > 6 else "")

@@ -77,10 +77,7 @@ _LIKELY = 0.9
 
 
 def read_cells(form: WrittenForm, cells: ColumnCells, name: str, dtype: str) -> ColumnCells:
-    """Cells of text as numbers, moments or ticks, stored as this dtype; cells that are no text stay as they are.
-
-    Raises ValueError if a text has another form and is no word for a missing cell.
-    """
+    """Cells of text as numbers, moments or ticks, stored as this dtype; cells that are no text stay as they are."""
     if form.sort == "tick":
         return _ticks(form, cells, name, dtype)
     if cells.codes is None or not any(isinstance(label, str) for label in cells.labels):
@@ -117,10 +114,7 @@ def read_cells(form: WrittenForm, cells: ColumnCells, name: str, dtype: str) -> 
 
 
 def _interval(form: WrittenForm, text: str, name: str, must: bool = False) -> Interval | None:
-    """The interval that a text is, whose ends have the form of a column's numbers; None if it is none.
-
-    Raises ValueError if it ends below its start; with a dash, which may mean something else, only if it ``must``.
-    """
+    """The interval that a text is, whose ends have the form of a column's numbers; None if it is none."""
     found = range_text(text) if form.sort == "number" else None
     if found is None:
         return None
@@ -158,18 +152,12 @@ class _Texts(NamedTuple):
 
 
 class _Family(NamedTuple):
-    """Forms of one sort that may be those of a column, the preferred one first.
+    """Forms of one type that a column may have, the preferred one first.
 
-    Attributes
-    ----------
-    what : str
-        In words.
-    fits : bool array (n,)
-        Texts that have one of the forms, or may have one of the sort.
-    forms : tuple of WrittenForm
-        Those that all of these texts have; none if they are written in several ways.
-    may_differ : float
-        Largest share of cells of another form.
+    what : str. In words.
+    fits : bool array (n,). Texts that have one of the forms, or may have one of this type.
+    forms : tuple of WrittenForm. Those that all of these texts have; none if they are written in several ways.
+    may_differ : float. Largest share of cells of another form.
     """
 
     what: str
@@ -179,18 +167,13 @@ class _Family(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What was found of the text columns of a table, by their names.
+    """The forms of the text columns of a table, by their names.
 
-    Attributes
-    ----------
-    forms : dict of WrittenForm
-        Of columns that hold numbers, dates or times.
-    why_text : dict of str
-        Why a column stays text that seems to hold them.
-    cells : dict of ColumnCells
-        The texts of the columns with a form, and those of columns of brackets.
-    brackets : dict of list of str
-        The levels of columns all of whose cells are brackets such as 18-24 and 65+, in their order.
+    forms : dict of WrittenForm. Of columns that hold numbers, dates or times.
+    why_text : dict of str. Why a column stays text that seems to hold them.
+    cells : dict of ColumnCells. The texts of the columns with a form, and those of columns of brackets.
+    brackets : dict of list of str. The levels of columns all of whose cells are brackets such as 18-24 and 65+, in
+        their order.
     """
 
     forms: dict[str, WrittenForm]
@@ -200,12 +183,9 @@ class Found(NamedTuple):
 
 
 def find_forms(reader: FrameReader, kinds: Mapping[str, str]) -> Found:
-    """The forms of a table's text columns that hold numbers, dates or times.
-
-    A column with two readings, such as ``03/04/2022``, takes the one that other columns of the table prove. Without
-    such a column the reading is a convention, and a warning says which. Columns whose ``kinds`` the user gave as
-    categorical, or as no part of the model, stay text. Also warns if some cells of a column have another form.
-    """
+    """The forms of a table's text columns that hold numbers, dates or times."""
+    # A column with two readings, such as 03/04/2022, takes the one that other columns prove, else a convention, with a
+    # warning. Columns that ``kinds`` names as categorical or ignored stay text.
     choices: dict[str, tuple[WrittenForm, ...]] = {}
     found = Found({}, {}, {}, {})
     for name in reader.names:
@@ -242,11 +222,8 @@ def find_forms(reader: FrameReader, kinds: Mapping[str, str]) -> Found:
 
 
 def _forms_with_ranges(name: str, column: _Texts, must: bool) -> tuple[tuple[WrittenForm, ...], list[str]]:
-    """The form of the numbers of a column with numbers and ranges, or if all cells are brackets these in their order.
-
-    ``must`` says that the user wants numbers in place of brackets. Dashes are ranges only if each stands between two
-    ascending numbers without zeros in front, and if a tenth of the cells are numbers.
-    """
+    """The forms of a column of numbers and ranges, or, if all cells are brackets, these brackets in order."""
+    # Dashes are ranges only between ascending numbers without leading zeros, and if a tenth of the cells are numbers.
     sample = [text for text in _sample_of(column.texts) if not is_missing_word(text)]
     n_likely = sum(_number_match(text) is not None or range_text(text) is not None for text in sample)
     if n_likely < _LIKELY * len(sample):
@@ -342,11 +319,7 @@ def _texts_of(cells: ColumnCells) -> _Texts | None:
 
 
 def _forms_of(column: _Texts, must: bool) -> tuple[tuple[WrittenForm, ...], str]:
-    """The forms that all texts have but words for missing cells and rare exceptions, the preferred one first.
-
-    If most texts seem to have one, but too many have not, there is no form, and the reason in words. ``must`` says that
-    the user wants numbers or dates.
-    """
+    """The forms that all texts but a few have, the preferred one first; if too many differ, none, and the reason."""
     is_word = np.array([is_missing_word(text) for text in column.texts])
     texts = list(itertools.compress(column.texts, ~is_word))
     counts, n = column.counts[~is_word], int(column.counts.sum())
@@ -458,11 +431,8 @@ def _in_capitals(pattern: str) -> str:
 
 
 def _numbers(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) -> _Family | None:
-    """Numbers with signs between thousands, decimal commas, currencies, units or parentheses.
-
-    Digits alone were stored as text on purpose: they are numbers only if they ``must`` be, by the user's word or as
-    other cells are words for missing numbers.
-    """
+    """Numbers with thousands separators, decimal commas, currencies, units or parentheses."""
+    # Plain digits were stored as text on purpose: they are numbers only if they ``must`` be.
     found = [match for text in sample if (match := _number_match(text)) is not None]
     if len(found) < _LIKELY * len(sample):
         return None

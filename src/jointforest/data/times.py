@@ -156,12 +156,8 @@ class ClockError(ValueError):
 
 
 def seconds(value: Any, origin: float, zone_name: str | None) -> float:
-    """Seconds from the origin to a moment given as datetime, date, numpy.datetime64 or ISO text.
-
-    A moment without time zone is taken in the column's; one with a time zone in a column without is an error. A date
-    alone is its first moment. Raises ClockError if clocks of the column's time zone never show such a time, or show it
-    twice. Raises ValueError if the value is no moment, or has a time zone that the column lacks.
-    """
+    """Seconds from the origin to a moment (datetime, date, numpy.datetime64 or ISO text) in the column's time zone."""
+    # Raises ClockError for times that the zone's clocks skip or show twice, ValueError for other bad moments.
     value, is_day = _read(value)
     if value.tzinfo is None and zone_name is not None:
         value = value.replace(tzinfo=zone(zone_name))

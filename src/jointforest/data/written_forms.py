@@ -65,29 +65,21 @@ _MONTHS = {name.lower(): k for names in (calendar.month_abbr, calendar.month_nam
 class WrittenForm:
     """How the cells of one column are written.
 
-    Attributes
-    ----------
     sort : {"number", "date", "time", "duration", "tick"}
-    dtype : str
-        How the frame stores the texts, or the ticks.
-    prefix, suffix : str
-        Currency or unit around each number; of ticks the text that means True, none where they are numbers or booleans.
-    thousands, decimal : str
-        Signs between thousands (or none) and before decimals.
-    decimals : int
-        Number of decimals of each cell; -1 where it differs between cells.
-    negative : {"-", "()", "after", "+"}
-        How numbers below zero are written; of "+" as of "-", with a plus sign before numbers above zero.
-    pattern : str
-        Of dates: the form as for ``strptime``. Of times: ``h:mm`` or ``h:mm:ss``, and ``p`` where AM or PM follows.
-    padded : bool
-        Whether days, months and hours have two digits, and numbers such as 0.5 a zero before the decimal sign.
-    unit : {"", "minutes", "seconds"}
-        What times and durations are counted in.
-    exceptions : tuple of str
-        Texts that have another form and count as missing.
-    lakh : bool
-        Whether the signs between thousands stand after two digits beyond the first thousand, as in 1,20,000.
+    dtype : str. How the frame stores the texts, or the ticks.
+    prefix, suffix : str. Currency or unit around each number; of ticks the text that means True, none where they are
+        numbers or booleans.
+    thousands, decimal : str. Signs between thousands (or none) and before decimals.
+    decimals : int. Number of decimals of each cell; -1 where it differs between cells.
+    negative : {"-", "()", "after", "+"}. How numbers below zero are written; of "+" as of "-", with a plus sign before
+        numbers above zero.
+    pattern : str. Of dates: the form as for ``strptime``. Of times: ``h:mm`` or ``h:mm:ss``, and ``p`` where AM or PM
+        follows.
+    padded : bool. Whether days, months and hours have two digits, and numbers such as 0.5 a zero before the decimal
+        sign.
+    unit : {"", "minutes", "seconds"}. What times and durations are counted in.
+    exceptions : tuple of str. Texts that have another form and count as missing.
+    lakh : bool. Whether the signs between thousands stand after two digits beyond the first thousand, as in 1,20,000.
     """
 
     sort: str
@@ -133,10 +125,8 @@ class WrittenForm:
         return self.write(1.6695e9 if self.sort == "date" else 570.0)  # 26 November 2022; half past nine
 
     def parse(self, text: str) -> float | None:
-        """The number, or seconds since 1970, that a text stands for; None if it has another form.
-
-        A day alone is its first moment, also in a form with a time of day.
-        """
+        """The number, or seconds since 1970, that a text stands for; None if it has another form."""
+        # A day alone is its first moment, also in a form with a time of day.
         if self.sort == "tick":
             return 1.0 if text.strip() == self.example.strip() else None
         value = float(self.parse_all([text])[0])
@@ -146,10 +136,8 @@ class WrittenForm:
         return replace(self, pattern=day).parse(text) if day != self.pattern else None
 
     def parse_all(self, texts: Sequence[str]) -> np.ndarray:
-        """`parse` of n texts, (n,): NaN where one has another form.
-
-        Texts are joined to lines, which regular expressions take apart at once: a million texts take a second.
-        """
+        """`parse` of n texts, (n,): NaN where one has another form."""
+        # Texts are joined to lines, which regular expressions take apart at once: a million texts take a second.
         lines = "\n".join(texts)
         one_line = self._regex
         found = one_line.findall(lines)

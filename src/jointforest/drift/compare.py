@@ -174,6 +174,8 @@ def compare_tables(
 ) -> TableComparison:
     """Which columns, pairs of columns and regions changed between two tables.
 
+    Method and limits: ``docs/how-to/compare-tables.md``.
+
     Parameters
     ----------
     old, new : frame of n and of m rows
@@ -193,10 +195,6 @@ def compare_tables(
     ------
     ValueError
         If a table has no rows, or no column can be compared.
-
-    Notes
-    -----
-    Method and limits: ``docs/how-to/compare-tables.md``.
 
     Examples
     --------
@@ -283,10 +281,8 @@ class _Model:
         return rows, new
 
     def least_p_values(self, seed: int) -> np.ndarray:
-        """The least p-value of all columns and pairs, and of each permutation of which rows are new.
-
-        Groups of as many rows each change places, and not single rows. Rows in no group stay where they are.
-        """
+        """The least p-value of all columns and pairs, and of each permutation of which rows are new."""
+        # Groups of as many rows change places, not single rows. Rows in no group stay where they are.
         n, n_old = len(self._tables.X), self._tables.n_old
         random = np.random.default_rng(seed)
         size = max(1, min(n_old, n - n_old) // _GROUPS)

@@ -39,6 +39,7 @@ class Monitor:
 
     `update` takes a batch and returns the evidence so far, an e-value: if rows of the table and of the stream are
     exchangeable, the probability that it ever exceeds 1/a is at most a, however often it is looked at.
+    Method and limits: ``docs/how-to/compare-tables.md``.
 
     Parameters
     ----------
@@ -67,10 +68,6 @@ class Monitor:
     ------
     ValueError
         If the table has too few rows, or no column that can be compared.
-
-    Notes
-    -----
-    Method and limits: ``docs/how-to/compare-tables.md``.
 
     Examples
     --------
@@ -199,10 +196,8 @@ class Monitor:
         return log_e
 
     def _random_ranks(self, rows: np.ndarray, group: np.ndarray, code: np.ndarray) -> np.ndarray:
-        """The rank, 0 to 1, of each row's code among earlier rows of its group, by chance among equals; counts them.
-
-        If the rows are exchangeable, the ranks are independent and uniform.
-        """
+        """The rank, 0 to 1, of each row's code among earlier rows of its group, by chance among equals; counts them."""
+        # If the rows are exchangeable, the ranks are independent and uniform.
         new = np.zeros((len(code), *rows.shape))
         new[np.arange(len(code)), group, code] = 1.0
         before = (np.cumsum(new, 0) - new)[np.arange(len(code)), group] + rows[group]

@@ -29,11 +29,8 @@ _HELD = {"number": "numbers", "integer": "numbers", "boolean": "booleans", "date
 class Coded(NamedTuple):
     """Columns as codes 0, 1, ...; missing cells have the last code.
 
-    Attributes
-    ----------
     codes : int64 array (n, d)
-    size : int64 array (d,)
-        Number of codes of each column.
+    size : int64 array (d,). Number of codes of each column.
     """
 
     codes: np.ndarray
@@ -43,18 +40,11 @@ class Coded(NamedTuple):
 class TwoTables(NamedTuple):
     """The rows of an old and of a new table, one below the other, read by one schema.
 
-    Attributes
-    ----------
-    schema : Schema
-        The d columns that are compared.
-    left_out : dict of str to str
-        The other columns, and why they are left out.
-    n_old : int
-        Rows of the old table, which come first.
-    X : float64 array (n, d)
-        Numbers and codes of levels, NaN where missing.
-    fine, few : Coded
-        The columns alone, and with few bins each, as pairs of columns use them.
+    schema : Schema. The d columns that are compared.
+    left_out : dict of str to str. The other columns, and why they are left out.
+    n_old : int. Rows of the old table, which come first.
+    X : float64 array (n, d). Numbers and codes of levels, NaN where missing.
+    fine, few : Coded. The columns alone, and with few bins each, as pairs of columns use them.
     """
 
     schema: Schema
@@ -66,10 +56,7 @@ class TwoTables(NamedTuple):
 
 
 def read_two(old: Any, new: Any) -> TwoTables:
-    """Read two tables; neither their order nor which row is of which table changes the codes.
-
-    Raises ValueError if a table has no rows, or no column can be compared.
-    """
+    """Read two tables; neither their order nor which row is of which table changes the codes."""
     readers = [read(frame) for frame in (old, new)]
     for reader, name in zip(readers, ("old", "new"), strict=True):
         if not reader.n:

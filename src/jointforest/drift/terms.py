@@ -55,16 +55,9 @@ class Term:
         return self._gammas[0][0]
 
     def p_values(self, new: np.ndarray) -> np.ndarray:
-        """p-values of all cells, of the cell that deviates most, and of the trend if there is one, (3 or 2, n).
-
-        Sums of squares have about a gamma distribution with the mean and variance of sums of squares of binomial
-        numbers. A cell has Chernoff's bound, times the number of cells, which also holds without replacement.
-
-        Parameters
-        ----------
-        new : float64 array (n, C)
-            Numbers of new rows in each cell, of n draws.
-        """
+        """p-values of all cells, of the most deviating cell, and of the trend if any, (3 or 2, n); new is (n, C)."""
+        # Sums of squares have about a gamma distribution with the mean and variance of those of binomial numbers. A
+        # cell has Chernoff's bound, times the number of cells, which also holds without replacement.
         z = (new - self.rows * self.p) * self._inverse
         along = np.square(z @ self._main).sum(1)
         sums = [np.square(z).sum(1) - along]
@@ -89,17 +82,8 @@ def deviance(rows: np.ndarray, p: np.ndarray, new: np.ndarray) -> np.ndarray:
 
 
 def fitted(rows: np.ndarray, new: np.ndarray, margins: Sequence[tuple[int, ...]]) -> np.ndarray:
-    """Shares of new rows in the cells of some columns, if the log-odds are a sum of a term of each margin.
-
-    Found by iterative proportional fitting: the model has the observed numbers of new rows of each margin.
-
-    Parameters
-    ----------
-    rows, new : float64 arrays, an axis a column
-        Rows of both tables, and of the new one, in each cell.
-    margins : sequence of tuples of int
-        The axes of each margin.
-    """
+    """Shares of new rows in each cell, if the log-odds are a sum of a term of each margin (tuples of axes)."""
+    # Iterative proportional fitting: the model has the observed numbers of new rows of each margin.
     both = np.stack([new, rows - new])
     fit = np.stack([0.5 * rows, 0.5 * rows])
     for _ in range(_STEPS):

@@ -83,20 +83,9 @@ class Words:
         return len(pairs) * _rank_correlation(pairs) ** 2
 
     def pair(self, i: int, j: int, rows: np.ndarray, new: np.ndarray, excess: np.ndarray, is_trend: bool) -> str:
-        """The change of two columns beyond that of each.
-
-        Where rows of one level deviate from the sum of both changes, those of others do, too, though nothing happened
-        to them. So what is named has both: an excess, and a change of its own.
-
-        Parameters
-        ----------
-        i, j : int
-        rows, new : float64 arrays (I, J)
-            Rows of both tables, and of the new one, in each cell.
-        excess : float64 array (I, J)
-            Deviance of each cell from the sum of both changes.
-        is_trend : bool
-        """
+        """The change of columns i and j beyond that of each, from rows, new rows and deviances (I, J)."""
+        # Where rows of one level deviate from the sum of both changes, those of others do, too. So the named group has
+        # both: an excess, and a change of its own.
         columns, codes = self._tables.schema.columns, self._tables.few.codes
         numeric = [k for k in (i, j) if columns[k].is_ordered and not columns[k].is_flag]
         if is_trend and len(numeric) == 2:

@@ -23,14 +23,10 @@ _BEYOND_FLOAT32 = 2.0**128  # what would follow the largest float32
 class SplitTree(NamedTuple):
     """One binary tree: a value goes left if, rounded to float32, it is at most the threshold.
 
-    Attributes
-    ----------
-    feature : int array (N,)
-        Feature of the split, in the numbering of the library that grew the tree. Not read at leaves.
-    threshold : float64 array (N,)
-        Not read at leaves.
-    left, right : int array (N,)
-        Children, after their parent; -1 at leaves.
+    feature : int array (N,). Feature of the split, in the numbering of the library that grew the tree. Not read at
+        leaves.
+    threshold : float64 array (N,). Not read at leaves.
+    left, right : int array (N,). Children, after their parent; -1 at leaves.
     """
 
     feature: np.ndarray
@@ -43,14 +39,9 @@ class SplitTree(NamedTuple):
 class RouteScratch(NamedTuple):
     """Where the rows of one tree's nodes are while they go down.
 
-    Attributes
-    ----------
-    first : int
-        First node of the tree, which has N.
-    begin, end : int64 arrays (N,)
-        The rows of node k of the tree are ``rows[begin[k]:end[k]]``; known of the root.
-    rows, spare : int32 arrays (n,)
-        Numbers of rows; scratch.
+    first : int. First node of the tree, which has N.
+    begin, end : int64 arrays (N,). The rows of node k of the tree are ``rows[begin[k]:end[k]]``; known of the root.
+    rows, spare : int32 arrays (n,). Numbers of rows; scratch.
     """
 
     first: int
@@ -63,14 +54,9 @@ class RouteScratch(NamedTuple):
 def to_trees(
     columns: Columns, trees: Sequence[SplitTree], feature_column: np.ndarray, level_number: np.ndarray
 ) -> tuple[Trees, np.ndarray]:
-    """The node table of trees whose feature k is column ``feature_column[k]``, and for each leaf the node it was, int32
-    (L,).
-
-    ``level_number`` (S,) has the number that stood for each level of the categorical columns when the trees were grown,
-    at ``columns.level_start``. Every float64 value keeps its side; in a column with a grid, every cell's centre does.
-    Where a split sends the whole of its box to one side, that child takes its place, for a box must hold something.
-    Weights are shares of leaves, for want of rows; see `with_weights`.
-    """
+    """The node table of trees on the columns ``feature_column``, and the original node of each leaf, int32 (L,)."""
+    # Every float64 value keeps its side, and in a column with a grid every cell's centre does. A split that sends its
+    # whole box to one side is replaced by that child, because a box may not be empty.
     joined = _joined(columns, trees, feature_column, level_number)
     own_number = np.concatenate([np.arange(len(tree.left)) for tree in trees])
     table, leaf, _ = keep_leaves(joined, ~_is_empty(columns, joined))
@@ -120,11 +106,8 @@ def _joined(
 
 
 def float64_thresholds(threshold: np.ndarray) -> np.ndarray:
-    """The largest float64 numbers (m,) that, rounded to float32, are at most the given ones.
-
-    They lie halfway between two float32 neighbours, the lower one at most the threshold and the upper one above it; the
-    middle itself is rounded to the one whose last bit is 0.
-    """
+    """The largest float64 numbers (m,) that round to float32 numbers of at most the given ones."""
+    # They lie halfway between two float32 neighbours; the middle itself rounds to the one whose last bit is 0.
     with np.errstate(over="ignore"):
         below = threshold.astype(np.float32)
         below = np.where(below > threshold, np.nextafter(below, np.float32(-np.inf)), below)
@@ -176,11 +159,7 @@ def _is_empty(columns: Columns, trees: Trees) -> np.ndarray:
 
 
 def find_leaf(trees: Trees, X: np.ndarray, weight: np.ndarray, seed: int) -> np.ndarray:
-    """Leaf in which each row of X (n, d) ends in each tree, int32 (T, n); the trees' nodes lie tree by tree.
-
-    A row that misses the value of a split takes a side by a seeded draw, as often as the rows do that have it, each of
-    which counts ``weight`` (T, n).
-    """
+    """Leaf of each row of X (n, d) in each tree, int32 (T, n); missing values draw a side by ``weight``."""
     values = np.array(X.T, dtype=np.float64, order="C")
     out = np.empty((len(trees.root), len(X)), dtype=np.int32)
     bounds = np.append(trees.root, len(trees.feature))

@@ -11,18 +11,7 @@ from ..runtime.random_kernels import uniform
 
 @entry
 def route_by_draws(trees, values, weight, state, scratch, out):
-    """Leaf of every row of ``values`` (d, n) in one tree, into ``out`` (int32, n).
-
-    A row without the split's value goes left by a draw, as often as the node's rows with value do by ``weight`` (n,).
-
-    Parameters
-    ----------
-    trees : Trees
-    state : uint64 array (1,)
-        Stream of random numbers.
-    scratch : RouteScratch
-        Knows the tree's first node.
-    """
+    """Leaf of each row of ``values`` (d, n) in one tree, into ``out``; missing values draw a side by ``weight``."""
     first, spare = scratch.first, scratch.spare
     for k in range(scratch.begin.shape[0]):
         node = first + k

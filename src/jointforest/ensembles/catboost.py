@@ -23,15 +23,9 @@ _LINKS = {
 
 
 def read(model: Any) -> Ensemble:
-    """A fitted CatBoostClassifier, CatBoostRegressor, CatBoostRanker or CatBoost.
-
-    Values are compared as float32 numbers; missing ones go where the model's ``nan_mode`` put them at training. Levels
-    are tested one at a time, ``letter = "b"``; CatBoost predicts nothing for a missing one, here it is none of those
-    tested. The model keeps hashes of levels, not their labels: to know a label's hash CatBoost must be installed.
-
-    Refused are target-encoded levels, columns of text or of embeddings, several targets, and an objective that is not
-    supported.
-    """
+    """A fitted CatBoost model. Refused: target-encoded levels, text, embeddings, several targets, other objectives."""
+    # Values are compared as float32; missing ones follow ``nan_mode``. Levels are tested one at a time. The model keeps
+    # hashes of levels, so CatBoost must be installed to know a label's hash.
     library = model_library(model)
     if not model.is_fitted():
         raise NotFittedError(f"{library} is not fitted: call fit first")

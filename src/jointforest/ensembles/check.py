@@ -25,11 +25,8 @@ DTYPES = {
 
 
 def check_ensemble(ensemble: Ensemble, n_levels: np.ndarray) -> None:
-    """Raise ValueError unless a node table is sound; ``n_levels`` (n_features,) are those of categories, 0 of numbers.
-
-    Every node but the roots is the child of one node before it, leaves are numbered in order, sets of levels lie within
-    their words, and all numbers are finite. A threshold may be infinite: such a split parts missing cells from others.
-    """
+    """Raise ValueError unless a node table is valid; ``n_levels`` (n_features,) is 0 for numbers."""
+    # An infinite threshold is allowed: it separates missing cells from others.
     n, L = len(ensemble.feature), len(ensemble.value)
     for name in ("threshold", "levels_at", "missing_left", "other_left", "left", "right", "leaf"):
         _require(getattr(ensemble, name).shape == (n,), f"{name}: expected shape ({n},)")

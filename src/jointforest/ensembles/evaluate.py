@@ -47,14 +47,8 @@ def by_position(ensemble: Ensemble) -> bool:
 
 
 def encode_features(ensemble: Ensemble, frame: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers and level codes of a frame's columns as the model knows them, X (n, n_features), NaN where missing or not
-    known; and whether a cell is a level that the model does not know, bool (n, n_features).
-
-    Columns are matched by name, or by position if the frame is an array or the model has no names. A feature without a
-    column counts as missing. A column that the model does not have is not read. Raises ValueError, naming the column,
-    for another number of columns where these go by position, infinite numbers, and cells of another sort than the model
-    learned.
-    """
+    """Numbers and the model's level codes (n, n_features), NaN where missing; and which cells have unknown levels."""
+    # Columns are matched by name, or by position if the frame is an array or the model has no names.
     table = read(frame)
     X = np.full((table.n, len(ensemble.names)), np.nan)
     other = np.zeros(X.shape, dtype=bool)
@@ -118,11 +112,7 @@ def _codes(cells: ColumnCells, levels: tuple[Any, ...], name: str) -> tuple[np.n
 
 
 def level_codes(levels: tuple[Any, ...], labels: Sequence[Any], name: str) -> np.ndarray:
-    """The model's number of each label of a table, int64 (n,), -1 for those that it does not know.
-
-    Raises ValueError for text where the model's levels are numbers, numbers where they are text, a fraction where they
-    are whole, and a label that is none of `ClosedLevels`.
-    """
+    """The model's number of each label, int64 (n,), -1 if unknown; raises ValueError for labels of another type."""
     numbers = [label for label in labels if not isinstance(label, str)]
     text = [label for label in labels if isinstance(label, str)]
     is_hashed = isinstance(levels, HashedLevels)
@@ -161,11 +151,8 @@ def raw(ensemble: Ensemble, X: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def raw_blocks(ensemble: Ensemble, X: np.ndarray, other: np.ndarray, same: np.ndarray) -> np.ndarray:
-    """`raw` of B blocks of m rows on one thread: a block goes down each tree together, and is parted where it must.
-
-    The arrays X and ``other`` (B * m, n_features) are C-contiguous. Features that are the ``same`` in all rows of a
-    block, bool (B, n_features), are asked once.
-    """
+    """`raw` of B blocks of m rows on one thread; a block goes down each tree together until it must be divided."""
+    # Features that are the ``same`` in all rows of a block, bool (B, n_features), are compared once.
     out = np.empty((len(X), len(ensemble.base)))
     if len(X):
         m = len(X) // len(same)

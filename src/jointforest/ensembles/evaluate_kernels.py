@@ -62,11 +62,7 @@ def part_rows(ensemble, node, X, other, index, spare, first, stop):
 
 @entry
 def block_rows(ensemble, X, other, same, index, spare, stack, out):
-    """Sums of blocks of rows, into ``out`` (float64, (n, K)); a block goes down a tree together, parted where it must.
-
-    ``same`` (B, n_features) are the features that have one value in all rows of a block; ``index`` and ``spare`` (m,),
-    ``stack`` (3, nodes) are scratch.
-    """
+    """Sums of blocks of rows, into ``out`` (n, K); a block goes down a tree together until it must be divided."""
     m = index.shape[0]
     for block in range(same.shape[0]):
         for i in range(block * m, (block + 1) * m):

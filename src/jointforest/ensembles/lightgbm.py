@@ -46,11 +46,8 @@ _ALL = _Reach(-np.inf, np.inf, True)
 
 
 def with_zeros_missing(tree: Tree, zero_is_missing: np.ndarray, library: str) -> Tree:
-    """The tree that sends zeros where ``missing_left`` says, at the numeric splits where ``zero_is_missing``.
-
-    Zeros that leave their side cut it in two parts, which come together below: their subtree is there once for each,
-    less what cannot be reached. Raises ValueError if the tree grows beyond all measure.
-    """
+    """The tree that sends zeros where ``missing_left`` says, at the numeric splits with ``zero_is_missing``."""
+    # Zeros that leave their side cut it in two parts, whose subtree then occurs twice, without what cannot be reached.
     zero_goes_left = tree.threshold >= 0
     moved = zero_is_missing & (tree.left >= 0) & (zero_goes_left != tree.missing_left)
     if not moved.any():
@@ -147,16 +144,9 @@ _CATEGORICAL, _DEFAULT_LEFT, _ZERO_IS_MISSING, _NAN_IS_MISSING = 1, 2, 4, 8  # b
 
 
 def read(model: Any) -> Ensemble:
-    """A trained Booster, or a fitted model with LightGBM's scikit-learn interface.
-
-    Values are compared as float64 numbers (``<=``), of at most 1e-35 as if they were 0. Missing values go by the rule
-    of each split: to its default side, or as if they were 0. With early stopping it predicts with the trees up to the
-    best iteration. A ``Booster`` of ``binary`` has the classes 0 and 1, one of ``multiclass`` the classes 0, 1, .... Of
-    ``binary`` with ``sigmoid=s`` the sums are s times the model's raw scores.
-
-    Refused are linear trees, an objective of the user's own or one that is not supported, and levels whose column is
-    not known.
-    """
+    """A LightGBM Booster or fitted estimator. Refused: linear trees, custom objectives, levels of unknown columns."""
+    # Values are compared as float64, up to 1e-35 as 0; missing ones follow each split's rule. With early stopping the
+    # best iteration counts. The sums of ``binary`` with ``sigmoid=s`` are s times the model's raw scores.
     library = model_library(model)
     booster = model.booster_ if hasattr(type(model), "booster_") else model  # raises NotFittedError
     text = booster.model_to_string()  # up to the best iteration

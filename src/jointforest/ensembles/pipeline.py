@@ -45,22 +45,13 @@ _RISING = {
 class StepColumn(NamedTuple):
     """One column as some steps leave it: a function of one column of the table.
 
-    Attributes
-    ----------
-    source : int
-        The column of the table.
-    function : function or None
-        What a number is now; None: as it was.
-    levels : tuple or None
-        Labels that an encoder knows; None of numbers, and of columns that no step has changed.
-    closed : bool
-        Whether the encoder refuses other labels.
-    value : float64 array (n_levels,)
-        What each level is now.
-    other : float
-        What other labels are now; NaN if the encoder refuses them.
-    missing : Any
-        What a missing cell is now; NaN while it is missing.
+    source : int. The column of the table.
+    function : function or None. What a number is now; None: as it was.
+    levels : tuple or None. Labels that an encoder knows; None of numbers, and of columns that no step has changed.
+    closed : bool. Whether the encoder refuses other labels.
+    value : float64 array (n_levels,). What each level is now.
+    other : float. What other labels are now; NaN if the encoder refuses them.
+    missing : Any. What a missing cell is now; NaN while it is missing.
     """
 
     source: int
@@ -78,10 +69,7 @@ class StepColumn(NamedTuple):
 
 
 def after_step(step: Any, columns: list[StepColumn]) -> list[StepColumn]:
-    """The columns behind a fitted step.
-
-    Raises ValueError if an output of the step is no function of one column, or its function is not known here.
-    """
+    """The columns behind a fitted step."""
     if step is None or step == "passthrough":
         return columns
     known = _STEPS.get(type(step))
@@ -108,10 +96,7 @@ def _pipeline(step: Pipeline, columns: list[StepColumn]) -> list[StepColumn]:
 
 
 def after_steps(steps: Sequence[Any], columns: list[StepColumn]) -> list[StepColumn]:
-    """The columns behind fitted steps, one after the other.
-
-    Raises ValueError as `after_step`, and if a step comes behind one that leaves a sparse table.
-    """
+    """The columns behind fitted steps, one after the other."""
     before = None
     for step in steps:
         if step is None or step == "passthrough":
@@ -340,15 +325,8 @@ _STEPS: dict[type, Callable[[Any, list[StepColumn]], list[StepColumn]]] = {
 
 
 def read(model: Any) -> Ensemble:
-    """A fitted pipeline, as splits of the columns that it was fitted on; columns that its steps drop are no features.
-
-    Its steps change columns one by one, and its last one is any supported model. A threshold on a
-    scaled column becomes the largest float64 number that the step sends to its left side. A split of what an encoder
-    makes of levels becomes the set of levels that go left, and a missing cell goes where its filling does.
-
-    Refused are other steps, one column as numbers and as levels, and sparse zeros, which XGBoost takes for missing
-    cells.
-    """
+    """A fitted pipeline as splits of its input columns. Refused: unknown steps, a column as numbers and as levels."""
+    # A threshold on a scaled column becomes the largest float64 number that the step sends to the left side.
     check_is_fitted(model)
     inner = read_ensemble(model.steps[-1][1])
     steps = [step for _, step in model.steps[:-1] if step is not None and step != "passthrough"]
@@ -461,10 +439,8 @@ def _goes_left(ensemble: Ensemble, node: int, cells: list[Any]) -> list[bool]:
 
 
 def last_at_most(function: Rising, threshold: np.ndarray) -> np.ndarray:
-    """The largest float64 number at which a rising function is at most each threshold (m,), by bisection.
-
-    It is -inf where no finite number is, and inf where all are.
-    """
+    """The largest float64 number at which a rising function is at most each threshold (m,), by bisection."""
+    # It is -inf where no finite number is, and inf where all are.
     lo, hi = _place(np.full((2, len(threshold)), [[-np.inf], [np.inf]]))
     with np.errstate(all="ignore"):
         while (gap := lo + 1 < hi).any():

@@ -46,22 +46,8 @@ _SUPPORTED = (
 
 
 def read_ensemble(model: Any) -> Ensemble:
-    """What a trained model of another library computes, as a node table with values; an Ensemble is returned as it is.
-
-    Routing is exact: rows reach the leaves that the library sends them to, rows with missing cells and levels never
-    seen included. A scikit-learn Pipeline may change columns one by one before such a model (see `pipeline.read`).
-
-    Raises TypeError for other types, and ValueError if the model is not fitted or computes what a node table cannot
-    say: linear leaves, vectors in leaves, several targets, target-encoded splits, or an objective that is not
-    supported.
-
-    Examples
-    --------
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> ensemble = read_ensemble(DecisionTreeClassifier().fit([[0.0], [1.0]], ["no", "yes"]))
-    >>> ensemble.classes, ensemble.value.tolist()
-    (('no', 'yes'), [[1.0, 0.0], [0.0, 1.0]])
-    """
+    """The node table of a trained model of another library: rows reach the same leaves; an Ensemble stays as it is."""
+    # Raises TypeError for other types, ValueError for models that are not fitted or that a node table cannot represent.
     if isinstance(model, Ensemble):
         return model
     if isinstance(model, type):
@@ -86,12 +72,8 @@ _FILE_KINDS = "XGBoost's .json and .ubj, LightGBM's .txt, CatBoost's .cbm and .j
 
 
 def read_model_file(path: str | Path) -> Any:
-    """A model as the library that wrote the file reads it, for `read_ensemble`.
-
-    XGBoost: ``.json``, ``.ubj``; LightGBM: ``.txt``; CatBoost: ``.cbm``, ``.json``. A file names no labels of classes
-    where its library does not write them: then classes are 0, 1, .... Raises ValueError for other kinds (a pickle can
-    run any program when it is read), and ImportError without the library.
-    """
+    """The model of an XGBoost, LightGBM or CatBoost file, for `read_ensemble`; raises ValueError for other kinds."""
+    # Pickle files are refused, because reading one can run any program.
     path = Path(path)
     ending = path.suffix.lower()
     if ending in (".pkl", ".pickle", ".joblib", ".dill", ".skops", ".cloudpickle"):

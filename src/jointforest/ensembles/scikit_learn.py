@@ -53,10 +53,8 @@ def _tree_of(tree: Any, value: np.ndarray) -> Tree:
 
 
 def read_boosting(model: Any) -> Ensemble:
-    """A fitted GradientBoostingClassifier or GradientBoostingRegressor. An ``init`` that is a model is refused.
-
-    Of ``loss="exponential"`` the sums are twice the model's ``decision_function``, for a logistic link.
-    """
+    """A fitted GradientBoostingClassifier or GradientBoostingRegressor. An ``init`` that is a model is refused."""
+    # Of ``loss="exponential"`` the sums are twice the model's ``decision_function``, for a logistic link.
     check_is_fitted(model)
     if model.init is not None and model.init != "zero":
         raise ValueError(
@@ -140,10 +138,8 @@ def read_histogram_boosting(model: Any, n_iter: int | None = None) -> Ensemble:
 
 
 def _columns_of_features(model: Any) -> tuple[np.ndarray, list[tuple[Any, ...] | None], dict[int, int]]:
-    """The column of each of the model's inner features, for it puts categorical ones first; the levels of columns.
-
-    A missing cell that was written None, not NaN, at training is a level of its own to the model: its code by column.
-    """
+    """The column of each of the model's inner features, for it puts categorical ones first; the levels of columns."""
+    # A missing cell that was written None, not NaN, at training is a level of its own to the model: its code by column.
     n = model.n_features_in_
     categories: list[tuple[Any, ...] | None] = [None] * n
     if model.is_categorical_ is None:
@@ -199,10 +195,8 @@ def _histogram_tree(
 
 
 def read_transformed_target(model: Any) -> Ensemble:
-    """A fitted TransformedTargetRegressor with ``inverse_func=np.exp``, with a StandardScaler, or with none.
-
-    A logarithm of a target that the regressor predicts through a link of its own is refused.
-    """
+    """A fitted TransformedTargetRegressor with ``inverse_func=np.exp``, with a StandardScaler, or with none."""
+    # A logarithm of a target that the regressor predicts through a link of its own is refused.
     check_is_fitted(model)
     inner, how = read_ensemble(model.regressor_), model.transformer_
     inner = inner._replace(library=f"{model_library(model)} of {inner.library}")

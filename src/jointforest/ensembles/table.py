@@ -86,21 +86,13 @@ class Ensemble(NamedTuple):
 class Tree(NamedTuple):
     """One binary tree, in the numbering of the library; its root is node 0.
 
-    Attributes
-    ----------
-    feature : int array (N,)
-        Not read at leaves.
-    threshold : float64 array (N,)
-        Exact for float64 numbers; read at numeric splits alone.
-    left, right : int array (N,)
-        Children; negative at leaves.
+    feature : int array (N,). Not read at leaves.
+    threshold : float64 array (N,). Exact for float64 numbers; read at numeric splits alone.
+    left, right : int array (N,). Children; negative at leaves.
     missing_left : bool array (N,)
-    other_left : bool array (N,)
-        Read at categorical splits alone.
-    left_levels : dict of int to bool array (n_levels,)
-        For each node with a categorical split the levels that go left.
-    value : float64 array (N, K)
-        Read at leaves alone.
+    other_left : bool array (N,). Read at categorical splits alone.
+    left_levels : dict of int to bool array (n_levels,). For each node with a categorical split the levels that go left.
+    value : float64 array (N, K). Read at leaves alone.
     """
 
     feature: np.ndarray

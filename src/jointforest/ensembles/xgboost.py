@@ -35,15 +35,9 @@ _LINKS = {
 
 
 def read(model: Any) -> Ensemble:
-    """A trained Booster, or a fitted model with XGBoost's scikit-learn interface.
-
-    Values are compared as float32 numbers (``<``), categories by their codes. With early stopping the ``XGB*`` classes
-    predict with the trees up to the best iteration, a ``Booster`` with all its trees, and so does what is read here. A
-    ``Booster`` of ``binary:logistic`` has the classes 0 and 1, one of ``multi:*`` the classes 0, 1, ....
-
-    Refused are linear boosters, leaves that hold vectors, several targets or quantiles, another marker of missing cells
-    than NaN, an objective of the user's own or one that is not supported, and levels whose labels are not ASCII.
-    """
+    """An XGBoost Booster or fitted estimator. Refused: linear boosters, vector leaves, several targets."""
+    # Values are compared as float32. With early stopping the ``XGB*`` classes use the best iteration, a Booster all
+    # trees.
     library = model_library(model)
     booster = model.get_booster() if hasattr(model, "get_booster") else model  # raises NotFittedError
     try:

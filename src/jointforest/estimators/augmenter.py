@@ -55,7 +55,7 @@ class JointAugmenter(Learner):
     Notes
     -----
     Rows drawn for a class come from p(x | y = class) of the joint, exactly. Cells are missing in them as often as in
-    the table. Rows that are drawn know nothing that the table does not say: see ``docs/how-to/impute-and-augment.md``
+    the table. Rows that are drawn add no information to the table: see ``docs/how-to/impute-and-augment.md``
     for what they
     are good for. Never let rows to test by be among those that it is fitted on.
 
@@ -212,13 +212,9 @@ class JointAugmenter(Learner):
 class _Target(NamedTuple):
     """A target of n rows.
 
-    Attributes
-    ----------
-    name : str
-        Of its column in the table that is learned.
+    name : str. Of its column in the table that is learned.
     cells : array (n,)
-    like : series or array without entries
-        Of the library and type that it came in.
+    like : series or array without entries. Of the library and type that it came in.
     """
 
     name: str

@@ -30,15 +30,10 @@ _TIES = 1e-6
 class RegressorCoding(NamedTuple):
     """How cells become regressors.
 
-    Attributes
-    ----------
-    center, spread : float64 array (d,)
-        Of known numbers; 0 and 1 of levels.
+    center, spread : float64 array (d,). Of known numbers; 0 and 1 of levels.
     is_level : bool array (d,)
-    levels : tuple of d int arrays
-        Codes that have an indicator; none of a number.
-    first : int array (d + 1,)
-        Column j has the regressors ``first[j]:first[j + 1]``.
+    levels : tuple of d int arrays. Codes that have an indicator; none of a number.
+    first : int array (d + 1,). Column j has the regressors ``first[j]:first[j + 1]``.
     """
 
     center: np.ndarray
@@ -51,17 +46,11 @@ class RegressorCoding(NamedTuple):
 class Line(NamedTuple):
     """One column's regression, and who gives cells.
 
-    Attributes
-    ----------
-    chosen : int array (q,)
-        Regressors.
-    slopes : float64 array (K, q + K)
-        Of these, and of the posterior means under the joints.
+    chosen : int array (q,). Regressors.
+    slopes : float64 array (K, q + K). Of these, and of the posterior means under the joints.
     constant : float64 array (K,)
-    donors : cKDTree
-        Predictions of rows whose cell is known, (r, K).
-    cells, weight : float64 array (r,)
-        Their cells, and how often each counts.
+    donors : cKDTree. Predictions of rows whose cell is known, (r, K).
+    cells, weight : float64 array (r,). Their cells, and how often each counts.
     """
 
     chosen: np.ndarray
@@ -115,29 +104,9 @@ def learn_chain(
     weight: np.ndarray,
     rng: np.random.Generator,
 ) -> Chain:
-    """Sweep over the columns of a table: regress each on the others as they are now, draw its missing cells anew.
-
-    Parameters
-    ----------
-    coding : Coding
-    cells, start : float64 array (n, d)
-        As they are known, and filled by a draw of a joint.
-    posterior_means : dict of int to float64 array (n, K)
-        Of the columns that are regressed, under the joints that count, see `average_means`.
-    weight : float64 array (n,)
-        How often each row counts, such as in a bootstrap, by which regressions vary as they are not known.
-    rng : Generator
-
-    Returns
-    -------
-    Chain
-        The regressions of the last sweep.
-
-    Notes
-    -----
-    S. van Buuren, K. Groothuis-Oudshoorn, "mice" (2011); donors: R. J. A. Little, "Missing-data adjustments in large
-    surveys" (1988), predictive mean matching.
-    """
+    """Regress each column on the others as they are now, and draw its missing cells anew; the last sweep's Chain."""
+    # S. van Buuren, K. Groothuis-Oudshoorn, "mice" (2011); donors: R. J. A. Little, "Missing-data adjustments in large
+    # surveys" (1988), predictive mean matching. ``posterior_means`` (n, K) by column are those of `average_means`.
     hidden = np.isnan(cells)
     now = _without_holes(start, cells)
     regressors = _regressors(coding, now)
@@ -161,18 +130,7 @@ def follow_chain(
     posterior_means: dict[int, np.ndarray],
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """The missing cells of a table drawn by a chain, sweep by sweep: float64 (n, d).
-
-    Parameters
-    ----------
-    coding, chain
-    cells, start : float64 array (n, d)
-    unseen : bool array (n, d)
-        Cells that are known to be what was never seen.
-    posterior_means : dict of int to float64 array (n, K)
-        Of the columns that miss cells.
-    rng : Generator
-    """
+    """The missing cells of a table (n, d) drawn by a chain, sweep by sweep; ``unseen`` cells (n, d) are known."""
     hidden = np.isnan(cells) & ~unseen
     now = np.where(hidden, start, cells)
     if not hidden.any():
@@ -284,26 +242,8 @@ def _jittered(predicted: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def cell_means(
     joints: list[Joint], schema: Schema, frame: Any, asked: dict[int, np.ndarray], counted: np.ndarray | None = None
 ) -> dict[int, np.ndarray]:
-    """Answers of m joints about columns of a frame, whose own cells are not looked at.
-
-    Parameters
-    ----------
-    joints : list of m Joint
-        Of the same columns; levels, and columns, that one of them does not have are taken up.
-    schema : Schema
-        Whose columns and levels count.
-    frame : frame of n rows
-    asked : dict of int to int array
-        Numbers of columns, and of the rows in which each is asked about.
-    counted : bool array (m, n), optional
-        The joints that are asked about each row; default: all.
-
-    Returns
-    -------
-    dict of int to float64 array (m, n, K)
-        Of a number its mean (K = 1), of levels the probability of each. NaN where a joint has no answer, or none is
-        asked.
-    """
+    """Means or level probabilities (m, n, K) by column of m joints about the cells in ``asked``, given the others."""
+    # A joint counts for the rows in ``counted`` (m, n), all by default. NaN where a joint has no answer.
     found: dict[int, list[np.ndarray]] = {j: [] for j in asked}
     for m, joint in enumerate(joints):
         learned = joint.schema

@@ -259,7 +259,7 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
         Parameters
         ----------
         X : frame, array or lists of n rows
-            Columns of frames are found by name; those that are not there are filled, too.
+            Columns of frames are matched by name; those that are not there are filled, too.
 
         Returns
         -------
@@ -392,10 +392,8 @@ def _check_indicators(names: list[str], indicated: tuple[int, ...]) -> None:
 
 
 def _learned(learner: Any, X: Any, weight: np.ndarray | None, warns: bool = True) -> Any:
-    """A clone of the learner, fitted: with weights (n,), where it takes any, else on rows drawn as often as they say.
-
-    Weights keep a row and its copies together where a learner holds rows out.
-    """
+    """A clone of the learner, fitted with weights (n,) if it takes any, else on rows that are drawn by weight."""
+    # Weights keep a row and its copies together where a learner holds rows out.
     one = clone(learner)
     one._warns = warns
     if weight is None:

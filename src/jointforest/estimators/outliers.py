@@ -29,7 +29,7 @@ from ..runtime.warnings import LostDependenceWarning
 FENCE = 1.5
 """contamination="auto": so many interquartile ranges below the lower quartile (Tukey 1977)."""
 _USUAL_ROWS = 20_000
-"""Rows of a table in batches whose scores say which scores are usual."""
+"""Rows of a table in batches whose scores show which scores are usual."""
 FOLDS = 5
 """Folds for learners without out-of-bag densities."""
 _ROUNDING = 1e-9
@@ -59,7 +59,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         0: a row's score is its log-density log p(x). Above 0: the log-probability of rows whose numbers are within so
         many of their column's standard deviations of the row's, and whose levels are the row's own. "auto": 0 for the
         default estimator, whose leaves are wide; 1 for others, which are as narrow as point masses: a point
-        mass says nothing beside a density in the units of its column.
+        mass is not comparable with a density in the units of its column.
     n_jobs : int or None
         Threads of scoring, and of the default forest (-1: all cores). The result does not depend on it.
     random_state : int, RandomState or None
@@ -328,22 +328,9 @@ class ForestOutlierDetector(OutlierMixin, Learner):
 
 
 def histogram_forest(X: Any, random_state: Any = None) -> AdversarialForest:
-    """The detector's default learner, unfitted: many random histograms of the table, averaged.
-
-    Uniform leaves, so that a few rows close together make no spike; splits of columns picked at random, so that trees
-    differ (both as in an isolation forest); one round; outermost boxes that reach one standard deviation beyond the
-    data. All numbers are densities: point masses and roundings say how a number was written, not how usual the row is.
-    A point mass is not comparable with the density beside it.
-
-    Parameters
-    ----------
-    X : frame of n rows
-    random_state : int, RandomState or None
-
-    Returns
-    -------
-    AdversarialForest
-    """
+    """The detector's default learner, unfitted: many random histograms of the table, averaged."""
+    # Uniform leaves, so that a few close rows make no spike; splits of random columns, so that trees differ (both as in
+    # an isolation forest); one round. All numbers are densities, because a point mass is not comparable with a density.
     return _histogram_forest(infer_schema(X), random_state)
 
 
@@ -363,7 +350,7 @@ def _histogram_forest(schema: Schema, random_state: Any) -> AdversarialForest:
 
 
 def _widths_of(model: Distribution, radius: float) -> np.ndarray | None:
-    """So many standard deviations of each column, by the model, (d,); None where radius is 0. Of levels it says 0."""
+    """So many standard deviations of each column, by the model, (d,); None where radius is 0. 0 for levels."""
     if radius == 0.0:
         return None
     nothing = Evidence.nothing(len(model.schema.columns))

@@ -17,14 +17,11 @@ from .misfit import kolmogorov
 class TableCells(NamedTuple):
     """The cells of n rows.
 
-    Attributes
-    ----------
     names : tuple of d str
-    n_levels : int64 array (d,)
-        0 in a column of numbers or dates; else one more than the greatest code.
-    X : float64 array (n, d)
-        Numbers, NaN where missing, on a column's grid without rounding (0.1 + 0.2 is 0.3); codes of levels, never
-        NaN: after the levels of the schema come one for all levels that it does not have, and one for missing cells.
+    n_levels : int64 array (d,). 0 in a column of numbers or dates; else one more than the greatest code.
+    X : float64 array (n, d). Numbers, NaN where missing, on a column's grid without rounding (0.1 + 0.2 is 0.3); codes
+        of levels, never NaN: after the levels of the schema come one for all levels that it does not have, and one for
+        missing cells.
     """
 
     names: tuple[str, ...]
@@ -55,10 +52,7 @@ def _on_grid(column: Column, x: np.ndarray) -> np.ndarray:
 
 
 def read_rows(schema: Schema, frame: Any, what: str) -> tuple[np.ndarray, np.ndarray]:
-    """A frame with all of the schema's columns, encoded: X (n, d) and unseen (n, d).
-
-    Raises ValueError if it has other columns, or no rows; ``what`` names it in the message.
-    """
+    """A frame with all of the schema's columns, encoded: X (n, d) and unseen (n, d)."""
     reader = read(frame)
     if reader.frame != "numpy":
         absent = [name for name in schema.names if name not in reader.names]
@@ -87,15 +81,11 @@ def some(n: int, most: int, random: np.random.Generator) -> np.ndarray:
 class Marginals:
     """How far apart two tables are in each column.
 
-    Attributes
-    ----------
-    distance : dict of column to float
-        Between 0 and 1. Numbers and dates: the Kolmogorov distance of their known cells. Levels: the total variation
-        distance, missing being a level. The largest first. A column of numbers that the table does not know is left
-        out.
-    missing : dict of column to float
-        Difference of the shares of missing cells in columns of numbers and dates, rows less table; only where there
-        are missing cells.
+    distance : dict of column to float. Between 0 and 1. Numbers and dates: the Kolmogorov distance of their known
+        cells. Levels: the total variation distance, missing being a level. The largest first. A column of numbers that
+        the table does not know is left out.
+    missing : dict of column to float. Difference of the shares of missing cells in columns of numbers and dates, rows
+        less table; only where there are missing cells.
     """
 
     distance: dict[str, float]
@@ -108,15 +98,7 @@ class Marginals:
 
 
 def column_distances(real: TableCells, rows: TableCells) -> Marginals:
-    """Distances of the columns of two tables.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> real = TableCells(("a",), np.array([0]), np.array([[1.0], [2.0], [3.0], [4.0]]))
-    >>> column_distances(real, real.take(np.array([0, 1]))).distance
-    {'a': 0.5}
-    """
+    """Distances of the columns of two tables."""
     distance, missing = {}, {}
     for j, name in enumerate(real.names):
         a, b = real.X[:, j], rows.X[:, j]
@@ -154,17 +136,13 @@ _N_BINS = 10
 class Pairs:
     """How alike two tables are in each pair of columns.
 
-    Attributes
-    ----------
-    similarity : dict of (column, column) to float
-        Between 0 and 1, the smallest first. Two columns of numbers: 1 - \\|difference of their Pearson
-        correlations\\| / 2, on rows that have both. Else 1 - total variation distance of the two contingency tables,
-        numbers cut in ten bins of equal shares of the table, missing being a level. A pair of numbers of which one
-        never changes in the table is left out.
-    correlation : dict of (column, column) to (float, float)
-        Correlation of each pair of numbers, in the table and in the rows.
-    n_pairs : int
-        Number of pairs of columns; if more than 1,000, so many of them were drawn.
+    similarity : dict of (column, column) to float. Between 0 and 1, the smallest first. Two columns of numbers: 1 -
+        \\|difference of their Pearson correlations\\| / 2, on rows that have both. Else 1 - total variation distance of
+        the two contingency tables, numbers cut in ten bins of equal shares of the table, missing being a level. A pair
+        of numbers of which one never changes in the table is left out.
+    correlation : dict of (column, column) to (float, float). Correlation of each pair of numbers, in the table and in
+        the rows.
+    n_pairs : int. Number of pairs of columns; if more than 1,000, so many of them were drawn.
     """
 
     similarity: dict[tuple[str, str], float]

@@ -42,6 +42,8 @@ def fidelity(
 ) -> Fidelity:
     """How true is a joint, or how true are synthetic rows, to a table?
 
+    What each figure means, and what is good: ``docs/how-to/check-fidelity.md``.
+
     Parameters
     ----------
     joint_or_rows : Joint or frame of m rows
@@ -62,7 +64,7 @@ def fidelity(
     Returns
     -------
     Fidelity
-        Prints as a page, the headline first. What could not be computed is None, and said in its ``notes``.
+        Prints as a page, the headline first. What could not be computed is None, with a reason in ``notes``.
 
     Raises
     ------
@@ -70,10 +72,6 @@ def fidelity(
         Other columns than the table's, an empty table, an unknown figure.
     TypeError
         If neither a joint nor a frame was given.
-
-    Notes
-    -----
-    What each figure means, and what is good: ``docs/how-to/check-fidelity.md``.
 
     Examples
     --------

@@ -27,14 +27,10 @@ _LEVEL = 0.9
 class HeldOut:
     """How probable a joint finds rows that it has not seen.
 
-    Attributes
-    ----------
-    log_density : float
-        Mean log-density of a row, in nats: of numbers on a grid, levels and atoms their mass.
-    independent : float
-        The same if all columns were independent, each distributed as in the joint.
-    impossible : float
-        Share of rows with density 0 (only in a joint without background); the mean is then minus infinity.
+    log_density : float. Mean log-density of a row, in nats: of numbers on a grid, levels and atoms their mass.
+    independent : float. The same if all columns were independent, each distributed as in the joint.
+    impossible : float. Share of rows with density 0 (only in a joint without background); the mean is then minus
+        infinity.
     n_rows : int
     """
 
@@ -48,13 +44,9 @@ class HeldOut:
 class Coverage:
     """Share of cells within the joint's 90 % intervals of equal tails, given the other cells of their rows.
 
-    Attributes
-    ----------
-    share : dict of column to float
-        0.9 or a little more is right: numbers on a coarse grid, or with atoms, are covered more often. Those farthest
-        from it first, too few before too many. Columns without a known cell are left out.
-    n_rows : int
-        Rows asked, of which cells that are missing are left out.
+    share : dict of column to float. 0.9 or a little more is right: numbers on a coarse grid, or with atoms, are covered
+        more often. Those farthest from it first, too few before too many. Columns without a known cell are left out.
+    n_rows : int. Rows asked, of which cells that are missing are left out.
     """
 
     share: dict[str, float]

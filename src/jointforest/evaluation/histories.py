@@ -23,12 +23,8 @@ NO_ROW = _N_BINS + 3
 class HistoryCells(NamedTuple):
     """The cells of N rows of n subjects.
 
-    Attributes
-    ----------
-    cells : Cells
-        Of all rows, subject after subject in the order of time.
-    start : int64 array (n + 1,)
-        Rows ``start[i]:start[i + 1]`` are those of subject i.
+    cells : Cells. Of all rows, subject after subject in the order of time.
+    start : int64 array (n + 1,). Rows ``start[i]:start[i + 1]`` are those of subject i.
     """
 
     cells: TableCells
@@ -47,18 +43,11 @@ class HistoryAccuracy:
     One random row of each subject is taken, with the next one. Columns of numbers have ten bins of equal shares,
     others their ten most frequent levels; missing cells are a bin. The number of rows of the subject is a column, too.
 
-    Attributes
-    ----------
-    columns : float
-        Single columns.
-    pairs : float
-        Pairs of columns of the row, and each column with its own value in the next row.
-    next_row : float
-        The latter alone.
-    triples : float
-        Triples of columns of the row.
-    distinct : float
-        Number of distinct bins of a column within a subject.
+    columns : float. Single columns.
+    pairs : float. Pairs of columns of the row, and each column with its own value in the next row.
+    next_row : float. The latter alone.
+    triples : float. Triples of columns of the row.
+    distinct : float. Number of distinct bins of a column within a subject.
     """
 
     columns: float
@@ -70,23 +59,17 @@ class HistoryAccuracy:
 
 @dataclass(frozen=True)
 class HistoryFidelity:
-    """What `HistoryJoint.fidelity` found; it prints as a table.
+    """The result of `HistoryJoint.fidelity`; it prints as a table.
 
-    Attributes
-    ----------
-    drawn : HistoryAccuracy
-        Of drawn histories, against the table.
-    held_out : HistoryAccuracy or None
-        Of held-out histories, against the table: what the sampling of subjects alone costs, if there are as many.
-    told_apart_rows : ToldApart
-        Two-sample test of two consecutive rows: drawn ones beside held-out ones, or the table's.
-    told_apart_subjects : ToldApart
-        The same of summaries of each subject: number of rows, first, last, mean, standard deviation, least, greatest,
-        distinct values and changes of each column.
-    n_subjects : int
-        Drawn, as many as the table has.
-    against : {"held-out", "table"}
-        Which subjects the classifiers compare with drawn ones.
+    drawn : HistoryAccuracy. Of drawn histories, against the table.
+    held_out : HistoryAccuracy or None. Of held-out histories, against the table: what the sampling of subjects alone
+        costs, if there are as many.
+    told_apart_rows : ToldApart. Two-sample test of two consecutive rows: drawn ones beside held-out ones, or the
+        table's.
+    told_apart_subjects : ToldApart. The same of summaries of each subject: number of rows, first, last, mean, standard
+        deviation, least, greatest, distinct values and changes of each column.
+    n_subjects : int. Drawn, as many as the table has.
+    against : {"held-out", "table"}. Which subjects the classifiers compare with drawn ones.
     """
 
     drawn: HistoryAccuracy

@@ -42,10 +42,8 @@ def misfit_columns(model: Distribution, X: np.ndarray, weight: np.ndarray | None
 
 
 def kolmogorov(a: np.ndarray, b: np.ndarray, weight: np.ndarray | None = None) -> float:
-    """Largest difference of two empirical CDFs, numbers (n,) and (m,); NaN if a is empty, 1 if b alone is.
-
-    ``weight`` (n,) are those of a; None: all alike.
-    """
+    """Largest difference of two empirical CDFs, numbers (n,) and (m,); NaN if a is empty, 1 if b alone is."""
+    # ``weight`` (n,) are those of a; None: all alike.
     if not len(a) or (weight is not None and not weight.sum() > 0.0):
         return math.nan
     if not len(b):
@@ -86,13 +84,9 @@ class LostPair(NamedTuple):
 
 
 def lost_pairs(model: Distribution, X: np.ndarray, weight: np.ndarray | None) -> list[LostPair]:
-    """The strong pairs of rows X (n, d), of weights (n,) or None, that ``model`` does not keep, the worst first.
-
-    Held against the joint are the pairs of the table's Chow-Liu tree, so that every block of columns is looked at. The
-    dependence of two columns is sqrt(1 - exp(-2 I)), I the mutual information of their codes, few a column; of two
-    numbers also their correlation, which for normal columns is the same. A pair is lost if either falls by more than
-    `DROP`, three standard errors of both estimates aside.
-    """
+    """The strong pairs of rows X (n, d) with weights (n,) or None whose dependence ``model`` loses, the worst first."""
+    # Compared are the pairs of the table's Chow-Liu tree, so that every block of columns is covered. Dependence is
+    # sqrt(1 - exp(-2 I)), and of two numbers also their correlation, which is the same for normal columns.
     if X.shape[1] < 2:
         return []
     taken = np.sort(np.random.default_rng(0).permutation(len(X))[:ROWS])
@@ -166,11 +160,9 @@ def _as_correlation(information: float) -> float:
 
 
 def _by_correlation(x: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> _Dependence:
-    """The correlation of the known cells of two columns of numbers (n,); 0 where one is constant.
-
-    Its standard error, of Fisher's z, is that of the influence function, so that tails of few rows count as what they
-    are, and no less than that of normal columns.
-    """
+    """The correlation of the known cells of two columns of numbers (n,), 0 if one is constant; its standard error."""
+    # The error of Fisher's z is that of the influence function, so tails of few rows count, and at least the normal
+    # one.
     both = ~np.isnan(x) & ~np.isnan(y)
     w = np.ones(int(both.sum())) if weight is None else weight[both]
     if not w.sum() > 0.0:

@@ -19,16 +19,11 @@ COPY_ROWS = 500
 class Copies:
     """How close rows come to those of a table, and how close held-out rows come, which is what chance gives.
 
-    Attributes
-    ----------
-    share : float
-        Share of the rows that equal a row of the table in every cell.
-    distance : (float, float)
-        Median and 5 % quantile of the distance to the closest row of the table, of at most 500 rows. Between two rows
-        it is the mean over columns of: numbers the difference of their ranks in the table, as shares of it; levels 0 if
-        equal, else 1; missing cells are a level.
-    share_held_out : float or None
-        Of held-out rows; None if there are none.
+    share : float. Share of the rows that equal a row of the table in every cell.
+    distance : (float, float). Median and 5 % quantile of the distance to the closest row of the table, of at most 500
+        rows. Between two rows it is the mean over columns of: numbers the difference of their ranks in the table, as
+        shares of it; levels 0 if equal, else 1; missing cells are a level.
+    share_held_out : float or None. Of held-out rows; None if there are none.
     distance_held_out : (float, float) or None
     """
 
@@ -97,28 +92,22 @@ class RankedTable:
 # ---- Do synthetic rows, or a joint, give away who was in the table? Two simple attacks beside held-out rows.
 
 MEMBERSHIP_ROWS = 1_000
-"""Rows of each sort that are asked about."""
+"""Rows of each group that are attacked."""
 
 
 @dataclass(frozen=True)
 class Membership:
     """How well simple attacks tell rows of the table from held-out rows; 0 is chance, 1 is always.
 
-    The attacker is shown one row of the table and one held-out row, and has to say which one was learned from: the one
+    The attacker is shown one row of the table and one held-out row, and has to name the learned one: the one
     closer to a synthetic row (distance), or the one of greater density under the joint (density). The advantage is
     P(right) - P(wrong), which is 2 AUC - 1; ties count one half.
 
-    Attributes
-    ----------
-    advantage, standard_error : float
-        Of the attack by distance: that of `Copies`, by ranks among the synthetic rows.
-    density_advantage, density_error : float or None
-        Of the attack by density; None of rows without a joint.
-    nearer, nearer_error : float
-        Share of synthetic rows that are closer to the table than to as many held-out rows, ties by half, and its
-        standard error: 0.5 is chance.
-    n_rows : int
-        Rows asked about, at most, of each sort.
+    advantage, standard_error : float. Of the attack by distance: that of `Copies`, by ranks among the synthetic rows.
+    density_advantage, density_error : float or None. Of the attack by density; None of rows without a joint.
+    nearer, nearer_error : float. Share of synthetic rows that are closer to the table than to as many held-out rows,
+        ties by half, and its standard error: 0.5 is chance.
+    n_rows : int. Rows asked about, at most, of each group.
     """
 
     advantage: float
@@ -137,10 +126,8 @@ def membership(
     density: tuple[np.ndarray, np.ndarray] | None,
     random: np.random.Generator,
 ) -> Membership:
-    """Attacks by synthetic rows on the table and held-out rows.
-
-    ``density`` are log-densities of rows of the table and of held-out rows, (a,) and (b,), where there is a joint.
-    """
+    """Attacks by synthetic rows on the table and held-out rows."""
+    # ``density`` are log-densities of rows of the table and of held-out rows, (a,) and (b,), where there is a joint.
     near = RankedTable(rows.take(some(len(rows.X), MOST_TABLE_ROWS, random)))
     inside, outside = (near.closest(table.take(some(len(table.X), MEMBERSHIP_ROWS, random)).X) for table in (real, new))
     gained, error = advantage(-inside, -outside)

@@ -1,4 +1,4 @@
-"""What `fidelity` found, as numbers, a page, a table."""
+"""The result of `fidelity`, as numbers, a page, a table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FIGURES = ("marginals", "pairs", "told_apart", "held_out", "coverage", "copies",
 
 @dataclass(frozen=True)
 class Figures:
-    """All that was found: see `result.Fidelity`."""
+    """All figures: see `result.Fidelity`."""
 
     of: str
     n_table: int
@@ -278,12 +278,7 @@ class Fidelity(Figures):
         return html(self)
 
     def to_frame(self) -> Any:
-        """All figures as a tidy table of the library that the table came in; a numpy array (n, 4) of objects for numpy.
-
-        Returns
-        -------
-        frame with the columns figure, column, second_column (None where there is none) and value
-        """
+        """All figures as a frame of the table's library, with the columns figure, column, second_column and value."""
         rows = self._rows()
         names = ("figure", "column", "second_column", "value")
         cells = {name: [row[k] for row in rows] for k, name in enumerate(names)}

@@ -4,7 +4,7 @@ The statements are exact answers of the joint, not shares of draws. Of each colu
 or P(x <= quantile) and the mean. They are asked given nothing, and given each class of values of the columns on which
 it depends most. Relations that the rule search knows, and that the joint does not enforce, are statements too.
 
-A statement is wrong if it lies outside a confidence interval of what rows say. The intervals of all statements hold
+A statement is wrong if it lies outside a confidence interval of the rows. The intervals of all statements hold
 together with a probability of 1 - `LEVEL`, by Bonferroni's inequality. Those of probabilities are of Clopper and
 Pearson, which hold for any number of rows.
 """
@@ -63,20 +63,13 @@ _NAMED = 3
 class Statement(NamedTuple):
     """One statement.
 
-    Attributes
-    ----------
     text : str
-    joint, rows : float
-        The joint's answer, and what counting rows gives.
-    n_rows : int
-        Rows that were counted.
-    off : float
-        How far apart both are, as probabilities; 0 if chance may explain it. Of means the total variation distance of
-        two normal distributions that are as many standard deviations apart.
-    columns : tuple of str
-        The column, and the one that is given.
-    is_rule : bool
-        Whether it says that a rule holds.
+    joint, rows : float. The joint's answer, and what counting rows gives.
+    n_rows : int. Rows that were counted.
+    off : float. How far apart both are, as probabilities; 0 if chance may explain it. Of means the total variation
+        distance of two normal distributions that are as many standard deviations apart.
+    columns : tuple of str. The column, and the one that is given.
+    is_rule : bool. Whether it says that a rule holds.
     """
 
     text: str
@@ -101,14 +94,9 @@ class Statement(NamedTuple):
 class Statements:
     """Statements of a joint beside counts of rows.
 
-    Attributes
-    ----------
-    n : int
-        Number of statements.
-    of : str
-        The rows that were counted, in words.
-    wrong : tuple of Statement
-        Those that chance does not explain, the worst first.
+    n : int. Number of statements.
+    of : str. The rows that were counted, in words.
+    wrong : tuple of Statement. Those that chance does not explain, the worst first.
     """
 
     n: int
@@ -183,21 +171,14 @@ def asked_statements(model: Distribution, X: np.ndarray) -> list[AskedStatement]
 class AskedStatement(NamedTuple):
     """A probability, or with a ``beyond`` a mean.
 
-    Attributes
-    ----------
     text : str
-    joint, rows : float
-        The joint's answer, and what counting gives.
+    joint, rows : float. The joint's answer, and what counting gives.
     n_rows : int
-    n_yes : float
-        Of a probability, in how many of them.
-    sd : float
-        Of a mean, the standard deviation: that of the joint or of the rows, whichever is greater.
-    beyond : callable
-        Of a mean, the joint's probability that one row lies beyond it by so much.
+    n_yes : float. Of a probability, in how many of them.
+    sd : float. Of a mean, the standard deviation: that of the joint or of the rows, whichever is greater.
+    beyond : callable. Of a mean, the joint's probability that one row lies beyond it by so much.
     columns : tuple of str
-    is_rule : bool
-        See `Statement`.
+    is_rule : bool. See `Statement`.
     """
 
     text: str

@@ -16,7 +16,7 @@ N_FOLDS = 3
 """Folds of the cross-validation: each classifier learns from two thirds of the rows, and no row is judged by one that
 saw it."""
 FEWEST_ROWS = 10
-"""Rows of either table below which nothing is said."""
+"""Rows of either table below which there is no score."""
 MOST_TEST_ROWS = 100_000
 """Rows of either table; of more so many are drawn."""
 QUICK_ROWS = 6_000
@@ -25,21 +25,14 @@ QUICK_ROWS = 6_000
 
 @dataclass(frozen=True)
 class ToldApart:
-    """How well a classifier tells rows from those of a table, on rows it has not seen.
+    """How well a classifier separates rows from those of a table, on unseen rows.
 
-    Attributes
-    ----------
-    score : float
-        1 - mean over folds of (2 max(AUC, 1/2) - 1): 1 if the classifier cannot tell, 0 if it always can.
-    auc : tuple of float
-        Area under the ROC curve in each of the three folds.
-    classifier : str
-        "XGBoost", or "HistGradientBoosting" (scikit-learn's) where that is not installed.
-    columns : dict of column to float
-        Share of each column in what the classifier used, the largest first: XGBoost's gain of all splits on it, else
-        the loss of AUC when it is shuffled.
-    n_rows : int
-        Rows compared, of either table.
+    score : float. 1 - mean over folds of (2 max(AUC, 1/2) - 1): 1 if the classifier cannot tell, 0 if it always can.
+    auc : tuple of float. Area under the ROC curve in each of the three folds.
+    classifier : str. "XGBoost", or "HistGradientBoosting" (scikit-learn's) where that is not installed.
+    columns : dict of column to float. Share of each column in what the classifier used, the largest first: XGBoost's
+        gain of all splits on it, else the loss of AUC when it is shuffled.
+    n_rows : int. Rows compared, of either table.
     """
 
     score: float
@@ -57,11 +50,7 @@ def quick_score(real: TableCells, rows: TableCells, seed: int) -> float:
 
 
 def told_apart(real: TableCells, rows: TableCells, seed: int, may_xgboost: bool = True) -> ToldApart:
-    """Score of two tables: as many rows of each, three stratified shuffled folds, default gradient boosting.
-
-    The longer table is cut to as many rows as the other, by chance. With ``may_xgboost`` XGBoost is asked where it is
-    installed; else scikit-learn on every machine. Raises ValueError if either has fewer than 10 rows.
-    """
+    """Score of two tables by gradient boosting in three stratified folds; raises ValueError below 10 rows."""
     X, y, folds = _folds(real, rows, MOST_TEST_ROWS, N_FOLDS, seed)
     is_xgboost = may_xgboost and find_spec("xgboost") is not None
     work = _xgboost if is_xgboost else _hist_boosting

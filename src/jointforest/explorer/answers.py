@@ -81,10 +81,7 @@ def _on_axis(known: Known, rows: np.ndarray | None, j: int, column: Column, axis
 
 
 def _axes(shown: ShownJoint, said: Any) -> dict[int, _Axis]:
-    """The axes that the page has chosen, by place of the column: from a low end to a high one, or logarithmic.
-
-    Raises ValueError if a column has no such axis.
-    """
+    """The axes that the page has chosen, by place of the column: from a low end to a high one, or logarithmic."""
     if not isinstance(said, list) or not all(isinstance(one, Mapping) for one in said):
         raise ValueError(f"axes: expected a list of objects, got {str(said)[:40]}")
     found = {}
@@ -104,7 +101,7 @@ def _axes(shown: ShownJoint, said: Any) -> dict[int, _Axis]:
 
 
 def _rounded(mass: np.ndarray) -> list[float]:
-    """Masses short enough to send, without digits that nobody sees."""
+    """Masses short enough to send, without invisible digits."""
     return [float(f"{x:.9g}") for x in mass.tolist()]
 
 
@@ -199,19 +196,8 @@ def table(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def posterior(shown: ShownJoint, body: Mapping[str, Any], is_wanted: Callable[[], bool] = always) -> dict[str, Any]:
-    """Every column given ``evidence``, or those whose places ``columns`` lists; with exact numbers if ``exact``.
-
-    ``axes`` lists columns that are shown on other axes: ``{"column": 0, "low": 20, "high": 30}``, or ``"log": true``.
-
-    Raises
-    ------
-    Overtaken
-        If ``is_wanted``, which is called before each column, returns False.
-    ImpossibleEvidence
-        If the evidence has probability 0.
-    ValueError
-        If the evidence is not valid, or a column does not exist.
-    """
+    """Every column given ``evidence``, or the ``columns`` listed, on other ``axes`` if any; exact if ``exact``."""
+    # Raises Overtaken if ``is_wanted``, called before each column, returns False.
     known = Known(shown, body.get("evidence"))
     wanted, is_exact = _places(body.get("columns"), len(shown.columns)), body.get("exact") is True
     columns = columns_given(shown, known, wanted, is_exact, is_wanted, _axes(shown, body.get("axes") or []))

@@ -9,16 +9,10 @@ from typing import Any, NamedTuple
 class Questions(NamedTuple):
     """What the pages of one kind of joint ask.
 
-    Attributes
-    ----------
-    asks : dict
-        What answers each question, by name.
-    prepare : callable
-        Works out, once, what the questions need.
-    waits : bool
-        Whether a question waits until this is done; otherwise it works out what it needs.
-    compile_ahead : callable or None
-        Compiles what the buttons of a page ask; None if nothing is left to compile.
+    asks : dict. What answers each question, by name.
+    prepare : callable. Works out, once, what the questions need.
+    waits : bool. Whether a question waits until this is done; otherwise it works out what it needs.
+    compile_ahead : callable or None. Compiles what the buttons of a page ask; None if nothing is left to compile.
     """
 
     asks: dict[str, Callable[..., Any]]

@@ -46,13 +46,10 @@ BAND = (0.05, 0.25, 0.75, 0.95)
 class _Table:
     """Rows of many subjects, in the order of time.
 
-    Attributes
-    ----------
     rows : HistoryRows
-    X : float64 array (N, d)
-        Cells of the columns other than those of subject and time; NaN where missing, or a level was never seen.
-    unseen : dict of (row, column) to str
-        The texts of levels that learning never saw, by their places in ``X``.
+    X : float64 array (N, d). Cells of the columns other than those of subject and time; NaN where missing, or a level
+        was never seen.
+    unseen : dict of (row, column) to str. The texts of levels that learning never saw, by their places in ``X``.
     """
 
     rows: HistoryRows
@@ -64,13 +61,9 @@ class _Table:
 class ShownHistories:
     """What a page of histories shows.
 
-    Attributes
-    ----------
     joint : HistoryJoint
-    title : str
-        Name of its file.
-    rows : frame, optional
-        A table of histories to look at beside the joint.
+    title : str. Name of its file.
+    rows : frame, optional. A table of histories to look at beside the joint.
     """
 
     joint: Any
@@ -157,7 +150,7 @@ def shown_histories(joint: Any, title: str, rows: Any) -> ShownHistories:
 
 
 def _table(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns of a joint of histories; ``body`` says nothing."""
+    """The columns of a joint of histories; ``body`` is not used."""
     joint = shown.joint
     return {
         "title": shown.title,
@@ -192,10 +185,8 @@ def subjects(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def history(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The rows, as texts, of the subject of the table with the number ``place``, or of a drawn one (``seed``).
-
-    ``unseen`` says which cells hold a level that learning never saw: the page counts them as empty.
-    """
+    """The rows, as texts, of the subject of the table with the number ``place``, or of a drawn one (``seed``)."""
+    # ``unseen`` marks cells with a level that learning did not see: the page counts them as empty.
     if "seed" in body:
         seed, k = whole_number(body, "seed", 0, 0, 2**32 - 1), 0
         chosen, label = shown.read(shown.joint.sample(1, random_state=seed)), f"drawn subject {seed + 1}"
@@ -240,11 +231,7 @@ def _first(x: np.ndarray) -> float:
 
 
 def forecast(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The next ``steps`` rows of a history whose cells are texts (``constant`` and ``rows``, as of `history`).
-
-    Of each column: its numbers, or codes of levels, row by row; of each known cell the share of drawn cells that are
-    less probable given what comes before them; of each unknown one what it may be given all rows; and the next rows.
-    """
+    """The next ``steps`` rows of a history whose cells are texts, the rarity of known cells, and unknown cells."""
     steps = whole_number(body, "steps", 1, 0, MOST_STEPS)
     time, X = _numbers(shown, body)
     order = np.arange(len(X)) if time is None else np.argsort(time, kind="stable")
@@ -336,10 +323,8 @@ def _less_probable(shown: ShownHistories, frame: Any) -> np.ndarray:
 
 
 def _next(column: Column, found: Any, steps: int) -> dict[str, Any]:
-    """What a column may be in the next rows: shares of levels, or mean and the ends of two intervals.
-
-    ``expected`` is the text of what the first of them is expected to hold, null if the cell is probably missing.
-    """
+    """What a column may be in the next rows: shares of levels, or mean and the ends of two intervals."""
+    # ``expected`` is the text of what the first of them is expected to hold, null if the cell is probably missing.
     missing = found.missing_probability(column.name)[0]
     if column.is_categorical:
         proba = found.proba(column.name)[0]
@@ -381,7 +366,7 @@ def _or_null(numbers: np.ndarray) -> list[float | None]:
 
 
 def population(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Each varying column by row number, of drawn histories and of those of the table; ``body`` says nothing."""
+    """Each varying column by row number, of drawn histories and of those of the table; ``body`` is not used."""
     sources = {"drawn": shown.drawn} | ({} if shown.table is None else {"table": shown.table})
     out: dict[str, Any] = {"subjects": {name: len(one.rows.labels) for name, one in sources.items()}}
     longest = max(_positions(one.rows.length) for one in sources.values())

@@ -29,17 +29,13 @@ class Known:
     said : list or dict or None
         As `state.read_evidence` reads it.
 
-    Attributes
-    ----------
     conditions : dict of column name to condition
     sentence : str
-    model : Distribution
-        The joint, conditioned on which cells are missing.
-    evidence : Evidence
-        The other conditions.
+    model : Distribution. The joint, conditioned on which cells are missing.
+    evidence : Evidence. The other conditions.
     state : PosteriorState
-    is_density : bool
-        Whether p(evidence) is no probability: numbers without a grid have values, or there are likelihoods.
+    is_density : bool. Whether p(evidence) is no probability: numbers without a grid have values, or there are
+        likelihoods.
 
     Raises
     ------
@@ -86,10 +82,8 @@ class Known:
 
     @cached_property
     def numbers(self) -> np.ndarray | None:
-        """Which rows of the table satisfy the evidence, from 0; None without a table, or with likelihoods.
-
-        None also of evidence on a column of which the table has ranges.
-        """
+        """Which rows of the table satisfy the evidence, from 0; None without a table, or with likelihoods."""
+        # None also of evidence on a column of which the table has ranges.
         X, index = self._shown.encoded, self.model.schema.index
         if X is None or any(map(has_soft, self.conditions.values())):
             return None
@@ -143,10 +137,8 @@ class Known:
 def _model_given(
     shown: ShownJoint, missing: Mapping[str, bool], known: tuple[str, ...]
 ) -> tuple[Distribution | None, float]:
-    """The model given which cells are missing, and the log-probability of that; the last few are kept.
-
-    It is None where the ``known`` columns cannot have values then.
-    """
+    """The model given which cells are missing, and the log-probability of that; the last few are kept."""
+    # It is None where the ``known`` columns cannot have values then.
     if not missing:
         return shown.joint.distribution, 0.0
     kept, key = shown.said_missing, (tuple(missing.items()), known)

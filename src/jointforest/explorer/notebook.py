@@ -29,7 +29,7 @@ def in_notebook() -> bool:
 
 
 def is_run_unattended() -> bool:
-    """Whether a program runs the notebook (nbconvert, papermill): nobody is there to click, nor to type an input."""
+    """Whether a program runs the notebook (nbconvert, papermill): without a user."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     parent = getattr(getattr(shell, "kernel", None), "get_parent", None)
@@ -39,8 +39,6 @@ def is_run_unattended() -> bool:
 class NotebookExplorer:
     """A joint shown live in a notebook; made by `Joint.explore`. Without anywidget it is the joint's static picture.
 
-    Attributes
-    ----------
     widget : anywidget.AnyWidget or None
     """
 
@@ -61,10 +59,8 @@ class NotebookExplorer:
         return f"NotebookExplorer({self._shown.joint!r})"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The widget, and beside it the joint's static picture for where no kernel runs; that alone if nobody is there.
-
-        Exporters that run notebooks would else prefer the widget, whose page needs a kernel and scripts from elsewhere.
-        """
+        """The widget with the joint's static picture for where no kernel runs; the picture if there is no front end."""
+        # Exporters that run notebooks would otherwise prefer the widget, whose page needs a kernel and scripts.
         static = {"text/plain": repr(self), "text/html": picture_of(self._shown.joint)}
         if self.widget is None:
             static["text/html"] += f'<p style="opacity:.7">{HINT}</p>'
@@ -77,11 +73,7 @@ class NotebookExplorer:
         return static | (found or {})
 
     def show(self, joint: Any, title: str | None = None) -> None:
-        """Show another joint in its place.
-
-        Raises ValueError if it lacks columns of the trained model that is shown beside it, or is of another kind: of
-        single rows instead of histories, or the other way round.
-        """
+        """Show another joint instead; it must be of the same kind and have the columns of the trained model."""
         self._shown = replaced(self._shown, joint, title)
         if self.widget is not None:
             self.widget.set_trait("picture", picture_of(joint))

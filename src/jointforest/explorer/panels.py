@@ -127,7 +127,7 @@ def check(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def pair(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The joint distribution of two columns given evidence, and what one tells of the other."""
+    """The joint distribution of two columns given evidence, and how much one is informative about the other."""
     known = Known(shown, body.get("evidence"))
     said, bins = body.get("columns"), whole_number(body, "bins", 20, 2, _MOST_BINS)
     if not isinstance(said, list) or len(said) != 2:
@@ -145,7 +145,7 @@ def pair(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Rows(NamedTuple):
-    """Rows as texts; of rows of the table also their numbers, and how many meet the evidence."""
+    """Rows as texts; of rows of the table also their numbers, and how many satisfy the evidence."""
 
     rows: list[list[str | None]]
     numbers: list[int] | None = None
@@ -153,10 +153,8 @@ class _Rows(NamedTuple):
 
 
 def _rows(shown: ShownJoint, body: Mapping[str, Any], most: int, digits: int | None = None) -> _Rows:
-    """``n`` rows drawn given evidence, the same with the same ``seed``; or, with ``table``, rows of it that meet it.
-
-    They are sorted by the column number ``sort``, ``descending`` or not; missing cells come last.
-    """
+    """``n`` rows drawn given evidence by ``seed``; or, with ``table``, rows of it that satisfy the evidence."""
+    # They are sorted by the column number ``sort``, ``descending`` or not; missing cells come last.
     known = Known(shown, body.get("evidence"))
     n, seed = whole_number(body, "n", 20, 0, most), whole_number(body, "seed", 0, 0, 2**32 - 1)
     by = None if body.get("sort") is None else place_of(body["sort"], len(shown.columns), "sort")
@@ -222,7 +220,7 @@ def column_numbers(column: Column, cuts: np.ndarray) -> np.ndarray:
 
 def _dependence(shown: ShownJoint, known: Known, pair: list[int]) -> dict[str, float | None]:
     """Mutual information of two columns given the evidence in bits, as `Joint.mutual_information` has it for bins; and
-    that of the table's rows that meet it."""
+    that of the table's rows that satisfy it."""
     cuts = {j: class_cuts(known.state, j, CLASS_BINS) for j in pair}
     of_rows = None
     if known.rows is not None:
@@ -247,10 +245,8 @@ def depends(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def moves(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
-    """By how much the prediction of ``column`` would change if each other column were known, the most first.
-
-    It is the mean of a column of numbers, or the probability of a ``level``, by default the most probable one.
-    """
+    """By how much the prediction of ``column`` would change if each other column were known, the most first."""
+    # It is the mean of a column of numbers, or the probability of a ``level``, by default the most probable one.
     known = Known(shown, body.get("evidence"))
     j = place_of(body.get("column"), len(shown.columns), "column")
     column, level = shown.columns[j], None
@@ -292,15 +288,9 @@ _TINY = 1e-300
 
 
 def row(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
-    """A row's log-density; of each cell what was to be expected given the others, and how unlikely it is.
-
-    The row is ``cells``, texts by column, or the number ``row`` of the table beside the joint. Cells of the columns
-    that ``without`` names are there, but not known: what is said of all others, and the density, are without them.
-    ``unlikely`` is, in nats, -log of the probability of a cell that is at least as far out: of a level as improbable,
-    of a number as far in its tail. ``unseen`` is the text of a level that learning never saw: such a cell counts as
-    unknown, and lowers the log-density as it does in `Joint.log_density`. ``prediction`` is of `Predictor.ask`, where
-    there is a trained model.
-    """
+    """A row's log-density; for each cell its prediction given the others, and how unlikely it is, in nats."""
+    # The row is ``cells``, texts by column, or the number of a row of the table; ``without`` lists columns that count
+    # as unknown. ``unseen`` is the text of a level that learning did not see.
     x, unseen = (_cells(shown, body["cells"]), {}) if "cells" in body else _of_table(shown, body.get("row"))
     left_out = _without(shown, body.get("without"))
     is_told = ~np.isnan(x) & ~left_out
@@ -334,7 +324,7 @@ def _without(shown: ShownJoint, said: Any) -> np.ndarray:
 
 
 def _cells(shown: ShownJoint, said: Any) -> np.ndarray:
-    """Numbers and codes (d,) of texts by column name, NaN of those that are not said."""
+    """Numbers and codes (d,) of texts by column name, NaN of those that are not given."""
     if not isinstance(said, Mapping):
         raise ValueError(f"cells: expected an object of texts by column name, got {type(said).__name__}")
     x = np.full(len(shown.columns), np.nan)
@@ -346,10 +336,7 @@ def _cells(shown: ShownJoint, said: Any) -> np.ndarray:
 
 
 def number_of_text(column: Column, text: Any) -> float:
-    """A cell's number or code from its text.
-
-    Raises ValueError if the column cannot have it.
-    """
+    """A cell's number or code from its text."""
     if isinstance(text, str) and column.is_categorical:
         labels = {str(level): level for level in column.levels}
         if column.kind == "boolean":

@@ -49,12 +49,7 @@ class Predictor:
         return match_ensemble(self.ensemble, self.model.forest_for("a certified bound"))
 
     def ask(self, x: np.ndarray, known: np.ndarray) -> dict[str, Any]:
-        """Answers about a row x (d,), of which the cells ``known``, bool (d,), are told; NaN cells never are.
-
-        ``expected`` and its standard ``error`` (0 where it is no mean over draws) are lists, one a class, or one
-        number; null where the joint gives the known cells probability 0. ``own`` is the model's own prediction of the
-        whole row, null where the row lacks a cell that the model splits.
-        """
+        """The model's expected prediction of a row x (d,) given its ``known`` cells, its error, and its own one."""
         expected = self._expected(self._rows(np.where(known, x, np.nan)))
         whole = self._rows(x)
         own = self._expected(whole).value if knows_splits(self.features, whole)[0] else None

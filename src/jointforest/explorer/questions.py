@@ -45,11 +45,7 @@ def questions_of(shown: ShownJoint | ShownHistories) -> Questions:
 
 
 def shown_of(joint: Any, title: str, rows: Any = None, trained: Ensemble | None = None) -> ShownJoint | ShownHistories:
-    """What a page shows of a joint of single rows or of histories.
-
-    Raises ValueError if the joint lacks columns of the trained model, or there is such a model beside a joint of
-    histories. Raises TypeError if the rows are no frame.
-    """
+    """The data that a page shows of a joint of rows or histories; raises ValueError if a model does not fit it."""
     if not joint.is_of_histories:
         return shown_joint(joint, title, rows, trained)
     if trained is not None:
@@ -68,7 +64,7 @@ def replaced(old: ShownJoint | ShownHistories, joint: Any, title: str | None) ->
 
 
 class _Answer(NamedTuple):
-    """What is said, a dict of JSON or, of "csv", a text; and what kind of answer it is, as a status of HTTP."""
+    """The answer, a dict of JSON or, of "csv", a text; and what kind of answer it is, as a status of HTTP."""
 
     status: int
     said: Any
@@ -80,10 +76,7 @@ def answer(
     body: Mapping[str, Any],
     is_wanted: Callable[[], bool] = always,
 ) -> _Answer:
-    """The answer to one of `questions_of`; of what cannot be answered, why.
-
-    Raises Overtaken if ``is_wanted`` says no.
-    """
+    """The answer to one of `questions_of`; of what cannot be answered, why."""
     try:
         if not is_wanted():
             raise Overtaken
@@ -100,6 +93,6 @@ def answer(
         return _Answer(400, {"error": str(error) or type(error).__name__})
     except (MemoryError, RecursionError) as error:
         return _Answer(400, {"error": f"this question takes too much: {type(error).__name__}"})
-    except Exception as error:  # so that the page says what happened, and whoever answers stays
+    except Exception as error:  # so that the page shows the error, and the server continues
         print(f"explore: {what}: {type(error).__name__}: {error}", file=sys.stderr)
         return _Answer(500, {"error": f"an error of the library: {type(error).__name__}: {error}"})

@@ -20,12 +20,7 @@ ORDERS = 24
 
 
 def reasons(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
-    """By how much each condition of ``evidence`` moves the prediction of column number ``column``.
-
-    The prediction is the mean of a column of numbers, the probability of a level (number ``level``, the most probable
-    one by default) of any other. The amounts are conditional Shapley values: the mean, over all orders in which the
-    conditions may come to be known, of the change that a condition makes. They sum to the whole change.
-    """
+    """By how much each condition of ``evidence`` moves the prediction of a column: conditional Shapley values."""
     known = Known(shown, body.get("evidence"))
     j = place_of(body.get("column"), len(shown.columns), "column")
     column = shown.columns[j]
@@ -62,10 +57,8 @@ def reasons(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def game_shapley(n: int, value: Callable[[frozenset[int]], float]) -> tuple[np.ndarray, float, float]:
-    """Shapley values (n,) of a game of n players, and its value of none and of all; impossible coalitions are not met.
-
-    Exact for few players, else the mean over random orders, whose values also sum to the difference.
-    """
+    """Shapley values (n,) of a game of n players, and its value of none and of all, without impossible coalitions."""
+    # Exact for few players, else the mean over random orders, whose values also sum to the difference.
     kept: dict[frozenset[int], float] = {}
 
     def of(some: frozenset[int]) -> float:

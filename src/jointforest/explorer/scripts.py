@@ -23,10 +23,7 @@ def script_text(path: Path) -> str:
 
 
 def reached(main: str, folders: Sequence[Path]) -> dict[str, str]:
-    """The scripts that one reaches, by name, each after those that it imports; the first folder that has it counts.
-
-    Raises ValueError if scripts import each other in a circle.
-    """
+    """The scripts that one reaches, by name, each after those that it imports; the first folder that has it counts."""
     found: dict[str, str] = {}
     open_: list[str] = []
 
@@ -47,10 +44,8 @@ def reached(main: str, folders: Sequence[Path]) -> dict[str, str]:
 
 
 def one_script(main: str, folders: Sequence[Path] = (PAGE,)) -> str:
-    """A script and all that it reaches as one module; a style that it imports is the text of its name ``text``.
-
-    Each script becomes a function that is called once, so that names in one mean nothing in another.
-    """
+    """A script and all that it reaches as one module; a style that it imports is the text of its name ``text``."""
+    # Each script becomes a function that is called once, so that names in one mean nothing in another.
     *others, (_, last) = reached(main, folders).items()
     parts = [f"const {_name(name)} = {_called(name, text)};" for name, text in others]
     return "\n".join([*parts, _imports(last)])

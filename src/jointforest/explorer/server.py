@@ -84,10 +84,8 @@ class App:
     token : str
         First part of every path.
 
-    Attributes
-    ----------
-    newest : dict of (page, question) to int
-        Number of the newest question of each page and kind, of the last `NEWEST` of these pairs.
+    newest : dict of (page, question) to int. Number of the newest question of each page and kind, of the last `NEWEST`
+        of these pairs.
     """
 
     def __init__(self, shown: ShownJoint | ShownHistories, port: int, token: str) -> None:

@@ -46,14 +46,11 @@ _FEW = 10
 class ShownBins(NamedTuple):
     """How a column is cut.
 
-    Attributes
-    ----------
-    edges : float64 array (B + 1,)
-        Ends of the bins shown; nothing of a column of levels.
-    cuts : float64 array (C + 1,)
-        ``edges``, and the ends of the cells of the heaviest atoms, so that means and intervals are near.
-    first : int array (B,)
-        Number of the first cut of each bin: bin b is made of the cuts from ``first[b]`` to the next bin's.
+    edges : float64 array (B + 1,). Ends of the bins shown; nothing of a column of levels.
+    cuts : float64 array (C + 1,). ``edges``, and the ends of the cells of the heaviest atoms, so that means and
+        intervals are near.
+    first : int array (B,). Number of the first cut of each bin: bin b is made of the cuts from ``first[b]`` to the next
+        bin's.
     """
 
     edges: np.ndarray
@@ -69,15 +66,10 @@ class ShownBins(NamedTuple):
 class ShownJoint:
     """What a page shows.
 
-    Attributes
-    ----------
     joint : Joint
-    title : str
-        Name of its file.
-    rows : frame, optional
-        A table whose rows the page shows and counts in addition to the joint.
-    trained : Ensemble, optional
-        A trained model whose expected predictions are asked for.
+    title : str. Name of its file.
+    rows : frame, optional. A table whose rows the page shows and counts in addition to the joint.
+    trained : Ensemble, optional. A trained model whose expected predictions are asked for.
     """
 
     joint: Any
@@ -140,7 +132,7 @@ class ShownJoint:
 
     @cached_property
     def ranged(self) -> frozenset[int]:
-        """Columns in which some cells of the table are ranges: which rows meet evidence on them is not known."""
+        """Columns in which some cells of the table are ranges: which rows satisfy evidence on them is not known."""
         ranges = None if self._read_rows is None else self._read_rows[2]
         return frozenset() if ranges is None else frozenset(np.flatnonzero((ranges.number >= 0).any(axis=0)).tolist())
 
@@ -284,10 +276,7 @@ def fingerprint(model: Any) -> str:
 
 
 def shown_joint(joint: Any, title: str, rows: Any, trained: Ensemble | None) -> ShownJoint:
-    """What a page shows.
-
-    Raises ValueError if the joint lacks columns of the trained model. Raises TypeError if the rows are no frame.
-    """
+    """What a page shows."""
     if rows is not None:  # an error should be raised here, not on the page
         read(rows)
     shown = ShownJoint(joint, title, rows, trained)
@@ -332,10 +321,7 @@ def described(column: Column, edges: np.ndarray) -> dict[str, Any]:
 
 
 def from_shown(column: Column, shown: float) -> float:
-    """A number of the column from what the page says.
-
-    Raises ValueError if it is not finite, or a date beyond the years 1 to 9999.
-    """
+    """A number of the column from the page's number."""
     try:
         number = float(shown)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""Evidence as JSON, as the page says it, to conditions and back; as a sentence, as Python, as a shell command."""
+"""Evidence as JSON, in the page's form, to conditions and back; as a sentence, as Python, as a shell command."""
 
 from __future__ import annotations
 
@@ -30,11 +30,7 @@ class ImpossibleEvidence(ValueError):
 
 
 def read_evidence(schema: Schema, said: Any) -> _Conditions:
-    """Conditions of what the page says: a list of conditions, each of one column, or ``{"text": sentence}``.
-
-    A condition may be a text, ``{"column": 0, "text": ">= 40"}``, as `parse_beside` reads it. Raises ValueError if it
-    is neither, or speaks of columns, levels or numbers that there are not; `QuerySyntaxError` of texts.
-    """
+    """Conditions from JSON: a list of conditions, each of one column, or ``{"text": sentence}``; raises ValueError."""
     if said is None:
         return {}
     if isinstance(said, Mapping):
@@ -52,10 +48,8 @@ def read_evidence(schema: Schema, said: Any) -> _Conditions:
 
 
 def write_evidence(schema: Schema, conditions: _Conditions) -> list[dict[str, Any]]:
-    """Conditions as the page says them, one a column; `read_evidence` reads them back with the same meaning.
-
-    Each has ``words``, too: what stands in the text field beside the column's name.
-    """
+    """Conditions in the page's form, one for each column; `read_evidence` reads them back with the same meaning."""
+    # Each has ``words``, too: what stands in the text field beside the column's name.
     return [
         {"column": schema.index(name), "words": text_beside(condition)}
         | written_condition(schema.columns[schema.index(name)], condition)
@@ -64,7 +58,7 @@ def write_evidence(schema: Schema, conditions: _Conditions) -> list[dict[str, An
 
 
 def tidied(schema: Schema, conditions: _Conditions) -> _Conditions:
-    """The same evidence, each condition in the form in which people say it; what says nothing is left out."""
+    """The same evidence, each condition in its usual form, without empty ones."""
     said = write_evidence(schema, conditions)
     return read_evidence(schema, [one for one in said if not _says_nothing(schema, one)])
 
@@ -110,20 +104,14 @@ def _column(schema: Schema, said: Any) -> Column:
 
 
 def place_of(said: Any, n: int, what: str) -> int:
-    """A place among n, as JSON says it.
-
-    Raises ValueError if it is no whole number of 0 to n - 1.
-    """
+    """A position among n, from JSON."""
     if not isinstance(said, int) or isinstance(said, bool) or not 0 <= said < n:
         raise ValueError(f"{what}: expected a place of 0 to {n - 1}, got {str(said)[:40]}")
     return said
 
 
 def whole_number(body: Mapping[str, Any], name: str, usual: int, least: int, most: int) -> int:
-    """A whole number that a question may bring; ``usual`` if it brings none.
-
-    Raises ValueError if it is none of least to most.
-    """
+    """A whole number that a question may bring; ``usual`` if it brings none."""
     said = body.get(name)
     if said is None:
         return usual
@@ -211,7 +199,7 @@ def _of_numbers(column: Column, said: Mapping[str, Any]) -> Any:
 def _on_cells(
     column: Column, low: float | None, high: float | None, low_in: bool, high_in: bool
 ) -> tuple[float | None, float | None, bool, bool]:
-    """On a grid the first and the last cell that are meant, both of them in; where there is none, what was said."""
+    """On a grid the first and the last cell that are meant, both of them in; without a grid, the given ones."""
     if column.step == 0.0:
         return low, high, low_in, high_in
     first = None if low is None else _first(column, low, low_in)
@@ -237,7 +225,7 @@ def _first(column: Column, end: float, closed: bool, sign: float = 1.0) -> float
 
 
 def written_condition(column: Column, condition: Any) -> dict[str, Any]:
-    """What is said of one column, without its place."""
+    """The condition on one column, without its position."""
     rest, missing = without_missing({column.name: condition})
     if missing and not rest:
         return {"missing": missing[column.name]}
@@ -250,7 +238,7 @@ def written_condition(column: Column, condition: Any) -> dict[str, Any]:
 
 
 def levels_in(column: Column, condition: Any) -> list[int]:
-    """Places of the levels that meet a condition."""
+    """Places of the levels that satisfy a condition."""
     evidence = build(Schema((column,), "pandas"), conditions={column.name: condition})
     if not math.isnan(evidence.value[0, 0]):
         return [int(evidence.value[0, 0])]

@@ -39,14 +39,9 @@ _NEAR = 1e-9
 class Relation(NamedTuple):
     """sum_i coefficient[i] * column[i] op bound; date-times count in seconds since their column's origin.
 
-    Attributes
-    ----------
-    column : tuple of int
-        Numbers of two or more columns, each once.
-    coefficient : tuple of float
-        None 0.
-    op : str
-        One of `RELATIONS`.
+    column : tuple of int. Numbers of two or more columns, each once.
+    coefficient : tuple of float. None 0.
+    op : str. One of `RELATIONS`.
     bound : float
     """
 
@@ -57,14 +52,9 @@ class Relation(NamedTuple):
 
 
 def probability_of_relation(model: Distribution, evidence: Evidence, relation: Relation, n: int, seed: int) -> Estimate:
-    """P(relation | one row of evidence) of numeric columns.
-
-    A sum of columns that rules make of others is taken as one of these: under an order, an arrival minus a departure is
-    the gap between them. Of two columns one of which is known, or has a grid of at most 4,096 cells that hold all but
-    2e-8, exact: a sum over its cells; and whether two columns are equal one of which has no grid: a sum over its atoms.
-    Of two others a mean over ``n`` draws of the first, in n / 2 strata, of the exact probability given its value. Of
-    three and more, and of two that are made of three and more, a mean over ``n`` drawn rows.
-    """
+    """P(relation | one row of evidence) of numeric columns; exact for most pairs, else a mean over ``n`` draws."""
+    # Exact if one of two columns is known or has a grid of at most 4,096 cells. Else the first column is drawn in n / 2
+    # strata, and the probability given its value is exact. Three columns and more are means over drawn rows.
     if relation.op == "!=":
         equal = probability_of_relation(model, evidence, relation._replace(op="="), n, seed)
         return equal._replace(value=1.0 - equal.value)
@@ -143,10 +133,7 @@ def _by_strata(model: Distribution, evidence: Evidence, relation: Relation, n: i
 
 
 def probability_of_levels(model: Distribution, evidence: Evidence, a: int, b: int, op: str) -> float:
-    """P(column a op column b | one row of evidence), exact, of columns of levels: equal if they are written the same.
-
-    Raises ValueError if order is asked of columns that are not ordered by the same levels.
-    """
+    """P(column a op column b | one row of evidence), exact, of columns of levels, which are compared as text."""
     _, weight, inside, _ = _first_levels(model, evidence, a, b, op)
     return float(np.clip(weight @ inside, 0.0, 1.0))
 
@@ -306,13 +293,10 @@ def sample_related(
     n: int,
     seed: int,
 ) -> np.ndarray:
-    """n draws given one row of evidence and relations between columns, (n, d).
-
-    Of one relation of two columns, without rejection if they have levels, or one is known or has a grid of at most
-    4,096 cells: a value of the first by p(value) p(relation | value), then the rest of the row, given the value and
-    where the second has to be. Else rows are drawn, and those kept that fit. All of it is exact.
-    Raises Rejected if the relations have probability 0, or fewer than one draw in a thousand is kept.
-    """
+    """n draws (n, d) given one row of evidence and relations between columns; Rejected if hardly any satisfy them."""
+    # One relation of two columns needs no rejection if one is known, has levels, or has a grid of at most 4,096 cells:
+    # a value of the first by p(value) p(relation | value), then the rest. Otherwise rows that fit are kept. All is
+    # exact.
     if n == 0:
         return sample(model, evidence, 0, seed)
     rng, one = np.random.default_rng(seed), relations[0]

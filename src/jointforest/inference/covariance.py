@@ -10,12 +10,8 @@ from ..models.base import PosteriorState
 
 
 def mean_and_covariance(state: PosteriorState, columns: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Posterior means (n, q) and covariances (n, q, q) of q columns of numbers, or booleans (True counts 1).
-
-    In the columns' units and their products (date-times: seconds since the column's origin); NaN where the evidence
-    has probability 0. A column with neither numbers nor booleans is a ValueError. All are of the rows in which every
-    one of the columns has a value.
-    """
+    """Posterior means (n, q) and covariances (n, q, q) of numeric or boolean columns, all being present."""
+    # In the columns' units (date-times: seconds); NaN where the evidence has probability 0.
     state = state.knowing(columns)
     n, q = len(state.evidence.value), len(columns)
     mean, covariance = np.empty((n, q)), np.empty((n, q, q))

@@ -23,12 +23,8 @@ _LAST_CELL = 2**52
 
 
 def histogram(state: PosteriorState, j: int, edges: np.ndarray) -> np.ndarray:
-    """Probability of the bins of column j between ``edges`` (B + 1,) given n rows of evidence, (n, B), or of its
-    levels.
-
-    Rows sum to 1: what lies beyond the edges is in the first and the last bin. They are NaN where the evidence has
-    probability 0.
-    """
+    """Probability of the levels, or bins between ``edges`` (B + 1,), of column j given n rows of evidence, (n, B)."""
+    # The first and the last bin also hold what lies beyond; NaN where the evidence has probability 0.
     mass = state.histogram(j, edges[1:-1])
     if state.distribution.schema.columns[j].is_categorical:
         return mass
@@ -43,10 +39,7 @@ def divergence_bits(mass: np.ndarray, before: np.ndarray, least: float = 1e-300)
 
 
 def bin_edges(column: Column, bins: Any) -> np.ndarray:
-    """Edges of a column's bins, float64 (B + 1,) ascending: those given, or of at most so many bins; none of levels.
-
-    Raises ValueError if ``bins`` is neither a number of bins nor ascending edges, or edges of a column of levels.
-    """
+    """Edges of a column's bins, float64 (B + 1,) ascending: those given, or of at most so many bins; none of levels."""
     if np.ndim(bins) == 0 or column.is_categorical:
         check_number("bins", bins, 1, _MOST_BINS, whole=True, text=_expected(column))
         return np.empty(0) if column.is_categorical else _even(column, int(bins))
@@ -69,11 +62,7 @@ def _even(column: Column, bins: int) -> np.ndarray:
 
 
 def even_edges(column: Column, low: float, high: float, bins: int) -> np.ndarray:
-    """Edges of at most so many bins that hold the numbers from low to high, all equally wide.
-
-    On a grid each bin has as many cells as any other, so that none is higher for having more. Far out, where cells are
-    narrower than the numbers' own steps, a grid is as none.
-    """
+    """Edges of at most so many bins of equal width from low to high; on a grid, of equally many cells."""
     if column.step > 0.0 and max(abs(low - column.center), abs(high - column.center)) <= _LAST_CELL * column.step:
         first, last = (round((x - column.center) / column.step) for x in (low, high))
         width = -(-(last - first + 1) // bins)
@@ -86,11 +75,9 @@ def even_edges(column: Column, low: float, high: float, bins: int) -> np.ndarray
 
 
 def shown_edges(column: Column, inner: tuple[float, float], bins: int) -> np.ndarray:
-    """Edges of the bins of pictures: over the range seen at learning, without the outliers; none of levels.
-
-    An end that lies farther from ``inner``, the numbers between which 99 % lie, than these are apart is left out: one
-    outlier would make all others one bar. The outermost bins hold what lies beyond.
-    """
+    """Edges of the bins of pictures: the range seen at learning without outliers; none for levels."""
+    # An end that is farther from ``inner``, the central 99 %, than this is wide is left out: one outlier would make all
+    # other numbers one bar.
     if column.is_categorical:
         return np.empty(0)
     low, high = inner if math.isfinite(sum(inner)) else (0.0, 0.0)

@@ -11,11 +11,8 @@ from ..models.box_forest.modes import BUDGET, ModePoints, modes, refuse_soft
 
 
 def model_modes(model: Distribution, evidence: Evidence, k: int, budget: int = BUDGET) -> ModePoints:
-    """The k best rows that were found under one row of evidence, by the density of the distribution, and a bound.
-
-    A mixture is nowhere greater than the weighted sum of its components' bounds; its rows are the best of its
-    components' rows.
-    """
+    """The k best rows that a search finds under one row of evidence, and a bound of the greatest log density."""
+    # A mixture is nowhere greater than the weighted sum of its components' bounds; its rows are the best of theirs.
     if model.is_forest:
         return modes(model.forest_for("mode"), evidence, k, budget)
     refuse_soft(model.schema, evidence)
@@ -47,12 +44,9 @@ _ROUNDS, _BETWEEN = 8, 17
 
 
 def peak(model: Distribution, evidence: Evidence, j: int) -> np.ndarray:
-    """The value of greatest `pdf` of a numeric column given each of n rows of evidence, the first of equals, (n,).
-
-    On a grid of at most 16,384 cells that hold all but 2e-6 each cell is compared, on others 1,024 quantiles. Without
-    grid the best of 1,024 quantiles and the atoms is refined between its neighbours. A peak between quantiles that
-    holds less than a 1,024th may be missed. NaN where the evidence has probability 0.
-    """
+    """The value of greatest `pdf` of a numeric column given each of n rows of evidence, (n,); NaN where impossible."""
+    # A grid of at most 16,384 cells is compared cell by cell. Otherwise the best of 1,024 quantiles and the atoms is
+    # refined between its neighbours, so a peak that holds less than a 1,024th may be missed.
     out = np.full(len(evidence.value), np.nan)
     for i in range(len(out)):
         row = evidence.take(np.array([i]))

@@ -17,10 +17,8 @@ its own."""
 
 
 def sample(model: Distribution, evidence: Evidence, m: int, seed: int, missing: bool = False) -> np.ndarray:
-    """m rows for each row of evidence, (n * m, d); those of a row are contiguous, NaN where it has probability 0.
-
-    Cells with a value keep it. With ``missing``, cells of which nothing is known are missing as often as at learning.
-    """
+    """m rows for each row of evidence, (n * m, d); those of a row are contiguous, NaN where it has probability 0."""
+    # Cells with a value keep it. With ``missing``, cells of which nothing is known are missing as often as at learning.
     n, d = evidence.value.shape
     if m <= DRAWS_AT_ONCE:
         return model.sample(evidence, m, seed, missing)
@@ -69,13 +67,8 @@ def seed_of_block(seed: int, block: int) -> int:
 
 
 def impute_by_draws(model: Distribution, evidence: Evidence, m: int, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
-    """Fill each row's cells without a value by m joint draws, float64 (n * m, d), as `sampling.sample` gives them.
-
-    Beside them `background_share` (n,) of the evidence where it is found on the way, else None.
-
-    Every `sampling.BLOCK` rows have a seed of their own (`sampling.seed_of_block`), so that a table is filled alike as
-    a whole and block by block.
-    """
+    """Each row's cells filled by m joint draws, float64 (n * m, d), and `background_share` (n,) where it is known."""
+    # Every `sampling.BLOCK` rows have a seed of their own, so a table is filled alike as a whole and block by block.
     n = len(evidence.value)
     if n <= DRAWS_AT_ONCE:
         return sample_and_weigh(model, evidence, m, seed, False)

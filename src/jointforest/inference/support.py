@@ -1,14 +1,14 @@
 """What an answer rests on: how many training rows evidence stands for, and the standard errors that follow.
 
-With n training rows, the evidence e stands for N = n P(e, K) rows, where K says that its cells are known. A value of a
-column with a density has probability 0. It counts as an event of probability `NEIGHBOURHOOD` in the column alone, so
+With n training rows, the evidence e stands for N = n P(e, K) rows; K is the event that its cells are known. A value of
+a column with a density has probability 0. It counts as an event of probability `NEIGHBOURHOOD` in the column alone, so
 that
 
     N = n p(e, K) prod_j NEIGHBOURHOOD / p_j(e_j),   j over the columns with a density whose value is known.
 
-An answer is a mixture of what parts say: leaves, or hidden states. The weights of the parts are estimated from the N
-rows, and what a part says from all n P(part) rows of it. With weights w_k = P(part k | evidence), and means m_k and
-variances v_k of a column (or of an event) in the parts, the squared standard error is
+An answer is a mixture of answers of parts: leaves, or hidden states. The weights of the parts are estimated from the
+N rows, and the answer of a part from all n P(part) rows of it. With weights w_k = P(part k | evidence), and means m_k
+and variances v_k of a column (or of an event) in the parts, the squared standard error is
 
     (sum_k w_k P(evidence | part k) v_k + sum_k w_k (m_k - sum_i w_i m_i)^2) / N.
 """
@@ -31,10 +31,8 @@ FEW_SUPPORTING = 5.0
 
 
 def rows_like(model: Distribution, evidence: Evidence, log_probability: np.ndarray) -> np.ndarray:
-    """Number of training rows that each row of evidence stands for, (n,); NaN if the model does not know its rows.
-
-    ``log_probability`` (n,) is that of the evidence, with the cells that are said to be missing.
-    """
+    """Number of training rows that each row of evidence stands for, (n,); NaN if the model does not know its rows."""
+    # ``log_probability`` (n,) is that of the evidence, with the cells that are said to be missing.
     n_rows, n = model.schema.n_rows, len(evidence.value)
     if n_rows == 0.0:
         return np.full(n, np.nan)
@@ -68,10 +66,8 @@ def _column_alone(evidence: Evidence, j: int) -> Evidence:
 
 
 def column_errors(model: Distribution, evidence: Evidence, n_rows: np.ndarray, j: int) -> np.ndarray:
-    """Standard errors of the probabilities of column j's levels, or of its mean, given n rows of evidence, (n, L).
-
-    ``n_rows`` (n,) is what `rows_like` says. NaN where the evidence has probability 0.
-    """
+    """Standard errors of the probabilities of column j's levels, or of its mean, given n rows of evidence, (n, L)."""
+    # ``n_rows`` (n,) is that of `rows_like`. NaN where the evidence has probability 0.
     column = model.schema.columns[j]
 
     def of_one(_: int, row: Evidence, rows: float) -> np.ndarray:
@@ -83,10 +79,8 @@ def column_errors(model: Distribution, evidence: Evidence, n_rows: np.ndarray, j
 def event_errors(
     model: Distribution, evidence: Evidence, both: Evidence | None, n_rows: np.ndarray, j: int, share: np.ndarray
 ) -> np.ndarray:
-    """Standard errors of the probabilities ``share`` (n,) of an event that names column j, (n,).
-
-    ``both`` is the evidence together with the event; None if evidence cannot say it, as of missing cells.
-    """
+    """Standard errors of the probabilities ``share`` (n,) of an event that names column j, (n,)."""
+    # ``both`` is the evidence together with the event; None if it cannot be evidence, as for missing cells.
 
     def of_one(i: int, row: Evidence, rows: float) -> np.ndarray:
         probability = float(share[i])
@@ -136,7 +130,7 @@ def _known(model: Distribution, j: int) -> float:
 
 
 def support_in_words(n_rows: float, n_table: float) -> str:
-    """How many rows an answer rests on, as a person says it; empty if it is not known."""
+    """How many rows an answer rests on, in words; empty if it is not known."""
     if np.isnan(n_rows) or n_table == 0.0:
         return ""
     if n_rows < FEW_SUPPORTING:

@@ -50,13 +50,9 @@ def uncertainty(
     fragile: float = 0.1,
     unlikely: float = 5.0,
 ) -> Uncertainty:
-    """Predictions of categorical column j, as level codes, with both of their uncertainties.
-
-    A fragile prediction of a likely row is uncertain by nature (aleatory: classes overlap there); that of an unlikely
-    row, robust or not, is uncertain because there are few data like it (epistemic). Predictions with an epsilon below
-    ``fragile`` are fragile. Rows with a percentile below ``unlikely`` are unlikely, among the ``reference`` rows: those
-    of learning, or some of them. For beta see `models.box_forest.robustness`.
-    """
+    """Predictions of categorical column j, as level codes, with epistemic and aleatory uncertainty."""
+    # A fragile prediction (epsilon below ``fragile``) of a likely row is aleatory: classes overlap there. An unlikely
+    # row (percentile among ``reference`` below ``unlikely``) has few data like it: epistemic.
     evidence, reference = evidence.without(j), reference.without(j)
     epsilon, predicted = robustness(model.forest_for("robustness"), evidence, j, beta=beta)
     probability = model.observe_by_trees(evidence, beta).level_probabilities(j)[np.arange(len(predicted)), predicted]
@@ -67,10 +63,8 @@ def uncertainty(
 
 
 def _percentile(model: Distribution, evidence: Evidence, reference: Evidence, density: np.ndarray) -> np.ndarray:
-    """Share of the reference rows with a lower density of the same cells, in percent; once for each pattern of cells.
-
-    Densities of different cells have different units and cannot be compared.
-    """
+    """Share of the reference rows with a lower density of the same cells, in percent."""
+    # Once for each pattern of cells: densities of different cells have different units.
     patterns, place = np.unique(np.isnan(evidence.value), axis=0, return_inverse=True)
     out = np.empty(len(density))
     for k, pattern in enumerate(patterns):

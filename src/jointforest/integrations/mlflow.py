@@ -67,7 +67,7 @@ def save_model(
         Column that ``mlflow.pyfunc`` predicts from the others. Default: it gives the rows' log-densities.
     mlflow_model : mlflow.models.Model, optional
     signature : mlflow.models.ModelSignature, optional
-        Default: that of ``input_example`` and what is said of it; all cells may be missing.
+        Default: that of ``input_example`` and its description; all cells may be missing.
     input_example : frame, optional
         Kept as a pandas frame. Categories are stored as what they are of, as MLflow has no type for them.
     pip_requirements : list of str, optional

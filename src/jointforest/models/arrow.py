@@ -22,11 +22,7 @@ _TABLES |= {f"leaves.pieces.{name}": _NAMES[shape[0]] for name, (_, shape) in PI
 
 
 def to_arrow(model: Distribution) -> dict[str, Any]:
-    """The arrays of a model as pyarrow tables, by their names; `from_arrow` reads them.
-
-    Arrays of two axes are columns of lists. The table ``parts`` has a line a part, and the schema as JSON in its
-    metadata.
-    """
+    """The arrays of a model as pyarrow tables by name; ``parts`` has one line for each part, and the schema as JSON."""
     import pyarrow as pa
 
     about, arrays = contents(model)
@@ -49,13 +45,7 @@ def to_arrow(model: Distribution) -> dict[str, Any]:
 
 
 def from_arrow(tables: Mapping[str, Any]) -> Distribution:
-    """The model of tables that `to_arrow` gave, wherever they were since; every field is checked.
-
-    Raises
-    ------
-    ValueError
-        If anything in them is not as it must be.
-    """
+    """The model of tables from `to_arrow`; raises ValueError if a field is not valid."""
     import pyarrow as pa
 
     if not isinstance(tables, Mapping) or _COMPONENTS not in tables:

@@ -106,7 +106,7 @@ class Distribution(ABC):
         return self.observe(evidence)
 
     missing_by_rule: frozenset[str] = frozenset()
-    """Columns whose cells are missing only where a rule says that they have no value."""
+    """Columns whose cells are missing only where a rule excludes a value."""
 
     def has_exact_density(self, columns: list[int]) -> bool:
         """Whether densities of values of some columns are exact, and not estimated from draws."""
@@ -185,7 +185,7 @@ class Distribution(ABC):
     ) -> list[tuple[np.ndarray, Distribution | None, float]]:
         """Groups of rows of evidence about the same columns, with the distribution given that these cells are present.
 
-        ``missing`` says of further cells whether they are missing. The third entry is the log-probability of both; the
+        ``missing`` states whether further cells are missing. The third entry is the log-probability of both; the
         distribution is None where it is -inf.
         """
         said, which = np.unique(~np.isnan(evidence.value) | (evidence.cell_regions() >= 0), axis=0, return_inverse=True)
@@ -240,7 +240,7 @@ class Distribution(ABC):
         )
 
     def why_impossible(self, evidence: Evidence) -> str:
-        """What one row of evidence of probability 0 contradicts, for an error that says so; empty if unknown."""
+        """What one row of evidence of probability 0 contradicts, for an error message; empty if unknown."""
         return ""
 
     # ---- what only some kinds have: the default is that this kind does not
@@ -392,7 +392,7 @@ class PosteriorState(ABC):
     def parts(self, j: int) -> Parts:
         """What the answers about column j are mixed from, given the first row; of one part if nothing better is known.
 
-        The one part is all that meets the evidence, so that only the rows that the evidence stands for count.
+        The one part is all rows that satisfy the evidence, so that only the rows that the evidence stands for count.
         """
         column = self.distribution.schema.columns[j]
         if column.is_categorical:
@@ -426,9 +426,9 @@ class PosteriorState(ABC):
         return points[~np.isnan(points)]
 
     def missing_probabilities(self, columns: Sequence[int]) -> np.ndarray:
-        """P(cell j is missing | the first row) of some columns of which the evidence says nothing, (len(columns),).
+        """P(cell j is missing | the first row) of some columns without evidence, (len(columns),).
 
-        Evidence about a column also says that its cell is known.
+        Evidence about a column implies that its cell is known.
         """
         first = self.evidence.take(np.zeros(1, np.int64))
         ((_, given, _),) = self.distribution.given_evidence_present(first)
@@ -437,7 +437,7 @@ class PosteriorState(ABC):
         return (self if given is self.distribution else given.observe(first)).missing_shares(columns)
 
     def missing_shares(self, columns: Sequence[int]) -> np.ndarray:
-        """`missing_probabilities` where evidence does not say which cells are known."""
+        """`missing_probabilities` where evidence does not imply which cells are known."""
         return np.array([self._missing_probability(j) for j in columns])
 
     def _missing_probability(self, j: int) -> float:
@@ -452,16 +452,11 @@ class PosteriorState(ABC):
 class Parts(NamedTuple):
     """What the answers about one column are mixed from, given one row of evidence: K leaves, or hidden states.
 
-    Attributes
-    ----------
-    prior : float64 array (K,)
-        p(part); the sum over the parts of each tree is the tree's weight. 0 where only rows that meet the evidence are
-        in a part.
-    weight : float64 array (K,)
-        p(part | evidence); sums to 1.
-    mean, variance : float64 array (K, L)
-        What each part says of the column, given the evidence: probabilities p of its L levels and p (1 - p), or the
-        mean and the variance of its numbers (L = 1). Anything in parts of weight 0.
+    prior : float64 array (K,). p(part); the sum over the parts of each tree is the tree's weight. 0 where only rows
+        that satisfy the evidence are in a part.
+    weight : float64 array (K,). p(part | evidence); sums to 1.
+    mean, variance : float64 array (K, L). The column in each part, given the evidence: probabilities p of its
+        L levels and p (1 - p), or the mean and the variance of its numbers (L = 1). Anything in parts of weight 0.
     """
 
     prior: np.ndarray

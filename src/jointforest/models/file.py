@@ -58,22 +58,12 @@ class ModelFileError(ValueError):
 
 
 def save_model(model: Distribution | HistoryModel, path: str | os.PathLike[str]) -> None:
-    """Save a model to a `.joint` file; an existing file is replaced. The same model always gives the same bytes.
-
-    The file is written beside its final place and then moved there, so a file that was there before stays whole
-    whatever happens. Raises OSError if the path cannot be written. Raises ValueError if the model itself is broken, has
-    a component that files do not know, or has a schema of more than 100 MB.
-    """
+    """Save a model to a `.joint` file, whose bytes depend on the model alone; an existing file is replaced last."""
     write_atomically(pack(*contents(model)), path)
 
 
 def load_model(path: str | os.PathLike[str]) -> Distribution | HistoryModel:
-    """Load a model from a `.joint` file.
-
-    Nothing in the file is executed, and every field is checked: loading a file from elsewhere is safe. Raises OSError
-    if the file cannot be read. Raises ModelFileError, a ValueError, if it is no model file, is damaged, or has another
-    format.
-    """
+    """The model of a `.joint` file; executes nothing, and raises ModelFileError for a damaged or other file."""
     try:
         return unpack(read_start(path))
     except ValueError as error:
@@ -110,10 +100,7 @@ def pack(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
 
 
 def unpack(data: bytes) -> Distribution | HistoryModel:
-    """The model from the bytes of a file; what a predictor adds is left aside.
-
-    Raises ValueError if anything in it is not as it must be.
-    """
+    """The model from the bytes of a file; what a predictor adds is left aside."""
     about, arrays = opened(data)
     if "histories" in about:
         return history_from_arrays(about["schema"], about["histories"], arrays)
@@ -134,10 +121,7 @@ def opened(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
 
 def model_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Distribution:
-    """The distribution from what `contents` gave, wherever it comes from: every field is checked.
-
-    Raises ValueError if anything in it is not as it must be.
-    """
+    """The distribution from what `contents` gave, wherever it comes from: every field is checked."""
     schema = schema_from_dict(about["schema"])
     wanted = _names(about["components"], len(arrays))
     expected = {_WEIGHT} | {f"{k}.{name}" for k, names in enumerate(wanted) for name in names}
@@ -151,7 +135,7 @@ def model_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Distributi
 
 
 def _component(schema: Schema, of: dict[str, Any], arrays: dict[str, np.ndarray]) -> Distribution:
-    """One component from what a file says of it, and its arrays."""
+    """One component from its metadata in a file, and its arrays."""
     if of["kind"] == "forest":
         return BoxForest(forest_from_arrays(schema, of, arrays))
     if of["kind"] == RULED:
@@ -161,10 +145,7 @@ def _component(schema: Schema, of: dict[str, Any], arrays: dict[str, np.ndarray]
 
 
 def read_about(data: bytes) -> dict[str, Any]:
-    """The JSON object in a file's header: format, library, checksum, schema, and components or histories; unchecked.
-
-    Raises ValueError if there is none, or its format is not `FORMAT`.
-    """
+    """The JSON object in a file's header: format, library, checksum, schema, and components or histories; unchecked."""
     header = json_of(data[8 : 8 + _header_size(data)], "the header")
     metadata = header.get("__metadata__")
     if not isinstance(metadata, dict) or list(metadata) != [_KEY] or not isinstance(metadata[_KEY], str):
@@ -228,7 +209,7 @@ def _array(name: str, tensor: dict[str, Any]) -> np.ndarray:
 
 
 def json_of(text: bytes | str, what: str) -> dict[str, Any]:
-    """A JSON object; a ValueError says that ``what`` is none."""
+    """A JSON object; a ValueError names ``what`` if it is none."""
     try:
         value = json.loads(text.decode("utf-8") if isinstance(text, bytes) else text)
     except (ValueError, RecursionError) as error:

@@ -41,17 +41,7 @@ _TOLERANCE = 1e-6
 
 
 def read_forde(folder: str | os.PathLike[str]) -> Distribution:
-    """The model of parameters that are Parquet files in a folder.
-
-    Trees are not among them: each leaf becomes a tree of its own. Numbers are continuous, as arf has them.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a file is missing.
-    ValueError
-        If a table lacks a field, or has values that no such model has; each message names the variable and the leaf.
-    """
+    """The model of FORDE parameters in Parquet files of a folder: each leaf becomes a tree, numbers are continuous."""
     tables = {name: _table(Path(folder), name) for name in ("forest", "meta")}
     family = dict(zip(tables["meta"]["variable"].tolist(), tables["meta"]["family"].tolist(), strict=True))
     if len(family) < len(tables["meta"]["variable"]) or not family:
@@ -232,13 +222,7 @@ def _forest(
 
 
 def write_forde(model: Distribution, folder: str | os.PathLike[str]) -> None:
-    """Write the parameters of a model to ``forest``, ``cnt``, ``cat`` and ``meta.parquet`` in a folder.
-
-    Raises
-    ------
-    ValueError
-        If these parameters cannot hold a part of the model; the message names it.
-    """
+    """Write a model to ``forest``, ``cnt``, ``cat`` and ``meta.parquet``; raises ValueError if they cannot hold it."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -285,7 +269,7 @@ def write_forde(model: Distribution, folder: str | os.PathLike[str]) -> None:
 
 
 def _plain_forest(model: Distribution) -> Forest:
-    """The one forest of the model, all of which can be said; a ValueError names what cannot."""
+    """The one forest of the model, which the format can hold; a ValueError names what it cannot."""
     forest = model.forest_for("a file with parameters of arf")
     if forest.has_background:
         raise ValueError("the background has no counterpart in arf: learn with epsilon=0")

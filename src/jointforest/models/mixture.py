@@ -21,12 +21,8 @@ from .points import inverted
 class Mixture(Distribution):
     """M(x) = sum_k exp(log_weight[k]) P_k(x); each component P_k is a distribution over all columns of the schema.
 
-    Attributes
-    ----------
-    components : tuple of K Distribution
-        Of one schema.
-    log_weight : float64 array (K,)
-        ``exp`` of it sums to 1.
+    components : tuple of K Distribution. Of one schema.
+    log_weight : float64 array (K,). ``exp`` of it sums to 1.
     """
 
     kind = "mixture"
@@ -71,10 +67,8 @@ class Mixture(Distribution):
         return MixturePosterior(self, evidence)
 
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool) -> np.ndarray:
-        """Draws the component by how well the evidence fits it, then a row of that component.
-
-        Equal rows of evidence, and all draws of a row, are propagated together.
-        """
+        """Draws the component by how well the evidence fits it, then a row of that component."""
+        # Equal rows of evidence, and all draws of a row, are propagated together.
         n, d = evidence.value.shape
         rows, place = distinct_rows(evidence)
         row = np.repeat(np.arange(n) if isinstance(place, slice) else place, m)
@@ -98,7 +92,7 @@ class Mixture(Distribution):
 
     def condition(self, evidence: Evidence) -> Distribution:
         log_joint = self.log_joint(evidence)[0]
-        possible = np.flatnonzero(log_joint > -np.inf).tolist() or [0]  # a component says what is wrong if none is
+        possible = np.flatnonzero(log_joint > -np.inf).tolist() or [0]  # a component raises the error if none is
         return _sum_of([self.components[k].condition(evidence) for k in possible], log_joint[possible])
 
     def marginalize(self, columns: list[int]) -> Mixture:
@@ -113,7 +107,7 @@ class Mixture(Distribution):
         if state is nothing:
             return self
         log_p = state._log_joint()[0]
-        possible = np.flatnonzero(log_p > -np.inf).tolist() or [0]  # a component says what is wrong if none is
+        possible = np.flatnonzero(log_p > -np.inf).tolist() or [0]  # a component raises the error if none is
         return _sum_of([self.components[k].given_known(columns) for k in possible], log_p[possible])
 
     def given_missing(self, j: int, is_missing: bool) -> tuple[Distribution | None, float]:
@@ -362,11 +356,7 @@ def _few_cells(column: Column, low: np.ndarray, high: np.ndarray) -> np.ndarray 
 
 
 def mix(distributions: Sequence[Distribution], weight: np.ndarray) -> Distribution:
-    """M(x) = sum_i weight[i] M_i(x), of distributions of one schema; their forests become one forest.
-
-    So a mixture of forests answers every question of forests, robustness and rules included. The weights (one for
-    each distribution, above 0) sum to 1.
-    """
+    """M(x) = sum_i weight[i] M_i(x) of one schema; forests become one forest, which answers questions of forests."""
     components = [p for distribution in distributions for p in distribution.components]
     log_weight = np.concatenate([p.log_weight + np.log(w) for p, w in zip(distributions, weight, strict=True)])
     is_forest = np.array([component.is_forest for component in components])
@@ -384,7 +374,7 @@ def mix(distributions: Sequence[Distribution], weight: np.ndarray) -> Distributi
 
 
 def _rules_of_all(schemas: Sequence[Schema]) -> tuple[Rule, ...]:
-    """The rules that all schemas have; they are enforced where all say so."""
+    """The rules that all schemas have; they are enforced where all enforce them."""
     by_text = [{str(rule): rule for rule in schema.rules} for schema in schemas]
     common = [rule for text, rule in by_text[0].items() if all(text in rules for rules in by_text)]
     return tuple(

@@ -14,10 +14,7 @@ from ..data.schema import Column, snapped
 class SumDistribution(ABC):
     """The distribution of a column given one row of evidence.
 
-    Attributes
-    ----------
-    draws : float
-        Number of draws from which it is estimated; inf if it is exact.
+    draws : float. Number of draws from which it is estimated; inf if it is exact.
     """
 
     draws: float = np.inf
@@ -67,11 +64,7 @@ _FRACTIONS = np.arange(1, 8) / 8
 def inverted(
     below: Callable[[np.ndarray], np.ndarray], q: np.ndarray, low: np.ndarray, high: np.ndarray, column: Column
 ) -> np.ndarray:
-    """For each q, the smallest x in [low, high] with below(x) >= q.
-
-    ``below`` gives the CDF at any number of points. The result is an atom, the centre of a grid cell, or another number
-    to the last digit.
-    """
+    """For each q, the smallest x in [low, high] with below(x) >= q, ``below`` being a vectorised CDF."""
     low, high = low.copy(), np.where(below(low) >= q, low, high)
     for atom in column.atoms:  # the search below would reach a jump of the CDF only in the limit
         at, before = below(np.array([atom, np.nextafter(atom, -np.inf)]))

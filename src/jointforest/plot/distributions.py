@@ -43,10 +43,7 @@ def span(model: Distribution, evidence: Evidence, j: int) -> tuple[float, float]
 
 
 def places(column: Column, numbers: np.ndarray) -> Any:
-    """Numbers as matplotlib is to draw them: dates as dates.
-
-    Raises ValueError for dates that it cannot draw.
-    """
+    """Numbers as matplotlib draws them: dates as dates; raises ValueError for dates that it cannot draw."""
     if column.kind != "datetime":
         return numbers
     low, high = float(numbers.min()), float(numbers.max())
@@ -75,11 +72,7 @@ def format_dates(ax: Axes, axis: str = "x") -> None:
 
 
 def trees_of(joint: Any, what: str) -> BoxTrees:
-    """The trees of a joint; of several forests in a mixture those of the greatest weight.
-
-    Raises TypeError for anything but a joint, above all its learner. Raises ValueError if no component has trees of
-    boxes.
-    """
+    """The trees of a joint, of the heaviest forest in a mixture; raises ValueError if no component has boxes."""
     check_joint(joint)
     model = joint.distribution
     for k in np.argsort(-model.log_weight, kind="stable").tolist():
@@ -101,10 +94,7 @@ def check_joint(joint: Any) -> None:
 
 
 def chosen(schema: Schema, columns: Sequence[str] | None, most: int) -> list[int]:
-    """Numbers of the columns asked for; by default the first ones.
-
-    Raises ValueError if one is unknown, or none is named.
-    """
+    """Numbers of the columns that are asked for; by default the first ones."""
     if columns is None:
         return list(range(min(most, len(schema.columns))))
     if isinstance(columns, str) or not isinstance(columns, Iterable) or not len(list(columns)):
@@ -126,7 +116,7 @@ def cdf(distribution: Joint | Posterior, column: str, frame: Any = None, ax: Axe
     column : str
         A column of numbers or dates.
     frame : frame, optional
-        Rows to compare with; its missing cells are left out. Of a posterior, give the rows that meet its evidence.
+        Rows to compare with; its missing cells are left out. Of a posterior, give the rows that satisfy its evidence.
     ax : Axes, optional
         Where to draw; default: a new figure.
 
@@ -203,7 +193,7 @@ def posterior(posterior: Posterior, columns: Sequence[str] | None = None) -> Fig
     Returns
     -------
     Figure
-        One axes a column, a title that says the evidence, and a legend. Titles of numbers say the mean without and with
+        One axes a column, a title with the evidence, and a legend. Titles of numbers say the mean without and with
         the evidence. Numbers: shares of bins, below them the mean as
         a dot and the interval of equal tails that holds 90 % as a line. Levels: bars on an axis of 0 to 100 %; of many
         the 8 most probable, before or after.
@@ -260,7 +250,7 @@ def marginal(distribution: Joint | Posterior, column: str, ax: Axes | None = Non
     Returns
     -------
     Axes
-        As one panel of `posterior`, with a title that says the evidence, and a legend.
+        As one panel of `posterior`, with a title with the evidence, and a legend.
 
     Raises
     ------
@@ -380,10 +370,7 @@ def draw_ridges(
     ends: np.ndarray,
     rows: np.ndarray | None = None,
 ) -> None:
-    """Shares of bins (lines, B), one above the other on one scale; the interval and the mean below each, and beside it.
-
-    ``rows`` (lines, B) are those of a table, as an outline.
-    """
+    """Shares of bins (lines, B) on one scale, intervals and means; ``rows`` (lines, B) are outlines of a table."""
     both = mass if rows is None else np.concatenate([mass, rows])
     top = max(float(np.nanmax(both)), 1e-12)
     for line, share in enumerate(mass):

@@ -57,7 +57,7 @@ def pair(distribution: Joint | Posterior, a: str, b: str, frame: Any = None, ax:
         100 % if all levels are drawn. Levels of a that have no order are sorted by the mean of the number, or by the
         probability of the second of two levels of b.
     frame : frame, optional
-        Rows to compare with. Of a posterior, give the rows that meet its evidence.
+        Rows to compare with. Of a posterior, give the rows that satisfy its evidence.
     ax : Axes, optional
         Where to draw; default: a new figure.
 

@@ -125,7 +125,7 @@ def shapley_summary(values: ShapleyValues, output: Any = None, most: int = 12, a
     Returns
     -------
     Axes
-        Dots to the right raise the prediction. Of columns of numbers the shade says whether the cell is low or high in
+        Dots to the right raise the prediction. Of columns of numbers the shade shows whether the cell is low or high in
         its column; dots of levels are grey. Dots of missing cells are left out. The text on the right names, for each
         column, what lowers the prediction and what raises it: high or low numbers, or the two levels whose dots lie
         farthest on either side on average.

@@ -27,7 +27,7 @@ def regions(joint: Joint, x: str, y: str, target: str | None = None, frame: Any 
     joint : Joint
         Of several trees the boxes are the first one's; the density is always the whole joint's.
     x, y : str
-        Two numeric columns. What is said of all other columns is summed over: the boxes of leaves that differ in other
+        Two numeric columns. All other columns are summed over: the boxes of leaves that differ in other
         columns overlap.
     target : str, optional
         A column with levels: boxes are tinted in the colour of their most probable level, rows drawn in that of their

@@ -26,7 +26,7 @@ def new_axes(wide: float, high: float) -> Axes:
 
 
 def clean(ax: Axes) -> None:
-    """Leave out what says nothing: the frame above and on the right."""
+    """Leave out what is not informative: the frame above and on the right."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(EDGE)
     ax.tick_params(color=EDGE)

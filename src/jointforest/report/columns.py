@@ -21,7 +21,7 @@ _MOST_LEVELS = 8
 
 
 def columns(shown: ShownJoint, X: np.ndarray | None) -> list[dict[str, Any]]:
-    """What the template says of each column; ``X`` (n, d) are rows to stand beside the joint."""
+    """The template's data on each column; ``X`` (n, d) are rows to stand beside the joint."""
     answer = answers.posterior(shown, {"exact": True})["columns"]
     found = []
     for j, (column, bins, one) in enumerate(zip(shown.columns, shown.bins, answer, strict=True)):

@@ -26,16 +26,10 @@ SHARE = 1e-9
 class ColumnCuts(NamedTuple):
     """The cuts of one column; of a column of levels each level is one, and the arrays of ends are empty.
 
-    Attributes
-    ----------
-    bins : Bins
-        Whose ``cuts`` and ``first`` are of the finer cuts.
-    centers : float64 array (C,)
-        Mean within each cut, without evidence.
-    points : int array
-        The cuts that hold one point mass of a column without a grid, and next to nothing else.
-    n : int
-        Number of cuts, or of levels.
+    bins : Bins. Whose ``cuts`` and ``first`` are of the finer cuts.
+    centers : float64 array (C,). Mean within each cut, without evidence.
+    points : int array. The cuts that hold one point mass of a column without a grid, and next to nothing else.
+    n : int. Number of cuts, or of levels.
     """
 
     bins: ShownBins
@@ -130,11 +124,9 @@ def _pieces(scale: Scale) -> np.ndarray:
 
 
 def _inner_places(scale: Scale) -> tuple[np.ndarray, np.ndarray]:
-    """Places where `_pieces` of segments meet, and the share of a piece: quantiles of the density's square root.
-
-    The error of an even spread over a width h is h^2/8 times the slope of the density, which is proportional to
-    exp(-rate x): it is the same in all pieces if h is proportional to exp(rate x / 2).
-    """
+    """Places where `_pieces` of segments meet, and the share of a piece: quantiles of the density's square root."""
+    # The error of an even spread over a width h is h^2/8 times the slope of the density, which is proportional to
+    # exp(-rate x): it is the same in all pieces if h is proportional to exp(rate x / 2).
     n = _pieces(scale)
     segment = np.repeat(np.arange(len(n)), n - 1)
     part = np.concatenate([np.arange(1, m) / m for m in n.tolist()]) if len(n) else np.empty(0)
@@ -170,10 +162,8 @@ def _is_end(scale: Scale) -> np.ndarray:
 
 
 def code_shares(scale: Scale, column: Column, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Cut, code and share of the code's mass that lies in the cut, by rising cut; shares of a code sum to 1.
-
-    What lies beyond the cuts is in the outermost ones. Of a column of levels the cuts are its levels.
-    """
+    """Cut, code and share of the code's mass that lies in the cut, by rising cut; shares of a code sum to 1."""
+    # What lies beyond the cuts is in the outermost ones. Of a column of levels the cuts are its levels.
     table = cut_shares(scale, column, cuts)
     table[table < SHARE] = 0.0
     table /= np.maximum(table.sum(axis=1, keepdims=True), 1e-300)

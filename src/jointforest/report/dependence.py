@@ -24,16 +24,12 @@ _LEAST = 0.1
 class Dependence(NamedTuple):
     """Mutual information of each two of d columns, of their classes: see `Joint.mutual_information`.
 
-    Attributes
-    ----------
     names : tuple of str
     bits : float64 array (d, d)
-    rows : float64 array (d, d), or None
-        The bits of rows of the table.
-    strength : float64 array (d, d)
-        sqrt(1 - exp(-2 I)), I in nats: of normal columns their correlation without its sign.
-    order : int32 array (d,)
-        Columns, each after the one on which it depends most: see `spanning_tree`.
+    rows : float64 array (d, d), or None. The bits of rows of the table.
+    strength : float64 array (d, d). sqrt(1 - exp(-2 I)), I in nats: of normal columns their correlation without its
+        sign.
+    order : int32 array (d,). Columns, each after the one on which it depends most: see `spanning_tree`.
     """
 
     names: tuple[str, ...]
@@ -92,7 +88,7 @@ def arcs(found: Dependence) -> dict[str, Any]:
 
 
 def predictors(found: Dependence, target: str) -> list[dict[str, str]]:
-    """The columns that say most of a target, each alone, the strongest first."""
+    """The best predictors of a target, each alone, the strongest first."""
     j = found.names.index(target)
     best = np.argsort(-found.strength[j], kind="stable")[:STRONGEST].tolist()
     return [

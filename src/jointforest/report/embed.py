@@ -55,20 +55,13 @@ PASSES = 3
 class Embedded(NamedTuple):
     """A joint as it is in the file.
 
-    Attributes
-    ----------
-    shown : ShownJoint
-        The joint of the report, or the smaller one.
-    is_itself : bool
-        Whether it is the joint of the report.
-    n_rows : int
-        Draws that a smaller joint was learned from; 0 of the joint itself.
-    bits : int
-        Of each entry of a table.
-    errors : Errors or None
-        How far its answers are from those of the joint of the report; None where that is known to be next to nothing.
-    written : dict
-        All that ``in_page_source.js`` reads, but for the page's words.
+    shown : ShownJoint. The joint of the report, or the smaller one.
+    is_itself : bool. Whether it is the joint of the report.
+    n_rows : int. Draws that a smaller joint was learned from; 0 of the joint itself.
+    bits : int. Of each entry of a table.
+    errors : Errors or None. How far its answers are from those of the joint of the report; None where that is known to
+        be next to nothing.
+    written : dict. All that ``in_page_source.js`` reads, but for the page's words.
     """
 
     shown: ShownJoint
@@ -304,13 +297,11 @@ SMALLEST = 1e-30
 
 
 def quantized(table: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """A table (R, C) as whole numbers of so many bits, uint16 (R, C), and the greatest entry of each column (C,).
-
-    An entry is ``greatest * (number / (2^bits - 1))^2``. The scale is that of the column, because what evidence says
-    of a code is a column of a table: rare codes keep their digits. The square gives small entries more digits.
-    """
+    """A table (R, C) in whole numbers of so many bits, uint16, and the greatest entry of each column (C,)."""
+    # An entry is greatest * (number / (2^bits - 1))^2. The scale is that of the column, so rare codes keep their
+    # digits; the square gives small entries more digits.
     top = np.maximum(table.max(axis=0, initial=0.0), SMALLEST).astype(np.float32)
-    if bits <= 8:  # its own last digits say nothing then, and bytes of zeros take no room
+    if bits <= 8:  # its own last digits do not count then, and bytes of zeros take no room
         top = (top.view(np.uint32) & np.uint32(0xFFFFF000)).view(np.float32)
     share = np.clip(table / top.astype(np.float64), 0.0, 1.0)
     return np.rint(np.sqrt(share) * (2**bits - 1)).astype(np.uint16), top
@@ -327,7 +318,7 @@ def distributions(table: np.ndarray) -> np.ndarray:
 
 
 class Packer:
-    """Arrays one after the other, each described by a dict of JSON that says where it lies and of what kind it is."""
+    """Arrays one after the other, each described by a dict of JSON with its position and type."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []

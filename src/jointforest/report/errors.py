@@ -25,7 +25,7 @@ FEW_PIECES = 200
 RULED_PIECES = 50
 """Pieces where the joint has enforced rules: an answer about a sum of columns takes up to 0.1 seconds."""
 _MOST_COLUMNS = 3
-"""Most columns that a piece says something of."""
+"""Most columns in a piece."""
 SEVERAL = 0.3
 """Share of conditions on levels that name two."""
 _STEPS = 200
@@ -35,12 +35,8 @@ _STEPS = 200
 class Errors(NamedTuple):
     """Differences of answers, each the largest of a piece of evidence over all bins and levels of all columns.
 
-    Attributes
-    ----------
-    largest, usual : float
-        The largest and the median of the pieces, as shares of 1.
-    n : int
-        Number of pieces.
+    largest, usual : float. The largest and the median of the pieces, as shares of 1.
+    n : int. Number of pieces.
     """
 
     largest: float
@@ -49,11 +45,7 @@ class Errors(NamedTuple):
 
 
 def random_pieces(shown: ShownJoint, n: int = N_PIECES, seed: int = 0) -> list[list[dict[str, Any]]]:
-    """Evidence on one to three columns, in the form in which a page asks for it.
-
-    The conditions of a piece hold for a row that is drawn from the joint: a level or one of two, the bin of a
-    histogram, an interval, or all values from a value on or up to it.
-    """
+    """Evidence on one to three columns, as a page asks for it, which holds for a row drawn from the joint."""
     rng = np.random.default_rng(seed)
     model, nothing = shown.joint.distribution, shown.nothing.evidence
     X, other = (sample(model, nothing, n, seed + k) for k in (1, 2))
@@ -68,7 +60,7 @@ def _piece(shown: ShownJoint, x: np.ndarray, other: np.ndarray, rng: np.random.G
 
 
 def _condition(column: Column, bins: ShownBins, x: float, other: float, rng: np.random.Generator) -> dict[str, Any]:
-    """A condition that the value x meets, none of a cell that a rule makes missing; ``other`` is another value."""
+    """A condition that the value x satisfies, none of a cell that a rule makes missing; ``other`` is another value."""
     if np.isnan(x) or np.isnan(other):
         return {}
     if column.is_categorical:

@@ -16,7 +16,7 @@ from .dependence import Dependence, predictors
 NAMED = 3
 """Columns that a sentence names."""
 TWINS = 0.97
-"""Two columns that depend more than this say the same, and are named as such."""
+"""Two columns that depend more than this are named as nearly equal."""
 
 
 def summary(
@@ -115,7 +115,7 @@ def _count(n: int, what: str) -> str:
 
 
 def judged(f: Fidelity) -> list[dict[str, str]]:
-    """Each measure with its value, its verdict in words, and what it means; the one that says most first."""
+    """Each measure with its value, its verdict in words, and what it means; the most important one first."""
     found = []
     if f.told_apart is not None:
         score = f.told_apart.score

@@ -65,7 +65,7 @@ def outline(joint: Any) -> str | None:
 # ---- The rows of a table that the joint finds least probable, and which of their cells make them so.
 
 USUAL, UNLIKELY, IMPOSSIBLE = 1.6, 3.0, 16.0
-"""Nats from which on it is said how unlikely a cell is (1 in 5), it is marked (1 in 20), and no figure says more."""
+"""Nats from which on the page shows how unlikely a cell is (1 in 5), marks it (1 in 20), and shows no larger figure."""
 CELLS = 5
 """Cells that are shown of a row."""
 
@@ -155,15 +155,12 @@ def report_text(joint: Any, wanted: WantedSections) -> str:
 
 
 def _figures(found: Fidelity) -> dict[str, Any]:
-    """What the template says of fidelity."""
+    """The template's data on fidelity."""
     return {"judged": judged(found), "sections": sections(found), "notes": found.notes}
 
 
 def _check(joint: Any, wanted: WantedSections) -> None:
-    """See that what is wanted can be had.
-
-    Raises ValueError if not.
-    """
+    """See that what is wanted can be had."""
     check_number("examples", wanted.examples, 0, whole=True, text="a whole number of rows, 0 or more")
     if wanted.target is not None:
         joint.schema.index(wanted.target)
@@ -206,10 +203,7 @@ _MAIN = "report_main.js"
 
 
 def render(data: Mapping[str, Any], **told: Any) -> str:
-    """The report: the template filled with ``told`` and, for its scripts, with ``data``.
-
-    Raises ImportError without Jinja2.
-    """
+    """The report: the template filled with ``told`` and, for its scripts, with ``data``."""
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
         from markupsafe import Markup

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 TESTED_RELEASES = ("0.66", "0.67", "0.68")
-"""The series of numba that `numba_internals` supports; CONTRIBUTING.md says how to test and add one."""
+"""The series of numba that `numba_internals` supports; see CONTRIBUTING.md."""
 
 _making = threading.RLock()
 """Held while numba's function is made: two threads would make two of them, and compile both."""

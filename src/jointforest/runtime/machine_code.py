@@ -6,7 +6,7 @@ compiled. Neither times nor paths nor the processor's name are part of the key. 
 content, so a damaged one is not loaded.
 
 Code in the package's folder is trusted as the package's source is. The user's folder and its files count only if they
-belong to this user or to root, and nobody else can write to them. No file is unpickled.
+belong to this user or to root, and no other user can write to them. No file is unpickled.
 """
 
 from __future__ import annotations
@@ -49,18 +49,12 @@ _KEPT_VERSIONS = 8
 class Code(NamedTuple):
     """The machine code of an entry for one signature.
 
-    Attributes
-    ----------
-    wrapper : str
-        The function in ``machine`` that takes Python's arguments.
-    environment : str
-        The variable in ``machine`` that has to point to an environment of numba before ``wrapper`` is called.
-    dtypes : tuple of str
-        Constants of that environment: the dtypes of the arrays that the entry returns.
-    symbols : tuple of str
-        The functions and variables outside that ``machine`` refers to.
-    machine : bytes
-        An object file.
+    wrapper : str. The function in ``machine`` that takes Python's arguments.
+    environment : str. The variable in ``machine`` that has to point to an environment of numba before ``wrapper`` is
+        called.
+    dtypes : tuple of str. Constants of that environment: the dtypes of the arrays that the entry returns.
+    symbols : tuple of str. The functions and variables outside that ``machine`` refers to.
+    machine : bytes. An object file.
     """
 
     wrapper: str
@@ -99,10 +93,9 @@ def key_of(function: Callable, signature: str, compiler: str) -> str:
 
 
 def _source_of(function: Any) -> str:
-    """A hash of a function and of all kernels that it calls, as they are loaded.
-
-    Not of their files: somebody may edit these while a process runs, which would keep old code as that of the new text.
-    """
+    """A hash of a function and of all kernels that it calls, as they are loaded."""
+    # Not of their files: someone may edit these while a process runs, which would keep old code as that of the new
+    # text.
     functions: dict[int, str] = {}
     _describe_function(function, functions)
     return hashlib.sha256("\n".join(sorted(functions.values())).encode()).hexdigest()
@@ -237,7 +230,7 @@ def _file_name(function: Callable, signature: str, key: str) -> str:
 
 
 def _is_trusted(path: Path | int) -> bool:
-    """Whether a folder, or an open file, is this user's or root's, and nobody else can write to it."""
+    """Whether a folder, or an open file, is this user's or root's, and no other user can write to it."""
     if os.name != "posix":
         return True  # the folders of users are their own on Windows
     try:
@@ -318,10 +311,8 @@ def _has_symbols(names: tuple[str, ...]) -> bool:
 
 
 def _engine() -> Any:
-    """LLVM's engine that one object file is linked in.
-
-    Each has its own. Numba numbers functions as a process compiles them, so that files from two processes may have the
-    same symbol for two functions that one `def` makes. In a common engine, both files would call the first of them.
-    """
+    """An LLVM engine of its own for one object file."""
+    # Numba numbers functions as a process compiles them, so files from two processes may have the same symbol for two
+    # functions that one `def` makes. In a common engine, both files would call the first of them.
     machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(jit=True)
     return llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)

@@ -7,11 +7,5 @@ LIMIT = 2 << 30
 
 
 def at_once(bytes_each: float, share: float = 1.0) -> int:
-    """How many of equal pieces of work are done at once, at least one, in a share of `LIMIT`.
-
-    Examples
-    --------
-    >>> at_once(1 << 20), at_once(1 << 20, share=0.25), at_once(1 << 40)
-    (2048, 512, 1)
-    """
+    """How many equal pieces of work are done at once, at least one, in a share of `LIMIT`."""
     return max(int(share * LIMIT / max(bytes_each, 1.0)), 1)

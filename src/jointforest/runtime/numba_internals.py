@@ -103,7 +103,7 @@ def _lower_by(lowering: type, steps: Any) -> list[Any]:
 # -- Inner kernels: they are linked into their callers and never become machine code of their own.
 
 _NOT_CALLABLE = ctypes.cast(ctypes.pythonapi.PyObject_Call, ctypes.c_void_p).value
-"""What Python reaches if it calls an inner kernel: it raises a TypeError, which says that this is not callable."""
+"""What Python reaches if it calls an inner kernel: it raises a TypeError, because this is not callable."""
 
 
 class _InnerLibrary(JITCodeLibrary):
@@ -154,10 +154,8 @@ _INNER = {**_BOTH, "no_cpython_wrapper": True, "pipeline_class": _InnerCompiler}
 
 
 def _one_signature(compiled: Any) -> Any:
-    """Return the inner kernel, compiled once for integers of all widths and for constants.
-
-    Numba would compile it for each of these types.
-    """
+    """Return the inner kernel, compiled once for integers of all widths and for constants."""
+    # Numba would compile it for each of these types.
     template = compiled.get_call_template
     compiled.get_call_template = lambda args, kws: template([_plain(x) for x in args], kws)
     return compiled

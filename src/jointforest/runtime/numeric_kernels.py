@@ -54,14 +54,10 @@ def first_at_least(ascending, start, stop, target):
 
 @kernel
 def chandrupatla(a, fa, b, fb, c, fc):
-    """Fraction of the way from a to b at which to look next: inverse quadratic where that is safe, else the middle.
-
-    a is the newest end of the bracket, b the other one, c the point that was an end last; fa, fb and fc are the
-    function's values there.
-
-    T. R. Chandrupatla, "A new hybrid quadratic/bisection algorithm for finding the zero of a nonlinear function
-    without using derivatives", Advances in Engineering Software 28 (1997).
-    """
+    """Fraction of the way from a to b at which to look next: inverse quadratic where that is safe, else the middle."""
+    # a is the newest end of the bracket, b the other one, c the point that was an end before. T. R. Chandrupatla, "A
+    # new hybrid quadratic/bisection algorithm for finding the zero of a nonlinear function", Adv. Eng. Software 28
+    # (1997).
     xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
     if phi * phi < xi and (1.0 - phi) * (1.0 - phi) < 1.0 - xi:
         return fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
@@ -75,15 +71,7 @@ _RUN = 32
 
 @kernel
 def stable_sort(key, item, n, spare_key, spare_item):
-    """Sort the first ``n`` keys ascending, and the items with them; items of equal keys keep their order.
-
-    Parameters
-    ----------
-    key, spare_key : float64 arrays (at least n,)
-        None of them NaN; scratch.
-    item, spare_item : int64 arrays (at least n,)
-        Scratch.
-    """
+    """Sort the first ``n`` keys (no NaN) ascending, and the items with them, stably; the other arrays are scratch."""
     for begin in range(0, n, _RUN):
         for k in range(begin + 1, min(begin + _RUN, n)):
             value, moved = key[k], item[k]

@@ -28,11 +28,8 @@ class Steps(Protocol):
 
 @contextmanager
 def bar(total: float, what: str = "") -> Iterator[Steps]:
-    """Give a function to be called with the number of steps done, 1 by default, of ``total`` steps in all.
-
-    Work within work that already has a bar has none, but moves that bar if it is a `part` of that work. Work that
-    neither a terminal nor a notebook shows has no bar.
-    """
+    """A function that takes the number of steps done, 1 by default, of ``total`` steps."""
+    # Work within work that has a bar moves that bar if it is a `part` of it, and has none of its own.
     if total < 2 or not (_is_terminal() or _is_notebook()):
         yield _nothing
         return

@@ -52,11 +52,8 @@ def _text(of: types.Type) -> str:
 
 
 def read_list(text: str, record_type: RecordType) -> Listed:
-    """The entries and signatures of a list.
-
-    A list has lines of two sorts. ``Name = package.module.Class(types of its fields)`` gives a record a name, and
-    ``package.module.entry(types of its arguments)`` is an entry.
-    """
+    """The entries and signatures of a list."""
+    # ``Name = package.module.Class(types of its fields)`` names a record; ``package.module.entry(types)`` is an entry.
     records: dict[str, types.Type] = {}
     listed = []
     for line in ast.parse(text).body:
@@ -71,10 +68,8 @@ def read_list(text: str, record_type: RecordType) -> Listed:
 
 
 def entries(text: str) -> set[str]:
-    """The entries of a list with their types, as text: names of records are replaced by what they stand for.
-
-    Other than `read_list` this imports nothing, so it can read a list of another state of the package.
-    """
+    """The entries of a list with their types, as text: names of records are replaced by what they stand for."""
+    # Other than `read_list` this imports nothing, so it can read a list of another state of the package.
     records: dict[str, ast.expr] = {}
 
     class Replace(ast.NodeTransformer):

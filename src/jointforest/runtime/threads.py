@@ -77,11 +77,7 @@ def chunks(n: int, size: int) -> list[tuple[int, int]]:
 
 
 def map_ordered(work: Callable[..., T], items: list, what: str = "") -> Iterator[T]:
-    """Yield ``work(*item)`` for each item, in the order of the items.
-
-    At most ``4 * threads`` results are in memory at once. Long work shows a progress bar (`runtime.progress`) with the
-    label ``what``.
-    """
+    """Yield ``work(*item)`` for each item, in order, with at most ``4 * threads`` results in memory."""
     threads = min(n_threads(), len(items))
     with bar(len(items), what) as step:
         if threads <= 1:
@@ -129,11 +125,7 @@ def workers() -> Iterator[Run]:
 
 
 def one_blas_thread(in_kernels: bool = False) -> contextlib.AbstractContextManager[Any]:
-    """Compute each matrix product in one thread.
-
-    Parallel work uses the threads of this module, and the order of sums must not depend on their number. With
-    ``in_kernels`` this also holds for matrix products in kernels, for which numba calls the BLAS of SciPy.
-    """
+    """Compute each matrix product in one thread, because the order of sums must not depend on their number."""
     return _controller(in_kernels).limit(limits=1, user_api="blas")
 
 

@@ -9,10 +9,7 @@ import warnings
 class EvidenceWarning(UserWarning):
     """A warning of evidence: what is wrong, and what to do in Python; the command line has hints of its own.
 
-    Attributes
-    ----------
-    problem : str
-        What is wrong, without the hint.
+    problem : str. What is wrong, without the hint.
     """
 
     def __init__(self, problem: str, hint: str = "") -> None:
@@ -51,10 +48,8 @@ def warn(warning: str | Warning, category: type[Warning] | None = None) -> None:
 
 
 def warn_of_draws(draws: float, what: str = "answers") -> None:
-    """Warn that something is estimated from draws, worth so many of equal weight; nothing where it is exact.
-
-    ``what`` is "answers" about a posterior, "log-densities", "imputed cells" or "rows" that are drawn.
-    """
+    """Warn that something is estimated from draws, worth so many of equal weight; nothing where it is exact."""
+    # ``what`` is "answers" about a posterior, "log-densities", "imputed cells" or "rows" that are drawn.
     if draws == float("inf"):
         return
     error = 1.0 / max(draws, 1.0) ** 0.5

@@ -1,1 +1,1 @@
-"""Data frames of each library, taken apart and built again."""
+"""Data frames of each library, read into arrays and rebuilt."""

@@ -1,4 +1,4 @@
-"""Arrow tables taken apart and built again. Imported only when Arrow data are at hand."""
+"""Arrow tables read into arrays and rebuilt. Imported only when Arrow data are at hand."""
 
 from __future__ import annotations
 
@@ -124,10 +124,7 @@ def _stamped(column: Column, x: np.ndarray, kind: pa.DataType) -> pa.Array:
 
 
 def arrow_type(name: str) -> pa.DataType:
-    """Arrow type of its written form, such as ``timestamp[us, tz=UTC]``.
-
-    Raises ValueError if it is no type of a column that a schema can have.
-    """
+    """Arrow type of its written form, such as ``timestamp[us, tz=UTC]``."""
     dictionary = re.fullmatch(r"dictionary<values=(.+), indices=(u?int\d+), ordered=([01])>", name)
     if dictionary:
         values, indices, ordered = dictionary.groups()

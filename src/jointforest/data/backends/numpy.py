@@ -1,4 +1,4 @@
-"""2-D numpy arrays taken apart and built again; column j has the name ``xj``."""
+"""2-D numpy arrays read into arrays and rebuilt; column j has the name ``xj``."""
 
 from __future__ import annotations
 
@@ -28,10 +28,7 @@ from ..times import PER_SECOND
 
 
 def read(array: np.ndarray) -> FrameReader:
-    """Take an array apart.
-
-    Raises TypeError if it is structured, not two-dimensional, or of a type that is not supported.
-    """
+    """Take an array apart."""
     if array.dtype.names is not None:
         raise TypeError("structured numpy arrays are not supported; use pandas.DataFrame(array)")
     if array.ndim != 2:

@@ -1,4 +1,4 @@
-"""pandas frames taken apart and built again. Imported only when a pandas frame is at hand."""
+"""pandas frames read into arrays and rebuilt. Imported only when a pandas frame is at hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""polars frames taken apart and built again. Imported only when a polars frame is at hand."""
+"""polars frames read into arrays and rebuilt. Imported only when a polars frame is at hand."""
 
 from __future__ import annotations
 

@@ -22,17 +22,7 @@ from .discretizer import (
 
 
 def cdf(scale: Scale, x: np.ndarray) -> np.ndarray:
-    """Share of each code of a numeric column at or below points: x (q,), result (q, K), NaN where x is.
-
-    Examples
-    --------
-    >>> from jointforest.data.schema import Column
-    >>> from jointforest.data.discretization.learn import learn_scale
-    >>> scale = learn_scale(Column("x", "continuous", "float64"), np.linspace(0.0, 1.0, 101), None, 2)
-    >>> cdf(scale, np.array([0.255, 2.0])).round(2)
-    array([[0.52, 0.  ],
-           [1.  , 1.  ]])
-    """
+    """Share of each code of a numeric column at or below points: x (q,), result (q, K), NaN where x is."""
     x = np.asarray(x, dtype=np.float64)
     missing = np.isnan(x)
     at = np.where(missing, 0.0, x)
@@ -66,10 +56,8 @@ def _part(scale: Scale, segment: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def pdf(scale: Scale, x: np.ndarray) -> np.ndarray:
-    """Density of each code at points: x (q,), result (q, K), NaN where x is.
-
-    On a grid the cell's mass over the step; at an atom or a level its mass. 0 for codes that the point is not in.
-    """
+    """Density of each code at points: x (q,), result (q, K), NaN where x is."""
+    # On a grid the cell's mass over the step; at an atom or a level its mass. 0 for codes that the point is not in.
     code, log_base = codes_of(scale, x)
     out = np.zeros((len(code), scale.n_codes + 1))
     log_code = np.append(scale.log_code, 0.0)[code]
@@ -86,19 +74,7 @@ _INSIDE = 2.0**-53
 
 
 def quantiles(scale: Scale, weights: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Quantiles inf{x: F(x) >= q} (n, k) of a numeric column whose codes have the probabilities ``weights`` (n, K).
-
-    ``weights`` count up to a factor. Of a scale that is cut to a region, quantiles are given the region. They are
-    centres of cells on a grid, atoms exactly, and NaN where a row's weights are NaN or all 0.
-
-    Examples
-    --------
-    >>> from jointforest.data.schema import Column
-    >>> from jointforest.data.discretization.learn import learn_scale
-    >>> scale = learn_scale(Column("age", "integer", "int64", step=1.0), np.repeat([30.0, 31.0], 50), None, 8)
-    >>> quantiles(scale, np.array([[0.7, 0.3]]), np.array([0.5, 0.9]))
-    array([[30., 31.]])
-    """
+    """Quantiles inf{x: F(x) >= q} (n, k) of a numeric column with code weights (n, K), up to a factor; NaN if all 0."""
     share: np.ndarray = np.where(np.isneginf(scale.log_code), 0.0, np.asarray(weights, dtype=np.float64))
     with np.errstate(invalid="ignore", divide="ignore"):
         share /= share.sum(axis=1, keepdims=True)
@@ -120,32 +96,14 @@ def quantiles(scale: Scale, weights: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def draw(scale: Scale, code: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """Exact draws (n,) inside codes: each is the code's quantile at a uniform number 0 <= u < 1.
-
-    Examples
-    --------
-    >>> from jointforest.data.schema import Column
-    >>> from jointforest.data.discretization.learn import learn_scale
-    >>> scale = learn_scale(Column("age", "integer", "int64", step=1.0), np.repeat([30.0, 31.0], 50), None, 8)
-    >>> draw(scale, np.array([0, 1, 1]), np.array([0.5, 0.1, 0.9]))
-    array([30., 31., 31.])
-    """
+    """Exact draws (n,) inside codes: each is the code's quantile at a uniform number 0 <= u < 1."""
     segment, part = _located(scale, np.asarray(code), np.asarray(u, dtype=np.float64))
     limit = np.finfo(float).max
     return np.clip(_value(scale, segment, np.clip(part, _INSIDE, 1 - _INSIDE)), -limit, limit)
 
 
 def levels(scale: Scale, weights: np.ndarray, n_levels: int) -> np.ndarray:
-    """Probability of each level of a categorical column: weights of codes (n, K), result (n, n_levels).
-
-    Examples
-    --------
-    >>> from jointforest.data.schema import Column
-    >>> from jointforest.data.discretization.learn import learn_scale
-    >>> scale = learn_scale(Column("s", "categorical", "str", levels=("f", "m")), np.zeros(9), None, 8)
-    >>> levels(scale, np.array([[0.25, 0.75]]), 2)
-    array([[0.25, 0.75]])
-    """
+    """Probability of each level of a categorical column: weights of codes (n, K), result (n, n_levels)."""
     out = np.zeros((len(weights), n_levels))
     out[:, scale.lo.astype(np.intp)] = np.asarray(weights)[:, scale.code] * scale.share
     return out
@@ -189,18 +147,7 @@ def _cell(scale: Scale, lo: np.ndarray, hi: np.ndarray, rate: np.ndarray, part: 
 
 
 def code_entropy(scale: Scale) -> np.ndarray:
-    """Entropy in nats of the distribution inside each code, (K,); 0 for codes that a region leaves nothing of.
-
-    Against the measure of `codes_of`: points count 1, cells of a grid their width, numbers their length.
-
-    Examples
-    --------
-    >>> from jointforest.data.schema import Column
-    >>> from jointforest.data.discretization.learn import learn_scale
-    >>> scale = learn_scale(Column("age", "integer", "int64", step=1.0), np.repeat([30.0, 31.0], 50), None, 8)
-    >>> code_entropy(scale).round(2)
-    array([0., 0.])
-    """
+    """Entropy in nats inside each code (K,), with respect to the measure of `codes_of`; 0 for empty codes."""
     of_segment = np.where(scale.share > 0.0, _of_segments(scale) - scale.log_share, 0.0)
     return np.bincount(scale.code, scale.share * of_segment, scale.n_codes)
 
@@ -225,18 +172,8 @@ def _of_segments(scale: Scale) -> np.ndarray:
 
 
 def peaks(scale: Scale) -> tuple[np.ndarray, np.ndarray]:
-    """A point of greatest base density in each code, and the log of that, each (K,); NaN, -inf where nothing is left.
-
-    Intervals are open below, so where the density is greatest at the lower end the point is the next number above it.
-
-    Examples
-    --------
-    >>> from jointforest.data.schema import Column
-    >>> from jointforest.data.discretization.learn import learn_scale
-    >>> scale = learn_scale(Column("age", "integer", "int64", step=1.0), np.repeat([30.0, 31.0], 50), None, 8)
-    >>> peaks(scale)[0]
-    array([30., 31.])
-    """
+    """A point of greatest base density in each code, and its log density, each (K,); NaN and -inf for empty codes."""
+    # Intervals are open below, so at a lower end the point is the next float above it.
     value, log_peak = np.full(scale.n_codes, np.nan), np.full(scale.n_codes, -np.inf)
     if not len(scale.code):
         return value, log_peak
@@ -251,10 +188,8 @@ def peaks(scale: Scale) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _off_grid(scale: Scale) -> np.ndarray:
-    """Best point of each interval: its end of greatest density, its middle if it is flat.
-
-    An upper end that is a point of its own has no density of the interval: the number below it has.
-    """
+    """Best point of each interval: its end of greatest density, its middle if it is flat."""
+    # An upper end that is a point of its own has no density of the interval: the number below it has.
     with np.errstate(over="ignore", invalid="ignore"):
         middle = 0.5 * scale.lo + 0.5 * scale.hi
     upper, taken = scale.hi.copy(), np.isin(scale.hi, scale.lo[scale.points])

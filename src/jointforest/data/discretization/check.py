@@ -12,17 +12,7 @@ _SUM_ERROR = 1e-6
 
 
 def check_scale(scale: Scale, column: Column) -> None:
-    """See that every field of a scale is as `Scale` promises, and that the scale is this column's.
-
-    A code may have no segments (nothing of it was left in a region); of the others the shares sum to 1. Raises
-    ValueError, which names the column, the field and what was expected.
-
-    Examples
-    --------
-    >>> from jointforest.data.discretization.learn import learn_scale
-    >>> age = Column("age", "integer", "int64", step=1.0)
-    >>> check_scale(learn_scale(age, np.array([30.0, 31.0]), None, 8), age)
-    """
+    """Raise ValueError, which names column and field, unless a scale is valid and belongs to this column."""
     what = f"column {column.name!r}: its scale"
     _check_fields(scale, what)
     if scale.step != (0.0 if column.is_categorical else column.step):

@@ -12,20 +12,13 @@ from ..schema import Column
 class PlaceTally(NamedTuple):
     """m distinct observed places of a numeric column, ascending.
 
-    Attributes
-    ----------
-    place : float64 array (m,)
-        The number of the cell on a grid, else the value.
-    rows : float64 array (m,)
-        How many rows have it.
-    weight : float64 array (m,)
-        Their weight, in rows: all rows together weigh as much as their number.
-    is_atom : bool array (m,)
-        Whether a value without grid has a mass of its own; of dates whether it lies far from the others.
-    half : float
-        Half the width of a place: 1/2 on a grid, where a place is a cell, else 0.
-    lower, upper : float
-        The first and the last place that the column may have; infinite where an end is open.
+    place : float64 array (m,). The number of the cell on a grid, else the value.
+    rows : float64 array (m,). How many rows have it.
+    weight : float64 array (m,). Their weight, in rows: all rows together weigh as much as their number.
+    is_atom : bool array (m,). Whether a value without grid has a mass of its own; of dates whether it lies far from the
+        others.
+    half : float. Half the width of a place: 1/2 on a grid, where a place is a cell, else 0.
+    lower, upper : float. The first and the last place that the column may have; infinite where an end is open.
     """
 
     place: np.ndarray
@@ -58,7 +51,7 @@ def cell_number(x: np.ndarray, step: float, origin: float) -> np.ndarray:
 
 
 def count_places(column: Column, values: np.ndarray, weight: np.ndarray | None) -> PlaceTally:
-    """The tally of a numeric column; rows without a value or without weight say nothing."""
+    """The tally of a numeric column; rows without a value or weight do not count."""
     used = ~np.isnan(values)
     if weight is not None:
         used &= weight > 0

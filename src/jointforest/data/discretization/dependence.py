@@ -12,16 +12,8 @@ _WIDTH = 4_096  # most classes of all columns together
 def coarse(
     codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray, most: int = CLASSES
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Codes grouped to a few classes per column, at most ``most``; missing cells (code ``n_codes[j]``) become -1.
-
-    Ordered codes are grouped to runs of about equal mass. Of other codes, the most frequent ones keep a class of their
-    own, and the rest share one.
-
-    Returns
-    -------
-    int16 array (n, d), int64 array (d,)
-        The class of each cell, and the number of classes of each column.
-    """
+    """Codes joined to at most ``most`` classes, int16 (n, d), -1 if missing; and the number of classes (d,)."""
+    # Ordered codes form runs of about equal mass. Of the others, the most frequent have a class of their own.
     d = codes.shape[1]
     most = int(np.clip(_WIDTH // max(d, 1), 2, most))
     out = np.empty(codes.shape, dtype=np.int16)
@@ -43,11 +35,8 @@ def coarse(
 
 
 def mutual_information(classes: np.ndarray, size: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
-    """Mutual information of each pair of columns in nats, (d, d), corrected for bias and at least 0.
-
-    The correction subtracts (r - 1)(c - 1) / 2n, the approximate mean for two independent columns with r and c classes
-    in n rows. Rows in which either cell is missing are left out.
-    """
+    """Mutual information of each pair of columns in nats, (d, d), corrected for bias and at least 0."""
+    # (r - 1)(c - 1) / 2n is subtracted: the approximate mean of two independent columns with r and c classes in n rows.
     n = len(classes)
     start = np.concatenate([[0], np.cumsum(size)])
     total = np.zeros((start[-1], start[-1]))
@@ -83,13 +72,7 @@ def times_log(x: np.ndarray) -> np.ndarray:
 
 
 def spanning_tree(information: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Maximum spanning tree (Prim), rooted at the middle of its longest path, so that paths from the root are short.
-
-    Returns
-    -------
-    order, parent : int32 arrays (d,)
-        Columns, parents before children; and the index in ``order`` of the parent of each, -1 for the root.
-    """
+    """Maximum spanning tree from its centre (Prim): columns, parents first, and the position of each parent."""
     d = len(information)
     best, link = information[0].copy(), np.zeros(d, dtype=np.int64)
     best[0], edges = -np.inf, []

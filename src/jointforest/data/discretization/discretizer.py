@@ -69,10 +69,8 @@ def part_below(lo: np.ndarray, hi: np.ndarray, rate: np.ndarray, x: np.ndarray) 
 
 
 def from_anchor(rate: np.ndarray, length: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """Distance from the anchor of the point of segments with this share (0..1) at or below it.
-
-    The inverse of `part_below`. The anchor is lo if rate >= 0, else hi.
-    """
+    """Distance from the anchor of the point of segments with this share (0..1) at or below it."""
+    # The inverse of `part_below`. The anchor is lo if rate >= 0, else hi.
     a = np.abs(rate)
     near = np.where(rate >= 0, share, 1.0 - share)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -183,20 +181,14 @@ class Scale:
     and ``hi`` are edges of cells, and a cell has its share of the segment.
 
     The codes of a numeric column are ordered: everything of code k lies below everything of code k + 1. A scale cut to
-    a region (`restrict`) has fewer and shorter segments, and their masses are what they were in the whole scale.
+    a region (`restrict`) has fewer and shorter segments, and their masses are those in the complete scale.
 
-    Attributes
-    ----------
-    n_codes : int
-        K.
-    step, origin : float
-        Width of a grid cell and centre of one of them; step 0 where there is no grid.
-    lo, hi, rate : float64 array (S,)
-        Segments, ascending by (lo, hi), disjoint.
-    code : int32 array (S,)
-        The code that each segment belongs to.
-    log_mass : float64 array (S,)
-        Log of the segment's share of its code; in a whole scale the shares of each code sum to 1.
+    n_codes : int. K.
+    step, origin : float. Width of a grid cell and centre of one of them; step 0 where there is no grid.
+    lo, hi, rate : float64 array (S,). Segments, ascending by (lo, hi), disjoint.
+    code : int32 array (S,). The code that each segment belongs to.
+    log_mass : float64 array (S,). Log of the segment's share of its code; in a whole scale the shares of each code sum
+        to 1.
 
     Examples
     --------
@@ -289,20 +281,9 @@ def whole(scale: Scale) -> Scale:
 
 
 def codes_of(scale: Scale, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Codes of values (n,), and the log of their base density within the code; K and 0 where missing.
-
-    On a grid a value counts as its cell, and the density is the cell's share of the code over the step. At an atom or
-    a level it is its share of the code. log p(x) = log p(code) + base density. Where a scale that is cut to a region
-    has nothing, the code is 0 and the density -inf.
-
-    Examples
-    --------
-    >>> from jointforest.data.schema import Column
-    >>> from jointforest.data.discretization.learn import learn_scale
-    >>> age = learn_scale(Column("age", "integer", "int64", step=1.0), np.repeat([30.0, 31.0], 50), None, 8)
-    >>> codes_of(age, np.array([30.0, 31.0, np.nan]))[0]
-    array([0, 1, 2], dtype=int32)
-    """
+    """Codes of values (n,), and the log of their base density within the code; K and 0 where missing."""
+    # On a grid the density is the cell's share of the code over the step; at an atom or level it is its share of the
+    # code. Outside the region of a restricted scale, the code is 0 and the log density -inf.
     x = np.asarray(x, dtype=np.float64)
     missing = np.isnan(x)
     at = np.where(missing, scale.origin, x)

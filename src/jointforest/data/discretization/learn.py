@@ -14,7 +14,7 @@ from .discretizer import Scale, codes_of, decay_of_mean, log_part, mean_variance
 # ---- At most K ordered bins of a numeric column: heavy places alone, the others cut at equal mass.
 
 FEW_ROWS = 10
-"""Rows below which a place has no bin of its own: they may have met there by chance."""
+"""Rows below which a place has no bin of its own: they may coincide there by chance."""
 
 
 NO_LIMITS = np.empty(0)
@@ -23,15 +23,10 @@ NO_LIMITS = np.empty(0)
 class _Bins(NamedTuple):
     """Bins of m places.
 
-    Attributes
-    ----------
-    of_place : int32 array (m,)
-        Bin of each place, ascending from 0.
-    is_heavy : bool array (m,)
-        Whether the place is alone in its bin.
-    ends, begins : float64 arrays (m - 1,)
-        Where place i ends and place i + 1 begins, in places: not the same where a gap lies between them. The space
-        between heavy places belongs to the lower one.
+    of_place : int32 array (m,). Bin of each place, ascending from 0.
+    is_heavy : bool array (m,). Whether the place is alone in its bin.
+    ends, begins : float64 arrays (m - 1,). Where place i ends and place i + 1 begins, in places: not the same where a
+        gap lies between them. The space between heavy places belongs to the lower one.
     """
 
     of_place: np.ndarray
@@ -41,14 +36,9 @@ class _Bins(NamedTuple):
 
 
 def cut_places(tally: PlaceTally, n_codes: int, fine_ends: float = 0.0, limits: np.ndarray = NO_LIMITS) -> _Bins:
-    """At most ``n_codes`` bins.
-
-    On a grid and for atoms a place that holds 1/K of the weight and 10 rows is alone in its bin (where there are no
-    more than K places, 10 rows are enough), and so is a date that lies far from the others. The rest is cut between
-    places at equal weight, or at a mean of that and of equal steps of arcsin(root(share)), which counts ``fine_ends``
-    (0 to 1): then the outermost bins are narrower. No bin lies on both sides of a gap (`_gaps`) or of one of the
-    ``limits``, in places.
-    """
+    """The last place of each of at most ``n_codes`` bins: heavy places alone, the others cut at equal weight."""
+    # With ``fine_ends`` (0 to 1) the outermost bins are narrower: the cuts are at a mean of equal weight and of equal
+    # steps of arcsin(sqrt(share)). No bin lies on both sides of a gap (`_gaps`) or of a limit.
     heavy = (tally.is_atom | (tally.half > 0)) & (tally.rows >= FEW_ROWS)
     if len(tally.place) > n_codes:
         heavy &= tally.weight >= tally.weight.sum() / n_codes
@@ -75,11 +65,9 @@ _SURE = 8.0
 
 
 def _gaps(tally: PlaceTally, most: int) -> np.ndarray:
-    """Whether place i + 1 lies beyond a gap, bool (m - 1,): at most so many, the clearest.
-
-    Of a + b places spread evenly over two stretches and the space g between them, none lies in that space with
-    probability (1 + g / (length of the stretches))^-(a + b - 2). A gap is a space where this is very small.
-    """
+    """Whether place i + 1 lies beyond a gap, bool (m - 1,): the clearest, at most so many."""
+    # Of a + b places spread evenly over two stretches and the space g between them, none lies in that space with
+    # probability (1 + g / (length of the stretches))^-(a + b - 2). A gap is a space where this is very small.
     place, m = tally.place, len(tally.place)
     score = np.zeros(max(m - 1, 0))
     with np.errstate(all="ignore"):
@@ -148,10 +136,8 @@ def _number(weight: np.ndarray, heavy: np.ndarray, gap: np.ndarray, n_codes: int
 
 
 def _edges(tally: PlaceTally, heavy: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where places end and the next ones begin: tight around heavy ones, half-way between light ones.
-
-    At a gap, and beside a heavy place, light ones reach as far as their rows lie apart there.
-    """
+    """Where places end and the next ones begin: tight around heavy ones, half-way between light ones."""
+    # At a gap, and beside a heavy place, light ones reach as far as their rows lie apart there.
     low, high = tally.place[:-1], tally.place[1:]
     edge = np.where(heavy[:-1], low + tally.half, halfway(low, high, tally.half))
     edge = np.where(heavy[1:], high - tally.half, edge)
@@ -191,10 +177,8 @@ _MOST = 0.2 * float(np.finfo(float).max)
 
 
 def _upper_tail(tally: PlaceTally, start: float, bin_rows: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What lies beyond the greatest place: t = 1 or 2 segments from ``start`` to inf; ends (t + 1,), rates, rows (t,).
-
-    Beyond a hard end of the column is next to nothing. ``bin_rows`` are the rows of the outermost bin.
-    """
+    """The 1 or 2 segments (t) beyond the greatest place, from ``start`` to inf: ends (t + 1,), rates, rows (t,)."""
+    # Beyond a hard end of the column is next to nothing. ``bin_rows`` are the rows of the outermost bin.
     rows = _rows(tally, bin_rows)
     rate = 1.0 / min(_scale(tally), _longest(tally, rows))
     end = tally.upper + tally.half  # the end itself may be reached
@@ -206,10 +190,8 @@ def _upper_tail(tally: PlaceTally, start: float, bin_rows: float) -> tuple[np.nd
 
 
 def is_hard(tally: PlaceTally) -> bool:
-    """Whether the column ends hard at its greatest place: at its end, at an atom, or where rows should lie beyond.
-
-    Should lie: as many as in the last place, less by the factor by which that has fewer than the one before.
-    """
+    """Whether the column ends hard at its greatest place: at its end, at an atom, or where rows should lie beyond."""
+    # Should lie: as many as in the last place, less by the factor by which that has fewer than the one before.
     last = float(tally.rows[-1])
     before = float(tally.rows[-2]) if len(tally.rows) > 1 else 0.0
     is_end = tally.place[-1] >= tally.upper or tally.is_atom[-1]
@@ -217,11 +199,9 @@ def is_hard(tally: PlaceTally) -> bool:
 
 
 def _rows(tally: PlaceTally, bin_rows: float) -> float:
-    """Rows that the tail counts for in its bin.
-
-    The chance that one row more lies beyond the greatest of n is 1 / (n + 1). Half of that is taken, as if the greatest
-    row were spread to both sides of its place; at most as much as the bin itself.
-    """
+    """Rows that the tail counts for in its bin."""
+    # A new row lies beyond the greatest of n with probability 1 / (n + 1). Half of that is taken, as if the greatest
+    # row were spread to both sides of its place; at most as much as the bin itself.
     if is_hard(tally):
         return HARD_ROWS
     share = min(0.5, 0.5 * tally.n / (tally.n + 1) / bin_rows)
@@ -239,10 +219,8 @@ def _longest(tally: PlaceTally, rows: float) -> float:
 
 
 def _scale(tally: PlaceTally) -> float:
-    """Mean distance, in places, of what lies beyond the end: the mean excess of the outermost sqrt(n) rows.
-
-    Where they do not differ: the column's spread over sqrt(n), else one unit.
-    """
+    """Mean distance, in places, of what lies beyond the end: the mean excess of the outermost sqrt(n) rows."""
+    # Where they do not differ: the column's spread over sqrt(n), else one unit.
     place, weight = tally.place, tally.weight
     beyond = np.cumsum(weight[::-1])[::-1]
     first = max(int(np.searchsorted(-beyond, -np.sqrt(weight.sum()), side="right")) - 1, 0)
@@ -267,15 +245,10 @@ GAIN_AT_ENDS, FEWEST_AT_ENDS = 2.0, 1.0
 class PlaceRuns(NamedTuple):
     """R runs of m places.
 
-    Attributes
-    ----------
-    begins : int array (R,)
-        The first place of each run.
-    of_place : int array (m,)
-        Run of each place.
-    lo, hi : float64 array (R,)
-        What the run covers; together all from the first place to the last but points. A heavy place, alone in its
-        run, leaves what lies between it and the next heavy one, and that may be nothing (lo >= hi).
+    begins : int array (R,). The first place of each run.
+    of_place : int array (m,). Run of each place.
+    lo, hi : float64 array (R,). What the run covers; together all from the first place to the last but points. A heavy
+        place, alone in its run, leaves what lies between it and the next heavy one, and that may be nothing (lo >= hi).
     """
 
     begins: np.ndarray
@@ -353,13 +326,10 @@ LEAST = 0.01
 
 
 def point_rows(tally: PlaceTally, bins: _Bins, runs: PlaceRuns, singles: bool = False) -> np.ndarray:
-    """Rows at each place that are a point of their own, (m,); the others are spread over the place's run.
-
-    Without a grid atoms are points and nothing else is. On a grid a value of c rows keeps c - D of them if it is heavy,
-    with D = n1 / (n1 + 2 n2), and factor (c - D) of them, c >= 2, if it is not. Heaps want a small D and a factor
-    of 1, chance ties of a smooth column the contrary: the two are those under which every row is most likely
-    given the others. With ``singles`` a light value of one row may keep a part of it, too (D < 1).
-    """
+    """Rows at each place that are a point of their own, (m,); the others are spread over the place's run."""
+    # On a grid a value of c rows keeps c - D of them if it is heavy, with D = n1 / (n1 + 2 n2), else factor (c - D). D
+    # and the factor maximise the likelihood of each row given the others: preferred values lead to a small D and a
+    # factor of 1, chance ties of a smooth column to the contrary.
     if tally.half == 0:
         return np.where(tally.is_atom, tally.weight, 0.0)
     once, twice = float((tally.rows == 1).sum()), float((tally.rows == 2).sum())
@@ -375,10 +345,8 @@ def point_rows(tally: PlaceTally, bins: _Bins, runs: PlaceRuns, singles: bool = 
 
 
 def _most_likely(rows: np.ndarray, run: np.ndarray, cells: np.ndarray, turing: float, singles: bool) -> np.ndarray:
-    """Rows that stay at places of runs, by the discount and factor under which rows left out one by one are likeliest.
-
-    rows, run (m,): rows of the places, and their runs; cells (R,): cells of the runs.
-    """
+    """Rows that stay at places of runs, by the discount and factor of greatest leave-one-out likelihood."""
+    # rows, run (m,): rows of the places, and their runs; cells (R,): cells of the runs.
     in_run = np.bincount(run, rows, len(cells))[run]
     n_cells = np.maximum(cells, 1.0)[run]
     fewest = 1.0 if singles else 2.0
@@ -595,18 +563,16 @@ MOMENT_STEPS = 20
 _CLOSE = 1e-6
 """Error of the mean, in standard deviations, and of the variance, as a share of it, at which these end."""
 SINGULAR = 1e9
-"""Condition number from which on the two numbers cannot be told apart."""
+"""Condition number from which on the two numbers cannot be distinguished."""
 STEEPER = 3.0
 """Most that a piece becomes steeper from end to end, in nats: likelihood matters more than the last digit."""
 
 
 def _with_moments(tally: PlaceTally, bins: _Bins, segments: Segments) -> Segments:
-    """The segments with other rates, so that the column has the mean and the variance of its rows.
-
-    Each piece is multiplied by exp(-(a + b m) x), where m is the distance of its middle from the mean. The two numbers
-    a and b are those of all pieces, so no piece follows its own rows more closely. No code, point or tail changes its
-    mass. Newton's method leaves out the third moments of the pieces.
-    """
+    """The segments with other rates, so that the column has the mean and the variance of its rows."""
+    # Each piece is multiplied by exp(-(a + b m) x), where m is the distance of its middle from the mean. All pieces
+    # share a and b, so no piece follows its own rows more closely. Newton's method leaves out the third moments of the
+    # pieces.
     weight, n_codes = tally.weight / tally.weight.sum(), int(bins.of_place[-1]) + 1
     with np.errstate(over="ignore", invalid="ignore"):
         middle_place = tally.place[len(tally.place) // 2]
@@ -704,10 +670,8 @@ def learn_scale(
 def _of_levels(
     n_levels: int, values: np.ndarray, weight: np.ndarray | None, parts: tuple[tuple[bool, tuple[float, ...]], ...] = ()
 ) -> Scale:
-    """Levels as codes; of more than MAX_LEVEL_CODES the rarest share codes, dealt out in turn.
-
-    Where levels have parts, those share codes that agree in all parts but the one of most values.
-    """
+    """Levels as codes; of more than MAX_LEVEL_CODES the rarest share codes, dealt out in turn."""
+    # Where levels have parts, those share codes that agree in all parts but the one of most values.
     used = ~np.isnan(values)
     rows = np.bincount(values[used].astype(np.intp), None if weight is None else weight[used], n_levels) + ABSENT
     code = np.arange(n_levels)
@@ -729,10 +693,8 @@ def _of_levels(
 
 
 def _dealt(group: np.ndarray, rows: np.ndarray, rank: np.ndarray, rare: np.ndarray, n_codes: int) -> np.ndarray:
-    """Codes of rare levels, (K,): each group has as many as its share of the rows, one at least, dealt out in turn.
-
-    Where there are more groups than codes, the rarest groups share codes.
-    """
+    """Codes of rare levels, (K,): each group has as many as its share of the rows, one at least, dealt out in turn."""
+    # Where there are more groups than codes, the rarest groups share codes.
     names, of_level = np.unique(group[rare], return_inverse=True)
     of_level = of_level.reshape(-1)
     mass = np.bincount(of_level, rows[rare], len(names))

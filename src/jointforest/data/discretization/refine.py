@@ -13,13 +13,9 @@ from .discretizer import Scale, log_part, point_at
 class Refined(NamedTuple):
     """A scale whose codes are parts of those of another one.
 
-    Attributes
-    ----------
     scale : Scale
-    code : int64 array (K,)
-        The code of the other scale that each code is a part of.
-    share : float64 array (K,)
-        Share of that code's mass.
+    code : int64 array (K,). The code of the other scale that each code is a part of.
+    share : float64 array (K,). Share of that code's mass.
     """
 
     scale: Scale

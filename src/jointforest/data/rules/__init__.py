@@ -1,1 +1,1 @@
-"""Rules between the columns of a table: what they say, and how they are found."""
+"""Rules between the columns of a table: their meaning, and the search for them."""

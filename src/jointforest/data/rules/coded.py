@@ -12,24 +12,18 @@ SAMPLE = 20_000
 CHANCE = 1e-3
 """Most rules that are expected to be found by chance, of each kind, in a whole table."""
 MOST_EXCEPTION_SHARE = 1e-3
-"""Largest share of exceptions of a rule that is told."""
+"""Largest share of exceptions of a rule that is named."""
 
 
 class CodedTable:
     """A table of n rows and d columns. The codes of a whole column are computed when they are first asked for.
 
-    Attributes
-    ----------
     schema : Schema
-    X : float64 array (n, d)
-        Numbers and level codes, NaN where missing.
-    rows : int64 array (m,)
-        The sampled rows, ascending.
-    sample : int32 array (m, d)
-        The number of each sampled cell's value among the sampled ones of its column; -1 where missing. Columns are
-        contiguous.
-    sizes : int64 array (d,)
-        Values of each column in the sample.
+    X : float64 array (n, d). Numbers and level codes, NaN where missing.
+    rows : int64 array (m,). The sampled rows, ascending.
+    sample : int32 array (m, d). The number of each sampled cell's value among the sampled ones of its column; -1 where
+        missing. Columns are contiguous.
+    sizes : int64 array (d,). Values of each column in the sample.
     """
 
     def __init__(self, schema: Schema, X: np.ndarray) -> None:

@@ -19,11 +19,8 @@ ROUNDED = 1e-5
 
 @singledispatch
 def contradicted(rule: Rule, schema: Schema, X: np.ndarray) -> np.ndarray:
-    """Which of n rows contradict the rule, bool (n,). X (n, d) has numbers and level codes, NaN where missing.
-
-    A row that misses a cell that the rule needs does not contradict it. A function has no list of values here, so that
-    rows contradict each other: all but those with the most common value are named.
-    """
+    """Which of n rows contradict the rule, bool (n,); X (n, d) has numbers and level codes, NaN where missing."""
+    # Rows that miss a needed cell do not contradict. In a function, all rows but those with the commonest value do.
     raise TypeError(f"no rule: {rule!r}")
 
 
@@ -94,10 +91,8 @@ def gap(rule: Order, schema: Schema, X: np.ndarray) -> np.ndarray:
 
 
 def tolerance(rule: Equation, schema: Schema) -> float:
-    """By how much the sum may miss: what the rule says, at least half a step of a grid.
-
-    Without a grid, and without a word in the rule, what rounding does to the parts.
-    """
+    """By how much the sum may miss: what the rule says, at least half a step of a grid."""
+    # Without a grid, and without a word in the rule, what rounding does to the parts.
     column = schema[rule.column]
     if column.step > 0.0 or rule.tolerance:
         return max(column.step * 0.5, rule.tolerance) + NEAR * column.step

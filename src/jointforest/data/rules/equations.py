@@ -31,11 +31,9 @@ _DIGITS = (2, 3, 4, 5, 6, 7, 8)
 
 
 def find_equations(table: CodedTable) -> list[Equation]:
-    """Equations between columns of numbers that hold in all rows, up to rounding to a grid or to significant digits.
-
-    Candidates are columns that hardly vary once the others are known: by a rank-revealing factorization of the
-    correlations, and of each two and three columns. Coefficients are rounded to small fractions, or to few digits.
-    """
+    """Equations between columns of numbers that hold in all rows, up to rounding to a grid or to significant digits."""
+    # Candidates hardly vary once the others are known: by a rank-revealing factorization of the correlations, and of
+    # each two and three columns. Coefficients are rounded to small fractions, or to few digits.
     numeric = [j for j, c in enumerate(table.schema.columns) if not c.is_categorical and table.sizes[j] > 2]
     found: list[Equation] = []
     solved: set[int] = set()
@@ -55,11 +53,8 @@ def find_equations(table: CodedTable) -> list[Equation]:
 
 
 def _complete_parts(table: CodedTable, columns: list[int]) -> Iterator[tuple[list[int], np.ndarray]]:
-    """Groups of columns, with sampled rows in which all of them are known.
-
-    First the columns that are mostly known in the same rows. Then, if cells are missing here and there, each column
-    with those that it is most correlated with.
-    """
+    """Groups of columns, with sampled rows in which all of them are known."""
+    # First the columns that are mostly known in the same rows, then each column with its most correlated ones.
     missing = np.isnan(table.X[table.rows][:, columns])
     groups = [np.flatnonzero(missing[~missing[:, k]].mean(axis=0) <= _OFTEN_KNOWN) for k in range(len(columns))]
     if missing.any():

@@ -21,11 +21,7 @@ def with_rules(schema: Schema, X: np.ndarray) -> Schema:
 
 
 def find_rules(schema: Schema, X: np.ndarray) -> tuple[Rule, ...]:
-    """The rules that hold in all rows of a table X (n, d), or in all but one in a thousand.
-
-    Each kind of rule has a guard against chance, which its
-    module states. Functions that an equation implies are left out.
-    """
+    """The rules that hold in all rows of X (n, d), or in all but one in a thousand; implied ones are left out."""
     X = np.column_stack([x if c.is_categorical else snapped(c, x) for c, x in zip(schema.columns, X.T, strict=True)])
     table = CodedTable(schema, X)
     equations = find_equations(table)

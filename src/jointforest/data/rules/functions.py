@@ -44,12 +44,10 @@ _ABSENT = 0.05
 
 
 def find_functions(table: CodedTable) -> list[Function]:
-    """Columns that are functions of one other column, or of two.
-
-    Rows that share the values of the determining columns, and do not differ, are the evidence. Each counts with the
-    probability of its value if the columns were independent. Along a column of numbers, only values next to a change
-    count: a column that changes seldom agrees with its neighbours by chance.
-    """
+    """Columns that are functions of one other column, or of two."""
+    # Rows that share the determining values and do not differ are the evidence, each with the probability of its value
+    # under independence. Along a number only values next to a change count: a column that seldom changes agrees with
+    # its neighbours by chance.
     found = [rule for x in range(table.d) for rule in _of_one(table, x)]
     one = {(table.schema.index(rule.of[0]), table.schema.index(rule.column)) for rule in found if not rule.exceptions}
     return _reduced(found, one, table) + list(_of_two(table, one))
@@ -149,10 +147,8 @@ def _surprise(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _reduced(found: list[Function], one: set[tuple[int, int]], table: CodedTable) -> list[Function]:
-    """The rules that follow from no chain of others; of columns that determine each other the first stands for all.
-
-    ``one`` are the pairs (x, y) of which y is a function of x in all rows.
-    """
+    """The rules that follow from no chain of others; of columns that determine each other the first stands for all."""
+    # ``one`` are the pairs (x, y) of which y is a function of x in all rows.
     first = {y: min([y, *(x for x, z in one if z == y and (y, x) in one)]) for y in range(table.d)}
     both = {(table.schema.index(rule.of[0]), table.schema.index(rule.column)): rule for rule in found}
     kept = []
@@ -168,10 +164,8 @@ def _reduced(found: list[Function], one: set[tuple[int, int]], table: CodedTable
 
 
 def _of_two(table: CodedTable, one: set[tuple[int, int]]) -> Iterator[Function]:
-    """Functions of two columns, of targets that no other column determines.
-
-    Columns that determine each other count as one, for which the first of them stands.
-    """
+    """Functions of two columns, of targets that no other column determines."""
+    # Columns that determine each other count as one, for which the first of them stands.
     above = {y: [x for x, z in one if z == y] for y in range(table.d)}
     # a target may have equals: columns that it also determines, and that come later
     targets = [y for y in range(table.d) if table.sizes[y] > 1 and all((y, x) in one and y < x for x in above[y])]
@@ -223,11 +217,8 @@ def _holds(sample: np.ndarray, a: int, b: int, y: int) -> bool:
 
 
 def find_combinations(table: CodedTable, functions: Sequence[Function]) -> list[Combinations]:
-    """Columns of which only some combinations of values occur, none of them rare, so that hardly any is unseen.
-
-    Combinations that follow from functions are left out: of columns in one function, or with a common determining
-    column, and of a column that is a function of another one in such combinations.
-    """
+    """Groups of columns of which only some combinations of values occur, so that hardly any combination is unseen."""
+    # Combinations that follow from functions are left out.
     index = table.schema.index
     exact = [rule for rule in functions if not rule.exceptions]
     above = _determining(table.d, [(index(rule.of[0]), index(rule.column)) for rule in exact if len(rule.of) == 1])
@@ -266,11 +257,8 @@ def _determining(d: int, one: list[tuple[int, int]]) -> list[set[int]]:
 
 
 def _is_restricted(a: np.ndarray, b: np.ndarray, in_all_rows: bool) -> bool:
-    """Whether combinations of two columns do not occur that would be common, were the columns independent.
-
-    In all rows, none of the others may be rare. Where columns merely depend on each other, some combinations are far
-    rarer than of independent columns, so that unseen ones may be rarer still.
-    """
+    """Whether combinations of two columns are absent that would be common if the columns were independent."""
+    # Where columns merely depend on each other, some combinations are far rarer, so unseen ones may be rarer still.
     known = (a >= 0) & (b >= 0)
     a, b = a[known], b[known]
     n = len(a)

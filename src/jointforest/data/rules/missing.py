@@ -14,17 +14,14 @@ from .rule import MissingTogether, MissingWhere
 _FEWEST = 20
 """Fewest rows in which a column is missing, and in which it is known."""
 _MOST_LEVELS = 50
-"""Most values of a column that says where another is missing."""
+"""Most values of a column that determines where another is missing."""
 _FIRST_ROWS = 500
 """Sampled rows by which most candidates are refuted."""
 
 
 def find_missing(table: CodedTable) -> list[MissingTogether | MissingWhere]:
-    """Columns that are missing in the same rows, and columns that are missing where others have some values.
-
-    Of columns that are missing together, the first stands for all in the second kind of rule. A column that is missing
-    in other rows, too, has the rule about one column that accounts for most of its missing cells.
-    """
+    """Columns that are missing in the same rows, and columns that are missing where another has some values."""
+    # The first of the columns that are missing together stands for all in the second kind of rule.
     masks = {j: np.isnan(table.X[:, j]) for j in range(table.d)}
     masks = {j: mask for j, mask in masks.items() if _FEWEST <= mask.sum() <= table.n - _FEWEST}
     groups: dict[bytes, list[int]] = {}

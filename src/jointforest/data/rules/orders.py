@@ -22,16 +22,13 @@ _FEWEST_NEAR = 20
 _WRONG = 0.05
 """Least share of rows that would contradict the order, were the columns independent."""
 _FAR = 0.9
-"""`apartness` above which an order of numbers says next to nothing, as columns have other units or do not depend."""
+"""`apartness` above which an order of numbers is hardly informative, as columns have other units or do not depend."""
 
 
 def find_orders(table: CodedTable, equations: Sequence[Equation] = ()) -> list[Order]:
-    """Pairs of columns of which one is never above the other, although both have the same range of numbers.
-
-    Three things are needed besides. Independent columns would often contradict the order. The gap between the two has a
-    sharp edge at 0, or at one step: many gaps are near it, and none is below. Columns that merely lie apart, or measure
-    different things, have no such edge. And the columns move together. Of dates the first is enough.
-    """
+    """Pairs of columns of which one is never above the other, although both have the same range of numbers."""
+    # Independent columns would often contradict the order, the gap has a sharp edge at 0 or at one step, and the
+    # columns move together. Columns that merely lie apart have no such edge. For dates the first is enough.
     known = {frozenset(pair) for equation in equations for pair in _ordered(table, equation)}
     numeric = [j for j, c in enumerate(table.schema.columns) if not c.is_categorical and table.sizes[j] > 1]
     found: dict[tuple[int, int], Order] = {}

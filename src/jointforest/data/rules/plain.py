@@ -14,13 +14,7 @@ MOST_VALUES = 10_000
 
 
 def rules_from_list(entries: Any, names: Sequence[str]) -> tuple[Rule, ...]:
-    """Rules from a list of `Rule.to_dict`, about columns of these names.
-
-    Raises
-    ------
-    ValueError
-        Naming the field that is not as it must be.
-    """
+    """Rules from a list of `Rule.to_dict`, about columns of these names; raises ValueError, which names the field."""
     if not isinstance(entries, list) or len(entries) > MOST_RULES:
         raise ValueError(f"rules: expected a list of at most {MOST_RULES} rules")
     return tuple(rule_from_dict(entry, f"rules[{k}]", names) for k, entry in enumerate(entries))

@@ -1,4 +1,4 @@
-"""What a rule between columns says, and how it is written."""
+"""The meaning of a rule between columns, and its text."""
 
 from __future__ import annotations
 
@@ -16,22 +16,17 @@ ENOUGH_EQUATION = 100
 tables show holds in all other rows of its table (see the experiment on rules)."""
 ENOUGH_MISSING = 50
 """The same for rules about missing cells, as they follow from how a table was made: a question that was not asked.
-Without the rule, draws and imputed tables would have answers that nobody gave."""
+Without the rule, draws and imputed tables would have answers that were never given."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule(ABC):
     """A statement about several columns of a table; `str` gives the text from which `jf.rule` makes it again.
 
-    Attributes
-    ----------
-    rows : int
-        Rows that support the rule: those in which it could have failed, and did not. Of a rule about missing cells
-        those in which they are missing.
-    exceptions : int
-        Rows of the table that contradict it. Only a rule without exceptions is enforced.
-    is_enforced : bool
-        Whether the joint gives rows that contradict the rule probability 0.
+    rows : int. Rows that support the rule: those in which it could have failed, and did not. Of a rule about missing
+        cells those in which they are missing.
+    exceptions : int. Rows of the table that contradict it. Only a rule without exceptions is enforced.
+    is_enforced : bool. Whether the joint gives rows that contradict the rule probability 0.
     """
 
     kind: ClassVar[str]
@@ -94,11 +89,8 @@ class Equation(Rule):
 
     Date-times count in seconds since 1970, so that ``end = start + 60 * minutes`` is an equation.
 
-    Attributes
-    ----------
-    tolerance : float
-        By how much cells may miss the sum because they are rounded: ``mean = low / 2 + high / 2 within 0.01``. 0 means
-        half a step of the column's grid, or without a grid what six digits leave.
+    tolerance : float. By how much cells may miss the sum because they are rounded: ``mean = low / 2 + high / 2 within
+        0.01``. 0 means half a step of the column's grid, or without a grid what six digits leave.
     """
 
     kind: ClassVar[str] = "equation"

@@ -25,16 +25,10 @@ from .constants import FIXED
 class Additive(NamedTuple):
     """An additive model of d columns with A outputs.
 
-    Attributes
-    ----------
-    base : float64 array (A,)
-        The outputs where each column has its mean effect; a class has one output each.
-    start : int64 array (d + 1,)
-        Where the points of each column begin, and where the last ones end.
-    point : float64 array (P,)
-        Knots of each number, which do not fall; all codes of each column of levels.
-    effect : float64 array (P, A)
-        f at each point. A missing cell has no effect.
+    base : float64 array (A,). The outputs where each column has its mean effect; a class has one output each.
+    start : int64 array (d + 1,). Where the points of each column begin, and where the last ones end.
+    point : float64 array (P,). Knots of each number, which do not fall; all codes of each column of levels.
+    effect : float64 array (P, A). f at each point. A missing cell has no effect.
     """
 
     base: np.ndarray
@@ -58,10 +52,7 @@ class Additive(NamedTuple):
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
     def expected(self, X: np.ndarray, is_level: np.ndarray, completed: np.ndarray) -> np.ndarray:
-        """Mean answers (n, A) over draws of what is missing, ``completed`` (n, m, d), of rows with missing cells.
-
-        Cells that are missing in a draw, too, have no effect.
-        """
+        """Mean answers (n, A) over draws ``completed`` (n, m, d); a cell that is missing in a draw has no effect."""
         answer, holed = self.answer(X, is_level), np.flatnonzero(np.isnan(X).any(axis=1))
         if len(holed):
             n, m, _ = completed[holed].shape
@@ -91,11 +82,8 @@ def _read(point: np.ndarray, effect: np.ndarray, x: np.ndarray, is_level: bool) 
 class AdditiveLearner(NamedTuple):
     """Learns additive models, whose penalty is chosen by validation rows.
 
-    Attributes
-    ----------
     table : Table
-    n_classes : int
-        0 if the target is a number.
+    n_classes : int. 0 if the target is a number.
     seed : int
     """
 
@@ -142,11 +130,9 @@ class AdditiveLearner(NamedTuple):
 
 
 def _basis(table: BoostingTable, x: np.ndarray, j: int) -> tuple[np.ndarray, np.ndarray]:
-    """Points (m,) of a column, and functions (m, c) at them whose weighted sum is its effect; their means are 0.
-
-    Of numbers: the number itself, its rank, and a hat at each knot. Of levels: one of each that is frequent, and the
-    rank of ordered ones. Hats are not scaled, so the penalty favours straight lines.
-    """
+    """Points (m,) of a column, and functions (m, c) of mean 0 at them whose weighted sum is its effect."""
+    # Of numbers: the number itself, its rank, and a hat at each knot. Of levels: one of each that is frequent, and the
+    # rank of ordered ones. Hats are not scaled, so the penalty favours straight lines.
     known, is_level = x[~np.isnan(x)], bool(table.is_level[j])
     if not len(known):
         point = np.arange(max(1.0, float(table.n_levels[j])))

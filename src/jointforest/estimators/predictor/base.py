@@ -61,7 +61,7 @@ class JointPredictor(Learner):
         ----------
         X : frame, array or lists of n rows
             Features. Arrays, and frames whose columns have no text for names, are taken by position, with the names
-            x0, x1 and so on. A column without a known cell is allowed, and tells nothing.
+            x0, x1 and so on. A column without a known cell is allowed, and has no effect.
         y : series or array (n,)
             Target; none may be missing. Its name, or "y", is that of the last column of ``joint_``.
 
@@ -225,7 +225,7 @@ class JointPredictor(Learner):
     ) -> ShapleyValues:
         """Conditional Shapley values of each row's prediction: what each column, or group of columns, moves it by.
 
-        The value of a coalition S of columns is what this predictor says of a row of which S alone is known. A column
+        The value of a coalition S of columns is this predictor's answer for a row of which S alone is known. A column
         of which nothing is known moves nothing.
 
         Parameters
@@ -242,7 +242,7 @@ class JointPredictor(Learner):
         Returns
         -------
         ShapleyValues
-            ``values`` (n, p), or (n, p, K) of K classes. With ``base_values``, which are said of a row of which nothing
+            ``values`` (n, p), or (n, p, K) of K classes. With ``base_values``, the answers for a row of which nothing
             is known, they sum to the prediction. ``standard_error`` is 0 where all coalitions are asked.
 
         Raises

@@ -25,14 +25,9 @@ from .constants import FIXED, Shape
 class BoostingTable(NamedTuple):
     """Features to boost on: each column of the joint but the target, which is the last.
 
-    Attributes
-    ----------
-    columns : Columns
-        Of the joint, the target among them.
-    n_levels : int64 array (d,)
-        Levels of each column without the target; 0 of numbers.
-    is_ordered : bool array (d,)
-        Whether its levels have an order.
+    columns : Columns. Of the joint, the target among them.
+    n_levels : int64 array (d,). Levels of each column without the target; 0 of numbers.
+    is_ordered : bool array (d,). Whether its levels have an order.
     """
 
     columns: Columns
@@ -60,11 +55,8 @@ def boosting_table(schema: Schema) -> BoostingTable:
 class Boosted(NamedTuple):
     """A trained ensemble, its features matched with the joint's columns.
 
-    Attributes
-    ----------
     features : Features
-    order : int64 array (K,)
-        Where the ensemble has the probability of each class of the target; empty of numbers.
+    order : int64 array (K,). Where the ensemble has the probability of each class of the target; empty of numbers.
     """
 
     features: Features
@@ -81,10 +73,7 @@ class Boosted(NamedTuple):
         return needs_draws(self.features, self._rows(evidence))
 
     def expected(self, evidence: Evidence, joint: Distribution, completed: np.ndarray) -> np.ndarray:
-        """Expected answers (n, A) over what is missing; its own where the joint has no completion.
-
-        ``completed`` (n, m, d) has draws from the joint, of the rows that `needs_draws`.
-        """
+        """Expected answers (n, A) over draws ``completed`` (n, m, d); the ensemble's own if there is no completion."""
         found = expected_by_completions(self.features, joint, self._rows(evidence), completed)
         answer = self._in_order(found.answer)
         lost = np.flatnonzero(np.isnan(answer[:, 0]))
@@ -125,15 +114,11 @@ LabelledPair = tuple[Labelled, Labelled]
 class Trial(NamedTuple):
     """Boosted trees, and the loss of validation rows after each iteration.
 
-    Attributes
-    ----------
     model : HistGradientBoosting*
-    ranks : dict of int to float64 array
-        Of columns with more levels than scikit-learn takes: the number that stands for each level.
-    loss : float64 array (iterations,)
-        Sum over the validation rows, as they are weighted.
-    plain : float64 array (iterations,)
-        The sum without weights.
+    ranks : dict of int to float64 array. Of columns with more levels than scikit-learn takes: the number that stands
+        for each level.
+    loss : float64 array (iterations,). Sum over the validation rows, as they are weighted.
+    plain : float64 array (iterations,). The sum without weights.
     """
 
     model: Any
@@ -143,11 +128,9 @@ class Trial(NamedTuple):
 
 
 def weights_towards_complete(X: np.ndarray) -> np.ndarray:
-    """Weights (n,) of rows (n, d), by which a mean loss is that of rows with fewer missing cells.
-
-    The loss is taken as a straight line in the share of missing cells. It is read at a share below the mean one, and
-    no farther away than rows can tell (see `Constants.toward_complete`). The weights may be negative.
-    """
+    """Weights (n,) of rows (n, d), possibly negative, by which a mean loss is that of rows with fewer missing cells."""
+    # The loss is a straight line in the share of missing cells, read at a share below the mean one, and no farther away
+    # than rows can tell (`Constants.toward_complete`).
     off = np.isnan(X).mean(axis=1)
     mean, spread = float(off.mean()), float(off.std())
     if spread == 0.0:
@@ -236,10 +219,8 @@ class Boosting(Protocol):
         """Whether trees are learned, and are not those of a fitted model alone."""
 
     def cross_fit(self, pairs: list[LabelledPair], like: BoostingSettings = None) -> Fitted:
-        """Trees of each fold, and the settings with the least validation loss, if they were chosen.
-
-        With ``like``, of its shape. No trees if the estimator refuses rows with missing cells.
-        """
+        """Trees of each fold, and the settings of least validation loss, or those of ``like``."""
+        # No trees if the estimator refuses rows with missing cells.
 
     def cross_fit_twice(self, pairs: list[LabelledPair]) -> tuple[Fitted, Fitted]:
         """As `cross_fit`: trees that are best for completed rows, and trees that are best for rows as they are."""
@@ -316,14 +297,9 @@ class HistBoosting(NamedTuple):
 class GivenBoosting(NamedTuple):
     """An estimator of scikit-learn, XGBoost, LightGBM or CatBoost, or a pipeline that ends in one, as it was given.
 
-    Attributes
-    ----------
-    estimator : estimator or None
-        To be cloned; None: only what is fitted can be asked.
-    schema : Schema
-        Of the features and the target.
-    fitted : Boosted or None
-        Trees that are there already.
+    estimator : estimator or None. To be cloned; None: only what is fitted can be asked.
+    schema : Schema. Of the features and the target.
+    fitted : Boosted or None. Trees that are there already.
     """
 
     estimator: Any
@@ -401,13 +377,7 @@ def _hint(features: Schema) -> str:
 
 
 def adopted(model: Any, schema: Schema) -> Boosted:
-    """A fitted model of another library, its features matched with the columns of a joint by name.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As of `read_ensemble` and `match_features`; if the model's classes are not those of the joint's last column.
-    """
+    """A fitted model of another library, its features matched with the columns of a joint by name."""
     matched = match_features(read_ensemble(model), schema)
     target, classes = schema.columns[-1], matched.ensemble.classes
     if target.is_categorical != (classes is not None):

@@ -24,7 +24,7 @@ class JointClassifier(ClassifierMixin, JointPredictor):
     rates. The weights depend on how much of a row is missing. Members without weight are not kept. Patterns
     of missing cells need not have been seen before.
 
-    Columns of frames are found by name, in any order; absent ones count as missing, others are refused. A level never
+    Columns of frames are matched by name, in any order; absent ones count as missing, others are refused. A level never
     seen at learning counts as missing, with a warning.
 
     Parameters
@@ -54,7 +54,7 @@ class JointClassifier(ClassifierMixin, JointPredictor):
     members_ : tuple of str
         Names of the members that are kept.
     fitted_by : PredictorReport or None
-        What was compared and chosen; ``fitted_by.in_words`` says it in a sentence. Files do not keep it.
+        What was compared and chosen; ``fitted_by.in_words`` is a sentence. Files do not keep it.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if fitted on a frame.

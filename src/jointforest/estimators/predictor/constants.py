@@ -144,7 +144,7 @@ class Constants:
     large_leaf: int = 12
     """Rows of a leaf up to which forests choose the size themselves; of large tables leaves have more rows."""
     leaf_cells: float = 1e6
-    """Leaves of all trees times columns, at most: a row with missing cells meets many of them, about 2 ms a row."""
+    """Leaves of all trees times columns, at most: a row with missing cells reaches many of them, about 2 ms a row."""
 
     # ---- answers
 

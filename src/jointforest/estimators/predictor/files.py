@@ -50,20 +50,14 @@ from .pooling import LEVELS, ClassPool, NumberPool, Pool
 class Saved(NamedTuple):
     """What a file holds of a predictor.
 
-    Attributes
-    ----------
     joint : Distribution
     kind : {"classifier", "regressor"}
     members : dict of str to Member
     pool : Pool
-    known : float64 array (d,)
-        How often each feature is known at learning.
-    seed : int
-        Of draws.
-    alone : int or None
-        Place of the member that alone answers rows without missing cells.
-    labels : str
-        NumPy's name of the type of classes; empty of numbers.
+    known : float64 array (d,). How often each feature is known at learning.
+    seed : int. Of draws.
+    alone : int or None. Place of the member that alone answers rows without missing cells.
+    labels : str. NumPy's name of the type of classes; empty of numbers.
     """
 
     joint: Distribution

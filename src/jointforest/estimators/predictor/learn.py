@@ -47,14 +47,9 @@ from .pooling import Answer, ClassGoal, Goal, NumberGoal, Pool, ValidationRows, 
 class Hidden(NamedTuple):
     """Rows that are there several times, each time with other cells hidden.
 
-    Attributes
-    ----------
-    row : int64 array (m,)
-        The number of each row in the table.
-    mask : bool array (m, d)
-        Which of its cells are hidden.
-    rate : float64 array (m,)
-        About which share of its cells that is.
+    row : int64 array (m,). The number of each row in the table.
+    mask : bool array (m, d). Which of its cells are hidden.
+    rate : float64 array (m,). About which share of its cells that is.
     """
 
     row: np.ndarray
@@ -68,20 +63,15 @@ def hide_at_random(n: int, d: int, rate: float | np.ndarray, rng: np.random.Gene
 
 
 def hide_blocks(n: int, d: int, rate: float | np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """About this share of neighbouring columns hidden from each row, bool (n, d); the last column is beside the first.
-
-    Columns that stand together are often missing together, such as those of one questionnaire or one device.
-    """
+    """About this share of neighbouring columns hidden from each row, bool (n, d), cyclically."""
+    # Columns that stand together are often missing together, such as those of one questionnaire.
     width = np.floor(np.broadcast_to(rate, n) * d + rng.random(n))
     first = rng.integers(0, d, n)
     return np.asarray((np.arange(d) - first[:, None]) % d < width[:, None])
 
 
 def validation_rows(rows: np.ndarray, d: int, rng: np.random.Generator, most: int) -> Hidden:
-    """All rows as they are, and at most so many, drawn anew, at each of the other rates.
-
-    Of half of them the cells are hidden at random, of the others in a block.
-    """
+    """All rows as they are, and at most so many at each other rate, half with random cells hidden, half with blocks."""
     n = min(len(rows), most)
     parts = [Hidden(rows, np.zeros((len(rows), d), dtype=bool), np.zeros(len(rows)))]
     for rate in FIXED.rates[1:]:
@@ -109,19 +99,14 @@ def _either(n: int, d: int, rate: float | np.ndarray, rng: np.random.Generator) 
 class PredictorProblem(NamedTuple):
     """What a predictor learns from, and how.
 
-    Attributes
-    ----------
-    training : Training
-        The table; its last column is the target.
-    n_classes : int
-        0 if the target is a number.
+    training : Training. The table; its last column is the target.
+    n_classes : int. 0 if the target is a number.
     boosting : Boosting
-    fitted : Boosted or None
-        Trees that are there already: they answer alone for rows without missing cells, and are not learned anew.
+    fitted : Boosted or None. Trees that are there already: they answer alone for rows without missing cells, and are
+        not learned anew.
     budget : Budget
     seed : int
-    tell : callable
-        Called with each line of progress.
+    tell : callable. Called with each line of progress.
     """
 
     training: Training
@@ -163,15 +148,12 @@ class PredictorProblem(NamedTuple):
 
 
 class MemberLoss(NamedTuple):
-    """What validation rows say of a member.
+    """Validation results of a member.
 
-    Attributes
-    ----------
     name : str
-    loss : float64 array (rates,)
-        Mean log-loss, or root of the mean squared error, at each of `Constants.rates`; NaN without validation rows.
-    weight : float64 array (B,)
-        Its weight at the pool's knots: zeros if the member is not kept.
+    loss : float64 array (rates,). Mean log-loss, or root of the mean squared error, at each of `Constants.rates`; NaN
+        without validation rows.
+    weight : float64 array (B,). Its weight at the pool's knots: zeros if the member is not kept.
     """
 
     name: str
@@ -180,16 +162,12 @@ class MemberLoss(NamedTuple):
 
 
 class _Comparison(NamedTuple):
-    """The pool, the names of the members that are kept, in its order, and what validation rows say.
+    """The pool, the names of the members that are kept, in its order, and validation results.
 
-    Attributes
-    ----------
     pool : Pool
     kept : list of str
-    members : tuple of MemberLoss
-        All members, those that are not kept, too.
-    pool_loss : float64 array (rates,)
-        Loss of the pool, as `MemberLoss` has it.
+    members : tuple of MemberLoss. All members, those that are not kept, too.
+    pool_loss : float64 array (rates,). Loss of the pool, as `MemberLoss` has it.
     """
 
     pool: Pool
@@ -201,20 +179,13 @@ class _Comparison(NamedTuple):
 class LearnedMembers(NamedTuple):
     """Members that are kept, in the order of the pool; the joint, and what was compared.
 
-    Attributes
-    ----------
     members : dict of str to Member
-    chosen : Chosen
-        The joint, and how it was chosen.
+    chosen : Chosen. The joint, and how it was chosen.
     comparison : Comparison
-    n_held, n_folds : int
-        Number of validation rows, and of folds.
-    settings : dict of str to Settings
-        Of boosted trees.
-    penalty : float or None
-        Of the additive model.
-    seconds : dict of str to float
-        What each stage took.
+    n_held, n_folds : int. Number of validation rows, and of folds.
+    settings : dict of str to Settings. Of boosted trees.
+    penalty : float or None. Of the additive model.
+    seconds : dict of str to float. What each stage took.
     """
 
     members: dict[str, Member]
@@ -231,10 +202,8 @@ class LearnedMembers(NamedTuple):
 
 
 def cut_folds(X: np.ndarray, n_classes: int, seed: int) -> list[Fold]:
-    """Folds of a table (n, d + 1), the target last: of small tables each row is held out once, of larger ones some are.
-
-    A known cell of every column, and two rows of each class, are never held out. No fold if no row is left.
-    """
+    """Folds of a table (n, d + 1), the target last; of larger tables only some rows are held out."""
+    # A known cell of every column, and two rows of each class, are never held out. No fold if no row is left.
     n = len(X)
     rng = np.random.default_rng([seed, 1])
     place = rng.permutation(n)
@@ -323,10 +292,8 @@ def _learn(problem: PredictorProblem) -> LearnedMembers:
 
 
 def _choose_joint(problem: PredictorProblem, folds: list[Fold], rows: np.ndarray) -> Chosen:
-    """The joint of these rows; candidates are compared in the folds, so that the joints of folds are learned once.
-
-    Forests are no candidates: a generative forest is a member already, and answers of a second one take long.
-    """
+    """The joint of these rows; candidates are compared in the folds, so that the joints of folds are learned once."""
+    # Forests are no candidates: a generative forest is a member already, and a second one takes long to answer.
     training, start = problem.training, time.monotonic()
     task = Task(
         training.schema, training.X[rows], None, problem.budget, problem.seed, start, problem.tell,
@@ -366,16 +333,10 @@ def _cross_fit(
     hidden: list[Hidden],
     rng: np.random.Generator,
 ) -> tuple[dict[str, Labelled], _Trees]:
-    """Rows that boosted trees learn from in the end, and those of the folds: as they are, and copies with cells hidden.
-
-    The rows to learn from in ``completed_pairs`` are completed by the joint of their fold: else validation rows would
-    have a part in what the trees learn, and these would have too large a weight.
-    Where cells are missing at learning, trees also answer by their own rule, which knows what a missing cell tells.
-    Their number of iterations is best for such rows. Those that answer in expectation see completed rows. If many cells
-    are missing, others with the same settings have also learned from completed rows.
-    An estimator that refuses missing cells learns from rows that are completed by draws, and from no copies. A fitted
-    model that cannot be learned anew answers by its own rule instead of from copies.
-    """
+    """Rows that boosted trees learn from in the end and in the folds: as they are, and copies with hidden cells."""
+    # The joint of their fold completes ``completed_pairs``: else validation rows would have a part in what trees learn.
+    # Where cells are missing at learning, trees also answer by their own rule, with the iterations that suit such rows.
+    # An estimator that refuses missing cells learns from completed rows, and from no copies.
     every, d = np.arange(len(problem.training.X)), problem.training.X.shape[1] - 1
     rows, trees = {EXPECTED: problem.labelled(every), MASKED: problem.hidden(hidden_copies(every, d, rng))}, {}
 
@@ -425,7 +386,7 @@ def _learn_again(
 def _compare(
     problem: PredictorProblem, boosted: list[str], answers: list[dict[str, Answer]], hidden: list[Hidden]
 ) -> _Comparison:
-    """The pool by the answers of each fold, the members that are kept, and what validation rows say of each."""
+    """The pool by the answers of each fold, the members that are kept, and the validation results of each."""
     goal, names = problem.goal(), [FOREST, JOINT, *boosted, ADDITIVE]
     anchor = None if problem.fitted is None else EXPECTED
     if not answers:

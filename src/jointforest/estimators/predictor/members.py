@@ -35,7 +35,7 @@ class Member(Protocol):
         """Rows of which it needs completions to answer, bool (n,)."""
 
     def answer(self, known: PosteriorState, completed: np.ndarray, with_spread: bool = True) -> Answer:
-        """What it says of n rows, of numbers with or without their quantiles.
+        """Answers for n rows, of numbers with or without their quantiles.
 
         ``known`` is the joint's posterior given the known cells. ``completed`` (n, m, d) has draws from it, of all rows
         that `needs_draws`.
@@ -49,13 +49,9 @@ class Member(Protocol):
 class Conditional:
     """The conditional distribution of the last column in a joint, whose trees weigh as p_t(evidence)^beta.
 
-    Attributes
-    ----------
     distribution : Distribution
-    beta : float
-        1 for the joint itself; others need a forest.
-    grid : float64 array (g,)
-        Of a number, ascending values at which its CDF is read; empty of classes.
+    beta : float. 1 for the joint itself; others need a forest.
+    grid : float64 array (g,). Of a number, ascending values at which its CDF is read; empty of classes.
     """
 
     distribution: Distribution
@@ -102,11 +98,8 @@ class ExpectedBoosting:
 class ExpectedAdditive:
     """An additive model, answered in expectation over what is missing, under a joint.
 
-    Attributes
-    ----------
     model : Additive
-    is_level : bool array (d,)
-        Which columns have levels.
+    is_level : bool array (d,). Which columns have levels.
     """
 
     model: Additive
@@ -177,10 +170,7 @@ def ask_members(
 
 
 def quantiles_of(cdf: np.ndarray, grid: np.ndarray) -> np.ndarray:
-    """Quantiles (n, q) at `LEVELS`, from the CDF (n, g - 2) at the inner points of an ascending grid (g,).
-
-    The CDF is 0 at the first point and 1 at the last one, and linear between the points.
-    """
+    """Quantiles (n, q) at `LEVELS`, from the CDF (n, g - 2) at the inner points of an ascending grid (g,); linear."""
     rising = np.maximum.accumulate(np.clip(cdf, 0.0, 1.0), axis=1)
     whole = np.pad(rising, ((0, 0), (1, 1)), constant_values=((0, 0), (0.0, 1.0)))
     found = np.empty((len(cdf), len(LEVELS)))
@@ -193,10 +183,7 @@ def quantiles_of(cdf: np.ndarray, grid: np.ndarray) -> np.ndarray:
 
 
 def grid_of(y: np.ndarray, step: float) -> np.ndarray:
-    """Where CDFs of a target on a grid of this step (or 0) are read: quantiles, ends of point masses, and its ends.
-
-    All lie between two cells, so that each cell counts on one side.
-    """
+    """Where CDFs of a target on a grid of this step (or 0) are read: between cells, at quantiles and point masses."""
     inner = np.quantile(y, np.linspace(0.0, 1.0, FIXED.grid + 2)[1:-1], method="closest_observation")
     half, point = half_cell(y, step), point_masses(y)
     cuts = np.unique(np.concatenate([inner + half, point - half, point + half]))
@@ -213,10 +200,7 @@ def take_training(training: Training, rows: np.ndarray) -> Training:
 
 
 def learn_forest(training: Training, seed: int, like: Any = None) -> Any:
-    """A generative forest, fitted to a table that is read already; with the settings of ``like`` if that is given.
-
-    It has as many trees, and as small leaves, as `Constants.leaf_cells` allows.
-    """
+    """A generative forest of a table, with the settings of ``like`` if given, else within `Constants.leaf_cells`."""
     n, d = training.X.shape
     is_class = bool(training.columns.is_categorical[-1])
     n_trees = FIXED.trees if n < FIXED.few_rows else FIXED.large_trees

@@ -22,14 +22,11 @@ LEVEL_WEIGHT = np.diff(np.concatenate([[0.0], (LEVELS[1:] + LEVELS[:-1]) / 2.0, 
 
 
 class Answer(NamedTuple):
-    """What a member says of n rows.
+    """Answers of a member for n rows.
 
-    Attributes
-    ----------
-    value : float64 array (n, A)
-        Probabilities of the A classes; of a number its mean (n, 1).
-    quantiles : float64 array (n, q) or None
-        Of a number, those at `LEVELS`, anywhere within a cell of a grid; None of a member that knows no distribution.
+    value : float64 array (n, A). Probabilities of the A classes; of a number its mean (n, 1).
+    quantiles : float64 array (n, q) or None. Of a number, those at `LEVELS`, anywhere within a cell of a grid; None of
+        a member that knows no distribution.
     """
 
     value: np.ndarray
@@ -49,8 +46,6 @@ def joined_stacks(parts: Sequence[Answer]) -> Answer:
 class Stack(NamedTuple):
     """Answers of M members, of which S have quantiles.
 
-    Attributes
-    ----------
     value : float64 array (n, M, A)
     quantiles : float64 array (n, S, q)
     """
@@ -69,14 +64,9 @@ def stack(answers: Sequence[Answer]) -> Stack:
 class ValidationRows(NamedTuple):
     """Validation rows, each there several times with other cells hidden.
 
-    Attributes
-    ----------
-    y : float64 array (n,)
-        Codes of classes, or numbers.
-    share : float64 array (n,)
-        Share of each row that is missing.
-    n_rows : int
-        Distinct rows: one that is there several times tells less than several rows.
+    y : float64 array (n,). Codes of classes, or numbers.
+    share : float64 array (n,). Share of each row that is missing.
+    n_rows : int. Distinct rows: a repeated row is less informative than several rows.
     """
 
     y: np.ndarray
@@ -85,21 +75,13 @@ class ValidationRows(NamedTuple):
 
 
 def hats(share: np.ndarray, knots: np.ndarray) -> np.ndarray:
-    """Weights (n, B) of the B ascending knots in a piecewise linear function of ``share`` (n,); rows sum to 1.
-
-    Examples
-    --------
-    >>> hats(np.array([0.0, 0.25]), np.array([0.0, 0.5, 1.0])).tolist()
-    [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]
-    """
+    """Weights (n, B) of the B ascending knots in a piecewise linear function of ``share`` (n,); rows sum to 1."""
     return np.column_stack([np.interp(share, knots, row) for row in np.eye(len(knots))])
 
 
 def _penalty(weight: np.ndarray, n_rows: int) -> tuple[float, np.ndarray]:
-    """How unlikely weights (B, M) are beforehand, per row, and the gradient.
-
-    They lie around equal ones, and neighbouring knots have similar weights: independent normals.
-    """
+    """The penalty of weights (B, M), per row, and its gradient."""
+    # Independent normals: weights lie around equal ones, and neighbouring knots have similar weights.
     to_equal, to_neighbour = FIXED.equal / n_rows, FIXED.smooth / n_rows
     off, step = weight - 1.0 / weight.shape[1], np.diff(weight, axis=0)
     gradient = 2.0 * to_equal * off
@@ -118,16 +100,11 @@ class ClassPool(NamedTuple):
 
     Weights need not sum to 1, and so calibrate: members that are too sure get less in all.
 
-    Attributes
-    ----------
-    knots : float64 array (B,)
-        Shares of missing cells, ascending.
-    prior : float64 array (K,)
-        Frequencies of the classes; a little of them is mixed into each answer, so that no logarithm is large.
-    weight : float64 array (B, M)
-        w at the knots, not negative.
-    bias : float64 array (B, K)
-        b at the knots.
+    knots : float64 array (B,). Shares of missing cells, ascending.
+    prior : float64 array (K,). Frequencies of the classes; a little of them is mixed into each answer, so that no
+        logarithm is large.
+    weight : float64 array (B, M). w at the knots, not negative.
+    bias : float64 array (B, K). b at the knots.
     """
 
     knots: np.ndarray
@@ -154,21 +131,7 @@ class ClassPool(NamedTuple):
 def fit_class_pool(
     answers: Stack, validation: ValidationRows, prior: np.ndarray, anchor: int | None = None
 ) -> ClassPool:
-    """The pool of least penalised log-loss, which is convex in weights and biases.
-
-    Parameters
-    ----------
-    answers : Stack
-        Of validation rows.
-    validation : ValidationRows
-    prior : float64 array (K,)
-    anchor : int, optional
-        The member that alone answers for rows without missing cells.
-
-    Returns
-    -------
-    ClassPool
-    """
+    """The pool of least penalised log-loss, which is convex; ``anchor`` alone answers rows without missing cells."""
     n, M, K = answers.value.shape
     knots = np.array(FIXED.knots)
     B, y, rows = len(knots), validation.y.astype(np.int64), np.arange(n)
@@ -247,26 +210,17 @@ class NumberPool(NamedTuple):
     Grushka-Cockayne, Winkler, "Is It Better to Average Probabilities or Quantiles?", 2013). But averages move point
     masses. So Q(u) is a point mass a where r lies between the averages of the members' P(Y < a) and P(Y <= a).
 
-    Attributes
-    ----------
-    knots : float64 array (B,)
-        Shares of missing cells, ascending.
-    centre : float
-        c, the mean of the validation rows.
-    half : float
-        Half the width of a cell of the target's grid; without a grid, the width of rounding errors.
-    values : float64 array (v,)
-        Ascending: all targets at learning if they have a grid, else the smallest and the largest.
-    point : float64 array (p,)
-        Its point masses.
-    spread : float64 array (q,)
-        Quantiles of all rows about their mean, for members that have none of a row.
-    weight : float64 array (B, M)
-        w at the knots, not negative.
-    stretch : float64 array (B, S)
-        v at the knots, not negative.
-    level : float64 array (B, q)
-        r of `LEVELS` at the knots, not falling: where a share u of the validation rows lies below Q.
+    knots : float64 array (B,). Shares of missing cells, ascending.
+    centre : float. c, the mean of the validation rows.
+    half : float. Half the width of a cell of the target's grid; without a grid, the width of rounding errors.
+    values : float64 array (v,). Ascending: all targets at learning if they have a grid, else the smallest and the
+        largest.
+    point : float64 array (p,). Its point masses.
+    spread : float64 array (q,). Quantiles of all rows about their mean, for members that have none of a row.
+    weight : float64 array (B, M). w at the knots, not negative.
+    stretch : float64 array (B, S). v at the knots, not negative.
+    level : float64 array (B, q). r of `LEVELS` at the knots, not falling: where a share u of the validation rows lies
+        below Q.
     """
 
     knots: np.ndarray
@@ -305,11 +259,9 @@ class NumberPool(NamedTuple):
         return np.where(np.isnan(answers.quantiles), self.centre + self.spread, answers.quantiles)
 
     def calibrated(self, answers: Stack, validation: ValidationRows) -> NumberPool:
-        """The pool whose quantiles have their shares of the validation rows below them.
-
-        At each knot, r is the quantile function of the probability integral transforms of the rows near there. A
-        uniform distribution with the weight of a few rows is added, so that few rows change little.
-        """
+        """The pool whose quantiles have their shares of the validation rows below them."""
+        # At each knot, r is the quantile function of the probability integral transforms of nearby rows. A uniform
+        # distribution with the weight of a few rows is added, so that few rows change little.
         raw, basis = self._raw(answers, validation.share), hats(validation.share, self.knots)
         rank = _ranks(raw, validation, self.half)
         order = np.argsort(rank)
@@ -333,27 +285,9 @@ class NumberPool(NamedTuple):
 def fit_number_pool(
     answers: Stack, validation: ValidationRows, y: np.ndarray, step: float, anchor: int | None = None
 ) -> NumberPool:
-    """The pool of least penalised squared error, and of least penalised CRPS about its means.
-
-    Errors grow with what is missing. Each row counts by the inverse of the error that is usual for its share;
-    otherwise rows with many missing cells would decide all weights.
-
-    Parameters
-    ----------
-    answers : Stack
-        Of validation rows.
-    validation : ValidationRows
-    y : float64 array (m,)
-        Targets of the learning rows.
-    step : float
-        Step of their grid; 0 without a grid.
-    anchor : int, optional
-        The member that alone says the mean of rows without missing cells.
-
-    Returns
-    -------
-    NumberPool
-    """
+    """The pool of least penalised squared error, then of least penalised CRPS; y (m,) are the targets at learning."""
+    # Each row counts by the inverse of the error that is usual for its share of missing cells; otherwise rows with many
+    # missing cells would decide all weights. ``anchor`` is the only member for rows without missing cells.
     knots, centre = np.array(FIXED.knots), float(y.mean())
     basis, off = hats(validation.share, knots), _off(answers, centre)
     scale = np.sqrt(_usual((validation.y - centre - off.mean(axis=1)) ** 2, basis))
@@ -365,10 +299,7 @@ def fit_number_pool(
 
 
 def _ranks(quantiles: np.ndarray, validation: ValidationRows, half: float) -> np.ndarray:
-    """Probability integral transforms (n,) by quantiles (n, q) at `LEVELS`; of cells and point masses, evenly within.
-
-    Beyond the outermost quantiles it is 0 or 1.
-    """
+    """Probability integral transforms (n,) by quantiles (n, q) at `LEVELS`; evenly within cells and point masses."""
     n = len(validation.y)
     ends = []
     for off in (-half, half):
@@ -466,10 +397,7 @@ Pool = ClassPool | NumberPool
 class ClassGoal(NamedTuple):
     """Classes as the target.
 
-    Attributes
-    ----------
-    y : float64 array (n,)
-        Codes of the learning rows.
+    y : float64 array (n,). Codes of the learning rows.
     n_classes : int
     """
 
@@ -507,12 +435,8 @@ class ClassGoal(NamedTuple):
 class NumberGoal(NamedTuple):
     """A number as the target.
 
-    Attributes
-    ----------
-    y : float64 array (n,)
-        Of the learning rows.
-    step : float
-        Step of their grid; 0 without a grid.
+    y : float64 array (n,). Of the learning rows.
+    step : float. Step of their grid; 0 without a grid.
     """
 
     y: np.ndarray

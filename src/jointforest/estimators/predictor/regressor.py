@@ -36,6 +36,7 @@ class JointRegressor(RegressorMixin, JointPredictor):
     Their means are combined by least squares on validation rows, from which cells are hidden at several rates. The
     forest and the joint say how far quantiles lie from the mean, which is combined by the CRPS. The weights
     depend on how much of a row is missing.
+    What is computed: ``docs/concepts/predictors.md``.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ class JointRegressor(RegressorMixin, JointPredictor):
     members_ : tuple of str
         Names of the members that are kept.
     fitted_by : PredictorReport or None
-        What was compared and chosen; ``fitted_by.in_words`` says it in a sentence. Files do not keep it.
+        What was compared and chosen; ``fitted_by.in_words`` is a sentence. Files do not keep it.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if fitted on a frame.
@@ -71,10 +72,6 @@ class JointRegressor(RegressorMixin, JointPredictor):
     See Also
     --------
     JointClassifier : the same for classes.
-
-    Notes
-    -----
-    What is computed: ``docs/concepts/predictors.md``.
 
     Examples
     --------

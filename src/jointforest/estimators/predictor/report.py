@@ -53,7 +53,7 @@ class PredictorReport:
     rates : tuple of float
         Shares of the cells that were hidden from validation rows.
     shares : tuple of float
-        Shares of missing cells at which weights are told; between, they are interpolated.
+        Shares of missing cells at which weights are reported; between, they are interpolated.
     n_held, n_folds : int
         Validation rows, and in how many folds they were held out; 0 if the table has too few rows.
     joint : FitReport

@@ -16,7 +16,7 @@ export class ComparePanel {
     this.ask = newest(explorer.source);
     this.sides = NAMES.map(() => el("span", { dir: "auto" }));
     this.answer = el("div");
-    const keep = el("button", { type: "button", onclick: () => this.#keep(explorer.good, explorer.answer.sentence) }, "use the evidence as A");
+    const keep = el("button", { type: "button", onclick: () => this.#keep(explorer.good) }, "use the evidence as A");
     const save = (kind) => el("button", { type: "button", class: "quiet", onclick: () => this.#save(kind) }, `save as ${kind}`);
     body.append(
       el("p", { class: "lead" }, "The cards show B, the evidence now, in front of A. The columns that differ most come first."),
@@ -27,17 +27,17 @@ export class ComparePanel {
   }
 
   update() {
-    const { kept, answer } = this.explorer;
-    if (!kept) return this.#keep([], "");
+    const { kept, answer, view } = this.explorer;
+    if (!kept) return this.#keep(view.a ? { text: view.a } : []);
     say(this.sides[0], kept.sentence || "no evidence");
     say(this.sides[1], answer.sentence || "no evidence");
     return this.answer.replaceChildren(...this.#table());
   }
 
   /** Keep evidence as A, with its exact numbers. */
-  #keep(evidence, sentence) {
+  #keep(evidence) {
     return fill(this.answer, this.ask("posterior", { evidence, exact: true, columns: null, axes: this.explorer.axes }), (answer) => {
-      this.explorer.keep(answer, sentence);
+      this.explorer.keep(answer);
       return this.#table();
     });
   }
@@ -45,7 +45,7 @@ export class ComparePanel {
   /** Columns with what A and B say of them, those that differ most first. */
   #lines() {
     const { columns, kept, answer, apart } = this.explorer;
-    const lines = columns.map((column, k) => ({ column, k, a: kept.answer.columns[k], b: answer.columns[k], apart: apart[k] }));
+    const lines = columns.map((column, k) => ({ column, k, a: kept.columns[k], b: answer.columns[k], apart: apart[k] }));
     return lines.sort((x, y) => y.apart - x.apart);
   }
 

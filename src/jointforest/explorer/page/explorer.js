@@ -152,8 +152,7 @@ export class Explorer {
     const timer = setTimeout(() => this.notice.show("start", STARTING), LONG);
     try {
       const table = await this.source.ask("table", {});
-      const prior = await this.source.ask("posterior", { evidence: [], exact: false, columns: null });
-      this.#gotTable(table, prior);
+      this.#gotTable(table, await this.#askPrior(table));
     } catch (error) {
       this.#failed(error, {});
     } finally {
@@ -162,15 +161,30 @@ export class Explorer {
     }
   }
 
+  /** The answer without evidence, on the axes of the view; on none if one is refused. */
+  async #askPrior(table) {
+    const isThere = (chosen, column) => chosen.name === column.name && column.edges && (column.heavy || !chosen.log);
+    this.view.axes = this.view.axes.filter((chosen) => table.columns.some((column) => isThere(chosen, column)));
+    const place = (name) => table.columns.findIndex((column) => column.name === name);
+    this.axes = this.view.axes.filter(isAsked).map(({ name, ...axis }) => ({ column: place(name), ...axis }));
+    const ask = () => this.source.ask("posterior", { evidence: [], exact: false, columns: null, axes: this.axes });
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof Refused) || !this.axes.length) throw error;
+      [this.view.axes, this.axes] = [[], []];
+      return ask();
+    }
+  }
+
   #gotTable(table, prior) {
     const isNew = this.table && this.table.version !== table.version;
     this.#back();
     this.table = table;
-    this.columns = table.columns.map((column) => (column.is_time ? { ...column, axis: "survival" } : column));
-    /** The axes that were chosen, for columns that are not shown on their own ones. */
-    this.axes = [];
+    const chosen = (column) => this.view.axes.find(({ name }) => name === column.name) ?? (column.is_time ? { survival: true } : null);
+    this.columns = table.columns.map((column, place) => onAxis(column, chosen(column), prior.columns[place]));
     this.prior = prior;
-    /** What the cards are compared with while the panel is open: {answer, sentence}. */
+    /** The answer that the cards are compared with while the panel is open. */
     this.kept = null;
     /** Suspicious cells of the table, and what was decided of them. */
     this.checked = null;
@@ -222,7 +236,7 @@ export class Explorer {
 
   /** The source does not read sentences: what the address says is not asked. */
   #forgetWords() {
-    this.view.given = "";
+    Object.assign(this.view, { given: "", a: "" });
     if (!Array.isArray(this.evidence)) this.evidence = [];
   }
 
@@ -435,7 +449,7 @@ export class Explorer {
     const top = this.#longest(answer);
     const { sentence } = answer;
     const kept = this.compared;
-    const before = kept?.answer ?? this.prior;
+    const before = kept ?? this.prior;
     this.apart = answer.columns.map((now, k) => (kept ? distance(now, before.columns[k]) : now.moved));
     this.cards.forEach((card, place) => {
       const condition = conditionOn(evidence, place);
@@ -456,9 +470,10 @@ export class Explorer {
   }
 
   /** Keep an answer, which the cards are compared with while the panel is open. */
-  keep(answer, sentence) {
-    this.kept = { answer, sentence };
+  keep(answer) {
+    this.kept = answer;
     this.redraw();
+    this.look({ a: this.can("text") ? answer.sentence : "" });
   }
 
   /** Draw what is known once more, because it is looked at in another way. */
@@ -469,7 +484,7 @@ export class Explorer {
   /** The share of a bar over the full width, the same on all cards: 1, or the greatest share of a level on the page. */
   #longest({ columns, evidence }) {
     if (this.view.scale !== "most") return 1;
-    const before = (this.compared?.answer ?? this.prior).columns;
+    const before = (this.compared ?? this.prior).columns;
     const isFree = (k) => this.columns[k].levels && !conditionOn(evidence, k);
     const shares = [...columns.keys()].flatMap((k) => (isFree(k) ? [...columns[k].mass, ...before[k].mass] : []));
     return shares.reduce((most, x) => Math.max(most, x), 1e-12);
@@ -483,18 +498,19 @@ export class Explorer {
   /** Show a column on another axis, from `low` to `high` or logarithmic; null: its own one. */
   async #setAxis(place, axis) {
     const axes = this.axes.filter(({ column }) => column !== place);
-    if (axis && !axis.survival) axes.push({ column: place, ...axis });
-    const before = [this.prior, this.kept?.answer].filter(Boolean);
+    if (isAsked(axis)) axes.push({ column: place, ...axis });
+    const before = [this.prior, this.kept].filter(Boolean);
     const ask = ({ evidence }) => this.source.ask("posterior", { evidence, exact: true, columns: [place], axes });
     try {
       const found = await Promise.all(before.map(ask));
       before.forEach((answer, k) => {
         answer.columns = answer.columns.with(place, found[k].columns[0]);
       });
-      const { edges, beyond } = found[0].columns[0];
       const column = this.table.columns[place];
-      this.columns[place] = edges ? { ...column, edges, beyond, axis: axis.log ? "log" : "zoom" } : { ...column, axis: axis?.survival ? "survival" : null };
+      this.columns[place] = onAxis(column, axis, found[0].columns[0]);
       this.axes = axes;
+      this.view.axes = this.view.axes.filter(({ name }) => name !== column.name);
+      if (isAsked(axis) || (column.is_time && !axis)) this.view.axes.push({ name: column.name, ...axis });
       this.answer = { ...this.answer, columns: this.answer.columns.with(place, found[0].columns[0]) }; // for the time being
       this.cards[place].setAxis(this.columns[place]);
       this.change(this.good, { step: this.history.place });
@@ -565,9 +581,16 @@ export class Explorer {
   /** The address was changed by hand, or a link was followed. */
   #navigated() {
     const view = readHash(this.address.read());
-    const isOther = view.given !== this.view.given;
+    const old = this.view;
+    const isOther = view.given !== old.given;
     this.view = view;
+    if (view.a !== old.a) this.kept = null;
+    if (JSON.stringify(view.axes) !== JSON.stringify(old.axes)) {
+      this.evidence = view.given ? { text: view.given } : [];
+      return this.open();
+    }
     this.#look();
+    if (view.a !== old.a) this.panel?.update();
     if (isOther) this.change(view.given ? { text: view.given } : [], { from: this.sentence, quiet: true });
   }
 }
@@ -583,6 +606,17 @@ function kindly({ message, impossible }) {
 function distance(a, b) {
   const [x, y] = [a, b].map(({ mass, outside = [] }) => [...mass, ...outside]);
   return 0.5 * x.reduce((sum, share, k) => sum + Math.abs(share - y[k]), 0);
+}
+
+/** Whether the source is asked for an axis; the whole axis and survival curves are made of what it answers anyway. */
+function isAsked(axis) {
+  return Boolean(axis?.log) || axis?.low !== undefined;
+}
+
+/** A column on an axis; the answer of its card has the edges of axes that are asked for. */
+function onAxis(column, axis, { edges, beyond }) {
+  if (isAsked(axis) && edges) return { ...column, edges, beyond, axis: axis.log ? "log" : "zoom" };
+  return { ...column, axis: axis?.survival ? "survival" : null };
 }
 
 /** A list with a name put in, or taken out. */

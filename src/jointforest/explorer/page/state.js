@@ -92,8 +92,14 @@ export class History {
 }
 
 /**
- * How the page is looked at.
- * @typedef {{given: string, sort: "table"|"moved", scale: "full"|"most", pinned: string[], hidden: string[], panel: string|null}} View
+ * The axis that was chosen for a column: logarithmic, from `low` to `high`, or else the whole axis.
+ * @typedef {{name: string, log?: boolean, low?: number, high?: number}} ChosenAxis
+ */
+
+/**
+ * How the page is looked at; `a` is the evidence that is compared with.
+ * @typedef {{given: string, sort: "table"|"moved", scale: "full"|"most", axes: ChosenAxis[], pinned: string[],
+ *   hidden: string[], panel: string|null, a: string}} View
  */
 
 /** A view as the part of an address behind #, as short as can be. */
@@ -102,22 +108,34 @@ export function writeHash(view) {
   if (view.given) words.set("given", view.given);
   if (view.sort !== "table") words.set("sort", view.sort);
   if (view.scale === "most") words.set("scale", view.scale);
+  for (const { name, log, low, high } of view.axes)
+    words.append("axis", `${log ? "log" : low === undefined ? "whole" : `${low}:${high}`}:${name}`);
   for (const name of view.pinned) words.append("pin", name);
   for (const name of view.hidden) words.append("hide", name);
   if (view.panel) words.set("panel", view.panel);
+  if (view.a) words.set("a", view.a);
   const text = words.toString();
   return text ? `#${text}` : "";
 }
 
-/** The view that an address tells. @returns {View} */
+/** The view that an address contains. @returns {View} */
 export function readHash(hash) {
   const words = new URLSearchParams(hash.replace(/^#/, ""));
   return {
     given: words.get("given") ?? "",
     sort: words.get("sort") === "moved" ? "moved" : "table",
     scale: words.get("scale") === "most" ? "most" : "full",
+    axes: words.getAll("axis").map(readAxis).filter(Boolean),
     pinned: words.getAll("pin"),
     hidden: words.getAll("hide"),
     panel: words.get("panel"),
+    a: words.get("a") ?? "",
   };
+}
+
+/** The axis that a text of an address describes; null if it describes none. @returns {ChosenAxis|null} */
+function readAxis(text) {
+  const [, kind, low, high, name] = /^(?:(log|whole)|([^:]+):([^:]+)):(.*)$/s.exec(text) ?? [];
+  if (kind) return kind === "log" ? { name, log: true } : { name };
+  return Number(low) < Number(high) ? { name, low: Number(low), high: Number(high) } : null;
 }

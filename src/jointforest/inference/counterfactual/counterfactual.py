@@ -40,11 +40,9 @@ _LOST = 1.0
 
 
 def _choose(p: Problem, X: np.ndarray, n: int) -> np.ndarray:
-    """At most n of the rows X (m, d), fewest changes first, then nearest, then most probable.
-
-    Needless changes are taken back, and numbers brought nearer. First one row for each set of columns that holds no
-    other, then others that are not alike.
-    """
+    """At most n of the rows X (m, d): fewest changes first, then nearest, then most probable."""
+    # Needless changes are undone, and numbers moved nearer. Rows whose changed columns contain those of no other come
+    # first.
     if not len(X):
         return X
     X = X[_ranked(p, X)]
@@ -120,11 +118,8 @@ MORE = 1
 class _Found(NamedTuple):
     """Plausible rows with the wanted outcome.
 
-    Attributes
-    ----------
     X : float64 array (n, d)
-    is_fewest : bool
-        Whether all rows with fewer changes than the first were tried, so that none of these will do.
+    is_fewest : bool. Whether all rows with fewer changes than the first were tried, so that none of these will do.
     """
 
     X: np.ndarray
@@ -132,11 +127,9 @@ class _Found(NamedTuple):
 
 
 def _search(p: Problem, n: int, seed: int) -> _Found:
-    """Rows with few changes: sets of columns of size 1, 2, ... until n sets without a needless column are found.
-
-    A set that holds a smaller one that did is not tried. Where the rows of a size are too many to try them all, the
-    sets are ranked by how near their best subset came to the wanted outcome.
-    """
+    """Rows with few changes: sets of columns of size 1, 2, ... until n sets without a needless column are known."""
+    # Supersets of a successful set are not tried. Where a size has too many rows, sets are ranked by how near their
+    # best subset came to the wanted outcome.
     values = {j: every_value(p.columns[j], float(p.row[j])) for j in p.free}
     free = tuple(j for j in p.free if (candidates := values[j]) is None or len(candidates))  # not constant ones
     score: dict[Columns, float] = {}
@@ -313,7 +306,7 @@ def _check_possible(model: Distribution, outcome: Outcome, x: np.ndarray, fixed:
 
 
 def _result(p: Problem, X: np.ndarray, is_fewest: bool) -> Counterfactuals:
-    """Rows with all that is said of them."""
+    """Rows with all their results."""
     m, mask, schema = len(X), p.changed(X), p.model.schema
     cells = schema.columns
     changed = tuple(

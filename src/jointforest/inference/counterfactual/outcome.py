@@ -18,11 +18,8 @@ from ...query_language.render import conditions_text
 class Judged(NamedTuple):
     """Of n rows: whether the outcome is as wanted, and how near it is.
 
-    Attributes
-    ----------
     valid : bool array (n,)
-    score : float64 array (n,)
-        The greater the nearer; a probability of the wanted outcome where there is one.
+    score : float64 array (n,). The greater the nearer; a probability of the wanted outcome where there is one.
     """
 
     valid: np.ndarray

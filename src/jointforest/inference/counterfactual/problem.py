@@ -22,18 +22,14 @@ _BINS = 10
 class Problem(NamedTuple):
     """What is asked for.
 
-    Attributes
-    ----------
     model : Distribution
     outcome : Outcome
-    row : float64 array (d,)
-        Numbers and codes; NaN where nothing is known, and in the target's cell.
-    free : tuple of int
-        Columns that may change: known and not fixed; those that a model does not look at too, if others need it.
-    pool : float64 array (m, d)
-        Rows of the joint given the fixed cells and the wanted outcome.
-    log_floor : float
-        Log-density that a row must have at least, its known cells counted; -inf: any but impossible ones.
+    row : float64 array (d,). Numbers and codes; NaN where nothing is known, and in the target's cell.
+    free : tuple of int. Columns that may change: known and not fixed; those that a model does not look at too, if
+        others need it.
+    pool : float64 array (m, d). Rows of the joint given the fixed cells and the wanted outcome.
+    log_floor : float. Log-density that a row must have at least, its known cells counted; -inf: any but impossible
+        ones.
     """
 
     model: Distribution
@@ -62,10 +58,9 @@ class Problem(NamedTuple):
 
 
 def drawn_pool(model: Distribution, outcome: Outcome, row: np.ndarray, fixed: np.ndarray, seed: int) -> np.ndarray:
-    """Rows (m, d) of the joint given the fixed cells (a mask) and the wanted outcome, where rows have it.
-
-    What a model predicts cannot be evidence: then they are the draws of which it is predicted, or all if these are few.
-    """
+    """Rows (m, d) of the joint given the fixed cells (a mask) and the wanted outcome, where rows have it."""
+    # What a model predicts cannot be evidence: then they are the draws of which it is predicted, or all if these are
+    # few.
     evidence = outcome.given(Evidence.of_values(np.where(fixed, row, np.nan)[None]))
     X = sample(model, evidence, POOL, seed)
     X = X[~np.isnan(X).all(axis=1)]
@@ -161,10 +156,8 @@ def drawn_rows(p: Problem, sets: list[Columns], n: int, seed: int) -> np.ndarray
 def rows_for(
     p: Problem, sets: list[Columns], values: dict[int, np.ndarray | None], best: dict[int, list[float]], seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows to try (n, d), and the number of the set that each belongs to, (n,).
-
-    ``values`` are all values of a column, or None; ``best`` the values that were nearest to the wanted outcome alone.
-    """
+    """Rows to try (n, d), and the number of the set that each belongs to, (n,)."""
+    # ``values`` are all values of a column, or None; ``best`` the values that were nearest to the wanted outcome alone.
     few = [_product(columns, values) <= LARGEST_PRODUCT for columns in sets]
     many = [i for i, is_few in enumerate(few) if not is_few]
     n = _DRAWS if len(sets[0]) > 1 else 2 * _DRAWS
@@ -206,11 +199,7 @@ def _known(values: np.ndarray | None) -> np.ndarray:
 
 
 def gower(columns: tuple[Column, ...], X: np.ndarray, row: np.ndarray) -> np.ndarray:
-    """Mean distance over the row's known cells, of rows (n, d) to a row (d,): 0..1, (n,).
-
-    Of numbers and dates the difference as a share of the range that learning saw (at most 1), of ordered levels that of
-    the codes as a share of theirs, of other levels 0 or 1.
-    """
+    """Gower distance of rows (n, d) to a row (d,), 0 to 1, over the row's known cells, (n,)."""
     known = np.flatnonzero(~np.isnan(row)).tolist()
     total = np.zeros(len(X))
     for j in known:

@@ -24,14 +24,9 @@ _CELLS = 4096
 class Answers(NamedTuple):
     """Expected answers for n rows, and how well they are known.
 
-    Attributes
-    ----------
-    answer, answer_error : float64 array (n, K)
-        E[link(F)], and its standard error: 0 where it is exact.
-    mean, mean_error : float64 array (n, K)
-        E[F] of the sums F before the link, and its standard error.
-    variance : float64 array (n, K)
-        Var[F]
+    answer, answer_error : float64 array (n, K). E[link(F)], and its standard error: 0 where it is exact.
+    mean, mean_error : float64 array (n, K). E[F] of the sums F before the link, and its standard error.
+    variance : float64 array (n, K). Var[F]
     """
 
     answer: np.ndarray
@@ -44,11 +39,7 @@ class Answers(NamedTuple):
 def expected_by_draws(
     features: Features, model: Distribution, rows: MatchedRows, method: str, m: int, seed: int
 ) -> Answers:
-    """Expectations over the completions of each row, each as probable as the joint says given the known cells.
-
-    Rows that know all features that are split have the ensemble's own answers. Rows that lack one of them are exact:
-    its splits cut the column into cells, whose probabilities the joint knows. Others are means over ``m`` draws.
-    """
+    """Expectations over completions: exact if at most one split column is missing, else means over m draws."""
     check("method", method, _METHODS)
     out = _plain(features, rows)
     part = np.flatnonzero(~knows_splits(features, rows))
@@ -129,10 +120,8 @@ def _alone(features: Features, lacks: np.ndarray) -> np.ndarray:
 
 
 def _cells(features: Features, f: int) -> tuple[np.ndarray, np.ndarray]:
-    """Edges (c - 1,) between the cells into which splits cut feature f's column, and a value in each cell (c,).
-
-    Of a column of levels there are no edges, and each level is a cell.
-    """
+    """Edges (c - 1,) between the cells into which splits cut feature f's column, and a value in each cell (c,)."""
+    # Of a column of levels there are no edges, and each level is a cell.
     ensemble, columns = features.ensemble, features.columns
     j = int(features.column[f])
     slot = columns.slot[j]

@@ -207,10 +207,8 @@ def _apply_link(link, total, out):
 
 @entry
 def cell_rows(arrays, rows, first, post, most, link, base, scratch, grid, out):
-    """Expectations of the link of F, of F, and of its products, and the number of combinations, by row: into ``out``.
-
-    A row with more than ``most`` combinations has -1 of them, and nothing else is written for it.
-    """
+    """Expectations of the link of F, of F and of its products, and the number of combinations, by row, into ``out``."""
+    # A row with more than ``most`` combinations has -1 of them, and nothing else is written for it.
     linked, mean, second, total, answer = out.linked, out.mean, out.second, grid.total, grid.answer
     n_outputs, splits, value = base.shape[0], arrays.splits, arrays.middle
     for at in range(post.log_evidence.shape[0]):
@@ -245,12 +243,9 @@ def cell_rows(arrays, rows, first, post, most, link, base, scratch, grid, out):
 
 @entry
 def complete_stratified(columns, leaves, evidence, post, m, seed, offset, out):
-    """m completions of each row of the evidence, into ``out`` (n * m, d).
-
-    The leaf of draw k is that at a random place of the k-th of m equal parts of the cumulated weights, so that leaves
-    are drawn as often as their weights say, but for less than one draw (stratified sampling). Streams are by row and
-    draw, rows counted from ``offset`` on.
-    """
+    """m completions of each row of the evidence, into ``out`` (n * m, d)."""
+    # The leaf of draw k is at a random place of the k-th of m equal parts of the cumulated weights (stratified
+    # sampling). Streams are by row and draw, rows counted from ``offset`` on.
     for i in range(post.log_evidence.shape[0]):
         at = i * m
         if post.log_evidence[i] == -math.inf:

@@ -89,10 +89,8 @@ def light_weight(weight, n, most):
 
 @kernel
 def gather_masses(arrays, evidence, n_used, first, n, scratch):
-    """Masses of the used split regions in the active components first..first+n-1, into ``scratch.mass``; 0 beyond n.
-
-    ``scratch.level_mass`` gets the masses of the levels of the regions' columns.
-    """
+    """Masses of the used split regions in the active components first..first+n-1, into ``scratch.mass``; 0 beyond n."""
+    # ``scratch.level_mass`` gets the masses of the levels of the regions' columns.
     columns, regions, used, out = arrays.columns, arrays.regions, scratch.residual.used, scratch.mass
     end = (n + 7) // 8 * 8
     for i in range(end):

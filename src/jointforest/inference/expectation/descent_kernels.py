@@ -77,11 +77,8 @@ def without_region(vector, mass, lo, hi, n, source, target):
 
 @kernel
 def descend(arrays, tree, mass, n, total, budget, scratch):
-    """Add the part of the weights in row 0 of ``scratch.vector`` that arrives at each leaf of a tree to its mass.
-
-    Subtrees are not followed (their mass stays at their root) as long as the sum of mass times ``arrays.half_most``
-    of these is at most ``budget``. ``mass`` are those of the used split regions, ``total`` is the sum of the weights.
-    """
+    """Add the part of the weights in row 0 of ``scratch.vector`` that reaches each leaf of a tree to its mass."""
+    # Subtrees are not followed as long as the sum of their mass times ``arrays.half_most`` is at most ``budget``.
     splits, half_most, residual = arrays.splits, arrays.half_most, scratch.residual
     local, vector, stack, stack_mass = residual.local, scratch.vector, scratch.stack, scratch.stack_mass
     depth, row, here, spent = 0, 0, total, 0.0
@@ -117,10 +114,9 @@ def descend(arrays, tree, mass, n, total, budget, scratch):
 
 @kernel
 def descend_one_column(arrays, k, row, here, mass, n, spent, budget, scratch):
-    """`descend` where all splits from node k on are of one column: masses of regions are differences of two others'.
-
-    Row ``row`` of ``scratch.vector`` has the weights without the region of the column at node k. Returns what is spent.
-    """
+    """`descend` where all splits from node k on are of one column: masses of regions are differences of two others'."""
+    # Row ``row`` of ``scratch.vector`` has the weights without the region of the column at node k. Returns what is
+    # spent.
     splits, half_most, residual = arrays.splits, arrays.half_most, scratch.residual
     vector, root_mass, stack, stack_mass = scratch.vector, scratch.root_mass, scratch.one_stack, scratch.one_stack_mass
     lo = residual.local[splits.lo[residual.node[k]]]

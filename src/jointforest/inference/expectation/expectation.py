@@ -30,13 +30,9 @@ _TABLE_BYTES = 2**29
 class LeafProbabilities(NamedTuple):
     """Probabilities of an ensemble's leaves, sparse: row i has the entries ``start[i]:start[i + 1]``.
 
-    Attributes
-    ----------
     start : int64 array (n + 1,)
-    leaf : int32 array (m,)
-        Leaves of probability above 0, tree by tree.
-    probability : float64 array (m,)
-        Sum to 1 over the leaves of each tree. A row of probability 0 has no entries.
+    leaf : int32 array (m,). Leaves of probability above 0, tree by tree.
+    probability : float64 array (m,). Sum to 1 over the leaves of each tree. A row of probability 0 has no entries.
     """
 
     start: np.ndarray
@@ -48,15 +44,10 @@ class LeafProbabilities(NamedTuple):
 class MatchedRows(NamedTuple):
     """n rows as the joint and as the ensemble see them.
 
-    Attributes
-    ----------
-    evidence : Evidence
-        Values and levels, no regions.
+    evidence : Evidence. Values and levels, no regions.
     X : float64 array (n, n_features)
-    other : bool array (n, n_features)
-        As `ensembles.evaluate.encode` gives them. What is known here is known there too, but for levels
-        that only one
-        side has.
+    other : bool array (n, n_features). As `ensembles.evaluate.encode` gives them. What is known here is known there
+        too, but for levels that only one side has.
     """
 
     evidence: Evidence
@@ -65,11 +56,8 @@ class MatchedRows(NamedTuple):
 
 
 def with_table(matched: MatchedEnsemble, most_bytes: int = _TABLE_BYTES) -> MatchedEnsemble:
-    """The ensemble with the masses of its numeric regions computed beforehand, as many as fit into so many bytes.
-
-    Worth its time, some 50 ns a region and leaf, where thousands of rows are to be answered; answers do not
-    depend on it.
-    """
+    """The ensemble with the masses of as many numeric regions as fit into so many bytes computed in advance."""
+    # This pays, at about 50 ns a region and leaf, where thousands of rows are answered; answers do not depend on it.
     n, model, regions = len(matched.model.leaves.log_weight), matched.model, matched.regions
     is_number = (regions.column >= 0) & (model.columns.is_categorical[regions.column] == 0)
     region = np.flatnonzero(is_number)[: most_bytes // (8 * n)].astype(np.int32)
@@ -90,12 +78,9 @@ def expected(
     rows: MatchedRows,
     tolerance: float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """E[F | known cells] of the sums F before the link, and a certified bound of the error of each, both (n, K).
-
-    Proposition 1 of P. Khosravi and others, "Handling Missing Data in Decision Trees" (2020): the sum, over leaves, of
-    the leaf's value times its probability given the known cells; forests by linearity. Rows that know all features that
-    are split have their plain sums; other rows are NaN where the joint gives the known cells probability 0.
-    """
+    """E[F | known cells] of the sums F before the link, and a certified error bound, both (n, K)."""
+    # Proposition 1 of Khosravi et al., "Handling Missing Data in Decision Trees" (2020): the sum over leaves of value
+    # times probability given the known cells; forests by linearity. NaN where the known cells have probability 0.
     n_outputs = matched.middle.shape[1]
     mean, error = np.empty((len(rows.X), n_outputs)), np.zeros((len(rows.X), n_outputs))
     complete = knows_splits(matched.features, rows)
@@ -179,14 +164,10 @@ _MOST_PAIRS = 4e6
 class _Moments(NamedTuple):
     """Moments of n rows' sums F before the link.
 
-    Attributes
-    ----------
-    mean : float64 array (n, K)
-        E[F]
-    second : float64 array (n, K, K)
-        E[F F']
-    is_exact : bool array (n,)
-        Where False, both are NaN: too many pairs of leaves. NaN and True: the known cells have probability 0.
+    mean : float64 array (n, K). E[F]
+    second : float64 array (n, K, K). E[F F']
+    is_exact : bool array (n,). Where False, both are NaN: too many pairs of leaves. NaN and True: the known cells have
+        probability 0.
     """
 
     mean: np.ndarray
@@ -198,14 +179,10 @@ class _Moments(NamedTuple):
 class CellMoments(NamedTuple):
     """What `cell_rows` writes of n rows.
 
-    Attributes
-    ----------
-    linked : float64 array (n, K)
-        E[link(F)]
+    linked : float64 array (n, K). E[link(F)]
     mean : float64 array (n, K)
     second : float64 array (n, K, K)
-    n_combinations : int64 array (n,)
-        -1 if there are too many, then the others are NaN.
+    n_combinations : int64 array (n,). -1 if there are too many, then the others are NaN.
     """
 
     linked: np.ndarray
@@ -215,11 +192,8 @@ class CellMoments(NamedTuple):
 
 
 def by_cells(matched: MatchedEnsemble, rows: MatchedRows, most: int = _MOST_CELLS) -> tuple[np.ndarray, _Moments]:
-    """E[link(F) | known cells] and moments of F, by all combinations of cells of the missing columns.
-
-    The ensemble's splits cut each column into cells (levels that no split tells apart are one); in a combination of
-    them F is constant. So this is exact for any link and any joint, but there are products of the numbers of cells.
-    """
+    """E[link(F) | known cells] and moments of F, by all combinations of cells of the missing columns."""
+    # The splits cut each column into cells, and F is constant in a combination of cells. So this is exact for any link.
     k, base = len(matched.ensemble.base), matched.ensemble.base
 
     def one(few: MatchedRows) -> tuple[np.ndarray, ...]:
@@ -240,12 +214,9 @@ def by_cells(matched: MatchedEnsemble, rows: MatchedRows, most: int = _MOST_CELL
 
 
 def by_pairs(matched: MatchedEnsemble, rows: MatchedRows, most: float = _MOST_PAIRS) -> _Moments:
-    """Moments of F by pairs of leaves: Lemma 2 of Khosravi and others.
-
-    E[f g] of two trees is the sum over pairs of their leaves of both values times P(in both leaves | known cells);
-    within a tree (Lemma 1) only a leaf and itself ("Handling Missing Data in Decision Trees", 2020). To have E[f g] of
-    two ensembles, join them to one with two outputs.
-    """
+    """Moments of F by pairs of leaves: Lemma 2 of Khosravi et al. (2020)."""
+    # E[f g] of two trees is the sum over pairs of leaves of both values times P(in both leaves | known cells); within a
+    # tree (Lemma 1) only a leaf and itself.
     base = matched.ensemble.base
 
     def one(few: MatchedRows) -> tuple[np.ndarray, ...]:
@@ -267,11 +238,8 @@ def by_pairs(matched: MatchedEnsemble, rows: MatchedRows, most: float = _MOST_PA
 
 
 def completed_sums(matched: MatchedEnsemble, rows: MatchedRows, m: int, seed: int) -> np.ndarray:
-    """F of m random completions of each row, float64 (n, m, K); NaN where the known cells have probability 0.
-
-    Stratified: among a row's completions, those from each leaf of the joint are as many as its posterior weight says,
-    but for less than one. So means over completions have less variance than those of independent draws, and no bias.
-    """
+    """F of m random completions of each row, float64 (n, m, K); NaN where the known cells have probability 0."""
+    # Stratified by the joint's leaves, so that means have less variance than those of independent draws, and no bias.
     model = matched.model
     n, d = rows.evidence.value.shape
     k = len(matched.ensemble.base)
@@ -335,11 +303,7 @@ def expected_answer(
     seed: int = 0,
     tolerance: float = 0.0,
 ) -> Answered:
-    """E[link(F) | known cells]; NaN where the joint gives the known cells probability 0.
-
-    With an identity link it is E[F] itself, whatever the method. An unknown method, "probit" with another link, and
-    "exact" of a row with more than a million combinations of cells are ValueErrors.
-    """
+    """E[link(F) | known cells] by a method; NaN where the known cells have probability 0."""
     link = matched.ensemble.link
     check("method", method, _METHODS)
     if method == "probit" and link not in ("logistic", "identity"):
@@ -371,11 +335,7 @@ def _sure(answer: np.ndarray) -> Answered:
 
 
 def spread(matched: MatchedEnsemble, rows: MatchedRows, m: int = 128, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance of F over the completions of each row, both (n, K).
-
-    Exact where a row has few combinations of cells, or few pairs of leaves (`by_pairs`); else the variance
-    is that of ``8 m`` completions around the exact mean.
-    """
+    """Mean and variance of F over the completions of each row, (n, K); exact for few combinations, else by draws."""
     _, moments = by_cells(matched, rows, _MOST_CELLS)
     mean, variance = moments.mean, _variance(moments)
     many = np.flatnonzero(~moments.is_exact)
@@ -397,11 +357,9 @@ def _variance(moments: _Moments) -> np.ndarray:
 
 
 def _by_completions(matched: MatchedEnsemble, rows: MatchedRows, m: int, seed: int, tolerance: float) -> Answered:
-    """Mean of the link over completions, corrected by how far the completions' mean of F is from the exact one.
-
-    The regression estimator (a control variate): W. G. Cochran, "Sampling Techniques" (1977), chapter 7. The
-    standard error is that of plain draws; stratified ones with this correction do better.
-    """
+    """Mean of the link over completions, corrected by the exact mean of F."""
+    # The regression estimator (a control variate): W. G. Cochran, "Sampling Techniques" (1977), chapter 7. The standard
+    # error is that of plain draws; stratified ones with this correction do better.
     link = matched.ensemble.link
     out, error = np.empty((2, len(rows.X), len(matched.ensemble.base)))
     exact, _ = expected(matched, rows, tolerance)

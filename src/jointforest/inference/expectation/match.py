@@ -1,4 +1,4 @@
-"""A trained ensemble matched with a joint: its features found among the columns, its nodes' regions written down."""
+"""A trained ensemble matched with a joint: its features by column, and the regions of its nodes."""
 
 from __future__ import annotations
 
@@ -16,26 +16,20 @@ from ...models.box_forest.structure import Forest
 from ...runtime.records import record
 from .split_regions import SplitRegions, Splits, split_regions
 
-# ---- The features of a trained ensemble found among the columns of a joint.
+# ---- The features of a trained ensemble as columns of a joint.
 
 
 class Features(NamedTuple):
     """An ensemble, and what its features are among the columns of a joint.
 
-    Attributes
-    ----------
-    ensemble : Ensemble
-        Without those features that it never splits and that the joint does not have.
-    column : int32 array (n_features,)
-        The joint's column of each feature.
-    given : int64 array (n_features,)
-        The number of each feature among all of those that the model was trained on, which are ``n_given``.
+    ensemble : Ensemble. Without those features that it never splits and that the joint does not have.
+    column : int32 array (n_features,). The joint's column of each feature.
+    given : int64 array (n_features,). The number of each feature among all of those that the model was trained on,
+        which are ``n_given``.
     n_given : int
-    level_value : float64 array (S,)
-        What each level of the joint is to the model: a code, or a number; NaN if the model does not know the level (or
-        has no such column).
-    columns : Columns
-        Of the joint.
+    level_value : float64 array (S,). What each level of the joint is to the model: a code, or a number; NaN if the
+        model does not know the level (or has no such column).
+    columns : Columns. Of the joint.
     """
 
     ensemble: Ensemble
@@ -47,11 +41,7 @@ class Features(NamedTuple):
 
 
 def match_features(ensemble: Ensemble, schema: Schema) -> Features:
-    """Match an ensemble's features with the columns of a joint, by name.
-
-    Raises ValueError for a feature without a column; numbers where the other has levels, levels of which the model
-    knows none, dates.
-    """
+    """Match an ensemble's features with the columns of a joint, by name; raises ValueError where they do not fit."""
     n_given = len(ensemble.names)
     (column, wanted), columns = _columns(ensemble, schema), kernel_columns(schema)
     given = np.flatnonzero(column >= 0)
@@ -162,11 +152,8 @@ def _such_as(levels: tuple) -> str:
 class RegionMasses(NamedTuple):
     """Masses of some of the numeric split regions in the joint's L leaves, computed before any row.
 
-    Attributes
-    ----------
     table : float64 array (L, m)
-    place : int32 array (M,)
-        Where a split region is in the table; -1 if it is not.
+    place : int32 array (M,). Where a split region is in the table; -1 if it is not.
     """
 
     table: np.ndarray
@@ -177,12 +164,9 @@ class RegionMasses(NamedTuple):
 class MatchedArrays(NamedTuple):
     """What kernels know before any row: fields of `MatchedEnsemble`, and of its model.
 
-    Attributes
-    ----------
     columns, leaves, regions, splits, masses
     middle, half : float64 arrays (N, K)
-    half_most : float64 array (N,)
-        The largest half of a node's outputs.
+    half_most : float64 array (N,). The largest half of a node's outputs.
     depth : int
     """
 
@@ -201,17 +185,12 @@ class MatchedArrays(NamedTuple):
 class MatchedEnsemble:
     """An ensemble and what it takes to compute its expectations under a joint.
 
-    Attributes
-    ----------
     features : Features
     splits : Splits
     regions : SplitRegions
-    middle, half : float64 arrays (N, K)
-        Middle, and half the width, of the range of the values below each node.
-    depth : int
-        Most splits on the way to a leaf.
-    masses : RegionMasses
-        Without a table, see `expectation.with_table`.
+    middle, half : float64 arrays (N, K). Middle, and half the width, of the range of the values below each node.
+    depth : int. Most splits on the way to a leaf.
+    masses : RegionMasses. Without a table, see `expectation.with_table`.
     model : Forest
     """
 
@@ -237,10 +216,7 @@ class MatchedEnsemble:
 
 
 def match_ensemble(ensemble: Ensemble, model: Forest) -> MatchedEnsemble:
-    """The ensemble with its features matched to the columns of a joint by name, and its nodes' regions.
-
-    A feature without a column of its kind and levels is a ValueError.
-    """
+    """The ensemble with its features matched to the columns of a joint by name, and its nodes' regions."""
     features = match_features(ensemble, model.schema)
     ensemble, column, level_value = features.ensemble, features.column, features.level_value
     splits, regions = split_regions(ensemble, model.columns, column, level_value)

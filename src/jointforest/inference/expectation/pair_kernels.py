@@ -16,14 +16,10 @@ from .split_regions import ONE
 
 @kernel
 def leaf_box(splits, residual, k, box, column):
-    """Write the box of the leaf at place k; return how many columns it has.
-
-    ``column`` (d,) gets the columns that are split above, ``box`` (d, 2) the places, among the used split regions, of
-    those between which the leaf lies in each.
-    """
+    """Write the box of the leaf at place k: columns (d,), split regions (d, 2); return the number of columns."""
     n = 0
     below, parent = k, residual.parent[k]
-    while parent >= 0:  # the nearest split of a column tells its region
+    while parent >= 0:  # the nearest split of a column has its region
         node = residual.node[parent]
         j = splits.column[node]
         is_known = False
@@ -52,10 +48,8 @@ def _in_region(regions, m, level):
 
 @kernel
 def restrict_column(arrays, j, n, n_used, scratch, narrow):
-    """Multiply row 0 of the vector by the masses of the box in column j, and restrict the column's regions to it.
-
-    Restricted masses go to ``narrow``.
-    """
+    """Multiply row 0 of the vector by the masses of the box in column j, and restrict the column's regions to it."""
+    # Restricted masses go to ``narrow``.
     columns, regions, used, mass, vector = (
         arrays.columns, arrays.regions, scratch.residual.used, scratch.mass, scratch.vector
     )  # fmt: skip
@@ -84,10 +78,8 @@ def restrict_column(arrays, j, n, n_used, scratch, narrow):
 
 @kernel
 def restrict_to_leaf(arrays, k, block, n, n_used, factor, scratch, narrow):
-    """Write ``factor`` times the weights of a block's components within the leaf at place k to row 0 of the vector.
-
-    ``narrow`` gets the masses of the split regions within the leaf; returns the number of columns of its box.
-    """
+    """Write ``factor`` times the weights of a block's components within the leaf at place k to row 0 of the vector."""
+    # ``narrow`` gets the masses of the split regions within the leaf; returns the number of columns of its box.
     vector, weight = scratch.vector, scratch.active.weight
     n_box = leaf_box(arrays.splits, scratch.residual, k, scratch.box, scratch.box_column)
     size = min(COMPONENTS_AT_ONCE, scratch.active.n[0] - block)
@@ -159,11 +151,7 @@ def add_moments(of_tree, others, total, mean, second):
 
 @entry
 def pair_rows(arrays, rows, first, post, most, scratch, narrow, others, out):
-    """E[F] and E[F F'] of the sums over trees, by row, and whether it was affordable: into ``out``.
-
-    It is not for rows whose `pair_cost` is above ``most``: for these nothing is written. ``narrow`` (M, STRIDE) and
-    ``others`` (K,) are scratch.
-    """
+    """E[F] and E[F F'] of the sums over trees into ``out``; nothing for rows with a `pair_cost` above ``most``."""
     residual, active, vector = scratch.residual, scratch.active, scratch.vector
     for at in range(post.log_evidence.shape[0]):
         row = first + at

@@ -15,22 +15,14 @@ from .match import MatchedArrays
 class ResidualTrees(NamedTuple):
     """The residual trees of one row: n nodes in preorder, a node's left child next to it.
 
-    Attributes
-    ----------
-    node : int32 array (N,)
-        Number of the node in the ensemble.
-    right : int32 array (N,)
-        Place of the right child; -1 at leaves.
-    parent : int32 array (N,)
-        Place of the parent; -1 at roots.
-    start : int32 array (T + 1,)
-        Place of each tree's root.
-    one_column : uint8 array (N,)
-        Of inner nodes: whether all splits from here on are of one column.
-    mass : float64 array (N,)
-        Probability of the leaf; also of an inner node whose subtree was not followed.
-    is_used : uint8 array (M,), used : int32 array (M,), local : int32 array (M,)
-        Split regions that the nodes refer to, in order, ZERO and ONE first, and the place of each among these.
+    node : int32 array (N,). Number of the node in the ensemble.
+    right : int32 array (N,). Place of the right child; -1 at leaves.
+    parent : int32 array (N,). Place of the parent; -1 at roots.
+    start : int32 array (T + 1,). Place of each tree's root.
+    one_column : uint8 array (N,). Of inner nodes: whether all splits from here on are of one column.
+    mass : float64 array (N,). Probability of the leaf; also of an inner node whose subtree was not followed.
+    is_used : uint8 array (M,), used : int32 array (M,), local : int32 array (M,). Split regions that the nodes refer
+        to, in order, ZERO and ONE first, and the place of each among these.
     """
 
     node: np.ndarray
@@ -48,15 +40,10 @@ class ResidualTrees(NamedTuple):
 class ActiveComponents(NamedTuple):
     """The components (leaves) of the joint that count for one row.
 
-    Attributes
-    ----------
     component : int32 array (C,)
-    weight : float64 array (C,)
-        Sums to 1 over the row's components.
-    n : int64 array (1,)
-        How many.
-    dropped : float64 array (1,)
-        Share of the posterior weight of components that were left out.
+    weight : float64 array (C,). Sums to 1 over the row's components.
+    n : int64 array (1,). How many.
+    dropped : float64 array (1,). Share of the posterior weight of components that were left out.
     """
 
     component: np.ndarray
@@ -69,21 +56,17 @@ class ActiveComponents(NamedTuple):
 class _RowScratch(NamedTuple):
     """Scratch for one row.
 
-    Attributes
-    ----------
     residual : ResidualTrees
     active : ActiveComponents
-    box : int32 array (d, 2), box_column : int32 array (d,)
-        A leaf's box: its columns, and the split regions between which they lie.
-    stack, one_stack : int32 arrays, stack_mass, one_stack_mass : float64 arrays
-        Ways still to go down a tree, and down a part of it that splits one column.
-    mass : float64 array (M, STRIDE)
-        Masses of the used split regions in a block of components.
-    vector : float64 array (depth + 3, STRIDE)
-        Weights of the block's components on the way down a tree; row 0 at its root.
+    box : int32 array (d, 2), box_column : int32 array (d,). A leaf's box: its columns, and the split regions between
+        which they lie.
+    stack, one_stack : int32 arrays, stack_mass, one_stack_mass : float64 arrays. Ways still to go down a tree, and down
+        a part of it that splits one column.
+    mass : float64 array (M, STRIDE). Masses of the used split regions in a block of components.
+    vector : float64 array (depth + 3, STRIDE). Weights of the block's components on the way down a tree; row 0 at its
+        root.
     level_mass : float64 array (S, STRIDE)
-    root_mass : float64 array (M,)
-        Masses of the used split regions under the weights in row 0, NaN if not known yet.
+    root_mass : float64 array (M,). Masses of the used split regions under the weights in row 0, NaN if not known yet.
     """
 
     residual: ResidualTrees
@@ -137,25 +120,16 @@ def expectation_scratch(arrays: MatchedArrays) -> _RowScratch:
 class SplitCells(NamedTuple):
     """The cells of one row: those into which its D missing columns are split, and all their combinations.
 
-    Cells of a number lie between neighbouring edges; levels that no split tells apart are one cell.
+    Cells of a number lie between neighbouring edges; levels that no split separates are one cell.
 
-    Attributes
-    ----------
-    n : int64 array (1,)
-        D, the number of columns; the next four have a place for each.
+    n : int64 array (1,). D, the number of columns; the next four have a place for each.
     column : int32 array (d,)
-    first, size : int32 arrays (d,)
-        The cells of column c are ``first[c]:first[c] + size[c]``.
-    region : int32 array (d,)
-        Place of the column's first split region among the used ones.
-    place : int32 array (d,)
-        Where a column of the joint is among the D; -1 if it is not.
-    level_cell : int32 array (S,)
-        Which of its column's cells a level is in.
-    level_key : uint64 array (S,)
-        Equal for levels that no split tells apart.
-    member : uint8 array (M, levels)
-        Whether a set of levels has the cell of this number.
+    first, size : int32 arrays (d,). The cells of column c are ``first[c]:first[c] + size[c]``.
+    region : int32 array (d,). Place of the column's first split region among the used ones.
+    place : int32 array (d,). Where a column of the joint is among the D; -1 if it is not.
+    level_cell : int32 array (S,). Which of its column's cells a level is in.
+    level_key : uint64 array (S,). Equal for levels that no split separates.
+    member : uint8 array (M, levels). Whether a set of levels has the cell of this number.
     """
 
     n: np.ndarray
@@ -173,16 +147,12 @@ class SplitCells(NamedTuple):
 class CellScratch(NamedTuple):
     """Scratch for the combinations of one row's cells.
 
-    Attributes
-    ----------
     cells : SplitCells
-    combination : int64 array (d,)
-        The cell of each column.
+    combination : int64 array (d,). The cell of each column.
     probability : float64 array (most combinations,)
-    mass : float64 array (cells, STRIDE)
-        Mass of each cell in a block of components.
-    vector : float64 array (d + 1, STRIDE)
-        Weights of the block's components times the masses of the cells of the first columns.
+    mass : float64 array (cells, STRIDE). Mass of each cell in a block of components.
+    vector : float64 array (d + 1, STRIDE). Weights of the block's components times the masses of the cells of the first
+        columns.
     total, answer : float64 arrays (K,)
     """
 

@@ -24,14 +24,10 @@ class SplitRegions(NamedTuple):
     A region of a numeric column is everything up to an edge, one of a categorical column a set of levels. The regions
     of a column are neighbours.
 
-    Attributes
-    ----------
-    column : int32 array (M,)
-        -1 of ZERO and ONE.
-    edge : float64 array (M,)
-        Ascending within a column, finite; 0 of others than numeric regions.
-    level_start : int32 array (M + 1,)
-        ``level[level_start[m]:level_start[m + 1]]`` are the levels of a categorical region.
+    column : int32 array (M,). -1 of ZERO and ONE.
+    edge : float64 array (M,). Ascending within a column, finite; 0 of others than numeric regions.
+    level_start : int32 array (M + 1,). ``level[level_start[m]:level_start[m + 1]]`` are the levels of a categorical
+        region.
     level : int32 array
     """
 
@@ -45,17 +41,11 @@ class SplitRegions(NamedTuple):
 class Splits(NamedTuple):
     """The N nodes of an ensemble as kernels read them, with their regions.
 
-    Attributes
-    ----------
-    feature, threshold, levels_at, left_levels, other_left, left, right, leaf, root
-        As of `Ensemble`.
-    column : int32 array (N,)
-        The joint's column that the node splits; -1 at leaves.
-    lo, mid, hi : int32 arrays (N,)
-        Split regions: what reaches the node is, in its column, ``hi`` less ``lo``; what goes on to the left is ``mid``
-        less ``lo``.
-    is_set : uint8 array (N,)
-        Whether the node splits levels.
+    feature, threshold, levels_at, left_levels, other_left, left, right, leaf, root. As of `Ensemble`.
+    column : int32 array (N,). The joint's column that the node splits; -1 at leaves.
+    lo, mid, hi : int32 arrays (N,). Split regions: what reaches the node is, in its column, ``hi`` less ``lo``; what
+        goes on to the left is ``mid`` less ``lo``.
+    is_set : uint8 array (N,). Whether the node splits levels.
     """
 
     feature: np.ndarray
@@ -126,11 +116,7 @@ class _Nodes:
         return np.flatnonzero(self.column == j)
 
     def same_splits_above(self, j: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Climb from all nodes that split column j to the nodes above that do so too, step by step.
-
-        Each step gives places in `splitting`, the node above of each, and whether the node at the place lies on its
-        left side.
-        """
+        """For all nodes that split column j, step by step: the next such node above, and whether on its left."""
         child = self.splitting(j)
         place = np.arange(len(child))
         while len(place):

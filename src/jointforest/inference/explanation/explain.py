@@ -36,7 +36,7 @@ from .rules import (
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """Rules with what belongs to them; made by `Posterior.explain` and `Joint.reverse`, which say what is in it.
+    """Rules with what belongs to them; made by `Posterior.explain` and `Joint.reverse`, which describe its contents.
 
     Attributes
     ----------
@@ -95,11 +95,8 @@ _TAILS = np.array([(1 - SUMMARY_LEVEL) / 2, (1 + SUMMARY_LEVEL) / 2])
 
 
 def _state_rules(model: Distribution, evidence: Evidence, states: list[HiddenState]) -> list[dict[str, Any]]:
-    """The rules of hidden states, and what the columns are like in them given one row of evidence.
-
-    A state's rule names the columns whose distribution in the state is farthest (KL) from that in the whole table, at
-    most three: the interval of equal tails, or the fewest levels, that hold 90 % of the column in the state.
-    """
+    """The rules of hidden states, and summaries of the columns in them, given one row of evidence."""
+    # A rule names at most three columns, those of largest KL divergence from the table, with regions that hold 90 %.
     schema, nothing = model.schema, build(model.schema)
     whole = model.observe(nothing)
     cuts = [None if c.is_categorical else np.unique(whole.quantile(j, _CUTS)) for j, c in enumerate(schema.columns)]
@@ -154,13 +151,7 @@ _MOST = 8
 
 
 def shown_rule(text: str, most: int = _MOST) -> str:
-    """A text of conditions, in which of longer lists the first ``most`` values stand, and how many others there are.
-
-    Examples
-    --------
-    >>> shown_rule("age > 3 and s in {'a', 'b', 'c', 'd'}", 2)
-    "age > 3 and s in {'a', 'b', ... 2 others}"
-    """
+    """A text of conditions in which long lists are shortened to ``most`` values and the number of the others."""
     pieces, start, kept, count = [], 0, -1, 0
     for token in tokenize(text):
         if token.sort == "symbol" and token.value == "{":
@@ -177,11 +168,7 @@ def shown_rule(text: str, most: int = _MOST) -> str:
 
 
 def explain(model: Distribution, evidence: Evidence, k: int) -> Explanation:
-    """The k leaves or states with the largest weight given one row of evidence: see `Posterior.explain`.
-
-    Raises ValueError if k is not a positive integer, or the evidence has probability 0, or a part is neither a forest
-    nor hidden trees.
-    """
+    """The k leaves or states with the largest weight given one row of evidence: see `Posterior.explain`."""
     check_number("k", k, 1, whole=True, text="a positive integer")
     share = np.nan_to_num(model.observe(evidence).component_weights[0])
     listed, met = [], {"leaves": 0, "states": 0}
@@ -263,11 +250,7 @@ def _place(rule: dict[str, Any]) -> str:
 
 
 def reverse(model: Distribution, event: Mapping[str, Any], k: int, min_share: float) -> Explanation:
-    """The k regions in which an event (conditions by column) is most probable: see `Joint.reverse`.
-
-    Raises ValueError if a parameter is out of range, the event says nothing, has probability 0, or speaks of several
-    rows, or the model has several parts or no boxes.
-    """
+    """The k regions in which an event (conditions by column) is most probable: see `Joint.reverse`."""
     trees = model.box_trees_for("reverse")
     check_number("k", k, 1, whole=True, text="a positive integer")
     check_number("min_share", min_share, 0, 1)

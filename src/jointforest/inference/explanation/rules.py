@@ -35,24 +35,12 @@ def box_conditions(
 
 
 def rule_text(conditions: Mapping[str, Any]) -> str:
-    """Conditions joined by ``and``; '' if there are none.
-
-    Examples
-    --------
-    >>> rule_text({"age": Interval(41.5, None, "neither"), "sex": "Female"})
-    "age > 41.5 and sex = 'Female'"
-    """
+    """Conditions joined by ``and``; '' if there are none."""
     return " and ".join(condition_text(column_text(name), condition) for name, condition in conditions.items())
 
 
 def side_condition(column: Column, lo: float, hi: float) -> Any:
-    """Condition that a number is in ``(lo, hi]``, None if every number is; on a grid by its cells' centres.
-
-    Examples
-    --------
-    >>> side_condition(Column("age", "integer", "int64", step=1.0), 41.5, math.inf)
-    Interval(lo=42, hi=None, closed='left')
-    """
+    """Condition that a number is in ``(lo, hi]``, None if every number is; on a grid by its cells' centres."""
     if lo == -math.inf and hi == math.inf:
         return None
     first: Any = None if lo == -math.inf else lo
@@ -76,13 +64,7 @@ def grid_value(column: Column, number: float) -> Any:
 
 
 def levels_condition(column: Column, allowed: np.ndarray) -> Any:
-    """Condition that a level is one of those allowed (bool (K,)), None if all are, in its shorter form.
-
-    Examples
-    --------
-    >>> levels_condition(Column("x", "categorical", "str", levels=("a", "b", "c")), np.array([True, False, True]))
-    Not(condition='b')
-    """
+    """Condition that a level is one of those allowed (bool (K,)), in its shorter form; None if all are."""
     codes = np.flatnonzero(allowed)
     if len(codes) == len(allowed):
         return None
@@ -124,11 +106,8 @@ _MOST_LEVELS = 3
 
 
 def leaf_summaries(trees: BoxTrees, evidence: Evidence, leaf: np.ndarray) -> list[dict[str, dict[str, Any]]]:
-    """Summaries of the columns in k leaves, given one row of evidence that all of them meet: k dicts by column.
-
-    Columns to which the evidence gives a value are left out. A number has ``{"mean", "low", "high"}``: the interval
-    of equal tails that holds 90 % of it. A column of levels has ``{"levels": {level: probability}}``, at most three.
-    """
+    """Summaries of the columns without a known value in k leaves, given one row of evidence: dicts by column."""
+    # Numbers have {"mean", "low", "high"}, the interval with equal tails that holds 90 %; levels at most three of them.
     summaries: list[dict[str, dict[str, Any]]] = [{} for _ in leaf]
     tails = np.array([(1 - SUMMARY_LEVEL) / 2, (1 + SUMMARY_LEVEL) / 2])
     for j, column in enumerate(trees.schema.columns):

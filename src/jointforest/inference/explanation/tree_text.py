@@ -24,18 +24,12 @@ from .rules import leaf_summaries, side_condition, split_conditions, summary_tex
 class TreeNode(NamedTuple):
     """A node of a tree as people see it.
 
-    Attributes
-    ----------
     depth : int
-    parent : int
-        Its place in the list of nodes; -1 of the root.
-    column : str
-        Column that the test to come here is on; '' of the root, and below a node that mixes its children.
+    parent : int. Its place in the list of nodes; -1 of the root.
+    column : str. Column that the test to come here is on; '' of the root, and below a node that mixes its children.
     test : condition
-    share : float
-        Of the tree's rows.
-    leaf : int
-        Number of the leaf, -1 of inner nodes.
+    share : float. Of the tree's rows.
+    leaf : int. Number of the leaf, -1 of inner nodes.
     """
 
     depth: int
@@ -52,10 +46,7 @@ class TreeNode(NamedTuple):
 
 
 def tree_nodes(forest: BoxTrees, tree: int) -> list[TreeNode]:
-    """Nodes of a tree, parents before their children, left before right; those that no test leads to are left out.
-
-    Raises ValueError if there is no such tree.
-    """
+    """Nodes of a tree, parents before their children, left before right; those that no test leads to are left out."""
     _check_tree(forest, tree)
     nodes: list[TreeNode] = []
     # A stack, since trees may be deeper than Python's calls.
@@ -127,10 +118,7 @@ class TreeText(str):
 
 
 def tree_text(forest: BoxTrees, tree: int, max_leaves: int | None = None) -> TreeText:
-    """The nodes of a tree, one line each, and under each leaf its summary: see `Joint.rules`.
-
-    Raises ValueError if there is no such tree, or ``max_leaves`` is no positive integer.
-    """
+    """The nodes of a tree, one line each, and under each leaf its summary: see `Joint.rules`."""
     if max_leaves is not None:
         check_number("max_leaves", max_leaves, 1, whole=True, text="a positive integer or None")
     nodes = tree_nodes(forest, tree)
@@ -141,7 +129,7 @@ def tree_text(forest: BoxTrees, tree: int, max_leaves: int | None = None) -> Tre
         if node.parent in hidden:
             hidden.add(k)
     shown = [node.leaf for k, node in enumerate(nodes) if node.leaf >= 0 and k not in hidden]
-    wanted = np.intersect1d(leaves, shown)  # leaves of no weight say nothing
+    wanted = np.intersect1d(leaves, shown)  # leaves of no weight do not count
     says = dict(zip(wanted.tolist(), leaf_summaries(forest, build(forest.schema), wanted), strict=True))
     lines = [f"tree {tree} of {n_trees(forest)}: {len(leaves)} leaves; shares are of the tree's rows"]
     if folded:
@@ -163,10 +151,8 @@ def _test_text(node: TreeNode, in_full: bool) -> str:
 
 
 def _folded(nodes: list[TreeNode], most: int) -> dict[int, int]:
-    """Inner nodes that stand for all below them, so that at most ``most`` ends are shown, with their numbers of leaves.
-
-    Opened are the nodes that most rows reach.
-    """
+    """Inner nodes shown as ends, so that at most ``most`` ends are shown, with their numbers of leaves."""
+    # Opened are the nodes that most rows reach.
     children: list[list[int]] = [[] for _ in nodes]
     n_leaves = [int(node.leaf >= 0) for node in nodes]
     for k in range(len(nodes) - 1, 0, -1):

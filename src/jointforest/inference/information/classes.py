@@ -23,10 +23,8 @@ _ROWS = 512
 
 
 def class_cuts(state: PosteriorState, j: int, bins: int) -> np.ndarray:
-    """Cuts between bins of about equal probability of a column of numbers; none of levels.
-
-    They lie at quantiles, on a grid between cells. A value that fills a bin is alone in it.
-    """
+    """Cuts between bins of about equal probability of a column of numbers; none of levels."""
+    # They lie at quantiles, on a grid between cells. A value that fills a bin is alone in it.
     column = state.distribution.schema.columns[j]
     if column.is_categorical:
         return np.empty(0)
@@ -53,10 +51,8 @@ def n_classes(column: Column, cuts: np.ndarray) -> int:
 
 
 def informations(state: PosteriorState, a: int, others: Sequence[int], cuts: Mapping[int, np.ndarray]) -> np.ndarray:
-    """Mutual information, in nats, of column a with each other one given one row of evidence, (len(others),).
-
-    It is that of the classes between ``cuts`` in the rows where both columns have values; NaN where there are none.
-    """
+    """Mutual information, in nats, of column a with each other one given one row of evidence, (len(others),)."""
+    # It is that of the classes between ``cuts`` in the rows where both columns have values; NaN where there are none.
     found = np.full(len(others), np.nan)
     groups: dict[int, tuple[Distribution, list[int]]] = {}
     for i, b in enumerate(others):

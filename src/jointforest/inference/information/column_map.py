@@ -51,12 +51,8 @@ def column_map(bits: np.ndarray) -> ColumnMap:
 class Change(NamedTuple):
     """How a prediction changes if a column becomes known.
 
-    Attributes
-    ----------
-    by : float
-        Expected absolute change.
-    low, high : float
-        The least and the greatest prediction, over the classes of the column that are not improbable.
+    by : float. Expected absolute change.
+    low, high : float. The least and the greatest prediction, over the classes of the column that are not improbable.
     """
 
     by: float
@@ -67,11 +63,9 @@ class Change(NamedTuple):
 def expected_changes(
     state: PosteriorState, j: int, level: int | None, cuts: Mapping[int, np.ndarray]
 ) -> dict[int, Change]:
-    """The changes of a prediction of column j given one row of evidence, for each column of ``cuts``.
-
-    The prediction is the mean of a column of numbers, else the probability of a level. A column becomes known by its
-    class: its level, or the bin between its cuts. Columns that rules make missing in each row are left out.
-    """
+    """The changes of a prediction of column j when each column of ``cuts`` becomes known, given one row of evidence."""
+    # The prediction is the mean of a number, else the probability of a level. A column becomes known by its level or
+    # bin.
     schema, found = state.distribution.schema, {}
     for a, ends in cuts.items():
         try:

@@ -27,12 +27,9 @@ _WORK = 5e7
 
 
 def cross_entropy(p: ModelView, q: ModelView, of: Columns) -> float | None:
-    """-E_p log q, where both are one tree whose leaves are apart in the columns; None otherwise, or if it is costly.
-
-    With M the mass of a column of p's leaf l in the box of q's leaf m, and C the mean there of log of q's density,
-
-        E_p log q = sum_l w_l sum_m (prod_j M_lmj log v_m + sum_j C_lmj prod_{i != j} M_lmi).
-    """
+    """-E_p log q, where both are one tree with disjoint leaves in the columns; None otherwise, or if it is costly."""
+    # With M the mass of a column of p's leaf l in the box of q's leaf m, and C the mean there of log of q's density,
+    # E_p log q = sum_l w_l sum_m (prod_j M_lmj log v_m + sum_j C_lmj prod_{i != j} M_lmi).
     for v in (p, q):
         columns = [v.number[k] for k in of]
         if not is_partition(v.forest, columns):
@@ -132,10 +129,8 @@ def _own(v: ModelView, k: int, x: np.ndarray) -> np.ndarray:
 
 
 def kl_divergence(p: ModelView, q: ModelView, of: Columns, n: int, seed: int) -> Estimate:
-    """Divergence of Kullback and Leibler, E_p log(p / q), in nats; infinite where q gives rows of p probability 0.
-
-    If it is not exact, ``n`` rows are drawn from p.
-    """
+    """Divergence of Kullback and Leibler, E_p log(p / q), in nats; infinite where q gives rows of p probability 0."""
+    # If it is not exact, ``n`` rows are drawn from p.
     value = tree_divergence(p, q, of)
     if value is None:
         value = integral((p, q), of, _kl)
@@ -258,10 +253,8 @@ def column_distance(p: ModelView, q: ModelView, k: int) -> ColumnDistance:
 
 
 def _of_numbers(p: ModelView, q: ModelView, k: int) -> ColumnDistance:
-    """Both distances by bounds: between two points F - G lies between its ends' F_0 - G_1 and F_1 - G_0.
-
-    Intervals are halved until these bounds are tight. On a grid both are constant from one centre to the next.
-    """
+    """Both distances by bounds: between two points F - G lies between its ends' F_0 - G_1 and F_1 - G_0."""
+    # Intervals are halved until these bounds are tight. On a grid both are constant from one centre to the next.
     both = (p, q)
     column, step = p.columns[k], p.columns[k].step
     x, spread = _start(both, k), _spread(both, k)

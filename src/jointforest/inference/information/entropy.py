@@ -87,10 +87,8 @@ def conditional_entropy(v: ModelView, of: Columns, given: Columns, n: int, seed:
 
 
 def mutual_information(v: ModelView, a: Columns, b: Columns, given: Columns, n: int, seed: int) -> Estimate:
-    """Mutual information of columns a and b given others: H(a, c) + H(b, c) - H(a, b, c) - H(c).
-
-    a, b and ``given`` have no column in common; ``n`` rows are drawn if it is not exact.
-    """
+    """Mutual information of columns a and b given others: H(a, c) + H(b, c) - H(a, b, c) - H(c)."""
+    # a, b and ``given`` have no column in common; ``n`` rows are drawn if it is not exact.
     terms = [(1.0, a + given), (1.0, b + given), (-1.0, a + b + given), (-1.0, given)]
     estimate = _signed(v, terms, n, seed)
     return exact(max(estimate.value, 0.0)) if estimate.method == "exact" else estimate

@@ -62,11 +62,9 @@ def _fine_cells_entropy(d, u, v, step):
 
 @kernel
 def density_entropy(d, step, origin):
-    """Entropy of a density against the length on the line; on a grid of its cells' density, mass over step.
-
-    Summing -c log c over fine cells of density c = f + step^2 f''/24 + ... by the midpoint rule, the terms at the ends
-    cancel: the sum is the entropy of f plus step^2/24 times the mean of (f'/f)^2, plus terms of step^4.
-    """
+    """Entropy of a density with respect to length; on a grid, of the density mass / step of its cells."""
+    # In the midpoint rule's sum of -c log c over fine cells of density c = f + step^2 f''/24 + ..., the terms at the
+    # ends cancel: the sum is the entropy of f plus step^2/24 times the mean of (f'/f)^2, plus terms of step^4.
     entropy, slope = entropy_of(d)
     if step * step * slope <= _FINE * _FINE:
         return entropy + step * step / 24.0 * slope

@@ -50,10 +50,8 @@ class _Combinations(NamedTuple):
 
 
 def integral(views: tuple[ModelView, ...], of: Columns, function: _Function) -> float | None:
-    """Integral of a function of densities over some columns, to about 1e-6; None if too slow, or estimated.
-
-    As in `Joint.log_density` levels and atoms count 1, cells of a grid their width, numbers their length.
-    """
+    """Integral of a function of densities over some columns, to about 1e-6; None if too slow, or estimated."""
+    # As in `Joint.log_density` levels and atoms count 1, cells of a grid their width, numbers their length.
     if not all(v.model.has_exact_density([v.number[k] for k in of]) for v in views):
         return None
     columns = views[0].columns

@@ -23,17 +23,11 @@ Columns = tuple[int, ...]
 class ModelView:
     """k columns of a model, in the numbers of a reference schema (its own, or another model's).
 
-    Attributes
-    ----------
     model : Distribution
-    number : tuple of int
-        Number in the model of each of the k columns.
-    code : tuple of int64 arrays or None
-        Of a column of levels: the model's code of each of the reference's.
-    shift : tuple of float
-        Of a numeric column: what to add to the reference's numbers (date-times have origins).
-    foreign : tuple of float64 arrays
-        Atoms that the other model has here and this one has not: their probability is 0.
+    number : tuple of int. Number in the model of each of the k columns.
+    code : tuple of int64 arrays or None. Of a column of levels: the model's code of each of the reference's.
+    shift : tuple of float. Of a numeric column: what to add to the reference's numbers (date-times have origins).
+    foreign : tuple of float64 arrays. Atoms that the other model has here and this one has not: their probability is 0.
     """
 
     model: Distribution
@@ -94,10 +88,7 @@ def view(model: Distribution, number: tuple[int, ...]) -> ModelView:
 
 
 def views(model: Distribution, other: Distribution, number: tuple[int, ...]) -> tuple[ModelView, ModelView]:
-    """Columns, by number in the first model, of two models, both in the first one's numbers.
-
-    Raises ValueError if a column is absent in the other model, or of another sort, grid, or set of levels there.
-    """
+    """Columns, by number in the first model, of two models, both in the first one's numbers."""
     columns = [model.schema.columns[j] for j in number]
     twins = [_twin(column, other.schema) for column in columns]
     for column, twin in zip(columns, twins, strict=True):

@@ -24,10 +24,8 @@ _TOLERANCE = 1e-12
 
 
 def conjugate_gradients(times: Callable[[np.ndarray], np.ndarray], right: np.ndarray) -> np.ndarray:
-    """x (n, K) with A x = b for K right sides at once; of several solutions the one of least norm.
-
-    An ArithmeticError if `_TOLERANCE` is not reached in 10 n steps.
-    """
+    """x (n, K) with A x = b for K right sides at once; of several solutions the one of least norm."""
+    # An ArithmeticError if `_TOLERANCE` is not reached in 10 n steps.
     x, residual = np.zeros_like(right), right.copy()
     direction, square = residual.copy(), (residual**2).sum(axis=0)
     goal = _TOLERANCE**2 * square
@@ -63,13 +61,9 @@ def refit_squared(
     weight: np.ndarray | None = None,
     most_leaves: int = _MOST_LEAVES,
 ) -> np.ndarray:
-    """Leaf values (L, K) that minimise the expected squared loss, plus a penalty, the trees' weights folded in.
-
-    With F the sum of base and trees, exactly:
-    sum_i w_i E[(y_i - F)^2 | known cells of row i] / sum_i w_i + weight_decay |theta|^2.
-    Leaves without mass have the mean value of the leaves below the nearest node above that has some. A row of
-    probability 0 is a ValueError.
-    """
+    """Leaf values (L, K) of least expected squared loss plus penalty; raises ValueError for a row of probability 0."""
+    # sum_i w_i E[(y_i - F)^2 | known cells of row i] / sum_i w_i + weight_decay |theta|^2, F the sum of base and trees.
+    # Leaves without mass get the mean value below the nearest node above that has some.
     ensemble = matched.ensemble
     weight = np.ones(len(y)) if weight is None else weight
     sample = gather(matched, rows, y - ensemble.base, weight)
@@ -94,7 +88,7 @@ def with_means(ensemble: Ensemble, mass: np.ndarray, value: np.ndarray) -> np.nd
 
 
 def is_average(ensemble: Ensemble) -> bool:
-    """Whether the model's prediction is the mean of its trees', as far as its class tells."""
+    """Whether the model's prediction is the mean of its trees', as far as its class shows."""
     name = ensemble.library.split()[-1]
     return ensemble.link == "identity" and name.startswith(("DecisionTree", "ExtraTree", "RandomForest", "XGBRF"))
 
@@ -194,14 +188,9 @@ def refit_log_loss(
     m: int = 128,
     seed: int = 0,
 ) -> np.ndarray:
-    """Leaf values (L, K) by the expected log-loss, plus a penalty.
-
-    With F the sum of base and trees:
-    sum_i w_i E[loss(y_i, F(X)) | known cells of row i] / sum_i w_i + weight_decay |theta|^2 / 2, the mean of the losses
-    over the completions of a row, not the loss of a mean. Rows with at most ``m`` combinations of cells have this mean
-    exactly, others that over m stratified completions. Leaves without mass as in `refit_squared`. A row of
-    probability 0 is a ValueError.
-    """
+    """Leaf values (L, K) of least expected log-loss plus penalty; raises ValueError for a row of probability 0."""
+    # sum_i w_i E[loss(y_i, F(X)) | known cells of row i] / sum_i w_i + weight_decay |theta|^2 / 2: the mean of losses
+    # over completions, exact for at most ``m`` combinations of cells, otherwise over m stratified completions.
     weight = np.ones(len(y)) if weight is None else weight
     data = complete(matched, gather(matched, rows, y, weight), m, seed)
     decay = weight_decay * float(weight.sum())
@@ -324,10 +313,7 @@ def refit_values(
     m: int = 128,
     seed: int = 0,
 ) -> np.ndarray:
-    """Leaf values (L, K) by the expected squared loss (`refit_squared`) or log-loss (`refit_log_loss`).
-
-    A method that does not fit the link, and a missing weight decay where one is needed, are ValueErrors.
-    """
+    """Leaf values (L, K) by the expected squared loss (`refit_squared`) or log-loss (`refit_log_loss`)."""
     ensemble = matched.ensemble
     link = ensemble.link
     check("method", method, ("auto", *_METHODS))
@@ -356,11 +342,7 @@ def refit_values(
 
 
 def targets(ensemble: Ensemble, y: Any, n: int) -> np.ndarray:
-    """What n rows are to be predicted as in the model's outputs, (n, K): for classes 1 for the row's class, else 0.
-
-    With a logistic link (K = 1) it is 1 for the second class. Labels that the model does not know, missing or infinite
-    entries and another number of them are ValueErrors.
-    """
+    """The targets of n rows in the model's outputs, (n, K): indicators of classes, or numbers."""
     cells = np.asarray(y, dtype=object)
     if cells.shape != (n,):
         raise ValueError(f"y: expected one entry for each of the {n} rows of X, got shape {cells.shape}")

@@ -31,13 +31,9 @@ def add_pair(a, b, mass, is_mutual, sums):
 
 @entry
 def leaf_pair_rows(arrays, rows, first, post, weight, sums, scratch, narrow):
-    """Add weight times P(in leaf a and in leaf b | known cells) of the rows of a posterior (rows first.. of all).
-
-    To ``sums.matrix`` (L, L) at [a, b], each pair once, and pairs of a leaf and itself; if it is empty, times
-    ``sums.value`` (L, K) of leaf b to ``sums.product`` (L, K) of leaf a, and the other way round. Of all trees if
-    ``sums.tree`` is -1; else only of leaves a of this tree and b of the trees before ``sums.stop``, itself left out,
-    to the ``product`` of a.
-    """
+    """Add weight times P(in leaf a and in leaf b | known cells) of rows to ``sums.matrix`` (L, L), or its product."""
+    # Without a matrix, times ``sums.value`` (L, K) of one leaf to ``sums.product`` (L, K) of the other. ``sums.tree``
+    # and ``sums.stop`` restrict the pairs to leaves a of one tree and b of earlier trees; -1 means all trees.
     residual, active = scratch.residual, scratch.active
     begin, end = (0, residual.start.shape[0] - 1) if sums.tree < 0 else (sums.tree, sums.tree + 1)
     for at in range(post.log_evidence.shape[0]):
@@ -94,10 +90,7 @@ def pair_leaves(leaf, weight, first, stop, matrix):
 
 @entry
 def means_above(left, right, leaf, mass, value):
-    """Mean value (N, K), by mass, of the leaves below each node; at nodes without mass that of the nearest node above.
-
-    ``mass`` (L,) and ``value`` (L, K) are of leaves.
-    """
+    """Mean value (N, K), by mass (L,), of the leaves below each node, or below the nearest node above with mass."""
     n_nodes, n_outputs = leaf.shape[0], value.shape[1]
     here, mean = np.zeros(n_nodes, np.float64), np.zeros((n_nodes, n_outputs), np.float64)
     for node in range(n_nodes - 1, -1, -1):  # children come after their parent
@@ -128,11 +121,7 @@ def means_above(left, right, leaf, mass, value):
 
 @entry
 def cell_leaves(arrays, rows, first, post, most, scratch, grid):
-    """All combinations of cells of the missing columns, of the rows with at most ``most``.
-
-    Returns their number by row (-1 where there are more), the probability of each combination, and its leaf in each
-    tree (combinations, T).
-    """
+    """Combinations of cells of the missing columns: count by row (-1 above ``most``), probability, leaves (, T)."""
     n, n_trees = post.log_evidence.shape[0], arrays.splits.root.shape[0]
     count, probability = np.full(n, -1, np.int64), np.empty(n * most, np.float64)
     leaf = np.empty((n * most, n_trees), np.int32)
@@ -159,11 +148,9 @@ def _route(splits, residual, grid, out):
 
 @entry
 def curvature(leaf, tree, output, shift, weight, share, out):
-    """Add second derivatives of log-loss to ``out``, those of each pair of numbers of leaves once.
-
-    A number of the v-th kind is added to output ``output[v]`` in the leaves of tree ``tree[v]``; its place is the
-    leaf's number plus ``shift[v]``. ``share`` (N, K) are the probabilities of the outputs, ``leaf`` (N, T).
-    """
+    """Add second derivatives of log-loss to ``out``, each pair of leaf numbers once."""
+    # A number of kind v goes to output ``output[v]`` in the leaves of tree ``tree[v]``, at the leaf's number plus
+    # ``shift[v]``. ``share`` (N, K) are the probabilities of the outputs, ``leaf`` (N, T).
     for i in range(leaf.shape[0]):
         for v in range(tree.shape[0]):
             a, p = leaf[i, tree[v]] + shift[v], share[i, output[v]]

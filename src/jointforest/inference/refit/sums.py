@@ -31,15 +31,10 @@ _PART_BYTES = 2**28
 class RefitSample(NamedTuple):
     """Weighted rows with targets; rows that are alike are one.
 
-    Attributes
-    ----------
-    leaf : int32 array (n, T)
-        Leaves of the rows that know all features that are split.
+    leaf : int32 array (n, T). Leaves of the rows that know all features that are split.
     leaf_weight : float64 array (n,)
-    leaf_target : float64 array (n, K)
-        Weight times target, summed.
-    part : Rows
-        The other m rows.
+    leaf_target : float64 array (n, K). Weight times target, summed.
+    part : Rows. The other m rows.
     part_weight : float64 array (m,)
     part_target : float64 array (m, K)
     """
@@ -56,8 +51,6 @@ class RefitSample(NamedTuple):
 class _PairSums(NamedTuple):
     """What pairs of leaves are added to, see `pair_kernels.pair_rows`.
 
-    Attributes
-    ----------
     tree, stop : int
     value, matrix, product : float64 arrays
     """
@@ -91,10 +84,7 @@ def gather(matched: MatchedEnsemble, rows: MatchedRows, y: np.ndarray, weight: n
 
 
 def refit_sums(matched: MatchedEnsemble, sample: RefitSample) -> tuple[np.ndarray, np.ndarray]:
-    """Sums over rows of weight times P(in the leaf | known cells), (L,), and of this times the target, (L, K).
-
-    Raises ValueError if the joint gives a row's known cells probability 0.
-    """
+    """Sums over rows of weight times P(in the leaf | known cells), (L,), and of this times the target, (L, K)."""
     n_leaves, n_outputs = matched.ensemble.value.shape
     mass, target = np.zeros(n_leaves), np.zeros((n_leaves, n_outputs))
     for leaf in sample.leaf.T:
@@ -136,10 +126,8 @@ def pair_matrix(matched: MatchedEnsemble, sample: RefitSample) -> np.ndarray:
 def pair_product(
     matched: MatchedEnsemble, sample: RefitSample, value: np.ndarray, tree: int = -1, stop: int = 0
 ) -> np.ndarray:
-    """`pair_matrix` times value (L, K), without the matrix; (L, K).
-
-    If ``tree`` is given, only for its leaves, and without its own values and those of the trees from ``stop`` on.
-    """
+    """`pair_matrix` times value (L, K), without the matrix; (L, K)."""
+    # If ``tree`` is given, only for its leaves, and without its own values and those of the trees from ``stop`` on.
     ensemble = matched.ensemble
     nothing = np.empty((0, 0))
 
@@ -194,12 +182,9 @@ _DRAWN = 100_000
 class Completions(NamedTuple):
     """N weighted complete rows.
 
-    Attributes
-    ----------
     leaf : int32 array (N, T)
     weight : float64 array (N,)
-    target : float64 array (N, K)
-        Weight times target.
+    target : float64 array (N, K). Weight times target.
     """
 
     leaf: np.ndarray
@@ -208,10 +193,7 @@ class Completions(NamedTuple):
 
 
 def complete(matched: MatchedEnsemble, sample: RefitSample, m: int, seed: int) -> Completions:
-    """Rows of a sample completed: those of at most ``m`` combinations of cells to all of these, the others to m draws.
-
-    Raises ValueError if the joint gives a row's known cells probability 0.
-    """
+    """Rows of a sample completed: to all combinations of cells if they are at most ``m``, else to m draws."""
     part = sample.part
     arrays = matched.arrays()
 

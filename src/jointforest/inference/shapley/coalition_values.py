@@ -114,10 +114,8 @@ _Function = Callable[[np.ndarray], np.ndarray]
 def by_function(
     function: _Function, model: Distribution, X: np.ndarray, needed: np.ndarray, m: int, seed: int
 ) -> ValueFunction:
-    """v(S) = E[f(X) | X_S = x_S] as the mean of f over m draws given the coalition's cells.
-
-    Coalitions that know all that f needs have its own answer.
-    """
+    """v(S) = E[f(X) | X_S = x_S] as the mean of f over m draws given the coalition's cells."""
+    # Coalitions that know all that f needs have its own answer.
     calls = np.random.SeedSequence(seed)
 
     def value(row: np.ndarray, known: np.ndarray) -> Asked:
@@ -176,11 +174,8 @@ _DRAWN = 200_000
 def by_completions(
     matched: MatchedEnsemble, rows: MatchedRows, m: int, seed: int, link: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Means over m stratified completions of each row and their standard errors, each (n, K).
-
-    Rows that know all that is split have the ensemble's own answers. The errors are those of neighbouring strata
-    taken together two by two.
-    """
+    """Means over m stratified completions of each row and their standard errors, each (n, K)."""
+    # The errors are those of neighbouring strata, taken in pairs.
     m += m % 2
     mean, error = np.zeros((2, len(rows.X), len(matched.ensemble.base)))
     complete = knows_splits(matched.features, rows)
@@ -212,11 +207,9 @@ def values_by_leaves(
     p: int,
     background: Background,
 ) -> Solved:
-    """Values of v(S) = mean over background rows b of F(x_S, b_rest), all coalitions, any number of players.
-
-    Linear in leaves: a leaf that needs the players A to be of the row and C of the background gives its value times
-    (a - 1)! c! / (a + c)! to each of A, and takes its value times (c - 1)! a! / (a + c)! from each of C.
-    """
+    """Values of v(S) = mean over background rows b of F(x_S, b_rest), all coalitions, any number of players."""
+    # Linear in leaves: a leaf that needs the players A from the row and C from the background gives its value times (a
+    # - 1)! c! / (a + c)! to each of A, and takes its value times (c - 1)! a! / (a + c)! from each of C.
     there, other_there = background
     R, K = len(there), len(ensemble.base)
     share = np.zeros((p + 1, p + 1))

@@ -16,12 +16,9 @@ _DRAWS = 8192
 
 
 def dependent_groups(model: Distribution, columns: list[int], most: int, seed: int) -> list[list[int]]:
-    """Columns in groups of dependent ones, at most ``most`` groups.
-
-    Mutual information I of each two columns, of 8,192 draws in at most 16 classes a column, becomes the correlation r =
-    sqrt(1 - exp(-2 I)) of normals that have it. Groups are joined, the most dependent first by their mean r, while that
-    is at least .5 or there are more than ``most``.
-    """
+    """Columns in at most ``most`` groups of dependent ones."""
+    # Mutual information I, of 8,192 draws in at most 16 classes a column, becomes r = sqrt(1 - exp(-2 I)). Groups are
+    # joined by average linkage while r is at least .5 or there are more than ``most``.
     if len(columns) < 2:
         return [[j] for j in columns]
     from scipy.cluster.hierarchy import fcluster, linkage

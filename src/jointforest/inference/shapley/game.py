@@ -17,17 +17,13 @@ from ...data.schema import Schema
 class Plan(NamedTuple):
     """m coalitions of p players, and how Shapley values follow from the game's values v (m,).
 
-    Attributes
-    ----------
-    member : bool array (m, p)
-        Players of each coalition. The first is empty, the second has all.
-    weight : float64 array (p, m)
-        ``phi = weight @ v``. Its rows sum to 0, its columns to -1, 1, 0, ..., 0, so that phi sums to v[1] - v[0].
-    first_sampled : int
-        Coalitions from here on were drawn: pairs of a coalition and what it lacks, all coalitions before all that
-        these lack. m if none was.
-    score : float64 array (p, k)
-        What the residual of each of the k drawn pairs adds to the error of phi (HC3); see `solve`.
+    member : bool array (m, p). Players of each coalition. The first is empty, the second has all.
+    weight : float64 array (p, m). ``phi = weight @ v``. Its rows sum to 0, its columns to -1, 1, 0, ..., 0, so that phi
+        sums to v[1] - v[0].
+    first_sampled : int. Coalitions from here on were drawn: pairs of a coalition and what it lacks, all coalitions
+        before all that these lack. m if none was.
+    score : float64 array (p, k). What the residual of each of the k drawn pairs adds to the error of phi (HC3); see
+        `solve`.
     """
 
     member: np.ndarray
@@ -47,11 +43,9 @@ def least_coalitions(p: int) -> int:
 
 
 def make_plan(p: int, m: int, seed: int) -> Plan:
-    """All coalitions if they are at most m, else about m of them, paired, by the weights of KernelSHAP.
-
-    Pairs of the smallest and largest coalitions, which weigh most, are all asked as long as no fewer draws would be due
-    to them; the others are drawn, sizes by their weight, players at random.
-    """
+    """All coalitions if they are at most m, else about m of them, paired, by the weights of KernelSHAP."""
+    # The smallest and largest coalitions weigh most: all of them are asked as long as no fewer draws would be due to
+    # them.
     return _all(p) if 2**p <= m else _sampled(p, m, np.random.default_rng(seed))
 
 
@@ -106,10 +100,9 @@ def _drawn(p: int, sizes: np.ndarray, mass: np.ndarray, k: int, rng: np.random.G
 
 
 def _least_squares(pairs: np.ndarray, pair_weight: np.ndarray, n_listed: int) -> Plan:
-    """phi of least sum of pair_weight ((v(S) - v(rest)) / 2 - sum_j phi_j (1[j in S] - 1/2))^2, summing to v[1] - v[0].
-
-    With the orthonormal basis B of what is orthogonal to ones, phi = (v[1] - v[0]) / p + B gamma is free in gamma.
-    """
+    """The least-squares Shapley values of paired coalitions, which sum to v[1] - v[0]."""
+    # phi minimises sum of pair_weight ((v(S) - v(rest)) / 2 - sum_j phi_j (1[j in S] - 1/2))^2. With the orthonormal
+    # basis B of what is orthogonal to ones, phi = (v[1] - v[0]) / p + B gamma is free in gamma.
     p = pairs.shape[1]
     B = np.linalg.qr(np.column_stack([np.ones(p), np.eye(p)[:, : p - 1]]))[0][:, 1:]
     c = pairs - 0.5
@@ -131,11 +124,9 @@ def _least_squares(pairs: np.ndarray, pair_weight: np.ndarray, n_listed: int) ->
 
 
 def solve(plan: Plan, value: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Shapley values of n games with K outputs, and the variance of each, both (n, p, K).
-
-    The variance has two sources. Which coalitions were drawn: by the residuals of the drawn pairs (a sandwich, HC3), in
-    which the noise of their own values shows as well. The noise of all other values: by the linear map.
-    """
+    """Shapley values of n games with K outputs, and the variance of each, both (n, p, K)."""
+    # Two sources: which coalitions were drawn, by the residuals of the drawn pairs (a sandwich, HC3), and the noise of
+    # all other values, by the linear map.
     phi = np.matmul(plan.weight, value)
     given = slice(0, plan.first_sampled)
     spread = np.matmul(plan.weight[:, given] ** 2, variance[:, given])
@@ -152,9 +143,9 @@ def solve(plan: Plan, value: np.ndarray, variance: np.ndarray) -> tuple[np.ndarr
 
 
 EXACT_PLAYERS = 12
-"""Up to so many players all coalitions are asked, if nothing else is said."""
+"""Up to so many players all coalitions are asked, by default."""
 SAMPLED = 512
-"""Coalitions of a row with more players, if nothing else is said."""
+"""Coalitions of a row with more players, by default."""
 MOST_COALITIONS = 65_536
 """Most coalitions of a row; of all rows together, the most whose values are asked at once."""
 
@@ -162,13 +153,10 @@ MOST_COALITIONS = 65_536
 class Asked(NamedTuple):
     """Values of q coalitions.
 
-    Attributes
-    ----------
-    mean, variance : float64 array (q, K)
-        The value, and the variance of its error; errors of different coalitions are independent.
-    replicates : float64 array (q, R, K) or None
-        R equally good values, of which ``mean`` is the mean, while ``variance`` is 0: replicate r of all coalitions
-        has one background row in common.
+    mean, variance : float64 array (q, K). The value, and the variance of its error; errors of different coalitions are
+        independent.
+    replicates : float64 array (q, R, K) or None. R equally good values, of which ``mean`` is the mean, while
+        ``variance`` is 0: replicate r of all coalitions has one background row in common.
     """
 
     mean: np.ndarray
@@ -183,12 +171,8 @@ ValueFunction = Callable[[np.ndarray, np.ndarray], Asked]
 class Solved(NamedTuple):
     """Shapley values of n rows with p players and K outputs.
 
-    Attributes
-    ----------
-    phi, variance : float64 array (n, p, K)
-        Values, and the variance of their errors.
-    base, base_variance : float64 array (K,)
-        Of the empty coalition.
+    phi, variance : float64 array (n, p, K). Values, and the variance of their errors.
+    base, base_variance : float64 array (K,). Of the empty coalition.
     """
 
     phi: np.ndarray
@@ -206,11 +190,7 @@ def shapley_values(
     seed: int,
     own_coalitions: bool = False,
 ) -> Solved:
-    """Shapley values of each row's game among the players of whom the row knows something.
-
-    Rows that lack the same cells are asked the same coalitions. A player whose cells are all missing has the value 0:
-    it is in no coalition.
-    """
+    """Shapley values of each row's game; a player whose cells are all missing has the value 0."""
     present = known @ players.T  # (n, p), bool
     phi, variance = np.zeros((2, *present.shape, base.mean.shape[1]))
     key = np.column_stack([present, np.arange(len(present))]) if own_coalitions else present.astype(np.int64)
@@ -276,11 +256,8 @@ def _total_variance(asked: Asked) -> np.ndarray:
 class Players(NamedTuple):
     """p players, each some columns of a joint.
 
-    Attributes
-    ----------
     names : tuple of p str
-    columns : tuple of p tuples of int
-        Numbers of the joint's columns; no column is of two players.
+    columns : tuple of p tuples of int. Numbers of the joint's columns; no column is of two players.
     """
 
     names: tuple[str, ...]

@@ -15,14 +15,9 @@ from ...runtime.records import record
 class Facing(NamedTuple):
     """Rows, and the background into which coalitions of their cells are put, as the ensemble sees them.
 
-    Attributes
-    ----------
-    X, other, known : float64, bool and bool array (n, f)
-        Known cells are those that coalitions may have.
-    there, other_there : float64 and bool array (R, f)
-        The background; complete.
-    player : int32 array (f,)
-        Player of each feature, -1 for none.
+    X, other, known : float64, bool and bool array (n, f). Known cells are those that coalitions may have.
+    there, other_there : float64 and bool array (R, f). The background; complete.
+    player : int32 array (f,). Player of each feature, -1 for none.
     """
 
     X: np.ndarray
@@ -35,13 +30,9 @@ class Facing(NamedTuple):
 
 @entry
 def interventional_rows(ensemble, facing, share, start, stop, phi, square):
-    """Values of rows start..stop-1 against each of the R background rows, summed into ``phi``, squares into ``square``.
-
-    share[a, c] = (a - 1)! c! / (a + c)!; phi and square are (n, p, K), 0 at first.
-
-    A leaf is reached by a coalition if the players of a set A are in it and those of a set C are not: where row and
-    background part, the players that follow the row so far are A, those that follow the background are C.
-    """
+    """Add values of rows start..stop-1 for R background rows to ``phi`` (n, p, K), their squares to ``square``."""
+    # share[a, c] = (a - 1)! c! / (a + c)!. A coalition reaches a leaf if all players of A are in it and none of C:
+    # where row and background part, A are the players that follow the row, C those that follow the background.
     X, other, there, other_there = facing.X, facing.other, facing.there, facing.other_there
     p, n_outputs = phi.shape[1], phi.shape[2]
     side = np.zeros(p + 1, np.int8)

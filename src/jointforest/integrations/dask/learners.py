@@ -107,10 +107,8 @@ def _tree(sums: list[Any], merge: Callable[..., Any]) -> Any:
 
 
 def _on_cluster(client: Any, sums: list[Delayed], one: Pass) -> Any:
-    """Sums of partitions, merged on their worker as they come, so that what travels does not grow with the rows.
-
-    All is made by tasks, the pass itself too: what a worker held that died is made anew by others.
-    """
+    """Sums of partitions, merged on their worker, so that what travels does not grow with the rows."""
+    # All is made by tasks, the pass itself too: what a worker held that died is made anew by others.
     from distributed import as_completed
 
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GB"}):
@@ -154,11 +152,8 @@ def with_client(init: Callable[..., None]) -> Callable[..., None]:
 class WithClient:
     """What learners of Dask frames have beside those of the package.
 
-    Attributes
-    ----------
-    client : distributed.Client or None
-        Where the work is done; None: by the current client, else, where there is none, by the schedulers within this
-        process. Copies of a learner (`clone`, pickles) have none.
+    client : distributed.Client or None. Where the work is done; None: by the current client, else, where there is none,
+        by the schedulers within this process. Copies of a learner (`clone`, pickles) have none.
     """
 
     client: Any = None

@@ -71,10 +71,8 @@ def moments_in_leaves(forest: Forest, evidence: Evidence, j: int, of: np.ndarray
 
 
 def covariance(forest: Forest, evidence: Evidence, a: int, b: int, known: OneRow | None = None) -> np.ndarray:
-    """Posterior covariance of two numeric or boolean columns (True counts 1) given each of n rows of evidence, (n,).
-
-    NaN where the evidence has probability 0. With c the mixture's means, a leaf adds w (m_a - c_a)(m_b - c_b).
-    """
+    """Posterior covariance of two numeric or boolean columns (True counts 1) given each of n rows of evidence, (n,)."""
+    # NaN where the evidence has probability 0. With c the mixture's means, a leaf adds w (m_a - c_a)(m_b - c_b).
 
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         return _of_rows(forest, rows, post, first, a, b)
@@ -98,10 +96,8 @@ def _of_rows(forest: Forest, rows: Evidence, post: LeafPosterior, first: int, a:
 
 
 def _leaf_means(forest: Forest, rows: Evidence, j: int, row: np.ndarray, leaf: np.ndarray) -> np.ndarray:
-    """Mean of a column in the leaf of each of M pairs of a row and a leaf, (M,); 0 in rows that know the column.
-
-    Rows that say the same of the column share the means of their leaves.
-    """
+    """Mean of a column in the leaf of each of M pairs of a row and a leaf, (M,); 0 in rows that know the column."""
+    # Rows with the same evidence on the column share the means of their leaves.
     region = rows.cell_regions()[:, j]
     is_known = ~np.isnan(rows.value[:, j])
     mean = np.zeros(len(leaf))
@@ -201,7 +197,7 @@ class BoxForest(Distribution):
 
 @dataclass(eq=False)
 class BoxForestPosterior(PosteriorState):
-    """The posterior of a forest of boxes. The leaves that a single row of evidence meets are computed once."""
+    """The posterior of a forest of boxes. The leaves that a single row of evidence reaches are computed once."""
 
     distribution: BoxForest
     beta: float = 1.0
@@ -213,7 +209,7 @@ class BoxForestPosterior(PosteriorState):
 
     @cached_property
     def row(self) -> OneRow | None:
-        """The leaves that a single row of evidence meets; None of several rows, which are answered in chunks."""
+        """The leaves that a single row of evidence reaches; None of several rows, which are answered in chunks."""
         if len(self.evidence.value) != 1 or self.beta != 1.0:
             return None
         return OneRow(self.forest, self.evidence)

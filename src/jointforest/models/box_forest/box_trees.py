@@ -43,17 +43,12 @@ class ColumnInGroups(Protocol):
 class BoxTrees(ABC):
     """Trees with L leaves in all, and the distributions of the columns in them.
 
-    Attributes
-    ----------
     schema : Schema
     columns : Columns
     trees : Trees
-    tree : int array (L,)
-        Tree of each leaf.
-    log_weight : float64 array (L,)
-        Weight of each leaf; -inf of leaves that have none.
-    has_background : bool
-        Whether the last tree is the background.
+    tree : int array (L,). Tree of each leaf.
+    log_weight : float64 array (L,). Weight of each leaf; -inf of leaves that have none.
+    has_background : bool. Whether the last tree is the background.
     """
 
     schema: Schema
@@ -74,14 +69,12 @@ class BoxTrees(ABC):
 
     @abstractmethod
     def met_leaves(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
-        """Leaves that one row of evidence meets, and log p(leaf, evidence) of each."""
+        """Leaves that one row of evidence reaches, and log p(leaf, evidence) of each."""
 
     @abstractmethod
     def column_in_groups(self, evidence: Evidence, groups: Sequence[np.ndarray] | np.ndarray, j: int) -> ColumnInGroups:
-        """Column j in k groups of leaves, given one row of evidence that all of them meet; no leaf is in two groups.
-
-        The evidence gives the column no value.
-        """
+        """Column j in k groups of leaves that one row of evidence reaches; no leaf is in two groups."""
+        # The evidence gives the column no value.
 
     @abstractmethod
     def leaf_kind(self, leaf: int) -> str:
@@ -136,15 +129,10 @@ def box_trees(forest: Forest) -> ForestTrees:
 class ForestColumn:
     """A column in groups of leaves of independent columns.
 
-    Attributes
-    ----------
     forest : Forest
-    j : int
-        Number of the column.
-    evidence : Evidence
-        One row of evidence, k times.
-    post : LeafPosterior
-        Its row i holds what describes the column in group i.
+    j : int. Number of the column.
+    evidence : Evidence. One row of evidence, k times.
+    post : LeafPosterior. Its row i holds what describes the column in group i.
     """
 
     forest: Forest

@@ -61,10 +61,7 @@ def check_array(name: str, array: np.ndarray, dtype: type, shape: tuple[int, ...
 
 
 def check_trees(columns: Columns, trees: Trees, has_background: bool) -> None:
-    """Check every array of the node table, under columns that were checked before.
-
-    Raises ValueError naming the first field, and the entry of it, that is not as `Trees` promises.
-    """
+    """Check every array of the node table, under columns that were checked before."""
     sizes = {"N": np.size(trees.feature), "T": np.size(trees.root), "W": np.size(trees.left_levels)}
     for name, (dtype, size) in TREE_FIELDS.items():
         check_array(f"trees.{name}", getattr(trees, name), dtype, (sizes[size],))
@@ -168,10 +165,7 @@ _ROWS = 1024
 
 
 def check_wide(columns: Columns, wide: WideLevels, n_rows: int) -> None:
-    """Check every field for itself, so that kernels may read them.
-
-    Raises ValueError naming the first field, and the entry of it, that is not as `WideLevels` promises.
-    """
+    """Check every field for itself, so that kernels may read them."""
     where = layout(columns)
     w = len(where.slots)
     for name in ("share", "words", "own_level"):
@@ -209,10 +203,8 @@ def _check_lists(wide: WideLevels, size: np.ndarray, n_rows: int) -> None:
 
 
 def check_wide_masses(columns: Columns, trees: Trees, wide: WideLevels) -> None:
-    """Check that the masses of leaves sum to 1 and are 0 outside the leaves' boxes.
-
-    Needs trees, and fields of ``wide``, that were checked before.
-    """
+    """Check that the masses of leaves sum to 1 and are 0 outside the leaves' boxes."""
+    # Needs trees, and fields of ``wide``, that were checked before.
     where = layout(columns)
     if not len(where.slots):
         return
@@ -287,11 +279,7 @@ PIECE_FIELDS = {
 
 
 def check_forest(schema: Schema, columns: Columns, trees: Trees, leaves: Leaves, has_background: bool) -> None:
-    """Check every array of a model. A background is its last tree, without splits.
-
-    Raises ValueError naming the first field, and the entry of it, that is not as `Columns`, `Trees` and `Leaves`
-    promise.
-    """
+    """Raise ValueError, which names field and entry, unless the arrays satisfy `Columns`, `Trees` and `Leaves`."""
     check_columns(schema, columns)
     check_trees(columns, trees, has_background)
     check_leaves(columns, trees, leaves._asdict())

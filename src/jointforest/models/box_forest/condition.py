@@ -25,15 +25,10 @@ from .structure_kernels import MIXED
 class Restricted(NamedTuple):
     """Trees of some of the leaves.
 
-    Attributes
-    ----------
     trees : Trees
-    log_weight : float64 array (l,)
-        Sums to 1 over all leaves.
-    tree, old_tree : int64 arrays (l,), (t,)
-        Tree of each leaf, and which tree each one was.
-    leaf : int64 array (l,)
-        Which leaf each one was.
+    log_weight : float64 array (l,). Sums to 1 over all leaves.
+    tree, old_tree : int64 arrays (l,), (t,). Tree of each leaf, and which tree each one was.
+    leaf : int64 array (l,). Which leaf each one was.
     """
 
     trees: Trees
@@ -61,10 +56,8 @@ def restricted_trees(columns: Columns, trees: Trees, log_weight: np.ndarray) -> 
 
 
 def marginalize(forest: Forest, columns: Sequence[int]) -> Forest:
-    """The marginal of a forest over some of its columns, exact; it answers as the forest does with the others missing.
-
-    Where the column of a split goes, the node mixes its children. So tree t's density is the marginal of what it was.
-    """
+    """The exact marginal of a forest over some of its columns."""
+    # Where the column of a split goes, the node mixes its children. So tree t's density is the marginal of what it was.
     d = len(forest.schema.columns)
     stays = np.zeros(d, bool)
     stays[list(columns)] = True
@@ -120,20 +113,15 @@ def _without_splits(trees: Trees, stays: np.ndarray) -> Trees:
     )
 
 
-# ---- The pieces that likelihoods of runs cut a column into, and fewer of them where a leaf hardly tells.
+# ---- The pieces that likelihoods of runs cut a column into, and fewer of them where a leaf is hardly informative.
 
 
 class ColumnParts(NamedTuple):
     """Parts of one numeric column that are left, of U pieces of leaves.
 
-    Attributes
-    ----------
-    piece : int64 array (m,)
-        The piece that each is a part of, ascending.
-    first, last : int64 arrays (m,)
-        Runs of the evidence that it begins and ends with.
-    log_mass : float64 array (m,)
-        Log of its mass times its likelihood.
+    piece : int64 array (m,). The piece that each is a part of, ascending.
+    first, last : int64 arrays (m,). Runs of the evidence that it begins and ends with.
+    log_mass : float64 array (m,). Log of its mass times its likelihood.
     """
 
     piece: np.ndarray
@@ -162,10 +150,8 @@ def joined_parts(
 
 
 def _begins(weighed: np.ndarray, plain: np.ndarray, within: float) -> np.ndarray:
-    """Runs (R, Q) at which a piece begins, of masses with and without likelihoods, (R, Q) each: greedy, run by run.
-
-    Inside a piece the two cumulative masses lie on a line, so a piece ends where no line is near all of them.
-    """
+    """Runs (R, Q) at which a piece begins, of masses with and without likelihoods, (R, Q) each: greedy, run by run."""
+    # Inside a piece the two cumulative masses lie on a line, so a piece ends where no line is near all of them.
     weighed, plain = (np.cumsum(x, axis=1) / np.maximum(x.sum(axis=1, keepdims=True), 1e-300) for x in (weighed, plain))
     n_rows, n_runs = weighed.shape
     begins = np.zeros((n_rows, n_runs), bool)
@@ -192,14 +178,10 @@ _MOST_PIECES = 2**26
 
 
 def condition(forest: Forest, evidence: Evidence, seen: bool = True, within: float = 0.0) -> Forest:
-    """The forest given one row of evidence, exact: leaves have their posterior weights, and are cut to the evidence.
-
-    Supports are cut to the evidence, levels and atoms outside of it get no mass. Where a leaf has mass in several runs
-    of a region, its density of the column becomes several pieces, one a run. A value on a grid, or a level, is the
-    region of its cell. A column without grid that has a value becomes ``mixed``, with the value as its only atom.
-    Leaves that the evidence excludes go, and trees of which none is left. Evidence of probability 0, a value too far
-    out on its grid, and pieces that would take more than 4 GB are ValueErrors.
-    """
+    """The forest given one row of evidence, exact: posterior weights, and leaves restricted to the evidence."""
+    # Mass in several runs of a region becomes several pieces. A value on a grid, or a level, is the region of its cell;
+    # a column without grid becomes ``mixed`` with the value as its only atom. Leaves that the evidence excludes are
+    # removed.
     columns, leaves = forest.columns, forest.leaves
     evidence = _as_regions(forest.schema, columns, evidence)
     _, leaf, log_joint, _ = posterior_rows(columns, forest.trees, leaves, evidence, 0, 1, True, row_scratch(forest))
@@ -424,11 +406,7 @@ def _of_levels(evidence: Evidence, region: int, n: int) -> np.ndarray:
 
 
 def given_missing(forest: Forest, j: int, is_missing: bool) -> tuple[Forest | None, float]:
-    """The distribution given that cell j is missing (or is known), and the log-probability of that.
-
-    A leaf of weight w whose rows lack the cell at the rate r has w r (or w (1 - r)); in a leaf it tells nothing of the
-    columns. None and -inf where no leaf is left.
-    """
+    """The distribution given that cell j is missing (or known), and the log-probability; None, -inf if impossible."""
     leaves = forest.leaves
     rate = leaves.missing_rate[:, j] if is_missing else 1.0 - leaves.missing_rate[:, j]
     with np.errstate(divide="ignore"):

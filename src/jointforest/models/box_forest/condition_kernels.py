@@ -13,11 +13,7 @@ from .leaves.slot_kernels import piece
 
 @entry
 def runs_inside(columns, leaves, evidence, leaf, slot, number, region):
-    """The runs of a region in which each of n pieces of a numeric slot has mass; ``number`` is -1 of a whole density.
-
-    Piece i, of leaf ``leaf[i]``, has mass in the runs ``run[start[i]:start[i + 1]]``, and log masses there times their
-    likelihoods.
-    """
+    """The runs of a region with mass for each of n pieces (leaf, number) of a slot: start, run, log likelihood mass."""
     n_pieces, first_run, end_run = number.shape[0], evidence.run_start[region], evidence.run_start[region + 1]
     start = np.zeros(n_pieces + 1, np.int64)
     run, log_share = np.empty(n_pieces, np.int64), np.empty(n_pieces, np.float64)

@@ -26,10 +26,8 @@ def goes_left(trees, node, x):
 
 @entry
 def routed_rows(trees, value, first, stop, n_trees):
-    """The leaf of each of the first ``n_trees`` trees in which each of the rows first..stop-1 of ``value`` ends.
-
-    The rows know the values of all splits. Trees are the outer loop: one tree's nodes stay in the processor's cache.
-    """
+    """The leaf of each of the first ``n_trees`` trees in which each of the rows first..stop-1 of ``value`` ends."""
+    # The rows know the values of all splits. Trees are the outer loop: one tree's nodes stay in the processor's cache.
     out = np.empty((stop - first, n_trees), np.int32)
     for t in range(n_trees):
         for row in range(first, stop):
@@ -43,12 +41,8 @@ def routed_rows(trees, value, first, stop, n_trees):
 
 @entry
 def route_by_key(trees, values, keys, t, first_leaf, out):
-    """Leaf of each row of ``values`` (d, n) in tree t, counted from the tree's first one, ``first_leaf``, into ``out``
-    (int32, n).
-
-    A row without the split's value goes left as often as the tree's rows do, by a draw that depends on its key, uint64
-    (n,), alone: rows of equal cells end in one leaf, wherever they stand in a table.
-    """
+    """Leaf of each row of ``values`` (d, n) in tree t, counted from ``first_leaf``, into ``out``."""
+    # A row without the split's value draws a side by its key, uint64 (n,), alone: equal rows end in one leaf.
     tree_key = stream(1, t)[0]
     state = stream(0, 0)
     for i in range(values.shape[1]):
@@ -109,11 +103,8 @@ def level_sides(trees, evidence, node, region, n_levels):
 
 @kernel
 def reachable(columns, trees, evidence, row, stack, leaf):
-    """Write the numbers of the leaves whose box can meet the row's evidence into ``leaf``; return how many.
-
-    Goes both ways where the split column has no value, and where there is no split. A box between two runs of a region
-    may be listed too; its mass is then 0. ``stack`` is scratch with room for the path to the deepest leaf.
-    """
+    """Write the numbers of the leaves whose box can meet the row's evidence into ``leaf``; return how many."""
+    # A box between two runs of a region may be listed; its mass is then 0. ``stack`` has room for the deepest path.
     n = 0
     for tree in range(trees.root.shape[0]):
         node = trees.root[tree]

@@ -33,10 +33,7 @@ _NEAR = 1e-6
 class Bins(NamedTuple):
     """Disjoint, ascending bins ``(lo, hi]``.
 
-    Attributes
-    ----------
-    lo, hi : float64 array (B,), C-contiguous
-        Without NaN; of a grid edges of cells.
+    lo, hi : float64 array (B,), C-contiguous. Without NaN; of a grid edges of cells.
     """
 
     lo: np.ndarray
@@ -102,7 +99,7 @@ _LIMIT = 256 << 20
 FEW = 16
 """A table is made where evidence leaves more than one in so many parameter rows: below, it costs more than it saves."""
 MANY_ROWS = 64
-"""Rows of evidence from which on a table is made whatever they leave: each meets many leaves."""
+"""Rows of evidence from which on a table is made whatever they leave: each reaches many leaves."""
 _PIECES = 100_000
 """Most pairs of a run and a bin that are compared; of more no table is made."""
 
@@ -158,11 +155,7 @@ def histogram(
     beta: float = 1.0,
     known: OneRow | None = None,
 ) -> np.ndarray:
-    """P(column j in bin | evidence) of the bins below, between and above q ascending cuts, (n, q + 1).
-
-    Of a column of levels, where there are no cuts, of each level. Tables are read where they serve: of one row that was
-    weighed before, and of many rows that know nothing of the column; else each leaf is asked.
-    """
+    """P(column j in bin | evidence) of the bins that q ascending cuts make, (n, q + 1); of levels without cuts."""
     if forest.columns.is_categorical[j]:
         shares = None if known is None else _free_levels(forest, evidence, j, known)
         return level_probability(forest, evidence, j, beta, known) if shares is None else shares

@@ -87,10 +87,8 @@ def add_bins(columns, leaves, evidence, leaf, slot, region, log_weight, bins, ou
 
 @entry
 def bin_rows(columns, leaves, evidence, j, post, first, lo, hi):
-    """P(lo[b] < column j <= hi[b]) in each row of the posterior (of the rows first..); shape (rows, bins).
-
-    Bins are those of `histogram.Bins`.
-    """
+    """P(lo[b] < column j <= hi[b]) in each row of the posterior (of the rows first..); shape (rows, bins)."""
+    # Bins are those of `histogram.Bins`.
     n, slot = post.log_evidence.shape[0], columns.slot[j]
     bins = lo, hi
     out = np.zeros((n, lo.shape[0]), np.float64)
@@ -118,11 +116,9 @@ TINY = 1e-30
 
 @entry
 def add_rows_inside(table, row, weight, inside, piece, bin_of_piece, out, is_lost):
-    """Add what rows (m,) of a table (R, B) have in a region, scaled to sum to their weight (m,), to ``out`` (B,).
-
-    The region holds the bins that are ``inside``, (B,), and pieces of others: their masses are ``piece`` (m, P), their
-    bins ``bin_of_piece`` (P,). Rows that are lost are marked in ``is_lost`` (m,), not added.
-    """
+    """Add the part of rows (m,) of a table (R, B) in a region, scaled to sum to their weight (m,), to ``out`` (B,)."""
+    # The region holds the bins ``inside`` (B,) and the masses ``piece`` (m, P) of other bins, ``bin_of_piece`` (P,).
+    # Rows that underflow are marked in ``is_lost`` (m,), not added.
     for i in range(row.shape[0]):
         r, total = row[i], 0.0
         for b in range(out.shape[0]):

@@ -13,10 +13,8 @@ from .structure import Forest, Trees, add_stump, mix_leaves
 
 
 def merge(forests: Sequence[Forest], log_weight: np.ndarray) -> Forest:
-    """The forest of all trees, with P(x) = sum_i exp(log_weight[i]) P_i(x), exact.
-
-    Backgrounds become one: a tree without splits that mixes them.
-    """
+    """The forest of all trees, with P(x) = sum_i exp(log_weight[i]) P_i(x), exact."""
+    # Backgrounds become one: a tree without splits that mixes them.
     own = [len(forest.leaves.log_weight) - forest.n_background for forest in forests]
     ends = [slice(n, len(forest.leaves.log_weight)) for forest, n in zip(forests, own, strict=True)]
     taken = [

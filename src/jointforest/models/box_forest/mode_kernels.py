@@ -118,10 +118,8 @@ def leaf_modes(problem, box):
 
 @entry
 def leaves_of_rows(columns, trees, evidence, stack, out):
-    """The leaves that each complete row is in, into ``out``, int32 (n, T); it is in one of a layer at most.
-
-    ``stack`` is scratch of `reachable`.
-    """
+    """The leaves that each complete row is in, into ``out``, int32 (n, T); it is in one of a layer at most."""
+    # ``stack`` is scratch of `reachable`.
     for i in range(out.shape[0]):
         reachable(columns, trees, evidence, i, stack, out[i])
     return out
@@ -140,12 +138,10 @@ _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 class _Tried(NamedTuple):
     """Scratch of one column: the greatest peaks, their parameter rows, and the places that are tried.
 
-    Attributes
-    ----------
     peak : float64 array (PEAKS,), descending
     of : int64 array (PEAKS,)
-    place : float64 array (3 * PEAKS + 64,), ascending
-        A row has a peak and two ends of support; a column has 64 atoms at most.
+    place : float64 array (3 * PEAKS + 64,), ascending. A row has a peak and two ends of support; a column has 64 atoms
+        at most.
     """
 
     peak: np.ndarray
@@ -188,10 +184,7 @@ def best_level(problem, box, j, row, log_weight, x):
 
 @kernel
 def add_greatest(greatest, at, n, x, i):
-    """Put x, of place i, among the n greatest numbers, which descend, if it is one of them; return how many there are.
-
-    The first of equal numbers stay.
-    """
+    """Insert x, of place i, into the n greatest numbers (descending) if it is one of them; return their number."""
     k = n
     if n == greatest.shape[0]:
         if not x > greatest[n - 1]:
@@ -221,10 +214,8 @@ def add_place(place, n, x):
 
 @kernel
 def find_places(problem, box, j, row, log_weight, tried):
-    """Write peaks, ends of support and atoms that agree with the evidence to ``tried.place``; return how many.
-
-    They ascend, each once.
-    """
+    """Write peaks, ends of support and atoms that agree with the evidence to ``tried.place``; return how many."""
+    # They ascend, each once.
     columns, leaves, evidence, place = problem.columns, problem.leaves, problem.evidence, tried.place
     slot, region = columns.slot[j], cell_region(evidence, np.int64(0), j)
     n_peaks, n = np.int64(0), np.int64(0)
@@ -279,10 +270,8 @@ def golden_section(problem, j, row, log_weight, lo, hi, x, best):
 
 @entry
 def best_number(problem, box, j, row, log_weight, tried, x):
-    """A number that agrees with the evidence and is at least as good as x, and its log density.
-
-    The best of the places, then golden sections between it and its neighbours. ``tried`` is scratch.
-    """
+    """A number that agrees with the evidence and is at least as good as x, and its log density."""
+    # The best of the places, then golden sections between it and its neighbours. ``tried`` is scratch.
     columns, leaves = problem.columns, problem.leaves
     n = find_places(problem, box, j, row, log_weight, tried)
     best = mixture_log_density(columns, leaves, j, row, log_weight, x)
@@ -341,10 +330,8 @@ def mixture_bound(problem, leaf, bound, floor):
 
 @entry
 def bound_halves(problem, box, left, right, j, leaf, bound, floor):
-    """The leaves whose bound in the left half is above the floor, these bounds, and the same of the right half.
-
-    ``bound`` is that of the leaves in the box, of which the halves differ in column j.
-    """
+    """The leaves whose bound in the left half is above the floor, these bounds, and the same of the right half."""
+    # ``bound`` is that of the leaves in the box, of which the halves differ in column j.
     columns, leaves, evidence = problem.columns, problem.leaves, problem.evidence
     kept, new = np.empty((2, leaf.shape[0]), np.int32), np.empty((2, leaf.shape[0]), np.float64)
     n_left, n_right = 0, 0
@@ -365,10 +352,8 @@ def bound_halves(problem, box, left, right, j, leaf, bound, floor):
 
 @kernel
 def number_cut(columns, s, lo, hi, u, v, support_lo, support_hi):
-    """A threshold that parts the values u and v of a slot, both in (lo, hi]; NaN if floats cannot.
-
-    At the end of the support of v's leaf if that leaves u out, beside an atom, else half-way.
-    """
+    """A threshold that parts the values u and v of a slot, both in (lo, hi]; NaN if floats cannot."""
+    # At the end of the support of v's leaf if that leaves u out, beside an atom, else half-way.
     least, most = min(u, v), max(u, v)
     step = columns.step[s]
     cut = least + 0.5 * (most - least)
@@ -388,10 +373,8 @@ def number_cut(columns, s, lo, hi, u, v, support_lo, support_hi):
 
 @kernel
 def add_losses(problem, box, leaf, share):
-    """Add what share of the bound a leaf loses in each column with ``point`` in place of its own best value.
-
-    ``culprit`` notes which leaf loses most, ``worst`` how much.
-    """
+    """Add what share of the bound a leaf loses in each column with ``point`` in place of its own best value."""
+    # ``culprit`` notes which leaf loses most, ``worst`` how much.
     columns, leaves = problem.columns, problem.leaves
     for j in range(problem.point.shape[0]):
         most = cell_mode(columns, leaves, problem.evidence, box, j, leaf)[1]
@@ -403,12 +386,9 @@ def add_losses(problem, box, leaf, share):
 
 @entry
 def choose_cut(problem, box, leaf, bound):
-    """Where to cut the box: column (-1: nothing to gain), threshold, levels; a likely point is left in ``point``.
-
-    The point is the mode of the heaviest leaf. The column is the one in which the layers' best leaves would lose the
-    greatest part of the bound at that point; the cut is between the point and the best value of the leaf that loses
-    most.
-    """
+    """Where to cut the box: column (-1: nothing to gain), threshold, levels; writes a likely point to ``point``."""
+    # The point is the mode of the heaviest leaf. The column is the one in which the layers' best leaves lose most of
+    # the bound there; the cut is between the point and the best value of the leaf that loses most.
     columns, leaves, x, loss = problem.columns, problem.leaves, problem.point, problem.loss
     layer_bounds(problem, leaf, bound)
     best, at = problem.best_bound, problem.best_leaf

@@ -36,22 +36,14 @@ from .structure import Forest, Trees
 class _Problem(NamedTuple):
     """The search for the mode of a model under one row of evidence.
 
-    Attributes
-    ----------
-    columns, trees, leaves : Columns, Trees, Leaves
-        The forest.
-    evidence : Evidence
-        One row.
-    stack : int32 array, reached : int32 array (L,)
-        Scratch: nodes to visit, and leaves that the evidence can reach.
-    layer : int64 array (L,)
-        See `Forest.layers`, of which there are T.
-    best_bound : float64 array (T,), best_leaf : int64 array (T,)
-        Scratch, of layers: the greatest bound of their leaves, and where that leaf is in the list (-1: nowhere).
-    point : float64 array (d,)
-        Scratch: a point.
-    loss, worst : float64 arrays (d,), culprit : int32 array (d,)
-        Scratch, of columns; see `mode_kernels.choose_cut`.
+    columns, trees, leaves : Columns, Trees, Leaves. The forest.
+    evidence : Evidence. One row.
+    stack : int32 array, reached : int32 array (L,). Scratch: nodes to visit, and leaves that the evidence can reach.
+    layer : int64 array (L,). See `Forest.layers`, of which there are T.
+    best_bound : float64 array (T,), best_leaf : int64 array (T,). Scratch, of layers: the greatest bound of their
+        leaves, and where that leaf is in the list (-1: nowhere).
+    point : float64 array (d,). Scratch: a point.
+    loss, worst : float64 arrays (d,), culprit : int32 array (d,). Scratch, of columns; see `mode_kernels.choose_cut`.
     """
 
     columns: Columns
@@ -97,12 +89,8 @@ def problem_of(forest: Forest, evidence: Evidence) -> _Problem:
 class _Box(NamedTuple):
     """A set of rows: an interval for each number, and some of the levels.
 
-    Attributes
-    ----------
-    lo, hi : float64 arrays (p,)
-        ``(lo, hi]`` of the numeric slots; on cell edges of grids.
-    allowed : uint8 array (S,)
-        1 for the levels in it.
+    lo, hi : float64 arrays (p,). ``(lo, hi]`` of the numeric slots; on cell edges of grids.
+    allowed : uint8 array (S,). 1 for the levels in it.
     """
 
     lo: np.ndarray
@@ -147,11 +135,8 @@ _SWEEPS = 100
 
 
 def _ascend(forest: Forest, problem: _Problem, box: _Box, x: np.ndarray) -> np.ndarray:
-    """A row at least as probable as x, of which no single column can be changed for the better (as far as tried).
-
-    Given the other columns a column's density is a mixture of leaves: of levels the best is taken, of numbers the best
-    of the leaves' peaks, ends of support and atoms, made better by golden sections towards its neighbours.
-    """
+    """A row at least as probable as x that no change of a single column improves, as far as tried."""
+    # Of levels the best is taken; of numbers the best of the leaves' peaks, ends and atoms, refined by golden sections.
     columns, leaves, evidence = forest.columns, forest.leaves, problem.evidence
     free = np.flatnonzero(np.isnan(evidence.value[0]))
     nowhere = np.full((1, len(x)), -1, np.int32)
@@ -193,11 +178,9 @@ def search(
     visit: Callable[[np.ndarray], float],
     budget: int,
 ) -> float:
-    """A bound of the log density of all rows that agree with the evidence, the boxes of greatest bound cut first.
-
-    In a box a tree is nowhere greater than its best leaf there, and the mixture than the sum over trees. Each box is
-    cut where that sum loses most at a likely point: at the ends of leaves' boxes, between levels, within intervals.
-    """
+    """An upper bound of the log density of all rows that agree with the evidence, by branch and bound."""
+    # In a box a tree is nowhere greater than its best leaf there, and the mixture than the sum over trees. The box of
+    # greatest bound is cut where that sum loses most at a likely point.
     at_least = math.log(len(problem.trees.root))
     total = mixture_bound(problem, leaf, log_bound, -math.inf)
     open_boxes, n, held, done = [(-total, 0, box, leaf, log_bound)], 0, len(leaf), -math.inf
@@ -238,14 +221,9 @@ _EQUAL = 1e-12
 class ModePoints(NamedTuple):
     """Modes of a forest, best first.
 
-    Attributes
-    ----------
-    X : float64 array (m, d)
-        Complete rows, each of another cell: no two are of the same leaf in every tree.
-    log_density : float64 array (m,)
-        Of the whole forest.
-    log_bound : float
-        No row that agrees with the evidence has a greater log density.
+    X : float64 array (m, d). Complete rows, each of another cell: no two are of the same leaf in every tree.
+    log_density : float64 array (m,). Of the whole forest.
+    log_bound : float. No row that agrees with the evidence has a greater log density.
     """
 
     X: np.ndarray
@@ -264,12 +242,9 @@ def refuse_soft(schema: Schema, evidence: Evidence) -> None:
 
 
 def modes(forest: Forest, evidence: Evidence, k: int, budget: int = BUDGET) -> ModePoints:
-    """The k best rows that were found under evidence, by the density of the forest, and a bound.
-
-    The mode's log-density lies between the first row's and ``log_bound``. With a single tree whose leaves are products
-    the two are equal, and the k rows are the modes of the k best leaves. Soft evidence and evidence of probability 0
-    are ValueErrors: the row of greatest density given soft evidence is the mode of the conditioned forest.
-    """
+    """The k best rows that the search finds under evidence, and ``log_bound`` of the density of any other row."""
+    # With a single tree of product leaves the first row reaches the bound. Soft evidence is a ValueError: its row of
+    # greatest density is the mode of the conditioned forest.
     refuse_soft(forest.schema, evidence)
     problem, box = problem_of(forest, evidence), largest_box(forest.columns, evidence)
     leaf, points, log_bound = leaf_modes(problem, box)

@@ -1,4 +1,4 @@
-"""The posterior over leaves: which boxes the evidence meets, and how well."""
+"""The posterior over leaves: which boxes the evidence reaches, and with which weight."""
 
 from __future__ import annotations
 
@@ -38,15 +38,10 @@ _ROUTED_ROWS = 2048
 class LeafPosterior(NamedTuple):
     """Leaves of n rows of evidence, sparse: row i has the entries ``start[i]:start[i + 1]``.
 
-    Attributes
-    ----------
     start : int64 array (n + 1,)
-    leaf : int32 array (M,)
-        Leaves that give the evidence a probability above 0.
-    log_weight : float64 array (M,)
-        log p(leaf, evidence): not normalised, without the penalty for unseen levels.
-    log_evidence : float64 array (n,)
-        log p(evidence), the log-sum of the row's entries; -inf if it has none.
+    leaf : int32 array (M,). Leaves that give the evidence a probability above 0.
+    log_weight : float64 array (M,). log p(leaf, evidence): not normalised, without the penalty for unseen levels.
+    log_evidence : float64 array (n,). log p(evidence), the log-sum of the row's entries; -inf if it has none.
     """
 
     start: np.ndarray
@@ -56,11 +51,7 @@ class LeafPosterior(NamedTuple):
 
 
 def posterior(forest: Forest, evidence: Evidence) -> LeafPosterior:
-    """Leaves that each row of evidence meets, with log p(leaf, evidence).
-
-    ``exp(log_weight - log_evidence)`` are the row's posterior weights; they are exact, nothing is cut off. A row that
-    is missing everywhere holds all leaves: work through many rows with `by_chunks` instead.
-    """
+    """Leaves that each row of evidence reaches, with log p(leaf, evidence); for many rows use `by_chunks`."""
 
     def work(first: int, stop: int) -> LeafPosterior:
         return chunk_posterior(forest, evidence, first, stop)
@@ -115,10 +106,8 @@ class OneRow:
 
 
 def background_weight(forest: Forest, evidence: Evidence, known: OneRow | None = None) -> np.ndarray:
-    """Posterior weight of the background in each row, shape (n,): 0..1, NaN where the evidence has probability 0.
-
-    All zero in a forest without background; there rows of probability 0 are NaN too.
-    """
+    """Posterior weight of the background in each row, shape (n,): 0..1, NaN where the evidence has probability 0."""
+    # All zero in a forest without background; there rows of probability 0 are NaN too.
     return by_chunks(forest, evidence, lambda rows, post, first: background_share(forest, post), known=known)
 
 
@@ -138,11 +127,9 @@ def by_chunks(
     beta: float = 1.0,
     known: OneRow | None = None,
 ) -> np.ndarray:
-    """Answers of all rows: ``read(rows, their posterior from row first on, first)`` for chunks of the distinct rows.
-
-    Chunks, so that memory stays bounded. Readers of one column name it, see `LeafPosterior`; ``beta`` weighs the trees
-    anew, see `chunk_posterior`. ``known`` is the evidence if it is one row that was weighed before (``beta`` is 1).
-    """
+    """Answers of all rows: ``read(rows, their posterior, first row)`` for chunks of the distinct rows."""
+    # Readers of one column name it (`LeafPosterior`); ``beta`` is that of `chunk_posterior`; ``known`` is the evidence
+    # if it is one row whose posterior is kept.
     if known is not None:
         return read(evidence, known.posterior, 0)
     rows, place = distinct_rows(evidence)
@@ -176,13 +163,11 @@ def _routed(forest: Forest, evidence: Evidence, first: int, stop: int) -> LeafPo
 def chunk_posterior(
     forest: Forest, evidence: Evidence, first: int, stop: int, column: int | None = None, beta: float = 1.0
 ) -> LeafPosterior:
-    """The posterior of the rows first..stop-1, for a question about a column if one is given.
-
-    With ``beta`` below 1 tree t counts (pi_t p_t(evidence))^beta: 0 averages the trees' own conditionals, 1 is the
-    mixture (GeF and GeF+ of Correia et al. 2020, "Joints in Random Forests", section 4), and ``log_evidence`` is 0. A
-    tree that gives the evidence probability 0 counts only for ``beta`` = 0, or where all trees do so: it answers by the
-    leaves that the evidence can reach. The background does not count.
-    """
+    """The posterior of the rows first..stop-1, for a question about a column if one is given."""
+    # With ``beta`` below 1 tree t counts (pi_t p_t(evidence))^beta: 0 averages the trees' conditionals, 1 is the
+    # mixture (GeF and GeF+ of Correia et al. 2020, section 4). A tree that gives the evidence probability 0 counts only
+    # for beta 0, or where all trees do so: it answers by the leaves that the evidence can reach. The background does
+    # not count.
     scratch = row_scratch(forest)
     post = LeafPosterior(
         *posterior_rows(forest.columns, forest.trees, forest.leaves, evidence, first, stop, True, scratch)
@@ -198,7 +183,7 @@ def chunk_posterior(
 
 
 def row_chunks(forest: Forest, evidence: Evidence, most: int = 1024) -> list[tuple[int, int]]:
-    """So few rows a chunk that rows without any evidence, which meet every leaf, fit into some 50 MB."""
+    """So few rows a chunk that rows without any evidence, which reach every leaf, fit into some 50 MB."""
     rows = max(1, min(most, _ENTRIES // len(forest.leaves.log_weight)))
     return chunks(len(evidence.value), rows) or [(0, 0)]
 
@@ -210,12 +195,9 @@ _DENSITY_ROWS = 2048
 
 
 def log_density(forest: Forest, evidence: Evidence) -> np.ndarray:
-    """log p(evidence) of each row with the evidence's penalty, (n,); -inf where it is impossible.
-
-    The log of ``sum_l w_l prod_j D_lj(evidence_j)`` over the leaves that the evidence meets, by a log-sum in fixed
-    order. Values count with their density (grids: mass of the cell over the step), atoms and levels with their
-    mass, regions with their mass.
-    """
+    """log p(evidence) of each row with the evidence's penalty, (n,); -inf where it is impossible."""
+    # log sum_l w_l prod_j D_lj(evidence_j), in fixed order. Values count with their density, atoms and levels with
+    # their mass, regions with their mass.
 
     rows, place = distinct_rows(evidence)
 
@@ -238,17 +220,11 @@ _EACH = 2
 class SharedCells(NamedTuple):
     """The distinct cells of n rows, and how well each fits each of L leaves.
 
-    Attributes
-    ----------
-    number : int64 array (n, d)
-        Of each cell of the rows, -1 where it is missing.
-    start : int64 array (C + 1,)
-        Cell c meets the leaves ``leaf[start[c]:start[c + 1]]``.
+    number : int64 array (n, d). Of each cell of the rows, -1 where it is missing.
+    start : int64 array (C + 1,). Cell c reaches the leaves ``leaf[start[c]:start[c + 1]]``.
     leaf : int32 array (M,)
-    log_density : float64 array (C, L)
-        Of each cell in each leaf; -inf where they do not meet.
-    prior : float64 array (L,)
-        The leaves' log weights.
+    log_density : float64 array (C, L). Of each cell in each leaf; -inf where it cannot be.
+    prior : float64 array (L,). The leaves' log weights.
     """
 
     number: np.ndarray
@@ -265,12 +241,8 @@ class SharedCells(NamedTuple):
 
 
 def shared_posteriors(forest: Forest, evidence: Evidence) -> Callable[[int, int], LeafPosterior]:
-    """A function of first and stop: `posterior` of these rows, to rounding; each distinct cell is weighed once.
-
-    A box is a product of intervals, a leaf a product of densities: so log p(leaf, evidence) is the sum of the log
-    densities of the cells. Cells that are too many for all rows are shared by the rows that are asked for at once. Rows
-    with regions and cells that are hardly shared go the usual way.
-    """
+    """A function of first and stop: `posterior` of these rows, to rounding, with each distinct cell evaluated once."""
+    # log p(leaf, evidence) is the sum of the log densities of the cells. Rows with regions use `posterior`.
     cells = _shared_cells(forest, evidence)
     if cells is not None:
         return cells.posterior
@@ -387,10 +359,8 @@ def mean_variance(
 
 
 def moments_table(forest: Forest, evidence: Evidence, slot: int, few: int = _FEW_ROWS) -> np.ndarray:
-    """Mean and variance of a numeric slot in every leaf, (L, 2).
-
-    Shared by all rows of evidence; (0, 2) if these are no more than ``few``, too few to pay.
-    """
+    """Mean and variance of a numeric slot in every leaf, (L, 2)."""
+    # Shared by all rows of evidence; (0, 2) if these are no more than ``few``, too few to pay.
     if len(evidence.value) <= few:
         return np.empty((0, 2))
     j = int(np.flatnonzero(forest.columns.is_categorical == 0)[slot])
@@ -433,11 +403,7 @@ def pdf(
     beta: float = 1.0,
     known: OneRow | None = None,
 ) -> np.ndarray:
-    """Density of a numeric column at q points, (n, q).
-
-    On a grid the mass of x's cell over the step; at an atom of a mixed column the atom's mass (its density against a
-    counting measure). A cell with a value has 1/step on its grid cell, 1 on an atom, and infinity elsewhere.
-    """
+    """Density of a numeric column at q points, (n, q): mass over step on a grid, the mass at an atom."""
     return _at_points(pdf_rows, forest, evidence, j, x, beta, known)
 
 
@@ -468,10 +434,8 @@ def quantile(
     beta: float = 1.0,
     known: OneRow | None = None,
 ) -> np.ndarray:
-    """inf{x: F(x) >= q} of a numeric column at k levels, (n, k), by a bracketed search on the mixture's CDF.
-
-    Cell centres on grids, atoms exactly, other numbers to 1e-10 of the posterior's standard deviation.
-    """
+    """inf{x: F(x) >= q} of a numeric column at k levels, (n, k), by a bracketed search on the mixture's CDF."""
+    # Cell centres on grids, atoms exactly, other numbers to 1e-10 of the posterior's standard deviation.
     numeric_slot(forest, j)
     probabilities = np.ascontiguousarray(q, dtype=np.float64)
     if not np.all((probabilities > 0.0) & (probabilities < 1.0)):
@@ -499,12 +463,8 @@ Sums = Callable[[np.ndarray, np.ndarray, np.ndarray, int], np.ndarray]
 def tree_answers(
     forest: Forest, evidence: Evidence, j: int, centre: float | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """log p_t(evidence) of each tree (n, T), and what each tree expects of column j (n, T, K), the background left out.
-
-    These are the probabilities of its K levels, or its mean; with a centre also its mean squared distance from there.
-    A tree that gives the evidence probability 0 answers by the leaves that it can reach, see
-    `posterior.chunk_posterior`.
-    """
+    """log p_t(evidence) of each tree (n, T), and its level probabilities or mean of column j (n, T, K)."""
+    # With a centre also the mean squared distance from it. Trees that exclude the evidence: see `chunk_posterior`.
     leaves, n_trees = forest.leaves, len(forest.trees.root) - forest.has_background
     weight_of_tree = np.bincount(leaves.tree, np.exp(leaves.log_weight))[:n_trees]
     sums = _level_sums(forest, j) if forest.columns.is_categorical[j] else _moment_sums(forest, evidence, j, centre)
@@ -574,10 +534,8 @@ def sample(forest: Forest, evidence: Evidence, m: int, seed: int, missing: bool 
 def sample_and_weigh(
     forest: Forest, evidence: Evidence, m: int, seed: int, missing: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """m rows for each row of evidence (n * m, d), and background weights (n,): a leaf by the posterior, then columns.
-
-    Draw k of row i uses the random stream of number ``i*m + k``, so the answer depends on the seed alone.
-    """
+    """m rows for each row of evidence (n * m, d), and background weights (n,): a leaf, then its columns."""
+    # Draw k of row i uses the random stream of number i*m + k, so the answer depends on the seed alone.
     n, d = evidence.value.shape
     out, share = np.empty((n * m, d)), np.full(n, np.nan)
 
@@ -597,10 +555,8 @@ def sample_and_weigh(
 
 
 def completions(forest: Forest, evidence: Evidence, count: np.ndarray, seed: int) -> np.ndarray:
-    """count (n,) rows for each row of evidence, contiguous; draw k of any row uses the random stream of number k + 1.
-
-    The leaves of a row are drawn by systematic sampling, with an offset that all rows share.
-    """
+    """count (n,) rows for each row of evidence, contiguous, from random streams that all rows share."""
+    # The leaves of a row are drawn by systematic sampling, with an offset that all rows share.
     start = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
     out = np.empty((int(start[-1]), evidence.value.shape[1]))
 
@@ -619,11 +575,7 @@ def completions(forest: Forest, evidence: Evidence, count: np.ndarray, seed: int
 
 
 def impute(forest: Forest, evidence: Evidence) -> np.ndarray:
-    """Fill each cell without a value: numbers by posterior mean, categorical cells by the most probable level.
-
-    On a grid the mean goes to the nearest cell centre. A mean may lie between the parts of a region; among levels of
-    the same probability the first is taken.
-    """
+    """Cells without a value filled by the posterior mean (on a grid its nearest cell) or the most probable level."""
     return impute_and_weigh(forest, evidence)[0]
 
 
@@ -659,10 +611,7 @@ def _means(forest: Forest, evidence: Evidence) -> np.ndarray:
 
 
 def oob_log_density(model: Forest, evidence: Evidence, drawn: np.ndarray) -> np.ndarray:
-    """Log-density (n,) of each row by the trees that did not draw it and the background; NaN where every tree drew it.
-
-    ``drawn`` (bool (T, n)) has the rows that each tree drew, on which its leaf densities are estimated.
-    """
+    """Log-density (n,) of each row by the background and the trees that did not draw it (``drawn``, bool (T, n))."""
     by_tree = tree_log_density(model, evidence)
     n_trees = len(drawn)
     out_of_bag = ~drawn.T

@@ -121,14 +121,10 @@ def add_cells(columns, leaves, evidence, row, leaf, first, end, at_atoms, log_we
 class _RowScratch(NamedTuple):
     """What weighing a row of evidence writes to, used again from row to row; see `row_scratch`.
 
-    Attributes
-    ----------
-    stack : int32 array, as long as all trees have nodes
-        Nodes still to be visited.
-    leaf : int32 array (L,), log_weight : float64 array (L,)
-        Leaves that the row meets, and their log p(leaf, evidence).
-    at_atoms : float64 array (L, A)
-        `Forest.at_atoms`: this is kept.
+    stack : int32 array, as long as all trees have nodes. Nodes still to be visited.
+    leaf : int32 array (L,), log_weight : float64 array (L,). Leaves that the row reaches, and their log p(leaf,
+        evidence).
+    at_atoms : float64 array (L, A). `Forest.at_atoms`: this is kept.
     """
 
     stack: np.ndarray
@@ -151,10 +147,7 @@ def row_scratch(forest: Forest) -> _RowScratch:
 
 @kernel
 def weigh_row(columns, trees, leaves, evidence, row, scratch):
-    """Write the leaves that the row's evidence meets and their log p(leaf, evidence) to the scratch; return how many.
-
-    Leaves that give the evidence probability 0 are left out.
-    """
+    """Write the leaves of positive p(leaf, evidence) in the row, and its logarithm, to the scratch; return how many."""
     leaf, log_weight = scratch.leaf, scratch.log_weight
     if knows_nothing(evidence, row):
         n = leaves.log_weight.shape[0]
@@ -192,10 +185,8 @@ def log_sum(x, n):
 
 @entry
 def posterior_rows(columns, trees, leaves, evidence, first, stop, keeps_leaves, scratch):
-    """Start, leaf, log_weight and log_evidence (see `posterior.LeafPosterior`) of the rows first..stop-1.
-
-    Without ``keeps_leaves`` log_evidence alone. One kernel does both, because weighing rows takes long to compile.
-    """
+    """Start, leaf, log_weight and log_evidence (see `posterior.LeafPosterior`) of the rows first..stop-1."""
+    # Without ``keeps_leaves`` log_evidence alone. One kernel does both, because weighing rows takes long to compile.
     start = np.zeros(stop - first + 1, np.int64)
     all_leaf = np.empty(1024 if keeps_leaves else 0, np.int32)
     all_log_weight = np.empty(all_leaf.shape[0], np.float64)
@@ -226,17 +217,14 @@ def widened(x, n, size):
     return wider
 
 
-# ---- One column given evidence: mixtures of its distributions in the leaves that the evidence meets.
+# ---- One column given evidence: mixtures of its distributions in the leaves that the evidence reaches.
 
 
 class RowMixture(NamedTuple):
     """Leaves and their weights.
 
-    Attributes
-    ----------
     leaf : int32 array (n,)
-    weight : float64 array (n,)
-        They sum to 1.
+    weight : float64 array (n,). They sum to 1.
     """
 
     leaf: np.ndarray
@@ -313,10 +301,8 @@ def leaf_moments(columns, leaves, evidence, j, first, stop):
 
 @kernel
 def mixed_moments(columns, leaves, evidence, slot, region, mixture, table):
-    """Mean and variance of a slot in a mixture of leaves, by the law of total variance around the mixture's mean.
-
-    ``table`` holds the leaves' unconditional moments; if it is empty they are computed here.
-    """
+    """Mean and variance of a slot in a mixture of leaves, by the law of total variance around the mixture's mean."""
+    # ``table`` holds the leaves' unconditional moments; if it is empty they are computed here.
     leaf, weight = mixture
     moments = np.zeros((leaf.shape[0], 2), np.float64)
     mean, variance = 0.0, 0.0

@@ -71,11 +71,9 @@ def thinned(mixture):
 
 @kernel
 def excess(columns, leaves, evidence, slot, region, mixture, q, part, u):
-    """F - q at the place u; the leaves' shares of F go to ``part[2]``.
-
-    ``part[0]`` and ``part[1]`` are their shares at the ends of the bracket: a leaf whose two are equal has no mass
-    between, so it is not asked again. The sum runs over all leaves in order, so that it is `mixed_cdf`'s.
-    """
+    """F - q at the place u; the leaves' shares of F go to ``part[2]``."""
+    # ``part[0]`` and ``part[1]`` are their shares at the ends of the bracket: a leaf with equal ones has no mass
+    # between.
     leaf, weight = mixture
     step = columns.step[slot]
     x = columns.origin[slot] + u * step if step > 0.0 else u
@@ -219,10 +217,8 @@ def lowest(columns, leaves, evidence, slot, region, mixture, q, near):
 
 @kernel
 def mixture_quantile(columns, leaves, evidence, slot, region, mixture, sample, q, at, spread):
-    """Lowest place with F >= q in a mixture, looked for where the `thinned` sample of it has that place.
-
-    ``at`` and ``spread`` are the mean and the standard deviation of the sample.
-    """
+    """Lowest place with F >= q in a mixture, looked for where the `thinned` sample of it has that place."""
+    # ``at`` and ``spread`` are the mean and the standard deviation of the sample.
     width, sharp = 0.5 * spread, _SHARP * spread
     at += 0.55 * spread * math.log(q / (1.0 - q))
     low, high = at - width, at + width

@@ -41,15 +41,10 @@ _LEAST = 1e-6
 class Raked(NamedTuple):
     """One column.
 
-    Attributes
-    ----------
     bins : Bins
-    wanted : float64 array (B,)
-        The probability that each bin shall have.
-    mass : float64 array (L, B), or WideLevels
-        Of the bins in the leaves.
-    distance : float
-        Of the column's marginal from the wanted one: total variation of levels, Kolmogorov's of numbers.
+    wanted : float64 array (B,). The probability that each bin shall have.
+    mass : float64 array (L, B), or WideLevels. Of the bins in the leaves.
+    distance : float. Of the column's marginal from the wanted one: total variation of levels, Kolmogorov's of numbers.
     """
 
     bins: Bins
@@ -59,12 +54,9 @@ class Raked(NamedTuple):
 
 
 def rake(forest: Forest, X: np.ndarray) -> Forest:
-    """The distribution nearest to this one whose columns have the marginals of rows X (n, d).
-
-    Nearest in Kullback-Leibler divergence KL(raked, forest): the density times a factor of each level, or of each bin
-    of a number, found by iterative proportional fitting. Raked are the columns whose marginal is more than `_FAR` from
-    that of the rows' known cells. Leaf weights follow; a column of several bins is cut into pieces in a leaf.
-    """
+    """The distribution nearest in KL divergence to this one whose columns have the marginals of rows X (n, d)."""
+    # The density times a factor of each level or bin, by iterative proportional fitting of the columns whose marginal
+    # is more than `_FAR` from that of the known cells. A column of several bins is cut into pieces in a leaf.
     for _ in range(ROUNDS):
         raked = _far_columns(forest, X)
         if not raked:
@@ -163,10 +155,8 @@ def _mass(forest: Forest, j: int, rows: np.ndarray, bins: Bins) -> np.ndarray:
 
 
 def _ends(have: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Places (k,) of (m,) at which bins end, the last m - 1: CDFs that are equal there are `_CLOSE` in between.
-
-    Greedy: each bin is as long as it can be.
-    """
+    """Places (k,) of (m,) at which bins end, the last m - 1: CDFs that are equal there are `_CLOSE` in between."""
+    # Greedy: each bin is as long as it can be.
     have, wanted = np.append(0.0, have), np.append(0.0, wanted)
     first, last, ends = 0, len(have) - 1, []
     while first < last:

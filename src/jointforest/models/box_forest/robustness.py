@@ -27,29 +27,18 @@ _SHIFTS = ("leaf", "column")
 class _Problem(NamedTuple):
     """The model and what is asked of it: L leaves of N nodes, K classes, p numeric slots.
 
-    Attributes
-    ----------
     columns : Columns
     trees : Trees
     leaves : Leaves
-    slot, n_classes : int
-        Categorical slot of the target, and its number of levels, K.
-    c : float
-        Means move by up to ``c * epsilon * unit``.
-    unit : float64 array (p,), or (0,)
-        Unit of each slot; empty: the leaf's own standard deviation.
-    beta : float
-        How trees are combined, see `robustness.robustness`.
-    n_trees : int
-        Trees that count: with beta below 1 without the background.
-    allowed : uint8 array (L, K)
-        Classes that the leaf's box admits.
-    n_allowed : int64 array (L,)
-        Their number.
-    splits_target : int
-        1 if some leaf's box excludes classes.
-    weight : float64 array (N,)
-        Weight of each node: the sum of the leaves' below it; of a root, that of its tree.
+    slot, n_classes : int. Categorical slot of the target, and its number of levels, K.
+    c : float. Means move by up to ``c * epsilon * unit``.
+    unit : float64 array (p,), or (0,). Unit of each slot; empty: the leaf's own standard deviation.
+    beta : float. How trees are combined, see `robustness.robustness`.
+    n_trees : int. Trees that count: with beta below 1 without the background.
+    allowed : uint8 array (L, K). Classes that the leaf's box admits.
+    n_allowed : int64 array (L,). Their number.
+    splits_target : int. 1 if some leaf's box excludes classes.
+    weight : float64 array (N,). Weight of each node: the sum of the leaves' below it; of a root, that of its tree.
     """
 
     columns: Columns
@@ -78,10 +67,7 @@ def check_target(schema: Schema, j: int) -> None:
 
 
 def without_target(model: Forest, evidence: Evidence, j: int) -> Evidence:
-    """Evidence on all columns but the target.
-
-    Raises ValueError if column j is not categorical, or evidence has regions.
-    """
+    """Evidence on all columns but the target."""
     check_target(model.schema, j)
     evidence = evidence.without(j)
     has_region = (evidence.cell_regions() >= 0).any(axis=0)
@@ -145,29 +131,18 @@ class Reached(NamedTuple):
     Nodes are in preorder. Those of tree t are ``node_start[t]:node_start[t + 1]``, its leaves
     ``leaf_start[t]:leaf_start[t + 1]``.
 
-    Attributes
-    ----------
     node_start, leaf_start : int64 arrays (T + 1,)
-    leaf : int32 array (L,)
-        Leaves that are reached.
-    leaf_at : int32 array (N,)
-        Which of the reached leaves the node is; -1 of inner nodes.
-    child, other : int32 arrays (N,)
-        The node's children; ``other`` is -1 if the row reaches only one.
-    share : float64 array (N,)
-        Weight of ``child`` at the node; that of the other child is the rest.
-    stack : int32 array (N,)
-        Nodes whose other child is still to be visited.
-    n_levels, n_numbers : int64 arrays (1,)
-        Known categorical cells that can be contaminated, and known numbers.
-    level_slot, level : int32 arrays (d,)
-        Slot and code of each such level.
-    number : int32 array (d,)
-        Columns of the known numbers.
-    x : float64 array (d,)
-        By column: the number, on a grid the centre of its cell, or the level's code; NaN where nothing is known.
-    atom : int32 array (d,)
-        By column: number of x's atom within the slot, -1 if none.
+    leaf : int32 array (L,). Leaves that are reached.
+    leaf_at : int32 array (N,). Which of the reached leaves the node is; -1 of inner nodes.
+    child, other : int32 arrays (N,). The node's children; ``other`` is -1 if the row reaches only one.
+    share : float64 array (N,). Weight of ``child`` at the node; that of the other child is the rest.
+    stack : int32 array (N,). Nodes whose other child is still to be visited.
+    n_levels, n_numbers : int64 arrays (1,). Known categorical cells that can be contaminated, and known numbers.
+    level_slot, level : int32 arrays (d,). Slot and code of each such level.
+    number : int32 array (d,). Columns of the known numbers.
+    x : float64 array (d,). By column: the number, on a grid the centre of its cell, or the level's code; NaN where
+        nothing is known.
+    atom : int32 array (d,). By column: number of x's atom within the slot, -1 if none.
     """
 
     node_start: np.ndarray
@@ -193,22 +168,15 @@ class Worst(NamedTuple):
 
     ``value * exp(log_scale)`` is the value of a leaf; the nodes of a tree share one scale.
 
-    Attributes
-    ----------
-    epsilon : float64 array (1,)
-        The contamination that lower and upper are for.
-    lower, upper : float64 arrays (L,)
-        Log bounds of the evidence in the reached leaves, NaN until asked for.
-    best_mean : float64 array (L, p)
-        `robustness_kernels.best_mean` of each reached leaf and slot, NaN until asked for.
-    value, mass, log_scale : float64 arrays (L,)
-        Of the reached leaves.
-    node_value, node_mass : float64 arrays (N,)
-        Of the reached nodes.
-    tree_value, tree_mass, tree_weight, ratio : float64 arrays (T,)
-        ``tree_weight`` in the average of trees; ``ratio`` where Dinkelbach's method ended last.
-    is_impossible : uint8 array (T,)
-        Trees that give the evidence probability 0 and are averaged all the same: they know boxes alone.
+    epsilon : float64 array (1,). The contamination that lower and upper are for.
+    lower, upper : float64 arrays (L,). Log bounds of the evidence in the reached leaves, NaN until asked for.
+    best_mean : float64 array (L, p). `robustness_kernels.best_mean` of each reached leaf and slot, NaN until asked for.
+    value, mass, log_scale : float64 arrays (L,). Of the reached leaves.
+    node_value, node_mass : float64 arrays (N,). Of the reached nodes.
+    tree_value, tree_mass, tree_weight, ratio : float64 arrays (T,). ``tree_weight`` in the average of trees; ``ratio``
+        where Dinkelbach's method ended last.
+    is_impossible : uint8 array (T,). Trees that give the evidence probability 0 and are averaged all the same: they
+        know boxes alone.
     """
 
     epsilon: np.ndarray
@@ -330,13 +298,9 @@ def worst_margin(
     c: float = 1.0,
     shift: str = "leaf",
 ) -> np.ndarray:
-    """The most by which each class can beat the predicted one when every parameter is contaminated by epsilon, (n, K).
-
-    The other arguments are those of `robustness`. With beta 1 it is the maximum of p(class, evidence) - p(predicted,
-    evidence), in units of the model's p(evidence); below 1 that of the average of the trees' p_t(class | evidence) -
-    p_t(predicted | evidence). It is 0 for the predicted class, and NaN where the evidence has probability 0. The
-    prediction is robust where all others are negative.
-    """
+    """The most by which each class can beat the predicted one if all parameters are contaminated by epsilon, (n, K)."""
+    # With beta 1 in units of p(evidence), below 1 that of the average of conditionals. The prediction is robust where
+    # all others are negative; NaN where the evidence has probability 0.
     check_number("epsilon", epsilon, 0, 1, text="between 0 and 1")
     evidence = without_target(model, evidence, j)
     problem = make_problem(model, j, beta, c, shift)

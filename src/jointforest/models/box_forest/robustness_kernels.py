@@ -88,10 +88,8 @@ def best_mean(d, step, x, reach):
 
 @kernel
 def trend(d, step, x, reach):
-    """1 if the value is the more probable the larger the mean, everywhere within ``reach`` of a; -1 if the smaller.
-
-    0 if neither is plain to see. What is cut off below raises E[X], but not above max(mean, lo) + 0.8 b.
-    """
+    """1 if the value is the more probable the larger the mean, everywhere within ``reach`` of a; -1 if the smaller."""
+    # 0 if neither is clear. What is cut off below raises E[X], but not above max(mean, lo) + 0.8 b.
     above = d.a + reach if d.lo == -math.inf else max(d.a + reach, d.lo) + _MEAN_EXCESS * d.b
     if x - 0.5 * step >= above:
         return 1
@@ -125,11 +123,8 @@ def _density_at(d, mean, step, x):
 
 @kernel
 def normal_density_bound(d, step, x, reach, rises, best, upper):
-    """Bound of the density of a normal, cut or not, whose mean may move by ``reach``, as a log and a factor.
-
-    ``rises`` is from `trend`. Where it is 0, upper bounds of a cut normal need ``best`` from `best_mean`, those of
-    a whole one x.
-    """
+    """Bound of the density of a normal, truncated or not, whose mean may move by ``reach``, as a log and a factor."""
+    # ``rises`` is from `trend`. Where it is 0, upper bounds need ``best`` from `best_mean` (truncated), or x.
     if rises != 0:
         return _density_at(d, d.a + reach if (rises > 0) == upper else d.a - reach, step, x)
     if upper:
@@ -143,11 +138,8 @@ def normal_density_bound(d, step, x, reach, rises, best, upper):
 
 @kernel
 def with_atoms(log_bound, log_rest, atom_mass, n_atoms, step, epsilon, upper):
-    """Bound of a number's density in a slot with atoms, as a mass and the log of a factor.
-
-    ``log_bound`` is the bound without atoms, ``atom_mass`` the mass of the number's atom, or -1 if it is none.
-    Atoms and the rest are outcomes of one categorical distribution, which is contaminated like any other.
-    """
+    """Bound of a number's density in a slot with atoms, as a mass and the log of a factor."""
+    # Atoms and the rest are outcomes of one categorical distribution; ``atom_mass`` is -1 if the number is no atom.
     kept, added = 1.0 - epsilon, epsilon if upper else 0.0
     if atom_mass < 0.0:
         return kept * math.exp(log_rest) + added, log_bound
@@ -181,10 +173,8 @@ def _best_mean(worst, at, d, step, x, unit, reach):
 
 @kernel
 def _number_bound(problem, reached, worst, row, j, i, epsilon, upper):
-    """Bound of the density of the known number j in a leaf, as the product of a mass, a factor and e^log.
-
-    ``i`` is the place of the leaf among the reached ones.
-    """
+    """Bound of the density of the known number j in a leaf, as the product of a mass, a factor and e^log."""
+    # ``i`` is the place of the leaf among the reached ones.
     columns, leaves = problem.columns, problem.leaves
     slot, x, atom = columns.slot[j], reached.x[j], reached.atom[j]
     step, first = columns.step[slot], columns.atom_start[slot]
@@ -261,10 +251,8 @@ def bound_leaves(problem, reached, worst, first, stop, epsilon):
 
 @entry
 def allowed_levels(trees, j, at_node, allowed):
-    """Write which levels of categorical column j the box of each leaf admits, uint8 (L, K).
-
-    ``at_node`` (N, K) is scratch; 1 in the rows of roots.
-    """
+    """Write which levels of categorical column j the box of each leaf admits, uint8 (L, K)."""
+    # ``at_node`` (N, K) is scratch; 1 in the rows of roots.
     for node in range(at_node.shape[0]):
         leaf, left, right = trees.leaf[node], trees.left[node], trees.right[node]
         for k in range(at_node.shape[1]):
@@ -344,10 +332,8 @@ def reached_nodes(problem, evidence, row, reached):
 
 @kernel
 def _class_value(q_y, q_z, z_allowed, others_allowed, u, epsilon):
-    """The most that q(z) - q(y) - u q(box) can be for a contaminated distribution q of classes, and its q(box).
-
-    ``box`` are the classes that the leaf's box admits, ``others_allowed``: some besides y and z.
-    """
+    """The most that q(z) - q(y) - u q(box) can be for a contaminated distribution q of classes, and its q(box)."""
+    # ``box`` are the classes that the leaf's box admits, ``others_allowed``: some besides y and z.
     if z_allowed:
         best, mass = 1.0 - u, 1.0
     elif u < 0.0 and others_allowed:
@@ -442,7 +428,7 @@ def _ratio(problem, reached, worst, t, y, z, epsilon):
     """The most that p_t(z | evidence) - p_t(y | evidence) can be."""
     first = reached.leaf_start[t]
     if reached.leaf_start[t + 1] == first + 1:
-        leaf = reached.leaf[first]  # the evidence, whatever its density, says no more than the leaf
+        leaf = reached.leaf[first]  # the evidence, whatever its density, adds nothing to the leaf
         value, mass = value_classes(problem, leaf, y, z, 0.0, epsilon)
         return value / mass
     u = worst.ratio[t]  # of another epsilon or challenger: near the answer, but it may lie above it
@@ -469,10 +455,8 @@ def average_value(problem, reached, worst, y, z, epsilon):
 
 @kernel
 def _weigh_trees(problem, reached, worst, y, z):
-    """Write the weights of the trees in the average, (pi_t p_t(evidence))^beta of the model as it is over their sum.
-
-    Mark the trees in which the evidence is impossible, too, and forget the ratios.
-    """
+    """Write the weights of the trees in the average, (pi_t p_t(evidence))^beta of the model as it is over their sum."""
+    # Mark the trees in which the evidence is impossible, too, and forget the ratios.
     top, weight = -math.inf, worst.tree_weight
     for t in range(problem.n_trees):
         worst.ratio[t], worst.is_impossible[t], weight[t] = -1.0, 0, -math.inf
@@ -520,11 +504,8 @@ def _gap(problem, reached, worst, y, z, epsilon):
 
 @kernel
 def _first_win(problem, reached, worst, y, z, margin, stop, tol):
-    """The most epsilon, to ``tol``, at which the challenger cannot win; at ``stop`` it can.
-
-    ``margin`` is the challenger's probability less that of y, in the model as it is. It wins at the latest where
-    contaminating the classes alone is enough, unless boxes exclude it.
-    """
+    """The largest epsilon, to ``tol``, at which the challenger cannot win; at ``stop`` it can."""
+    # It wins at the latest where contaminating the classes alone overcomes ``margin``, unless boxes exclude it.
     if margin >= 0.0:
         return 0.0
     b, fb = 0.0, margin if problem.beta < 1.0 else max(_log_odds(margin, 1.0), _STEEP)
@@ -582,11 +563,8 @@ def _start_row(problem, evidence, row, y, z, reached, worst):
 
 @entry
 def epsilon_rows(problem, evidence, reached, worst, first, predicted, second, p, tol, out):
-    """Write the robustness of the rows from ``first`` on: epsilon, to ``tol``, at most 1.
-
-    ``predicted`` and ``second`` are their two likeliest classes, -1 for none, ``p`` the probabilities of all;
-    ``reached`` and ``worst`` are scratch.
-    """
+    """Write the robustness of the rows from ``first`` on: epsilon, to ``tol``, at most 1."""
+    # ``predicted`` and ``second`` are the two likeliest classes, -1 for none, ``p`` the probabilities of all.
     for i in range(out.shape[0]):
         y, z = predicted[i], second[i]
         if y >= 0:
@@ -596,10 +574,8 @@ def epsilon_rows(problem, evidence, reached, worst, first, predicted, second, p,
 
 @entry
 def margin_rows(problem, evidence, reached, worst, first, predicted, log_evidence, epsilon, out):
-    """Write by how much each class can beat the predicted one, in the rows from ``first`` on: (rows, K).
-
-    ``log_evidence`` is log p(evidence) in the model as it is; ``reached`` and ``worst`` are scratch.
-    """
+    """Write by how much each class can beat the predicted one, in the rows from ``first`` on: (rows, K)."""
+    # ``log_evidence`` is log p(evidence) in the model as it is; ``reached`` and ``worst`` are scratch.
     for i in range(out.shape[0]):
         y = predicted[i]
         if y < 0:

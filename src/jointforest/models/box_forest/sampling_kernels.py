@@ -40,13 +40,9 @@ def draw_row(columns, leaves, evidence, row, leaf, missing, state, out):
 class Draws(NamedTuple):
     """Which draws are made of each row: ``first`` .. ``stop - 1`` of ``m``.
 
-    Attributes
-    ----------
     m, first, stop : int
-    seed : int
-        Draw k of row i has the random stream of number ``i * m + k`` under this seed.
-    missing : bool
-        Whether cells of which nothing is known are blanked as often as they are missing in the leaf's rows.
+    seed : int. Draw k of row i has the random stream of number ``i * m + k`` under this seed.
+    missing : bool. Whether cells of which nothing is known are blanked as often as they are missing in the leaf's rows.
     """
 
     m: int
@@ -60,16 +56,10 @@ class Draws(NamedTuple):
 class DrawScratch(NamedTuple):
     """What drawing writes to, used again from row to row; see `draw_scratch`.
 
-    Attributes
-    ----------
-    weight : float64 array, as long as a row of the posterior may be
-        Cumulated weights of the row's leaves.
-    newest : int64 array, as long
-        The last draw of each of these leaves, -1 if it has none.
-    before : int64 array (draws of a row,)
-        The draw of the same leaf before this one, -1 if it is the first.
-    state : uint64 array (1,)
-        Of a draw's random stream.
+    weight : float64 array, as long as a row of the posterior may be. Cumulated weights of the row's leaves.
+    newest : int64 array, as long. The last draw of each of these leaves, -1 if it has none.
+    before : int64 array (draws of a row,). The draw of the same leaf before this one, -1 if it is the first.
+    state : uint64 array (1,). Of a draw's random stream.
     """
 
     weight: np.ndarray
@@ -90,10 +80,8 @@ def draw_scratch(most: int, draws: int) -> DrawScratch:
 
 @kernel
 def choose_leaves(post, i, draws, number, scratch):
-    """Choose the leaf of each draw of row i of the posterior; lists by leaf go to ``newest`` and ``before``.
-
-    ``number`` is the stream of draw 0. Returns how many leaves the row has.
-    """
+    """Choose the leaf of each draw of row i of the posterior; lists by leaf go to ``newest`` and ``before``."""
+    # ``number`` is the stream of draw 0. Returns how many leaves the row has.
     n, total = post.start[i + 1] - post.start[i], 0.0
     for k in range(n):
         total += math.exp(post.log_weight[post.start[i] + k] - post.log_evidence[i])
@@ -107,11 +95,8 @@ def choose_leaves(post, i, draws, number, scratch):
 
 @entry
 def draw_rows(columns, leaves, evidence, post, first, draws, scratch, out):
-    """Draws of each row of the posterior (of the rows first..), into ``out`` (n * m, d).
-
-    Draws of a row are made leaf by leaf, so that the leaves' parameters are read in order; every draw has its own
-    random stream, so that the order changes nothing.
-    """
+    """Draws of each row of the posterior (of the rows first..), into ``out`` (n * m, d)."""
+    # Draws are made leaf by leaf, so that parameters are read in order; each has its own random stream.
     state = scratch.state
     for i in range(post.log_evidence.shape[0]):
         row, at = first + i, (first + i) * draws.m
@@ -130,10 +115,8 @@ def draw_rows(columns, leaves, evidence, post, first, draws, scratch, out):
 
 @entry
 def complete_rows(columns, leaves, evidence, post, first, start, seed, scratch, out):
-    """Draws of each row of the posterior (of the rows first..), into ``out`` from ``start[row]`` on; see `completions`.
-
-    Of c draws, the k-th falls on the leaf at (k + v) / c of the cumulated weights, where v is the same for all rows.
-    """
+    """Draws of each row of the posterior (from row first on), into ``out`` from ``start[row]`` on."""
+    # Of c draws, the k-th falls on the leaf at (k + v) / c of the cumulated weights, where v is the same for all rows.
     state = scratch.state
     start_stream(state, seed, 0)
     offset = uniform(state)
@@ -185,10 +168,8 @@ def mixed_mean(columns, leaves, evidence, slot, region, mixture, means):
 
 @entry
 def impute_rows(columns, leaves, evidence, post, first, means):
-    """The rows first.. of the evidence with the cells without a value filled in; shape (rows, d).
-
-    ``means`` (L, p) holds the unconditional means of the leaves; if it is empty they are computed here.
-    """
+    """The rows first.. of the evidence with the cells without a value filled in; shape (rows, d)."""
+    # ``means`` (L, p) holds the unconditional means of the leaves; if it is empty they are computed here.
     n, d = post.log_evidence.shape[0], evidence.value.shape[1]
     out = evidence.value[first : first + n].copy()
     for i in range(n):

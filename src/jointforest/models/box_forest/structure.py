@@ -22,25 +22,18 @@ class Trees(NamedTuple):
     node if the bit of its level is set in the node's words of ``left_levels``. A MIXED node has no split: its children
     share its box, and their distributions are mixed by their weights, so that a row goes both ways.
 
-    Attributes
-    ----------
-    feature : int32 array (N,)
-        Column of the split; -1 at leaves, `structure_kernels.MIXED` at nodes without a split.
-    threshold : float64 array (N,)
-        Threshold of numeric splits, never NaN; 0 elsewhere.
-    levels_at : int32 array (N,)
-        First word of the node's set in ``left_levels``; -1 unless the split is categorical. The set has
-        ``(n_levels + 63) // 64`` words; level k is bit ``k % 64`` of word ``k // 64``.
-    left_levels : uint64 array (W,)
-        Sets of levels that go left.
-    left, right : int32 array (N,)
-        Children (indices into the node table, always greater than the parent's); -1 at leaves.
-    leaf : int32 array (N,)
-        Leaf number of leaves, each of 0..L-1 once; -1 at inner nodes. Leaves of one tree are contiguous.
-    weight : float64 array (N,)
-        Share of the tree's rows that reach the node: 1 at roots, the sum of its children's at inner nodes.
-    root : int32 array (T,)
-        Root of each tree.
+    feature : int32 array (N,). Column of the split; -1 at leaves, `structure_kernels.MIXED` at nodes without a split.
+    threshold : float64 array (N,). Threshold of numeric splits, never NaN; 0 elsewhere.
+    levels_at : int32 array (N,). First word of the node's set in ``left_levels``; -1 unless the split is categorical.
+        The set has ``(n_levels + 63) // 64`` words; level k is bit ``k % 64`` of word ``k // 64``.
+    left_levels : uint64 array (W,). Sets of levels that go left.
+    left, right : int32 array (N,). Children (indices into the node table, always greater than the parent's); -1 at
+        leaves.
+    leaf : int32 array (N,). Leaf number of leaves, each of 0..L-1 once; -1 at inner nodes. Leaves of one tree are
+        contiguous.
+    weight : float64 array (N,). Share of the tree's rows that reach the node: 1 at roots, the sum of its children's at
+        inner nodes.
+    root : int32 array (T,). Root of each tree.
     """
 
     feature: np.ndarray
@@ -80,10 +73,8 @@ def leaf_nodes(leaf: np.ndarray) -> np.ndarray:
 
 
 def mix_leaves(trees: Trees, leaf: np.ndarray, share: np.ndarray) -> Trees:
-    """The trees in which each leaf is a mixture: new leaf k has the share ``share[k]`` of leaf ``leaf[k]``, ascending.
-
-    A leaf of m components becomes m - 1 MIXED nodes, each of which has one component on its left.
-    """
+    """The trees in which each leaf is a mixture: new leaf k has the weight ``share[k]`` of leaf ``leaf[k]``."""
+    # A leaf of m components becomes m - 1 MIXED nodes, each of which has one component on its left.
     count = np.bincount(leaf)
     extra = np.where(trees.leaf >= 0, 2 * (count[trees.leaf] - 1), 0)
     at = np.arange(len(extra)) + np.cumsum(extra) - extra
@@ -146,10 +137,8 @@ def _boxes(trees: Trees, columns: Columns, start: int, stop: int) -> tuple[np.nd
 
 
 def keep_leaves(trees: Trees, keep: np.ndarray) -> tuple[Trees, np.ndarray, np.ndarray]:
-    """The trees with the leaves ``keep`` (bool (L,)) alone, numbered anew; and which leaf and tree each one was.
-
-    The sibling of a leaf that goes takes their parent's place. Trees without leaves go. Weights have no meaning then.
-    """
+    """The trees with the leaves ``keep`` (bool (L,)) alone, numbered anew; and which leaf and tree each one was."""
+    # The sibling of a leaf that goes takes their parent's place. Trees without leaves go. Weights have no meaning then.
     stays = at_leaves(trees, keep).astype(np.uint8)
     node, left, right, root, old_tree = restrict_trees(trees.left, trees.right, trees.root, stays)
     kept = Trees(
@@ -175,10 +164,7 @@ def at_leaves(trees: Trees, number: np.ndarray) -> np.ndarray:
 
 
 def with_weights(trees: Trees, rows_in_leaf: np.ndarray) -> Trees:
-    """The trees, each node's weight the share of its tree's rows below it; ``rows_in_leaf`` (L,) has their number.
-
-    Raises ValueError if no row ends in some tree.
-    """
+    """The trees, each node's weight the share of its tree's rows below it; ``rows_in_leaf`` (L,) has their number."""
     rows = rows_below(trees.left, trees.right, at_leaves(trees, rows_in_leaf))
     total = rows[trees.root]
     if not (total > 0).all():
@@ -220,10 +206,8 @@ class Forest:
 
     @cached_property
     def at_atoms(self) -> np.ndarray:
-        """Log densities of leaves at atoms, float64 (L, A): 0 until a kernel needs one.
-
-        Rows meet the same atoms again and again, and what two threads both find is the same number.
-        """
+        """Log densities of leaves at atoms, float64 (L, A): 0 until a kernel needs one."""
+        # Rows have the same atoms again and again, and two threads compute the same number.
         return np.zeros((len(self.leaves.log_weight), len(self.columns.atom_value)))
 
     def __getstate__(self) -> dict[str, Any]:

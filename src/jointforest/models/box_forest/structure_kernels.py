@@ -13,10 +13,8 @@ MIXED = -2
 
 @entry
 def fill_boxes(trees, columns, start, stop, first_leaf, lo, hi, allowed):
-    """Cut the boxes of leaves, which are the whole space, by every split above them, in whole trees.
-
-    The box of an inner node stands where that of its leftmost leaf will stand: a split copies it to its right child.
-    """
+    """Cut the boxes of leaves, which are the whole space, by every split above them, in whole trees."""
+    # The box of an inner node stands where that of its leftmost leaf will stand: a split copies it to its right child.
     least = np.int64(trees.leaf.shape[0])
     for node in range(start, stop):
         if trees.left[node] < 0:
@@ -49,11 +47,8 @@ def fill_boxes(trees, columns, start, stop, first_leaf, lo, hi, allowed):
 
 @entry
 def number_layers(trees, width, first, layer):
-    """Write a layer for each leaf, int64 (L,), so that leaves of one layer have disjoint boxes; return how many there
-    are. ``width`` and ``first`` (N,) are scratch.
-
-    A tree of splits alone is one layer; the two sides of a node without a split have layers of their own.
-    """
+    """Write a layer for each leaf, int64 (L,), so that leaves of a layer are disjoint; return the number of layers."""
+    # A tree of splits is one layer; the two sides of a node without a split have layers of their own.
     for node in range(width.shape[0] - 1, -1, -1):  # children come after their parent
         if trees.leaf[node] >= 0:
             width[node] = 1
@@ -80,11 +75,8 @@ def number_layers(trees, width, first, layer):
 
 @entry
 def restrict_trees(left, right, root, stays):
-    """The trees of the leaves that stay (uint8 (N,), 1 at their nodes); others are gone, and trees without leaves.
-
-    The sibling of what goes takes their parent's place. Returns of each node which one it was, parents first, and its
-    children; of each tree its root, and which one it was.
-    """
+    """The trees of the nodes that stay (uint8 (N,)): old number and children of nodes, root and old number of trees."""
+    # The sibling of a removed node takes their parent's place.
     n_nodes, n_trees = left.shape[0], root.shape[0]
     node, new_left = np.empty(n_nodes, np.int64), np.full(n_nodes, -1, np.int32)
     new_right = new_left.copy()

@@ -15,12 +15,9 @@ from .region_kernels import cell_region
 
 @entry
 def weigh_trees(start, log_weight, fallen, tree, n_trees, beta):
-    """Log-weights of the entries when tree t counts (pi_t p_t(evidence))^beta, and the log of their sum in each row.
-
-    The sum is 1, or 0 where no tree counts. ``tree`` (M,) is the tree of each entry, ascending within a row. Trees
-    from ``n_trees`` on (the background) do not count. ``fallen`` (M,) is 1 at entries of trees with p_t(evidence) = 0:
-    these count only where all trees of the row are such, then all the same, or if beta is 0.
-    """
+    """Log-weights of the entries when tree t counts (pi_t p_t(evidence))^beta, and the log of their sum by row."""
+    # ``tree`` (M,) ascends within a row; trees from ``n_trees`` on (the background) do not count. ``fallen`` (M,) marks
+    # trees with p_t(evidence) = 0, which count only where all trees of the row are such, or if beta is 0.
     out = np.full(log_weight.shape[0], -math.inf)
     log_sum = np.full(start.shape[0] - 1, -math.inf)
     log_tree, power = np.empty(n_trees + 1), np.empty(n_trees)
@@ -57,12 +54,9 @@ def weigh_trees(start, log_weight, fallen, tree, n_trees, beta):
 
 @entry
 def with_routed(columns, trees, leaves, evidence, first, post, wanted, n_trees, scratch):
-    """The entries of a posterior, and those of the trees that give a row's evidence probability 0: what it can reach.
-
-    The boxes of these leaves still tell something, though their densities exclude the evidence, as uniform or cut
-    ones do. Each weighs as its share of rows. ``wanted`` is the column that is asked of, or -1; ``scratch`` is of
-    `posterior_kernels.row_scratch`. Returns start, leaf, log weight, and whether each entry is one of these.
-    """
+    """The posterior's entries and, of trees with p_t(evidence) = 0, the leaves that the evidence can reach."""
+    # Their boxes are still informative. Each weighs as its share of rows. Returns start, leaf, log weight, and whether
+    # an entry is one of these.
     n = post.log_evidence.shape[0]
     met = np.empty(n_trees, np.bool_)
     start = np.zeros(n + 1, np.int64)
@@ -129,12 +123,9 @@ def leaves_that_meet(columns, leaves, evidence, column, region, leaf, log_weight
 
 @entry
 def shared_rows(prior, cell, start, leaf, cell_log_density, at, log_weight):
-    """Start, leaf, log_weight and log_evidence (see `posterior.LeafPosterior`) of rows of known cells.
-
-    ``prior`` (L,) are the leaves' log weights, ``cell`` (n, d) the number of each cell, -1 where it is missing. Cell c
-    meets the leaves ``leaf[start[c]:start[c + 1]]``, and ``cell_log_density[c]`` (L,) is its log density in each, -inf
-    in others. ``at`` and ``log_weight`` (L,) are scratch.
-    """
+    """Start, leaf, log_weight and log_evidence (`posterior.LeafPosterior`) of rows of known cells."""
+    # ``cell`` (n, d) numbers cells, -1 if missing. Cell c reaches ``leaf[start[c]:start[c + 1]]`` with the log
+    # densities ``cell_log_density[c]`` (L,).
     n, d = cell.shape
     starts = np.zeros(n + 1, np.int64)
     all_leaf, all_log_weight = np.empty(1024, np.int32), np.empty(1024, np.float64)

@@ -23,12 +23,8 @@ from .states import node_states
 class Question(NamedTuple):
     """A question about one column, with q answers for each row of evidence.
 
-    Attributes
-    ----------
-    read : function
-        Computes the answers (n, q) from a scale and the probabilities of its codes, (n, K).
-    of_value : function
-        Computes the answers (n, q) from known values of the column, (n,).
+    read : function. Computes the answers (n, q) from a scale and the probabilities of its codes, (n, K).
+    of_value : function. Computes the answers (n, q) from known values of the column, (n,).
     """
 
     read: Callable[[Scale, np.ndarray], np.ndarray]
@@ -155,10 +151,8 @@ def _of_codes(scale: Scale, weight: np.ndarray, known: CodeEvidence, question: Q
 
 
 def _possible(scale: Scale, weight: np.ndarray, question: Question) -> np.ndarray:
-    """The answers under a scale that is restricted to a region; NaN if the region is empty.
-
-    NaN in ``weight`` becomes 0; the caller overwrites the answers of these rows with NaN.
-    """
+    """The answers under a scale that is restricted to a region; NaN if the region is empty."""
+    # NaN in ``weight`` becomes 0; the caller overwrites the answers of these rows with NaN.
     if not len(scale.code):
         return np.full((len(weight), 1), np.nan)
     return question.read(scale, np.nan_to_num(weight))
@@ -168,13 +162,10 @@ def _possible(scale: Scale, weight: np.ndarray, question: Question) -> np.ndarra
 
 
 def covariance(hidden: HiddenTrees, evidence: Evidence, a: int, b: int, kept: KeptRows | None = None) -> np.ndarray:
-    """Posterior covariance of two numeric or boolean columns (True counts 1) given each of n rows of evidence, (n,).
-
-    NaN where the evidence has probability 0. Let m_c be the mean of code c of column a, m the mean of a, and x+ and x-
-    the positive and negative parts of x. Then
-
-        Cov(a, b) = s (E[b | weights (m_c - m)+ on a's codes] - E[b | weights (m_c - m)- on them]),  s = E (m_c - m)+.
-    """
+    """Posterior covariance of two numeric or boolean columns given each of n rows of evidence, (n,)."""
+    # Let m_c be the mean of code c of column a, m the mean of a, and x+ and x- the positive and negative parts of x.
+    # Then Cov(a, b) = s (E[b | weights (m_c - m)+ on a's codes] - E[b | weights (m_c - m)- on them]),  s = E (m_c -
+    # m)+.
     known = code_evidence(hidden, evidence) if kept is None else kept.known
     before = None if kept is None else kept.posterior([a, b])
 
@@ -199,10 +190,8 @@ def _covariances(
     before: CodePosterior,
     ask: Callable[[list[CodeEvidence], np.ndarray], CodePosterior],
 ) -> np.ndarray:
-    """Covariances in a batch of rows, (n,).
-
-    ``before`` is the posterior of the rows, and ``ask`` computes that of some rows with other evidence.
-    """
+    """Covariances in a batch of rows, (n,)."""
+    # ``before`` is the posterior of the rows, and ``ask`` computes that of some rows with other evidence.
     share = before.codes[a]
     is_free = np.isnan(known[a].value) & np.isnan(known[b].value)
     excess = _code_means(hidden, known[a], a)

@@ -20,17 +20,10 @@ from .posterior import KeptRows
 
 
 def condition(hidden: HiddenTrees, evidence: Evidence) -> HiddenTrees:
-    """The distribution given one row of evidence, exact.
-
-    Transitions and emissions are multiplied with what the evidence says below and at them, so the structure stays. A
-    value on a grid, or a level, cuts the column's scale to its cell; a column without grid that has a value becomes
-    ``mixed``, with the value as its only atom.
-
-    Raises
-    ------
-    ValueError
-        If the evidence has probability 0.
-    """
+    """The distribution given one row of evidence, exact; raises ValueError if the evidence has probability 0."""
+    # Transitions and emissions are multiplied by the messages below them, so the structure stays. A value on a grid, or
+    # a level, restricts the column to its cell; a column without grid becomes ``mixed`` with the value as its only
+    # atom.
     known = code_evidence(hidden, evidence)
     vectors = {
         j: _by_code(of.code[0], of.likelihood, K)
@@ -55,13 +48,7 @@ def condition(hidden: HiddenTrees, evidence: Evidence) -> HiddenTrees:
 
 
 def marginalize(hidden: HiddenTrees, columns: Sequence[int]) -> HiddenTrees:
-    """The marginal over some columns, exact, in the table's order.
-
-    Raises
-    ------
-    ValueError
-        If no column is left.
-    """
+    """The marginal over some columns, exact, in the table's order; raises ValueError if none is left."""
     kept = sorted(columns)
     if not kept:
         raise ValueError("keep: name at least one column")
@@ -72,7 +59,7 @@ def marginalize(hidden: HiddenTrees, columns: Sequence[int]) -> HiddenTrees:
 
 
 def _by_code(code: int, likelihood: np.ndarray, K: int) -> np.ndarray:
-    """What the evidence of one row, a code or a region, says of each code of a column, (K,)."""
+    """The likelihood of each code of a column under one row of evidence, (K,)."""
     return likelihood[code - K - 1] if code > K else (np.arange(K) == code).astype(np.float64)
 
 
@@ -92,7 +79,7 @@ def conditioned_tree(tree: TreeTables, inside: list[Message], vectors: Mapping[i
 
 
 def _known_cells(tree: TreeTables, known: set[int]) -> list[Message]:
-    """What known cells say of the states of nodes of missing cells, (1, H_k); they say nothing of columns' states."""
+    """Messages of known cells to the states of nodes of missing cells, (1, H_k); columns' states get none."""
     seen: list[Message] = [None] * len(tree)
     apart = {k for k in tree.missing_node.values() if tree.column[k] < 0}
     for k in sorted(apart, reverse=True):
@@ -166,10 +153,8 @@ def _without(tree: TreeTables, number: dict[int, int]) -> TreeTables:
 
 
 def given_missing(hidden: HiddenTrees, j: int, is_missing: bool) -> tuple[HiddenTrees | None, float]:
-    """The distribution given that cell j is missing (or is known), and the log-probability of that.
-
-    The share of missing cells in each state is a message from the node. None and -inf where impossible.
-    """
+    """The distribution given that cell j is missing (or is known), and the log-probability of that."""
+    # The share of missing cells in each state is a message from the node. None and -inf where impossible.
     trees, joint = [], []
     for tree, log_weight in zip(hidden.trees, hidden.log_weight.tolist(), strict=True):
         k = tree.missing_node[j]
@@ -201,10 +186,7 @@ def _given(tree: TreeTables, node: int, likelihood: np.ndarray) -> tuple[TreeTab
 
 
 def missing_shares(hidden: HiddenTrees, kept: KeptRows, columns: list[int]) -> np.ndarray:
-    """P(cell j missing | one row of evidence) of some columns that the evidence does not say missing, (len(columns),).
-
-    The mean of a column's shares of missing cells over the posterior of its node's state, in each tree.
-    """
+    """P(cell j missing | one row of evidence) of the ``columns`` that are not evidently missing, (len(columns),)."""
     post = kept.posterior(columns)
     share = np.exp(post.log_joint[0] - np.logaddexp.reduce(post.log_joint[0]))
     found = np.zeros(len(columns))
@@ -228,10 +210,8 @@ _MOST = 1 << 24
 
 
 def joint_codes(hidden: HiddenTrees, columns: Sequence[int]) -> np.ndarray | None:
-    """p(codes of m columns), an array (K_1, ..., K_m) that sums to 1; None if it were larger than `_MOST`.
-
-    Codes given evidence are those of the conditioned trees: see `condition`.
-    """
+    """p(codes of m columns), an array (K_1, ..., K_m) that sums to 1; None if it were larger than `_MOST`."""
+    # Codes given evidence are those of the conditioned trees: see `condition`.
     size = math.prod(int(hidden.scales[j].n_codes) for j in columns)  # of many columns it exceeds the largest float
     if size * max(int(tree.n_states.max()) for tree in hidden.trees) > _MOST:
         return None

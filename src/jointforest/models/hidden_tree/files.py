@@ -26,13 +26,7 @@ _SUM_ERROR = 1e-4
 
 
 def check_hidden(hidden: HiddenTrees) -> None:
-    """See that every field of hidden trees is as `HiddenTrees` and `TreeTables` promise.
-
-    Raises
-    ------
-    ValueError
-        Names the tree and the field, or the column of a scale, and what was expected.
-    """
+    """Raise ValueError, which names tree and field, unless the fields satisfy `HiddenTrees` and `TreeTables`."""
     columns = hidden.schema.columns
     if len(hidden.scales) != len(columns):
         raise ValueError(f"hidden trees: {len(hidden.scales)} scales for {len(columns)} columns")
@@ -63,13 +57,7 @@ def _check_leaves(grown: Grown, n: int) -> None:
 
 
 def check_tree_weights(log_weight: np.ndarray, n: int, what: str) -> None:
-    """See that there are n logarithms of weights, at least one, and that the weights sum to 1.
-
-    Raises
-    ------
-    ValueError
-        If not.
-    """
+    """Raise ValueError unless there are n logarithms of weights that sum to 1."""
     if not isinstance(log_weight, np.ndarray) or log_weight.dtype != np.float64 or log_weight.shape != (n,) or n < 1:
         raise ValueError(f"{what}: log_weight must be float64 of shape ({n},), one at least")
     if np.isnan(log_weight).any() or (log_weight > 1e-9).any() or abs(np.exp(log_weight).sum() - 1.0) > 1e-6:
@@ -139,13 +127,7 @@ _OF_GROWN = frozenset({f"grown.{name}" for name in TREE_FIELDS} | {"grown.stands
 
 
 def hidden_names(about: dict[str, Any], most: int) -> frozenset[str]:
-    """Names of the arrays of hidden trees that these metadata tell of; there are at most so many trees.
-
-    Raises
-    ------
-    ValueError
-        If the metadata are not those of hidden trees.
-    """
+    """Names of the arrays of hidden trees by their metadata; raises ValueError if these are not valid."""
     n = about.get("n_trees")
     if set(about) - {"has_background"} != {"kind", "n_trees"} or type(n) is not int or not 1 <= n <= most:
         raise ValueError("the metadata of hidden trees are n_trees, their number, and has_background, if in leaves")
@@ -156,7 +138,7 @@ def hidden_names(about: dict[str, Any], most: int) -> frozenset[str]:
 
 
 def hidden_to_arrays(hidden: HiddenTrees) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What the metadata say of hidden trees, and their arrays; a ValueError if they are broken."""
+    """The metadata of hidden trees, and their arrays; a ValueError if they are broken."""
     check_hidden(hidden)
     scales = hidden.scales
     arrays = {

@@ -139,7 +139,7 @@ class HiddenTree(Distribution):
 
 
 class HiddenTreePosterior(PosteriorState):
-    """What hidden trees say given evidence. What was found of few rows is kept for further questions."""
+    """The posterior of hidden trees. Results for few rows are kept for further questions."""
 
     distribution: HiddenTree
 
@@ -149,7 +149,7 @@ class HiddenTreePosterior(PosteriorState):
 
     @cached_property
     def kept(self) -> KeptRows | None:
-        """What was found of the evidence so far; None of so many rows that each question reads them in batches."""
+        """The results for the evidence so far; None of so many rows that each question reads them in batches."""
         n, K = len(self.evidence.value), max(scale.n_codes for scale in self.hidden.scales)
         return KeptRows(self.hidden, self.evidence) if n == 1 or n * K <= _KEPT_ENTRIES else None
 
@@ -194,7 +194,7 @@ class HiddenTreePosterior(PosteriorState):
         return self._answers(j, column.quantile, q)
 
     def parts(self, j: int) -> Parts:
-        """Hidden states; where states are codes, they say no more than that the rows that meet the evidence count."""
+        """Hidden states; where states are codes, they are only the rows that satisfy the evidence."""
         if all(tree.is_plain for tree in self.hidden.trees):
             return super().parts(j)
         return column.parts(self.hidden, KeptRows(self.hidden, self.evidence.take(np.array([0]))), j)
@@ -209,9 +209,9 @@ class HiddenTreePosterior(PosteriorState):
 
 
 class LinkedPosterior(HiddenTreePosterior):
-    """What hidden trees say given evidence and a sum in each row, all of the same columns in the same order.
+    """The posterior of hidden trees given evidence and a sum in each row, all of the same columns in the same order.
 
-    The evidence says nothing of these columns, of whose values the sums have the likelihoods.
+    There is no other evidence on these columns, of whose values the sums have the likelihoods.
     """
 
     def __init__(self, distribution: HiddenTree, evidence: Evidence, sums: Sequence[LinkedSum]) -> None:

@@ -23,12 +23,8 @@ from ..box_forest.structure import Trees
 class Alias(NamedTuple):
     """R distributions over C outcomes.
 
-    Attributes
-    ----------
-    keep : float32 array (R, C)
-        Probability that a draw that falls on an outcome stays there.
-    other : int32 array (R, C)
-        Where it goes otherwise.
+    keep : float32 array (R, C). Probability that a draw that falls on an outcome stays there.
+    other : int32 array (R, C). Where it goes otherwise.
     """
 
     keep: np.ndarray
@@ -48,11 +44,8 @@ NOTHING = Alias(np.empty((0, 0), np.float32), np.empty((0, 0), np.int32))
 
 
 def alias_of(table: np.ndarray) -> Alias:
-    """Alias tables of the rows of a table (R, C) of shares that sum to 1 by row.
-
-    Outcomes go by rising probability: one with too little is filled up by the richest, which may become poor itself
-    and is then filled up by the next richest.
-    """
+    """Alias tables of the rows of a table (R, C) of proportions that sum to 1 by row."""
+    # Outcomes go by rising probability: one with too little is filled up by the largest, which may become small itself.
     R, C = table.shape
     share = table.astype(np.float64) * C / table.sum(axis=1, dtype=np.float64, keepdims=True)
     order = np.argsort(share, axis=1)
@@ -80,8 +73,6 @@ def alias_of(table: np.ndarray) -> Alias:
 class Cumulated(NamedTuple):
     """R distributions over C outcomes, by their cumulated shares: r plus those of row r, so that all ascend.
 
-    Attributes
-    ----------
     share : float64 array (R * C,)
     n_outcomes : int
     """
@@ -110,22 +101,14 @@ class TreeTables:
     dtype, float32 or float64, in which messages are passed. The model is a hidden Chow-Liu tree (Liu, Van den Broeck,
     "Tractable Regularization of Probabilistic Circuits", NeurIPS 2021).
 
-    Attributes
-    ----------
-    column : int32 array (m,)
-        Column of each node; -1 of a node whose column has been summed out.
-    parent : int32 array (m,)
-        Parents come before their children; -1 of the root, which is node 0.
-    transition : tuple of m arrays (H_parent, H_k)
-        Rows sum to 1.
-    emission : tuple of m arrays (H_k, K_j)
-        Rows sum to 1; (H_k, 0) where there is no column.
-    blank : tuple of m arrays (H_k,), or empty
-        p(cell missing | state), for rows drawn with missing cells and questions about these; no other answer depends on
-        it.
-    missing_at : int32 array (m,), or empty
-        The node whose states say whether the cell of a node's column is missing: another one without a column where
-        missing cells depend on other cells. Empty where each node has its own.
+    column : int32 array (m,). Column of each node; -1 of a node whose column has been summed out.
+    parent : int32 array (m,). Parents come before their children; -1 of the root, which is node 0.
+    transition : tuple of m arrays (H_parent, H_k). Rows sum to 1.
+    emission : tuple of m arrays (H_k, K_j). Rows sum to 1; (H_k, 0) where there is no column.
+    blank : tuple of m arrays (H_k,), or empty. p(cell missing | state), for rows drawn with missing cells and questions
+        about these; no other answer depends on it.
+    missing_at : int32 array (m,), or empty. The node whose states determine whether the cell of a column is missing:
+        another one without a column where missing cells depend on other cells. Empty where each node has its own.
     """
 
     column: np.ndarray
@@ -199,7 +182,7 @@ class TreeTables:
 
     @cached_property
     def missing_node(self) -> dict[int, int]:
-        """The node whose states say whether the cell of each column is missing."""
+        """The node whose states determine whether the cell of each column is missing."""
         if not len(self.missing_at):
             return self.node
         return {j: int(self.missing_at[k]) for j, k in self.node.items()}
@@ -219,14 +202,9 @@ def _picked(emission: np.ndarray) -> np.ndarray | None:
 class Grown(NamedTuple):
     """A forest whose leaves hold hidden trees, one each.
 
-    Attributes
-    ----------
-    trees : Trees
-        Splits of the table's own columns.
-    leaf : int32 array (T,)
-        The leaf of each hidden tree; leaves of no weight have none.
-    has_background : bool
-        Whether the last tree is the background, a single leaf.
+    trees : Trees. Splits of the table's own columns.
+    leaf : int32 array (T,). The leaf of each hidden tree; leaves of no weight have none.
+    has_background : bool. Whether the last tree is the background, a single leaf.
     """
 
     trees: Trees
@@ -279,11 +257,8 @@ def log_probability_of_codes(tree: TreeTables, codes: Sequence[np.ndarray]) -> n
 
 
 def _stack(trees: Sequence[TreeTables], n_codes: Sequence[int]) -> TreeTables | None:
-    """T trees as one whose transitions have a table a tree, (T, K_parent, K_k), over all codes of each column.
-
-    It answers one row of evidence in all trees at once, which take the place of rows. None if the trees are few, are
-    not all of one structure with codes as states, or would take too much memory.
-    """
+    """T trees of one structure as one with transitions (T, K_parent, K_k), None if this does not pay."""
+    # It answers one row of evidence in all trees at once, which take the place of rows.
     first = trees[0]
     if len(trees) < 2 or not all(_alike(tree, first) for tree in trees):
         return None
@@ -312,16 +287,11 @@ def _alike(tree: TreeTables, first: TreeTables) -> bool:
 class HiddenTrees:
     """P(x) = sum_t exp(log_weight[t]) p_t(codes of x) prod_j base_j(x_j | code); the scales are common to all trees.
 
-    Attributes
-    ----------
     schema : Schema
-    scales : tuple of d Scale
-        Codes of each column, and the column's measure inside each code.
+    scales : tuple of d Scale. Codes of each column, and the column's measure inside each code.
     trees : tuple of T TreeTables
-    log_weight : float64 array (T,)
-        ``exp`` of it sums to 1.
-    grown : Grown or None
-        The forest in whose leaves the trees stand, if they do; no probability depends on it.
+    log_weight : float64 array (T,). ``exp`` of it sums to 1.
+    grown : Grown or None. The forest in whose leaves the trees stand, if they do; no probability depends on it.
     """
 
     schema: Schema

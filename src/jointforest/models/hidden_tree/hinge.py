@@ -6,8 +6,8 @@ is said of the parts and the total. A part has the value s with the code c(s), a
 
     p(x_i = s | h, e) = w_i(s) p(c(s) | h, e),
 
-where w_i(s) is the share of the code that s has, times what the evidence says of s. The columns of the tree have few
-codes and many values, so that only p(c | h, e) depends on the row. What the evidence says of the total is a likelihood
+where w_i(s) is the share of the code that s has, times the likelihood of s. The columns of the tree have few
+codes and many values, so that only p(c | h, e) depends on the row. The evidence on the total is a likelihood
 L(t), which is 1 at one place of the lattice if the total is known. Then
 
     p(L | e) = sum_h p(h | e) sum_{s_1, ..., s_m} L(s_1 + ... + s_m) prod_i p(x_i = s_i | h, e).
@@ -114,12 +114,9 @@ class CodeRuns:
 
     Of a sum of two parts, the first one of three has one value, 0.
 
-    Attributes
-    ----------
-    code : int64 array (3, R)
-        The codes of each run.
-    weight : float64 array (R,)
-        Sum over the values of the run of the product of their weights and the likelihood of their total.
+    code : int64 array (3, R). The codes of each run.
+    weight : float64 array (R,). Sum over the values of the run of the product of their weights and the likelihood of
+        their total.
     """
 
     def __init__(
@@ -215,10 +212,7 @@ def last_of(part: Part, places: np.ndarray) -> Last:
 class RunsAtHinge:
     """The parts of one row that is taken by codes, given each state of the hinge.
 
-    Attributes
-    ----------
-    factor : float64 array (R,)
-        Posterior of the codes of each run, divided by its weight.
+    factor : float64 array (R,). Posterior of the codes of each run, divided by its weight.
     """
 
     def __init__(self, state: np.ndarray, by_code: list[np.ndarray], of: CodeRuns) -> None:
@@ -251,12 +245,8 @@ class RunsAtHinge:
 class ShortParts:
     """The parts but the last, given each state of the hinge; places count steps of the lattice, below ``most``.
 
-    Attributes
-    ----------
-    each : list of float64 arrays (L_i, H)
-        p(part i is at a place | state).
-    sum : float64 array (L, H)
-        The same of their sum.
+    each : list of float64 arrays (L_i, H). p(part i is at a place | state).
+    sum : float64 array (L, H). The same of their sum.
     """
 
     def __init__(self, one: LinkedSum, parts: tuple[Part, ...], by_code: list[np.ndarray], most: int) -> None:
@@ -267,16 +257,11 @@ class ShortParts:
 
 
 class LastPart:
-    """What the short parts and the evidence about the total say of the last part.
+    """The likelihood of the last part by the short parts and the evidence on the total.
 
-    Attributes
-    ----------
-    most : int
-        Places of the last part that the total may reach.
-    likelihood : float64 array (M, H)
-        Of these places, in each state of the hinge.
-    of_codes : float64 array (K, H)
-        The same of its codes.
+    most : int. Places of the last part that the total may reach.
+    likelihood : float64 array (M, H). Of these places, in each state of the hinge.
+    of_codes : float64 array (K, H). The same of its codes.
     """
 
     def __init__(self, one: LinkedSum, parts: tuple[Part, ...], short: ShortParts) -> None:
@@ -290,10 +275,7 @@ class LastPart:
 class AtHinge:
     """The parts of one row, given each state of the hinge.
 
-    Attributes
-    ----------
-    state : float64 array (H,)
-        p(state | evidence without the sum).
+    state : float64 array (H,). p(state | evidence without the sum).
     """
 
     def __init__(self, state: np.ndarray, by_code: list[np.ndarray], known: LastPart) -> None:
@@ -374,11 +356,9 @@ def law_of_total(a: np.ndarray, b: np.ndarray, size: int) -> np.ndarray:
 
 
 def law_by_codes(one: LinkedSum, parts: tuple[Part, ...], factor: np.ndarray) -> np.ndarray:
-    """sum_{c, d} factor[c, d] p(x_1 + x_2 = t | codes c and d) for each total t of two parts, (L,).
-
-    For each code d of the second part, the values of the first one have the weights w_1(s) factor[c(s), d]. These are
-    convolved with w_2, of which mostly all values of a code have the same.
-    """
+    """sum_{c, d} factor[c, d] p(x_1 + x_2 = t | codes c and d) for each total t of two parts, (L,)."""
+    # For each code d of the second part, the values of the first have the weights w_1(s) factor[c(s), d], which are
+    # convolved with w_2.
     (first, second), (low, high) = parts, one.places
     law = np.zeros(one.size)
     by_code = listed_by(second.code, factor.shape[1])

@@ -59,10 +59,7 @@ _MOST_ASKED = 64
 class LinkedRows(KeptRows):
     """Rows of evidence with a sum in each, and what they say of codes, of the values of parts, and of totals.
 
-    Attributes
-    ----------
-    sums : sequence of n LinkedSum
-        Of the same columns, in the same order.
+    sums : sequence of n LinkedSum. Of the same columns, in the same order.
     """
 
     def __init__(self, hidden: HiddenTrees, evidence: Evidence, sums: Sequence[LinkedSum]) -> None:
@@ -148,7 +145,7 @@ class LinkedRows(KeptRows):
         ]
 
     def missing(self, columns: Sequence[int]) -> np.ndarray:
-        """P(cell missing | evidence) of some columns of which nothing is said, (n, len(columns))."""
+        """P(cell missing | evidence) of some columns without evidence, (n, len(columns))."""
         return np.concatenate(self._of_each(lambda batch: batch.missing(columns)))
 
     def node_states(self) -> list[tuple[list[np.ndarray], float]]:
@@ -190,13 +187,9 @@ class LinkedRows(KeptRows):
 class _Found(NamedTuple):
     """Posteriors of n rows, over all trees.
 
-    Attributes
-    ----------
-    log_joint : float64 array (n, T)
-        log weight + log p_t(evidence).
+    log_joint : float64 array (n, T). log weight + log p_t(evidence).
     codes : dict of column to float64 array (n, K_j)
-    laws : dict of column to list of n PartPosterior
-        Of parts.
+    laws : dict of column to list of n PartPosterior. Of parts.
     """
 
     log_joint: np.ndarray
@@ -328,10 +321,8 @@ class _TreeRows:
         self._known: dict[tuple[Any, ...], LastPart] = {}
 
     def _edge(self, u: int, y: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Table (H_u, H_y), weight (n or 1, H_y) and total (n or 1, H_u) of neighbours u and y.
-
-        p(state of y | state of u, evidence) = table * weight / total.
-        """
+        """Table (H_u, H_y), weight (n or 1, H_y) and total (n or 1, H_u) of neighbours u and y."""
+        # p(state of y | state of u, evidence) = table * weight / total.
         if self.tree.parent[y] == u:
             table = self.tree.transition[y].astype(np.float64)
             weight = _message(self.upward.inside[y], table.shape[1])
@@ -377,10 +368,8 @@ class _TreeRows:
         return self._short[key]
 
     def probabilities(self, i: int, asked: list[LinkedSum], runs: list[CodeRuns | None]) -> list[float]:
-        """Probabilities of what several rows say of the total, given all other evidence of row i.
-
-        ``runs`` are those of two parts, or empty.
-        """
+        """Probabilities of the evidence of several rows on the total, given all other evidence of row i."""
+        # ``runs`` are those of two parts, or empty.
         state, by_code, parts = self.state[i], self._codes_at_hinge(i), self.parts[i]
         if len(by_code) == 2:
             both = (by_code[0] * state) @ by_code[1].T

@@ -12,10 +12,8 @@ from ...runtime.records import record
 
 @entry
 def placed(weight, code, place, by_code, size):
-    """p(place | state) of the first ``size`` places, (size, H), of S values with weights, codes and places.
-
-    ``by_code`` is (K, H).
-    """
+    """p(place | state) of the first ``size`` places, (size, H), of S values with weights, codes and places."""
+    # ``by_code`` is (K, H).
     out = np.zeros((size, by_code.shape[1]))
     for s in range(weight.shape[0]):
         if place[s] >= size:
@@ -101,17 +99,12 @@ class Listed(NamedTuple):
 class Last(NamedTuple):
     """The S values of the last part, by their places.
 
-    Attributes
-    ----------
-    value : int64 array (S,)
-        Their numbers.
-    start : int64 array (L + 1,)
-        Where the values of each place start.
+    value : int64 array (S,). Their numbers.
+    start : int64 array (L + 1,). Where the values of each place start.
     code, weight : arrays (S,)
-    end : int64 array (S,)
-        Where the values that follow without another code between them end.
-    below : float64 array (S,)
-        Weights of the values of the same code before, as far back as there is no other code between them.
+    end : int64 array (S,). Where the values that follow without another code between them end.
+    below : float64 array (S,). Weights of the values of the same code before, as far back as there is no other code
+        between them.
     """
 
     value: np.ndarray
@@ -145,11 +138,7 @@ def _weight_between(last, m, end):
 
 @entry
 def runs(pieces, place, weight, first, second, last, n_codes):
-    """The codes (3, R) of values that add up to totals of some pieces, and the weight of all such values of them (R,).
-
-    ``place`` and ``weight`` are those of the values of the first two parts, which ``first`` and ``second`` list by
-    code.
-    """
+    """The codes (3, R) of values that add up to totals of some pieces, and the weight of all such values (R,)."""
     size, n, places = 1024, 0, len(last.start) - 1
     code, total_weight = np.empty((3, size), np.int64), np.empty(size)
     sums, touched = np.zeros(n_codes), np.empty(n_codes, np.int64)

@@ -15,20 +15,13 @@ class LinkedSum(NamedTuple):
 
     The *total* is the value of the sum. Its likelihood comes from one row of evidence.
 
-    Attributes
-    ----------
-    columns : tuple of int
-        The columns of the sum (its parts). The one with the most values is last.
-    values : tuple of float64 arrays (S_i,)
-        All possible values of each part, or codes of its levels, ascending.
-    log_like : tuple of float64 arrays (S_i,)
-        Log-likelihood of each of these values in the evidence.
-    places : tuple of int64 arrays (S_i,)
-        Each value in steps of the lattice above the least value of the part; the places of the parts add up.
-    first : int
-        Place of the first total in ``likelihood``.
-    likelihood : float64 array (L,)
-        Likelihood of the totals from ``first`` on; that of all other totals is 0.
+    columns : tuple of int. The columns of the sum (its parts). The one with the most values is last.
+    values : tuple of float64 arrays (S_i,). All possible values of each part, or codes of its levels, ascending.
+    log_like : tuple of float64 arrays (S_i,). Log-likelihood of each of these values in the evidence.
+    places : tuple of int64 arrays (S_i,). Each value in steps of the lattice above the least value of the part; the
+        places of the parts add up.
+    first : int. Place of the first total in ``likelihood``.
+    likelihood : float64 array (L,). Likelihood of the totals from ``first`` on; that of all other totals is 0.
     """
 
     columns: tuple[int, ...]

@@ -28,20 +28,13 @@ _IN_FLOAT32 = 3  # messages that may be multiplied in float32; products of more 
 
 
 class Upward(NamedTuple):
-    """What the pass from the leaves to the root found, for n rows; a list has one entry a node.
+    """The results of the pass from the leaves to the root, for n rows; a list has one entry a node.
 
-    Attributes
-    ----------
-    own : list of m arrays (n, H_k) or None
-        p(evidence of the node's column | state), as given.
-    message : list of m arrays (n, H_parent) or None
-        p(evidence at and below the node | state of the parent), scaled.
-    below : list of m arrays (n, H_k) or None
-        p(evidence below the node | its state), scaled.
-    inside : list of m arrays (n, H_k) or None
-        p(evidence at and below the node | its state), scaled.
-    log_probability : float64 array (n,)
-        log p(evidence); -inf where it is impossible.
+    own : list of m arrays (n, H_k) or None. p(evidence of the node's column | state), as given.
+    message : list of m arrays (n, H_parent) or None. p(evidence at and below the node | state of the parent), scaled.
+    below : list of m arrays (n, H_k) or None. p(evidence below the node | its state), scaled.
+    inside : list of m arrays (n, H_k) or None. p(evidence at and below the node | its state), scaled.
+    log_probability : float64 array (n,). log p(evidence); -inf where it is impossible.
     """
 
     own: list[Message]
@@ -52,15 +45,11 @@ class Upward(NamedTuple):
 
 
 class Downward(NamedTuple):
-    """What the pass from the root to the leaves found; arrays have n rows, or 1 where all rows agree.
+    """The results of the pass from the root to the leaves; arrays have n rows, or 1 where all rows agree.
 
-    Attributes
-    ----------
     upward : Upward
-    above : list of m arrays (n, H_parent)
-        p(state of the parent, evidence that is not at or below the node), scaled.
-    outside : list of m arrays (n, H_k)
-        ``above @ transition``.
+    above : list of m arrays (n, H_parent). p(state of the parent, evidence that is not at or below the node), scaled.
+    outside : list of m arrays (n, H_k). ``above @ transition``.
     """
 
     upward: Upward
@@ -192,20 +181,15 @@ def _up(tree: TreeTables, own: Sequence[Message], n: int, keep: bool) -> Upward:
 
 
 class CodeEvidence(NamedTuple):
-    """What n rows of evidence say of one column.
+    """The likelihoods of n rows of evidence for one column.
 
-    Attributes
-    ----------
-    code : int64 array (n,)
-        The value's code; K where nothing is known; K + 1 + r where the cell has the column's r-th region.
-    log_base : float64 array (n,)
-        Log of what a code's probability is multiplied with: the base density of a value, the scale of a region.
-    regions : tuple of R Scale
-        The column's scale within each of its regions.
-    likelihood : float64 array (R, K)
-        Share of each code inside the region, the greatest 1.
-    value : float64 array (n,)
-        Values, NaN where none is known.
+    code : int64 array (n,). The value's code; K where nothing is known; K + 1 + r where the cell has the column's r-th
+        region.
+    log_base : float64 array (n,). Log of what a code's probability is multiplied with: the base density of a value, the
+        scale of a region.
+    regions : tuple of R Scale. The column's scale within each of its regions.
+    likelihood : float64 array (R, K). Share of each code inside the region, the greatest 1.
+    value : float64 array (n,). Values, NaN where none is known.
     """
 
     code: np.ndarray
@@ -220,7 +204,7 @@ class CodeEvidence(NamedTuple):
 
 
 def code_evidence(hidden: HiddenTrees, evidence: Evidence) -> list[CodeEvidence]:
-    """What the evidence says of each column."""
+    """The evidence on each column."""
     region = evidence.cell_regions() if evidence.has_regions else None
     return [
         _of_column(hidden, evidence, j, None if region is None else region[:, j])
@@ -314,10 +298,8 @@ _ROWS = 1e-3  # rows of the table that learned, expected as far out or farther
 
 
 def is_far(hidden: HiddenTrees, evidence: Evidence) -> np.ndarray:
-    """Whether a number lies far beyond all that was observed, bool (n,): fewer than `_ROWS` rows are expected there.
-
-    Each of the two outer bins of a column of K bins is taken to hold 1 / K of the rows.
-    """
+    """Whether a number lies far beyond all that was observed, bool (n,): fewer than `_ROWS` rows are expected there."""
+    # Each of the two outer bins of a column of K bins is taken to hold 1 / K of the rows.
     far = np.zeros(len(evidence.value), bool)
     regions = evidence.cell_regions() if evidence.has_regions else None
     for j, (column, scale) in enumerate(zip(hidden.schema.columns, hidden.scales, strict=True)):

@@ -34,17 +34,12 @@ _Box = tuple[np.ndarray, ...]
 class CodeProblem:
     """max over codes c of log sum_t w_t p_t(c) + sum_j log_peak_j[c_j]: a row's density at its codes' best points.
 
-    Attributes
-    ----------
-    trees : tuple of T TreeTables
-        In float64.
-    table : list of T lists of m arrays (H_k, K_j) or None
-        Emission times the code's best density, each column's divided by a common factor.
+    trees : tuple of T TreeTables. In float64.
+    table : list of T lists of m arrays (H_k, K_j) or None. Emission times the code's best density, each column's
+        divided by a common factor.
     log_weight : float64 array (T,)
-    log_factor : float64
-        Log of the product of all columns' factors.
-    value : list of d float64 arrays (K_j,)
-        The best point of each code.
+    log_factor : float64. Log of the product of all columns' factors.
+    value : list of d float64 arrays (K_j,). The best point of each code.
     """
 
     trees: tuple[TreeTables, ...]
@@ -57,14 +52,10 @@ class CodeProblem:
 class Bounds(NamedTuple):
     """What is known of n boxes.
 
-    Attributes
-    ----------
-    log_bound : float64 array (n,)
-        No choice of codes in the box has a greater log density.
-    star : int64 array (n, d)
-        The codes that lose least.
-    loss : float64 array (n, d)
-        Share of the bound that fixing the column to its star loses, about: 0 in all columns where the bound is reached.
+    log_bound : float64 array (n,). No choice of codes in the box has a greater log density.
+    star : int64 array (n, d). The codes that lose least.
+    loss : float64 array (n, d). Share of the bound that fixing the column to its star loses, about: 0 in all columns
+        where the bound is reached.
     """
 
     log_bound: np.ndarray
@@ -103,10 +94,8 @@ def everything(problem: CodeProblem) -> _Box:
 
 
 def bounds(problem: CodeProblem, box: _Box) -> Bounds:
-    """Bounds of n boxes: within a sum over states each state takes its own best code of each column.
-
-    sum_z max_c <= what is maximised, for max_c sum_z is. By one pass up, and one down for where it is lost.
-    """
+    """Bounds of n boxes: within a sum over states each state takes its own best code of each column."""
+    # sum_z max_c <= what is maximised, for max_c sum_z is. By one pass up, and one down for where it is lost.
     n, d = len(box[0]), len(box)
     log_joint = np.empty((n, len(problem.trees)))
     ratio: list[list[np.ndarray]] = []
@@ -144,12 +133,9 @@ def log_density_of(problem: CodeProblem, codes: np.ndarray) -> np.ndarray:
 
 
 def ascend(problem: CodeProblem, codes: np.ndarray) -> np.ndarray:
-    """Rows of codes (n, d) at least as probable, each once, of which no single column can be changed for the better.
-
-    First all columns are changed at once (expectation maximisation: each takes the code of greatest mean log share,
-    states weighed as the row says), which ends soon, then one at a time the rows that this left to be bettered. In
-    tables of many columns several are changed at a time, where that is at least as good as the best of them alone.
-    """
+    """Distinct rows of codes, at least as probable as (n, d), that no change of a single column improves."""
+    # First all columns change at once (expectation maximisation), which ends soon, then one at a time. In tables of
+    # many columns several change at a time where that is at least as good as the best of them alone.
     codes = np.unique(_all_at_once(problem, codes), axis=0)
     d = codes.shape[1]
     open_, together = np.arange(len(codes)), d // 5 if d > _FEW_COLUMNS else 1
@@ -266,10 +252,8 @@ _AT_ONCE = 16
 
 
 def hidden_modes(hidden: HiddenTrees, evidence: Evidence, budget: int) -> tuple[np.ndarray, float]:
-    """Rows of high density (m, d) under one row of hard evidence, best first, and a bound of any row's log-density.
-
-    No two of the rows have the same codes.
-    """
+    """Rows of high density (m, d) under one row of hard evidence, best first, and a bound of any row's log-density."""
+    # No two of the rows have the same codes.
     with one_blas_thread():
         problem = code_problem(hidden, evidence)
         found = _Found(problem)
@@ -312,10 +296,8 @@ class _Found:
 
 
 def _search(problem: CodeProblem, root: _Box, found: _Found, budget: int) -> float:
-    """A bound of everything in the box, closed by at most ``budget`` cuts: the box of greatest bound is cut first.
-
-    A box is cut in the column in which fixing a single code loses most: that code, and all others.
-    """
+    """A bound of everything in the box, closed by at most ``budget`` cuts: the box of greatest bound is cut first."""
+    # A box is cut in the column in which fixing a single code loses most: that code, and all others.
     number, at_root = count(), bounds(problem, root)
     heap = [
         (-float(at_root.log_bound[0]), next(number), tuple(part[0] for part in root), at_root.star[0], at_root.loss[0])

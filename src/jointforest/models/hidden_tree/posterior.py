@@ -1,4 +1,4 @@
-"""How well evidence fits hidden trees, and what it says of the codes of columns: one pass up, and one down."""
+"""The likelihood of evidence under hidden trees, and the posterior of codes: one pass up, and one down."""
 
 from __future__ import annotations
 
@@ -23,13 +23,11 @@ _KEPT = 1 << 23  # most entries of codes that are kept for further questions
 class CodePosterior(NamedTuple):
     """The posterior of some columns' codes in a batch of n rows.
 
-    Attributes
-    ----------
     known : list of d CodeEvidence
-    log_joint : float64 array (n, T)
-        log weight + log p_t(evidence) of each tree, base densities included; penalties not.
-    codes : dict of column to float64 array (n, K_j)
-        p(code | evidence); one-hot where the value is known, NaN where the evidence is impossible.
+    log_joint : float64 array (n, T). log weight + log p_t(evidence) of each tree, base densities included; penalties
+        not.
+    codes : dict of column to float64 array (n, K_j). p(code | evidence); one-hot where the value is known, NaN where
+        the evidence is impossible.
     """
 
     known: list[CodeEvidence]
@@ -130,7 +128,7 @@ def by_batches(
     read: Callable[[CodePosterior], np.ndarray],
     kept: KeptRows | None = None,
 ) -> np.ndarray:
-    """What ``read`` says of the posterior of the wanted columns, batch after batch, along the first axis."""
+    """The results of ``read`` for the posterior of the wanted columns, batch after batch, along the first axis."""
     if kept is not None:
         return read(kept.posterior(wanted))
     said = code_evidence(hidden, evidence)
@@ -266,10 +264,8 @@ def _log_codes(tree: TreeTables, known: list[CodeEvidence]) -> np.ndarray:
 
 
 def batch_rows(hidden: HiddenTrees) -> int:
-    """Rows of a batch: what keeps its messages small. It depends on the model alone, not on threads.
-
-    A power of two, so that a table cut at a multiple of a greater one has the same batches as the whole.
-    """
+    """Rows of a batch: what keeps its messages small. It depends on the model alone, not on threads."""
+    # A power of two, so that a table cut at a multiple of a greater one has the same batches as the whole.
     widest = max(int(tree.n_states.sum()) for tree in hidden.trees)
     most = _ROWS if hidden.support is None else _SOME_ROWS
     rows = int(np.clip(min(_CELLS // widest, _PAIRS // len(hidden.trees)), 16, most))
@@ -323,7 +319,7 @@ def log_density_without(hidden: HiddenTrees, evidence: Evidence) -> np.ndarray:
         return _without(hidden, [of.take(slice(a, b)) for of in known], b - a)
 
     out = in_batches(hidden, work, len(evidence.value)) + evidence.log_penalty[:, None]
-    # a tree in which all evidence is impossible says nothing of what is possible without a column
+    # a tree in which all evidence is impossible is not informative about what is possible without a column
     lost = np.flatnonzero(np.isnan(out).any(axis=1))
     if len(lost):
         rows = evidence.take(lost)

@@ -21,11 +21,8 @@ _FEW = 1_024  # draws of a tree that are not worth tables for drawing in constan
 
 
 def sample(hidden: HiddenTrees, evidence: Evidence, m: int, seed: int, missing: bool = False) -> np.ndarray:
-    """m draws for each row of evidence, contiguous, (n * m, d): a tree, states from the root down, codes, numbers.
-
-    Pieces of the work have random streams of their own, so the answer depends on the seed alone. All NaN where the
-    evidence has probability 0.
-    """
+    """m draws for each row of evidence, contiguous, (n * m, d): a tree, states from the root down, codes, numbers."""
+    # Pieces of the work have their own random streams, so the answer depends on the seed alone.
     known = code_evidence(hidden, evidence)
     n, d = evidence.value.shape
     out = np.empty((n * m, d))
@@ -106,10 +103,8 @@ def _draw_codes(
     row: np.ndarray,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """One draw from a tree for each entry of ``row``, whose evidence it has: codes, and which cells are missing.
-
-    ``place`` says where a row is in ``inside``; codes of cells with a value mean nothing. Both answers are (r, d).
-    """
+    """One draw from a tree for each entry of ``row``, whose evidence it has: codes, and which cells are missing."""
+    # ``place`` is the position of a row in ``inside``; codes of known cells are arbitrary. Both answers are (r, d).
     r = len(row)
     code, blank = np.zeros((r, len(known)), np.int64), np.zeros((r, len(known)), bool)
     states: list[np.ndarray] = []
@@ -169,12 +164,9 @@ def _draw_cells(
 class _Spread(NamedTuple):
     """Uniform numbers for draws: the same for all rows, and a Latin hypercube for the draws of each row.
 
-    Attributes
-    ----------
-    number : float64 array (uses, c)
-        For each use, the numbers of the draws of rows with so many draws, one such row after the other.
-    spot : int64 array (r,)
-        Where each of r draws has its numbers.
+    number : float64 array (uses, c). For each use, the numbers of the draws of rows with so many draws, one such row
+        after the other.
+    spot : int64 array (r,). Where each of r draws has its numbers.
     """
 
     number: np.ndarray
@@ -186,10 +178,8 @@ class _Spread(NamedTuple):
 
 
 def _spread(count: np.ndarray, uses: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of a `_Spread`, and where those of rows with each count (k + 1,) begin; use 0 ascends.
-
-    Each use has one number in every interval [i / c, (i + 1) / c) for a row of c draws.
-    """
+    """The numbers of a `_Spread`, and where those of rows with each count (k + 1,) begin; use 0 ascends."""
+    # Each use has one number in every interval [i / c, (i + 1) / c) for a row of c draws.
     every, begin, parts, total = np.unique(count), np.zeros(int(count.max(initial=0)) + 1, np.int64), [], 0
     for c in every[every > 0].tolist():
         rng = np.random.default_rng([seed, c])
@@ -271,10 +261,8 @@ def _complete_in(
     spread: _Spread,
     out: np.ndarray,
 ) -> None:
-    """Fill the cells without a value of the draws ``mine``, from a tree.
-
-    States of nodes without such a cell at or below them are not drawn.
-    """
+    """Fill the cells without a value of the draws ``mine``, from a tree."""
+    # States of nodes without such a cell at or below them are not drawn.
     free = [of.code >= scale.n_codes for of, scale in zip(known, hidden.scales, strict=True)]
     needed = [np.zeros(len(free[0]), bool) if j < 0 else free[j].copy() for j in tree.column.tolist()]
     for k in range(len(tree) - 1, 0, -1):

@@ -17,20 +17,12 @@ from .messages import CodeEvidence, code_evidence, down, own_messages, up
 class HiddenState(NamedTuple):
     """A hidden state of one tree, given one row of evidence.
 
-    Attributes
-    ----------
-    weight : float
-        p(state | evidence).
-    log_weight : float
-        log p(state, evidence).
-    tree : int
-        Number of the tree.
-    column : str
-        The column whose node has the state.
-    state : int
-        Number of the state.
-    distribution : Distribution
-        The distribution of the rows in the state.
+    weight : float. p(state | evidence).
+    log_weight : float. log p(state, evidence).
+    tree : int. Number of the tree.
+    column : str. The column whose node has the state.
+    state : int. Number of the state.
+    distribution : Distribution. The distribution of the rows in the state.
     """
 
     weight: float
@@ -44,13 +36,9 @@ class HiddenState(NamedTuple):
 def most_informed_nodes(
     hidden: HiddenTrees, evidence: Evidence, posteriors: Sequence[tuple[list[np.ndarray], float]] | None = None
 ) -> list[tuple[int, np.ndarray, float]]:
-    """For each tree, the node whose posterior of states, given one row of evidence, diverges most from the prior.
-
-    Only nodes with a column count, and without evidence it is the first of them. Each tuple contains the node,
-    p(state | evidence) within the tree, (H,), and the log of the tree's weight times p(evidence) in it. If the evidence
-    contains a sum of columns, ``posteriors`` must be given: for each tree, the posteriors of the states of all nodes,
-    and log p(evidence).
-    """
+    """For each tree, the node whose posterior of states, given one row of evidence, diverges most from the prior."""
+    # A tuple has the node, p(state | evidence) (H,), and log p(tree, evidence). Only nodes with a column count. If the
+    # evidence contains a sum, ``posteriors`` gives the states of all nodes and log p(evidence) for each tree.
     with one_blas_thread():
         known, nothing = code_evidence(hidden, evidence), code_evidence(hidden, build(hidden.schema))
         log_base = float(sum(of.log_base[0] for of in known))

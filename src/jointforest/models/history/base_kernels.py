@@ -66,10 +66,8 @@ def code_below(layout, g, x):
 
 @kernel
 def reach(layout, k, g, before):
-    """Range of the values of code g after a value: what is above the first number and up to the second one.
-
-    ``before`` is 0 for codes of values.
-    """
+    """Range of the values of code g after a value: what is above the first number and up to the second one."""
+    # ``before`` is 0 for codes of values.
     low, high = layout.low[k] - before, layout.high[k] - before
     step = layout.step[k]
     if step == 0.0:

@@ -31,19 +31,13 @@ PRESENT = -2
 class Coding:
     """The codes of one variable of a history.
 
-    Attributes
-    ----------
     column : Column
-    scale : Scale
-        Of its values.
-    change : Scale or None
-        Of the changes from its last known value, where these are predicted.
-    change_column : Column or None
-        The changes as a column.
-    has_missing : bool
-        Whether cells were missing at learning; if so, an empty cell is a fact like any other.
-    repeat : float64 array (K,)
-        Of each code of several values: probability that a cell with the code of the cell before has its value, too.
+    scale : Scale. Of its values.
+    change : Scale or None. Of the changes from its last known value, where these are predicted.
+    change_column : Column or None. The changes as a column.
+    has_missing : bool. Whether cells were missing at learning; if so, an empty cell is a fact like any other.
+    repeat : float64 array (K,). Of each code of several values: probability that a cell with the code of the cell
+        before has its value, too.
     """
 
     column: Column
@@ -92,10 +86,7 @@ LENGTH_COLUMN = -3
 class Variable:
     """One variable of a history.
 
-    Attributes
-    ----------
-    source : int
-        Number of its column in the schema, or `START`, `GAP`, `LENGTH_COLUMN`.
+    source : int. Number of its column in the schema, or `START`, `GAP`, `LENGTH_COLUMN`.
     coding : Coding
     """
 
@@ -123,24 +114,15 @@ def no_expectations(d: int) -> Expectations:
 class HistoryColumns:
     """The columns of a table of histories.
 
-    Attributes
-    ----------
-    schema : Schema
-        Of all columns but those of the subject and of time.
-    names : tuple of str
-        Names of all columns of the frame, in order.
-    group : Column
-        The column that names the subjects.
+    schema : Schema. Of all columns but those of the subject and of time.
+    names : tuple of str. Names of all columns of the frame, in order.
+    group : Column. The column that names the subjects.
     time : Column or None
-    step : float
-        Time between any two rows; NaN if it varies or there is no time.
-    begin : float
-        Time of every first row; NaN if it varies or there is no time.
-    head : tuple of Variable
-        Variables that are constant within a subject, in the order in which they are drawn; the last one is
-        `LENGTH_COLUMN` if the number of rows is modelled.
-    rows : tuple of Variable
-        Variables of a row, in the order in which they are drawn.
+    step : float. Time between any two rows; NaN if it varies or there is no time.
+    begin : float. Time of every first row; NaN if it varies or there is no time.
+    head : tuple of Variable. Variables that are constant within a subject, in the order in which they are drawn; the
+        last one is `LENGTH_COLUMN` if the number of rows is modelled.
+    rows : tuple of Variable. Variables of a row, in the order in which they are drawn.
     expectations : Expectations
     """
 
@@ -260,15 +242,10 @@ def upper_ends(scale: Scale) -> np.ndarray:
 class Coded:
     """Histories as codes, and what the codes leave out.
 
-    Attributes
-    ----------
     histories : Histories
-    head_value : float64 array (n, h)
-        Values of head variables; NaN where unknown or missing.
-    row_value : float64 array (N, d)
-        Values of row variables.
-    head_base : float64 array (n, h)
-        Log of the density of each value inside its code; 0 where missing or unknown.
+    head_value : float64 array (n, h). Values of head variables; NaN where unknown or missing.
+    row_value : float64 array (N, d). Values of row variables.
+    head_base : float64 array (n, h). Log of the density of each value inside its code; 0 where missing or unknown.
     row_base : float64 array (N, d)
     """
 
@@ -288,13 +265,8 @@ def code_histories(
     empty_is_unknown: bool = False,
     unseen: np.ndarray | None = None,
 ) -> Coded:
-    """Codes of the rows of n subjects; subject i has the rows ``start[i]:start[i + 1]``.
-
-    ``X`` (N, number of schema columns) holds the cells, subject after subject in the order of ``time`` (N,), NaN where
-    empty. ``length`` (n,) is the number of rows of the whole history, -1 where it may go on. ``empty_is_unknown``:
-    empty cells are unknown also where cells were empty at learning. ``unseen`` marks levels not seen at learning: they
-    are unknown.
-    """
+    """Codes of the rows X (N, columns) of n subjects, in the order of ``time``; subject i has start[i]:start[i + 1]."""
+    # ``length`` (n,) is the number of rows of the whole history, -1 where it may go on. ``unseen`` cells are unknown.
     n, N = len(start) - 1, len(X)
     first = start[:-1]
     head_value = np.full((n, len(columns.head)), np.nan)
@@ -391,10 +363,8 @@ def repeated_density(coding: Coding, x: np.ndarray) -> np.ndarray:
 def _add_repeats(
     coding: Coding, value: np.ndarray, code: np.ndarray, is_first: np.ndarray, log_base: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Add to the log base density that a cell with the code of the cell before may have its value, too.
-
-    What `Histories` calls ``fresh`` and ``again`` of each cell, two arrays (N,).
-    """
+    """Add to the log base density that a cell with the code of the cell before may have its value, too."""
+    # What `Histories` calls ``fresh`` and ``again`` of each cell, two arrays (N,).
     same = (code > 0) & np.concatenate([[False], code[1:] == code[:-1]]) & ~is_first
     repeat = np.where(code > 0, coding.repeat[np.maximum(code - 1, 0)], 0.0)
     # rows between the last known value and the cell must be unknown: a missing cell ends the repetition

@@ -26,17 +26,11 @@ from .walk_kernels import GOLDEN, drawn_value, take_code
 class Drawing(NamedTuple):
     """Scratch for n subjects.
 
-    Attributes
-    ----------
-    rank : int32 array (N,)
-        For each leaf of the model its place among the leaves of its tree, from left to right.
-    share : float64 array (n, C + 1)
-        For each subject the probabilities of the codes below each code.
-    order, spare : int64 array (n,)
-        Subjects that have the cell, in the order in which they are drawn.
+    rank : int32 array (N,). For each leaf of the model its place among the leaves of its tree, from left to right.
+    share : float64 array (n, C + 1). For each subject the probabilities of the codes below each code.
+    order, spare : int64 array (n,). Subjects that have the cell, in the order in which they are drawn.
     key : int64 array (n,)
-    places : int64 array (L + 2,)
-        For counting subjects by rank.
+    places : int64 array (L + 2,). For counting subjects by rank.
     stack : int64 array (64, 4)
     random : uint64 array (1,)
     """
@@ -95,11 +89,9 @@ def fill_shares(conditionals, layout, drawing, state, target, row, n):
 
 @kernel
 def _draw_codes(drawing, n, n_codes):
-    """Draw a code for each of the first n subjects of ``order``, into ``key``.
-
-    The codes are halved again and again; each half is drawn systematically: u, u + p_1, u + p_1 + p_2, ... take it
-    where they pass a whole number.
-    """
+    """Draw a code for each of the first n subjects of ``order``, into ``key``."""
+    # The codes are halved again and again; each half is drawn systematically: u, u + p_1, u + p_1 + p_2, ... take it
+    # where they pass a whole number.
     stack, order, spare, share = drawing.stack, drawing.order, drawing.spare, drawing.share
     stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, n, 0, n_codes
     depth = 1
@@ -136,18 +128,7 @@ def _draw_codes(drawing, n, n_codes):
 
 @entry
 def draw_heads(conditionals, layout, drawing, state, seed, number, head):
-    """Draw the head variables of n new subjects.
-
-    Parameters
-    ----------
-    conditionals, layout : records
-    drawing : Drawing
-    state : State of n hypotheses
-    seed, number : int
-        Of the random stream.
-    head : int16 array (n, h)
-        Receives their codes.
-    """
+    """Draw the codes of the head variables of n new subjects into ``head``, int16 (n, h)."""
     n = head.shape[0]
     start_stream(drawing.random, seed, number)
     for h in range(n):
@@ -163,11 +144,7 @@ def draw_heads(conditionals, layout, drawing, state, seed, number, head):
 
 @entry
 def draw_subject_rows(conditionals, layout, drawing, state, start, code, value):
-    """Draw the rows of n new subjects after `draw_heads`; those of subject i are ``start[i]:start[i + 1]``.
-
-    ``state`` has n hypotheses, with the numbers of rows if these are modelled. ``code`` (R, d) receives codes,
-    ``value`` (R, d) the values of columns of changes and NaN of others.
-    """
+    """Draw the rows start[i]:start[i + 1] of new subjects after `draw_heads`: codes (R, d), and values of changes."""
     n, d = start.shape[0] - 1, layout.n_codes.shape[0]
     row = 0
     while n > 0:
@@ -221,10 +198,9 @@ def draw_cell(conditionals, layout, drawing, state, j, row, n, start, code, valu
 
 @kernel
 def repetition(repeat, stay, is_last, fresh, again):
-    """Probability that a known value, or one that it repeats, repeats the value of an unknown cell of the same code.
-
-    ``stay`` is the probability that the unknown cell has the last known value; ``is_last`` says if that is this value.
-    """
+    """Probability that a known value, or one that it repeats, repeats the value of an unknown cell of the same code."""
+    # ``stay`` is the probability that the unknown cell has the last known value; ``is_last`` says if that is this
+    # value.
     if is_last and stay > 0.0 and math.isinf(again):
         return 1.0
     reached = (1.0 - stay) * fresh + (stay * again if is_last and stay > 0.0 else 0.0)

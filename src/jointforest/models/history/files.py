@@ -105,10 +105,7 @@ def _scale_to_arrays(name: str, scale: Scale) -> dict[str, np.ndarray]:
 
 
 def history_from_arrays(schema_data: Any, about: Any, arrays: dict[str, np.ndarray]) -> HistoryModel:
-    """The model, from what `history_to_arrays` gave and the schema as a dict.
-
-    Raises ValueError naming the field that is not as it must be.
-    """
+    """The model, from what `history_to_arrays` gave and the schema as a dict."""
     schema = schema_from_dict(schema_data)
     _need(
         isinstance(about, dict) and set(about) == _FIELDS,
@@ -291,12 +288,7 @@ def check_expectations(columns: HistoryColumns) -> None:
 
 
 def check_conditionals(trees: Conditionals, n_head: int, n_codes: np.ndarray, expect_root: np.ndarray) -> None:
-    """See that trees read no entry outside their arrays, end, and give distributions; else raise ValueError with the
-    field.
-
-    ``n_codes`` (d,) are the codes of the values of each column of a row; ``expect_root`` (d,) is -1 for columns without
-    an expectation tree.
-    """
+    """Raise ValueError, which names the field, unless trees are valid; ``n_codes`` (d,) counts codes by column."""
     n_columns = len(n_codes)
     n_targets, n_trees, n_nodes = len(trees.target_codes), len(trees.root), len(trees.child)
     start = trees.tree_start

@@ -56,10 +56,8 @@ def find_groups(conditionals, layout, scratch, state, n, j, row):
 
 @kernel
 def find_groups_in_order(conditionals, layout, scratch, state, n, j, row):
-    """As `find_groups`, where hypotheses differ in their numbers of rows alone and are in the order of these.
-
-    Every leaf then holds hypotheses that follow each other, and groups begin where a leaf of some tree does.
-    """
+    """As `find_groups`, where hypotheses differ in their numbers of rows alone and are in the order of these."""
+    # Every leaf then holds hypotheses that follow each other, and groups begin where a leaf of some tree does.
     begin, begins = 0, scratch.order
     while begin < n and has_ended(layout, state, begin, row):
         scratch.group[0, begin] = -1

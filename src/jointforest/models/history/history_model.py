@@ -43,13 +43,10 @@ ENDLESS_SHARE = 1e-6
 class Drawn(NamedTuple):
     """Drawn histories of n subjects, with R rows together.
 
-    Attributes
-    ----------
     length : int64 array (n,)
     head : int16 array (n, h)
     code : int16 array (R, d)
-    value : float64 array (R, d)
-        Values of columns of changes, NaN in other columns.
+    value : float64 array (R, d). Values of columns of changes, NaN in other columns.
     """
 
     length: np.ndarray
@@ -65,17 +62,13 @@ class HistoryModel:
     A history is a chain of cells: head variables (constant columns, number of rows), then row after row, column after
     column. The distribution of a cell given all before it is a product of trees: see ``docs/concepts/histories.md``.
 
-    Attributes
-    ----------
     columns : HistoryColumns
     conditionals : Conditionals
-    lengths : int64 array (k,)
-        Numbers of rows of the subjects learned from, ascending, distinct.
-    length_counts : int64 array (k,)
-        How many subjects had them.
-    line_share : float64 array (d, 3)
-        How much the imputed means of each column of a row follow the straight line between known neighbours, 0 to 1;
-        and how much the value of the only known neighbour, where that is earlier, and where it is later.
+    lengths : int64 array (k,). Numbers of rows of the subjects learned from, ascending, distinct.
+    length_counts : int64 array (k,). How many subjects had them.
+    line_share : float64 array (d, 3). How much the imputed means of each column of a row follow the straight line
+        between known neighbours, 0 to 1; and how much the value of the only known neighbour, where that is earlier, and
+        where it is later.
     """
 
     columns: HistoryColumns
@@ -131,13 +124,10 @@ class HistoryModel:
         looks_ahead: bool = False,
         each: Callable[[int, int, SubjectAnswers], Any],
     ) -> list[Any]:
-        """What ``each(a, b, found)`` returns of the answers about subjects a to b - 1, chunk after chunk.
-
-        ``steps`` (n,) are rows to come. Sums over unknown cells are exact as long as there are no more than ``cap``
-        hypotheses. ``n_draws`` are draws of the unknown cells of each subject; with ``looks_ahead`` they heed the next
-        known value in the column (see `records.HistoryTask`). ``marginals``: whether distributions of unknown cells are
-        wanted.
-        """
+        """The results of ``each(a, b, answers)`` about subjects a to b - 1, chunk after chunk."""
+        # Sums over unknown cells are exact up to ``cap`` hypotheses. ``looks_ahead``: draws are guided by the next
+        # known value in the column (`records.HistoryTask`). ``marginals``: whether distributions of unknown cells are
+        # wanted.
         n_unknown = self.unknown_cells(histories, steps)
 
         def work(a: int, b: int) -> Any:
@@ -327,19 +317,7 @@ def spread_draws(weights: np.ndarray, n: int, rng: np.random.Generator) -> np.nd
 def draw_values(
     coding: Coding, code: np.ndarray, is_first: np.ndarray, rng: np.random.Generator, before: np.ndarray | None = None
 ) -> np.ndarray:
-    """Values of codes (N,), row after row, given known ones; a code of several values may repeat the value before.
-
-    Parameters
-    ----------
-    coding : Coding
-    code : int array (N,)
-        0 for missing cells.
-    is_first : bool array (N,)
-        Whether nothing comes before the row.
-    rng : Generator
-    before : float64 array (N,), optional
-        Values that are known already; NaN elsewhere.
-    """
+    """Values of codes (N,), 0 for missing, row after row; known values are in ``before`` (N,), NaN elsewhere."""
     fresh = np.full(len(code), np.nan)
     known = np.flatnonzero(code > 0)
     fresh[known] = draw(coding.scale, code[known] - 1, rng.random(len(known)))

@@ -26,11 +26,8 @@ def impute_codes(
     cap: int,
     seed: int,
 ) -> list[np.ndarray]:
-    """Cells (N, number of schema columns) with the unknown ones filled in, one array for each of ``m`` draws.
-
-    Means of numbers are moved towards the straight line between known neighbours: see ``HistoryModel.line_share``.
-    Empty cells of ``coded`` are unknown; ``cap`` is the largest number of hypotheses.
-    """
+    """Cells (N, columns) with the unknown ones filled in, one array for each of ``m`` draws."""
+    # Means of numbers are moved towards the line between known neighbours: `HistoryModel.line_share`.
     columns, histories = model.columns, present(coded.histories)
     n_draws = m if method == "sample" else 0
     filled = [X.copy() for _ in range(m)]
@@ -75,11 +72,8 @@ def impute_codes(
 
 
 def line_of(start: np.ndarray, time: np.ndarray | None, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The straight line in time between the known neighbours of each cell, and which neighbours it has.
-
-    Without times, rows are one apart. With one known neighbour, its value is the line; without, and at known cells, the
-    line is NaN. Two arrays (N,), of float64 and int64: `BETWEEN`, `AFTER` the last known cell, `BEFORE` the first one.
-    """
+    """The line in time between the known neighbours of each cell (N,), NaN if there are none; which of them exist."""
+    # Without times, rows are one apart. With one known neighbour, its value is the line.
     row = np.arange(len(x))
     t = row.astype(np.float64) if time is None else time
     length = np.diff(start)
@@ -101,7 +95,7 @@ def line_of(start: np.ndarray, time: np.ndarray | None, x: np.ndarray) -> tuple[
 
 
 def _mean_answers(columns: HistoryColumns, number: np.ndarray, found: SubjectAnswers) -> np.ndarray:
-    """Means or most probable levels of unknown cells, (U, 1); ``number`` says of which variable each cell is."""
+    """Means or most probable levels of unknown cells, (U, 1); ``number`` is the variable of each cell."""
     answer = np.full((len(number), 1), np.nan)
     for v, variable in enumerate((*columns.head, *columns.rows)):
         at = np.flatnonzero(number == v)

@@ -32,16 +32,7 @@ def take_cell(layout, histories, r, j, state):
 
 @entry
 def collect_contexts(layout, histories, kinds, columns, target, state, out):
-    """Contexts of one target in every row where it is the target: out (K, rows) uint8; the number of rows.
-
-    Parameters
-    ----------
-    layout, histories : records
-    kinds, columns : int16 array (K,)
-    target : int
-    state : State of one hypothesis
-    out : uint8 array (K, R)
-    """
+    """Contexts of one target in every row of it, into ``out``, uint8 (K, R); returns the number of rows."""
     d = layout.n_codes.shape[0]
     found = 0
     for i in range(histories.start.shape[0] - 1):
@@ -90,19 +81,7 @@ def target_codes_of(layout, histories, target, state, out):
 
 @entry
 def expected_classes(layout, conditionals, histories, target, sort, state, share, observed, expected):
-    """Class of the cell, and the probability of every class by the trees that the target has, in every later row.
-
-    Parameters
-    ----------
-    layout, conditionals, histories : records
-    target, sort : int
-        Target of a later row, and the sort of its classes.
-    state : State of one hypothesis
-    share : float64 array (64,)
-        Scratch.
-    observed : int64 array (R,)
-    expected : float32 array (R, K)
-    """
+    """Class of the cell, int64 (R,), and the probability of each class by the target's trees, float32 (R, K)."""
     d = layout.n_codes.shape[0]
     j = target - layout.n_head - d
     k = layout.change[j]
@@ -133,18 +112,7 @@ def expected_classes(layout, conditionals, histories, target, sort, state, share
 
 @entry
 def cell_log_probabilities(layout, conditionals, histories, state, share, of_head, of_cell):
-    """Log-probability of the code of every cell given all before it.
-
-    Parameters
-    ----------
-    layout, conditionals, histories : records
-        Nothing is unknown.
-    state : State of one hypothesis
-    share : float64 array (64,)
-        Scratch.
-    of_head : float64 array (n, h)
-    of_cell : float64 array (N, d)
-    """
+    """Log-probability of the code of every cell given all before it: of heads (n, h) and of cells (N, d)."""
     d = layout.n_codes.shape[0]
     for i in range(histories.start.shape[0] - 1):
         begin(histories, i, state)

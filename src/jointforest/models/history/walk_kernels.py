@@ -71,13 +71,9 @@ def _rescale(state, n):
 
 @kernel
 def keep_candidates(scratch, state, n, n_codes, cap, is_drawn):
-    """Choose among the candidates (hypothesis, code): all of them, or ``cap`` stratified draws; how many, and if all.
-
-    Hypothesis h with code c has its weight times ``share[group[h], c]``, or all of it with code 0 if it has no group.
-    Where draws look ahead, this is multiplied by ``factor[h, c]``.
-    With ``is_drawn`` there are always ``cap`` draws, each a hypothesis of its own: a value inside the code is drawn
-    next.
-    """
+    """Choose among candidates (hypothesis, code): all, or ``cap`` stratified draws; returns number, whether all."""
+    # Hypothesis h with code c has its weight times ``share[group[h], c]`` (times ``factor[h, c]`` when looking ahead).
+    # With ``is_drawn`` there are always ``cap`` draws, because a value inside the code is drawn next.
     total = 0.0
     for h in range(n):
         total += state.weight[h] * mass_of(scratch, h, n_codes)
@@ -338,10 +334,8 @@ def find_next_known(layout, histories, task, scratch, i, row, j):
 
 @kernel
 def look_ahead(layout, scratch, state, n, j, row):
-    """Fill the factors of all hypotheses: a Cauchy density of the distance from the next known value.
-
-    It has heavy tails, so no hypothesis gets a large weight when its factor is taken out.
-    """
+    """Fill the factors of all hypotheses: a Cauchy density of the distance from the next known value."""
+    # It has heavy tails, so no hypothesis gets a large weight when its factor is taken out.
     d, k = layout.n_codes.shape[0], layout.change[j]
     for h in range(n):
         if scratch.group[0, h] < 0:
@@ -368,10 +362,8 @@ def forget_ahead(layout, state, n, j):
 
 @kernel
 def keep_values(layout, scratch, state, n, j, row, n_codes, cap):
-    """Choose among the candidates (hypothesis, code, value) of a column of changes; how many, and if all are kept.
-
-    On a grid all of them are kept if they are no more than ``cap``; else ``cap`` are drawn.
-    """
+    """Choose among the candidates (hypothesis, code, value) of a column of changes; how many, and if all are kept."""
+    # On a grid all of them are kept if they are no more than ``cap``; else ``cap`` are drawn.
     if layout.step[layout.change[j]] > 0.0:
         kept = keep_cells(layout, scratch, state, n, j, row, n_codes, cap)
         if kept > 0:
@@ -425,10 +417,8 @@ def keep_cells(layout, scratch, state, n, j, row, n_codes, cap):
 
 @kernel
 def split_cell(conditionals, layout, task, scratch, state, other, n, j, row, mode, event, marginal):
-    """Split hypotheses by the codes of an unknown cell; how many, and if all are kept.
-
-    Hypotheses that have ended before the row keep a single code, 0.
-    """
+    """Split hypotheses by the codes of an unknown cell; how many, and if all are kept."""
+    # Hypotheses that have ended before the row keep a single code, 0.
     d = layout.n_codes.shape[0]
     widest = max(layout.n_codes[j], conditionals.target_codes[layout.n_head + d + j])
     is_value = layout.change[j] < 0
@@ -470,10 +460,8 @@ def split_cell(conditionals, layout, task, scratch, state, other, n, j, row, mod
 
 @kernel
 def meet_cell(conditionals, layout, histories, scratch, state, n, r, j, row):
-    """Weigh hypotheses by a known cell; its probability given all before.
-
-    Where an earlier cell of a column of changes was unknown, hypotheses differ in the change that leads to the value.
-    """
+    """Weigh hypotheses by a known cell; its probability given all before."""
+    # Where an earlier cell of a column of changes was unknown, hypotheses differ in the change that leads to the value.
     d, k = layout.n_codes.shape[0], layout.change[j]
     forget_ahead(layout, state, n, j)
     find_groups(conditionals, layout, scratch, state, n, j, row)
@@ -512,11 +500,8 @@ def expects_differ(layout, state, n):
 
 @kernel
 def remember_row(layout, scratch, state, n, row, is_split, base, room):
-    """Take the row into the pasts of all hypotheses; the place of the first past.
-
-    If they differ in the row, hypotheses go on with pasts of their own, in the half of the room that is free. They do
-    if it has an unknown cell, or if a constant column is unknown and codes are expected by it.
-    """
+    """Add the row to the pasts of all hypotheses; returns the position of the first past."""
+    # Hypotheses that differ in the row get pasts of their own, in the free half of the room.
     if not (is_split or (scratch.common[0] == PAST and expects_differ(layout, state, n))):
         for h in range(n if scratch.common[0] == NOTHING else 1):
             remember(state, h, row)
@@ -561,13 +546,8 @@ def go_on(layout, state, n, n_rows):
 
 @kernel
 def look_back(scratch, n_events, n_smoothed, first, marginal, mean):
-    """Distributions and mean values of unknown cells given what was met after them, by the paths of the hypotheses.
-
-    n_smoothed : int
-        Number of unknown cells that known cells follow; the others have their distributions already.
-    first : int
-        Row of ``marginal`` and of ``mean`` of the first unknown cell.
-    """
+    """Distributions and mean values of unknown cells given later known cells, by the paths of the hypotheses."""
+    # ``n_smoothed`` unknown cells are followed by known ones; ``first`` is the row of the first one in ``marginal``.
     block = 0
     while block < n_events:
         end = min(block + LAG, n_events)
@@ -635,17 +615,7 @@ def coprime_near(k, n):
 
 @entry
 def walk(conditionals, layout, histories, task, scratch, state, other, found):
-    """Answer questions about subjects with unknown cells.
-
-    Parameters
-    ----------
-    conditionals, layout, histories : records
-    task : Task
-    scratch : Scratch
-    state, other : State of ``cap`` hypotheses
-    found : Found
-        Receives the answers; its marginals are zero before.
-    """
+    """Answer questions about subjects with unknown cells, with ``cap`` hypotheses, into ``found``."""
     d = layout.n_codes.shape[0]
     for i in range(histories.start.shape[0] - 1):
         start_stream(scratch.random, task.seed, task.number[i])

@@ -1,4 +1,4 @@
-"""What rows of evidence about a table say of its coordinates, worked out sum by sum."""
+"""Evidence on a table as evidence on its coordinates, sum by sum."""
 
 from __future__ import annotations
 
@@ -17,20 +17,15 @@ from .coordinates import Coordinates, Term
 
 
 class CoordinateCells:
-    """What n rows of evidence say of the coordinates, worked out sum by sum.
+    """n rows of evidence on the coordinates, worked out sum by sum.
 
-    Attributes
-    ----------
-    said : float64 array (n, d), said_region : int32 array (n, d)
-        Values and numbers of regions of the table's cells.
-    value : float64 array (n, m), region : int32 array (n, m)
-        The same of the coordinates.
+    said : float64 array (n, d), said_region : int32 array (n, d). Values and numbers of regions of the table's cells.
+    value : float64 array (n, m), region : int32 array (n, m). The same of the coordinates.
     log_weight : float64 array (n,)
-    pending : bool array (n, s)
-        Whether what is said of the k-th sum still has to be taken up.
+    pending : bool array (n, s). Whether the evidence on the k-th sum is still to be applied.
     owner : int64 array (n,)
-    is_new : bool array (n,)
-        Whether a compound has no level with the values of the row, which then say nothing of it, at a penalty.
+    is_new : bool array (n,). Whether a compound has no level with the values of the row, which is then no evidence,
+        at a penalty.
     """
 
     def __init__(self, coordinates: Coordinates, table: RegionTable, fields: dict[str, np.ndarray]) -> None:
@@ -42,7 +37,7 @@ class CoordinateCells:
 
     @staticmethod
     def of(coordinates: Coordinates, evidence: Evidence) -> CoordinateCells:
-        """What evidence says of plain columns and compounds; sums are pending."""
+        """The evidence on plain columns and compounds; sums are pending."""
         n, m = len(evidence.value), len(coordinates.inner.columns)
         said, said_region = evidence.value, evidence.cell_regions()
         sums = list(coordinates.sums)
@@ -80,7 +75,7 @@ class CoordinateCells:
         return found
 
     def without_parts(self, j: int) -> CoordinateCells:
-        """The rows without what they say of the unknown parts of a sum."""
+        """The rows without their evidence on the unknown parts of a sum."""
         found = self.take(np.arange(len(self.owner)))
         for term in self.coordinates.sources[j].terms:
             found.region[np.isnan(found.value[:, term.at]), term.at] = -1
@@ -99,7 +94,7 @@ class CoordinateCells:
     # ---- compounds
 
     def _say_of_compound(self, at: int, members: tuple[int, ...]) -> None:
-        """What the cells of a compound's members say of its level."""
+        """The evidence of a compound's members on its level."""
         columns = self.coordinates.schema.columns
         is_said = ~np.isnan(self.said[:, members]) | (self.said_region[:, members] >= 0)
         rows = np.flatnonzero(is_said.any(axis=1))
@@ -125,7 +120,7 @@ class CoordinateCells:
             self.log_weight[rows] += np.where(np.isnan(self.said[rows, j]), 0.0, self.coordinates.unit(j))
 
     def _log_like(self, column: Column, values: np.ndarray, i: int, j: int) -> np.ndarray:
-        """Log-likelihood that what row i says of column j gives to numbers (K,)."""
+        """Log-likelihood of numbers under the evidence of row i on column j (K,)."""
         x, number = float(self.said[i, j]), int(self.said_region[i, j])
         if not math.isnan(x):
             near = NEAR * column.step if not column.is_categorical else 0.0
@@ -206,7 +201,7 @@ class CoordinateCells:
     # ---- sums
 
     def solve(self) -> None:
-        """Take up what is said of sums, as far as at most one part of each is unknown."""
+        """Apply the evidence on sums, as far as at most one part of each is unknown."""
         while self.pending.any():
             before = int(self.pending.sum())
             for k, j in enumerate(self.coordinates.sums):
@@ -217,7 +212,7 @@ class CoordinateCells:
                 return
 
     def _solve(self, j: int, rows: np.ndarray) -> np.ndarray:
-        """Take up what rows say of sum j; the rows for which that was possible."""
+        """Apply the evidence of rows on sum j; returns the rows for which this was possible."""
         source = self.coordinates.sources[j]
         values = np.column_stack([term.values(self.value[rows]) for term in source.terms])
         unknown = np.isnan(values)
@@ -256,7 +251,7 @@ class CoordinateCells:
             return np.abs(total - said) <= self.tolerance(j)
 
     def _compare(self, j: int, rows: np.ndarray, total: np.ndarray) -> None:
-        """Take up what rows say of a sum of which all parts are known."""
+        """Apply the evidence of rows on a sum of which all parts are known."""
         column, said = self.coordinates.schema.columns[j], self.said[rows, j]
         is_value = ~np.isnan(said)
         fits = self.fits(j, total, said)
@@ -266,7 +261,7 @@ class CoordinateCells:
             self.log_weight[i] += region_log_likelihood(column, self.table.regions[int(self.said_region[i, j])], x)
 
     def _solve_levels(self, j: int, term: Term, rows: np.ndarray, rest: np.ndarray) -> None:
-        """Take up what rows say of a sum of which the level of a compound is unknown."""
+        """Apply the evidence of rows on a sum of which the level of a compound is unknown."""
         column, table = self.coordinates.schema.columns[j], term.table
         assert table is not None
 
@@ -280,7 +275,7 @@ class CoordinateCells:
         self.log_weight[rows] += np.where(np.isnan(self.said[rows, j]), 0.0, self.coordinates.unit(j))
 
     def _solve_number(self, j: int, term: Term, rows: np.ndarray, rest: np.ndarray) -> None:
-        """Take up what rows say of a sum of which one number is unknown."""
+        """Apply the evidence of rows on a sum of which one number is unknown."""
         column = self.coordinates.schema.columns[j]
         said, half = self.said[rows, j], self.coordinates.half_width(j)
         is_value = ~np.isnan(said)
@@ -356,7 +351,7 @@ class CoordinateCells:
         return [term.at for term in terms if math.isnan(self.value[0, term.at])]
 
     def assign(self, at: int, values: np.ndarray) -> None:
-        """Give a coordinate one value in each row, besides what is said of it."""
+        """Give a coordinate one value in each row, besides its evidence."""
         column = self.coordinates.inner.columns[at]
         for number in np.unique(self.region[:, at]).tolist():
             rows = np.flatnonzero(self.region[:, at] == number)
@@ -367,7 +362,7 @@ class CoordinateCells:
         self.value[:, at], self.region[:, at] = values, -1
 
     def _set(self, j: int, term: Term, rows: np.ndarray, rest: np.ndarray, said: np.ndarray) -> None:
-        """Give a coordinate the value that makes the sum j what rows say it is."""
+        """Give a coordinate the value that makes the sum j that of the evidence."""
         inner = self.coordinates.inner.columns[term.at]
         x = snapped(inner, (said - rest) / term.coefficient)
         for atom in inner.atoms if inner.step == 0.0 else ():

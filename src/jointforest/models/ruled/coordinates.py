@@ -36,13 +36,10 @@ _ASIDE = 1e-5
 class Term(NamedTuple):
     """One addend of a column.
 
-    Attributes
-    ----------
-    at : int
-        Number of the coordinate.
+    at : int. Number of the coordinate.
     coefficient : float
-    table : float64 array (K,) or None
-        Number, or level code, of each level of a compound; None of a coordinate that is taken as it is.
+    table : float64 array (K,) or None. Number, or level code, of each level of a compound; None of a coordinate that is
+        taken as it is.
     """
 
     at: int
@@ -61,13 +58,10 @@ class Term(NamedTuple):
 class Source(NamedTuple):
     """How a column is made: constant + sum of coefficient * value over the terms.
 
-    Attributes
-    ----------
     terms : tuple of Term
     constant : float
-    tolerance : float
-        By how much known cells may miss the sum, beyond half a step of the column's grid: they are taken for the sum
-        with an error that is uniform within it. Cells that are drawn are the sum, rounded.
+    tolerance : float. By how much known cells may miss the sum, beyond half a step of the column's grid: they are taken
+        for the sum with an error that is uniform within it. Cells that are drawn are the sum, rounded.
     """
 
     terms: tuple[Term, ...]
@@ -93,18 +87,12 @@ class Source(NamedTuple):
 class Absence(NamedTuple):
     """When cells of a column are missing.
 
-    Attributes
-    ----------
-    like : int
-        The coordinate whose cells are missing with them; -1: none.
-    where : int
-        The coordinate at some of whose values they are missing; -1: none.
-    values : tuple of float
-        These values, numbers or level codes.
-    by_rule : bool
-        Whether such a cell has no value at all, by a rule; otherwise it has one that is not seen.
-    besides : int
-        The boolean coordinate that is true where cells of other rows have a value that is not seen; -1: none.
+    like : int. The coordinate whose cells are missing with them; -1: none.
+    where : int. The coordinate at some of whose values they are missing; -1: none.
+    values : tuple of float. These values, numbers or level codes.
+    by_rule : bool. Whether such a cell has no value at all, by a rule; otherwise it has one that is not seen.
+    besides : int. The boolean coordinate that is true where cells of other rows have a value that is not seen; -1:
+        none.
     """
 
     like: int = -1
@@ -115,7 +103,7 @@ class Absence(NamedTuple):
 
     @property
     def coordinates(self) -> set[int]:
-        """The coordinates that say whether a cell is missing."""
+        """The coordinates that determine whether a cell is missing."""
         return {at for at in (self.like, self.where, self.besides) if at >= 0}
 
 
@@ -151,16 +139,11 @@ def values_of(column: Column) -> np.ndarray:
 class Coordinates:
     """The columns of a table as functions of coordinates.
 
-    Attributes
-    ----------
-    schema : Schema
-        Of the table, d columns.
-    inner : Schema
-        Of the m coordinates.
+    schema : Schema. Of the table, d columns.
+    inner : Schema. Of the m coordinates.
     sources : tuple of d Source
     absences : tuple of d Absence
-    enforced : tuple of Rule
-        The rules that hold in every row.
+    enforced : tuple of Rule. The rules that hold in every row.
     """
 
     schema: Schema
@@ -190,7 +173,7 @@ class Coordinates:
 
     @cached_property
     def merged(self) -> set[int]:
-        """The compounds with levels that no member tells apart, as others of its columns were left out."""
+        """The compounds with levels that no member distinguishes, as others of its columns were left out."""
         made = {term.at for source in self.sources for term in source.terms if term.table is not None}
         each = {at: np.array([self.table(j) for j in self.compounds.get(at, ())]) for at in made}
         return {at for at, of in each.items() if not of.size or np.unique(of, axis=1).shape[1] < of.shape[1]}
@@ -253,10 +236,8 @@ class Coordinates:
             return (x < column.minimum - near) | (x > column.maximum + near)
 
     def move_gaps(self, j: int, Z: np.ndarray, rows: np.ndarray, low: float, high: float) -> None:
-        """Change the gap of column j in some rows of coordinates Z, so that the column is between low and high.
-
-        As far as its order with the other column allows.
-        """
+        """Change the gap of column j in some rows of coordinates Z, so that the column is between low and high."""
+        # As far as its order with the other column allows.
         at = self.gaps[j]
         gap, name = self.inner.columns[at], self.schema.columns[j].name
         (c,) = (term.coefficient for term in self.sources[j].terms if term.at == at)
@@ -294,11 +275,7 @@ class Coordinates:
         return self.made(j, total)
 
     def combined(self, columns: Iterable[int], coefficients: Iterable[float]) -> tuple[dict[int, float], float] | None:
-        """A sum of columns as coefficients of coordinates, and a constant.
-
-        None where it is not the same number in every row: where a column is rounded, is a member of a compound, or may
-        have no value.
-        """
+        """A sum of columns as coefficients of coordinates and a constant; None if it is not the same in every row."""
         total: dict[int, float] = {}
         constant = 0.0
         for j, c in zip(columns, coefficients, strict=True):

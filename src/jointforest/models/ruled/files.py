@@ -21,11 +21,7 @@ _MOST = 100_000
 
 
 def ruled_to_arrays(coordinates: Coordinates, inner: Distribution) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What the metadata say of a ruled distribution, and its arrays.
-
-    The values of compounds stand one after the other in ``ruled.table``; terms name them by number. Coordinates that
-    are columns of the table are named by the column's number.
-    """
+    """Metadata and arrays of a ruled distribution; terms name the compounds' values in ``ruled.table`` by number."""
     check_coordinates(coordinates)
     tables: list[np.ndarray] = []
 
@@ -63,13 +59,7 @@ def ruled_from_arrays(
     arrays: dict[str, np.ndarray],
     component: Callable[[Schema, Any, dict[str, np.ndarray]], Distribution],
 ) -> tuple[Coordinates, Distribution]:
-    """The coordinates and their distribution, which ``component`` makes; every field is checked.
-
-    Raises
-    ------
-    ValueError
-        If a field is not as it must be.
-    """
+    """The coordinates and their distribution, which ``component`` makes; raises ValueError if a field is not valid."""
     if set(about) != {"kind", "inner", "columns", "made", "sources", "absences", "rules"}:
         raise ValueError("rules: metadata missing or unknown")
     table, start = arrays["ruled.table"], arrays["ruled.table_start"]
@@ -143,13 +133,7 @@ def _absence(entry: Any) -> Absence:
 
 
 def check_coordinates(coordinates: Coordinates) -> None:
-    """See that columns can be made of coordinates as `Coordinates` promises.
-
-    Raises
-    ------
-    ValueError
-        Names the column and what was expected.
-    """
+    """Raise ValueError, which names the column, unless columns can be made of the coordinates."""
     inner = coordinates.inner.columns
     for column, source, absence in zip(
         coordinates.schema.columns, coordinates.sources, coordinates.absences, strict=True

@@ -40,7 +40,7 @@ class Lattice(NamedTuple):
 
 
 class Linker:
-    """Makes linked sums of what rows say of the coordinates."""
+    """Makes linked sums of the rows' evidence on the coordinates."""
 
     def __init__(self, coordinates: Coordinates, inner: HiddenTree) -> None:
         self.coordinates, self.inner = coordinates, inner
@@ -179,7 +179,7 @@ class Linker:
         return self._grids[at, low, high]
 
     def _log_like(self, cells: CoordinateCells, i: int, at: int, values: np.ndarray) -> np.ndarray:
-        """What row i says of the values of a coordinate."""
+        """The evidence of row i on the values of a coordinate."""
         number = int(cells.region[i, at])
         if number < 0:
             if len(values) not in self._nothing:
@@ -190,7 +190,7 @@ class Linker:
     def _likelihood(
         self, cells: CoordinateCells, i: int, j: int, least: float, step: float, size: int
     ) -> tuple[int, np.ndarray]:
-        """Likelihood of totals, by what row i says of column j, and the place of the first of these."""
+        """Likelihood of totals, by the evidence of row i on column j, and the place of the first of these."""
         column, said, number = self.coordinates.schema.columns[j], cells.said[i, j], int(cells.said_region[i, j])
         if math.isnan(said):
             totals = least + step * np.arange(size)

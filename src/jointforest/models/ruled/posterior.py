@@ -1,4 +1,4 @@
-"""What a ruled distribution says given evidence."""
+"""The posterior of a ruled distribution."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class RuledPosterior(PosteriorState):
 
     @cached_property
     def inner(self) -> PosteriorState:
-        """What the coordinates' distribution says of all rows."""
+        """The posterior of the coordinates for all rows."""
         if self.rows.sums is not None:
             assert self.linker is not None
             return self.linker.observe(self.rows.evidence, self.rows.sums)
@@ -106,7 +106,7 @@ class RuledPosterior(PosteriorState):
         return self.mixed(np.nan_to_num(self.inner.background_weight()))
 
     def with_cells(self, cells: CoordinateCells) -> RuledPosterior:
-        """The posterior of rows that say something else of the coordinates."""
+        """The posterior of rows with other evidence on the coordinates."""
         rows = CoordinateRows(cells, self.rows.is_exact)
         if self.rows.sums is not None:
             column, linker = self.rows.column, self.linker
@@ -292,10 +292,8 @@ class RuledPosterior(PosteriorState):
         return self._tilted(a, p, mean, b)
 
     def _tilted(self, a: Term, p: np.ndarray, mean: np.ndarray, b: Term) -> np.ndarray:
-        """Covariance of a compound's values and another coordinate: from its means under the excess and the shortfall.
-
-        With m the mean of a, Cov(a, b) = s (E[b | weights (a - m)+] - E[b | weights (a - m)-]), s = E (a - m)+.
-        """
+        """Covariance of a compound's values and a coordinate, from its means under the excess and the shortfall."""
+        # With m the mean of a, Cov(a, b) = s (E[b | weights (a - m)+] - E[b | weights (a - m)-]), s = E (a - m)+.
         assert a.table is not None
         cells = self.rows.cells
         excess = a.table - mean[:, None]
@@ -397,7 +395,7 @@ class RuledPosterior(PosteriorState):
         return last - first < _MOST_CELLS
 
     def _by_sums(self, j: int, read: Callable[[SumDistribution], np.ndarray], q: int) -> np.ndarray:
-        """What ``read`` says of the distribution of column j in each row of the table, (n, q); NaN where impossible."""
+        """The results of ``read`` for column j in each row of the table, (n, q); NaN where impossible."""
         if j not in self._kept:
             self._kept[j] = self._sums(j)
             warn_of_draws(min((found.draws for found in self._kept[j] if found is not None), default=np.inf))
@@ -517,7 +515,7 @@ class RuledPosterior(PosteriorState):
             self.coordinates.move_gaps(j, Z, np.flatnonzero(is_outside & is_free), column.minimum, column.maximum)
 
     def _is_free(self, at: int, i: int) -> bool:
-        """Whether nothing in row i of the table says what a coordinate is."""
+        """Whether nothing in row i of the table determines a coordinate."""
         return all(np.isnan(self.evidence.value[i, j]) for j, k in self.coordinates.plain.items() if k == at)
 
     def missing_shares(self, columns: Sequence[int]) -> np.ndarray:
@@ -529,7 +527,7 @@ class RuledPosterior(PosteriorState):
         return found
 
     def _of_row(self, r: int) -> PosteriorState:
-        """What the coordinates' distribution says of one row about them."""
+        """The posterior of the coordinates for one row about them."""
         return self.inner if len(self.rows.owner) == 1 else self.of_inner.observe(self.rows.take(np.array([r])))
 
     def _missing(self, r: int, state: PosteriorState, j: int) -> float:

@@ -42,17 +42,11 @@ _MOST_COMPONENTS = 256
 class PartsOfSum(NamedTuple):
     """constant + sum of coefficient * column, of the columns of a distribution given rows of evidence.
 
-    Attributes
-    ----------
     distribution : Distribution
-    evidence : Evidence
-        R rows, of which one holds.
-    share : float64 array (R,)
-        The probability of each that it is the one; NaN if all are impossible.
-    is_exact : bool
-        Whether the rows are all there are, and no draws.
-    coefficient : dict of int to float
-        By the number of the column; none is 0.
+    evidence : Evidence. R rows, of which one holds.
+    share : float64 array (R,). The probability of each that it is the one; NaN if all are impossible.
+    is_exact : bool. Whether the rows are all there are, and no draws.
+    coefficient : dict of int to float. By the number of the column; none is 0.
     constant : float
     """
 
@@ -76,11 +70,8 @@ def ruled(coordinates: Coordinates, inner: Distribution) -> Distribution:
 class RuledDistribution(Distribution):
     """The rows that a distribution of coordinates makes.
 
-    Attributes
-    ----------
     coordinates : Coordinates
-    inner : Distribution
-        Of the coordinates; no mixture.
+    inner : Distribution. Of the coordinates; no mixture.
     """
 
     coordinates: Coordinates
@@ -181,10 +172,8 @@ class RuledDistribution(Distribution):
         )
 
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool) -> np.ndarray:
-        """As the base class; columns that an order makes of others stay in their observed range.
-
-        They stop at an end that is a point mass. Other rows that leave a range are drawn again.
-        """
+        """As the base class; columns that an order makes of others stay in their observed range."""
+        # They stop at an end that is a point mass. Other rows that leave a range are drawn again.
         X, draws = self._drawn(evidence, m, seed, missing)
         warn_of_draws(draws, "rows")
         free = np.isnan(evidence.value) & (evidence.cell_regions() < 0)
@@ -258,10 +247,8 @@ class RuledDistribution(Distribution):
         return X
 
     def _keep_to_caps(self, evidence: Evidence, Z: np.ndarray, m: int) -> None:
-        """Move draws of coordinates (n * m, p) so that columns stop at an end of their range that is a point mass.
-
-        A column whose values crowd at its maximum, such as a percentage at 100, has its rows beyond it there.
-        """
+        """Move draws of coordinates (n * m, p) so that columns stop at an end of their range that is a point mass."""
+        # A column whose values crowd at its maximum, such as a percentage at 100, has its rows beyond it there.
         free = np.isnan(evidence.value) & (evidence.cell_regions() < 0)
         for j, at in self.coordinates.gaps.items():
             column = self.schema.columns[j]
@@ -284,10 +271,7 @@ class RuledDistribution(Distribution):
     def _seen(
         self, evidence: Evidence, X: np.ndarray, Z: np.ndarray, hidden: np.ndarray | None, m: int, missing: bool
     ) -> np.ndarray:
-        """Draws X (n * m, d), made of coordinates Z, with the cells that are known, and without those that are missing.
-
-        ``hidden`` are the same draws of coordinates with missing cells.
-        """
+        """Draws X (n * m, d) from coordinates Z, with the known cells, and without the missing ones (``hidden``)."""
         known = np.repeat(~np.isnan(evidence.value), m, axis=0)
         regions = np.repeat(evidence.cell_regions() >= 0, m, axis=0)
         impossible = np.isnan(Z).any(axis=1)
@@ -450,7 +434,7 @@ class RuledDistribution(Distribution):
         return ""
 
     def _is_impossible(self, evidence: Evidence, names: set[str]) -> bool:
-        """Whether what evidence says of some columns has probability 0."""
+        """Whether the evidence on some columns has probability 0."""
         for j, name in enumerate(self.schema.names):
             if name not in names:
                 evidence = evidence.without(j)

@@ -41,16 +41,10 @@ TAIL = 1e-12
 class CoordinateRows:
     """Rows of evidence about coordinates that stand for n rows of evidence about a table.
 
-    Attributes
-    ----------
-    cells : Cells
-        R rows, those of one row of the table next to each other.
-    is_exact : bool array (n,)
-        Whether the rows of a row of the table are all there are, and no draws.
-    sums : list of R LinkedSum or None
-        The sum beside each row, if there is one.
-    column : int
-        The column of the table that is this sum; -1 if there is none.
+    cells : Cells. R rows, those of one row of the table next to each other.
+    is_exact : bool array (n,). Whether the rows of a row of the table are all there are, and no draws.
+    sums : list of R LinkedSum or None. The sum beside each row, if there is one.
+    column : int. The column of the table that is this sum; -1 if there is none.
     """
 
     def __init__(
@@ -60,7 +54,7 @@ class CoordinateRows:
 
     @cached_property
     def evidence(self) -> Evidence:
-        """The rows as evidence, without penalties; what is said of parts of linked sums is in the sums."""
+        """The rows as evidence, without penalties; evidence on parts of linked sums is in the sums."""
         return (self.cells if self.sums is None else self.cells.without_parts(self.column)).evidence()
 
     @property
@@ -102,7 +96,7 @@ class CoordinateRows:
         return np.where(self.is_exact | np.isnan(worth), np.inf, worth)
 
     def said_sums(self) -> list[str]:
-        """Names of the sums that the rows say something of."""
+        """Names of the sums on which the rows have evidence."""
         names, cells = self.cells.coordinates.schema.names, self.cells
         is_said = (~np.isnan(cells.said) | (cells.said_region >= 0)).any(axis=0)
         return [names[j] for j in cells.coordinates.sums if is_said[j]]
@@ -115,11 +109,8 @@ def translate(
     linker: Linker | None = None,
     few: int | None = None,
 ) -> Iterator[tuple[np.ndarray, CoordinateRows]]:
-    """The rows about coordinates that stand for rows of evidence about the table: numbers of some of these, and theirs.
-
-    With a ``linker`` sums stay beside the rows where it makes them, if they are known sums of two parts, or grids would
-    be more than ``few`` rows (default `FEW_PLACES`). Groups of rows that become many are small.
-    """
+    """The rows about coordinates that stand for rows of evidence about the table: row numbers, and their evidence."""
+    # With a ``linker``, known sums of two parts stay beside the rows, and so do grids of more than ``few`` rows.
     cells = CoordinateCells.of(coordinates, evidence)
     cells.solve()
     is_open = cells.pending.any(axis=1)
@@ -195,11 +186,8 @@ def _spread_out(cells: CoordinateCells, inner: Distribution) -> CoordinateRows:
 
 
 def representatives(evidence: Evidence, is_open: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of rows that stand for all, and the place of each row's representative among them.
-
-    Of equal rows that become several the first one stands for all; every other row stands for itself. Rows of draws
-    that say something of a few columns are often equal, and each that becomes several takes long.
-    """
+    """Numbers of rows that represent all, and the position of each row's representative among them."""
+    # Rows of draws are often equal, and each that becomes several rows takes long.
     n = len(evidence.value)
     key = np.arange(n)
     opened = np.flatnonzero(is_open)
@@ -213,7 +201,7 @@ def representatives(evidence: Evidence, is_open: np.ndarray) -> tuple[np.ndarray
 
 
 def open_rows(coordinates: Coordinates, evidence: Evidence) -> np.ndarray:
-    """Which rows become several, as they say something of a sum of which two parts or more are unknown, bool (n,)."""
+    """Which rows become several, as they have evidence on a sum with two unknown parts or more, bool (n,)."""
     cells = CoordinateCells.of(coordinates, evidence)
     cells.solve()
     return np.asarray(cells.pending.any(axis=1))
@@ -227,7 +215,7 @@ def known_values(coordinates: Coordinates, X: np.ndarray) -> np.ndarray:
 
 
 # ---- Rows of evidence about sums with several unknown parts, as many rows in which all of them are known.
-# ---- All rows of a group say something of the same sums and know the same parts, so that they take the same steps.
+# ---- All rows of a group have evidence on the same sums and know the same parts, so they take the same steps.
 
 
 def _by_grids(group: CoordinateCells, inner: Distribution) -> CoordinateCells:
@@ -253,11 +241,8 @@ def _by_grids(group: CoordinateCells, inner: Distribution) -> CoordinateCells:
 
 
 def supports(state: PosteriorState, column: Column, at: int) -> tuple[np.ndarray, np.ndarray]:
-    """Values of a coordinate that hold all but 2e-12 of its posterior, for each row of evidence: rows and values (N,).
-
-    Rows ascend, and their values too; a row without a grid, or of too many values, has none. All values that were
-    observed are among them, because further evidence may make likely what is unlikely now.
-    """
+    """Values of a coordinate that hold all but 2e-12 of its posterior, by row, ascending: rows, values (N,)."""
+    # All observed values are included, because further evidence may make likely what is unlikely now.
     if column.is_categorical:
         row, level = np.nonzero(np.nan_to_num(state.level_probabilities(at)) > 0.0)
         return row, level.astype(np.float64)
@@ -273,10 +258,8 @@ def supports(state: PosteriorState, column: Column, at: int) -> tuple[np.ndarray
 
 
 def _by_draws(group: CoordinateCells, inner: Distribution) -> CoordinateCells:
-    """Rows for each of n, with drawn values of the unknown parts but the last, weighed by the inverse density.
-
-    Each row has the same random numbers, so that its draws do not depend on the others.
-    """
+    """Rows for each of n, with drawn values of the unknown parts but the last, weighed by the inverse density."""
+    # Each row has the same random numbers, so that its draws do not depend on the others.
     rows = group.evidence()
     before = inner.log_density(rows)
     possible = np.flatnonzero(before > -np.inf)

@@ -39,10 +39,8 @@ NO_SCALE = [code for code, family in enumerate(MODULES) if not getattr(family, "
 
 
 def by_family(name: str, default: Callable | None = None) -> Any:
-    """A kernel that calls the kernel ``name`` of the density's family, or ``default`` if the family has none.
-
-    It compares the family code of the density with each code in turn.
-    """
+    """A kernel that calls the kernel ``name`` of the density's family, or ``default`` if the family has none."""
+    # It compares the family code of the density with each code in turn.
     *others, chosen = [getattr(family, name, default) for family in MODULES]
     for code, one in reversed([*enumerate(others)]):
         if one is not chosen:
@@ -167,10 +165,8 @@ derivatives = by_family("derivatives", _differences)
 
 @kernel
 def _by_quadrature(d, u, v, with_slope):
-    """Mean, variance, mean log density and, if asked for, mean square of its slope, of the part in (u, v].
-
-    By Gauss rules on panels from the mode outwards, each as wide as all before, until the variance stays.
-    """
+    """Mean, variance, mean log density and, if asked for, mean square of its slope, of the part in (u, v]."""
+    # By Gauss rules on panels from the mode outwards, each as wide as all before, until the variance stays.
     centre = mode(d, u, v)
     top = log_pdf_inside(d, centre)
     total, first, second, logs, slopes = 0.0, 0.0, 0.0, 0.0, 0.0

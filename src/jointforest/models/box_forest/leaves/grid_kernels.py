@@ -47,12 +47,10 @@ def log_density(d, x, step):
 
 @kernel
 def _edge(d, z, y, log_m, r):
-    """One edge's part of E[t], E[(X - r) t] and E[t^2], t = X - centre of X's cell, in standard units; y = step^2.
-
-    Summing the Taylor series of the density over cells gives, with D the derivative at the edges and h the step,
-    E[t] = [A(D) f] and E[t^2] = h^2/12 + [B(D) f] with A = (h/2) coth(hD/2) / D - 1 / D^2 and
-    B = h^2 / (4 D) - h coth(hD/2) / D^2 + 2 / D^3 - h^2 / (12 D); E[(X - r) t] = [A(D) (x - r) f].
-    """
+    """One edge's part of E[t], E[(X - r) t] and E[t^2], t = X - centre of X's cell, in standard units; y = step^2."""
+    # Summing the Taylor series of the density over cells gives, with D the derivative at the edges and h the step, E[t]
+    # = [A(D) f] and E[t^2] = h^2/12 + [B(D) f] with A = (h/2) coth(hD/2) / D - 1 / D^2 and B = h^2 / (4 D) - h
+    # coth(hD/2) / D^2 + 2 / D^3 - h^2 / (12 D); E[(X - r) t] = [A(D) (x - r) f].
     if math.isinf(z):
         return 0.0, 0.0, 0.0
     log_f, d1, d2, d3, d4, d5, d6 = derivatives(d, z)

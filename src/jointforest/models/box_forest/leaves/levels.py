@@ -33,24 +33,16 @@ class WideLevels(NamedTuple):
 
     where ``own`` is 0 but for the few levels that the row lists.
 
-    Attributes
-    ----------
-    place : int32 array (c,)
-        Of each categorical slot: its first column in ``Leaves.level_mass``, or -1 - t if it is wide; derived.
-    start : int32 array (w + 1,)
-        Levels of wide column t are ``start[t]:start[t + 1]`` of a row of ``share``; derived.
-    share : float64 array (G, W)
-        What rows share, of any sum.
+    place : int32 array (c,). Of each categorical slot: its first column in ``Leaves.level_mass``, or -1 - t if it is
+        wide; derived.
+    start : int32 array (w + 1,). Levels of wide column t are ``start[t]:start[t + 1]`` of a row of ``share``; derived.
+    share : float64 array (G, W). What rows share, of any sum.
     share_row : int32 array (R, w)
     scale : float64 array (R, w)
-    words : uint64 array (B,)
-        Sets of levels: level k is bit ``k % 64`` of word ``k // 64`` of the set.
-    set_at : int32 array (R, w)
-        First word of the row's set.
-    own_start : int64 array (R w + 1,)
-        Row r lists ``own_start[r w + t]:own_start[r w + t + 1]`` of wide column t.
-    own_level : int32 array (E,)
-        Rising in each list.
+    words : uint64 array (B,). Sets of levels: level k is bit ``k % 64`` of word ``k // 64`` of the set.
+    set_at : int32 array (R, w). First word of the row's set.
+    own_start : int64 array (R w + 1,). Row r lists ``own_start[r w + t]:own_start[r w + t + 1]`` of wide column t.
+    own_level : int32 array (E,). Rising in each list.
     own_mass : float64 array (E,)
     """
 
@@ -69,14 +61,9 @@ class WideLevels(NamedTuple):
 class Layout(NamedTuple):
     """Where level masses are.
 
-    Attributes
-    ----------
-    place, start : int32 arrays (c,), (w + 1,)
-        As in `WideLevels`.
-    slots : int64 array (w,)
-        Categorical slot of each wide column.
-    narrow : int64 array
-        The levels of the other columns among all S: the columns of ``Leaves.level_mass``.
+    place, start : int32 arrays (c,), (w + 1,). As in `WideLevels`.
+    slots : int64 array (w,). Categorical slot of each wide column.
+    narrow : int64 array. The levels of the other columns among all S: the columns of ``Leaves.level_mass``.
     """
 
     place: np.ndarray
@@ -190,7 +177,7 @@ def apart(wide: WideLevels, t: int, rows: np.ndarray | None = None) -> WideLevel
 
 
 def take_levels(where: Layout, wide: WideLevels, rows: np.ndarray, columns: Sequence[int] | None = None) -> WideLevels:
-    """These rows, and these wide columns (default: all), which ``where`` has; without what nobody needs any more."""
+    """These rows, and these wide columns (default: all), which ``where`` has; without unneeded parts."""
     numbers = range(wide.scale.shape[1]) if columns is None else columns
     return side_by_side(where, [apart(wide, t, rows) for t in numbers], len(rows))
 

@@ -21,11 +21,9 @@ Z_MAX = 1e154
 
 @kernel
 def erfcx(x):
-    """exp(x^2) erfc(x) for x >= 0, relative error below 2e-15.
-
-    A Chebyshev series of (1 + 2x) erfcx(x) in (x - k) / (x + k), the mapping of Shepherd and Laframboise (1981),
-    computed to 50 digits and written as a polynomial in four interleaved parts.
-    """
+    """exp(x^2) erfc(x) for x >= 0, relative error below 2e-15."""
+    # A Chebyshev series of (1 + 2x) erfcx(x) in (x - k) / (x + k), the mapping of Shepherd and Laframboise (1981),
+    # computed to 50 digits and written as a polynomial in four interleaved parts.
     t = 1.0 - 7.5 / (x + 3.75)
     t2 = t * t
     w = t2 * t2
@@ -60,10 +58,8 @@ _NODE, _WEIGHT = (np.ascontiguousarray(v[8:]) for v in np.polynomial.legendre.le
 
 @kernel
 def narrow_series(z2, y):
-    """S with mass of (m - h/2, m + h/2] = phi(m) h (1 + S), for z2 = m^2, y = h^2, y (z2 + 4) <= 1.
-
-    S is the sum over k of He_2k(m) (h/2)^2k / (2k + 1)!.
-    """
+    """S with mass of (m - h/2, m + h/2] = phi(m) h (1 + S), for z2 = m^2, y = h^2, y (z2 + 4) <= 1."""
+    # S is the sum over k of He_2k(m) (h/2)^2k / (2k + 1)!.
     p1 = (z2 - 1.0) * (1.0 / 24.0)
     p2 = ((z2 - 6.0) * z2 + 3.0) * (1.0 / 1920.0)
     p3 = (((z2 - 15.0) * z2 + 45.0) * z2 - 15.0) * (1.0 / 322560.0)
@@ -270,10 +266,8 @@ def _flat(za, h, state):
 
 @kernel
 def standard_draw(za, zb, h, state):
-    """A draw from the part in (za, zb], h wide: (anchor, t), the point being za + t, zb - t or t for anchor 1, 2, 0.
-
-    Of the numbers tried more than one in four is taken, wherever the interval is.
-    """
+    """A draw from the part in (za, zb], h wide: (anchor, t), the point being za + t, zb - t or t for anchor 1, 2, 0."""
+    # Of the numbers tried more than one in four is taken, wherever the interval is.
     flip = za + zb < 0.0
     if flip:
         za, zb = -zb, -za

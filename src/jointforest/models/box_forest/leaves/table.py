@@ -46,17 +46,12 @@ class Pieces(NamedTuple):
     They are disjoint and ascend. Quantile leaves consist of uniform pieces. Conditioning on several intervals, or on
     likelihoods of intervals, makes pieces of any family.
 
-    Attributes
-    ----------
     family : uint8 array (P, 1)
-    a, b, lo, hi : float64 arrays (P, 1)
-        As in `Leaves`, of a table of one slot.
-    log_weight : float64 array (P,)
-        The share of the slot's continuous part that is in the piece; ``exp`` of it sums to 1 over the slot's pieces.
-    log_norm : float64 array (P, 1)
-        As in `Leaves`; derived.
-    below : float64 array (P,)
-        Sum of the shares of the slot's pieces before this one; derived.
+    a, b, lo, hi : float64 arrays (P, 1). As in `Leaves`, of a table of one slot.
+    log_weight : float64 array (P,). The share of the slot's continuous part that is in the piece; ``exp`` of it sums to
+        1 over the slot's pieces.
+    log_norm : float64 array (P, 1). As in `Leaves`; derived.
+    below : float64 array (P,). Sum of the shares of the slot's pieces before this one; derived.
     """
 
     family: np.ndarray
@@ -72,14 +67,9 @@ class Pieces(NamedTuple):
 class ParameterTables(NamedTuple):
     """The fields of `Leaves` that define the leaves; `derived.make_leaves` computes the other fields.
 
-    Attributes
-    ----------
-    tree, log_weight, family, a, b, lo, hi, atom_mass, level_mass, missing_rate : array-like
-        As in `Leaves`.
-    wide : WideLevels, optional
-        As in `Leaves`; None where no column is wide.
-    pieces : Pieces, optional
-        As in `Leaves`; None where there are none. Its derived fields are computed anew.
+    tree, log_weight, family, a, b, lo, hi, atom_mass, level_mass, missing_rate : array-like. As in `Leaves`.
+    wide : WideLevels, optional. As in `Leaves`; None where no column is wide.
+    pieces : Pieces, optional. As in `Leaves`; None where there are none. Its derived fields are computed anew.
     """
 
     tree: Any
@@ -104,34 +94,22 @@ class Leaves(NamedTuple):
     each of its atoms k; the rest, ``1 - sum``, has a truncated density of family ``family[l, s]``, or
     several densities, its `Pieces`. On a slot with a grid (``step > 0``) only the masses of cells are used.
 
-    Attributes
-    ----------
-    tree : int32 array (L,)
-        Tree of the leaf.
-    log_weight : float64 array (L,)
-        log of pi_t * w_tl; ``exp`` of it sums to 1 over all leaves of all trees.
+    tree : int32 array (L,). Tree of the leaf.
+    log_weight : float64 array (L,). log of pi_t * w_tl; ``exp`` of it sums to 1 over all leaves of all trees.
     family : uint8 array (L, p)
-    a, b : float64 array (L, p)
-        Parameters of the family; b > 0 where it is a scale.
-    lo, hi : float64 array (L, p)
-        Support of the continuous part, inside the leaf's box, lo < hi, may be infinite; on cell edges if there is a
-        grid.
-    log_norm : float64 array (L, p)
-        log of the mass that the untruncated parent gives to (lo, hi]; derived, not saved.
+    a, b : float64 array (L, p). Parameters of the family; b > 0 where it is a scale.
+    lo, hi : float64 array (L, p). Support of the continuous part, inside the leaf's box, lo < hi, may be infinite; on
+        cell edges if there is a grid.
+    log_norm : float64 array (L, p). log of the mass that the untruncated parent gives to (lo, hi]; derived, not saved.
     atom_mass : float64 array (L, A)
-    log_rest : float64 array (L, p)
-        log of 1 - the slot's atom masses (-inf if nothing is left); derived.
-    level_mass : float64 array (L, S')
-        Masses of the S' levels of the columns that are not in ``wide``; they sum to 1 over the levels of each slot, and
-        are 0 outside the leaf's box.
-    log_level : float64 array (L, S')
-        log of ``level_mass``; derived.
-    wide : WideLevels
-        Level masses of the columns of many levels; these sum to 1, too. `level_kernels` reads both forms.
-    missing_rate : float64 array (L, d)
-        Share of the leaf's rows in which the column is missing.
-    pieces : Pieces
-        The pieces of all slots of family PIECES.
+    log_rest : float64 array (L, p). log of 1 - the slot's atom masses (-inf if nothing is left); derived.
+    level_mass : float64 array (L, S'). Masses of the S' levels of the columns that are not in ``wide``; they sum to 1
+        over the levels of each slot, and are 0 outside the leaf's box.
+    log_level : float64 array (L, S'). log of ``level_mass``; derived.
+    wide : WideLevels. Level masses of the columns of many levels; these sum to 1, too. `level_kernels` reads both
+        forms.
+    missing_rate : float64 array (L, d). Share of the leaf's rows in which the column is missing.
+    pieces : Pieces. The pieces of all slots of family PIECES.
     """
 
     tree: np.ndarray
@@ -168,10 +146,8 @@ def pieces_of(*fields: np.ndarray) -> Pieces:
 
 
 def pieces_of_slot(leaves: Leaves, slot: int, leaf: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The m pieces of a numeric slot in n leaves: for each, the index into ``leaf`` and its number in the table.
-
-    A density without pieces gives one entry, with the number -1.
-    """
+    """The m pieces of a numeric slot in n leaves: for each, the index into ``leaf`` and its number in the table."""
+    # A density without pieces gives one entry, with the number -1.
     cut = leaves.family[leaf, slot] == PIECES
     count = np.where(cut, leaves.b[leaf, slot], 1.0).astype(np.int64)
     first = np.where(cut, leaves.a[leaf, slot], -1.0).astype(np.int64)
@@ -179,10 +155,8 @@ def pieces_of_slot(leaves: Leaves, slot: int, leaf: np.ndarray) -> tuple[np.ndar
 
 
 def stacked_pieces(parts: Sequence[Pieces], family: Sequence[np.ndarray], a: Sequence[np.ndarray]) -> Pieces:
-    """The joined table of the pieces of several tables of leaves.
-
-    Where ``family`` is PIECES, ``a`` is the number of the first piece. It is changed in place to the new number.
-    """
+    """The joined table of the pieces of several tables of leaves."""
+    # Where ``family`` is PIECES, ``a`` is the number of the first piece. It is changed in place to the new number.
     before = 0
     for part, of, first in zip(parts, family, a, strict=True):
         first[of == PIECES] += before
@@ -191,10 +165,8 @@ def stacked_pieces(parts: Sequence[Pieces], family: Sequence[np.ndarray], a: Seq
 
 
 def taken_pieces(pieces: Pieces, family: np.ndarray, a: np.ndarray, b: np.ndarray) -> Pieces:
-    """The table of only those pieces that leaves refer to by ``family``, ``a`` and ``b``, (l, p).
-
-    Where ``family`` is PIECES, ``a`` is the number of the first piece. It is changed in place to the new number.
-    """
+    """The table of only those pieces that leaves refer to by ``family``, ``a`` and ``b``, (l, p)."""
+    # Where ``family`` is PIECES, ``a`` is the number of the first piece. It is changed in place to the new number.
     cut = family == PIECES
     first, count = a[cut].astype(np.int64), b[cut].astype(np.int64)
     start = np.cumsum(count) - count
