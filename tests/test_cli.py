@@ -371,6 +371,37 @@ def test_ranges_are_filled_if_that_is_asked(run: object, tmp_path: Path) -> None
     assert (filled.months == frame.months).sum() == frame.died.sum()
 
 
+@pytest.mark.parametrize("how", [(), ("--out-of-core",)])
+def test_censored_columns_are_named(run: object, tmp_path: Path, how: tuple[str, ...]) -> None:
+    rng = np.random.default_rng(0)
+    time, end = rng.exponential(10.0, 600), rng.uniform(0.0, 20.0, 600)
+    frame = pd.DataFrame({"months": np.minimum(time, end).round(1), "died": time <= end, "x": rng.normal(size=600)})
+    frame["dose"], frame["is_low"] = np.maximum(x := rng.exponential(1.0, 600).round(2), 0.5), (x < 0.5).astype(int)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    kinds = {"months": jf.censored(event="died"), "dose": jf.censored(below="is_low")}
+    words = ("fit", tmp_path / "t.csv", "--kinds", "months=event:died", "--kinds", "dose=below:is_low", *how)
+    done = run(*words, "--learner", "hidden", "--seed", 0, "-o", tmp_path / "m.joint")
+    assert done.code == 0 and "ranges, by column 'died'" in done.err and "ranges, by column 'is_low'" in done.err
+    joint = jf.load(tmp_path / "m.joint")
+    learner = jf.HiddenTreeForest(kinds=kinds, random_state=0)
+    known = (learner.fit_batches(frame) if how else learner.fit(frame)).joint_
+    for event in ("months > 5", "dose < 0.5"):
+        assert joint.probability(event) == pytest.approx(known.probability(event), abs=0.01)
+        assert run("query", tmp_path / "m.joint", f"P({event})").out.split()[0] == f"{joint.probability(event):.6g}"
+    drawn = pd.read_csv(io.StringIO(run("sample", tmp_path / "m.joint", "-n", 9, "--seed", 1).out))
+    assert drawn[["months", "dose"]].notna().all(axis=None) and drawn[["died", "is_low"]].isna().all(axis=None)
+    assert "not learned beyond" in run("query", tmp_path / "m.joint", "P(months > 40)").err
+
+
+def test_a_predictor_of_censored_numbers_is_refused(run: object, tmp_path: Path) -> None:
+    pd.DataFrame({"months": range(1, 31), "died": [0, 1] * 15, "x": range(30)}).to_csv(tmp_path / "t.csv", index=False)
+    words = ("fit", tmp_path / "t.csv", "--kinds", "months=event:died", "-o", tmp_path / "m.joint")
+    done = run(*words, "--target", "months")
+    assert done.code == 2 and "leave out --target, and ask the joint" in done.err
+    done = run("fit", tmp_path / "t.csv", "--kinds", "months=censored:died", "-o", tmp_path / "m.joint")
+    assert done.code == 1 and "on the command line event:COLUMN or below:COLUMN" in done.err
+
+
 def test_imputed_tables_keep_the_text_of_known_cells(run: object, tmp_path: Path) -> None:
     rows = ["00007;1,50;True;Zoë", "01234;;False;", "NA;2,25;;b", "00007;1,00;True;None"]
     (tmp_path / "t.csv").write_bytes("\n".join(["zip;price;ok;name", *rows * 8]).encode("latin-1"))

@@ -141,7 +141,9 @@ def app() -> None:
 @click.option("--target", metavar="COLUMN", help="Learn a predictor of this column, for any missing cells.")
 @click.option("--group", metavar="COLUMN", help="Learn histories: the column that names the subject of each row.")
 @click.option("--order", metavar="COLUMN", help="The column of times of histories; default: rows as they stand.")
-@click.option("--kinds", multiple=True, metavar="COLUMN=KIND", help="Such as age=continuous; repeatable.")
+@click.option(
+    "--kinds", multiple=True, metavar="COLUMN=KIND", help="Such as age=continuous, months=event:died; repeatable."
+)
 @_choosing
 @click.option("--rule", multiple=True, metavar="TEXT", help='Enforce this rule, such as "start <= end"; repeatable.')
 @click.option("--rules", type=click.Choice(["auto", "all", "off"]), help="Which of the rules found are enforced.")
@@ -297,7 +299,9 @@ def _seconds(budget: str) -> str | float:
 
 @app.command()
 @click.argument("table")
-@click.option("--kinds", multiple=True, metavar="COLUMN=KIND", help="Such as age=continuous; repeatable.")
+@click.option(
+    "--kinds", multiple=True, metavar="COLUMN=KIND", help="Such as age=continuous, months=event:died; repeatable."
+)
 @_choosing
 @_reads
 def inspect(table: str, kinds: tuple[str, ...], drop: tuple[str, ...], columns: str | None, source: Input) -> None:
@@ -870,11 +874,15 @@ def _in_words(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _kind(text: str) -> tuple[str, str]:
+def _kind(text: str) -> tuple[str, Any]:
+    """A column and its kind: `jf.censored` is written as months=event:died, or pfos=below:is_below."""
+    from .data.conditions import Censored
+
     column, found, kind = text.rpartition("=")
     if not found:
         raise click.UsageError(f"--kinds {text}: expected COLUMN=KIND, such as age=continuous")
-    return column, kind
+    word, found, flag = kind.partition(":")
+    return column, Censored(**{word: flag}) if flag and word in ("event", "below") else kind
 
 
 if __name__ == "__main__":

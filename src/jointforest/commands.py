@@ -122,8 +122,8 @@ def frame_schema(joint: Any) -> Any:
 
 
 def kinds_of(
-    names: list[str], kinds: dict[str, str], drop: tuple[str, ...], columns: str | None
-) -> dict[str, str] | None:
+    names: list[str], kinds: dict[str, Any], drop: tuple[str, ...], columns: str | None
+) -> dict[str, Any] | None:
     """Kinds of the columns of a table, ``ignored`` of those that are not wanted."""
     from .data.schema import near
 
@@ -320,7 +320,7 @@ def _files_of(tables: tuple[str, ...]) -> list[str]:
     return [file for table in tables for file in batches.files_of(table)]
 
 
-def reading_apart(frame: pa.Table, kinds: dict[str, str]) -> Reading:
+def reading_apart(frame: pa.Table, kinds: dict[str, Any]) -> Reading:
     """How each column would be read without the others, or why it cannot be read."""
     import pyarrow as pa
 
@@ -479,12 +479,18 @@ def predictor_of(model: str, target: str) -> Any:
 
 def _is_class(frame: Any, target: str, settings: dict[str, Any]) -> bool:
     """Whether the target has levels, in these rows, or its kind; an error if there is no such column."""
+    from .data.conditions import Censored
     from .data.infer_schema import infer_schema
 
     if target not in frame.column_names:
         raise ValueError(f"--target: there is no column {target!r}; there are {', '.join(frame.column_names)}")
     kinds = settings["kinds"] or {}
     own = {target: kinds[target]} if target in kinds else None
+    if own and isinstance(own[target], Censored):
+        raise click.UsageError(
+            f"--target {target}: a predictor of censored numbers is not kept in files; leave out --target, and ask the "
+            f'joint, such as "P({target} > 12)", or use JointRegressor in Python'
+        )
     column = infer_schema(frame.select([target]), own).columns[0]
     if own is None and column.kind == "integer" and column.maximum - column.minimum == 1.0:
         ends = f"{column.minimum:.0f} and {column.maximum:.0f}"

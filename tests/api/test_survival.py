@@ -209,6 +209,25 @@ def test_nothing_is_learned_beyond_the_last_event() -> None:
         pro.mean("months")
 
 
+@pytest.mark.parametrize("event", ["months > {}", "months <= {}", "not months > {}", "months >= {}, plan = pro"])
+def test_an_event_that_ends_beyond_the_last_one_is_not_learned(event: str, recwarn: pytest.WarningsRecorder) -> None:
+    pro = censored_joint(0).given(plan="pro")
+    last = censored_joint(0).schema["months"].learned_until
+    pro.probability(event.format(last))
+    pro.probability("plan = pro")
+    assert not [one for one in recwarn if one.category is jf.NotLearnedWarning]
+    with pytest.warns(jf.NotLearnedWarning, match="its probability rests on what is assumed"):
+        assert 0 < pro.probability(event.format(last + 2)) < 1
+
+
+def test_statements_about_imputed_times_are_not_checked(recwarn: pytest.WarningsRecorder) -> None:
+    """Values that are imputed in ranges are no counts, so that a joint cannot be wrong about them."""
+    kinds = {"months": jf.censored(event="ended")}
+    found = jf.fit(contracts(0), kinds=kinds, budget="fast", random_state=0)
+    assert not [one for one in recwarn if one.category is jf.LostDependenceWarning]
+    assert "months" not in found.schema.checked
+
+
 def test_files_keep_what_is_learned(tmp_path: Path) -> None:
     joint = censored_joint(0)
     joint.save(tmp_path / "contracts.joint")

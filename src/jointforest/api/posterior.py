@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from ..data.conditions import AnyOf, Interval, Missing, Not, check_hard, n_rows, normal, without_missing
+from ..data.conditions import AnyOf, Interval, Missing, Not, PerRow, check_hard, n_rows, normal, without_missing
 from ..data.evidence import Evidence, build, intersect
 from ..data.frames import decode
-from ..data.meaning import refuse_pair
+from ..data.meaning import meaning_of, refuse_pair
 from ..data.schema import Schema, as_levels, seconds_apart, snapped
 from ..inference.explanation.explain import Explanation, explain
 from ..inference.histogram import bin_edges, histogram
@@ -538,12 +538,18 @@ class Posterior:
         ------
         ValueError
             If there is soft evidence in the event: it neither happens nor not.
+
+        Warns
+        -----
+        NotLearnedWarning
+            If the event ends at a number beyond the largest that is known exactly, as of times that are not over.
         """
         schema = self._schema
         conditions = conditions_of(schema, event)
         check_hard(conditions)
         for name, condition in conditions.items():
             refuse_pair(schema[name], condition)
+            self.marginal(name).warn_beyond(condition)
         self.check()
         share = np.exp(np.minimum(self.log_event(conditions, True), 0.0))
         return self.give(share) if len(share) == 1 else share
@@ -1222,6 +1228,17 @@ class Marginal:
             return answer
         warn(NotLearnedWarning(self._unlearned, f"such answers are {otherwise}; ask up to {self._end}"))
         return np.where(at > until, otherwise, answer)
+
+    def warn_beyond(self, condition: Any) -> None:
+        """Warn of a condition of an event that ends beyond what was observed of the column."""
+        until = self._column.learned_until
+        if until == math.inf or isinstance(condition, PerRow):
+            return
+        meaning = meaning_of(self._column, without_missing({self._column.name: condition})[0].get(self._column.name))
+        ends = [meaning] if isinstance(meaning, float) else [x for run in meaning.runs for x in run] if meaning else []
+        if any(until + 0.75 * self._column.step < x < math.inf for x in ends):
+            hint = "its probability rests on what is assumed of the values beyond"
+            warn(NotLearnedWarning(self._unlearned, f"{hint}; ask up to {self._end}"))
 
     @property
     def _unlearned(self) -> str:

@@ -173,7 +173,12 @@ def taken(cells: ColumnCells, rows: np.ndarray) -> ColumnCells:
     """Some rows (numbers, (m,)) of a column."""
     codes = None if cells.codes is None else cells.codes[rows]
     values = cells.values if cells.codes is not None else cells.values[rows]
-    return replace(cells, values=values, missing=cells.missing[rows], codes=codes)
+    few = replace(cells, values=values, missing=cells.missing[rows], codes=codes)
+    if cells.range_of is None:
+        return few
+    used, number = np.unique(np.append(cells.range_of[rows], -1), return_inverse=True)  # the first is -1
+    intervals = tuple(cells.intervals[k] for k in used[1:].tolist())
+    return replace(few, range_of=(number[:-1] - 1).astype(np.int32), intervals=intervals)
 
 
 def _gaps(like: ColumnCells, missing: np.ndarray) -> ColumnCells:
@@ -198,9 +203,10 @@ def joined(name: str, a: ColumnCells, b: ColumnCells) -> ColumnCells:
     """The cells of a column in two parts of a table; raises ValueError if their types do not go together."""
     if a.range_of is not None or b.range_of is not None:
         numbers = [np.full(len(x.missing), -1, np.int32) if x.range_of is None else x.range_of for x in (a, b)]
-        numbers[1] = np.where(numbers[1] >= 0, numbers[1] + len(a.intervals), -1)
+        at = {interval: k for k, interval in enumerate(a.intervals)}
+        of_b = np.array([*(at.setdefault(interval, len(at)) for interval in b.intervals), -1], np.int32)
         exact = joined(name, *(replace(x, range_of=None, intervals=()) for x in (a, b)))
-        return replace(exact, range_of=np.concatenate(numbers), intervals=(*a.intervals, *b.intervals))
+        return replace(exact, range_of=np.concatenate([numbers[0], of_b[numbers[1]]]), intervals=tuple(at))
     a, b = (_gaps(b, a.missing) if a.missing.all() else a), (_gaps(a, b.missing) if b.missing.all() else b)
     missing = np.concatenate([a.missing, b.missing])
     if a.sort != b.sort and not {a.sort, b.sort} <= {"number", "integer"}:
@@ -303,6 +309,11 @@ _IS_CATEGORY = re.compile(r"(category\[|dictionary<).*")
 _IS_MOMENT = re.compile(r"(datetime64|datetime|timestamp|date32|date64|period)\[.*|date|object\[date.*")
 
 
+def is_text(dtype: str) -> bool:
+    """Whether a dtype is one of texts."""
+    return _IS_TEXT.fullmatch(dtype) is not None or dtype in ("Categorical", "Enum", "<U") or dtype.startswith("String")
+
+
 def of_numbers(dtype: str) -> str:
     """The dtype of the numbers in categories of this dtype; other dtypes as they are."""
     dictionary = re.fullmatch(r"dictionary<values=(.+), indices=\w+, ordered=[01]>((?:\[pyarrow\])?)", dtype)
@@ -323,12 +334,9 @@ def check_frame_kind(frame: str, column: Column) -> None:
         raise ValueError(f"unknown type {dtype!r:.80} of a {frame} column")
     if "[mixed" in dtype and not column.is_categorical:
         raise ValueError(f"a {column.kind} column cannot have the type {dtype!r}")
-    is_text = (
-        _IS_TEXT.fullmatch(dtype) or dtype in ("String", "Categorical", "Enum", "<U") or dtype.startswith("String")
-    )
-    if (is_text or _IS_CATEGORY.fullmatch(dtype)) and column.kind not in CATEGORICAL_KINDS:
+    if (is_text(dtype) or _IS_CATEGORY.fullmatch(dtype)) and column.kind not in CATEGORICAL_KINDS:
         raise ValueError(f"a {column.kind} column cannot have the type {dtype!r}")
-    if is_text and not all(isinstance(level, str) for level in column.levels):
+    if is_text(dtype) and not all(isinstance(level, str) for level in column.levels):
         raise ValueError(f"levels that are not text cannot have the type {dtype!r}")
     if (_IS_MOMENT.fullmatch(dtype) is not None) != (column.kind == "datetime"):
         raise ValueError(f"a {column.kind} column cannot have the type {dtype!r}")

@@ -10,7 +10,7 @@ import datetime as dt
 import math
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -74,26 +74,19 @@ def infer_schema(frame: Any, kinds: Mapping[str, Any] | None = None, doubt: bool
     """Schema of a frame: the kind, grid, atoms and levels of each column; ``kinds`` overrides kinds by name."""
     # Raises ValueError or TypeError, which name the column, for what no schema can describe.
     reader = read(frame)
-    given = kinds if isinstance(kinds, Mapping) else {}
-    flags = {str(name): kind for name, kind in given.items() if isinstance(kind, Censored)}
-    kinds = _without_flags(reader.names, kinds, flags)
+    flags = flags_of(kinds)
+    kinds = checked_kinds(reader.names, kinds)
     reader = without(reader, {name for name, kind in kinds.items() if kind == "ignored"})
     found = find_forms(reader, kinds)
     of_ranges = {name for name, kind in kinds.items() if kind == "ranges"}
     kinds = {name: kind for name, kind in kinds.items() if kind != "ranges"}
     reader = with_flags(with_forms(reader, found), flags)
     _doubt_last_rows(reader)
-    seen = _with_ends_of_ranges(look(reader), reader)
+    seen = with_ends_of_ranges(look(reader), reader)
     wanted = to_count(seen, kinds)
     schema = schema_of(seen, count(reader, wanted), kinds)
-    for column in schema.columns:
-        if column.name in of_ranges and column.is_categorical:
-            odd = next((x for x in column.levels if not isinstance(x, str) or range_text(x) is None), None)
-            fault = f"{odd!r} is no range and no number as the others"
-            if odd is None:
-                fault = f"the ends of ranges such as {column.levels[0]!r} are not written in one form"
-            raise ValueError(f"kinds: column {column.name!r}: {fault}")
-    schema = _with_ranges(schema, reader, flags)
+    check_ranges(schema, of_ranges)
+    schema = with_ranges(schema, reader, flags)
 
     def with_notes(column: Column) -> Column:
         written, aside = found.forms.get(column.name, column.written), column.aside
@@ -109,12 +102,28 @@ def infer_schema(frame: Any, kinds: Mapping[str, Any] | None = None, doubt: bool
     return schema
 
 
-def _without_flags(
-    names: Sequence[str], kinds: Mapping[str, Any] | None, flags: Mapping[str, Censored]
-) -> dict[str, str]:
-    """The checked kinds of columns, without those of ``flags``; columns that mark exact numbers are ignored."""
+def check_ranges(schema: Schema, names: Collection[str]) -> None:
+    """Raise ValueError if one of these columns, which should hold ranges, has levels."""
+    for column in schema.columns:
+        if column.name in names and column.is_categorical:
+            odd = next((x for x in column.levels if not isinstance(x, str) or range_text(x) is None), None)
+            fault = f"{odd!r} is no range and no number as the others"
+            if odd is None:
+                fault = f"the ends of ranges such as {column.levels[0]!r} are not written in one form"
+            raise ValueError(f"kinds: column {column.name!r}: {fault}")
+
+
+def flags_of(kinds: Any) -> dict[str, Censored]:
+    """The columns of which another one says that some numbers are not exact."""
+    given = kinds if isinstance(kinds, Mapping) else {}
+    return {str(name): kind for name, kind in given.items() if isinstance(kind, Censored)}
+
+
+def checked_kinds(names: Sequence[str], kinds: Mapping[str, Any] | None) -> dict[str, str]:
+    """The kinds of columns, without those of `flags_of`; columns that say what is exact are ignored."""
+    flags = flags_of(kinds)
     if not isinstance(kinds, Mapping):
-        return check_kinds(names, kinds)
+        return _check_kinds(names, kinds)
     asked = {of.flag: "ignored" for of in flags.values()}
     for name in asked:
         if kinds.get(name, "ignored") != "ignored":
@@ -125,8 +134,8 @@ def _without_flags(
     others = {name: kind for name, kind in kinds.items() if str(name) not in flags}
     ranges = {str(name): kind for name, kind in others.items() if kind == "ranges"}
     plain = {name: kind for name, kind in others.items() if kind != "ranges"}
-    check_kinds(names, dict.fromkeys((*flags, *ranges), "ignored"))
-    return check_kinds(names, plain | asked) | ranges
+    _check_kinds(names, dict.fromkeys((*flags, *ranges), "ignored"))
+    return _check_kinds(names, plain | asked) | ranges
 
 
 def with_flags(reader: FrameReader, flags: Mapping[str, Censored]) -> FrameReader:
@@ -137,7 +146,7 @@ def with_flags(reader: FrameReader, flags: Mapping[str, Censored]) -> FrameReade
     return replace(reader, cells=lambda name: read[name] if name in read else reader.cells(name))
 
 
-def _with_ends_of_ranges(seen: Look, reader: FrameReader) -> Look:
+def with_ends_of_ranges(seen: Look, reader: FrameReader) -> Look:
     """What was seen, with the ends of ranges for the numbers or moments of columns that have no others."""
     columns = list(seen.columns)
     for j, name in enumerate(seen.names):
@@ -160,8 +169,11 @@ def _with_ends_of_ranges(seen: Look, reader: FrameReader) -> Look:
     return replace(seen, columns=tuple(columns))
 
 
-def _with_ranges(schema: Schema, reader: FrameReader, flags: Mapping[str, Censored]) -> Schema:
-    """The schema with the ends of columns that ranges imply, by imputed values."""
+def with_ranges(schema: Schema, reader: FrameReader, flags: Mapping[str, Censored]) -> Schema:
+    """The schema with what ranges say of the ends of their columns, by imputed values.
+
+    The rows are those of the table, or stand for them.
+    """
     columns = list(schema.columns)
     few = [j for j, column in enumerate(columns) if column.n_ranges or column.name in flags]
     if not few:
@@ -190,10 +202,14 @@ def _with_ranges(schema: Schema, reader: FrameReader, flags: Mapping[str, Censor
         whole = _with_ends(
             replace(column, minimum=float(values[0]), maximum=float(values[-1])), outermost(values, counts)
         )
-        column = replace(column, lower=whole.lower, upper=whole.upper)
+        column = (
+            replace(column, lower=min(whole.lower, column.minimum), upper=max(whole.upper, column.maximum))
+            if is_known
+            else replace(column, lower=whole.lower, upper=whole.upper)
+        )
         begins = [column.to_number(one.lo) for one in of_cells if one.hi is None]
         if begins:
-            until = float(np.nanmax(X[:, k])) if is_known else max(begins)
+            until = column.maximum if is_known else max(begins)
             column = replace(column, learned_until=until)
         columns[j] = column if is_known else replace(column, minimum=whole.minimum, maximum=whole.maximum)
     return replace(schema, columns=tuple(columns))
@@ -210,7 +226,7 @@ def _touch(ranges: Sequence[Interval]) -> bool:
     return bool((apart == 0.0).any()) and not bool(((apart > 0.0) & (apart <= 0.5 * min(widths))).any())
 
 
-def check_kinds(names: Sequence[str], kinds: Mapping[str, str] | None) -> dict[str, str]:
+def _check_kinds(names: Sequence[str], kinds: Mapping[str, str] | None) -> dict[str, str]:
     """The kinds that a user gave, by the names of a table's columns."""
     if kinds is not None and not isinstance(kinds, Mapping):
         raise TypeError(f"kinds: expected a dict such as {{'age': 'continuous'}}, got {kinds!r}")
@@ -220,12 +236,11 @@ def check_kinds(names: Sequence[str], kinds: Mapping[str, str] | None) -> dict[s
     for name, kind in kinds.items():
         if name not in names:
             raise ValueError(f"kinds: there is no column {name!r}; {near(name, names)}")
-        if kind == "ranges" or isinstance(kind, Censored):
-            raise ValueError(f"kinds: column {name!r}: ranges are not learned in batches; give the table as a whole")
         if kind not in (*KINDS, *NO_KINDS):
             known = ", ".join((*KINDS, "ranges", *NO_KINDS))
             raise ValueError(
-                f"kinds: column {name!r}: {kind!r} is no kind of column; one of {known}, or in Python jf.censored(...)"
+                f"kinds: column {name!r}: {kind!r} is no kind of column; one of {known}, or "
+                "jf.censored(...), on the command line event:COLUMN or below:COLUMN"
             )
     return kinds
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -548,7 +548,7 @@ def check_alike(a: Collection[str], b: Collection[str]) -> None:
 def _merged(name: str, a: Seen, b: Seen) -> Seen:
     """Two looks at one column as one."""
     if a.sort != b.sort and (a.what is None or b.what is None):  # nothing is known of a part, whatever its type
-        return b if a.what is None else a
+        return replace(b if a.what is None else a, n_ranges=a.n_ranges + b.n_ranges)
     is_number = {a.sort, b.sort} <= {"number", "integer"}
     if a.sort != b.sort and not is_number:
         raise ValueError(
@@ -564,7 +564,7 @@ def _merged(name: str, a: Seen, b: Seen) -> Seen:
     else:
         what = _merge_labels(name, a.what, b.what)
     sort = a.sort if a.sort == b.sort else "number"
-    return Seen(sort, _wider(name, a, b), a.n_known + b.n_known, what)
+    return Seen(sort, _wider(name, a, b), a.n_known + b.n_known, what, a.n_ranges + b.n_ranges)
 
 
 def _merge_numbers(a: Numbers, b: Any) -> Numbers:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .cells import ColumnCells, FrameReader, joined, taken
+from .conditions import Interval
 from .observe_table import Size, Tally, merge_tallies, mix_all_bits, number_keys, tally_of
 
 Cells = Mapping[str, ColumnCells]
@@ -137,7 +138,17 @@ def cell_keys(cells: ColumnCells) -> np.ndarray:
         )
     else:
         keys = number_keys(np.where(cells.missing, 0.0, cells.values))
-    return np.where(cells.missing, _MISSING, keys)
+    keys = np.where(cells.missing, _MISSING, keys)
+    if cells.range_of is None:
+        return keys
+    of_range = np.array([*(label_key(_text_of(interval)) for interval in cells.intervals), 0], np.uint64)
+    return np.where(cells.range_of >= 0, of_range[cells.range_of], keys)
+
+
+def _text_of(interval: Interval) -> str:
+    """A range as text, the same whether its ends are whole numbers or floats."""
+    ends = [float(end) if isinstance(end, int | float | np.number) else end for end in (interval.lo, interval.hi)]
+    return f"{ends[0]!r} to {ends[1]!r}, {interval.closed}"
 
 
 def row_keys(columns: Iterable[tuple[str, ColumnCells]], n: int, seed: int) -> np.ndarray:

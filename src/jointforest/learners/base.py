@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple, Self
@@ -19,10 +18,9 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from ..api.joint import Joint
 from ..data.frames import encode_ranges, read, row_weights, take_rows, with_names
 from ..data.infer_schema import infer_schema
-from ..data.ranges import Ranges, complete_table
-from ..data.rules.find import with_rules
+from ..data.ranges import Ranges
 from ..data.rules.rule import Equation, Order
-from ..data.schema import Columns, Schema, edges, kernel_columns, snap
+from ..data.schema import Columns, Schema, edges, kernel_columns
 from ..evaluation.misfit import LostPair, lost_pairs, warn_lost_pairs
 from ..evaluation.statements import statements, warn_lost
 from ..models.base import Distribution
@@ -34,7 +32,7 @@ from ..runtime.warnings import warn
 from .batches.fill import Sizes, Structure, fill_leaves, leaf_sizes
 from .batches.passes import fold_of
 from .batches.sample import Sampled, take_weighed
-from .hidden_tree.codes import match_ranges
+from .hidden_tree.codes import training_cells
 from .hidden_tree.first_joint import fill_in, first_joint, keys_of
 from .leaf_fitting.fit import NARROWEST, Table, prepare_table
 
@@ -228,16 +226,9 @@ def read_training_rows(frame: Any, kinds: Mapping[str, Any] | None) -> TableRows
     frame = with_names(frame)
     schema = infer_schema(frame, kinds)
     X, _, ranges = encode_ranges(schema, frame)
-    columns = kernel_columns(schema)
-    X, ranges = (X, None) if ranges is None else ranges.without_values(schema, X)
-    X = snap(columns, X if ranges is None else complete_table(schema, X, ranges))
+    schema, X, ranges = training_cells(schema, X, ranges)
     check_cells(schema.names, X)
-    X = X if ranges is None else match_ranges(schema, X, ranges)
-    schema = with_rules(schema, X)
-    if ranges is not None:  # a rule about values that are not known exactly may be broken by any of them
-        of_ranges = {schema.names[j] for j in np.flatnonzero((ranges.number >= 0).any(axis=0)).tolist()}
-        schema = replace(schema, rules=tuple(rule for rule in schema.rules if not of_ranges.intersection(rule.columns)))
-    return TableRows(schema, columns, X, X, ranges=ranges)
+    return TableRows(schema, kernel_columns(schema), X, X, ranges=ranges)
 
 
 class TableLearner(TableScores):
@@ -333,7 +324,7 @@ class TableLearner(TableScores):
         sample, weight = sampled.sample, sampled.weight
         check_cells(sample.schema.names, sample.X)
         self._name_columns(sample.schema.all_columns.names, sample.schema.frame)
-        rows = TableRows(sample.schema, kernel_columns(sample.schema), sample.X, sample.X)
+        rows = TableRows(sample.schema, kernel_columns(sample.schema), sample.X, sample.X, ranges=sample.ranges)
         rows = rows.completed(weight, seed)
         if sample.is_whole:
             model, lost = self._learn_and_compare(rows, weight, seed)

@@ -10,9 +10,10 @@ from jointforest.data.frames import encode_ranges, read
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.ranges import Ranges, complete_table
 from jointforest.learners.base import read_training_rows
-from jointforest.learners.hidden_tree.codes import scales_of, table_of
+from jointforest.learners.hidden_tree.codes import scales_of, share_of_informed, table_of
 from jointforest.learners.hidden_tree.em import expected_counts, from_tree, log_probabilities, split_tables
 from jointforest.learners.hidden_tree.learn import LearnSettings, learn_tree
+from jointforest.learners.hidden_tree.structure import CodeTable
 from jointforest.learners.history.prepare import prepare_histories
 
 from ...oracle import hidden_learning as oracle
@@ -288,9 +289,6 @@ def history(frame):
 @pytest.mark.parametrize(
     ("learn", "why"),
     [
-        (lambda frame: jf.HiddenTreeForest().fit_batches(frame), "learning in batches"),
-        (lambda frame: jf.AdversarialForest(3).fit_batches(lambda: (frame[:200], frame[200:])), "learning in batches"),
-        (lambda frame: jf.HiddenTreeForest().fit_batches(as_text(frame)), "learning in batches"),
         (lambda frame: conformal(frame).predict_set(frame[["whole", "real"]]), "not taken here"),
         (lambda frame: learned(frame).check(frame), "not taken here"),
         (lambda frame: jf.fidelity(learned(frame), frame), "not taken here"),
@@ -378,3 +376,43 @@ def test_a_joint_of_few_rows_agrees_with_its_own_rows_and_with_the_truth(shape):
         assert abs(joint.given().std("x") / x.std() - 1) < 0.1
         assert joint.given().mean("x") == pytest.approx(read_training_rows(frame, None).X[:, 0].mean(), abs=0.005)
     assert np.abs(off).max() < 0.04 and np.abs(off).mean() < 0.02
+
+
+@pytest.mark.parametrize(
+    ("known", "covers", "share"),
+    [
+        ([0, 1, 2, 4, 4, 4], [[1, 1, 0]], 1.0),  # values lie in the range
+        ([2, 2, 2, 4, 4, 4], [[1, 1, 0]], 0.0),  # one limit
+        ([2, 3, 2, 4, 4, 5], [[1, 0, 0], [0, 1, 0]], 0.0),  # brackets beside each other, and a missing cell
+        ([4, 4, 4, 5, 5, 5], [[1, 1, 0], [1, 0, 0]], 1.0),  # one ends inside another
+        ([2, 4, 4, 5, 5, 5], [[1, 1, 0], [0, 0, 1]], 0.6),
+    ],
+)
+def test_which_ranges_hold_values_or_ends_of_others(known, covers, share):
+    codes = np.array(known).reshape(-1, 1)
+    table = CodeTable(
+        np.minimum(codes, 3), np.array([3]), np.array([True]), known=codes, covers=(np.array(covers, float),)
+    )
+    assert share_of_informed(table) == pytest.approx(share)
+    assert share_of_informed(table._replace(known=None, covers=())) == 0.0
+
+
+def test_dependence_below_one_limit_is_kept():
+    """Values below a limit are exchanged as other cells say; passes over ranges must not undo it."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(1500, 2))
+    frame = pd.DataFrame({"x": z[:, 0], "y": 0.8 * z[:, 0] + 0.6 * z[:, 1]})
+    cells = [jf.between(None, -0.2) if x <= -0.2 else x for x in frame.x]
+    low = frame.x <= -0.2
+    joint = jf.HiddenTreeForest(n_states=16, random_state=0).fit(frame.assign(x=cells)).joint_
+    of_values = jf.HiddenTreeForest(n_states=16, random_state=0).fit(frame).joint_
+    found = [
+        np.mean(
+            [
+                of.impute(frame.assign(x=cells), "sample", random_state=k, ranges="fill").astype(float)[low].corr().x.y
+                for k in range(4)
+            ]
+        )
+        for of in (joint, of_values)
+    ]
+    assert found[0] == pytest.approx(found[1], abs=0.09)

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...data.sample_rows import row_keys
 from ...data.schema import Columns, Schema, edges
 from ...models.box_forest.descent_kernels import route_by_key
 from ...models.box_forest.structure import Forest, Trees, tree_boxes, with_weights
@@ -37,7 +36,7 @@ from ..leaf_fitting.quantile import (
 )
 from ..leaf_fitting.running import Running, add_leaf_rows, add_sums, leaf_sums_of, no_leaf_rows, one_leaf
 from .passes import FoldBatches, Pass
-from .sample import Weights, batch_cells, check_row_count
+from .sample import Weights, batch_cells, check_row_count, refuse_unseen_ranges
 
 # ---- Assigns the rows of a batch to the leaves of trees that were grown on a sample, and counts them.
 
@@ -85,13 +84,17 @@ class Routed(NamedTuple):
 def routed(route: Route, batch: Any) -> Routed:
     """The rows of a batch, a frame, and where they end."""
     weights = route.weights
-    reader, X = batch_cells(route.schema, batch, weights.name if weights else None)
-    values, first = np.ascontiguousarray(X.T), first_leaves(route.trees)
-    keys, filled = np.zeros(len(X), np.uint64), values
+    rows = batch_cells(route.schema, batch, weights.name if weights else None)
+    reader, X, ranges = rows.reader, rows.X, rows.ranges
+    first, keys, filled = first_leaves(route.trees), np.zeros(len(X), np.uint64), X
+    if ranges is not None and route.first is None:
+        refuse_unseen_ranges(route.schema, ranges)
     if np.isnan(X).any():
-        keys = row_keys(((name, reader.cells(name)) for name in reader.names), reader.n, route.seed)
+        keys = rows.keys(route.seed)
         if route.first is not None:
-            filled = np.ascontiguousarray(fill_in(route.first, X, keys).T)
+            filled = fill_in(route.first, X, keys, ranges)
+    X = X if ranges is None else np.where(ranges.number >= 0, filled, X)
+    values, filled = np.ascontiguousarray(X.T), np.ascontiguousarray(filled.T)
 
     def leaf_of(t: int) -> np.ndarray:
         out = np.empty(len(X), np.int32)

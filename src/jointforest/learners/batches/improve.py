@@ -11,6 +11,7 @@ from ...data.discretization.discretizer import code_table
 from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ...runtime.threads import one_blas_thread, workers
 from ..hidden_tree.em import Smoothing
+from ..hidden_tree.first_joint import fill_in
 from ..hidden_tree.totals import Totals, add_rows, add_totals, improved, no_rows, scaled
 from .passes import FoldBatches, Pass
 from .sample import Weights, batch_cells, check_row_count
@@ -36,7 +37,10 @@ def add_batch(
     batch: Any,
 ) -> Expected:
     """Add the rows of a batch; trees of one of the members, int64 (T,), share each row out."""
-    reader, X = batch_cells(hidden.schema, batch, weights.name if weights else None)
+    rows = batch_cells(hidden.schema, batch, weights.name if weights else None)
+    reader, X = rows.reader, rows.X
+    if rows.ranges is not None:  # a draw given the rest of its row, which is right on average
+        X = np.where(rows.ranges.number >= 0, fill_in(hidden, X, rows.keys(0), rows.ranges), X)
     codes = code_table(hidden.scales, X)
     with one_blas_thread(in_kernels=True), workers() as run:
         add_rows(expected.totals, hidden, member, codes, run, weights.shares(reader) if weights else None)

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+import shlex
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...data.cells import FrameReader, ranges_refused, without
+from ...data.cells import ColumnCells, FrameReader, is_text, taken, without
 from ...data.csv_files import is_number
-from ...data.frames import encode_cells, read, row_weights, take_rows
-from ...data.infer_schema import NoRows, check_kinds, doubt_values, schema_of, to_count
-from ...data.observe_table import Look, WantedValues, add_table_counts, count, look, merge_looks
-from ...data.ranges import range_text
-from ...data.rules.find import with_rules
+from ...data.frames import encode_reader, read, row_weights, take_rows
+from ...data.infer_schema import (
+    NoRows,
+    check_ranges,
+    checked_kinds,
+    doubt_values,
+    flags_of,
+    schema_of,
+    to_count,
+    with_ends_of_ranges,
+    with_flags,
+    with_ranges,
+)
+from ...data.observe_table import Look, WantedValues, add_table_counts, count, look, merge_looks, mix_all_bits
+from ...data.ranges import Ranges, range_text
 from ...data.sample_rows import (
     CommonRows,
     RowSample,
@@ -23,11 +34,15 @@ from ...data.sample_rows import (
     count_common,
     merge_common,
     merge_samples,
+    row_keys,
     sample_rows,
     sample_size,
     weighed_rows,
 )
 from ...data.schema import Schema, kernel_columns, near, snap
+from ...data.text_columns import number_dtype, read_cells
+from ...data.written_forms import WrittenForm
+from ..hidden_tree.codes import training_cells
 from .passes import FoldBatches, Pass
 
 MOST_ROWS = 200_000
@@ -57,12 +72,16 @@ class Sample(NamedTuple):
     n : int
         Rows of the table.
     X : float64 array (m, d)
-        Cells and level codes of some rows, by their keys, each as often as the table has it, or in proportion.
+        Cells and level codes of some rows, by their keys, each as often as the table has it, or in proportion. Cells
+        that are ranges have values in these.
+    ranges : Ranges or None
+        Which cells are ranges.
     """
 
     schema: Schema
     n: int
     X: np.ndarray
+    ranges: Ranges | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -80,22 +99,40 @@ def held(reader: FrameReader) -> FrameReader:
     return replace(reader, cells=cells.__getitem__)
 
 
-def see(batch: Any, seed: int, n_rows: int, kinds: Mapping[str, str]) -> _Seen:
-    """Look at one batch, and sample at most so many of its rows; columns to be ignored may be of any type."""
-    reader = held(without(read(batch), _ignored(kinds)))
+def prepared(batch: Any, kinds: Mapping[str, Any]) -> FrameReader:
+    """A batch, numbers and ranges read from texts where ``kinds`` say so; columns to be ignored may be of any type."""
+    reader = without(read(batch), {name for name, kind in kinds.items() if kind == "ignored"})
+    of_ranges = {name for name, kind in checked_kinds(reader.names, kinds).items() if kind == "ranges"}
+
+    def cells(name: str) -> ColumnCells:
+        as_stored = reader.cells(name)
+        if name not in of_ranges or as_stored.declared:
+            return as_stored
+        return read_cells(WrittenForm("number", as_stored.dtype), as_stored, name, as_stored.dtype)
+
+    return held(with_flags(replace(reader, cells=cells), flags_of(kinds)))
+
+
+def see(batch: Any, seed: int, n_rows: int, kinds: Mapping[str, Any]) -> _Seen:
+    """Look at one batch, and sample at most so many of its rows."""
+    reader = prepared(batch, kinds)
     for name in reader.names:
-        cells = reader.cells(name)
-        n = int(np.count_nonzero(cells.missing & ~cells.is_absent))
-        texts = [str(label) for label in cells.labels[:_LABELS]]
-        if kinds.get(name) is None and sum(map(is_number, texts)) > 0.5 * len(texts):
-            n = int(np.isin(np.asarray(cells.codes), [k for k, text in enumerate(texts) if range_text(text)]).sum())
-        if n:
-            raise ValueError(ranges_refused(name, n, "which learning in batches does not take"))
+        labels = reader.cells(name).labels[:_LABELS]
+        texts = [label for label in labels if isinstance(label, str)]
+        if any(text.startswith("Interval(lo=") for text in texts):
+            raise ValueError(
+                f"column {name!r}: ranges have become texts; write them as '<5' or '10 to 20' and say "
+                f"kinds={{{name!r}: 'ranges'}}, or keep Dask from it: dask.config.set({{'dataframe.convert-string': "
+                "False})"
+            )
+        if name not in kinds and sum(map(is_number, texts)) > 0.5 * len(labels):
+            odd = next((text for text in texts if range_text(text)), None)
+            if odd is not None:
+                raise ValueError(
+                    f"column {name!r}: texts such as {odd!r} may be ranges of numbers; to learn them as such, say "
+                    f"kinds={{{name!r}: 'ranges'}} (--kinds {shlex.quote(name + '=ranges')}), or else 'categorical'"
+                )
     return _Seen(look(reader), sample_rows(reader, seed, sample_size(n_rows)))
-
-
-def _ignored(kinds: Mapping[str, str]) -> set[str]:
-    return {name for name, kind in kinds.items() if kind == "ignored"}
 
 
 def merge_seen(a: _Seen, b: _Seen, n_rows: int) -> _Seen:
@@ -104,10 +141,10 @@ def merge_seen(a: _Seen, b: _Seen, n_rows: int) -> _Seen:
 
 
 def count_again(
-    batch: Any, wanted: Mapping[str, WantedValues], keys: np.ndarray, seed: int, ignored: Set[str] = frozenset()
+    batch: Any, wanted: Mapping[str, WantedValues], keys: np.ndarray, seed: int, kinds: Mapping[str, Any]
 ) -> _Counted:
     """Count in one batch what the first pass left open: values that may be atoms, rows that may be common."""
-    reader = held(without(read(batch), ignored))
+    reader = prepared(batch, kinds)
     return _Counted(count(reader, wanted), count_common(reader, keys, seed))
 
 
@@ -117,7 +154,7 @@ def merge_counted(a: _Counted, b: _Counted) -> _Counted:
 
 
 def take_sample(
-    fold: FoldBatches, kinds: Mapping[str, str] | None, n_rows: int, seed: int, target: tuple[str, str] | None = None
+    fold: FoldBatches, kinds: Mapping[str, Any] | None, n_rows: int, seed: int, target: tuple[str, str] | None = None
 ) -> Sample:
     """The schema of a table, and at most so many rows of it, in one or two passes; a ``target`` has a name and a kind.
 
@@ -128,18 +165,20 @@ def take_sample(
     seen = fold(_pass(look_at, merge), None)
     if seen is None:
         raise ValueError("the source gave no batch of rows; at least one row is needed")
-    kinds = check_kinds(seen.look.names, kinds)
+    asked = {name: kind for name, kind in checked_kinds(seen.look.names, kinds).items() if kind != "ranges"}
     if target is not None:
         name, kind = target
         if name not in seen.look.names:
             raise ValueError(f"target: there is no column {name!r}; {near(name, seen.look.names)}")
-        kinds = {name: kind} | kinds
-    wanted, keys = to_count(seen.look, kinds), common_keys(seen.rows, sample_size(n_rows))
+        asked = {name: kind} | asked
+    few = FrameReader("pandas", list(seen.rows.cells), len(seen.rows.tally.keys), seen.rows.cells.__getitem__)
+    seen = seen._replace(look=with_ends_of_ranges(seen.look, few))
+    wanted, keys = to_count(seen.look, asked), common_keys(seen.rows, sample_size(n_rows))
     counted = None
     if wanted or len(keys):
-        again = partial(count_again, wanted=wanted, keys=keys, seed=seed, ignored=_ignored(kinds))
+        again = partial(count_again, wanted=wanted, keys=keys, seed=seed, kinds=kinds or {})
         counted = fold(_pass(again, merge_counted), seen.look.n)
-    return sample_of(seen, counted, kinds, n_rows, seed)
+    return sample_of(seen, counted, kinds or {}, asked, n_rows, seed)
 
 
 def _pass(look_at: Callable[[Any], Any], merge: Callable[[Any, Any], Any]) -> Pass:
@@ -159,20 +198,34 @@ def _merge(merge: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     return b if a is None else a if b is None else merge(a, b)
 
 
-def sample_of(seen: _Seen, counted: _Counted | None, kinds: Mapping[str, str], n_rows: int, seed: int) -> Sample:
-    """The sample of a table, from what was seen of all of it and counted."""
-    schema = schema_of(seen.look, {} if counted is None else counted.values, kinds)
+def sample_of(
+    seen: _Seen, counted: _Counted | None, kinds: Mapping[str, Any], asked: Mapping[str, str], n_rows: int, seed: int
+) -> Sample:
+    """The sample of a table, from what was seen of all of it and counted; kinds as given, and ``asked`` of schemas."""
+    schema = schema_of(seen.look, {} if counted is None else counted.values, asked)
     doubt_values(schema, seen.look)
     cells, weight = weighed_rows(seen.rows, None if counted is None else counted.rows)
-    reader = FrameReader(schema.frame, list(seen.look.names), len(weight), cells.__getitem__)
-    X = snap(kernel_columns(schema), encode_cells(schema, reader)[0])
     n = seen.look.n
     if n <= n_rows:
-        X = np.repeat(X, np.rint(weight).astype(np.int64), axis=0)
-        return Sample(with_rules(schema, X), n, X)
-    at = (np.arange(n_rows) + np.random.default_rng([seed, 5]).random()) * (weight.sum() / n_rows)
-    drawn = np.minimum(np.searchsorted(np.cumsum(weight), at, side="right"), len(weight) - 1)
-    return Sample(with_rules(schema, X[drawn]), n, X[drawn])
+        at = np.repeat(np.arange(len(weight)), np.rint(weight).astype(np.int64))
+    else:
+        points = (np.arange(n_rows) + np.random.default_rng([seed, 5]).random()) * (weight.sum() / n_rows)
+        at = np.minimum(np.searchsorted(np.cumsum(weight), points, side="right"), len(weight) - 1)
+    reader = FrameReader(schema.frame, list(seen.look.names), len(at), lambda name: taken(cells[name], at))
+    schema = with_ranges(schema, reader, flags_of(kinds))
+    of_ranges = {name for name, kind in kinds.items() if kind == "ranges"}
+    check_ranges(schema, of_ranges)
+    forms = {c.name: WrittenForm("number", c.dtype) for c in schema.columns if c.name in of_ranges and is_text(c.dtype)}
+    columns = tuple(
+        replace(column, dtype=number_dtype(schema.frame, form), written=form)
+        if (form := forms.get(column.name))
+        else column
+        for column in schema.columns
+    )
+    schema = replace(schema, columns=columns)
+    X, _, ranges = encode_reader(schema, reader)
+    schema, X, ranges = training_cells(schema, X, ranges)
+    return Sample(schema, n, X, ranges)
 
 
 # ---- Weights of the rows of a table in batches: a column that says how much each row counts.
@@ -230,7 +283,7 @@ class Sampled(NamedTuple):
 
 def take_weighed(
     fold: FoldBatches,
-    kinds: Mapping[str, str] | None,
+    kinds: Mapping[str, Any] | None,
     n_rows: int,
     seed: int,
     name: Any,
@@ -259,7 +312,9 @@ def take_weighed(
         raise ValueError(f"sample_weight: there is no other column than {name!r}")
     weight = row_weights(sample.X[:, j], len(sample.X))
     weights = Weights(name, schema.columns[j].maximum, min(_BITS, 62 - sample.n.bit_length()))
-    sample = Sample(schema.without(j), sample.n, np.delete(sample.X, j, axis=1))
+    others = [k for k in range(len(schema.columns)) if k != j]
+    ranges = None if sample.ranges is None else sample.ranges.select(others)
+    sample = Sample(schema.without(j), sample.n, sample.X[:, others], ranges)
     return Sampled(fold, sample, weight if np.ptp(weight) > 0.0 else None, weights)
 
 
@@ -302,10 +357,24 @@ def _weights_in(reader: FrameReader, name: str) -> np.ndarray:
 
 
 class BatchRows(NamedTuple):
-    """Rows of a batch: as they were read, and their cells, float64 (n, d), grid columns snapped."""
+    """Rows of a batch: as they were read, and their cells, float64 (n, d), grid columns snapped; NaN of ranges."""
 
     reader: FrameReader
     X: np.ndarray
+    ranges: Ranges | None
+
+    def keys(self, seed: int) -> np.ndarray:
+        """Keys of the draws of each row, uint64 (n,), by its content: equal rows differ if they have ranges."""
+        keys = row_keys(((name, self.reader.cells(name)) for name in self.reader.names), self.reader.n, seed)
+        if self.ranges is None:
+            return keys
+        some = np.flatnonzero((self.ranges.number >= 0).any(axis=1))
+        order = some[np.argsort(keys[some], kind="stable")]
+        first = np.maximum.accumulate(
+            np.where(np.append(True, keys[order[1:]] != keys[order[:-1]])[: len(order)], np.arange(len(order)), 0)
+        )
+        keys[order] += mix_all_bits((np.arange(len(order)) - first).astype(np.uint64))
+        return keys
 
 
 def batch_cells(schema: Schema, batch: Any, ignored: str | None = None) -> BatchRows:
@@ -315,14 +384,15 @@ def batch_cells(schema: Schema, batch: Any, ignored: str | None = None) -> Batch
     """
     left_out = {column.name for _, column in schema.unknown if column.aside and column.aside.reason == "ignored"}
     reader = held(without(read(batch), left_out))
-    X, unseen = encode_cells(schema, reader, () if ignored is None else (ignored,))
+    X, unseen, ranges = encode_reader(schema, reader, () if ignored is None else (ignored,))
     if unseen.any():
         name = schema.names[int(np.argmax(unseen.any(axis=0)))]
         raise ValueError(
             f"column {name!r} has a level that it did not have when the table was looked at; "
             "the source must give the same rows at each call"
         )
-    return BatchRows(reader, snap(kernel_columns(schema), X))
+    X, ranges = (X, None) if ranges is None else ranges.without_values(schema, X)
+    return BatchRows(reader, snap(kernel_columns(schema), X), ranges)
 
 
 def check_row_count(n: int, n_now: int) -> None:
@@ -331,3 +401,12 @@ def check_row_count(n: int, n_now: int) -> None:
         raise ValueError(
             f"the source gave {n} rows at first and {n_now} later; it must give the same rows at each call"
         )
+
+
+def refuse_unseen_ranges(schema: Schema, ranges: Ranges) -> None:
+    """Raise ValueError about ranges in a batch, of which the sample of the table has none."""
+    j = int((ranges.number >= 0).any(axis=0).argmax())
+    raise ValueError(
+        f"column {schema.names[j]!r} has so few cells that are ranges that the sample of the table has none of them; "
+        "make these cells missing, or learn a HiddenTreeForest"
+    )

@@ -111,12 +111,12 @@ def sampled_training(sample: Sample, target: str, kind: str) -> Training:
         raise ValueError(f"there is no other column than the target {target!r}")
     others = schema.without(j)
     schema = replace(others, columns=(*others.columns, column))
-    X = np.column_stack([np.delete(sample.X, j, axis=1), sample.X[:, j]])
+    order = [*(k for k in range(len(schema.columns)) if k != j), j]
+    X, ranges = sample.X[:, order], None if sample.ranges is None else sample.ranges.select(order)
     check_cells(schema.names, X)
     columns = kernel_columns(schema)
-    return Training(
-        schema, columns, X, X, prepare_table(columns, X, None, edges(schema)), np.array(column.levels).dtype
-    )
+    prepared = prepare_table(columns, X, None, edges(schema))
+    return Training(schema, columns, X, X, prepared, np.array(column.levels).dtype, ranges=ranges)
 
 
 def as_table(X: Any) -> Any:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...data.discretization.discretizer import Scale, code_table
 from ...data.discretization.learn import code_gaps, learn_scale
 from ...data.discretization.restrict import restrict
 from ...data.meaning import Region
-from ...data.ranges import Ranges
-from ...data.schema import Column, Schema
+from ...data.ranges import Ranges, complete_table
+from ...data.rules.find import with_rules
+from ...data.schema import Column, Schema, kernel_columns, snap
 from ...runtime.threads import one_blas_thread
 from .complete import order_in_ranges
 from .constants import FIXED
@@ -85,6 +88,41 @@ def _with_ranges(table: CodeTable, schema: Schema, scales: tuple[Scale, ...], ra
         known[rows, j] = scale.n_codes + 1 + of_region.reshape(-1)[place]
         covers.append(cover)
     return table._replace(known=known, covers=tuple(covers))
+
+
+def share_of_informed(table: CodeTable) -> float:
+    """Share of the cells that are ranges in whose range values lie, or ends of other ranges."""
+    if table.known is None:
+        return 0.0
+    n_informed = n_all = 0
+    for known, cover, K in zip(table.known.T, table.covers, table.n_codes.tolist(), strict=True):
+        if not len(cover):
+            continue
+        count, inside = np.bincount(known, minlength=K + 1 + len(cover)), (cover > 0.0).astype(np.float64)
+        size, both = inside.sum(axis=1), inside @ inside.T
+        overlaps = (both > 0.0) & ((both < size[:, None]) | (both < size))
+        is_informed = (inside @ count[:K] > 0.0) | overlaps.any(axis=1)
+        n_informed += int(count[K + 1 :][is_informed].sum())
+        n_all += int(count[K + 1 :].sum())
+    return n_informed / max(n_all, 1)
+
+
+def training_cells(schema: Schema, X: np.ndarray, ranges: Ranges | None) -> tuple[Schema, np.ndarray, Ranges | None]:
+    """Cells (n, d) as learners take them, with the rules that they show: ranges have values, matched to other cells.
+
+    A rule about values that are not known exactly may be broken by any of them, so none is sought there.
+    """
+    columns = kernel_columns(schema)
+    if ranges is not None:
+        X, ranges = ranges.without_values(schema, X)
+    if ranges is None:
+        X = snap(columns, X)
+        return with_rules(schema, X), X, None
+    X = match_ranges(schema, snap(columns, complete_table(schema, X, ranges)), ranges)
+    schema = with_rules(schema, X)
+    of_ranges = {schema.names[j] for j in np.flatnonzero((ranges.number >= 0).any(axis=0)).tolist()}
+    rules = tuple(rule for rule in schema.rules if not of_ranges.intersection(rule.columns))
+    return replace(schema, rules=rules), X, ranges
 
 
 def match_ranges(schema: Schema, cells: np.ndarray, ranges: Ranges) -> np.ndarray:

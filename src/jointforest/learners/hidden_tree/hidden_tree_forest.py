@@ -30,7 +30,7 @@ from ..batches.passes import fold_of
 from ..batches.sample import take_weighed
 from ..rules import FEWEST_TRIED_ROWS, Reduced, reduce_table, wanted_rules
 from .choose import choose_settings, settings_for_likelihood
-from .codes import scales_of, table_of
+from .codes import scales_of, share_of_informed, table_of
 from .constants import FIXED
 from .em import Smoothing
 from .factors import factor_tree
@@ -226,13 +226,13 @@ class HiddenTreeForest(TableScores):
         check_cells(sample.schema.names, sample.X)
         self._name_columns(sample.schema.all_columns.names, sample.schema.frame)
         if sample.is_whole:
-            self.joint_ = Joint(self._learn_ruled(sample.schema, sample.X, weight, seed))
+            self.joint_ = Joint(self._learn_ruled(sample.schema, sample.X, weight, seed, sample.ranges))
             return self
         if self.rules not in ("auto", "off", False):
             raise ValueError("rules: a table learned in batches is not checked for rules; leave rules out, or use fit")
         if self.start == "factors":
             raise ValueError("start='factors' is for tables of few rows; this one does not fit into one sample of rows")
-        first = self._learn(sample.schema, sample.X, weight, seed)
+        first = self._learn(sample.schema, sample.X, weight, seed, ranges=sample.ranges)
         first = improve(fold, sample.n, first, self.n_estimators, self.settings_.smoothing, weights)
         self.joint_ = Joint(HiddenTree(first))
         return self
@@ -269,7 +269,8 @@ class HiddenTreeForest(TableScores):
         with one_blas_thread(in_kernels=True):
             self.settings_ = settings or self._settings(table, seed)
             if ranges is not None and self.settings_.full:
-                more = round(FIXED.full_passes_of_ranges * min(FIXED.many_rows / max(len(cells), 1), 1.0))
+                of_rows = min(FIXED.many_rows / max(len(cells), 1), 1.0)
+                more = round(FIXED.full_passes_of_ranges * share_of_informed(table) * of_rows)
                 self.settings_ = self.settings_._replace(full=max(self.settings_.full, more))
             seeds = np.random.default_rng(seed).integers(2**31, size=self.n_estimators).tolist()
             if self.settings_.start == "factors":

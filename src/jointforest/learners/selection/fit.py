@@ -207,7 +207,11 @@ def fit(
     task = Task(schema, table.X, others, allowed, seed, start, tell, reduced, (), objective, with_forests, table.ranges)
     chosen = choose(task)
     counted, of = (table.X, f"the {len(table.X):,} rows learned") if others is None else (others, "the rows of holdout")
-    found = statements(chosen.model, counted, of)
+    judged = chosen.model
+    if table.ranges is not None:  # imputed values of ranges are not counts
+        exact = np.flatnonzero((table.ranges.number < 0).all(axis=0)).tolist()
+        judged, counted = (judged.marginalize(exact), counted[:, exact]) if exact else (judged, counted[:0])
+    found = statements(judged, counted, of)
     if others is None:
         warn_lost(found.lost, "budget='default' or budget='best' (--budget), which learn more hidden states")
         if wanted.is_auto and objective == "draws":
