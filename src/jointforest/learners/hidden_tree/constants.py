@@ -51,7 +51,7 @@ class Constants:
     two groups of 400 rows half of which are censored, 2 passes left errors of about .05 in the survival of each, 10
     of .04, 30 of .03. They are for ranges in which other values lie, or ends of ranges. Where none do, as below one
     limit, passes learn nothing of the place in the range, and lose some of the dependence that exchanged values have:
-    with 45 % of a normal column below a limit, and a correlation of .80 with another, imputed tables have .767 after 10
+    with 42 % of a normal column below a limit, and a correlation of .80 with another, imputed tables have .767 after 10
     passes and .774 after 2 (.789 by the joint of true values)."""
     small_members: int = 4
     """Trees of a mixture of a small table where the fast budget learns it: with 1, 2, 4 and 8 leaves it has a higher
