@@ -1,7 +1,7 @@
 """The probability that each cell is wrong, and its most probable true value, by expectation maximisation on the table.
 
 A cell of column j contains its true value (the *truth*) with probability 1 - e_j, and otherwise an error of some kind
-(see `columns`). Four distributions predict the truth, and their weighted sum is its prior: the joint given all other
+(see `columns`; for swaps with the neighbouring column, `swaps`). Four distributions predict the truth, and their weighted sum is its prior: the joint given all other
 cells, each of which may be wrong; near-functions, counted in the other rows; the shares of values in the column; and a
 distribution of new values. The weights, e_j and the shares of kinds of errors are learned from the table. If several
 rows describe one entity, their votes determine its values instead (see `find_key`).
@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .columns import RANDOM, TYPING, CheckedColumn
+from .columns import RANDOM, SWAP, TYPING, CheckedColumn
 from .partners import PRIOR_OF_FUNCTIONS, PRIOR_ROWS, Counts, Partners, codes_of_partner, group_like, joined_partners
+from .swaps import Swaps
 from .texts import WAYS
 
 # ---- Tables in which several rows, from different sources, describe one entity: votes for its true values.
@@ -209,14 +210,16 @@ class ErrorModel:
         Share of wrong cells among those that are neither blank nor missing.
     partners : list of Partners
         For each column, the other columns that predict it best.
+    swaps : Swaps
+        The swaps of neighbouring columns.
     key, source : int or None
         The columns that name the entity of each row, and the source that reports it.
     votes : dict of int to Votes
         The votes on the columns that the entity determines.
     """
 
-    def __init__(self, joint: _Joint, columns: Sequence[CheckedColumn], key: int | None = None) -> None:
-        self.columns, self._joint = list(columns), joint
+    def __init__(self, joint: _Joint, columns: Sequence[CheckedColumn], swaps: Swaps, key: int | None = None) -> None:
+        self.columns, self._joint, self.swaps = list(columns), joint, swaps
         self.n = len(columns[0].item)
         self.rows, self.is_right = np.arange(self.n), np.zeros(len(columns), bool)
         self.item = np.column_stack([column.item for column in columns])
@@ -292,7 +295,8 @@ class ErrorModel:
         wrong = {}
         for j in range(len(self.columns)):
             if j not in self.votes:
-                self.posterior[j], wrong[j] = self._column(j, wanted[j], joint[j], counts[j], pooled)
+                found, wrong[j] = self._column(j, wanted[j], joint[j], counts[j], pooled)
+                self.posterior[j] = self._with_swaps(j, found)
         for is_levels in (False, True):  # columns of levels share their kinds of errors, and so do columns of numbers
             like = [j for j in wrong if self.columns[j].is_levels == is_levels]
             for j in like:
@@ -310,6 +314,8 @@ class ErrorModel:
         one.posterior, one.is_right = [], np.isin(np.arange(d), list(right))
         for j, i in right.items():
             one.item[0, j] = i
+        one.swaps = Swaps(*(x[[r]].copy() for x in self.swaps))
+        one.swaps.p[one.is_right | one.is_right[one.swaps.neighbour]] = 0.0
         counts, wanted, tables, seen = [], [], [], one.item.copy()
         for j, column in enumerate(one.columns):
             column.item, column.is_blank = one.item[:, j], column.is_blank[[r]]
@@ -336,8 +342,21 @@ class ErrorModel:
             one.posterior.append(found)
         joint = one._ask_joint(seen, tables, wanted)
         for j in set(range(d)) - set(right) - set(self.votes):
-            one.posterior[j], _ = one._column(j, wanted[j], joint[j], counts[j], float(self.rate.mean()), steps=0)
+            found, _ = one._column(j, wanted[j], joint[j], counts[j], float(self.rate.mean()), steps=0)
+            one.posterior[j] = one._with_swaps(j, found)
         return one
+
+    def _with_swaps(self, j: int, found: _Posterior) -> _Posterior:
+        """The posterior of the cells of one column, each of which may also be swapped with its neighbour."""
+        p = self.swaps.p[:, j]
+        likelier = p > found.p_best * (1.0 - p) * (found.best != self.item[:, j])
+        likelier &= p > found.p_wrong
+        return _Posterior(
+            1.0 - (1.0 - found.p_wrong) * (1.0 - p),
+            np.where(likelier, self.swaps.item[:, j], found.best),
+            np.where(likelier, p, found.p_best * (1.0 - p)),
+            np.where(likelier, SWAP, found.kind),
+        )
 
     def _code_of(self, j: int, i: int, r: int) -> int:
         """Value i of column j, which is not that of row r or is, for use as a partner: see `codes_of_partner`."""
@@ -408,7 +427,7 @@ class ErrorModel:
             best[column.code[by]] = by
             of_code.append(best)
             code.append(np.append(np.maximum(column.code, 0), 0))
-            counted = np.where(column.code >= 0, column.apart, 0.0)
+            counted = np.where(column.code >= 0, column.measure_without_row, 0.0)
             measure.append(np.append(counted, 0.0))
 
         def read(rows: slice, j: int, codes: np.ndarray) -> np.ndarray:
@@ -508,8 +527,8 @@ class ErrorModel:
         column = self.columns[j]
         is_counted = self._is_counted[j]
         is_function = is_counted and self.partners[j].is_function(pooled)
-        alone = np.append(column.alone, 0.0)
-        new = np.zeros(values.shape) if column.is_levels else alone[values]
+        marginal = np.append(column.marginal_without_row, 0.0)
+        new = np.zeros(values.shape) if column.is_levels else marginal[values]
         if column.is_levels:
             new[:, 0] = np.append(np.exp(column.log_new), 0.0)[column.item]
         expected, prior = ([], []) if is_function else ([of_joint], [10.0])
@@ -519,7 +538,7 @@ class ErrorModel:
         if column.is_levels:
             expected, prior = [*expected, new], [*prior, 0.1]
         elif not is_counted:
-            expected, prior = [*expected, alone[values]], [*prior, 1.0]
+            expected, prior = [*expected, marginal[values]], [*prior, 1.0]
         return np.stack(expected), np.array(prior)
 
     def _values(self, column: CheckedColumn, u: np.ndarray, right: np.ndarray, wrong: np.ndarray) -> np.ndarray:

@@ -11,8 +11,11 @@ from ...data.cells import absent
 from ...data.schema import Column
 from .texts import WAYS, Slips, log_new
 
-TYPING, SHIFT, UNIT, SIGN, RANDOM, ANY = range(6)
-"""Kinds of errors: a typing error, shifted digits, another unit or sign, a random value of the column, any value."""
+TYPING, SHIFT, UNIT, SIGN, RANDOM, ANY, SWAP = range(7)
+"""Kinds of errors: a typing error, shifted digits, another unit or sign, a random value of the column, any value.
+
+The last one is a swap with the neighbouring column: see `swaps`.
+"""
 _UNITS = (2.54, 12.0, 60.0, 0.45359237, 1.609344, 0.3048)
 FACTORS = (
     (SIGN, -1.0),
@@ -72,7 +75,7 @@ class CheckedColumn:
         Whether measures are probabilities and no densities.
     genuine : float array (V,)
         Expected over observed number of cells as far from the others as a value; 1 in no tail: see `_tail`.
-    apart : float array (V,)
+    measure_without_row : float array (V,)
         ``measure`` without the contribution of the row's own cell: see `weigh`.
     """
 
@@ -86,6 +89,7 @@ class CheckedColumn:
         is_learned: bool,
     ) -> None:
         self.column, self.n_codes, self._is_learned = column, len(marginal), is_learned
+        self._coder, self._marginal = coder, np.append(marginal, 0.0)
         self.is_levels = column.is_categorical
         self.kinds = _KINDS_OF_LEVELS if self.is_levels else _KINDS_OF_NUMBERS
         self.is_blank = np.array([isinstance(cell, str) and not cell.strip() for cell in cells], bool)
@@ -101,7 +105,7 @@ class CheckedColumn:
         if column.atoms and column.step == 0.0:
             self.unit = float(np.diff(number[:U]).min(initial=1.0))
             self.measure[~np.isin(number, column.atoms)] *= self.unit
-        self._share = np.append(marginal, 0.0)[self.code]
+        self._share = self._marginal[self.code]
         self.learned = np.rint(self._share * self.measure * column.n_observed)  # whole numbers of levels
         self.genuine = np.ones(len(number))
         self.slips: Slips | None = None
@@ -117,7 +121,7 @@ class CheckedColumn:
             self.weigh(np.ones(len(self.item)))
             if is_learned:
                 self.genuine = self._tail(number)
-            random = self.alone[:U] * self.genuine[:U]
+            random = self.marginal_without_row[:U] * self.genuine[:U]
         E = len(self.kinds)
         self.errors = np.arange(E) if self.is_levels else np.append(self.place, [E - 2, E - 1])
         with np.errstate(divide="ignore"):
@@ -135,6 +139,19 @@ class CheckedColumn:
         cell = of.written.cell(number + of.zero) if of.written is not None else of.from_number(number)
         return float(cell) if isinstance(cell, int) and isinstance(self.written.get(0), float) else cell
 
+    def items_of(self, numbers: np.ndarray) -> np.ndarray:
+        """Indices of numbers or codes of levels in `values`, (r,); numbers that are not there are added."""
+        new = np.setdiff1d(numbers, self.number)
+        if len(new):
+            code, measure = self._coder(new)
+            self.number, self.values = np.append(self.number, new), [*self.values, *new.tolist()]
+            self.code, self.measure = np.append(self.code, code), np.append(self.measure, measure)
+            self._share = self._marginal[self.code]
+            self.learned, self.genuine = (np.append(x, np.ones(len(new))) for x in (self.learned, self.genuine))
+            self.weigh(np.ones(len(self.item)))
+        order = np.argsort(self.number)  # levels that the joint does not know are NaN, and come last
+        return np.asarray(order[np.searchsorted(self.number[order], numbers)])
+
     def learn_letters(self, letter: Mapping[str, float], way: np.ndarray, further: float) -> None:
         """Set the probability of each typing error; for the arguments see `Slips.log_probability`."""
         if self.slips is not None:
@@ -149,13 +166,13 @@ class CheckedColumn:
             self.log_new = log_new(self.texts, np.sqrt(right))[: self.n_seen]
 
     def weigh(self, weight: np.ndarray) -> None:
-        """Set ``apart``; ``weight`` (n,) is p(cell is right).
+        """Set ``measure_without_row``; ``weight`` (n,) is p(cell is right).
 
         If the joint has learned this table, it has also learned its errors. Therefore a level that only one row has
         gets 0, and a number that only one row has gets the density of its neighbours.
         """
         right, U = self._right(weight) / np.maximum(self.count, 1.0), self.n_seen
-        self.apart = out = self.measure.copy()
+        self.measure_without_row = out = self.measure.copy()
         if not self._is_learned:
             return
         if self.is_levels:
@@ -166,12 +183,12 @@ class CheckedColumn:
         cells = np.bincount(self.code[:U], self.count, self.n_codes)
         kept = np.bincount(self.code[:U], self.count * right, self.n_codes)
         share = (kept.sum() + 1.0) / (cells.sum() + 1.0)
-        self.apart = np.asarray(out * ((kept + 1.0) / (cells + 1.0) / share)[self.code])
+        self.measure_without_row = np.asarray(out * ((kept + 1.0) / (cells + 1.0) / share)[self.code])
 
     @property
-    def alone(self) -> np.ndarray:
+    def marginal_without_row(self) -> np.ndarray:
         """Marginal probabilities of values, (V,), without the contribution of the row's own cell."""
-        return self._share * self.apart
+        return self._share * self.measure_without_row
 
     def _right(self, weight: np.ndarray) -> np.ndarray:
         """Expected number of right cells of each value, (U,)."""
