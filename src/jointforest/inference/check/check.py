@@ -158,6 +158,7 @@ _FIXED = 0.2  # least agreement within entities of a column whose values the vot
 _CLEAR = 2.0  # without a grid, rates are learned from cells that errors explain better than the truth by this factor
 _STRUCTURE = 0.1  # blank cells are no errors if another column explains more than this share of their entropy
 _STILL = 2e-4  # rounds end when the mean change of probabilities is below this in every column
+_GENUINE = 0.05  # least share of a learned prediction that is not of errors
 _SMALLEST = 1e-300  # avoids divisions by 0
 
 _Joint = Callable[
@@ -229,6 +230,9 @@ class ErrorModel:
         self._common = list(self.share)
         self._code = [codes_of_partner(c.item, np.append(c.code, -1)[c.item], c.n_seen) for c in columns]
         self.partners = [Partners(j, c.item, len(c.values), self._code) for j, c in enumerate(columns)]
+        for column, partners in zip(self.columns, self.partners, strict=True):
+            if column.has_close_levels and not partners.is_function(_START):
+                column.leave_out_close_levels()
         self.key = key
         self.source: int | None = None
         self.votes: dict[int, Votes] = {}
@@ -490,6 +494,7 @@ class ErrorModel:
         F[-2], F[-1] = others * np.exp(column.log_random[u]), others * np.exp(column.log_any[u])
         weight, e = self._weight.get(j, np.empty(0)), pooled if steps else float(self.rate[j])
         errors = np.zeros(len(column.kinds))
+        has_learned_errors = column.is_learned and not self._is_predicted(j, pooled)
         has_weights = len(weight) == len(P)
         weight = weight if has_weights else prior / prior.sum()
         for k in range(steps + 1):
@@ -500,6 +505,9 @@ class ErrorModel:
             if k % 6 == 0:
                 F[0] = right * self._is_value[j][u]
             scale = np.append(1.0 - e, e * self.share[j][column.errors])
+            if has_learned_errors:  # the joint predicts (1 - e) p(right value) + e p(error)
+                learned = right[0] * self._is_value[j][u]
+                F[0, 0] = np.maximum(learned - scale[1:] @ F[1:, 0], _GENUINE * learned) / (1.0 - e)
             by_prediction = np.tensordot(scale, F, axes=1)
             total = np.maximum(weight @ by_prediction, _SMALLEST)
             if k == steps or not len(u):
@@ -526,7 +534,7 @@ class ErrorModel:
         """
         column = self.columns[j]
         is_counted = self._is_counted[j]
-        is_function = is_counted and self.partners[j].is_function(pooled)
+        is_function = self._is_predicted(j, pooled)
         marginal = np.append(column.marginal_without_row, 0.0)
         new = np.zeros(values.shape) if column.is_levels else marginal[values]
         if column.is_levels:
@@ -540,6 +548,10 @@ class ErrorModel:
         elif not is_counted:
             expected, prior = [*expected, marginal[values]], [*prior, 1.0]
         return np.stack(expected), np.array(prior)
+
+    def _is_predicted(self, j: int, pooled: float) -> bool:
+        """Whether a near-function predicts a column; for ``pooled`` see `_column`."""
+        return self._is_counted[j] and self.partners[j].is_function(pooled)
 
     def _values(self, column: CheckedColumn, u: np.ndarray, right: np.ndarray, wrong: np.ndarray) -> np.ndarray:
         """p(value is genuine), (V,), and not the same error that occurs several times.

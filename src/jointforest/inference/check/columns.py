@@ -24,6 +24,8 @@ FACTORS = (
 )
 _KINDS_OF_LEVELS = np.array([TYPING, RANDOM, ANY])
 _KINDS_OF_NUMBERS = np.array([kind for kind, _ in FACTORS] + [RANDOM, ANY])
+_FREQUENT = 10.0  # a text among close ones is a typing error only of texts that are as many times as frequent
+_CLOSE = 3  # least number of such texts that are near each other, beyond a pair such as male and female
 _TAIL = 8  # least number of cells from which a tail is estimated
 _SHIFT = 1.0  # added to distances, in units of that of the innermost cell of a tail: between a power and exponential
 _STEEP = 30.0  # greatest exponent of a tail
@@ -47,6 +49,8 @@ class CheckedColumn:
         The index in ``values`` of each row's cell; -1 where it is missing or blank.
     is_blank : bool array (n,)
         Whether the cell is an empty text, or consists of spaces.
+    is_learned : bool
+        Whether the joint has learned the cells of this table.
     n_seen : int
         Number of values that some cell has.
     count, learned : float arrays (n_seen,), (V,)
@@ -88,7 +92,7 @@ class CheckedColumn:
         numbers: np.ndarray,
         is_learned: bool,
     ) -> None:
-        self.column, self.n_codes, self._is_learned = column, len(marginal), is_learned
+        self.column, self.n_codes, self.is_learned = column, len(marginal), is_learned
         self._coder, self._marginal = coder, np.append(marginal, 0.0)
         self.is_levels = column.is_categorical
         self.kinds = _KINDS_OF_LEVELS if self.is_levels else _KINDS_OF_NUMBERS
@@ -152,6 +156,21 @@ class CheckedColumn:
         order = np.argsort(self.number)  # levels that the joint does not know are NaN, and come last
         return np.asarray(order[np.searchsorted(self.number[order], numbers)])
 
+    @property
+    def has_close_levels(self) -> bool:
+        """Whether most cells have a text that is near several of similar frequency, as codes do: N516UA, N517UA."""
+        if self.slips is None:
+            return False
+        seen, count = self.slips.seen, np.append(self.count, 0.0)
+        is_similar = _FREQUENT * count[np.minimum(self.slips.truth, self.n_seen)] > count[seen]
+        many = np.bincount(seen[is_similar], minlength=self.n_seen) >= _CLOSE
+        return bool(2.0 * self.count[many].sum() > self.count.sum())
+
+    def leave_out_close_levels(self) -> None:
+        """Take no text as a typing error of one that is not much more frequent."""
+        count = np.append(self.count, np.zeros(len(self.values) - self.n_seen))
+        self.truth[(self.truth >= 0) & (count[self.truth] < _FREQUENT * self.count[:, None])] = -1
+
     def learn_letters(self, letter: Mapping[str, float], way: np.ndarray, further: float) -> None:
         """Set the probability of each typing error; for the arguments see `Slips.log_probability`."""
         if self.slips is not None:
@@ -173,7 +192,7 @@ class CheckedColumn:
         """
         right, U = self._right(weight) / np.maximum(self.count, 1.0), self.n_seen
         self.measure_without_row = out = self.measure.copy()
-        if not self._is_learned:
+        if not self.is_learned:
             return
         if self.is_levels:
             out[:U] *= np.maximum(self.learned[:U] * right - 1.0, 0.0) / np.maximum(self.learned[:U], 1.0)
@@ -268,7 +287,7 @@ class CheckedColumn:
             near = unit / np.diff(number, prepend=-np.inf, append=np.inf)
             cells = np.bincount(self.code[:U], self.count, self.n_codes)[self.code[:U]]
             self._beside = np.minimum(0.5 * (near[1:] + near[:-1]) / (cells + 1.0), 1.0)
-        low, high = np.quantile(self._numbers(number), [0.05, 0.95]) if self._is_learned and U else (0.0, 0.0)
+        low, high = np.quantile(self._numbers(number), [0.05, 0.95]) if self.is_learned and U else (0.0, 0.0)
         if low == high:
             low, high = column.minimum, column.maximum
         width = max(high - low, column.step, 1e-12)
