@@ -692,11 +692,11 @@ class ConditionParser(SumReader):
     def is_named(self, token: Token) -> bool:
         """Whether a condition beside a column's name has a name all the same, and does not begin with a value.
 
-        A word alone is a value, also if another column has this name.
+        A word alone is a level, also if a column has this name.
         """
         if not (self.is_column_name() and self._is_column(token)):
             return False
-        if token.sort == "backtick" or (self.beside == token.value and self.kinds and self.kinds[self.beside] == "boolean"):
+        if token.sort == "backtick" or self.beside is None or not self._has_levels(self.beside):
             return True
         return self.is_symbol(*_REVERSED, ahead=1) or self.is_keyword(*_AFTER_COLUMN, ahead=1)
 

@@ -505,9 +505,9 @@ class ErrorModel:
             if k % 6 == 0:
                 F[0] = right * self._is_value[j][u]
             scale = np.append(1.0 - e, e * self.share[j][column.errors])
-            if has_learned_errors:  # the joint predicts (1 - e) p(right value) + e p(error)
+            if has_learned_errors:  # the joint predicts (1 - e) p(right value) + e p(error that depends on the truth)
                 learned = right[0] * self._is_value[j][u]
-                F[0, 0] = np.maximum(learned - scale[1:] @ F[1:, 0], _GENUINE * learned) / (1.0 - e)
+                F[0, 0] = np.maximum(learned - scale[1:-2] @ F[1:-2, 0], _GENUINE * learned) / (1.0 - e)
             by_prediction = np.tensordot(scale, F, axes=1)
             total = np.maximum(weight @ by_prediction, _SMALLEST)
             if k == steps or not len(u):
