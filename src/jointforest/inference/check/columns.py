@@ -26,6 +26,7 @@ _KINDS_OF_LEVELS = np.array([TYPING, RANDOM, ANY])
 _KINDS_OF_NUMBERS = np.array([kind for kind, _ in FACTORS] + [RANDOM, ANY])
 _FREQUENT = 10.0  # a text among close ones is a typing error only of texts that are as many times as frequent
 _CLOSE = 3  # least number of such texts that are near each other, beyond a pair such as male and female
+_LEAST = 50.0  # log-probabilities below minus this are equal
 _TAIL = 8  # least number of cells from which a tail is estimated
 _SHIFT = 1.0  # added to distances, in units of that of the innermost cell of a tail: between a power and exponential
 _STEEP = 30.0  # greatest exponent of a tail
@@ -142,6 +143,16 @@ class CheckedColumn:
         of, number = self.column, self.values[i]
         cell = of.written.cell(number + of.zero) if of.written is not None else of.from_number(number)
         return float(cell) if isinstance(cell, int) and isinstance(self.written.get(0), float) else cell
+
+    def log_marginal(self, numbers: np.ndarray) -> np.ndarray:
+        """log p(number or code of a level) in the joint, (r,); 0 of one that it does not know."""
+        distinct, place = np.unique(numbers, return_inverse=True)
+        known, out = ~np.isnan(distinct), np.zeros(len(distinct))
+        if known.any():
+            code, measure = self._coder(distinct[known])
+            with np.errstate(divide="ignore"):
+                out[known] = np.log(self._marginal[code] * measure)
+        return np.asarray(np.maximum(out, -_LEAST)[place])
 
     def items_of(self, numbers: np.ndarray) -> np.ndarray:
         """Indices of numbers or codes of levels in `values`, (r,); numbers that are not there are added."""

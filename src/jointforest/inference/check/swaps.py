@@ -23,6 +23,7 @@ _ROUNDS = 30  # rounds of expectation maximisation
 _EXCHANGEABLE = 0.15  # columns are too alike if more than this share of their rows is denser after a swap
 _NEAR = 1.0  # rows whose log density changes by less show how many genuine rows are denser after a swap
 _LEAST_MEAN = 1.5  # least mean gain of swapped rows: that of genuine rows is 1
+_UNLIKELY = 8.0  # rows whose two cells would be less likely by more than this after a swap, each alone, are not asked
 _MOST = 50.0  # greatest change of the log density that counts
 
 
@@ -60,13 +61,19 @@ def find_swaps(
         rows = rows[of_a[rows] != columns[b].number[columns[b].item[rows]]]
         if not len(rows):
             continue
+        likelier = columns[a].log_marginal(of_b[rows]) + columns[b].log_marginal(of_a[rows])
+        for of in (columns[a], columns[b]):
+            likelier -= of.log_marginal(of.number[of.item[rows]])
+        n_rows, rows = len(rows), rows[likelier > -_UNLIKELY]
+        if not len(rows):
+            continue
         new = rows[np.isnan(before[rows])]
         before[new] = _log_density(distribution, X[new], places, columns, new)
         Y = X[rows]
         Y[:, places[a]], Y[:, places[b]] = of_b[rows], of_a[rows]
         with np.errstate(invalid="ignore"):
             gain = _log_density(distribution, Y, places, columns, rows, {a, b}) - before[rows]
-        swapped = _p_swapped(np.nan_to_num(gain, nan=-_MOST), is_learned)
+        swapped = _p_swapped(np.nan_to_num(gain, nan=-_MOST), n_rows, is_learned)
         for j, other in ((a, b), (b, a)):
             likelier = swapped > p[rows, j]
             p[rows[likelier], j], neighbour[rows[likelier], j] = swapped[likelier], other
@@ -112,8 +119,10 @@ def _log_density(
     return out
 
 
-def _p_swapped(gain: np.ndarray, is_learned: bool) -> np.ndarray:
+def _p_swapped(gain: np.ndarray, n_rows: int, is_learned: bool) -> np.ndarray:
     """Probability that the two cells of each row are swapped, (r,), from the gains of its log density by a swap.
+
+    Of ``n_rows`` rows with two such cells, those that are not among the r have no chance of a swap.
 
     If the joint has not learned the rows, this is Bayes' rule with a learned share of swapped rows. A joint that has
     learned them makes a swapped row as dense as there are such rows. Then the number of genuine rows of each gain above
@@ -125,12 +134,12 @@ def _p_swapped(gain: np.ndarray, is_learned: bool) -> np.ndarray:
         share = _START
         for _ in range(_ROUNDS):
             p = share / (share + (1.0 - share) * np.exp(-gain))
-            share = (p.sum() + _START * _PSEUDO) / (len(p) + _PSEUDO)
+            share = (p.sum() + _START * _PSEUDO) / (n_rows + _PSEUDO)
         return p
     denser = gain > 0.0
     of, genuine = gain[denser], 0.5 * (np.abs(gain) < _NEAR).sum() + 1.0
     n, mean, q = len(of) - genuine, 2.0, np.zeros(len(of))
-    if n <= 0.0 or len(of) > _EXCHANGEABLE * len(gain):
+    if n <= 0.0 or len(of) > _EXCHANGEABLE * n_rows:
         return p
     for _ in range(_ROUNDS):
         swapped = n / mean * np.exp(-of / mean)
