@@ -319,7 +319,11 @@ class ErrorModel:
         for j, i in right.items():
             one.item[0, j] = i
         one.swaps = Swaps(*(x[[r]].copy() for x in self.swaps))
-        one.swaps.p[one.is_right | one.is_right[one.swaps.neighbour]] = 0.0
+        for j, i in right.items():
+            k = int(self.swaps.neighbour[r, j])
+            is_accepted = i >= 0 and i == self.swaps.item[r, j]
+            one.swaps.p[one.swaps.neighbour == j] = 0.0
+            one.swaps.p[0, k] = float(is_accepted) if one.swaps.neighbour[0, k] == j else one.swaps.p[0, k]
         counts, wanted, tables, seen = [], [], [], one.item.copy()
         for j, column in enumerate(one.columns):
             column.item, column.is_blank = one.item[:, j], column.is_blank[[r]]
