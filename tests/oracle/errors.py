@@ -56,10 +56,11 @@ def swapped(gains: list[float], n_rows: int, is_learned: bool) -> list[float]:
             p = [share * math.exp(g) / (share * math.exp(g) + 1.0 - share) for g in gains]
             share = (sum(p) + 1.0) / (n_rows + 100.0)
         return p
-    genuine = 1.0 + 0.5 * sum(abs(g) < 1.0 for g in gains)
+    near = 0.5 * sum(abs(g) < 1.0 for g in gains)
+    genuine = 1.0 + near
     denser = [g for g in gains if g > 0.0]
     n, mean = len(denser) - genuine, 2.0
-    if n <= 0.0 or len(denser) > 0.15 * n_rows:
+    if n <= 0.0 or n < 3.0 * math.sqrt(near) or len(denser) > 0.15 * n_rows:
         return [0.0] * len(gains)
     p_of: dict[float, float] = {}
     for _ in range(30):

@@ -158,6 +158,7 @@ _FIXED = 0.2  # least agreement within entities of a column whose values the vot
 _CLEAR = 2.0  # without a grid, rates are learned from cells that errors explain better than the truth by this factor
 _STRUCTURE = 0.1  # blank cells are no errors if another column explains more than this share of their entropy
 _STILL = 2e-4  # rounds end when the mean change of probabilities is below this in every column
+_MANY_ROWS = 1_000  # least number of rows with which a density is known well enough to take errors out of it
 _GENUINE = 0.05  # least share of a learned prediction that is not of errors
 _SMALLEST = 1e-300  # avoids divisions by 0
 
@@ -225,6 +226,7 @@ class ErrorModel:
         self.rows, self.is_right = np.arange(self.n), np.zeros(len(columns), bool)
         self.item = np.column_stack([column.item for column in columns])
         self._is_counted = [c.is_levels or (c.has_mass and c.n_seen < self.n / 3) for c in columns]
+        self._is_contaminated = [c.is_learned and (c.has_mass or self.n >= _MANY_ROWS) for c in columns]
         self.rate = np.full(len(columns), _START)
         self.share = [np.full(len(c.kinds), 1.0 / len(c.kinds)) for c in columns]
         self._common = list(self.share)
@@ -498,7 +500,7 @@ class ErrorModel:
         F[-2], F[-1] = others * np.exp(column.log_random[u]), others * np.exp(column.log_any[u])
         weight, e = self._weight.get(j, np.empty(0)), pooled if steps else float(self.rate[j])
         errors = np.zeros(len(column.kinds))
-        has_learned_errors = column.is_learned and not self._is_predicted(j, pooled)
+        has_learned_errors = self._is_contaminated[j] and not self._is_predicted(j, pooled)
         has_weights = len(weight) == len(P)
         weight = weight if has_weights else prior / prior.sum()
         for k in range(steps + 1):

@@ -22,6 +22,7 @@ _PSEUDO = 100.0  # pseudo-rows of this share
 _ROUNDS = 30  # rounds of expectation maximisation
 _EXCHANGEABLE = 0.15  # columns are too alike if more than this share of their rows is denser after a swap
 _NEAR = 1.0  # rows whose log density changes by less show how many genuine rows are denser after a swap
+_CLEAR = 3.0  # standard deviations by which the number of rows that are denser exceeds that of genuine rows
 _LEAST_MEAN = 1.5  # least mean gain of swapped rows: that of genuine rows is 1
 _UNLIKELY = 8.0  # rows whose two cells would be less likely by more than this after a swap, each alone, are not asked
 _MOST = 50.0  # greatest change of the log density that counts
@@ -137,9 +138,10 @@ def _p_swapped(gain: np.ndarray, n_rows: int, is_learned: bool) -> np.ndarray:
             share = (p.sum() + _START * _PSEUDO) / (n_rows + _PSEUDO)
         return p
     denser = gain > 0.0
-    of, genuine = gain[denser], 0.5 * (np.abs(gain) < _NEAR).sum() + 1.0
+    of, near = gain[denser], 0.5 * (np.abs(gain) < _NEAR).sum()
+    genuine = near + 1.0
     n, mean, q = len(of) - genuine, 2.0, np.zeros(len(of))
-    if n <= 0.0 or len(of) > _EXCHANGEABLE * n_rows:
+    if n <= 0.0 or n < _CLEAR * np.sqrt(near) or len(of) > _EXCHANGEABLE * n_rows:
         return p
     for _ in range(_ROUNDS):
         swapped = n / mean * np.exp(-of / mean)
