@@ -17,12 +17,7 @@ from . import __version__, commands, history_commands
 from .commands import Input, is_large, load, load_any, read, say, text_columns, write, write_answers
 from .data.csv_files import NA, WORDS, CsvForm, keep_texts
 from .data.table_files import means_as_cells, plain
-from .runtime.warnings import (
-    LearnedErrorsWarning,
-    LostDependenceWarning,
-    UnseenLevelWarning,
-    UnsupportedEvidenceWarning,
-)
+from .runtime.warnings import LearnedErrorsWarning, UnseenLevelWarning, UnsupportedEvidenceWarning
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -881,8 +876,6 @@ def _with_hint(warning: Warning | str) -> str:
         return f"{warning.problem} (if one of them means missing, say so with --na)"
     if isinstance(warning, LearnedErrorsWarning):
         return f"{warning.problem} (leave out --model, or give one of 'jointforest fit --learner hidden')"
-    if isinstance(warning, LostDependenceWarning) and warning.problem:
-        return f"{warning.problem} (try --learner hidden, or leave out --learner)"
     return str(warning)
 
 

@@ -628,10 +628,7 @@ class ConditionParser(SumReader):
         if self.token.sort in ("number", "string") or self.is_symbol("+", "-"):
             return self.value_first()
         start, at = self.token, self.at
-        if self.beside is not None and not self.is_named(start):
-            column = self.beside
-        else:
-            column = self.column()
+        column = self.column() if self.beside is None or self.is_named(start) else self.beside
         if self.is_symbol(*_REVERSED):
             op = str(self.advance().value)
             condition = self.compared_with(column, op, self.value())
@@ -706,8 +703,8 @@ class ConditionParser(SumReader):
             return value
         first, following = self.tokens[self.at - 1], self.tokens[self.at + 1]
         both = self.text[first.start : following.stop]
-        decimal = _comma_hint(self.tokens[self.at - 1 : self.at + 2])
-        raise self.fail("a comma after a value", hint=f"{decimal + '; ' if decimal else ''}several values are: in {{{both}}}")
+        hints = [_comma_hint(self.tokens[self.at - 1 : self.at + 2]), f"several values are: in {{{both}}}"]
+        raise self.fail("a comma after a value", hint="; ".join(filter(None, hints)))
 
     def membership(self) -> Condition:
         """What follows a column: ``between`` two values, or ``in`` a list of them."""

@@ -101,15 +101,11 @@ class CheckedColumn:
         number = self._of_levels(cells) if self.is_levels else self._of_numbers(cells, numbers)
         self.number, U = number, self.n_seen
         self.count = np.bincount(self.item[self.item >= 0], minlength=U).astype(float)[:U]
-        self.code, self.measure = np.full(len(number), -1), np.zeros(len(number))
-        has = ~np.isnan(number)
-        if has.any():
-            self.code[has], self.measure[has] = coder(number[has])
         self.unit = column.step or 1.0
-        self.has_mass = self.is_levels or column.step > 0.0 or len(column.atoms) > 0
         if column.atoms and column.step == 0.0:
             self.unit = float(np.diff(number[:U]).min(initial=1.0))
-            self.measure[~np.isin(number, column.atoms)] *= self.unit
+        self.code, self.measure = self._coded(number)
+        self.has_mass = self.is_levels or column.step > 0.0 or len(column.atoms) > 0
         self._share = self._marginal[self.code]
         self.learned = np.rint(self._share * self.measure * column.n_observed)  # whole numbers of levels
         self.genuine = np.ones(len(number))
@@ -147,19 +143,27 @@ class CheckedColumn:
     def log_marginal(self, numbers: np.ndarray) -> np.ndarray:
         """log p(number or code of a level) in the joint, (r,); 0 of one that it does not know."""
         distinct, place = np.unique(numbers, return_inverse=True)
-        known, out = ~np.isnan(distinct), np.zeros(len(distinct))
-        if known.any():
-            code, measure = self._coder(distinct[known])
-            with np.errstate(divide="ignore"):
-                out[known] = np.log(self._marginal[code] * measure)
+        code, measure = self._coded(distinct)
+        with np.errstate(divide="ignore"):
+            out = np.where(code >= 0, np.log(self._marginal[code] * measure), 0.0)
         return np.asarray(np.maximum(out, -_LEAST)[place])
+
+    def _coded(self, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Codes in the joint of numbers or codes of levels, (V,), -1 for NaN; and p(number or level | code)."""
+        code, measure, has = np.full(len(number), -1), np.zeros(len(number)), ~np.isnan(number)
+        if has.any():
+            code[has], measure[has] = self._coder(number[has])
+        if self.column.atoms and self.column.step == 0.0:
+            measure[~np.isin(number, self.column.atoms)] *= self.unit
+        return code, measure
 
     def items_of(self, numbers: np.ndarray) -> np.ndarray:
         """Indices of numbers or codes of levels in `values`, (r,); numbers that are not there are added."""
         new = np.setdiff1d(numbers, self.number)
         if len(new):
-            code, measure = self._coder(new)
-            self.number, self.values = np.append(self.number, new), [*self.values, *new.tolist()]
+            code, measure = self._coded(new)
+            self.number = np.append(self.number, new)
+            self.values.extend(new.tolist())
             self.code, self.measure = np.append(self.code, code), np.append(self.measure, measure)
             self._share = self._marginal[self.code]
             self.learned, self.genuine = (np.append(x, np.ones(len(new))) for x in (self.learned, self.genuine))
