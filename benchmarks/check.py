@@ -1,8 +1,8 @@
 """Measures the check of tables: wrong cells and repairs of dirty tables, and errors planted in clean ones.
 
 ``--dirty`` is a folder with pairs of ``NAME_dirty.parquet`` and ``NAME_clean.parquet`` of texts (default: ``dirty`` in
-the folder of the tables), ``--tables`` takes some tables. ``--only`` runs one part: ``planted``, ``dirty`` or
-``learned``.
+the folder of the tables), ``--tables`` takes some tables. ``--only`` runs one part: ``planted``, ``dirty``,
+``learned``, ``clean`` (clean tables, and joints of clean rows) or ``far`` (numbers far from all others).
 """
 
 from __future__ import annotations
@@ -85,11 +85,16 @@ def plant(frame: pd.DataFrame, kind: str, rate: float, rng: np.random.Generator)
     return out, changed
 
 
-def planted(name: str, frame: pd.DataFrame, kind: str, rate: float, seed: int) -> tuple[dict, pd.DataFrame]:
-    """One line, and the probability of each cell with whether it is wrong."""
+def planted(
+    name: str, frame: pd.DataFrame, kind: str, rate: float, seed: int, of_clean: bool = False
+) -> tuple[dict, pd.DataFrame]:
+    """One line, and the probability of each cell with whether it is wrong; ``of_clean``: by a joint of clean rows."""
     rng = np.random.default_rng([seed, len(kind), round(1000 * rate)])
     seen, changed = plant(frame, kind, rate, rng)
-    joint = jf.HiddenTreeForest(rules="off", random_state=seed).fit(seen).joint_
+    rows = frame.astype(seen.dtypes) if of_clean else seen
+    joint = jf.HiddenTreeForest(rules="off", random_state=seed).fit(rows).joint_
+    if of_clean:  # one row more, so that the table does not count as the learned one
+        seen, changed = pd.concat([seen, seen.iloc[:1]], ignore_index=True), np.vstack([changed, changed[:1]])
     cells = joint.check(seen).cells
     place = {column: k for k, column in enumerate(seen.columns)}
     at = cells["row"].to_numpy(), cells["column"].map(place).to_numpy()
@@ -105,6 +110,60 @@ def planted(name: str, frame: pd.DataFrame, kind: str, rate: float, seed: int) -
         line |= {"average precision, attribution": average_precision_score(wrong, rank)}
     line |= {"above 0.5": float((p > 0.5).mean())}
     return line, pd.DataFrame({"p": p, "wrong": wrong})
+
+
+def heavy(rng: np.random.Generator, n: int) -> pd.DataFrame:
+    """A clean table of columns with heavy tails."""
+    a = rng.lognormal(3, 1, n).round(2)
+    return pd.DataFrame({"a": a, "b": (a * rng.lognormal(0, 1.5, n)).round(1), "c": rng.standard_t(2, n),
+                         "d": rng.pareto(1.5, n).round(3), "e": rng.choice(list("pqrs"), n)})  # fmt: skip
+
+
+def clean(data: Path, seed: int, quick: bool) -> list[dict]:
+    """Shares of cells of clean tables that count as wrong."""
+    rows = {"jpt/wine_quality": (100, 1_000, 3_000), "adult_train": (1_000, 3_000), "flights/hflights": (1_000,),
+            "large/fremtpl2freq": (1_000, 3_000)}  # fmt: skip
+    tables = [("penguins", jf.datasets.load_penguins()), ("insurance", read(data, "insurance"))]
+    tables += [(name, read(data, name).sample(n, random_state=seed)) for name, of in rows.items() for n in of]
+    rng = np.random.default_rng(seed)
+    tables += [("heavy tails", heavy(rng, n)) for n in (50, 100, 200, 1_000, 3_000) for _ in range(8)]
+    found: dict[tuple[str, int], list[np.ndarray]] = {}
+    for name, frame in tables[:3] if quick else tables:
+        progress(f"clean {name}, {len(frame)}")
+        frame = frame.reset_index(drop=True).dropna(axis=1, how="all")
+        kinds = {"TailNum": "categorical"} if "TailNum" in frame else None
+        joint = jf.HiddenTreeForest(rules="off", kinds=kinds, random_state=seed).fit(frame).joint_
+        found.setdefault((name, len(frame)), []).append(joint.check(frame).cells["p_wrong"].to_numpy() > 0.5)
+    return [
+        {"table": name, "rows": n, "tables": len(of), "above 0.5": np.concatenate(of).mean()}
+        for (name, n), of in found.items()
+    ]
+
+
+def far(seed: int) -> list[dict]:
+    """The least ``p_wrong`` of odd values that are planted in one column."""
+    odd = {"heights": ([937], [-5], [0], [60]), "heights with a decimal": ([937.1], [240.2]), "amounts": ([-4_000.0],),
+           "ages": ([999], [999] * 3, [-1]), "dates": (["1900-01-01"], ["1970-01-01"], ["2204-05-03"])}  # fmt: skip
+    lines = []
+    for name, each in odd.items():
+        for values in each:
+            line = {"column": name, "odd": ", ".join(map(str, values))}
+            for n in (50, 200, 1_000):
+                rng = np.random.default_rng([seed, n])
+                x = {
+                    "heights": rng.normal(170, 9, n).round(),
+                    "heights with a decimal": rng.normal(170, 9, n).round(1),
+                    "amounts": rng.lognormal(8, 1, n).round(2),
+                    "ages": rng.integers(18, 80, n).astype(float),
+                    "dates": np.datetime64("2021-01-01", "us") + rng.integers(0, 1_400, n) * np.timedelta64(1, "D"),
+                }[name]
+                rows = list(range(5, 5 + len(values)))
+                x[rows] = np.array(values, x.dtype)
+                frame = pd.DataFrame({"x": x, "y": rng.normal(size=n)})
+                cells = jf.HiddenTreeForest(rules="off", random_state=seed).fit(frame).joint_.check(frame).cells
+                line[f"{n} rows"] = cells[(cells["column"] == "x") & cells["row"].isin(rows)]["p_wrong"].min()
+            lines.append(line)
+    return lines
 
 
 def learned(name: str, frame: pd.DataFrame, kind: str, seed: int) -> dict:
@@ -140,9 +199,8 @@ def calibration(all_cells: pd.DataFrame) -> list[dict]:
 
 
 def main() -> None:
-    options = arguments(
-        __doc__, dirty={"type": Path}, tables={"nargs": "*"}, only={"choices": ("dirty", "planted", "learned")}
-    )
+    parts = ("dirty", "planted", "learned", "clean", "far")
+    options = arguments(__doc__, dirty={"type": Path}, tables={"nargs": "*"}, only={"choices": parts})
     warnings.simplefilter("ignore")
     folder = options.dirty or options.data / "dirty"
     found: dict[str, list[dict]] = {}
@@ -152,7 +210,11 @@ def main() -> None:
         for name in names:
             progress(name)
             lines += dirty(folder, name, options.seed, 500 if options.quick else 10**9)
-    if options.only != "dirty":
+    if options.only in (None, "far"):
+        found["Numbers far from all others: p_wrong"] = far(options.seed)
+    if options.only in (None, "clean"):
+        found["Clean tables"] = clean(options.data, options.seed, options.quick)
+    if options.only not in ("dirty", "far"):
         tables = {"penguins": jf.datasets.load_penguins(), "insurance": read(options.data, "insurance")}
         if not options.quick:
             tables["adult"] = read(options.data, "adult_train").sample(2_000, random_state=0)
@@ -163,8 +225,14 @@ def main() -> None:
             found["Learned from wrong cells (5 %)"] = [
                 learned(name, frame, kind, options.seed) for name, frame in tables.items() for kind in ("none", *KINDS)
             ]
+        if options.only in (None, "clean"):
+            found["A joint of clean rows (5 %)"] = [
+                planted(name, frame, kind, 0.05, options.seed, of_clean=True)[0]
+                for name, frame in tables.items()
+                for kind in ("random", "swap")
+            ]
     if options.only in (None, "planted"):
-        lines, parts = [], []
+        lines, checked = [], []
         for name, frame in tables.items():
             for kind, rate in [("none", 0.0)] + [(kind, rate) for kind in KINDS for rate in RATES]:
                 if options.quick and rate not in (0.0, 0.05):
@@ -172,8 +240,8 @@ def main() -> None:
                 progress(f"{name}, {kind}, {rate}")
                 line, cells = planted(name, frame, kind, rate, options.seed)
                 lines.append(line)
-                parts.append(cells)
-        found["Planted errors"], found["Calibration"] = lines, calibration(pd.concat(parts))
+                checked.append(cells)
+        found["Planted errors"], found["Calibration"] = lines, calibration(pd.concat(checked))
     finish("check", found, {"seed": options.seed}, options.quick, options.only or "")
 
 

@@ -672,6 +672,11 @@ def test_report_writes_one_file(run: object, home: Path, tmp_path: Path) -> None
     assert run("report", model, "-o", path, "--target", "species") == Result(0, "", "")
     text = path.read_text(encoding="utf-8")
     assert "<title>m.joint</title>" in text and "What predicts" in text
+    table = tmp_path / "t.csv"
+    jf.datasets.load_penguins().to_csv(table, index=False)
+    assert run("report", model, table, "-o", path) == Result(0, "", "")
+    assert path.read_text(encoding="utf-8") != text
+    assert "one table is enough" in run("report", model, table, "--table", table, "-o", path).err
     wrong = run("report", model, "-o", path, "--target", "nothing")
     assert wrong.code != 0 and "nothing" in wrong.err
 

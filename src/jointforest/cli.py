@@ -17,7 +17,7 @@ from . import __version__, commands, history_commands
 from .commands import Input, is_large, load, load_any, read, say, text_columns, write, write_answers
 from .data.csv_files import NA, WORDS, CsvForm, keep_texts
 from .data.table_files import means_as_cells, plain
-from .runtime.warnings import UnseenLevelWarning, UnsupportedEvidenceWarning
+from .runtime.warnings import LearnedErrorsWarning, UnseenLevelWarning, UnsupportedEvidenceWarning
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -406,8 +406,16 @@ def sample(
     large_files.write_batches(drawn, output, form, commands.spelling_of(joint))
 
 
+def _one_table(rows: str | None, table: str | None) -> str | None:
+    """The table that stands after MODEL or --table, if there is one."""
+    if rows is not None and table is not None:
+        raise click.UsageError(f"one table is enough, got {rows} and --table {table}")
+    return table if rows is None else rows
+
+
 @app.command()
 @click.argument("model")
+@click.argument("rows", metavar="[TABLE]", required=False)
 @click.option("--table", metavar="TABLE", help="CSV or Parquet file of rows to look at beside MODEL.")
 @click.option(
     "--model",
@@ -418,7 +426,15 @@ def sample(
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of 127.0.0.1; default: any that is free.")
 @click.option("--no-browser", is_flag=True, help="Print the address, and open nothing.")
 @_reads
-def explore(model: str, table: str | None, trained: str | None, port: int, no_browser: bool, source: Input) -> None:
+def explore(
+    model: str,
+    rows: str | None,
+    table: str | None,
+    trained: str | None,
+    port: int,
+    no_browser: bool,
+    source: Input,
+) -> None:
     """Show MODEL in the browser: evidence by a click, and everything else follows.
 
     For a joint of histories, it shows one subject's rows with a forecast, or all columns over row numbers.
@@ -430,17 +446,18 @@ def explore(model: str, table: str | None, trained: str | None, port: int, no_br
 
     follow = _Follower(model)
     joint = load_any(model)
-    rows = None if table is None else read(table, source, joint)
+    table = _one_table(rows, table)
+    frame = None if table is None else read(table, source, joint)
     warnings.simplefilter("ignore", UnsupportedEvidenceWarning)  # the page says it
     if joint.is_of_histories:
         if trained is not None:
             raise click.UsageError(
                 f"--model: not for joints of histories, and {model} holds one; trained models predict single rows"
             )
-        page = joint.explore(rows, title=Path(model).name, port=port, browser=not no_browser)
+        page = joint.explore(frame, title=Path(model).name, port=port, browser=not no_browser)
     else:
         ensemble = None if trained is None else read_model_file(trained)
-        page = joint.explore(rows, model=ensemble, title=Path(model).name, port=port, browser=not no_browser)
+        page = joint.explore(frame, model=ensemble, title=Path(model).name, port=port, browser=not no_browser)
     click.echo(page.url)
     say("Serving this page to this machine alone; Ctrl+C ends it.")
     page.wait(lambda: follow.look(page))
@@ -474,6 +491,7 @@ class _Follower:
 
 @app.command()
 @click.argument("model")
+@click.argument("rows", metavar="[TABLE]", required=False)
 @click.option("-o", "--output", required=True, metavar="OUT.html", help="File to write.")
 @click.option("--table", metavar="TABLE", help="Rows that were learned from: how true MODEL is to them.")
 @click.option("--holdout", metavar="TABLE", help="Rows of the same source that were not learned from.")
@@ -487,6 +505,7 @@ class _Follower:
 @_reads
 def report(
     model: str,
+    rows: str | None,
     output: str,
     table: str | None,
     holdout: str | None,
@@ -498,9 +517,10 @@ def report(
     from pathlib import Path
 
     joint = load(model)
-    rows, new = (None if name is None else read(name, source, joint) for name in (table, holdout))
+    tables = _one_table(rows, table), holdout
+    frame, new = (None if name is None else read(name, source, joint) for name in tables)
     warnings.simplefilter("ignore", UnsupportedEvidenceWarning)
-    joint.report(output, rows, holdout=new, target=target, examples=examples, title=Path(model).name)
+    joint.report(output, frame, holdout=new, target=target, examples=examples, title=Path(model).name)
 
 
 @app.command()
@@ -858,6 +878,8 @@ def _with_hint(warning: Warning | str) -> str:
         return f"{warning.problem} (loosen the evidence; 'jointforest score' writes how likely each row of a table is)"
     if isinstance(warning, UnseenLevelWarning):
         return f"{warning.problem} (if one of them means missing, say so with --na)"
+    if isinstance(warning, LearnedErrorsWarning):
+        return f"{warning.problem} (leave out --model, or give one of 'jointforest fit --learner hidden')"
     return str(warning)
 
 

@@ -275,3 +275,33 @@ def test_digits_are_rounded_once_beside_a_grid():
 def test_numbers_beyond_the_range_have_the_decimals_of_the_largest():
     column = Column("x", "continuous", "float64", digits=5, minimum=0.0, maximum=987.65)
     assert snapped(column, np.array([987.6543, 123_456.7891])).tolist() == [987.65, 123_456.79]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("2024-02-01+23:00", "an offset follows a time: write '2024-02-01 00:00.23:00'"),
+        ("2024-02-01-05:00", "an offset follows a time"),
+        ("20240201+01:00", "an offset follows a time"),
+        ("2024-02-01Z", "an offset follows a time"),
+        ("2024-02-01_10:00", "a space or T, and the time, follow a date"),
+        ("2024", "the year 2024 is: between '2024-01-01' and '2024-12-31'"),
+        ("soon", "write year-month-day"),
+    ],
+)
+@pytest.mark.parametrize("zone", ["", ", UTC"])
+def test_texts_that_are_no_dates_say_what_to_write(text, words, zone):
+    column = Column("t", "datetime", f"datetime64[us{zone}]", step=60.0)
+    with pytest.raises(ValueError, match=words):
+        column.to_number(text)
+
+
+@pytest.mark.parametrize("text", ["2024-02-01", "20240201", "2024-02-01 00:00", "2024-02-01T00:00", "2024-W05-4"])
+def test_dates_are_read_in_each_form_of_the_standard(text):
+    column = Column("t", "datetime", "datetime64[us]", step=60.0)
+    assert column.to_number(text) == dt.datetime(2024, 2, 1, tzinfo=dt.UTC).timestamp()
+
+
+def test_a_quoted_number_says_so():
+    with pytest.raises(ValueError, match="got '2024'; write the number without quotes"):
+        Column("x", "rounded", "float64", step=0.5).to_number("2024")

@@ -256,8 +256,25 @@ def test_the_name_of_the_column_may_be_left_out(column: str, text: str, same_as:
         ("age", "> 3, size = M", "a condition on 'size' beside the name of 'age'"),
         ("age", "size", "'size' is ordered"),
         ("age", "", "expected a condition"),
+        ("age", "1,5", "decimals have a point, 1.5, .*several values are: in {1,5}"),
+        ("age", "40 EUR", "write the number alone, 40"),
+        ("size", "M, L", "several values are: in {M, L}"),
     ],
 )
 def test_a_text_beside_a_name_is_refused(column: str, text: str, part: str) -> None:
     with pytest.raises(ValueError, match=part):
         read_evidence(SCHEMA, [{"column": PLACE[column], "text": text}])
+
+
+def test_a_level_that_is_also_the_name_of_a_column() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"color": rng.choice(["red", "ok", "n", "color"], 200), "ok": rng.random(200) < 0.5})
+    table["n"] = rng.integers(0, 9, 200)
+    schema = jf.AdversarialForest(n_estimators=1, random_state=0).fit(table).joint_.schema
+    place = schema.index("color")
+    for text, levels in (("ok", ["ok"]), ("n", ["n"]), ("color", ["color"]), ("ok or red", ["ok", "red"])):
+        (found,) = tidied(schema, read_evidence(schema, [{"column": place, "text": text}])).values()
+        assert sorted(getattr(found, "conditions", (found,))) == levels
+    assert read_evidence(schema, [{"column": schema.index("ok"), "text": "not ok"}]) == {"ok": False}
+    with pytest.raises(ValueError, match="a condition on 'n' beside the name of 'color'"):
+        read_evidence(schema, [{"column": place, "text": "n > 3"}])

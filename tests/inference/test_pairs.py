@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from functools import cache
 
 import numpy as np
@@ -152,6 +153,7 @@ def test_columns_of_levels_and_dates(name: str) -> None:
     assert given.compare("s = `t`").value == pytest.approx(equal, abs=1e-7)
     assert given.compare("s != `t`").value == pytest.approx(1 - equal, abs=1e-7)
     apart = joint(name).query("E(end - start | c)")
+    assert type(apart) is dt.timedelta
     assert abs(pd.Timedelta(apart) - (given.mean("end") - given.mean("start"))) < pd.Timedelta("1ms")
     assert joint(name).query("Sd(end - start | c)") > np.timedelta64(1, "h")
     later = joint(name).query("P(end > start | c)")

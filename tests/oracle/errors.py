@@ -45,3 +45,28 @@ def expected_beyond(cells: list[float], value: float, step: float) -> float:
         others = sum(cell * center < 0.0 and cell != value for cell in cells)
         expected *= min((others or 1.0 / n) / beyond(abs(center)), 1.0)
     return min(expected / max(cells.count(value), 1), 1.0)
+
+
+def swapped(gains: list[float], n_rows: int, is_learned: bool) -> list[float]:
+    """p(swapped) of each row from the gains of its log density, one row at a time."""
+    gains = [min(max(gain, -50.0), 50.0) for gain in gains]
+    if not is_learned:
+        share, p = 0.01, [0.0] * len(gains)
+        for _ in range(30):
+            p = [share * math.exp(g) / (share * math.exp(g) + 1.0 - share) for g in gains]
+            share = (sum(p) + 1.0) / (n_rows + 100.0)
+        return p
+    near = 0.5 * sum(abs(g) < 1.0 for g in gains)
+    genuine = 1.0 + near
+    denser = [g for g in gains if g > 0.0]
+    n, mean = len(denser) - genuine, 2.0
+    if n <= 0.0 or n < 3.0 * math.sqrt(near) or len(denser) > 0.15 * n_rows:
+        return [0.0] * len(gains)
+    p_of: dict[float, float] = {}
+    for _ in range(30):
+        for g in denser:
+            other = n / mean * math.exp(-g / mean)
+            p_of[g] = other / (other + genuine * math.exp(-g))
+        n = sum(p_of[g] for g in denser)
+        mean = max(sum(p_of[g] * g for g in denser) / n, 1.5)
+    return [p_of.get(g, 0.0) for g in gains]

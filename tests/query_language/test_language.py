@@ -277,3 +277,27 @@ def test_names_that_are_words_of_the_language_are_written_in_backticks(name: str
     conditions = ((name, likely({Interval(0, None, "left"): 1.0}, 0.5)),)
     assert f"`{name}`" in conditions_text(conditions)
     assert parse_conditions(conditions_text(conditions)) == conditions
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("age > 20 EUR", "write the number alone, 20, or quote it as the table writes it: '20 EUR'"),
+        ("age = 40-60", "a range is: between 40 and 60"),
+        ("age = 40 to 60", "a range is: between 40 and 60"),
+        ("age = 40–60", "a range is: between"),
+        ("age > 2024-03", "dates and times go in single quotes"),
+    ],
+)
+def test_hints_fit_the_text(text: str, words: str) -> None:
+    with pytest.raises(QuerySyntaxError) as caught:
+        parse_conditions(text, {"age": "integer"})
+    assert words in caught.value.hint
+
+
+def test_the_opposite_of_a_word_is_one_of_booleans_alone() -> None:
+    kinds = {"answer": "categorical", "ok": "boolean"}
+    assert parse_conditions("answer != true", kinds) == (("answer", Not(True)),)
+    assert parse_conditions("not (answer = false)", kinds) == (("answer", Not(False)),)
+    assert parse_conditions("answer not in {true}", kinds) == (("answer", Not(True)),)
+    assert parse_conditions("ok != true", kinds) == (("ok", False),)

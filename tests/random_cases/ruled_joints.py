@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import math
 import warnings
@@ -741,7 +742,7 @@ def _tells(joint: jf.Joint, j: int, said: dict[int, Any]) -> bool:
 
 
 def _seconds(value: Any) -> float:
-    return value / np.timedelta64(1, "s") if isinstance(value, np.timedelta64) else value
+    return value.total_seconds() if isinstance(value, dt.timedelta) else value
 
 
 def cases(first: int, n: int) -> Iterator[tuple[int, Tally]]:

@@ -423,9 +423,9 @@ class Joint:
     def check(self, frame: Any, key: str | None = None, *, n_jobs: int | None = -1) -> Check:
         """Which cells of a table are wrong: for every cell the probability of that, its best value, and a reason.
 
-        A cell is the truth, or a typing error, a factor of 10, 100, 1,000 or between units, a value of the column at
-        random, any value at all, or blank. The other cells of its row may be wrong, too. How often which error occurs
-        is learned from the frame, without a clean row.
+        A cell is the truth, or a typing error, a factor of 10, 100, 1,000 or between units, swapped with its neighbour,
+        a value of the column at random, any value at all, or blank. The other cells of its row may be wrong, too. How
+        often which error occurs is learned from the frame, without a clean row.
         The error model, and its limits: ``docs/how-to/check-a-table.md``.
 
         Parameters

@@ -189,9 +189,7 @@ class Posterior:
 
     def give(self, answers: np.ndarray) -> Any:
         """Answers (n,) as users get them: a scalar for one row of conditions, an array for a frame."""
-        if not self.one:
-            return answers
-        return answers[0] if answers.dtype.kind == "m" else answers[0].item()
+        return answers[0].item() if self.one else answers
 
     def check(self) -> None:
         """As `check_support`, and warn of answers that are estimates."""
@@ -373,7 +371,7 @@ class Posterior:
 
     @threaded
     def std(self, column: str, *, n_jobs: int | None = -1) -> Any:
-        """Standard deviation, like `mean`; of a date-time column a timedelta64."""
+        """Standard deviation, like `mean`; of a date-time column a timedelta, of a frame timedelta64."""
         return self.marginal(column).std()
 
     @threaded
@@ -1186,7 +1184,7 @@ class Marginal:
 
     @threaded
     def std(self, *, n_jobs: int | None = -1) -> Any:
-        """Standard deviation; of a date-time column a timedelta64."""
+        """Standard deviation; of a date-time column a timedelta, of a frame timedelta64."""
         self._need_numbers("standard deviation")
         deviation = np.sqrt(self._variance())
         return self._posterior.give(seconds_apart(deviation) if self._column.kind == "datetime" else deviation)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable
@@ -82,6 +83,7 @@ MOST_DIGITS = 9
 MAX_ATOMS = 64
 MAX_LEVELS = 10_000
 
+_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)\s*")
 _LONGEST = 80  # characters of a value in an error
 
 
@@ -267,6 +269,7 @@ class Column:
             such = f" of seconds, or a text such as {self.text(self.maximum)!r}" if times.is_span(self.dtype) else such
             is_range = type(value).__name__ == "Interval" or str(value).strip().startswith(tuple("<>≤≥[("))
             hint = "; for a range say jf.between(low, high), with None for an open end" if is_range else ""
+            hint = "; write the number without quotes" if isinstance(value, str) and _NUMBER.fullmatch(value) else hint
             raise ValueError(
                 f"column {self.name!r} ({self.kind}): expected a number{such}, got {shortened(value)}{hint}"
             ) from None

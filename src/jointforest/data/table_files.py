@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import errno
 import io
 import json
@@ -230,20 +231,13 @@ def about_column(column: dict[str, Any]) -> str:
 
 def shown(value: Any) -> str:
     """A number with six digits, anything else as it writes itself."""
-    if _is_duration(value):
-        value = value.item()
     return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _is_duration(value: Any) -> bool:
-    """Whether it is a numpy.timedelta64, which writes itself as so many microseconds."""
-    return type(value).__name__ == "timedelta64"
 
 
 def plain(value: Any) -> Any:
     """Ready for JSON: text keys, dates as text, durations in seconds, None for what is not a finite number."""
-    if _is_duration(value):
-        value = value.astype("timedelta64[us]").astype(float).item() / 1e6
+    if isinstance(value, dt.timedelta):
+        value = value.total_seconds()
     if hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, dict):

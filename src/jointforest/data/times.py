@@ -183,6 +183,7 @@ def _read(value: Any) -> tuple[dt.datetime, bool]:
     if isinstance(value, str):
         text = value.strip()
         is_day = ":" not in text and "T" not in text and " " not in text
+        _check_text(text)
         value = dt.datetime.fromisoformat(text)
     elif isinstance(value, dt.date) and not isinstance(value, dt.datetime):
         is_day, value = True, dt.datetime(value.year, value.month, value.day)
@@ -193,6 +194,25 @@ def _read(value: Any) -> tuple[dt.datetime, bool]:
     if value.tzinfo is None:  # a plain datetime: those of pandas look up their zone in their own way
         value = dt.datetime.combine(value.date(), value.time())
     return value, is_day
+
+
+_DAY = re.compile(r"(\d{4}-\d\d-\d\d|\d{4}-?W\d\d(?:-?\d)?|\d{8})(.*)")
+_YEAR = re.compile(r"\d{4}")
+
+
+def _check_text(text: str) -> None:
+    """Raise ValueError of a text that is no date, with what to write; of an offset after a date without a time.
+
+    Python would read the offset in 2024-02-01+23:00 as a time of day.
+    """
+    day = _DAY.fullmatch(text)
+    if day is None:
+        whole_year = f"; the year {text} is: between '{text}-01-01' and '{text}-12-31'" if _YEAR.fullmatch(text) else ""
+        raise ValueError(f"write year-month-day, and then a space and the time{whole_year}")
+    if day[2][:1] in ("+", "-", "Z", "z"):
+        raise ValueError(f"an offset follows a time: write '{day[1]} 00:00{day[2]}'")
+    if day[2][:1] not in ("", " ", "T", "t"):
+        raise ValueError(f"a space or T, and the time, follow a date: '{day[1]} 12:30'")
 
 
 def _check_clock(value: dt.datetime, zone_name: str) -> None:

@@ -87,6 +87,7 @@ class QuerySyntaxError(ValueError):
 
 _NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _DATE = re.compile(r"[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}(?:[T ][0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?)?")
+_MONTH = re.compile(r"[0-9]{4}-[0-9]{1,2}")
 _PAIRS = frozenset(["<=", ">=", "==", "!=", "<>"])
 _SYMBOLS = _PAIRS | frozenset("<>=()[]{},|+-:*/")
 _SPELLINGS = {"==": "=", "<>": "!=", "\u2264": "<=", "\u2265": ">=", "\u2260": "!="}
@@ -145,6 +146,8 @@ def _next_token(text: str, at: int) -> Token:
         hint = "join conditions by ',' or 'and'"
     elif character in "&!":
         hint = "write 'and', 'or', 'not'"
+    elif character in "–—":
+        hint = "a range is: between 40 and 60; text with dashes goes in single quotes"
     elif character in "%‰" or unicodedata.category(character) == "Sc":
         hint = "write the number alone, or quote it as the table writes it, such as '15%'"
     raise QuerySyntaxError(f"cannot read {character!r}", text, at, hint)
@@ -347,9 +350,19 @@ class Cursor:
 
     def quoting_hint(self) -> str:
         """Hint for a token that nothing leads up to: often the rest of a text without quotes."""
-        previous = self.tokens[self.at - 1] if self.at else self.token
+        previous, token = self.tokens[self.at - 1] if self.at else self.token, self.token
+        following = self.tokens[min(self.at + 1, len(self.tokens) - 1)]
+        low, high = (self.text[one.start : one.stop] for one in (previous, following))
+        is_range = (self.is_symbol("-") or self.is_keyword("to")) and previous.sort == following.sort == "number"
+        if is_range and not _MONTH.fullmatch(f"{low}-{high}"):
+            return f"a range is: between {low} and {high}; dates go in single quotes: '2024-03-01'"
         if previous.sort == "number" and self.is_symbol("-", "/", ":"):
             return "dates and times go in single quotes: '2024-03-01'"
+        if previous.sort == "number" and token.sort == "word":
+            quoted = self.text[previous.start : token.stop]
+            return f"write the number alone, {low}, or quote it as the table writes it: '{quoted}'"
+        if previous.sort == token.sort == "number":
+            return "write one number; a range is: between 40 and 60"
         if previous.sort in ("word", "number") and self.token.sort != "end":
             return "text with dashes, dots or spaces goes in single quotes: 'Never-married'"
         return ""
@@ -378,7 +391,8 @@ def _comma_hint(tokens: list[Token]) -> str:
     is_tight = whole.stop == comma.start and comma.stop == fraction.start
     if not (is_tight and comma.value == "," and whole.sort == fraction.sort == "number"):
         return ""
-    return f"decimals have a point, {whole.value}.{fraction.value}, or are quoted as the table writes them"
+    such = f", {whole.value}.{fraction.value}," if isinstance(whole.value, int) else ""
+    return f"decimals have a point{such} or are quoted as the table writes them"
 
 
 # ---- Sums of columns, and comparisons of them: read, and written out.
@@ -514,7 +528,8 @@ def _collected(terms: list[tuple[float, str]], constant: float) -> Sum:
 
 
 _DEEPEST = 50
-_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+_REVERSED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+_AFTER_COLUMN = ("in", "between", "is", "about", "likely", "not")
 _CLOSING = {"{": "}", "(": ")", "[": "]"}
 
 
@@ -576,7 +591,7 @@ class ConditionParser(SumReader):
                 raise self.fail("a comparison of columns has no 'not' before it", start, "turn it round: a <= b")
             if len(conditions) > 1:
                 raise self.across_columns(start, conditions, "not", "P(not A) = 1 - P(A)")
-            conditions = ((conditions[0][0], negate(conditions[0][1])),)
+            conditions = ((conditions[0][0], self.opposite(*conditions[0])),)
         elif self.is_symbol("("):
             self.advance()
             conditions = self.conditions("a condition")
@@ -611,21 +626,18 @@ class ConditionParser(SumReader):
     def condition(self) -> tuple[str, Condition]:
         """One condition; ``column`` may stand after a value, as in ``40 <= age < 60``."""
         if self.token.sort in ("number", "string") or self.is_symbol("+", "-"):
-            return self.turned()
+            return self.value_first()
         start, at = self.token, self.at
-        if self.beside is not None and not (self.is_column_name() and self._is_column(start)):
-            column = self.beside
-        else:
-            column = self.column()
-        if self.is_symbol(*_TURNED):
+        column = self.column() if self.beside is None or self.is_named(start) else self.beside
+        if self.is_symbol(*_REVERSED):
             op = str(self.advance().value)
-            condition = self.against(op, self.value())
-            if self.is_symbol(*_TURNED):
+            condition = self.compared_with(column, op, self.value())
+            if self.is_symbol(*_REVERSED):
                 raise self.fail("a chain of comparisons starts with a value", hint=f"write 40 <= {column} < 60")
             return column, condition
         if self.is_keyword("not") and self.is_keyword("in", "between", ahead=1):
             self.advance()
-            return column, negate(self.membership())
+            return column, self.opposite(column, self.membership())
         if self.is_keyword("in", "between"):
             return column, self.membership()
         if self.is_keyword("is"):
@@ -635,10 +647,10 @@ class ConditionParser(SumReader):
         if self.is_keyword("likely"):
             return column, self.likelihoods(column)
         if self.at == at:  # the name is left out, and no word that compares follows
-            return column, self.value()
-        return column, self.lone(start, column)
+            return column, self.bare_value(self.value())
+        return column, self.boolean_column(start, column)
 
-    def lone(self, start: Token, column: str) -> Condition:
+    def boolean_column(self, start: Token, column: str) -> Condition:
         """A column with nothing after it is a boolean that is true."""
         if not (self.token.sort == "end" or self.is_symbol(",", ")", "|") or self.is_keyword("and", "or")):
             hint = "a condition is: column = value, column in {...}, column between a and b"
@@ -648,18 +660,18 @@ class ConditionParser(SumReader):
             raise self.fail(f"{column!r} is {self.kinds[column]}, not boolean", start, hint)
         return True
 
-    def turned(self) -> tuple[str, Condition]:
+    def value_first(self) -> tuple[str, Condition]:
         """A condition that starts with a value: ``40 <= age``, ``40 <= age < 60``."""
         before, low = self.tokens[: self.at + 1], self.value()
-        if not self.is_symbol(*_TURNED):
+        if not self.is_symbol(*_REVERSED):
             if self.beside is not None:
-                return self.beside, low
+                return self.beside, self.bare_value(low)
             hint = _comma_hint(before) or "write age >= 40, or 40 <= age < 60"
             raise self.fail(f"expected a comparison, found {self.shown_token()}", hint=hint)
         first = str(self.advance().value)
         column = self.column()
-        if not self.is_symbol(*_TURNED):
-            return column, self.against(_TURNED[first], low)
+        if not self.is_symbol(*_REVERSED):
+            return column, self.compared_with(column, _REVERSED[first], low)
         if first[0] not in "<>" or str(self.token.value)[0] != first[0]:
             raise self.fail("the two comparisons of a chain point the same way", hint=f"write 40 <= {column} < 60")
         second = str(self.advance().value)
@@ -668,6 +680,31 @@ class ConditionParser(SumReader):
         if first[0] == ">":
             low, high, closed = high, low, closed[::-1]
         return column, _interval(low, high, *closed)
+
+    def opposite(self, column: str, condition: Condition) -> Condition:
+        """The opposite condition on a column: only booleans have an opposite value."""
+        is_boolean = self.kinds is None or self.kinds[column] == "boolean"
+        return Not(condition) if isinstance(condition, bool) and not is_boolean else negate(condition)
+
+    def is_named(self, token: Token) -> bool:
+        """Whether a condition beside a column's name has a name all the same, and does not begin with a value.
+
+        A word alone is a level, also if a column has this name.
+        """
+        if not (self.is_column_name() and self._is_column(token)):
+            return False
+        if token.sort == "backtick" or self.beside is None or not self._has_levels(self.beside):
+            return True
+        return self.is_symbol(*_REVERSED, ahead=1) or self.is_keyword(*_AFTER_COLUMN, ahead=1)
+
+    def bare_value(self, value: Value) -> Value:
+        """A value beside a column's name; an error if a comma follows, because no cell has two values."""
+        if not self.is_symbol(","):
+            return value
+        first, following = self.tokens[self.at - 1], self.tokens[self.at + 1]
+        both = self.text[first.start : following.stop]
+        hints = [_comma_hint(self.tokens[self.at - 1 : self.at + 2]), f"several values are: in {{{both}}}"]
+        raise self.fail("a comma after a value", hint="; ".join(filter(None, hints)))
 
     def membership(self) -> Condition:
         """What follows a column: ``between`` two values, or ``in`` a list of them."""
@@ -765,12 +802,12 @@ class ConditionParser(SumReader):
             raise self.fail("the likelihood of soft evidence", start, "multiply the likelihoods, and write them down")
         return condition
 
-    def against(self, op: str, value: Value) -> Condition:
+    def compared_with(self, column: str, op: str, value: Value) -> Condition:
         """Condition that a column stands in a relation to a value."""
         if op == "=":
             return value
         if op == "!=":
-            return negate(value)
+            return self.opposite(column, value)
         if op in ("<", "<="):
             return _interval(None, value, False, op == "<=")
         return _interval(value, None, op == ">=", False)
@@ -924,7 +961,7 @@ class QueryParser(ConditionParser):
         of: Sum | None = None
         other: str | None = None
         compared: tuple[Comparison, ...] = ()
-        if function == "P" and self.is_lone_column():
+        if function == "P" and self.is_of_column():
             column = self.column()
         elif function in ("P", "logp"):
             self.compared = [] if function == "P" else None
@@ -969,7 +1006,7 @@ class QueryParser(ConditionParser):
         self.advance()
         return name
 
-    def is_lone_column(self) -> bool:
+    def is_of_column(self) -> bool:
         """Whether ``P`` is asked of a column (its distribution) rather than of an event."""
         return self.is_column_name() and self.is_symbol("|", ")", ahead=1)
 

@@ -33,6 +33,10 @@ class NotLearnedWarning(EvidenceWarning):
     """An answer lies beyond what was observed exactly of a column, as of times to an event that are not over."""
 
 
+class LearnedErrorsWarning(EvidenceWarning):
+    """A joint checks the table that it has learned, with its errors, and may not find them."""
+
+
 class LostDependenceWarning(UserWarning):
     """A joint does not keep the dependence of some columns that the table shows."""
 

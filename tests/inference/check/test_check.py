@@ -17,7 +17,7 @@ from jointforest.inference.check.partners import Counts
 from jointforest.inference.check.rest import RestTree, of_joint
 from jointforest.inference.check.texts import Slips
 
-from ...oracle.errors import expected_beyond, truths
+from ...oracle.errors import expected_beyond, swapped, truths
 
 LEARNER = {"rules": "off", "random_state": 0}
 
@@ -483,3 +483,104 @@ def test_reasons_agree_with_the_best_values() -> None:
         factor, of = said.split(" times ")
         assert of == best and float(factor) * float(best) == pytest.approx(float(value), rel=1e-3)
         assert what == {"-1": "other sign", "1000": "digits shifted", "100": "digits shifted"}[factor]
+
+
+def two_kinds(n: int = 600) -> tuple[pd.DataFrame, pd.DataFrame, np.ndarray]:
+    """A clean table, the same with swapped neighbours, and the rows of swapped numbers, dates and levels."""
+    rng = np.random.default_rng(4)
+    kind = rng.integers(0, 3, n)
+    first = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, n), "D")
+    frame = pd.DataFrame(
+        {
+            "length": (40 + 8 * kind + rng.normal(0, 2, n)).round(1),
+            "depth": (18 - 3 * kind + rng.normal(0, 1, n)).round(1),
+            "start": first,
+            "end": first + pd.to_timedelta(rng.integers(500, 700, n), "D"),
+            "kind": np.array(["ash", "oak", "elm"])[kind],
+            "use": np.where(rng.random(n) < 0.9, np.array(["fire", "ship", "bow"])[kind], "none"),
+        }
+    )
+    dirty, rows = frame.copy(), rng.choice(n, (3, 20), replace=False)
+    for of, (a, b) in zip(rows, (("length", "depth"), ("start", "end"), ("kind", "use")), strict=True):
+        dirty.loc[of, a], dirty.loc[of, b] = frame.loc[of, b].to_numpy(), frame.loc[of, a].to_numpy()
+    return frame, dirty, rows
+
+
+def test_swapped_cells_are_found_by_a_joint_that_learned_them() -> None:
+    frame, dirty, rows = two_kinds()
+    check = jf.HiddenTreeForest(**LEARNER).fit(dirty).joint_.check(dirty)
+    found = check.cells[check.cells["p_wrong"] > 0.5]
+    wrong = {(r, c) for r, c in zip(found["row"], found["column"], strict=True)}
+    for of, (a, b) in zip(rows.tolist(), (("length", "depth"), ("start", "end"), ("kind", "use")), strict=True):
+        hit = [r for r in of if {(r, a), (r, b)} <= wrong]
+        assert len(hit) >= 14, (a, b)
+        one = cell(found, hit[0], a)
+        assert one["reason"] == f"swapped with {b}" and one["best"] == str(dirty.loc[hit[0], b])
+    changed = (frame != dirty).to_numpy()
+    right = [changed[r, frame.columns.get_loc(c)] for r, c in wrong]
+    assert np.mean(right) > 0.9
+    repaired = check.repair(0.5)
+    assert ((repaired.frame == frame).to_numpy() & changed).sum() > 0.7 * changed.sum()
+    assert list(repaired.frame.dtypes) == list(dirty.dtypes)
+    # A decision about one of the two cells is one about both.
+    row = next(r for r in rows[0].tolist() if {(r, "length"), (r, "depth")} <= wrong)
+    accepted = check.cells_of(row, {"length": str(frame.loc[row, "length"])}).set_index("column")
+    assert accepted.loc["depth", "p_wrong"] > 0.99 and accepted.loc["depth", "best"] == str(frame.loc[row, "depth"])
+    refused = check.cells_of(row, {"length": str(dirty.loc[row, "length"])}).set_index("column")
+    assert refused.loc["depth", "p_wrong"] < 0.5
+
+
+@pytest.mark.parametrize("is_learned", [True, False])
+def test_probabilities_of_swaps_are_those_of_a_plain_calculation(is_learned: bool) -> None:
+    frame, dirty, _ = two_kinds()
+    joint = jf.HiddenTreeForest(**LEARNER).fit(dirty if is_learned else frame).joint_
+    asked = dirty if is_learned else dirty.head(599)
+    model = joint.check(asked)._model
+    names = [column.column.name for column in model.columns]
+    a, b = names.index("length"), names.index("depth")
+    other = asked.copy()
+    other["length"], other["depth"] = asked["depth"], asked["length"]
+    differ = (asked["length"] != asked["depth"]).to_numpy()
+    gains = (joint.log_density(other) - joint.log_density(asked))[differ]
+    on_grid = [joint.schema[c].step for c in ("length", "depth")]
+    assert on_grid == [pytest.approx(0.1)] * 2
+    expected = np.zeros(len(asked))
+    expected[differ] = swapped(gains.tolist(), int(differ.sum()), is_learned)
+    far = expected > 1e-6  # others are not asked
+    np.testing.assert_allclose(model.swaps.p[far, a], expected[far], rtol=1e-3, atol=1e-6)
+    assert (model.swaps.p[~far, a] < 1e-5).all()
+    assert (model.swaps.neighbour[far, a] == b).all()
+
+
+def test_columns_that_are_alike_have_no_swaps() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.integers(0, 40, 500), "b": rng.integers(0, 40, 500), "c": rng.normal(size=500)})
+    frame["d"] = frame["a"] + rng.integers(0, 3, 500)
+    cells = jf.HiddenTreeForest(**LEARNER).fit(frame).joint_.check(frame).cells
+    assert (cells["p_wrong"] > 0.5).mean() <= 0.002
+
+
+def test_codes_are_no_typing_errors_of_each_other() -> None:
+    rng = np.random.default_rng(0)
+    codes = [f"N{k}UA" for k in range(100, 400)] + [f"N{k}WN" for k in range(600, 800)]
+    frame = pd.DataFrame({"tail": rng.choice(codes, 800), "carrier": rng.choice(["UA", "WN"], 800)})
+    frame["minutes"] = np.where(frame["carrier"] == "UA", 90, 50) + rng.integers(0, 30, 800)
+    joint = jf.HiddenTreeForest(kinds={"tail": "categorical"}, **LEARNER).fit(frame).joint_
+    check = joint.check(frame)
+    cells = check.cells
+    assert (cells["p_wrong"] > 0.5).mean() <= 0.002
+    names = {column.column.name: column.has_close_levels for column in check._model.columns}
+    assert names == {"tail": True, "carrier": False, "minutes": False}
+
+
+def test_errors_that_the_joint_has_learned_are_found() -> None:
+    """One cell in twenty is ten times too large: the joint expects such cells in few distinct values."""
+    rng = np.random.default_rng(1)
+    age = rng.integers(20, 60, 2_000)
+    frame = pd.DataFrame({"age": age, "group": np.where(age + rng.normal(0, 5, 2_000) < 40, "young", "old")})
+    rows = rng.random(2_000) < 0.05
+    frame.loc[rows, "age"] *= 10
+    cells = jf.HiddenTreeForest(**LEARNER).fit(frame).joint_.check(frame).cells
+    age_cells = cells[cells["column"] == "age"].sort_values("row")
+    assert (age_cells["p_wrong"] > 0.5).to_numpy()[rows].mean() > 0.95
+    assert (cells["p_wrong"] > 0.5).sum() < 1.03 * rows.sum()

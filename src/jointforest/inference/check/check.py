@@ -1,10 +1,11 @@
 """The probability that each cell is wrong, and its most probable true value, by expectation maximisation on the table.
 
 A cell of column j contains its true value (the *truth*) with probability 1 - e_j, and otherwise an error of some kind
-(see `columns`). Four distributions predict the truth, and their weighted sum is its prior: the joint given all other
-cells, each of which may be wrong; near-functions, counted in the other rows; the shares of values in the column; and a
-distribution of new values. The weights, e_j and the shares of kinds of errors are learned from the table. If several
-rows describe one entity, their votes determine its values instead (see `find_key`).
+(see `columns`; for swaps with the neighbouring column, `swaps`). A joint that has learned the table predicts its errors
+too, which are taken out. Four distributions predict the truth, and their weighted sum is its prior: the joint given all
+other cells, each of which may be wrong; near-functions, counted in the other rows; the shares of values in the column;
+and a distribution of new values. The weights, e_j and the shares of kinds of errors are learned from the table. If
+several rows describe one entity, their votes determine its values instead (see `find_key`).
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .columns import RANDOM, TYPING, CheckedColumn
+from .columns import RANDOM, SWAP, TYPING, CheckedColumn
 from .partners import PRIOR_OF_FUNCTIONS, PRIOR_ROWS, Counts, Partners, codes_of_partner, group_like, joined_partners
+from .swaps import Swaps
 from .texts import WAYS
 
 # ---- Tables in which several rows, from different sources, describe one entity: votes for its true values.
@@ -157,6 +159,8 @@ _FIXED = 0.2  # least agreement within entities of a column whose values the vot
 _CLEAR = 2.0  # without a grid, rates are learned from cells that errors explain better than the truth by this factor
 _STRUCTURE = 0.1  # blank cells are no errors if another column explains more than this share of their entropy
 _STILL = 2e-4  # rounds end when the mean change of probabilities is below this in every column
+_MANY_ROWS = 1_000  # least number of rows with which a density is known well enough to take errors out of it
+_GENUINE = 0.05  # least share of a learned prediction that is not of errors
 _SMALLEST = 1e-300  # avoids divisions by 0
 
 _Joint = Callable[
@@ -209,23 +213,29 @@ class ErrorModel:
         Share of wrong cells among those that are neither blank nor missing.
     partners : list of Partners
         For each column, the other columns that predict it best.
+    swaps : Swaps
+        The swaps of neighbouring columns.
     key, source : int or None
         The columns that name the entity of each row, and the source that reports it.
     votes : dict of int to Votes
         The votes on the columns that the entity determines.
     """
 
-    def __init__(self, joint: _Joint, columns: Sequence[CheckedColumn], key: int | None = None) -> None:
-        self.columns, self._joint = list(columns), joint
+    def __init__(self, joint: _Joint, columns: Sequence[CheckedColumn], swaps: Swaps, key: int | None = None) -> None:
+        self.columns, self._joint, self.swaps = list(columns), joint, swaps
         self.n = len(columns[0].item)
         self.rows, self.is_right = np.arange(self.n), np.zeros(len(columns), bool)
         self.item = np.column_stack([column.item for column in columns])
         self._is_counted = [c.is_levels or (c.has_mass and c.n_seen < self.n / 3) for c in columns]
+        self._is_contaminated = [c.is_learned and (c.has_mass or self.n >= _MANY_ROWS) for c in columns]
         self.rate = np.full(len(columns), _START)
         self.share = [np.full(len(c.kinds), 1.0 / len(c.kinds)) for c in columns]
         self._common = list(self.share)
         self._code = [codes_of_partner(c.item, np.append(c.code, -1)[c.item], c.n_seen) for c in columns]
         self.partners = [Partners(j, c.item, len(c.values), self._code) for j, c in enumerate(columns)]
+        for column, partners in zip(self.columns, self.partners, strict=True):
+            if column.has_close_levels and not partners.is_function(_START):
+                column.leave_out_close_levels()
         self.key = key
         self.source: int | None = None
         self.votes: dict[int, Votes] = {}
@@ -292,7 +302,8 @@ class ErrorModel:
         wrong = {}
         for j in range(len(self.columns)):
             if j not in self.votes:
-                self.posterior[j], wrong[j] = self._column(j, wanted[j], joint[j], counts[j], pooled)
+                found, wrong[j] = self._column(j, wanted[j], joint[j], counts[j], pooled)
+                self.posterior[j] = self._with_swaps(j, found)
         for is_levels in (False, True):  # columns of levels share their kinds of errors, and so do columns of numbers
             like = [j for j in wrong if self.columns[j].is_levels == is_levels]
             for j in like:
@@ -310,6 +321,12 @@ class ErrorModel:
         one.posterior, one.is_right = [], np.isin(np.arange(d), list(right))
         for j, i in right.items():
             one.item[0, j] = i
+        one.swaps = Swaps(*(x[[r]].copy() for x in self.swaps))
+        for j, i in right.items():
+            k = int(self.swaps.neighbour[r, j])
+            is_accepted = i >= 0 and i == self.swaps.item[r, j]
+            one.swaps.p[one.swaps.neighbour == j] = 0.0
+            one.swaps.p[0, k] = float(is_accepted) if one.swaps.neighbour[0, k] == j else one.swaps.p[0, k]
         counts, wanted, tables, seen = [], [], [], one.item.copy()
         for j, column in enumerate(one.columns):
             column.item, column.is_blank = one.item[:, j], column.is_blank[[r]]
@@ -336,8 +353,21 @@ class ErrorModel:
             one.posterior.append(found)
         joint = one._ask_joint(seen, tables, wanted)
         for j in set(range(d)) - set(right) - set(self.votes):
-            one.posterior[j], _ = one._column(j, wanted[j], joint[j], counts[j], float(self.rate.mean()), steps=0)
+            found, _ = one._column(j, wanted[j], joint[j], counts[j], float(self.rate.mean()), steps=0)
+            one.posterior[j] = one._with_swaps(j, found)
         return one
+
+    def _with_swaps(self, j: int, found: _Posterior) -> _Posterior:
+        """The posterior of the cells of one column, each of which may also be swapped with its neighbour."""
+        p = self.swaps.p[:, j]
+        likelier = p > found.p_best * (1.0 - p) * (found.best != self.item[:, j])
+        likelier &= p > found.p_wrong
+        return _Posterior(
+            1.0 - (1.0 - found.p_wrong) * (1.0 - p),
+            np.where(likelier, self.swaps.item[:, j], found.best),
+            np.where(likelier, p, found.p_best * (1.0 - p)),
+            np.where(likelier, SWAP, found.kind),
+        )
 
     def _code_of(self, j: int, i: int, r: int) -> int:
         """Value i of column j, which is not that of row r or is, for use as a partner: see `codes_of_partner`."""
@@ -408,7 +438,7 @@ class ErrorModel:
             best[column.code[by]] = by
             of_code.append(best)
             code.append(np.append(np.maximum(column.code, 0), 0))
-            counted = np.where(column.code >= 0, column.apart, 0.0)
+            counted = np.where(column.code >= 0, column.measure_without_row, 0.0)
             measure.append(np.append(counted, 0.0))
 
         def read(rows: slice, j: int, codes: np.ndarray) -> np.ndarray:
@@ -471,6 +501,7 @@ class ErrorModel:
         F[-2], F[-1] = others * np.exp(column.log_random[u]), others * np.exp(column.log_any[u])
         weight, e = self._weight.get(j, np.empty(0)), pooled if steps else float(self.rate[j])
         errors = np.zeros(len(column.kinds))
+        has_learned_errors = self._is_contaminated[j] and not self._is_predicted(j, pooled)
         has_weights = len(weight) == len(P)
         weight = weight if has_weights else prior / prior.sum()
         for k in range(steps + 1):
@@ -481,6 +512,9 @@ class ErrorModel:
             if k % 6 == 0:
                 F[0] = right * self._is_value[j][u]
             scale = np.append(1.0 - e, e * self.share[j][column.errors])
+            if has_learned_errors:  # the joint predicts (1 - e) p(right value) + e p(error that depends on the truth)
+                learned = right[0] * self._is_value[j][u]
+                F[0, 0] = np.maximum(learned - scale[1:-2] @ F[1:-2, 0], _GENUINE * learned) / (1.0 - e)
             by_prediction = np.tensordot(scale, F, axes=1)
             total = np.maximum(weight @ by_prediction, _SMALLEST)
             if k == steps or not len(u):
@@ -507,9 +541,9 @@ class ErrorModel:
         """
         column = self.columns[j]
         is_counted = self._is_counted[j]
-        is_function = is_counted and self.partners[j].is_function(pooled)
-        alone = np.append(column.alone, 0.0)
-        new = np.zeros(values.shape) if column.is_levels else alone[values]
+        is_function = self._is_predicted(j, pooled)
+        marginal = np.append(column.marginal_without_row, 0.0)
+        new = np.zeros(values.shape) if column.is_levels else marginal[values]
         if column.is_levels:
             new[:, 0] = np.append(np.exp(column.log_new), 0.0)[column.item]
         expected, prior = ([], []) if is_function else ([of_joint], [10.0])
@@ -519,8 +553,12 @@ class ErrorModel:
         if column.is_levels:
             expected, prior = [*expected, new], [*prior, 0.1]
         elif not is_counted:
-            expected, prior = [*expected, alone[values]], [*prior, 1.0]
+            expected, prior = [*expected, marginal[values]], [*prior, 1.0]
         return np.stack(expected), np.array(prior)
+
+    def _is_predicted(self, j: int, pooled: float) -> bool:
+        """Whether a near-function predicts a column; for ``pooled`` see `_column`."""
+        return self._is_counted[j] and self.partners[j].is_function(pooled)
 
     def _values(self, column: CheckedColumn, u: np.ndarray, right: np.ndarray, wrong: np.ndarray) -> np.ndarray:
         """p(value is genuine), (V,), and not the same error that occurs several times.

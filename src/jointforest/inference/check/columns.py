@@ -11,8 +11,11 @@ from ...data.cells import absent
 from ...data.schema import Column
 from .texts import WAYS, Slips, log_new
 
-TYPING, SHIFT, UNIT, SIGN, RANDOM, ANY = range(6)
-"""Kinds of errors: a typing error, shifted digits, another unit or sign, a random value of the column, any value."""
+TYPING, SHIFT, UNIT, SIGN, RANDOM, ANY, SWAP = range(7)
+"""Kinds of errors: a typing error, shifted digits, another unit or sign, a random value of the column, any value.
+
+The last one is a swap with the neighbouring column: see `swaps`.
+"""
 _UNITS = (2.54, 12.0, 60.0, 0.45359237, 1.609344, 0.3048)
 FACTORS = (
     (SIGN, -1.0),
@@ -21,6 +24,9 @@ FACTORS = (
 )
 _KINDS_OF_LEVELS = np.array([TYPING, RANDOM, ANY])
 _KINDS_OF_NUMBERS = np.array([kind for kind, _ in FACTORS] + [RANDOM, ANY])
+_FREQUENT = 10.0  # a text among close ones is a typing error only of texts that are as many times as frequent
+_CLOSE = 3  # least number of such texts that are near each other, beyond a pair such as male and female
+_LEAST = 50.0  # log-probabilities below minus this are equal
 _TAIL = 8  # least number of cells from which a tail is estimated
 _SHIFT = 1.0  # added to distances, in units of that of the innermost cell of a tail: between a power and exponential
 _STEEP = 30.0  # greatest exponent of a tail
@@ -44,6 +50,8 @@ class CheckedColumn:
         The index in ``values`` of each row's cell; -1 where it is missing or blank.
     is_blank : bool array (n,)
         Whether the cell is an empty text, or consists of spaces.
+    is_learned : bool
+        Whether the joint has learned the cells of this table.
     n_seen : int
         Number of values that some cell has.
     count, learned : float arrays (n_seen,), (V,)
@@ -72,7 +80,7 @@ class CheckedColumn:
         Whether measures are probabilities and no densities.
     genuine : float array (V,)
         Expected over observed number of cells as far from the others as a value; 1 in no tail: see `_tail`.
-    apart : float array (V,)
+    measure_without_row : float array (V,)
         ``measure`` without the contribution of the row's own cell: see `weigh`.
     """
 
@@ -85,23 +93,20 @@ class CheckedColumn:
         numbers: np.ndarray,
         is_learned: bool,
     ) -> None:
-        self.column, self.n_codes, self._is_learned = column, len(marginal), is_learned
+        self.column, self.n_codes, self.is_learned = column, len(marginal), is_learned
+        self._coder, self._marginal = coder, np.append(marginal, 0.0)
         self.is_levels = column.is_categorical
         self.kinds = _KINDS_OF_LEVELS if self.is_levels else _KINDS_OF_NUMBERS
         self.is_blank = np.array([isinstance(cell, str) and not cell.strip() for cell in cells], bool)
         number = self._of_levels(cells) if self.is_levels else self._of_numbers(cells, numbers)
         self.number, U = number, self.n_seen
         self.count = np.bincount(self.item[self.item >= 0], minlength=U).astype(float)[:U]
-        self.code, self.measure = np.full(len(number), -1), np.zeros(len(number))
-        has = ~np.isnan(number)
-        if has.any():
-            self.code[has], self.measure[has] = coder(number[has])
         self.unit = column.step or 1.0
-        self.has_mass = self.is_levels or column.step > 0.0 or len(column.atoms) > 0
         if column.atoms and column.step == 0.0:
             self.unit = float(np.diff(number[:U]).min(initial=1.0))
-            self.measure[~np.isin(number, column.atoms)] *= self.unit
-        self._share = np.append(marginal, 0.0)[self.code]
+        self.code, self.measure = self._coded(number)
+        self.has_mass = self.is_levels or column.step > 0.0 or len(column.atoms) > 0
+        self._share = self._marginal[self.code]
         self.learned = np.rint(self._share * self.measure * column.n_observed)  # whole numbers of levels
         self.genuine = np.ones(len(number))
         self.slips: Slips | None = None
@@ -117,7 +122,7 @@ class CheckedColumn:
             self.weigh(np.ones(len(self.item)))
             if is_learned:
                 self.genuine = self._tail(number)
-            random = self.alone[:U] * self.genuine[:U]
+            random = self.marginal_without_row[:U] * self.genuine[:U]
         E = len(self.kinds)
         self.errors = np.arange(E) if self.is_levels else np.append(self.place, [E - 2, E - 1])
         with np.errstate(divide="ignore"):
@@ -135,6 +140,52 @@ class CheckedColumn:
         cell = of.written.cell(number + of.zero) if of.written is not None else of.from_number(number)
         return float(cell) if isinstance(cell, int) and isinstance(self.written.get(0), float) else cell
 
+    def log_marginal(self, numbers: np.ndarray) -> np.ndarray:
+        """log p(number or code of a level) in the joint, (r,); 0 of one that it does not know."""
+        distinct, place = np.unique(numbers, return_inverse=True)
+        code, measure = self._coded(distinct)
+        with np.errstate(divide="ignore"):
+            out = np.where(code >= 0, np.log(self._marginal[code] * measure), 0.0)
+        return np.asarray(np.maximum(out, -_LEAST)[place])
+
+    def _coded(self, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Codes in the joint of numbers or codes of levels, (V,), -1 for NaN; and p(number or level | code)."""
+        code, measure, has = np.full(len(number), -1), np.zeros(len(number)), ~np.isnan(number)
+        if has.any():
+            code[has], measure[has] = self._coder(number[has])
+        if self.column.atoms and self.column.step == 0.0:
+            measure[~np.isin(number, self.column.atoms)] *= self.unit
+        return code, measure
+
+    def items_of(self, numbers: np.ndarray) -> np.ndarray:
+        """Indices of numbers or codes of levels in `values`, (r,); numbers that are not there are added."""
+        new = np.setdiff1d(numbers, self.number)
+        if len(new):
+            code, measure = self._coded(new)
+            self.number = np.append(self.number, new)
+            self.values.extend(new.tolist())
+            self.code, self.measure = np.append(self.code, code), np.append(self.measure, measure)
+            self._share = self._marginal[self.code]
+            self.learned, self.genuine = (np.append(x, np.ones(len(new))) for x in (self.learned, self.genuine))
+            self.weigh(np.ones(len(self.item)))
+        order = np.argsort(self.number)  # levels that the joint does not know are NaN, and come last
+        return np.asarray(order[np.searchsorted(self.number[order], numbers)])
+
+    @property
+    def has_close_levels(self) -> bool:
+        """Whether most cells have a text that is near several of similar frequency, as codes do: N516UA, N517UA."""
+        if self.slips is None:
+            return False
+        seen, count = self.slips.seen, np.append(self.count, 0.0)
+        is_similar = _FREQUENT * count[np.minimum(self.slips.truth, self.n_seen)] > count[seen]
+        many = np.bincount(seen[is_similar], minlength=self.n_seen) >= _CLOSE
+        return bool(2.0 * self.count[many].sum() > self.count.sum())
+
+    def leave_out_close_levels(self) -> None:
+        """Take no text as a typing error of one that is not much more frequent."""
+        count = np.append(self.count, np.zeros(len(self.values) - self.n_seen))
+        self.truth[(self.truth >= 0) & (count[self.truth] < _FREQUENT * self.count[:, None])] = -1
+
     def learn_letters(self, letter: Mapping[str, float], way: np.ndarray, further: float) -> None:
         """Set the probability of each typing error; for the arguments see `Slips.log_probability`."""
         if self.slips is not None:
@@ -149,14 +200,14 @@ class CheckedColumn:
             self.log_new = log_new(self.texts, np.sqrt(right))[: self.n_seen]
 
     def weigh(self, weight: np.ndarray) -> None:
-        """Set ``apart``; ``weight`` (n,) is p(cell is right).
+        """Set ``measure_without_row``; ``weight`` (n,) is p(cell is right).
 
         If the joint has learned this table, it has also learned its errors. Therefore a level that only one row has
         gets 0, and a number that only one row has gets the density of its neighbours.
         """
         right, U = self._right(weight) / np.maximum(self.count, 1.0), self.n_seen
-        self.apart = out = self.measure.copy()
-        if not self._is_learned:
+        self.measure_without_row = out = self.measure.copy()
+        if not self.is_learned:
             return
         if self.is_levels:
             out[:U] *= np.maximum(self.learned[:U] * right - 1.0, 0.0) / np.maximum(self.learned[:U], 1.0)
@@ -166,12 +217,12 @@ class CheckedColumn:
         cells = np.bincount(self.code[:U], self.count, self.n_codes)
         kept = np.bincount(self.code[:U], self.count * right, self.n_codes)
         share = (kept.sum() + 1.0) / (cells.sum() + 1.0)
-        self.apart = np.asarray(out * ((kept + 1.0) / (cells + 1.0) / share)[self.code])
+        self.measure_without_row = np.asarray(out * ((kept + 1.0) / (cells + 1.0) / share)[self.code])
 
     @property
-    def alone(self) -> np.ndarray:
+    def marginal_without_row(self) -> np.ndarray:
         """Marginal probabilities of values, (V,), without the contribution of the row's own cell."""
-        return self._share * self.apart
+        return self._share * self.measure_without_row
 
     def _right(self, weight: np.ndarray) -> np.ndarray:
         """Expected number of right cells of each value, (U,)."""
@@ -251,7 +302,7 @@ class CheckedColumn:
             near = unit / np.diff(number, prepend=-np.inf, append=np.inf)
             cells = np.bincount(self.code[:U], self.count, self.n_codes)[self.code[:U]]
             self._beside = np.minimum(0.5 * (near[1:] + near[:-1]) / (cells + 1.0), 1.0)
-        low, high = np.quantile(self._numbers(number), [0.05, 0.95]) if self._is_learned and U else (0.0, 0.0)
+        low, high = np.quantile(self._numbers(number), [0.05, 0.95]) if self.is_learned and U else (0.0, 0.0)
         if low == high:
             low, high = column.minimum, column.maximum
         width = max(high - low, column.step, 1e-12)

@@ -11,6 +11,7 @@ from ...data.rules.contradictions import combined, numbers_of_distinct
 
 PRIOR_ROWS = 0.5  # pseudo-rows with the shares of the whole column, which are added to each group
 PRIOR_OF_FUNCTIONS = 0.02  # the same of near-functions
+_TABLE = 100_000  # most pairs of a group and a value that are counted in a table, which is quicker to read
 _NEW = 0.5  # share of new values in the pseudo-rows
 _ROWS = 5_000  # most rows by which partners are chosen
 _PARTNERS = 4  # most single columns that are partners of a column
@@ -88,11 +89,17 @@ class Counts:
     def tally(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Weight of values (n, C) in the other rows of each row's group, and of all values (n, 1)."""
         wanted = self.group[:, None] * self.n_values + value
-        place = np.minimum(np.searchsorted(self.key, wanted), max(len(self.key) - 1, 0))
         has = (self.group[:, None] >= 0) & (value >= 0)
-        has &= self.key[place] == wanted if len(self.key) else False
+        if len(self.total) * self.n_values <= _TABLE:
+            table = np.zeros(len(self.total) * self.n_values)
+            table[self.key] = self.count
+            count = table[np.where(has, wanted, -1)]  # the last group is empty
+        else:
+            place = np.minimum(np.searchsorted(self.key, wanted), max(len(self.key) - 1, 0))
+            has &= self.key[place] == wanted if len(self.key) else False
+            count = self.count[place] if len(self.key) else np.zeros(wanted.shape)
         own = np.where(value == self.item[:, None], self.weight[:, None], 0.0)
-        count = np.where(has, (self.count[place] if len(self.key) else 0.0) - own, 0.0)
+        count = np.where(has, count - own, 0.0)
         total = np.where(self.group >= 0, self.total[self.group] - self.weight, 0.0)[:, None]
         return np.maximum(count, 0.0), np.maximum(total, 0.0)
 

@@ -15,11 +15,12 @@ from ...data.frames import cells_of, encode, from_cells, with_names
 from ...data.schema import Schema
 from ...models.base import Distribution
 from ...runtime.parameters import check_number
-from ...runtime.warnings import warn
+from ...runtime.warnings import LearnedErrorsWarning, warn
 from .check import ErrorModel
-from .columns import ANY, FACTORS, SHIFT, SIGN, TYPING, UNIT, CheckedColumn
+from .columns import ANY, FACTORS, SHIFT, SIGN, SWAP, TYPING, UNIT, CheckedColumn
 from .partners import Counts, group_like, joined_partners
 from .rest import Other, of_joint
+from .swaps import find_swaps
 from .texts import plain_form
 
 _LIKELY = 0.5  # cells that are wrong with at least this probability have a reason, and are repaired
@@ -250,6 +251,8 @@ class Check:
         if j in model.votes:
             assert model.key is not None
             return empty + self._others(model, j, r, (model.key,), best)
+        if item >= 0 and kind == SWAP:
+            return f"swapped with {model.columns[model.swaps.neighbour[r, j]].column.name}"
         if item >= 0 and kind == TYPING:
             return f"typing error of {best!r}"
         if item >= 0 and kind in (SHIFT, UNIT, SIGN):
@@ -311,11 +314,9 @@ def check(distribution: Distribution, frame: Any, key: str | None) -> Check:
     # The joint does not contain its rows, so a table with as many rows counts as the learned one.
     columns, places, is_learned = [], [], n == round(schema.n_rows)
     if is_learned and isinstance(joint, Other):
-        warn(
-            "this joint expects the wrong cells that it has learned from the table, and may not find them; check with "
-            "the joint_ of jf.HiddenTreeForest(rules='off') fitted to the frame (on the command line: without --model)",
-            UserWarning,
-        )
+        problem = "this joint expects the wrong cells that it has learned from the table, and may not find them"
+        hint = "check with the joint_ of jf.HiddenTreeForest(rules='off') fitted to the frame"
+        warn(LearnedErrorsWarning(problem, hint))
     given = set(range(len(schema.columns)))
     if not isinstance(frame, np.ndarray):
         names = set(map(str, nw.from_native(frame, eager_only=True).columns))
@@ -347,7 +348,8 @@ def check(distribution: Distribution, frame: Any, key: str | None) -> Check:
         return joint.ask(Y, keep) if isinstance(joint, Other) else joint.ask(item, table, keep)
 
     at = None if key_place is None else places.index(key_place)
-    model = ErrorModel(ask, [columns[j] for j in places], at)
+    swaps = find_swaps(distribution, X, places, [columns[j] for j in places], is_learned)
+    model = ErrorModel(ask, [columns[j] for j in places], swaps, at)
     name = [schema.names[j] for j in places]
     wrong = {
         name[i]: float(np.mean(p[columns[j].item >= 0]))

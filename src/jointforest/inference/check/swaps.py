@@ -1,0 +1,152 @@
+"""Cells that were swapped with those of the neighbouring column: two cells of a row at once, found by its density.
+
+A joint that learned the table has learned its swapped rows too, and expects one swapped cell beside the other. The
+density of the whole row still tells them: nearly all rows of the table are less dense after a swap, and swapped rows
+are denser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...data.evidence import build
+from ...data.schema import place_on_grid
+from ...models.base import Distribution
+from .columns import CheckedColumn
+
+_START = 0.01  # initial share of swapped rows, for a joint that has not learned the table
+_PSEUDO = 100.0  # pseudo-rows of this share
+_ROUNDS = 30  # rounds of expectation maximisation
+_EXCHANGEABLE = 0.15  # columns are too alike if more than this share of their rows is denser after a swap
+_NEAR = 1.0  # rows whose log density changes by less show how many genuine rows are denser after a swap
+_CLEAR = 3.0  # standard deviations by which the number of rows that are denser exceeds that of genuine rows
+_LEAST_MEAN = 1.5  # least mean gain of swapped rows: that of genuine rows is 1
+_UNLIKELY = 8.0  # rows whose two cells would be less likely by more than this after a swap, each alone, are not asked
+_MOST = 50.0  # greatest change of the log density that counts
+
+
+class Swaps(NamedTuple):
+    """Swaps of the cells of d columns, each with the likelier neighbour; all arrays are (n, d).
+
+    Attributes
+    ----------
+    p : float array
+        Probability that the cell is swapped.
+    neighbour : int array
+        The other column.
+    item : int array
+        The value of the other column's cell in this column, as `CheckedColumn.item`; -1 if it is no value of it.
+    """
+
+    p: np.ndarray
+    neighbour: np.ndarray
+    item: np.ndarray
+
+
+def find_swaps(
+    distribution: Distribution, X: np.ndarray, places: Sequence[int], columns: Sequence[CheckedColumn], is_learned: bool
+) -> Swaps:
+    """The swaps of neighbouring columns; adds values to columns that only a swap gives them.
+
+    ``X`` (n, d) has the encoded rows, and ``places`` (m,) says which of its columns the m checked ones are.
+    """
+    n, m = len(X), len(columns)
+    p, neighbour = np.zeros((n, m)), np.tile(np.arange(m), (n, 1))
+    before = np.full(n, np.nan)
+    for a, b in zip(range(m - 1), range(1, m), strict=True):
+        of_a, of_b = _exchanged(columns[a], columns[b]), _exchanged(columns[b], columns[a])
+        rows = np.flatnonzero(~np.isnan(of_a) & ~np.isnan(of_b))
+        rows = rows[of_a[rows] != columns[b].number[columns[b].item[rows]]]
+        if not len(rows):
+            continue
+        likelier = columns[a].log_marginal(of_b[rows]) + columns[b].log_marginal(of_a[rows])
+        for of in (columns[a], columns[b]):
+            likelier -= of.log_marginal(of.number[of.item[rows]])
+        n_rows, rows = len(rows), rows[likelier > -_UNLIKELY]
+        if not len(rows):
+            continue
+        new = rows[np.isnan(before[rows])]
+        before[new] = _log_density(distribution, X[new], places, columns, new)
+        Y = X[rows]
+        Y[:, places[a]], Y[:, places[b]] = of_b[rows], of_a[rows]
+        with np.errstate(invalid="ignore"):
+            gain = _log_density(distribution, Y, places, columns, rows, {a, b}) - before[rows]
+        swapped = _p_swapped(np.nan_to_num(gain, nan=-_MOST), n_rows, is_learned)
+        for j, other in ((a, b), (b, a)):
+            likelier = swapped > p[rows, j]
+            p[rows[likelier], j], neighbour[rows[likelier], j] = swapped[likelier], other
+    item = np.full((n, m), -1)
+    for j, column in enumerate(columns):
+        rows = np.flatnonzero(p[:, j] > 0.0)
+        number = np.full(n, np.nan)
+        for other in np.unique(neighbour[rows, j]).tolist():
+            of = rows[neighbour[rows, j] == other]
+            number[of] = _exchanged(columns[other], column)[of]
+        item[rows, j] = column.items_of(number[rows])
+    return Swaps(p, neighbour, item)
+
+
+def _exchanged(column: CheckedColumn, other: CheckedColumn) -> np.ndarray:
+    """The number that each cell of a column has in another one, (n,); NaN where it is no value of the other."""
+    a, b = column.column, other.column
+    if column.is_levels != other.is_levels or (a.kind == "datetime") != (b.kind == "datetime"):
+        return np.full(len(column.item), np.nan)
+    if column.is_levels:
+        codes = [b.code(value) for value in column.values[: column.n_seen]]
+        numbers = np.array([np.nan if code is None else float(code) for code in codes])
+    else:
+        numbers = column.number[: column.n_seen] + a.zero - b.zero
+        if b.step > 0.0:
+            numbers = np.array([x if place_on_grid(b, x).is_integer() else np.nan for x in numbers.tolist()])
+    return np.append(numbers, np.nan)[column.item]
+
+
+def _log_density(
+    distribution: Distribution,
+    X: np.ndarray,
+    places: Sequence[int],
+    columns: Sequence[CheckedColumn],
+    rows: np.ndarray,
+    known: set[int] | frozenset[int] = frozenset(),
+) -> np.ndarray:
+    """Log density of rows, with the probability of levels never seen; the columns ``known`` have none of these."""
+    out = np.asarray(distribution.log_density(build(distribution.schema, X)))
+    for j, column in enumerate(columns):
+        if j not in known:
+            out = out + column.column.log_unseen * ((column.item[rows] >= 0) & np.isnan(X[:, places[j]]))
+    return out
+
+
+def _p_swapped(gain: np.ndarray, n_rows: int, is_learned: bool) -> np.ndarray:
+    """Probability that the two cells of each row are swapped, (r,), from the gains of its log density by a swap.
+
+    Of ``n_rows`` rows with two such cells, those that are not among the r have no chance of a swap.
+
+    If the joint has not learned the rows, this is Bayes' rule with a learned share of swapped rows. A joint that has
+    learned them makes a swapped row as dense as there are such rows. Then the number of genuine rows of each gain above
+    0 is needed: it falls as exp(-gain), from its value near 0. What is more is a second mode, of swapped rows, whose
+    gains are taken to be exponential.
+    """
+    gain, p = np.clip(gain, -_MOST, _MOST), np.zeros(len(gain))
+    if not is_learned:
+        share = _START
+        for _ in range(_ROUNDS):
+            p = share / (share + (1.0 - share) * np.exp(-gain))
+            share = (p.sum() + _START * _PSEUDO) / (n_rows + _PSEUDO)
+        return p
+    denser = gain > 0.0
+    of, near = gain[denser], 0.5 * (np.abs(gain) < _NEAR).sum()
+    genuine = near + 1.0
+    n, mean, q = len(of) - genuine, 2.0, np.zeros(len(of))
+    if n <= 0.0 or n < _CLEAR * np.sqrt(near) or len(of) > _EXCHANGEABLE * n_rows:
+        return p
+    for _ in range(_ROUNDS):
+        swapped = n / mean * np.exp(-of / mean)
+        q = swapped / (swapped + genuine * np.exp(-of))
+        n = q.sum()
+        mean = max(float(q @ of / n), _LEAST_MEAN)
+    p[denser] = q
+    return p
