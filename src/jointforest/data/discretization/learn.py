@@ -635,7 +635,7 @@ def learn_scale(
     Rates of pieces are such that the mean and the variance of the column are those of its rows, as far as possible;
     not with ``singles``, where likelihood matters more: values of one row may then be points, too. With ``fine_ends``
     up to 1 the outermost bins are narrower. Bins also end at the ``limits``, on a grid edges of cells. One or two
-    values that lie too far out for the tail of the others have codes of their own.
+    values on each side that lie too far out for the tail of the others have further codes.
 
     Levels of categorical columns are codes, but of more than 1,024 the rarest share codes.
 
@@ -653,7 +653,7 @@ def learn_scale(
         limits = np.rint((limits - column.center) / column.step - 0.5) + 0.5
     below, above = (_far_above(mirrored(tally)), _far_above(tally)) if n_codes > 4 * _MOST_FAR else (0, 0)
     usual = _part(tally, below, len(tally.place) - above)
-    segments = segments_of(usual, cut_places(usual, n_codes - below - above, fine_ends, limits), singles)
+    segments = segments_of(usual, cut_places(usual, n_codes, fine_ends, limits), singles)
     reach = float(usual.place[-1] - usual.place[0])
     segments = _beyond(tally, segments, above, reach)
     segments = _turned(_beyond(mirrored(tally), _turned(segments), below, reach))
