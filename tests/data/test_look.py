@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from jointforest.data import observe_table as tally
 from jointforest.data.frames import read
-from jointforest.data.infer_schema import check_kinds, infer_schema, schema_of, to_count
+from jointforest.data.infer_schema import checked_kinds, infer_schema, schema_of, to_count
 from jointforest.data.observe_table import Size, add_table_counts, count, look, merge_looks
 
 
 def by_parts(parts, kinds=None):
     readers = [read(part) for part in parts]
     seen = reduce(merge_looks, map(look, readers))
-    kinds = check_kinds(seen.names, kinds)
+    kinds = checked_kinds(seen.names, kinds)
     wanted = to_count(seen, kinds)
     counted = reduce(add_table_counts, [count(reader, wanted) for reader in readers])
     return schema_of(seen, counted, kinds)

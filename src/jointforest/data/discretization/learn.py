@@ -91,6 +91,14 @@ def code_gaps(column: Column, scale: Scale, values: np.ndarray, weight: np.ndarr
     return np.cumsum(np.bincount(codes_of(scale, place)[0], minlength=scale.n_codes))
 
 
+def far_codes(column: Column, scale: Scale, values: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    """Which codes hold one value far from all others, bool (K,)."""
+    is_far = np.zeros(scale.n_codes, bool)
+    if scale.n_codes > 4 * _MOST_FAR:  # as `learn_scale` has it
+        is_far[codes_of(scale, far_values(column, values, weight))[0]] = True
+    return is_far
+
+
 def _affordable(weight: np.ndarray, heavy: np.ndarray, gap: np.ndarray, n_codes: int) -> np.ndarray:
     """The heaviest of the heavy places, as many as leave a bin for every stretch of light places between them."""
     ranked = np.flatnonzero(heavy)
@@ -516,10 +524,12 @@ def _far_above(tally: PlaceTally) -> int:
     return 0
 
 
-def has_far_values(column: Column, values: np.ndarray) -> bool:
-    """Whether one or two of the values (n,) lie too far from the others for the tail of these."""
-    tally = count_places(column, values, None)
-    return _far_above(tally) > 0 or _far_above(mirrored(tally)) > 0
+def far_values(column: Column, values: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
+    """Values that lie too far from the others for the tail of these: one or two on each side, or none."""
+    tally = count_places(column, values, weight)
+    below, above = _far_above(mirrored(tally)), _far_above(tally)
+    places = np.append(tally.place[:below], tally.place[len(tally.place) - above :])
+    return places * column.step + column.center if column.step > 0 else places
 
 
 def _beyond(tally: PlaceTally, segments: Segments, far: int, reach: float) -> Segments:

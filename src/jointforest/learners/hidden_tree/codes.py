@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...data.discretization.discretizer import Scale, code_table
-from ...data.discretization.learn import code_gaps, learn_scale
+from ...data.discretization.learn import code_gaps, far_codes, learn_scale
 from ...data.discretization.restrict import restrict
 from ...data.meaning import Region
 from ...data.ranges import Ranges, complete_table
@@ -68,7 +68,11 @@ def table_of(
         np.zeros(scale.n_codes) if column.is_categorical else code_gaps(column, scale, cells[:, j], weight)
         for j, (column, scale) in enumerate(zip(schema.columns, scales, strict=True))
     )
-    table = CodeTable(np.ascontiguousarray(codes), n_codes, is_ordered, weight, views, gaps)
+    far = tuple(
+        np.zeros(scale.n_codes, bool) if column.is_categorical else far_codes(column, scale, cells[:, j], weight)
+        for j, (column, scale) in enumerate(zip(schema.columns, scales, strict=True))
+    )
+    table = CodeTable(np.ascontiguousarray(codes), n_codes, is_ordered, weight, views, gaps, far)
     return table if ranges is None else _with_ranges(table, schema, scales, ranges)
 
 

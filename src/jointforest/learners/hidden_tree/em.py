@@ -345,12 +345,13 @@ def _edge_apart(column: CodeColumn) -> np.ndarray:
 
 
 def is_light(column: CodeColumn, smoothing: Smoothing) -> np.ndarray:
-    """Whether an ordered code is possible and no point mass, bool (K,)."""
+    """Whether an ordered code is possible, no point mass, and no value far from all others, bool (K,)."""
     share = column.marginal
     if not column.is_ordered:
         return np.zeros(len(share), bool)
     is_point_mass = (share > smoothing.point_mass) & (share > FIXED.point_mass_above * column.around)
-    return np.asarray(~is_point_mass & (share > 0.0))
+    is_alone = is_point_mass if column.far is None else is_point_mass | column.far
+    return np.asarray(~is_alone & (share > 0.0))
 
 
 def spread_inside(column: CodeColumn) -> np.ndarray:

@@ -87,6 +87,8 @@ class CodeTable(NamedTuple):
         Of columns that stand for several others: each of these, by the codes.
     gaps : tuple of d int arrays (K_j,), or empty
         How many gaps between values lie below each code.
+    far : tuple of d bool arrays (K_j,), or empty
+        Which codes hold one value far from all others.
     known : int array (n, d) or None
         What is known of cells: a code, ``n_codes[j]``, or ``n_codes[j]`` + 1 + r of a cell of which only the column's
         r-th range is known; ``codes`` then has a draw from the range. None: the codes.
@@ -100,6 +102,7 @@ class CodeTable(NamedTuple):
     weight: np.ndarray | None = None
     views: tuple[tuple[View, ...], ...] = ()
     gaps: tuple[np.ndarray, ...] = ()
+    far: tuple[np.ndarray, ...] = ()
     known: np.ndarray | None = None
     covers: tuple[np.ndarray, ...] = ()
 
@@ -118,6 +121,7 @@ class CodeTable(NamedTuple):
             is_ordered=self.is_ordered[columns],
             views=views,
             gaps=tuple(self.gaps[j] for j in columns.tolist()) if self.gaps else (),
+            far=tuple(self.far[j] for j in columns.tolist()) if self.far else (),
             known=None if self.known is None else np.ascontiguousarray(self.known[:, columns]),
             covers=tuple(self.covers[j] for j in columns.tolist()) if self.covers else (),
         )
@@ -158,6 +162,8 @@ class CodeColumn(NamedTuple):
         The columns that this one stands for, and their code for each code: see `View`.
     gaps : int64 array (K,) or None
         How many gaps between values lie below each code; None where there is none.
+    far : bool array (K,) or None
+        Which codes hold one value far from all others; None where there is none.
     """
 
     marginal: np.ndarray
@@ -167,6 +173,7 @@ class CodeColumn(NamedTuple):
     known: float = 1.0
     views: tuple[tuple[np.ndarray, CodeColumn], ...] = ()
     gaps: np.ndarray | None = None
+    far: np.ndarray | None = None
 
     @property
     def n_codes(self) -> int:
@@ -185,6 +192,8 @@ def code_columns(table: CodeTable, allowed: list[np.ndarray] | None = None) -> t
         column = code_column(count, bool(table.is_ordered[j]), None if allowed is None else allowed[j])
         if table.gaps and table.gaps[j].any():
             column = column._replace(gaps=table.gaps[j])
+        if table.far and table.far[j].any():
+            column = column._replace(far=table.far[j])
         if table.views and table.views[j]:
             views = [(view.code, np.bincount(view.code, count, view.n_codes + 1), view) for view in table.views[j]]
             column = column._replace(

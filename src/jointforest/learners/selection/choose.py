@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from ...api.fit_report import CandidateReport, FitReport
-from ...data.discretization.learn import has_far_values
+from ...data.discretization.learn import far_values
 from ...data.evidence import build
 from ...data.ranges import Ranges
 from ...data.schema import Schema
@@ -65,6 +65,8 @@ class Task(NamedTuple):
         Whether forests are candidates beside hidden trees.
     ranges : Ranges, optional
         Which cells are ranges; candidates are compared on draws from these.
+    with_factors : bool
+        Whether hidden trees of factors may be candidates.
     """
 
     schema: Schema
@@ -79,6 +81,7 @@ class Task(NamedTuple):
     objective: str = "draws"
     with_forests: bool = True
     ranges: Ranges | None = None
+    with_factors: bool = True
 
     def candidates(self, budget: Budget) -> list[Candidate]:
         """The candidates of a budget."""
@@ -86,7 +89,12 @@ class Task(NamedTuple):
         known = 1.0 - float(np.isnan(self.cells).mean())
         numbers = float(np.mean([not column.is_categorical for column in self.schema.columns]))
         listed = candidates(budget, n, d, self.objective, known, numbers)
-        return [one for one in listed if self.with_forests or isinstance(one.learner, HiddenTreeForest)]
+        return [
+            one
+            for one in listed
+            if (self.with_forests or isinstance(one.learner, HiddenTreeForest))
+            and (self.with_factors or getattr(one.learner, "start", "") != "factors")
+        ]
 
     def learn(
         self, learner: AdversarialForest | HiddenTreeForest, cells: np.ndarray, ranges: Ranges | None = None
@@ -99,16 +107,20 @@ class Task(NamedTuple):
             learn(learner, reduced.schema, reduced.of_rows(cells), seed, reduced.ranges_of(self.schema, ranges))
         )
 
-    def lost_by_forests(self) -> str:
-        """What leaves of forests would not keep: they are not split where cells are missing, nor at one far value."""
+    def without_those_that_lose(self) -> Task:
+        """The task without learners that would not keep which cells are missing, or a value far from all others."""
         schema, cells = self.schema, self.cells
         if self.reduced is not None:
             schema, cells = self.reduced.schema, self.reduced.of_rows(cells)
-        if self.ranges is None and columns_explain(schema, cells):
-            return "which cells are missing"
         numbers = ((column, cells[:, j]) for j, column in enumerate(schema.columns) if not column.is_categorical)
-        far = next((column.name for column, x in numbers if has_far_values(column, x)), None)
-        return "" if far is None else f"how far the outermost value of column {far!r} lies from all others"
+        far = next((column.name for column, x in numbers if len(far_values(column, x))), None)
+        if far is not None:  # a leaf spreads it over all of its rows, and factors give it to rows of the highest values
+            self.tell(f"forests and trees of factors are no candidates: a value of {far!r} lies far from all others")
+            return self._replace(with_forests=False, with_factors=False)
+        if self.with_forests and self.ranges is None and columns_explain(schema, cells):
+            self.tell("forests are no candidates: they would not keep which cells are missing")
+            return self._replace(with_forests=False)
+        return self
 
     def left(self) -> float:
         """Seconds that the clock leaves."""
@@ -167,10 +179,8 @@ class Chosen(NamedTuple):
 def choose(task: Task) -> Chosen:
     """Compare, decide, learn from all rows."""
     known = task.candidates(task.budget)
-    lost = task.lost_by_forests() if any(isinstance(one.learner, AdversarialForest) for one in known) else ""
-    if lost:
-        task.tell(f"forests are no candidates: they would not keep {lost}")
-        task = task._replace(with_forests=False)
+    if len(known) > 1:
+        task = task.without_those_that_lose()
         known = task.candidates(task.budget)
     if len(known) == 1:
         why = "the only candidate"
