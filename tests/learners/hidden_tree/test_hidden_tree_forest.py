@@ -402,7 +402,7 @@ def test_one_far_value_leaves_the_other_answers_right(n: int, is_chosen: bool) -
     frame = pd.DataFrame({"amount": (rng.gamma(2, 50, n) * (1 + z)).round(2), "z": np.array(list("abc"))[z]})
     frame["y"] = (rng.normal(size=n) + z).round(2)
     frame.loc[7, "amount"] = 99999.0
-    joint = jf.fit(frame, budget="fast", random_state=0) if is_chosen else learn(frame, n_estimators=4)
+    joint = jf.fit(frame, budget="fast", random_state=0) if is_chosen else learn(frame, n_estimators=4, n_states=16)
     last = frame.amount.nlargest(2).iloc[1]
     rest = frame.amount[frame.amount <= last]
     usual = joint.given(amount=jf.between(None, 10 * last))  # the tail, too
