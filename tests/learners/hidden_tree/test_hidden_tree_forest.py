@@ -412,6 +412,6 @@ def test_one_far_value_leaves_the_other_answers_right(n: int, is_chosen: bool) -
     assert joint.given().std("amount") == pytest.approx(frame.amount.std(), rel=0.03)
     assert joint.probability({"amount": jf.between(10 * last, 9e4)}) < 0.05 / n
     assert joint.probability({"amount": jf.between(9e4, 1.1e5)}) == pytest.approx(1 / n, rel=0.1)
-    for other in set("abc") - {frame.z[7]}:  # whose rows do not have it
-        mean = joint.given(z=other).mean("amount")
-        assert mean == pytest.approx(frame.amount[frame.z == other].mean(), rel=0.15)
+    for other in set("abc") - {frame.z[7]}:  # whose rows do not have it: off by less than if a tenth of a row had it
+        rows = frame.amount[frame.z == other]
+        assert joint.given(z=other).mean("amount") == pytest.approx(rows.mean(), abs=0.1 * 99999.0 / len(rows))
