@@ -33,7 +33,7 @@ from .columns_and_pairs import some
 from .misfit import classes_of
 
 LEVEL = 0.01
-"""Probability with which a true joint has any statement that is called wrong."""
+"""Probability that at least one statement of a true joint is called wrong by chance."""
 _MOST_ROWS = 200_000
 """Rows that are counted; of more so many are drawn."""
 _PAIRS = 24
@@ -47,7 +47,7 @@ _CLASSES = 4
 _LEVELS = 5
 """Most levels of a column whose probabilities are asked for: the most common ones."""
 _SHARES = 0.05, 0.25, 0.5, 0.75, 0.95
-"""Of the quantiles up to which a column of numbers is asked about, beside its ends and its widest gap."""
+"""Levels of the quantiles of a number: statements are P(number <= quantile), also at its ends and widest gap."""
 _FEWEST = 20
 """Fewest rows of a statement."""
 _OF_RULES = 256
@@ -55,7 +55,7 @@ _OF_RULES = 256
 _MOST_RULES = 20
 """Most rules that are asked about: those of most rows."""
 _LOST = 0.05
-"""By how much more a statement given a column is wrong than those given nothing, where its dependence is lost."""
+"""Dependence is lost where a statement given a column is wrong by so much more than those given nothing."""
 _NAMED = 3
 """Most statements that a warning names."""
 
@@ -66,8 +66,8 @@ class Statement(NamedTuple):
     text : str
     joint, rows : float. The joint's answer, and what counting rows gives.
     n_rows : int. Rows that were counted.
-    off : float. How far apart both are, as probabilities; 0 if chance may explain it. Of means the total variation
-        distance of two normal distributions that are as many standard deviations apart.
+    off : float. Difference of both, as probabilities; 0 if chance may explain it. A difference of means counts as the
+        total variation distance of two normal distributions that are as many standard deviations apart.
     columns : tuple of str. The column, and the one that is given.
     is_rule : bool. Whether it says that a rule holds.
     """

@@ -494,11 +494,11 @@ def _with_tails(tally: PlaceTally, bins: _Bins, inner: Segments) -> Segments:
 # ---- One or two values far above or below all others have codes of their own, beyond the tail of the others.
 
 _MOST_FAR = 2
-"""Values that are far together."""
+"""Most values on one side that are found to be far."""
 _TOO_FAR = 8.0
-"""Log of the odds against a tail that reaches so far."""
+"""Values are far if the tail of the others reaches them with a probability below exp(-8)."""
 _TIMES = 3.0
-"""Times as far from the median as the next value, at least: tied values make Hill's estimate too large."""
+"""They are also so many times as far from the median as the next value: with ties, Hill's estimate is too large."""
 
 
 def _far_above(tally: PlaceTally) -> int:
@@ -533,9 +533,10 @@ def far_values(column: Column, values: np.ndarray, weight: np.ndarray | None = N
 
 
 def _beyond(tally: PlaceTally, segments: Segments, far: int, reach: float) -> Segments:
-    """The segments of the other places, and those of so many far places above them, whose codes follow.
+    """The segments of the other places, cut where the first far place begins, and those of the far places above.
 
-    One row at a far place is spread over the length ``reach``, that of all others; several on a grid have the cell.
+    One row at a far place is spread over the length ``reach``, that of all others. Several rows on a grid have the cell
+    itself. Each far place has a code of its own. Beyond the last one is half a row, or next to nothing at a hard end.
     """
     if not far:
         return segments

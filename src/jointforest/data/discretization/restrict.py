@@ -27,7 +27,7 @@ class CutScales(Sequence[Scale]):
         Segment of the scale of each piece.
     lo, hi : float64 array (N,)
     log_mass : float64 array (N,)
-        Log of the piece's share of its code, with the likelihood that the region gives it.
+        Log of the piece's share of its code, plus the log-likelihood of soft evidence in the region.
     """
 
     scale: Scale
