@@ -3,6 +3,9 @@
 Each made table holds one column whose values obey a simple law (prices in cents, ages from 18 to 90, dates of working
 days), and two others that depend on it. The share of cells that break the law is counted among drawn rows, and among
 cells that were hidden and imputed. A column of amounts may go beyond its greatest row, so only its hard ends count.
+
+A last table has three groups of amounts with one 99999 among them. It compares the answers about the other rows with
+those of the table.
 """
 
 from __future__ import annotations
@@ -159,6 +162,34 @@ def shares(case: Case, joint: Any, frame: pd.DataFrame) -> tuple[float, float]:
     return float(of_drawn), float(of_imputed)
 
 
+FAR = 99999.0
+
+
+def with_far_value(n: int, seed: int) -> pd.DataFrame:
+    """Amounts of three groups, one of them far from all others."""
+    rng = np.random.default_rng([seed, n])
+    z = rng.integers(0, 3, n)
+    frame = pd.DataFrame({"amount": (rng.gamma(2, 50, n) * (1 + z)).round(2), "group": np.array(list("abc"))[z]})
+    frame["other"] = (rng.normal(size=n) + z).round(2)
+    frame.loc[7, "amount"] = FAR
+    return frame
+
+
+def beside_far_value(joint: Any, frame: pd.DataFrame) -> dict[str, float]:
+    """Answers over those of the table: moments, and the greatest mean of a group of usual rows; rows in the gap."""
+    usual = frame[frame["amount"] < FAR]
+    last, nothing = float(usual["amount"].max()), joint.given()
+    others = joint.given(amount=jf.between(None, 10 * last))
+    groups = usual.groupby("group")["amount"].mean().drop(frame["group"][7])
+    return {
+        "mean": nothing.mean("amount") / frame["amount"].mean(),
+        "standard deviation": nothing.std("amount") / frame["amount"].std(ddof=0),
+        "mean of the others": others.mean("amount") / usual["amount"].mean(),
+        "rows in the gap, expected": len(frame) * joint.probability({"amount": jf.between(10 * last, 0.9 * FAR)}),
+        "mean of a group without it, at most": max(joint.given(group=g).mean("amount") / x for g, x in groups.items()),
+    }
+
+
 def main() -> None:
     options = arguments(
         __doc__,
@@ -179,7 +210,17 @@ def main() -> None:
                 {"case": case.name, "rows": case.n, "learner": name, "drawn": drawn, "imputed": imputed}
                 | verdict(max(drawn, imputed), MOST)
             )
+    far = []
+    for n in () if options.cases else (200,) if options.quick else (200, 1_000):
+        frame = with_far_value(n, options.seed)
+        for name in options.learners[:1] if options.quick else options.learners:
+            progress(f"one far value, {n} rows: {name}")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                far.append({"rows": n, "learner": name} | beside_far_value(LEARNERS[name](frame), frame))
     tables = {"shares of cells that the column could not have": results}
+    if far:
+        tables["one far value, answers over those of the table"] = far
     finish("ordinary", tables, {"seed": options.seed, "rows drawn": N_DRAWN}, options.quick)
 
 

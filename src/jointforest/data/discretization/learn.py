@@ -83,20 +83,20 @@ def _gaps(tally: PlaceTally, most: int) -> np.ndarray:
     return gap
 
 
-def code_gaps(column: Column, scale: Scale, values: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-    """Gaps that lie below each code of the column, int64 (K,)."""
+def gaps_and_far_codes(
+    column: Column, scale: Scale, values: np.ndarray, weight: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Gaps that lie below each code of the column, int64 (K,), and which codes hold far values alone, bool (K,)."""
     tally = count_places(column, values, weight)
-    beyond = np.flatnonzero(_gaps(tally, scale.n_codes // 4)) + 1
-    place = tally.place[beyond] * column.step + column.center if column.step > 0 else tally.place[beyond]
-    return np.cumsum(np.bincount(codes_of(scale, place)[0], minlength=scale.n_codes))
+    code, K = codes_of(scale, _values(column, tally.place))[0], scale.n_codes
+    beyond = np.flatnonzero(_gaps(tally, K // 4)) + 1
+    places, far = np.bincount(code, minlength=K), np.bincount(code, _is_far(tally), K)
+    return np.cumsum(np.bincount(code[beyond], minlength=K)), (far > 0) & (far == places)
 
 
-def far_codes(column: Column, scale: Scale, values: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-    """Which codes hold one value far from all others, bool (K,)."""
-    is_far = np.zeros(scale.n_codes, bool)
-    if scale.n_codes > 4 * _MOST_FAR:  # as `learn_scale` has it
-        is_far[codes_of(scale, far_values(column, values, weight))[0]] = True
-    return is_far
+def _values(column: Column, place: np.ndarray) -> np.ndarray:
+    """Places of a column as values."""
+    return place * column.step + column.center if column.step > 0 else place
 
 
 def _affordable(weight: np.ndarray, heavy: np.ndarray, gap: np.ndarray, n_codes: int) -> np.ndarray:
@@ -524,12 +524,15 @@ def _far_above(tally: PlaceTally) -> int:
     return 0
 
 
-def far_values(column: Column, values: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
-    """Values that lie too far from the others for the tail of these: one or two on each side, or none."""
-    tally = count_places(column, values, weight)
-    below, above = _far_above(mirrored(tally)), _far_above(tally)
-    places = np.append(tally.place[:below], tally.place[len(tally.place) - above :])
-    return places * column.step + column.center if column.step > 0 else places
+def _is_far(tally: PlaceTally) -> np.ndarray:
+    """Which places lie too far from the others for the tail of these, bool (m,): one or two on each side, or none."""
+    number = np.arange(len(tally.place))
+    return (number < _far_above(mirrored(tally))) | (number[::-1] < _far_above(tally))
+
+
+def has_far_values(column: Column, values: np.ndarray) -> bool:
+    """Whether some of the values (n,) lie too far from the others for the tail of these."""
+    return bool(_is_far(count_places(column, values, None)).any())
 
 
 def _beyond(tally: PlaceTally, segments: Segments, far: int, reach: float) -> Segments:
@@ -662,6 +665,7 @@ def learn_scale(
     tally = count_places(column, values, weight)
     if column.step > 0:
         limits = np.rint((limits - column.center) / column.step - 0.5) + 0.5
+    # where there are few codes, none is spent on them
     below, above = (_far_above(mirrored(tally)), _far_above(tally)) if n_codes > 4 * _MOST_FAR else (0, 0)
     usual = _part(tally, below, len(tally.place) - above)
     segments = segments_of(usual, cut_places(usual, n_codes, fine_ends, limits), singles)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...data.discretization.discretizer import Scale, code_table
-from ...data.discretization.learn import code_gaps, far_codes, learn_scale
+from ...data.discretization.learn import gaps_and_far_codes, learn_scale
 from ...data.discretization.restrict import restrict
 from ...data.meaning import Region
 from ...data.ranges import Ranges, complete_table
@@ -64,14 +64,13 @@ def table_of(
     n_codes = np.array([scale.n_codes for scale in scales])
     is_ordered = np.array([not column.is_categorical for column in schema.columns])
     views = tuple(map(_views, schema.columns, scales)) if any(c.parts for c in schema.columns) else ()
-    gaps = tuple(
-        np.zeros(scale.n_codes) if column.is_categorical else code_gaps(column, scale, cells[:, j], weight)
+    marks = [
+        (np.zeros(scale.n_codes), np.zeros(scale.n_codes, bool))
+        if column.is_categorical
+        else gaps_and_far_codes(column, scale, cells[:, j], weight)
         for j, (column, scale) in enumerate(zip(schema.columns, scales, strict=True))
-    )
-    far = tuple(
-        np.zeros(scale.n_codes, bool) if column.is_categorical else far_codes(column, scale, cells[:, j], weight)
-        for j, (column, scale) in enumerate(zip(schema.columns, scales, strict=True))
-    )
+    ]
+    gaps, far = tuple(gap for gap, _ in marks), tuple(is_far for _, is_far in marks)
     table = CodeTable(np.ascontiguousarray(codes), n_codes, is_ordered, weight, views, gaps, far)
     return table if ranges is None else _with_ranges(table, schema, scales, ranges)
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from ...api.fit_report import CandidateReport, FitReport
-from ...data.discretization.learn import far_values
+from ...data.discretization.learn import has_far_values
 from ...data.evidence import build
 from ...data.ranges import Ranges
 from ...data.schema import Schema
@@ -113,7 +113,7 @@ class Task(NamedTuple):
         if self.reduced is not None:
             schema, cells = self.reduced.schema, self.reduced.of_rows(cells)
         numbers = ((column, cells[:, j]) for j, column in enumerate(schema.columns) if not column.is_categorical)
-        far = next((column.name for column, x in numbers if len(far_values(column, x))), None)
+        far = next((column.name for column, x in numbers if has_far_values(column, x)), None)
         if far is not None:  # a leaf spreads it over all of its rows, and factors give it to rows of the highest values
             self.tell(f"forests and trees of factors are no candidates: a value of {far!r} lies far from all others")
             return self._replace(with_forests=False, with_factors=False)
