@@ -45,7 +45,7 @@ class Constants:
     """Rows of a small table, whose candidates are compared in folds."""
     many_cells: int = 40_000
     """Cells from which the fast budget compares nothing, however few its rows are. See
-    ``docs/experiments/budgets.md``."""
+    ``docs/experiments/speed.md``."""
     fewest_states: int = 16
     """States below which hidden trees are not cut; fewer would save next to no time."""
     rows_a_state: int = 8
